@@ -1,0 +1,65 @@
+package kernels
+
+// gemmGeneric is the plain Go level. Products are rounded before they are added, so that no compiler fuses them.
+var gemmGeneric = gemmTable{nn: nnGeneric, tn: tnGeneric}
+
+func nnGeneric(g *NN) {
+	for p := range g.N / Width {
+		b := g.B[min(p*g.BRows*Width, len(g.B)):]
+		for i := range g.M {
+			c := (*[Width]float32)(g.C[i*g.Ldc+p*Width:])
+			var acc [Width]float32
+			switch {
+			case g.Accumulate:
+				acc = *c
+			case g.Bias != nil:
+				acc = [Width]float32(g.Bias[p*Width:])
+			}
+			if g.K > 0 {
+				for s := range g.Segs {
+					dotPanel(&acc, g.A[i*g.Lda+s*g.SegStride:][:g.K], b[s*g.K*Width:])
+				}
+			}
+			if g.ReLU {
+				for j, v := range acc {
+					if v < 0 {
+						acc[j] = 0
+					}
+				}
+			}
+			*c = acc
+		}
+	}
+}
+
+// dotPanel adds to acc[j] the sum over t of a[t]*b[t*16+j].
+func dotPanel(acc *[Width]float32, a, b []float32) {
+	for t, x := range a {
+		row := (*[Width]float32)(b[t*Width:])
+		for j, y := range row {
+			acc[j] += float32(x * y)
+		}
+	}
+}
+
+func tnGeneric(t *TN) {
+	for p := range t.N / Width {
+		for k := range t.K {
+			c := (*[Width]float32)(t.C[p*t.CRows*Width+k*Width:])
+			var acc [Width]float32
+			if t.Accumulate {
+				acc = *c
+			}
+			for s := range t.Segs {
+				for m := range t.M {
+					x := t.A[s*t.ASeg+m*t.Lda+k]
+					row := (*[Width]float32)(t.G[s*t.GSeg+m*t.Ldg+p*Width:])
+					for j, y := range row {
+						acc[j] += float32(x * y)
+					}
+				}
+			}
+			*c = acc
+		}
+	}
+}

@@ -1,0 +1,17 @@
+//go:build !purego
+
+package kernels
+
+import "github.com/klauspost/cpuid/v2"
+
+// detect returns the assembly levels that this processor and operating system can run, lowest first.
+func detect() []Level {
+	var levels []Level
+	if cpuid.CPU.Supports(cpuid.AVX2, cpuid.FMA3) {
+		levels = append(levels, AVX2)
+		if cpuid.CPU.Supports(cpuid.AVX512F, cpuid.AVX512DQ, cpuid.AVX512BW, cpuid.AVX512VL) {
+			levels = append(levels, AVX512)
+		}
+	}
+	return levels
+}

@@ -1,0 +1,6 @@
+//go:build !amd64 || purego
+
+package kernels
+
+// detect returns no level: this build holds no assembly.
+func detect() []Level { return nil }
