@@ -1,0 +1,58 @@
+package tuners
+
+import "fmt"
+
+// DecisionKind says what a Decision asks for.
+type DecisionKind uint8
+
+// The kinds of decisions.
+const (
+	Start   DecisionKind = iota + 1 // run the new trial Trial with Params to round ToRound, then report
+	Resume                          // run the paused trial Trial on to round ToRound, then report
+	Fork                            // copy trial Source at its round as the new trial Trial with Params, run to ToRound, then report
+	Stop                            // trial Trial gets no more rounds; its best snapshot may still be the study's result
+	Release                         // trial Trial's snapshot is no longer needed for Resume or Fork
+	Wait                            // nothing to do until the next report
+	Done                            // the study is over; Best is the tuner's choice
+)
+
+// String returns the kind in lower case.
+func (k DecisionKind) String() string {
+	switch k {
+	case Start:
+		return "start"
+	case Resume:
+		return "resume"
+	case Fork:
+		return "fork"
+	case Stop:
+		return "stop"
+	case Release:
+		return "release"
+	case Wait:
+		return "wait"
+	case Done:
+		return "done"
+	}
+	return fmt.Sprintf("decision(%d)", uint8(k))
+}
+
+// Decision is one thing that a trial tuner asks the study to do.
+type Decision struct {
+	Kind        DecisionKind
+	Trial       int    // the trial it is about; new trials are numbered 0, 1, 2, ... in the order of their decisions
+	Source      int    // Fork: the trial that is copied
+	Params      Params // Start, Fork: a point of the whole space
+	ToRound     int    // Start, Resume, Fork: rounds that the trial has run when it reports (absolute, from its round 0)
+	Independent bool   // it depends on no outstanding report: the host may run it beside its neighbours
+	Best        int    // Done: the surviving trial, -1 when none
+}
+
+// TrialReport tells how a trial did when it reached its decision's ToRound.
+type TrialReport struct {
+	Trial  int
+	Round  int     // rounds that the trial has run
+	Score  float64 // in the study's objective; NaN when Failed
+	Failed bool    // the trial cannot go on (its loss is not finite, a client failed)
+	Reason string  // why it failed
+}

@@ -1,0 +1,180 @@
+package tuners
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/tuners/det"
+)
+
+// DimKind is the scale on which a dimension is drawn uniformly.
+type DimKind string
+
+// The kinds of dimensions. Lo and Hi of a Dim are on the drawn scale s.
+const (
+	Uniform       DimKind = "uniform"  // x = s, real
+	Log10         DimKind = "log10"    // x = 10^s, real
+	Log10OneMinus DimKind = "log10_1m" // x = 1 - 10^s, real
+	Int           DimKind = "int"      // x = s, whole
+	Log2          DimKind = "log2"     // x = 2^s, s whole
+	Choice        DimKind = "choice"   // one of Choices
+)
+
+// Dim is one dimension of a search space.
+type Dim struct {
+	Name    string  // study key, e.g. "client.lr"
+	Kind    DimKind //
+	Lo, Hi  float64 // ends on the drawn scale, both included; unused for Choice
+	Choices []Value // Choice: the values, without repetition
+}
+
+// tolerance is how far, relative to the larger end, a value may lie outside of its dimension: other languages round powers otherwise.
+const tolerance = 1e-9
+
+// Check says what is wrong with the dimension, nil when it can be drawn from.
+func (d Dim) Check() error {
+	if d.Name == "" {
+		return fmt.Errorf("a dimension needs a name")
+	}
+	if d.Kind == Choice {
+		if len(d.Choices) == 0 {
+			return fmt.Errorf("%s: choice needs at least one value", d.Name)
+		}
+		for i, v := range d.Choices {
+			if v.Kind() == NoneValue || v.kind == NumValue && !finite(v.num) {
+				return fmt.Errorf("%s: choice %d must be a finite number, a string or a bool", d.Name, i+1)
+			}
+			if slices.Contains(d.Choices[:i], v) {
+				return fmt.Errorf("%s: choice repeats %s", d.Name, v)
+			}
+		}
+		return nil
+	}
+	if !finite(d.Lo) || !finite(d.Hi) || d.Lo > d.Hi {
+		return fmt.Errorf("%s: %s needs finite ends, the lower one first, not [%v, %v]", d.Name, d.Kind, d.Lo, d.Hi)
+	}
+	switch d.Kind {
+	case Uniform:
+	case Log10:
+		if d.Lo < -300 || d.Hi > 300 {
+			return fmt.Errorf("%s: log10 takes exponents of ten from -300 to 300, not [%v, %v]", d.Name, d.Lo, d.Hi)
+		}
+	case Log10OneMinus:
+		if d.Hi > 0 || d.Lo < -300 {
+			return fmt.Errorf("%s: log10_1m takes exponents of ten from -300 to 0, not [%v, %v]", d.Name, d.Lo, d.Hi)
+		}
+	case Int, Log2:
+		if d.Lo != math.Trunc(d.Lo) || d.Hi != math.Trunc(d.Hi) || math.Abs(d.Lo) > 1<<52 || math.Abs(d.Hi) > 1<<52 {
+			return fmt.Errorf("%s: %s needs whole ends, not [%v, %v]", d.Name, d.Kind, d.Lo, d.Hi)
+		}
+		if d.Kind == Log2 && (d.Lo < -1000 || d.Hi > 1000) {
+			return fmt.Errorf("%s: log2 takes exponents of two from -1000 to 1000, not [%v, %v]", d.Name, d.Lo, d.Hi)
+		}
+	default:
+		return fmt.Errorf("%s: unknown kind %q; known: uniform, log10, log10_1m, int, log2, choice", d.Name, string(d.Kind))
+	}
+	return nil
+}
+
+// Sample turns u, uniform in [0, 1), into a value of the dimension.
+func (d Dim) Sample(u float64) Value {
+	switch d.Kind {
+	case Choice:
+		return d.Choices[min(int(float64(u*float64(len(d.Choices)))), len(d.Choices)-1)]
+	case Int, Log2:
+		return d.value(min(d.Lo+math.Floor(float64(u*(d.Hi-d.Lo+1))), d.Hi))
+	}
+	return d.value(d.Lo + float64(u*(d.Hi-d.Lo)))
+}
+
+// Perturb turns u, uniform in [0, 1), into a neighbour of centre: on the drawn scale s, a real dimension gives s + (2u-1) eps (Hi-Lo),
+// a whole one s + uniform{-w..w} with w = ceil(eps (Hi-Lo)), both clipped to [Lo, Hi] (the local perturbation of the FedEx paper).
+// A choice has no scale: it is drawn anew with probability eps, else kept. eps = 0 keeps the centre; a centre outside is clipped first.
+func (d Dim) Perturb(centre Value, eps, u float64) Value {
+	if eps <= 0 {
+		return centre
+	}
+	if d.Kind == Choice {
+		if u < eps {
+			return d.Sample(min(u/eps, 1-0x1p-53))
+		}
+		return centre
+	}
+	s := d.scale(centre)
+	switch d.Kind {
+	case Int, Log2:
+		w := math.Ceil(float64(eps * (d.Hi - d.Lo)))
+		s += math.Floor(float64(u*(float64(2*w)+1))) - w
+	default:
+		s += float64((float64(2*u) - 1) * float64(eps*(d.Hi-d.Lo)))
+	}
+	return d.value(min(max(s, d.Lo), d.Hi))
+}
+
+// Contains says why v is no value of the dimension; nil when it is one.
+func (d Dim) Contains(v Value) error {
+	if d.Kind == Choice {
+		if slices.Contains(d.Choices, v) {
+			return nil
+		}
+		return fmt.Errorf("%s = %s is none of the choices %v", d.Name, v, d.Choices)
+	}
+	x, ok := v.Float()
+	if !ok {
+		return fmt.Errorf("%s = %s is not a number", d.Name, v)
+	}
+	lo, _ := d.value(d.Lo).Float()
+	hi, _ := d.value(d.Hi).Float()
+	if lo > hi { // 1 - 10^s falls
+		lo, hi = hi, lo
+	}
+	slack := float64(tolerance * max(math.Abs(lo), math.Abs(hi)))
+	switch {
+	case !(x >= lo-slack && x <= hi+slack): // NaN too
+		return fmt.Errorf("%s = %s is outside of [%v, %v]", d.Name, v, lo, hi)
+	case d.Kind == Int && x != math.Trunc(x):
+		return fmt.Errorf("%s = %s is not a whole number", d.Name, v)
+	case d.Kind == Log2:
+		if m, _ := math.Frexp(x); m != 0.5 {
+			return fmt.Errorf("%s = %s is not a power of two", d.Name, v)
+		}
+	}
+	return nil
+}
+
+// value maps a point of the drawn scale to the value.
+func (d Dim) value(s float64) Value {
+	switch d.Kind {
+	case Log10:
+		return Num(det.Pow10(s))
+	case Log10OneMinus:
+		return Num(1 - det.Pow10(s))
+	case Log2:
+		return Num(math.Ldexp(1, int(s)))
+	}
+	return Num(s)
+}
+
+// scale maps a value back to the drawn scale, clipped to [Lo, Hi]; whole scales are rounded.
+func (d Dim) scale(v Value) float64 {
+	x, _ := v.Float()
+	switch d.Kind {
+	case Log10:
+		x = det.Log10(x)
+	case Log10OneMinus:
+		x = det.Log10(1 - x)
+	case Log2:
+		_, e := math.Frexp(x)
+		x = float64(e - 1)
+	case Int:
+		x = math.Round(x)
+	}
+	if math.IsNaN(x) {
+		return d.Lo
+	}
+	return min(max(x, d.Lo), d.Hi)
+}
+
+// finite says whether x is a number and not infinite.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

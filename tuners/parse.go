@@ -1,0 +1,95 @@
+package tuners
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ParseDim reads a dimension from what a TOML decoder gives for its inline table, one of
+//
+//	{uniform = [a, b]}  {log10 = [-4, 0]}  {log10_1m = [-4, -2]}  {int = [1, 5]}  {log2 = [3, 7]}  {choice = [0, 0.9]}
+//
+// Pairs are the ends on the drawn scale: exponents of ten for log10 and log10_1m (of 1 - x), whole exponents of two for log2.
+// The error is one line that begins with the name.
+func ParseDim(name string, v any) (Dim, error) {
+	const want = "want one of {uniform = [a, b]}, {log10 = [a, b]}, {log10_1m = [a, b]}, {int = [a, b]}, {log2 = [a, b]}, {choice = [...]}"
+	table, ok := v.(map[string]any)
+	if !ok {
+		return Dim{}, fmt.Errorf("%s: %s, not %v", name, want, v)
+	}
+	if len(table) != 1 {
+		return Dim{}, fmt.Errorf("%s: %s, exactly one", name, want)
+	}
+	kind := slices.Sorted(maps.Keys(table))[0]
+	return parseKind(Dim{Name: name, Kind: DimKind(kind)}, table[kind], want)
+}
+
+// parseKind fills a dimension from the list after its kind.
+func parseKind(d Dim, x any, want string) (Dim, error) {
+	switch d.Kind {
+	case Uniform, Log10, Log10OneMinus, Int, Log2, Choice:
+	default:
+		return Dim{}, fmt.Errorf("%s: unknown kind %q: %s", d.Name, string(d.Kind), want)
+	}
+	list, ok := anyList(x)
+	if !ok {
+		return Dim{}, fmt.Errorf("%s: %s needs a list, not %v", d.Name, d.Kind, x)
+	}
+	values := make([]Value, len(list))
+	for i, e := range list {
+		v, err := ValueOf(e)
+		if err != nil {
+			return Dim{}, fmt.Errorf("%s: %s: %w", d.Name, d.Kind, err)
+		}
+		values[i] = v
+	}
+	if d.Kind == Choice {
+		d.Choices = values
+		return d, d.Check()
+	}
+	if len(values) != 2 {
+		return Dim{}, fmt.Errorf("%s: %s needs two numbers [lowest, highest], not %d values", d.Name, d.Kind, len(values))
+	}
+	lo, okLo := values[0].Float()
+	hi, okHi := values[1].Float()
+	if !okLo || !okHi {
+		return Dim{}, fmt.Errorf("%s: %s needs two numbers [lowest, highest], not [%s, %s]", d.Name, d.Kind, values[0], values[1])
+	}
+	d.Lo, d.Hi = lo, hi
+	return d, d.Check()
+}
+
+// anyList accepts the list types of decoders.
+func anyList(x any) ([]any, bool) {
+	switch x := x.(type) {
+	case []any:
+		return x, true
+	case []float64:
+		out := make([]any, len(x))
+		for i, v := range x {
+			out[i] = v
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// String writes the dimension as a study file does: "client.lr" = {log10 = [-4, 0]}.
+func (d Dim) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q = {%s = [", d.Name, string(d.Kind))
+	if d.Kind != Choice {
+		fmt.Fprintf(&b, "%v, %v", d.Lo, d.Hi)
+	}
+	for i, v := range d.Choices {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		text, _ := v.MarshalTOML() // Check refuses the absent values that would fail here
+		b.Write(text)
+	}
+	b.WriteString("]}")
+	return b.String()
+}

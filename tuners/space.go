@@ -1,0 +1,117 @@
+package tuners
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Space is a search space: dimensions in ascending order of their names, see NewSpace.
+type Space []Dim
+
+// NewSpace sorts the dimensions by name and checks them.
+func NewSpace(dims ...Dim) (Space, error) {
+	s := Space(slices.Clone(dims))
+	slices.SortStableFunc(s, func(a, b Dim) int { return strings.Compare(a.Name, b.Name) })
+	return s, s.Check()
+}
+
+// Check says what is wrong with the space: a bad dimension, names that repeat or stand out of order.
+func (s Space) Check() error {
+	for i, d := range s {
+		if err := d.Check(); err != nil {
+			return err
+		}
+		if i > 0 && s[i-1].Name == d.Name {
+			return fmt.Errorf("%s stands twice in the space", d.Name)
+		}
+		if i > 0 && s[i-1].Name > d.Name {
+			return fmt.Errorf("a space is sorted by name, but %s follows %s", d.Name, s[i-1].Name)
+		}
+	}
+	return nil
+}
+
+// Dim returns the dimension of that name, and whether there is one.
+func (s Space) Dim(name string) (Dim, bool) {
+	i, ok := slices.BinarySearchFunc(s, name, func(d Dim, name string) int { return strings.Compare(d.Name, name) })
+	if !ok {
+		return Dim{}, false
+	}
+	return s[i], true
+}
+
+// With returns the space with more dimensions; a name that is there already keeps the space's own dimension.
+func (s Space) With(dims ...Dim) (Space, error) {
+	all := slices.Clone(s)
+	for _, d := range dims {
+		if _, ok := s.Dim(d.Name); !ok {
+			all = append(all, d)
+		}
+	}
+	return NewSpace(all...)
+}
+
+// Matching returns the dimensions whose names match one of the patterns: a name, or a prefix followed by "*" as in "client.*".
+func (s Space) Matching(patterns ...string) Space {
+	var out Space
+	for _, d := range s {
+		if Matches(d.Name, patterns...) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Matches says whether a name matches one of the patterns of Description.Controls.
+func Matches(name string, patterns ...string) bool {
+	for _, p := range patterns {
+		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(name, prefix) || p == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Sample draws a point: one number per dimension, in the order of their names.
+func (s Space) Sample(d *Draws) Params {
+	p := make(Params, len(s))
+	for _, dim := range s {
+		p[dim.Name] = dim.Sample(d.Float64())
+	}
+	return p
+}
+
+// Perturb draws a neighbour of centre, dimension by dimension in the order of their names; see Dim.Perturb.
+// A dimension that centre lacks is sampled. Names outside of the space are not in the result.
+func (s Space) Perturb(centre Params, eps float64, d *Draws) Params {
+	p := make(Params, len(s))
+	for _, dim := range s {
+		u := d.Float64()
+		if v, ok := centre[dim.Name]; ok {
+			p[dim.Name] = dim.Perturb(v, eps, u)
+		} else {
+			p[dim.Name] = dim.Sample(u)
+		}
+	}
+	return p
+}
+
+// Contains says why p is no point of the space: a dimension is missing, a value lies outside, a name is unknown. nil when it is one.
+func (s Space) Contains(p Params) error {
+	for _, d := range s {
+		v, ok := p[d.Name]
+		if !ok {
+			return fmt.Errorf("%s is missing", d.Name)
+		}
+		if err := d.Contains(v); err != nil {
+			return err
+		}
+	}
+	for _, k := range p.Keys() {
+		if _, ok := s.Dim(k); !ok {
+			return fmt.Errorf("%s is no dimension of the space", k)
+		}
+	}
+	return nil
+}
