@@ -53,6 +53,9 @@ type TN struct {
 type gemmTable struct {
 	nn func(g *NN)
 	tn func(t *TN)
+
+	peak      func(n int) // n rounds of independent fused multiply-adds on registers
+	peakFLOPs int         // floating-point operations of one round
 }
 
 var gemms gemmTable
@@ -84,7 +87,7 @@ func GemmNN(g *NN) {
 	if raceEnabled {
 		h.race()
 	}
-	gemms.nn(&h)
+	gemms.nn(noescape(&h))
 }
 
 func (g *NN) check() {
@@ -145,7 +148,7 @@ func GemmTN(t *TN) {
 	if raceEnabled {
 		h.race()
 	}
-	gemms.tn(&h)
+	gemms.tn(noescape(&h))
 }
 
 func (t *TN) check() {

@@ -1,7 +1,7 @@
 package kernels
 
 // gemmGeneric is the plain Go level. Products are rounded before they are added, so that no compiler fuses them.
-var gemmGeneric = gemmTable{nn: nnGeneric, tn: tnGeneric}
+var gemmGeneric = gemmTable{nn: nnGeneric, tn: tnGeneric, peak: peakGeneric, peakFLOPs: 16}
 
 func nnGeneric(g *NN) {
 	for p := range g.N / Width {
@@ -62,4 +62,25 @@ func tnGeneric(t *TN) {
 			*c = acc
 		}
 	}
+}
+
+// peakSink keeps the compiler from dropping peakGeneric's loop.
+var peakSink float32
+
+func peakGeneric(n int) {
+	const x, y = float32(1.0 / 1024), float32(1.0 / 512)
+	var a, b, c, d, e, f, g, h float32
+	z := x
+	for range n {
+		a += float32(z * y)
+		b += float32(z * y)
+		c += float32(z * y)
+		d += float32(z * y)
+		e += float32(z * y)
+		f += float32(z * y)
+		g += float32(z * y)
+		h += float32(z * y)
+		z += x
+	}
+	peakSink = a + b + c + d + e + f + g + h
 }

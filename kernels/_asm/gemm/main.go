@@ -1,0 +1,21 @@
+// Command gemm writes the amd64 assembly of the matrix products: one function per tile height and level.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+)
+
+func main() {
+	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
+	ConstraintExpr("!purego")
+	for _, isa := range []isa{avx512, avx2} {
+		for rows := 1; rows <= isa.rows; rows++ {
+			nn(isa, rows)
+		}
+		for rows := 1; rows <= isa.rows; rows++ {
+			tn(isa, rows)
+		}
+		peak(isa)
+	}
+	Generate()
+}

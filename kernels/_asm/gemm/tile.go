@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// isa describes the tiles of one level.
+type isa struct {
+	name  string
+	zmm   bool
+	rows  int // highest tile
+	perPa int // vectors in a panel of 16 columns
+}
+
+var (
+	avx512 = isa{name: "AVX512", zmm: true, rows: 14, perPa: 1}
+	avx2   = isa{name: "AVX2", rows: 6, perPa: 2}
+)
+
+// groups returns how many panels a tile of the given height takes at once, widest first. Low tiles are wider, so that they too have
+// the eight or more independent sums that hide the latency of a fused multiply-add.
+func (v isa) groups(rows int) []int {
+	switch {
+	case v.zmm && rows <= 3, rows == 1:
+		return []int{4, 2, 1}
+	case v.zmm, rows <= 3:
+		return []int{2, 1}
+	}
+	return []int{1}
+}
+
+// bytes returns the size of a vector.
+func (v isa) bytes() int { return 64 / v.perPa }
+
+// tile is the accumulators of rows x panels panels, and how to feed them.
+type tile struct {
+	isa
+	rows, panels int
+}
+
+func (t tile) vecs() int { return t.panels * t.perPa }
+
+// acc returns the accumulator of row i and vector j.
+func (t tile) acc(i, j int) reg.Register { return t.reg(i*t.vecs() + j) }
+
+// reg returns vector register i.
+func (v isa) reg(i int) reg.Register {
+	if v.zmm {
+		return zmm[i]
+	}
+	return ymm[i]
+}
+
+var zmm = []reg.Register{
+	reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
+	reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
+}
+
+var ymm = []reg.Register{
+	reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7, reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
+}
+
+// step multiplies a column of the tile's rows by one row of B: acc[i][j] += a(i) * b(j), where a and b give addresses.
+func (t tile) step(a, b func(i int) Mem) {
+	n := t.vecs()
+	free := t.rows * n // first register that holds no sum
+	switch {
+	case t.zmm && t.rows > 3:
+		for j := range n {
+			VMOVUPS(b(j), t.reg(free+j))
+		}
+		for i := range t.rows {
+			for j := range n {
+				VFMADD231PS_BCST(a(i), t.reg(free+j), t.acc(i, j))
+			}
+		}
+	case t.rows > 3:
+		for j := range n {
+			VMOVUPS(b(j), t.reg(free+j))
+		}
+		for i := range t.rows {
+			x := t.reg(14 + i%2)
+			VBROADCASTSS(a(i), x)
+			for j := range n {
+				VFMADD231PS(t.reg(free+j), x, t.acc(i, j))
+			}
+		}
+	case t.rows == 1:
+		VBROADCASTSS(a(0), t.reg(free))
+		for j := range n {
+			VFMADD231PS(b(j), t.reg(free), t.acc(0, j))
+		}
+	default:
+		for i := range t.rows {
+			VBROADCASTSS(a(i), t.reg(free+i))
+		}
+		for j := range n {
+			x := t.reg(free + t.rows)
+			VMOVUPS(b(j), x)
+			for i := range t.rows {
+				VFMADD231PS(x, t.reg(free+i), t.acc(i, j))
+			}
+		}
+	}
+}
+
+// each calls f for every accumulator.
+func (t tile) each(f func(i, j int)) {
+	for i := range t.rows {
+		for j := range t.vecs() {
+			f(i, j)
+		}
+	}
+}
+
+// zero sets the sums to zero.
+func (t tile) zero() {
+	t.each(func(i, j int) {
+		if t.zmm {
+			VPXORD(t.acc(i, j), t.acc(i, j), t.acc(i, j))
+		} else {
+			VXORPS(t.acc(i, j), t.acc(i, j), t.acc(i, j))
+		}
+	})
+}
+
+// label returns a label that is unique in the function.
+func (t tile) label(name string) string { return fmt.Sprintf("%s%d", name, t.panels) }
+
+// align starts a new 64-byte block of code.
+func align() { Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}}) }
+
+// loop repeats body, which handles unroll consecutive steps when told so and one otherwise, as often as counter says (at least once).
+func (t tile) loop(name string, counter reg.GPPhysical, unroll int, body func(steps int)) {
+	main, rest, one, done := t.label(name), t.label(name+"rest"), t.label(name+"one"), t.label(name+"done")
+	SUBQ(U32(uint32(unroll)), counter)
+	JLT(LabelRef(rest))
+	align()
+	Label(main)
+	body(unroll)
+	SUBQ(U32(uint32(unroll)), counter)
+	JGE(LabelRef(main))
+	Label(rest)
+	ADDQ(U32(uint32(unroll)), counter)
+	JEQ(LabelRef(done))
+	Label(one)
+	body(1)
+	DECQ(counter)
+	JNE(LabelRef(one))
+	Label(done)
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets in tnArgs.
+const (
+	tnA, tnG, tnC                  = 0, 8, 16
+	tnLda, tnLdg, tnANext, tnGNext = 24, 32, 40, 48
+	tnM, tnSegs, tnPanel, tnPanels = 56, 64, 72, 80
+	tnAccumulate, tnGAt            = 88, 96
+)
+
+// Registers of a tn function that an nn function does not have.
+var (
+	gp        = reg.RBX
+	ldg, ldg3 = reg.R10, reg.RSI
+)
+
+// tn writes the tile function of one height: every panel of the call, the widest groups first.
+func tn(v isa, rows int) {
+	TEXT(fmt.Sprintf("tn%sx%d", v.name, rows), NOSPLIT, "func(args *tnArgs)")
+	Doc(fmt.Sprintf("tn%sx%d computes %d rows of a TN product; see tnArgs.", v.name, rows, rows))
+	Pragma("noescape")
+	Load(Param("args"), args)
+	MOVQ(Mem{Base: args, Disp: tnLda}, lda)
+	MOVQ(Mem{Base: args, Disp: tnLdg}, ldg)
+	MOVQ(U32(0), Mem{Base: args, Disp: tnGAt})
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
+	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
+	MOVQ(Mem{Base: args, Disp: tnC}, cp)
+	MOVQ(Mem{Base: args, Disp: tnPanels}, panels)
+	for _, n := range v.groups(rows) {
+		tnGroup(tile{v, rows, n})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// tnGroup writes the loop over groups of t.panels panels.
+func tnGroup(t tile) {
+	group, done := t.label("group"), t.label("groupdone")
+	Label(group)
+	CMPQ(panels, U32(uint32(t.panels)))
+	JLT(LabelRef(done))
+	MOVQ(Mem{Base: args, Disp: tnA}, a0)
+	MOVQ(Mem{Base: args, Disp: tnG}, gp)
+	ADDQ(Mem{Base: args, Disp: tnGAt}, gp)
+
+	zero, started := t.label("zero"), t.label("started")
+	CMPQ(Mem{Base: args, Disp: tnAccumulate}, Imm(0))
+	JEQ(LabelRef(zero))
+	t.eachPacked(func(m Mem, acc reg.Register) { VMOVUPS(m, acc) })
+	JMP(LabelRef(started))
+	Label(zero)
+	t.zero()
+	Label(started)
+
+	MOVQ(Mem{Base: args, Disp: tnSegs}, segs)
+	Label(t.label("seg"))
+	MOVQ(Mem{Base: args, Disp: tnM}, kc)
+	t.loop("m", kc, 4, func(steps int) {
+		for s := range steps {
+			t.step(
+				func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },
+				func(j int) Mem { return stepOf(gp, ldg, ldg3, s).Offset(j * t.bytes()) })
+		}
+		if steps == 4 {
+			LEAQ(Mem{Base: a0, Index: lda, Scale: 4}, a0)
+			LEAQ(Mem{Base: gp, Index: ldg, Scale: 4}, gp)
+		} else {
+			ADDQ(lda, a0)
+			ADDQ(ldg, gp)
+		}
+	})
+	ADDQ(Mem{Base: args, Disp: tnANext}, a0)
+	ADDQ(Mem{Base: args, Disp: tnGNext}, gp)
+	DECQ(segs)
+	JNE(LabelRef(t.label("seg")))
+
+	t.eachPacked(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
+	for range t.panels {
+		ADDQ(Mem{Base: args, Disp: tnPanel}, cp)
+	}
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: tnGAt})
+	SUBQ(U32(uint32(t.panels)), panels)
+	JMP(LabelRef(group))
+	Label(done)
+}
+
+// stepOf returns base + s*ld.
+func stepOf(base, ld, ld3 reg.GPPhysical, s int) Mem {
+	m := Mem{Base: base}
+	switch s {
+	case 1, 2:
+		m.Index, m.Scale = ld, uint8(s)
+	case 3:
+		m.Index, m.Scale = ld3, 1
+	}
+	return m
+}
+
+// eachPacked calls f with the address in the packed C of every sum.
+func (t tile) eachPacked(f func(m Mem, acc reg.Register)) {
+	MOVQ(cp, tmp)
+	for p := range t.panels {
+		if p > 0 {
+			ADDQ(Mem{Base: args, Disp: tnPanel}, tmp)
+		}
+		for i := range t.rows {
+			for h := range t.perPa {
+				f(Mem{Base: tmp, Disp: 64*i + h*t.bytes()}, t.acc(i, p*t.perPa+h))
+			}
+		}
+	}
+}

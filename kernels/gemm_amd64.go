@@ -1,0 +1,33 @@
+//go:build !purego
+
+package kernels
+
+//go:generate go run -C _asm ./gemm -out ../gemm_amd64.s -stubs ../gemm_stubs_amd64.go -pkg kernels
+
+var (
+	tilesAVX2 = tiles{
+		nn: []func(*nnArgs){nnAVX2x1, nnAVX2x2, nnAVX2x3, nnAVX2x4, nnAVX2x5, nnAVX2x6},
+		tn: []func(*tnArgs){tnAVX2x1, tnAVX2x2, tnAVX2x3, tnAVX2x4, tnAVX2x5, tnAVX2x6},
+	}
+	tilesAVX512 = tiles{
+		nn: []func(*nnArgs){
+			nnAVX512x1, nnAVX512x2, nnAVX512x3, nnAVX512x4, nnAVX512x5, nnAVX512x6, nnAVX512x7,
+			nnAVX512x8, nnAVX512x9, nnAVX512x10, nnAVX512x11, nnAVX512x12, nnAVX512x13, nnAVX512x14,
+		},
+		tn: []func(*tnArgs){
+			tnAVX512x1, tnAVX512x2, tnAVX512x3, tnAVX512x4, tnAVX512x5, tnAVX512x6, tnAVX512x7,
+			tnAVX512x8, tnAVX512x9, tnAVX512x10, tnAVX512x11, tnAVX512x12, tnAVX512x13, tnAVX512x14,
+		},
+	}
+)
+
+// gemmAt returns the matrix products of level l.
+func gemmAt(l Level) gemmTable {
+	switch l {
+	case AVX512:
+		return gemmTable{nn: tilesAVX512.multiply, tn: tilesAVX512.multiplyT, peak: peakAVX512, peakFLOPs: 24 * 2 * 16}
+	case AVX2:
+		return gemmTable{nn: tilesAVX2.multiply, tn: tilesAVX2.multiplyT, peak: peakAVX2, peakFLOPs: 24 * 2 * 8}
+	}
+	return gemmGeneric
+}

@@ -1,0 +1,38 @@
+package kernels
+
+// nnArgs is what an NN tile function reads: a tile of fixed height over some panels. Distances are in bytes. Its offsets are
+// known to _asm/gemm.
+type nnArgs struct {
+	a, b, c *float32
+	bias    *float32 // read if mode has modeBias
+	lda     int
+	segNext int // from the end of a segment of A to the start of the next
+	segs    int // at least 1
+	k       int // at least 1
+	panel   int // between panels of B
+	ldc     int
+	panels  int
+	mode    int
+
+	bAt, biasAt int // where the function is in b and bias: its scratch
+}
+
+// The bits of nnArgs.mode.
+const (
+	modeBias = 1 << iota
+	modeAccumulate
+	modeReLU
+)
+
+// tnArgs is what a TN tile function reads. Distances are in bytes. Its offsets are known to _asm/gemm.
+type tnArgs struct {
+	a, g, c      *float32
+	lda, ldg     int
+	aNext, gNext int // from the end of a segment to the start of the next
+	m            int // at least 1
+	segs         int // at least 1
+	panel        int // between panels of C
+	panels       int
+	accumulate   int // 0 starts at zero
+	gAt          int // where the function is in g: its scratch
+}

@@ -1,0 +1,131 @@
+package kernels
+
+import "unsafe"
+
+// tiles drives the tile functions of an assembly level: nn[r-1] and tn[r-1] compute r rows of C. The drivers choose the heights, and
+// split the work so that B (or G) is read from memory once and one call stays short: the runtime can't interrupt assembly.
+type tiles struct {
+	nn []func(*nnArgs)
+	tn []func(*tnArgs)
+}
+
+const (
+	maxFLOPs  = 10 << 20  // most floating-point operations of one call, about 100 us
+	maxBytes  = 2 << 20   // most bytes of B that one call streams, about 100 us from memory
+	blockSize = 256 << 10 // bytes of B or G that stay in the second-level cache while the row blocks pass
+)
+
+// multiply is GemmNN. Row blocks of nearly equal height run inside groups of panels.
+func (t *tiles) multiply(g *NN) {
+	if g.Segs*g.K == 0 {
+		nnGeneric(g)
+		return
+	}
+	args := nnArgs{
+		lda:     4 * g.Lda,
+		segNext: 4 * (g.SegStride - g.K),
+		segs:    g.Segs,
+		k:       g.K,
+		panel:   4 * Width * g.BRows,
+		ldc:     4 * g.Ldc,
+	}
+	if g.Bias != nil {
+		args.mode |= modeBias
+	}
+	if g.Accumulate {
+		args.mode |= modeAccumulate
+	}
+	if g.ReLU {
+		args.mode |= modeReLU
+	}
+	all := g.N / Width
+	depth := g.Segs * g.K
+	blocks := (g.M + len(t.nn) - 1) / len(t.nn)
+	rows := (g.M + blocks - 1) / blocks
+	group := min(maxFLOPs/(2*Width*depth*rows), maxBytes/(4*Width*depth))
+	if blocks > 1 {
+		group = min(group, blockSize/(4*Width*depth))
+	}
+	group = max(group&^3, 4)
+	for p := 0; p < all; p += group {
+		args.panels = min(group, all-p)
+		args.b = &g.B[p*g.BRows*Width]
+		if g.Bias != nil {
+			args.bias = &g.Bias[p*Width]
+		}
+		for b := range blocks {
+			i, end := b*g.M/blocks, (b+1)*g.M/blocks
+			args.a = &g.A[i*g.Lda]
+			args.c = &g.C[i*g.Ldc+p*Width]
+			runNN(t.nn[end-i-1], noescape(&args))
+		}
+	}
+}
+
+// multiplyT is GemmTN. The rows m are taken in runs that stay in the second-level cache; each later run starts from C.
+func (t *tiles) multiplyT(g *TN) {
+	if g.Segs*g.M == 0 {
+		tnGeneric(g)
+		return
+	}
+	args := tnArgs{
+		lda:   4 * g.Lda,
+		ldg:   4 * g.Ldg,
+		panel: 4 * Width * g.CRows,
+	}
+	if g.Accumulate {
+		args.accumulate = 1
+	}
+	segs, run := g.Segs, g.M
+	if depth := blockSize / (4 * (g.K + g.N)); g.M > depth {
+		segs, run = 1, max(depth, 64)
+	} else {
+		segs = min(g.Segs, max(depth/g.M, 1))
+	}
+	for s := 0; s < g.Segs; s += segs {
+		for m := 0; m < g.M; m += run {
+			args.segs = min(segs, g.Segs-s)
+			args.m = min(run, g.M-m)
+			args.aNext = 4 * (g.ASeg - args.m*g.Lda)
+			args.gNext = 4 * (g.GSeg - args.m*g.Ldg)
+			t.runT(g, &args, s*g.ASeg+m*g.Lda, s*g.GSeg+m*g.Ldg)
+			args.accumulate = 1
+		}
+	}
+}
+
+// runT adds the rows that args describes, which start at a in A and at g in G, to all of C.
+func (t *tiles) runT(tn *TN, args *tnArgs, a, g int) {
+	all := tn.N / Width
+	blocks := (tn.K + len(t.tn) - 1) / len(t.tn)
+	rows := (tn.K + blocks - 1) / blocks
+	group := max(maxFLOPs/(2*Width*args.segs*args.m*rows)&^3, 4)
+	for p := 0; p < all; p += group {
+		args.panels = min(group, all-p)
+		args.g = &tn.G[g+p*Width]
+		for b := range blocks {
+			k, end := b*tn.K/blocks, (b+1)*tn.K/blocks
+			args.a = &tn.A[a+k]
+			args.c = &tn.C[p*tn.CRows*Width+k*Width]
+			runTN(t.tn[end-k-1], noescape(args))
+		}
+	}
+}
+
+// runNN calls f. It is a Go function of its own so that the runtime can interrupt a loop of calls.
+//
+//go:noinline
+func runNN(f func(*nnArgs), args *nnArgs) { f(args) }
+
+// runTN is runNN for TN tiles.
+//
+//go:noinline
+func runTN(f func(*tnArgs), args *tnArgs) { f(args) }
+
+// noescape returns p and hides it from escape analysis, which can't see that a function called through a table keeps no pointer.
+//
+//go:nosplit
+func noescape[T any](p *T) *T {
+	x := uintptr(unsafe.Pointer(p))
+	return *(**T)(unsafe.Pointer(&x))
+}
