@@ -15,4 +15,12 @@ package kernels
 func bind(l Level) {
 	current = l
 	gemms = gemmAt(l)
+	acts = actAt(l)
+	vectors = vectorAt(l)
+	reduces = reduceAt(l)
+	optims = optimAt(l)
+	softmaxes = softmaxAt(l)
+	lstms = lstmAt(l)
+	pools = poolAt(l)
+	dropouts = dropoutAt(l)
 }

@@ -1,0 +1,60 @@
+package kernels
+
+import "math"
+
+// dropoutTable holds the dropout of one level.
+type dropoutTable struct {
+	// apply does len(src) elements from the first word of block on; dst is as long as src.
+	apply func(dst, src []float32, d dropout)
+}
+
+// dropout is what apply reads; its layout is known to _asm.
+type dropout struct {
+	keys      [2 * philoxRounds]uint32 // round keys
+	block     uint64                   // words 0 and 1 of the first counter
+	stream    uint64                   // words 2 and 3 of every counter
+	threshold uint32                   // words below it drop their element
+	scale     float32                  // of the elements that are kept
+}
+
+var dropouts dropoutTable
+
+const msgDropout = "kernels: Dropout with a rate outside [0, 1)"
+
+// Dropout drops elements of src with probability 0 <= p < 1 and scales the others by 1/(1-p): element i is kept, and dst[i] becomes
+// src[i]/(1-p), if word i%4 of Philox(counter {i/4, stream}, key), each number as two words with the low one first, is at least p*2^32;
+// else dst[i] is 0. The choice depends on nothing else, so the same call on the gradient is the backward pass. p = 0 copies.
+// dst must be as long as src and may be src itself.
+func Dropout(dst, src []float32, p float32, key uint64, stream uint64) {
+	if len(dst) != len(src) {
+		panic(msgLengths)
+	}
+	if !(p >= 0 && p < 1) {
+		panic(msgDropout)
+	}
+	raceRead(src)
+	raceWrite(dst)
+	if p == 0 {
+		copy(dst, src)
+		return
+	}
+	d := dropout{stream: stream, threshold: uint32(math.Ceil(float64(p) * (1 << 32))), scale: float32(1 / (1 - float64(p)))}
+	k0, k1 := uint32(key), uint32(key>>32)
+	for r := range philoxRounds {
+		d.keys[2*r], d.keys[2*r+1] = k0, k1
+		k0 += philoxW0
+		k1 += philoxW1
+	}
+	const block = mapBlock / 2
+	for len(src) > block {
+		callDropout(dst[:block], src[:block], d)
+		dst, src = dst[block:], src[block:]
+		d.block += block / 4
+	}
+	if len(src) > 0 {
+		callDropout(dst, src, d)
+	}
+}
+
+//go:noinline
+func callDropout(dst, src []float32, d dropout) { dropouts.apply(dst, src, d) }

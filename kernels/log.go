@@ -1,0 +1,31 @@
+package kernels
+
+import "math"
+
+// log returns the natural logarithm of a normal x > 0 within 2 ulp, by the same operations on every machine (package math has
+// assembly for some). With x = 2^e m and sqrt(1/2) <= m < sqrt(2), log m = 2 artanh s for s = (m-1)/(m+1), |s| < 0.1716.
+// It returns NaN for NaN and +Inf for +Inf; x must not be 0, negative or subnormal.
+func log(x float64) float64 {
+	const (
+		sqrtHalf = 0x3fe6a09e667f3bcd // bits of sqrt(1/2)
+		one      = 0x3ff << 52
+		hi       = 0x1.62e42fep-1 // ln 2 = hi + lo; hi has 28 bits, so that e*hi is exact
+		lo       = 0x1.efa39ef35793cp-30
+	)
+	if !(x <= math.MaxFloat64) {
+		return x
+	}
+	b := math.Float64bits(x)
+	e := (int64(b) - sqrtHalf) >> 52
+	m := math.Float64frombits(b - uint64(e<<52))
+	s := (m - 1) / (m + 1)
+	z := float64(s * s)
+	p := 0.0
+	for k := 23; k >= 3; k -= 2 {
+		p = float64((p + 1/float64(k)) * z)
+	}
+	// log m = 2s + 2s*p
+	t := float64(2 * s)
+	r := float64(float64(e)*lo) + float64(t*p)
+	return float64(float64(e)*hi) + (t + r)
+}

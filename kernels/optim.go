@@ -1,0 +1,66 @@
+package kernels
+
+// SGD is one step of stochastic gradient descent on the weights W with the gradient G, as in PyTorch, with the proximal term of FedProx:
+//
+//	d = G[i];  d = WeightDecay*W[i] + d;  d = Mu*(W[i]-Anchor[i]) + d   (the last only with an Anchor)
+//	V[i] = Momentum*V[i] + d, or d if First;  d = V[i]                  (only with V)
+//	W[i] = -LR*d + W[i]
+//
+// where every product and sum is one fused multiply-add on assembly levels.
+type SGD struct {
+	W, G   []float32 // weights, changed; gradient
+	V      []float32 // velocity, changed; nil means no momentum
+	Anchor []float32 // weights at the start of the round; nil means no proximal term
+
+	LR, Momentum, WeightDecay, Mu float32
+
+	First bool // the velocity starts here: V is written without being read
+}
+
+// sgdRates is what the step functions read; its layout is known to _asm.
+type sgdRates struct{ lr, momentum, decay, mu float32 }
+
+// optimTable holds the steps of one level, without and with momentum, for blocks of equal, positive lengths. anchor is empty when there
+// is no proximal term.
+type optimTable struct {
+	plain              func(w, g, anchor []float32, r sgdRates)
+	momentum, velocity func(w, g, v, anchor []float32, r sgdRates) // velocity is the first step with momentum
+}
+
+var optims optimTable
+
+// SGDStep does the step. All slices that are not nil must be of one length, and W, G, V and Anchor must not overlap.
+func SGDStep(s *SGD) {
+	n := len(s.W)
+	if len(s.G) != n || s.V != nil && len(s.V) != n || s.Anchor != nil && len(s.Anchor) != n {
+		panic(msgLengths)
+	}
+	raceRead(s.G)
+	raceRead(s.Anchor)
+	raceWrite(s.W)
+	raceWrite(s.V)
+	r := sgdRates{s.LR, s.Momentum, s.WeightDecay, s.Mu}
+	for i := 0; i < n; i += mapBlock {
+		end := min(n, i+mapBlock)
+		var v, anchor []float32
+		if s.V != nil {
+			v = s.V[i:end]
+		}
+		if s.Anchor != nil {
+			anchor = s.Anchor[i:end]
+		}
+		callSGD(s.W[i:end], s.G[i:end], v, anchor, r, s.First)
+	}
+}
+
+//go:noinline
+func callSGD(w, g, v, anchor []float32, r sgdRates, first bool) {
+	switch {
+	case v == nil:
+		optims.plain(w, g, anchor, r)
+	case first:
+		optims.velocity(w, g, v, anchor, r)
+	default:
+		optims.momentum(w, g, v, anchor, r)
+	}
+}

@@ -1,0 +1,83 @@
+package kernels
+
+import "math"
+
+// reduceTable holds the reductions of one level: at most reduceBlock elements a call, dot with equal lengths.
+type reduceTable struct {
+	dot    func(x, y []float32) float32
+	sum    func(x []float32) float32
+	colSum func(dst, src []float32, m, ld int)
+}
+
+var reduces reduceTable
+
+// reduceBlock is the number of elements that are summed in float32 before they are added to a float64. It is a part of the result.
+const reduceBlock = 4096
+
+const msgColSum = "kernels: ColSum with a negative size, a row length below n or a slice that is too short"
+
+// Dot returns the sum of x[i]*y[i]. Blocks of 4096 elements are summed in float32, where element i belongs to lane i%16 and the 16
+// lanes are added in one fixed tree, and the blocks are added in float64, so every assembly level returns the same bits.
+// A product that overflows float32 gives Inf or NaN. The lengths must be equal.
+func Dot(x, y []float32) float64 {
+	if len(x) != len(y) {
+		panic(msgLengths)
+	}
+	raceRead(x)
+	raceRead(y)
+	var total float64
+	for len(x) > reduceBlock {
+		total += float64(callDot(x[:reduceBlock], y[:reduceBlock]))
+		x, y = x[reduceBlock:], y[reduceBlock:]
+	}
+	if len(x) > 0 {
+		total += float64(callDot(x, y))
+	}
+	return total
+}
+
+//go:noinline
+func callDot(x, y []float32) float32 { return reduces.dot(x, y) }
+
+// Norm returns the Euclidean length of x, the square root of Dot(x, x).
+func Norm(x []float32) float64 { return math.Sqrt(Dot(x, x)) }
+
+// Sum returns the sum of x[i], in the order of [Dot].
+func Sum(x []float32) float64 {
+	raceRead(x)
+	var total float64
+	for len(x) > reduceBlock {
+		total += float64(callSum(x[:reduceBlock]))
+		x = x[reduceBlock:]
+	}
+	if len(x) > 0 {
+		total += float64(callSum(x))
+	}
+	return total
+}
+
+//go:noinline
+func callSum(x []float32) float32 { return reduces.sum(x) }
+
+// ColSum adds to dst[j], j < n, the sum over i < m of src[i*ld+j], one addition after the other in the order of the rows.
+// dst and src must not overlap.
+func ColSum(dst, src []float32, m, n, ld int) {
+	if m < 0 || n < 0 || ld < n || len(dst) < n || m > 0 && len(src) < (m-1)*ld+n {
+		panic(msgColSum)
+	}
+	if m == 0 || n == 0 {
+		return
+	}
+	dst = dst[:n]
+	raceWrite(dst)
+	rows := max(1, mapBlock/n)
+	for i := 0; i < m; i += rows {
+		r := min(rows, m-i)
+		block := src[i*ld:][:(r-1)*ld+n]
+		raceRead(block)
+		callColSum(dst, block, r, ld)
+	}
+}
+
+//go:noinline
+func callColSum(dst, src []float32, m, ld int) { reduces.colSum(dst, src, m, ld) }
