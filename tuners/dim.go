@@ -83,9 +83,9 @@ func (d Dim) Sample(u float64) Value {
 	case Choice:
 		return d.Choices[min(int(float64(u*float64(len(d.Choices)))), len(d.Choices)-1)]
 	case Int, Log2:
-		return d.value(min(d.Lo+math.Floor(float64(u*(d.Hi-d.Lo+1))), d.Hi))
+		return d.Value(min(d.Lo+math.Floor(float64(u*(d.Hi-d.Lo+1))), d.Hi))
 	}
-	return d.value(d.Lo + float64(u*(d.Hi-d.Lo)))
+	return d.Value(d.Lo + float64(u*(d.Hi-d.Lo)))
 }
 
 // Perturb turns u, uniform in [0, 1), into a neighbour of centre: on the drawn scale s, a real dimension gives s + (2u-1) eps (Hi-Lo),
@@ -101,7 +101,7 @@ func (d Dim) Perturb(centre Value, eps, u float64) Value {
 		}
 		return centre
 	}
-	s := d.scale(centre)
+	s := d.Scale(centre)
 	switch d.Kind {
 	case Int, Log2:
 		w := math.Ceil(float64(eps * (d.Hi - d.Lo)))
@@ -109,7 +109,7 @@ func (d Dim) Perturb(centre Value, eps, u float64) Value {
 	default:
 		s += float64((float64(2*u) - 1) * float64(eps*(d.Hi-d.Lo)))
 	}
-	return d.value(min(max(s, d.Lo), d.Hi))
+	return d.Value(min(max(s, d.Lo), d.Hi))
 }
 
 // Contains says why v is no value of the dimension; nil when it is one.
@@ -124,8 +124,8 @@ func (d Dim) Contains(v Value) error {
 	if !ok {
 		return fmt.Errorf("%s = %s is not a number", d.Name, v)
 	}
-	lo, _ := d.value(d.Lo).Float()
-	hi, _ := d.value(d.Hi).Float()
+	lo, _ := d.Value(d.Lo).Float()
+	hi, _ := d.Value(d.Hi).Float()
 	if lo > hi { // 1 - 10^s falls
 		lo, hi = hi, lo
 	}
@@ -143,8 +143,8 @@ func (d Dim) Contains(v Value) error {
 	return nil
 }
 
-// value maps a point of the drawn scale to the value.
-func (d Dim) value(s float64) Value {
+// Value maps a point of the drawn scale to the value: 10^s for log10 and so on. It is not for Choice, which has no scale.
+func (d Dim) Value(s float64) Value {
 	switch d.Kind {
 	case Log10:
 		return Num(det.Pow10(s))
@@ -156,8 +156,8 @@ func (d Dim) value(s float64) Value {
 	return Num(s)
 }
 
-// scale maps a value back to the drawn scale, clipped to [Lo, Hi]; whole scales are rounded.
-func (d Dim) scale(v Value) float64 {
+// Scale maps a value back to the drawn scale, clipped to [Lo, Hi]; whole scales are rounded. It is not for Choice.
+func (d Dim) Scale(v Value) float64 {
 	x, _ := v.Float()
 	switch d.Kind {
 	case Log10:

@@ -1,7 +1,7 @@
 // Package det holds the elementary functions of everything that decides a result: float64, plain Go, every rounding written out, so
 // that each CPU gives the same bits. (Package math's Exp and Log are assembly on some processors, and a compiler may fuse x*y + z.)
 //
-// The results are within 2 units in the last place of the exact ones over the ranges that tests state.
+// Results are within 2 units in the last place of the exact ones; Pow10 beyond 10**22 and below 10**-22 within 3.
 package det
 
 import (

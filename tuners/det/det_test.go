@@ -35,7 +35,7 @@ func TestAgainstMath(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			worst, at := 0.0, 0.0
 			for range 100000 {
-				x := c.lo + r.Float64()*(c.hi-c.lo)
+				x := c.lo + float64(r.Float64()*(c.hi-c.lo))
 				if c.logScale {
 					x = math.Exp(x)
 				}
@@ -116,15 +116,16 @@ func TestExpAgainstBig(t *testing.T) {
 		got    func(float64) float64
 		lo, hi float64
 		ten    bool
+		ulps   float64
 	}{
-		{"exp small", det.Exp, -1, 1, false},
-		{"exp", det.Exp, -700, 700, false},
-		{"pow10", det.Pow10, -10, 10, true},
-		{"pow10 wide", det.Pow10, -300, 300, true},
+		{"exp small", det.Exp, -1, 1, false, 1},
+		{"exp", det.Exp, -700, 700, false, 1},
+		{"pow10", det.Pow10, -22, 22, true, 2},
+		{"pow10 wide", det.Pow10, -300, 300, true, 2.5},
 	} {
 		worst := 0.0
 		for range 3000 {
-			x := c.lo + r.Float64()*(c.hi-c.lo)
+			x := c.lo + float64(r.Float64()*(c.hi-c.lo))
 			arg := new(big.Float).SetPrec(260).SetFloat64(x)
 			if c.ten {
 				arg.Mul(arg, ln10)
@@ -135,8 +136,8 @@ func TestExpAgainstBig(t *testing.T) {
 			worst = max(worst, math.Abs(diff)/(math.Nextafter(near, math.Inf(1))-near))
 		}
 		t.Logf("%s: worst %.2f ulp", c.name, worst)
-		if worst > 2 {
-			t.Errorf("%s: %.2f ulp from the exact value, want at most 2", c.name, worst)
+		if worst > c.ulps {
+			t.Errorf("%s: %.2f ulp from the exact value, want at most %v", c.name, worst, c.ulps)
 		}
 	}
 }

@@ -1,0 +1,134 @@
+package fedex
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/tuners/det"
+)
+
+// state is everything that a trial's rounds change.
+type state struct {
+	Origin  int       `json:"origin"` // the trial whose draws made the configurations; a fork keeps its source's
+	Z       []float64 `json:"z"`      // theta = exp(z), sum exp(z) = 1
+	Num     float64   `json:"num"`    // discounted sum of the past rounds' mean errors
+	Den     float64   `json:"den"`    // discounted count of past rounds
+	Squares float64   `json:"squares"`
+	Updates int       `json:"updates"`
+	Latched bool      `json:"latched"`
+}
+
+// outcome is one slot's part in a step.
+type outcome struct {
+	config int     // j_i
+	score  float64 // s_i
+	weight float64 // q_i, summing to 1 over the round
+}
+
+// uniform returns the state before the first round: theta_j = 1/k.
+func uniform(k, origin int) state {
+	s := state{Origin: origin, Z: make([]float64, k)}
+	for j := range s.Z {
+		s.Z[j] = -det.Log(float64(k))
+	}
+	return s
+}
+
+// theta returns the distribution over the configurations.
+func (s *state) theta() []float64 {
+	p := make([]float64, len(s.Z))
+	for j, z := range s.Z {
+		p[j] = det.Exp(z)
+	}
+	return p
+}
+
+// best returns the arg max of theta, ties to the lowest index.
+func (s *state) best() int {
+	best := 0
+	for j, z := range s.Z {
+		if z > s.Z[best] {
+			best = j
+		}
+	}
+	return best
+}
+
+// entropy returns that of theta in nats, over the entries that are not 0.
+func (s *state) entropy() float64 {
+	h := 0.0
+	for j, p := range s.theta() {
+		if p > 0 {
+			h -= float64(p * s.Z[j])
+		}
+	}
+	return h
+}
+
+// baseline returns lambda: the discounted mean of the past rounds' mean errors, 0 before the first.
+func (s *state) baseline() float64 {
+	if s.Den == 0 {
+		return 0
+	}
+	return s.Num / s.Den
+}
+
+// step takes one exponentiated gradient step (METHODS section 4):
+//
+//	grad_j = sum over slots i of q_i (s_i - lambda) 1[j_i = j] / theta_j
+//	z <- z - (eta0 / denom) grad,  z <- z - logsumexp(z)
+//
+// and enters the round's mean error into the baseline with weight gamma^age. A latched state stays as it is.
+func (s *state) step(round []outcome, gamma, eta0, cutoff float64, schedule string) error {
+	if s.Latched {
+		return nil
+	}
+	theta, lambda := s.theta(), s.baseline()
+	grad := make([]float64, len(s.Z))
+	mean := 0.0
+	for _, o := range round {
+		grad[o.config] += float64(o.weight*(o.score-lambda)) / theta[o.config]
+		mean += float64(o.weight * o.score)
+	}
+	s.Num = float64(gamma*s.Num) + mean
+	s.Den = float64(gamma*s.Den) + 1
+	s.Updates++
+
+	top := 0.0
+	for _, g := range grad {
+		top = max(top, math.Abs(g))
+	}
+	rate := eta0 / s.denominator(schedule, top)
+	for j := range s.Z {
+		s.Z[j] -= float64(rate * grad[j])
+	}
+	norm := det.LogSumExp(s.Z)
+	if math.IsNaN(norm) || math.IsInf(norm, 0) {
+		return fmt.Errorf("fedex: theta is not finite after update %d (largest gradient %v): a smaller eta0 or another schedule would help", s.Updates, top)
+	}
+	for j := range s.Z {
+		s.Z[j] -= norm
+	}
+	if s.entropy() < cutoff {
+		s.Latched = true
+	}
+	return nil
+}
+
+// denominator returns what eta0 is divided by, with this round's largest |grad| counted.
+func (s *state) denominator(schedule string, top float64) float64 {
+	d := 1.0
+	switch schedule {
+	case Aggressive:
+		d = top
+	case Adaptive:
+		s.Squares += float64(top * top)
+		d = det.Sqrt(s.Squares)
+	case Auto:
+		d = det.Sqrt(float64(s.Updates))
+	}
+	if d == 0 {
+		return 1
+	}
+	return d
+}

@@ -1,0 +1,19 @@
+// Package plugins lists the built-in tuners. Each is a plain Go package, served by the fedfast binary to itself as a subprocess over
+// the same protocol as anyone's.
+package plugins
+
+import (
+	"github.com/fedfast/fedfast/plugins/fedex"
+	"github.com/fedfast/fedfast/plugins/random"
+	"github.com/fedfast/fedfast/plugins/sha"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Builtin returns the built-in tuners by name.
+func Builtin() map[string]tuners.Tuner {
+	return map[string]tuners.Tuner{
+		"fedex":  fedex.Tuner{},
+		"random": random.Tuner{},
+		"sha":    sha.Tuner{},
+	}
+}

@@ -1,0 +1,136 @@
+// Package random is the built-in tuner `random`: random search. It draws floor(T/M) points from the search space, runs each for M rounds
+// and takes the best (T = budget.rounds, M = budget.trial_rounds).
+package random
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Tuner is random search. The zero value is ready to use.
+type Tuner struct{}
+
+var _ tuners.Tuner = Tuner{}
+
+// Describe says what random search is.
+func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
+
+var description = tuners.Description{
+	Name:    "random",
+	Version: "1.0.0",
+	Doc:     "Random search: points drawn from the space, each trained for budget.trial_rounds rounds; the best score wins.",
+	Options: []tuners.Option{
+		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0 takes floor(budget.rounds / budget.trial_rounds)"},
+	},
+	Trials: true,
+}
+
+// Validate checks the options and that the budget pays for the trials.
+func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
+	problems := description.CheckOptions(req.Options)
+	if len(problems) > 0 {
+		return problems, nil
+	}
+	t, m := req.Budget.Rounds, req.Budget.TrialRounds
+	if m < 1 {
+		return []tuners.Problem{{Key: "budget.trial_rounds", Message: fmt.Sprintf("a trial needs at least 1 round, not %d", m)}}, nil
+	}
+	if t < m {
+		problems = append(problems, tuners.Problem{Key: "budget.rounds", Message: fmt.Sprintf("%d rounds do not pay for one trial of %d rounds (budget.trial_rounds)", t, m)})
+	}
+	n, _ := description.WithDefaults(req.Options)["trials"].Float()
+	if n < 0 || n != float64(int(n)) {
+		problems = append(problems, tuners.Problem{Key: "options.trials", Message: fmt.Sprintf("trials must be a whole number from 0, not %v", n)})
+	} else if int(n) > t/m {
+		problems = append(problems, tuners.Problem{Key: "options.trials", Message: fmt.Sprintf("%d trials of %d rounds cost more than the %d rounds of budget.rounds; at most %d fit", int(n), m, t, t/m)})
+	}
+	return problems, nil
+}
+
+// Open starts a study's session.
+func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	if req.Trial != tuners.StudySession {
+		return nil, fmt.Errorf("random: %w: it decides about trials, not about rounds", tuners.ErrUnsupported)
+	}
+	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: req.Space, Options: req.Options, Budget: req.Budget, Objective: req.Objective})
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("random: %s: %s", problems[0].Key, problems[0].Message)
+	}
+	s := &session{req: req, trials: description.WithDefaults(req.Options).Int("trials", 0)}
+	if s.trials == 0 {
+		s.trials = req.Budget.Rounds / req.Budget.TrialRounds
+	}
+	s.state = state{Best: -1}
+	if req.State != nil {
+		if err := json.Unmarshal(req.State, &s.state); err != nil {
+			return nil, fmt.Errorf("random: the recorded state is damaged: %w", err)
+		}
+	}
+	return s, s.save()
+}
+
+// state is everything that calls change.
+type state struct {
+	Started  bool    `json:"started"`
+	Reported int     `json:"reported"`
+	Best     int     `json:"best"` // -1: none yet
+	Score    float64 `json:"score"`
+}
+
+type session struct {
+	tuners.TrialsOnly
+	req    tuners.OpenRequest
+	trials int
+	state  state
+	bytes  []byte
+}
+
+// Suggest returns every trial at once: none depends on another.
+func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
+	switch {
+	case !s.state.Started:
+		s.state.Started = true
+		decisions := make([]tuners.Decision, s.trials)
+		for i := range decisions {
+			decisions[i] = tuners.Decision{
+				Kind: tuners.Start, Trial: i, ToRound: s.req.Budget.TrialRounds, Independent: true,
+				Params: s.req.Space.Sample(tuners.NewDraws(s.req.Seed, i, 0, "trial params")),
+			}
+		}
+		return decisions, s.save()
+	case s.state.Reported < s.trials:
+		return []tuners.Decision{{Kind: tuners.Wait}}, nil
+	}
+	return []tuners.Decision{{Kind: tuners.Done, Best: s.state.Best}}, nil
+}
+
+// Report keeps the best score; ties keep the lower trial number.
+func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
+	if r.Trial < 0 || r.Trial >= s.trials || !s.state.Started || s.state.Reported >= s.trials {
+		return fmt.Errorf("random: a report about trial %d, which is not running", r.Trial)
+	}
+	s.state.Reported++
+	if !r.Failed && !math.IsNaN(r.Score) && !math.IsInf(r.Score, 0) {
+		better := s.state.Best < 0 || s.req.Objective.Better(r.Score, s.state.Score)
+		tie := s.state.Best > r.Trial && r.Score == s.state.Score
+		if better || tie {
+			s.state.Best, s.state.Score = r.Trial, r.Score
+		}
+	}
+	return s.save()
+}
+
+// State returns the state after the last call.
+func (s *session) State() []byte { return s.bytes }
+
+func (s *session) save() (err error) {
+	s.bytes, err = json.Marshal(s.state)
+	return err
+}

@@ -1,0 +1,143 @@
+package sha
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// session runs one study. Its params are keyed draws, so the state holds the arms of the running rung only.
+type session struct {
+	tuners.TrialsOnly
+	req   tuners.OpenRequest
+	eta   int
+	rungs []int
+	state state
+	bytes []byte
+}
+
+// state is everything that calls change.
+type state struct {
+	Stage   int   `json:"stage"`   // index into rungs
+	Running bool  `json:"running"` // the stage's decisions are out
+	Arms    []arm `json:"arms"`    // of the stage, by trial number; after the last stage the survivor, or none
+}
+
+// arm is one trial of the running stage.
+type arm struct {
+	Trial    int     `json:"trial"`
+	Reported bool    `json:"reported,omitempty"`
+	Failed   bool    `json:"failed,omitempty"`
+	Score    float64 `json:"score,omitempty"`
+}
+
+func newSession(req tuners.OpenRequest, eta int, rungs []int) (*session, error) {
+	s := &session{req: req, eta: eta, rungs: rungs}
+	if req.State != nil {
+		if err := json.Unmarshal(req.State, &s.state); err != nil {
+			return nil, fmt.Errorf("sha: the recorded state is damaged: %w", err)
+		}
+		return s, s.save()
+	}
+	s.state.Arms = make([]arm, s.width(0))
+	for i := range s.state.Arms {
+		s.state.Arms[i].Trial = i
+	}
+	return s, s.save()
+}
+
+// width is the number of arms that stage i has when no trial failed: eta^(R-i).
+func (s *session) width(i int) int {
+	n := 1
+	for range len(s.rungs) - 1 - i {
+		n *= s.eta
+	}
+	return n
+}
+
+// Suggest returns all trials of a rung together: they depend on no outstanding report.
+func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
+	var out []tuners.Decision
+	if s.state.Running {
+		if slices.ContainsFunc(s.state.Arms, func(a arm) bool { return !a.Reported }) {
+			return []tuners.Decision{{Kind: tuners.Wait}}, nil
+		}
+		out = s.eliminate()
+	}
+	if s.state.Stage == len(s.rungs) || len(s.state.Arms) == 0 {
+		best := -1
+		if len(s.state.Arms) > 0 {
+			best = s.state.Arms[0].Trial
+		}
+		return append(out, tuners.Decision{Kind: tuners.Done, Best: best}), s.save()
+	}
+	for _, a := range s.state.Arms {
+		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: s.rungs[s.state.Stage], Independent: true}
+		if s.state.Stage == 0 {
+			d.Kind = tuners.Start
+			d.Params = s.req.Space.Sample(tuners.NewDraws(s.req.Seed, a.Trial, 0, "trial params"))
+		}
+		out = append(out, d)
+	}
+	s.state.Running = true
+	return out, s.save()
+}
+
+// eliminate closes the running stage: the best go on, ties keep the lower trial number, failed trials never go on.
+func (s *session) eliminate() []tuners.Decision {
+	ranked := slices.DeleteFunc(slices.Clone(s.state.Arms), func(a arm) bool { return a.Failed })
+	slices.SortStableFunc(ranked, func(a, b arm) int {
+		switch {
+		case s.req.Objective.Better(a.Score, b.Score):
+			return -1
+		case s.req.Objective.Better(b.Score, a.Score):
+			return 1
+		}
+		return 0
+	})
+	s.state.Stage++
+	keep := 1 // the survivor of the last stage
+	if s.state.Stage < len(s.rungs) {
+		keep = s.width(s.state.Stage)
+	}
+	ranked = ranked[:min(keep, len(ranked))]
+	var out []tuners.Decision
+	for _, a := range s.state.Arms {
+		if !slices.Contains(ranked, a) {
+			out = append(out, tuners.Decision{Kind: tuners.Stop, Trial: a.Trial}, tuners.Decision{Kind: tuners.Release, Trial: a.Trial})
+		}
+	}
+	slices.SortFunc(ranked, func(a, b arm) int { return a.Trial - b.Trial })
+	s.state.Arms = s.state.Arms[:0:0]
+	for _, a := range ranked {
+		s.state.Arms = append(s.state.Arms, arm{Trial: a.Trial})
+	}
+	s.state.Running = false
+	return out
+}
+
+// Report keeps an arm's score.
+func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
+	i := slices.IndexFunc(s.state.Arms, func(a arm) bool { return a.Trial == r.Trial })
+	if i < 0 || !s.state.Running || s.state.Arms[i].Reported {
+		return fmt.Errorf("sha: a report about trial %d, which is not running", r.Trial)
+	}
+	a := &s.state.Arms[i]
+	a.Reported = true
+	if a.Failed = r.Failed || math.IsNaN(r.Score) || math.IsInf(r.Score, 0); !a.Failed {
+		a.Score = r.Score
+	}
+	return s.save()
+}
+
+// State returns the state after the last call.
+func (s *session) State() []byte { return s.bytes }
+
+func (s *session) save() (err error) {
+	s.bytes, err = json.Marshal(s.state)
+	return err
+}
