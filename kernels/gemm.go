@@ -56,6 +56,9 @@ type gemmTable struct {
 
 	peak      func(n int) // n rounds of independent fused multiply-adds on registers
 	peakFLOPs int         // floating-point operations of one round
+
+	// transpose transposes blocks of 16 x 16 floats that follow one another in src; in dst they are dstStep bytes apart.
+	transpose func(dst, src *float32, blocks, dstStep int)
 }
 
 var gemms gemmTable

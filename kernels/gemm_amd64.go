@@ -25,9 +25,9 @@ var (
 func gemmAt(l Level) gemmTable {
 	switch l {
 	case AVX512:
-		return gemmTable{nn: tilesAVX512.multiply, tn: tilesAVX512.multiplyT, peak: peakAVX512, peakFLOPs: 24 * 2 * 16}
+		return gemmTable{nn: tilesAVX512.multiply, tn: tilesAVX512.multiplyT, peak: peakAVX512, peakFLOPs: 24 * 2 * 16, transpose: transposeAVX2}
 	case AVX2:
-		return gemmTable{nn: tilesAVX2.multiply, tn: tilesAVX2.multiplyT, peak: peakAVX2, peakFLOPs: 24 * 2 * 8}
+		return gemmTable{nn: tilesAVX2.multiply, tn: tilesAVX2.multiplyT, peak: peakAVX2, peakFLOPs: 24 * 2 * 8, transpose: transposeAVX2}
 	}
 	return gemmGeneric
 }

@@ -1,7 +1,9 @@
 package kernels
 
+import "unsafe"
+
 // gemmGeneric is the plain Go level. Products are rounded before they are added, so that no compiler fuses them.
-var gemmGeneric = gemmTable{nn: nnGeneric, tn: tnGeneric, peak: peakGeneric, peakFLOPs: 16}
+var gemmGeneric = gemmTable{nn: nnGeneric, tn: tnGeneric, peak: peakGeneric, peakFLOPs: 16, transpose: transposeGeneric}
 
 func nnGeneric(g *NN) {
 	for p := range g.N / Width {
@@ -60,6 +62,18 @@ func tnGeneric(t *TN) {
 				}
 			}
 			*c = acc
+		}
+	}
+}
+
+func transposeGeneric(dst, src *float32, blocks, dstStep int) {
+	for i := range blocks {
+		d := (*[Width * Width]float32)(unsafe.Add(unsafe.Pointer(dst), i*dstStep))
+		s := (*[Width * Width]float32)(unsafe.Add(unsafe.Pointer(src), i*4*Width*Width))
+		for j := range Width {
+			for r := range Width {
+				d[j*Width+r] = s[r*Width+j]
+			}
 		}
 	}
 }

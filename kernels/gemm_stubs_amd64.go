@@ -209,3 +209,8 @@ func tnAVX2x6(args *tnArgs)
 
 // peakAVX2 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX2(n int)
+
+// transposeAVX2 transposes blocks of 16 x 16 floats that follow one another in src; in dst they are dstStep bytes apart.
+//
+//go:noescape
+func transposeAVX2(dst *float32, src *float32, blocks int, dstStep int)

@@ -63,24 +63,47 @@ func PackT(dst []float32, dstRows int, src []float32, srcRows, k, n int) {
 	if len(src) < (Pad(n)/Width-1)*srcRows*Width+k*Width || len(dst) < (Pad(k)/Width-1)*dstRows*Width+Pad(n)*Width {
 		panic(msgPackShort)
 	}
+	if raceEnabled {
+		racePackT(dst, dstRows, src, srcRows, k, n)
+	}
+	whole := k / Width
 	for j := 0; j < n; j += Width {
-		for r := 0; r < k; r += Width {
-			transpose(dst[r*dstRows+j*Width:], src[j*srcRows+r*Width:], min(Width, k-r))
+		for b := 0; b < whole; b += packCall {
+			r := b * Width
+			runTranspose(&dst[r*dstRows+j*Width], &src[j*srcRows+r*Width], min(packCall, whole-b), 4*Width*dstRows)
+		}
+		if r := whole * Width; r < k {
+			transposeRows(dst[r*dstRows+j*Width:], src[j*srcRows+r*Width:], k-r)
 		}
 	}
 }
 
-// transpose writes the transpose of rows rows of 16 floats as 16 rows of 16 floats, zero from column rows on.
-func transpose(dst, src []float32, rows int) {
+// packCall is the most blocks of 16 x 16 floats of one call of assembly.
+const packCall = 256
+
+// runTranspose is a Go function of its own so that the runtime can interrupt a loop of calls.
+//
+//go:noinline
+func runTranspose(dst, src *float32, blocks, dstStep int) {
+	gemms.transpose(dst, src, blocks, dstStep)
+}
+
+// transposeRows writes the transpose of fewer than 16 rows of 16 floats as 16 rows of 16 floats, zero from column rows on.
+func transposeRows(dst, src []float32, rows int) {
 	d := (*[Width * Width]float32)(dst)
-	s := src[:rows*Width]
-	for j := range Width {
-		for r := range Width {
-			v := float32(0)
-			if r < rows {
-				v = s[r*Width+j]
-			}
+	clear(d[:])
+	for r := range rows {
+		for j, v := range src[r*Width:][:Width] {
 			d[j*Width+r] = v
 		}
+	}
+}
+
+func racePackT(dst []float32, dstRows int, src []float32, srcRows, k, n int) {
+	for r := 0; r < k; r += Width {
+		raceWrite(dst[r*dstRows:][:Pad(n)*Width])
+	}
+	for j := 0; j < n; j += Width {
+		raceRead(src[j*srcRows:][:k*Width])
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 func TestPad(t *testing.T) {
@@ -45,6 +46,36 @@ func TestPackUnpack(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPackT transposes blocks of larger matrices, between guard words.
+func TestPackT(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(20)
+		sweep(func(k int) {
+			for _, n := range []int{1, 16, 17, 62} {
+				srcRows, dstRows := k+k%3, kernels.Pad(n)+k%2
+				src := kernelstest.Random(r, kernels.Pad(n)*srcRows, k%16)
+				dst := kernelstest.Random(r, kernels.Pad(k)*dstRows, (k+5)%16)
+				old := append([]float32(nil), dst.Data...)
+				kernels.PackT(dst.Data, dstRows, src.Data, srcRows, k, n)
+				dst.Check(t, "dst")
+				for at, got := range dst.Data {
+					row, j := at/(16*dstRows)*16+at%16, at/16%dstRows
+					want := float32(0)
+					switch {
+					case j >= kernels.Pad(n):
+						want = old[at]
+					case row < k:
+						want = src.Data[j/16*srcRows*16+row*16+j%16]
+					}
+					if got != want {
+						t.Fatalf("k=%d n=%d: element (%d,%d) = %v, want %v", k, n, j, row, got, want)
+					}
+				}
+			}
+		})
+	})
 }
 
 func numbered(n int) []float32 {

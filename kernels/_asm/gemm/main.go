@@ -1,9 +1,7 @@
-// Command gemm writes the amd64 assembly of the matrix products: one function per tile height and level.
+// Command gemm writes the amd64 assembly of the matrix products, one function per tile height and level, and of their layouts.
 package main
 
-import (
-	. "github.com/mmcloughlin/avo/build"
-)
+import . "github.com/mmcloughlin/avo/build"
 
 func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
@@ -17,5 +15,6 @@ func main() {
 		}
 		peak(isa)
 	}
+	transpose()
 	Generate()
 }
