@@ -1,0 +1,113 @@
+package tensor
+
+import "github.com/fedfast/fedfast/kernels"
+
+// Conv is a two-dimensional convolution (cross-correlation, as in all deep
+// learning frameworks) of one NHWC image with packed weights. Row
+// (kh*KW + kw)*C + c of the weights belongs to kernel row kh, column kw and input
+// channel c.
+//
+// Nothing is copied: KW*C consecutive floats of an image row are a window's row,
+// the next window starts Stride*C floats further, and one matrix product over the
+// kernel's rows gives a row of outputs. Rows above and below the image are
+// skipped; columns left and right of it must be zeros in memory, see Border.
+type Conv struct {
+	H, W, C     int // input; C counts the floats of a pixel in memory
+	OH, OW, N   int // output; N is the number of filters, a multiple of 16
+	KH, KW      int
+	Stride      int
+	Top, Left   int // zero rows and columns before the image
+	RightBorder int // zero columns that must follow the image in memory
+}
+
+// NewConv fills in the output size for valid or same padding. Same padding, as
+// TensorFlow has it, makes OH = ceil(H/Stride) and puts the odd row or column of
+// padding at the end; for odd kernels at stride 1 that is PyTorch's
+// padding = (kernel-1)/2.
+func NewConv(h, w, c, n, kh, kw, stride int, same bool) Conv {
+	v := Conv{H: h, W: w, C: c, N: n, KH: kh, KW: kw, Stride: stride}
+	if same {
+		v.OH, v.OW = (h+stride-1)/stride, (w+stride-1)/stride
+		v.Top = max((v.OH-1)*stride+kh-h, 0) / 2
+		v.Left = max((v.OW-1)*stride+kw-w, 0) / 2
+	} else {
+		v.OH, v.OW = (h-kh)/stride+1, (w-kw)/stride+1
+	}
+	v.RightBorder = max((v.OW-1)*stride+kw-v.Left-w, 0)
+	return v
+}
+
+// Rows returns the rows of the weight matrix.
+func (v Conv) Rows() int { return v.KH * v.KW * v.C }
+
+// window returns the kernel rows [lo, hi) that meet the image for output row y.
+func (v Conv) window(y int) (lo, hi int) {
+	top := y*v.Stride - v.Top
+	return max(0, -top), min(v.KH, v.H-top)
+}
+
+// Forward computes y = x * w + bias, followed by a ReLU if relu. x starts at the
+// left border of the image's first row and has xRow floats from row to row; y
+// starts at the first pixel and has yRow. bias may be nil.
+func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []float32, relu bool) {
+	g := kernels.NN{M: v.OW, N: v.N, K: v.KW * v.C, Lda: v.Stride * v.C, SegStride: xRow,
+		BRows: v.Rows(), Bias: bias, Ldc: v.N, ReLU: relu}
+	for r := range v.OH {
+		lo, hi := v.window(r)
+		g.C = y[r*yRow:]
+		if lo >= hi { // dX of rows that no window covered
+			clear(g.C[:v.OW*v.N])
+			continue
+		}
+		g.Segs = hi - lo
+		g.A = x[(r*v.Stride-v.Top+lo)*xRow:]
+		g.B = w[lo*v.KW*v.C*kernels.Width:]
+		g.BRows = v.Rows()
+		kernels.GemmNN(&g)
+	}
+}
+
+// BackwardWeights computes the gradient gw of the weights from the input x and
+// the gradient dy of the output, both placed as in Forward, and gb of the bias;
+// or it adds to them if accumulate.
+func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow int, accumulate bool) {
+	k := v.KW * v.C
+	t := kernels.TN{M: v.OW, K: k, N: v.N, ASeg: v.Stride * xRow, GSeg: dyRow, Lda: v.Stride * v.C, Ldg: v.N,
+		CRows: v.Rows(), Accumulate: accumulate}
+	for kh := range v.KH {
+		lo := (max(0, v.Top-kh) + v.Stride - 1) / v.Stride
+		hi := min(v.OH, (v.H-1+v.Top-kh+v.Stride)/v.Stride)
+		t.C = gw[kh*k*kernels.Width:]
+		if t.M, t.Segs = v.OW, hi-lo; lo >= hi {
+			t.M, t.Segs = 0, 1
+		} else {
+			t.A, t.G = x[(lo*v.Stride-v.Top+kh)*xRow:], dy[lo*dyRow:]
+		}
+		kernels.GemmTN(&t)
+	}
+	if !accumulate {
+		clear(gb[:v.N])
+	}
+	for r := range v.OH {
+		kernels.ColSum(gb, dy[r*dyRow:], v.OW, v.N, v.N)
+	}
+}
+
+// Input returns the convolution that computes the gradient of the input: over
+// the gradient of the output, spread out by the stride with zeros between, with
+// the weights that Flip makes.
+func (v Conv) Input() Conv {
+	b := Conv{H: (v.OH-1)*v.Stride + 1, W: (v.OW-1)*v.Stride + 1, C: v.N, OH: v.H, OW: v.W, N: kernels.Pad(v.C),
+		KH: v.KH, KW: v.KW, Stride: 1, Top: v.KH - 1 - v.Top, Left: v.KW - 1 - v.Left}
+	b.RightBorder = max(b.OW-1+b.KW-b.Left-b.W, 0)
+	return b
+}
+
+// Flip turns the weights w of v into those of v.Input: rotated by half a turn,
+// with inputs and outputs exchanged. flipped has v.Input().Rows()*Pad(C) floats.
+func (v Conv) Flip(flipped, w []float32) {
+	rows := v.KH * v.KW * v.N
+	for i := range v.KH * v.KW {
+		kernels.PackT(flipped[(v.KH*v.KW-1-i)*v.N*kernels.Width:], rows, w[i*v.C*kernels.Width:], v.Rows(), v.C, v.N)
+	}
+}

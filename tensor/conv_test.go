@@ -1,0 +1,185 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// draw returns n numbers in [-1, 1).
+func draw(s *kernels.Stream, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = 2*s.Float32() - 1
+	}
+	return v
+}
+
+// convCase is a convolution on a random image, all in plain layouts.
+type convCase struct {
+	h, w, c, n, kh, kw, stride int
+	same                       bool
+}
+
+var convCases = []convCase{
+	{6, 7, 16, 16, 3, 3, 1, false},
+	{6, 7, 16, 16, 3, 3, 1, true},
+	{14, 14, 32, 64, 5, 5, 1, true},
+	{12, 9, 1, 32, 5, 5, 1, true},
+	{9, 9, 3, 16, 3, 3, 1, false},
+	{8, 8, 16, 32, 3, 3, 2, true},
+	{9, 8, 32, 16, 3, 3, 2, true},
+	{9, 8, 16, 16, 3, 2, 2, false},
+	{7, 7, 16, 16, 1, 1, 2, false},
+	{5, 6, 16, 16, 4, 2, 1, true},
+	{3, 2, 16, 16, 7, 5, 1, true},
+	{8, 8, 16, 16, 2, 2, 3, false},
+	{1, 1, 16, 16, 1, 1, 1, true},
+}
+
+func (c convCase) String() string {
+	return fmt.Sprintf("%dx%dx%d to %d, %dx%d stride %d same %v", c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)
+}
+
+// walk calls f with every product of the convolution: output, input and weight
+// index, all dense (row, column, channel; kernel row, column, input, output).
+func walk(v Conv, f func(out, in, w int)) {
+	for oy := range v.OH {
+		for ox := range v.OW {
+			for o := range v.N {
+				for i := range v.KH {
+					for j := range v.KW {
+						y, x := oy*v.Stride+i-v.Top, ox*v.Stride+j-v.Left
+						if y < 0 || y >= v.H || x < 0 || x >= v.W {
+							continue
+						}
+						for c := range v.C {
+							f((oy*v.OW+ox)*v.N+o, (y*v.W+x)*v.C+c, ((i*v.KW+j)*v.C+c)*v.N+o)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// bordered copies a dense image behind left and before right zero columns, and
+// returns its row length.
+func bordered(x []float32, h, w, c, left, right int) ([]float32, int) {
+	row := (left + w + right) * c
+	b := make([]float32, h*row)
+	for y := range h {
+		copy(b[y*row+left*c:], x[y*w*c:][:w*c])
+	}
+	return b, row
+}
+
+// close32 reports whether a float32 sum of the given number of products of values
+// in [-1, 1) may be got where want is exact: each step rounds by at most half an
+// ulp, 6e-8, of a partial sum, which is some times the root of terms.
+func close32(got float32, want float64, terms int) bool {
+	n := float64(terms)
+	return math.Abs(float64(got)-want) <= 6e-8*n*math.Sqrt(n)
+}
+
+func near(t *testing.T, what string, got []float32, want []float64, terms int) {
+	t.Helper()
+	for i, v := range want {
+		if !close32(got[i], v, terms) {
+			t.Fatalf("%s: value %d is %v, want %v", what, i, got[i], v)
+		}
+	}
+}
+
+// TestConv compares the three passes of a convolution with plain loops.
+func TestConv(t *testing.T) {
+	for _, c := range convCases {
+		t.Run(c.String(), func(t *testing.T) {
+			v := NewConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)
+			if c.same && (v.OH != (c.h+c.stride-1)/c.stride || v.OW != (c.w+c.stride-1)/c.stride) {
+				t.Fatalf("output is %d x %d", v.OH, v.OW)
+			}
+			s := kernels.NewStream(1, 2)
+			x, w, bias := draw(s, c.h*c.w*c.c), draw(s, v.Rows()*c.n), draw(s, c.n)
+			dy := draw(s, v.OH*v.OW*c.n)
+			y, dw, dx := make([]float64, len(dy)), make([]float64, len(w)), make([]float64, len(x))
+			db := make([]float64, c.n)
+			for i := range y {
+				y[i] = float64(bias[i%c.n])
+				db[i%c.n] += float64(dy[i])
+			}
+			walk(v, func(o, i, k int) {
+				y[o] += float64(x[i]) * float64(w[k])
+				dw[k] += float64(dy[o]) * float64(x[i])
+				dx[i] += float64(dy[o]) * float64(w[k])
+			})
+			packed := make([]float32, len(w))
+			kernels.Pack(packed, w, v.Rows(), c.n, c.n)
+			in, row := bordered(x, c.h, c.w, c.c, v.Left, v.RightBorder)
+			kernelstest.ForEachLevel(t, func(t *testing.T) {
+				got := make([]float32, len(y))
+				v.Forward(got, v.OW*c.n, in, row, packed, bias, false)
+				near(t, "y", got, y, v.Rows()+1)
+				v.Forward(got, v.OW*c.n, in, row, packed, bias, true)
+				for i, g := range got {
+					if want := max(y[i], 0); !close32(g, want, v.Rows()+1) {
+						t.Fatalf("with ReLU: value %d is %v, want %v", i, g, want)
+					}
+				}
+				checkWeights(t, v, in, row, dy, dw, db)
+				if c.c%16 == 0 {
+					checkInput(t, v, dy, packed, dx)
+				}
+			})
+		})
+	}
+}
+
+func checkWeights(t *testing.T, v Conv, in []float32, row int, dy []float32, dw, db []float64) {
+	gw, gb := make([]float32, len(dw)), make([]float32, v.N)
+	for i := range gw {
+		gw[i] = 3 // must be overwritten
+	}
+	gb[0] = 3
+	plain := make([]float32, len(dw))
+	for pass := range 2 {
+		v.BackwardWeights(gw, gb, in, row, dy, v.OW*v.N, pass == 1)
+		kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)
+		near(t, "dw", plain, dw, 2*v.OH*v.OW)
+		near(t, "db", gb, db, 2*v.OH*v.OW)
+		for i := range dw { // the second pass adds the same again
+			dw[i] *= 2
+		}
+		for i := range db {
+			db[i] *= 2
+		}
+	}
+	for i := range dw {
+		dw[i] /= 4
+	}
+	for i := range db {
+		db[i] /= 4
+	}
+}
+
+func checkInput(t *testing.T, v Conv, dy, packed []float32, dx []float64) {
+	b := v.Input()
+	flipped := make([]float32, b.Rows()*b.N)
+	v.Flip(flipped, packed)
+	spread := make([]float32, b.H*b.W*b.C)
+	for y := range v.OH {
+		for x := range v.OW {
+			copy(spread[(y*v.Stride*b.W+x*v.Stride)*b.C:], dy[(y*v.OW+x)*v.N:][:v.N])
+		}
+	}
+	g, row := bordered(spread, b.H, b.W, b.C, b.Left, b.RightBorder)
+	got := make([]float32, len(dx))
+	for i := range got {
+		got[i] = 3 // must be overwritten
+	}
+	b.Forward(got, b.OW*b.N, g, row, flipped, nil, false)
+	near(t, "dx", got, dx, v.KH*v.KW*v.N)
+}

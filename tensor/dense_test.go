@@ -1,0 +1,61 @@
+package tensor
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// TestDense compares the three passes of a dense layer with plain loops; with
+// many outputs the input's gradient takes several strips of weights.
+func TestDense(t *testing.T) {
+	for _, c := range []struct{ m, k, n int }{{1, 16, 16}, {5, 48, 32}, {3, 37, 64}, {20, 144, 2048}, {2, 64, 65536}} {
+		if testing.Short() && c.n > 10000 {
+			continue
+		}
+		t.Run(fmt.Sprintf("%dx%dx%d", c.m, c.k, c.n), func(t *testing.T) {
+			d := Dense{K: c.k, N: c.n}
+			s := kernels.NewStream(4, 1)
+			pad := kernels.Pad(c.k)
+			x, w, bias, dy := make([]float32, c.m*pad), draw(s, c.k*c.n), draw(s, c.n), draw(s, c.m*c.n)
+			for i := range c.m {
+				copy(x[i*pad:], draw(s, c.k))
+			}
+			y, dw, dx, db := make([]float64, c.m*c.n), make([]float64, c.k*c.n), make([]float64, c.m*pad), make([]float64, c.n)
+			for i := range c.m {
+				for j := range c.n {
+					y[i*c.n+j] = float64(bias[j])
+					g := float64(dy[i*c.n+j])
+					db[j] += g
+					for k := range c.k {
+						y[i*c.n+j] += float64(x[i*pad+k]) * float64(w[k*c.n+j])
+						dw[k*c.n+j] += float64(x[i*pad+k]) * g
+						dx[i*pad+k] += g * float64(w[k*c.n+j])
+					}
+				}
+			}
+			packed := make([]float32, c.k*c.n)
+			kernels.Pack(packed, w, c.k, c.n, c.n)
+			kernelstest.ForEachLevel(t, func(t *testing.T) {
+				got := make([]float32, c.m*c.n)
+				d.Forward(got, c.n, x, pad, c.m, packed, bias, false)
+				near(t, "y", got, y, c.k+1)
+				gx := make([]float32, c.m*pad)
+				d.BackwardInput(gx, pad, dy, c.n, c.m, packed, make([]float32, d.StripSize()))
+				near(t, "dx", gx, dx, c.n)
+				gw, gb, plain := make([]float32, c.k*c.n), make([]float32, c.n), make([]float32, c.k*c.n)
+				gw[0], gb[0] = 3, 3 // must be overwritten
+				d.BackwardWeights(gw, gb, x, pad, dy, c.n, c.m, false)
+				kernels.Unpack(plain, gw, c.k, c.n, c.n)
+				near(t, "dw", plain, dw, c.m)
+				near(t, "db", gb, db, c.m)
+				d.BackwardWeights(gw, gb, x, pad, dy, c.n, c.m, true)
+				kernels.Unpack(plain, gw, c.k, c.n, c.n)
+				kernels.Scale(plain, 0.5)
+				near(t, "dw twice", plain, dw, 2*c.m)
+			})
+		})
+	}
+}
