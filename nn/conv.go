@@ -1,0 +1,118 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
+)
+
+// Conv2D is a two-dimensional convolution of an image. The parameters are weight
+// [Filters, channels, Kernel, KernelW] and bias [Filters].
+type Conv2D struct {
+	Filters int
+	Kernel  int // rows of the kernel
+	KernelW int // columns; 0 means Kernel
+	Stride  int // 0 means 1
+	// Same pads with zeros so that the output has ceil(size/Stride) rows and
+	// columns; an odd row or column of padding goes to the end, as in
+	// TensorFlow. For odd kernels at stride 1 this is PyTorch's padding =
+	// (Kernel-1)/2. Without it there is no padding ("valid").
+	Same bool
+	Init Init
+}
+
+// Kind returns "conv".
+func (Conv2D) Kind() string { return "conv" }
+
+// Bind fixes the layer for its input.
+func (l Conv2D) Bind(in Flow) (Bound, error) { return l.bind(in, false, false) }
+
+func (l Conv2D) fuseReLU() Layer { return fusedConv{Conv2D: l} }
+
+// fusedConv is a convolution followed by a ReLU. With maskLater, the max-pool
+// that follows does the ReLU's part of the backward pass.
+type fusedConv struct {
+	Conv2D
+	maskLater bool
+}
+
+func (l fusedConv) Bind(in Flow) (Bound, error) { return l.bind(in, true, !l.maskLater) }
+
+func (l Conv2D) bind(in Flow, relu, mask bool) (Bound, error) {
+	if l.KernelW == 0 {
+		l.KernelW = l.Kernel
+	}
+	if l.Stride == 0 {
+		l.Stride = 1
+	}
+	switch {
+	case in.Seq > 0:
+		return nil, errors.New("a convolution needs an image as its input")
+	case l.Filters < 1:
+		return nil, fmt.Errorf("%d filters; there must be at least 1", l.Filters)
+	case l.Kernel < 1 || l.KernelW < 1 || l.Stride < 1:
+		return nil, fmt.Errorf("kernel %d x %d, stride %d; all must be at least 1", l.Kernel, l.KernelW, l.Stride)
+	case !l.Same && (l.Kernel > in.H || l.KernelW > in.W):
+		return nil, fmt.Errorf("kernel %d x %d on an image of %d x %d; a valid convolution needs the image to be as large", l.Kernel, l.KernelW, in.H, in.W)
+	}
+	if err := l.Init.check(); err != nil {
+		return nil, err
+	}
+	t := tensor.NewConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, l.Same)
+	return &boundConv{l: l, in: in, t: t, relu: relu, mask: mask}, nil
+}
+
+type boundConv struct {
+	l          Conv2D
+	in         Flow
+	t          tensor.Conv
+	relu, mask bool
+}
+
+func (b *boundConv) Out() Flow { return Flow{H: b.t.OH, W: b.t.OW, C: b.l.Filters} }
+
+func (b *boundConv) border() Border { return Border{b.t.Left, b.t.RightBorder} }
+
+func (b *boundConv) Traits() Traits {
+	t := Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.mask, InBorder: b.border()}
+	if b.l.Stride == 1 && !b.in.Raw {
+		back := b.t.Input()
+		t.GradBorder = Border{back.Left, back.RightBorder}
+	}
+	return t
+}
+
+func (b *boundConv) FLOPs() int64 {
+	return 2 * int64(b.t.OH*b.t.OW*b.l.Filters) * int64(b.l.Kernel*b.l.KernelW*b.in.C)
+}
+
+func (b *boundConv) Params() []Param {
+	fan := b.l.Kernel * b.l.KernelW
+	in, out := fan*b.in.C, fan*b.l.Filters
+	return []Param{
+		{
+			Name:   "weight",
+			Shape:  []int{b.l.Filters, b.in.C, b.l.Kernel, b.l.KernelW},
+			Size:   b.t.Rows() * b.t.N,
+			Init:   func(t []float32, s *kernels.Stream) { b.l.Init.weight(t, in, out, s) },
+			Pack:   func(packed, t []float32) { b.walk(func(at, i int) { packed[at] = t[i] }) },
+			Unpack: func(t, packed []float32) { b.walk(func(at, i int) { t[i] = packed[at] }) },
+		},
+		biasParam(b.l.Filters, func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, in, s) }),
+	}
+}
+
+// walk calls f with the packed and the canonical place of every weight.
+func (b *boundConv) walk(f func(at, i int)) {
+	i := 0
+	for j := range b.l.Filters {
+		for c := range b.in.C {
+			for k := range b.l.Kernel * b.l.KernelW {
+				f(packedAt(k*b.t.C+c, j, b.t.Rows()), i)
+				i++
+			}
+		}
+	}
+}

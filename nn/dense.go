@@ -1,0 +1,142 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
+)
+
+// Dense is a fully connected layer. After an image it takes all of the image's
+// values. The parameters are weight [Units, inputs] and bias [Units]; an image's
+// inputs are in PyTorch's order: channel, row, column.
+type Dense struct {
+	Units int
+	Init  Init
+}
+
+// Kind returns "dense".
+func (Dense) Kind() string { return "dense" }
+
+// Bind fixes the layer for its input.
+func (l Dense) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
+
+func (l Dense) fuseReLU() Layer { return denseReLU{l} }
+
+// denseReLU is a dense layer followed by a ReLU.
+type denseReLU struct{ Dense }
+
+func (l denseReLU) Bind(in Flow) (Bound, error) { return l.bind(in, true) }
+
+func (l Dense) bind(in Flow, relu bool) (Bound, error) {
+	if in.Vocab > 0 {
+		return nil, fmt.Errorf("a dense layer cannot read tokens; an embedding must come before")
+	}
+	if l.Units < 1 {
+		return nil, fmt.Errorf("%d units; there must be at least 1", l.Units)
+	}
+	if err := l.Init.check(); err != nil {
+		return nil, err
+	}
+	b := &boundDense{l: l, in: in, relu: relu}
+	b.t = tensor.Dense{K: in.C, N: kernels.Pad(l.Units)}
+	if in.Image() {
+		b.t.K = in.H * in.W * in.Ld()
+	}
+	return b, nil
+}
+
+type boundDense struct {
+	l    Dense
+	in   Flow
+	relu bool
+	t    tensor.Dense
+}
+
+func (b *boundDense) Out() Flow { return Flow{H: 1, W: 1, C: b.l.Units, Seq: b.in.Seq} }
+
+func (b *boundDense) Traits() Traits { return Traits{ReadsInput: true, ReadsOutput: b.relu} }
+
+func (b *boundDense) FLOPs() int64 {
+	return 2 * int64(b.in.Rows(1)) * int64(b.in.H*b.in.W*b.in.C) * int64(b.l.Units)
+}
+
+func (b *boundDense) Params() []Param {
+	in, out := b.in.H*b.in.W*b.in.C, b.l.Units
+	return []Param{
+		{
+			Name:   "weight",
+			Shape:  []int{out, in},
+			Size:   b.t.K * b.t.N,
+			Init:   func(t []float32, s *kernels.Stream) { b.l.Init.weight(t, in, out, s) },
+			Pack:   func(packed, t []float32) { b.walk(func(at, i int) { packed[at] = t[i] }) },
+			Unpack: func(t, packed []float32) { b.walk(func(at, i int) { t[i] = packed[at] }) },
+		},
+		biasParam(out, func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, in, s) }),
+	}
+}
+
+// walk calls f with the packed and the canonical place of every weight.
+func (b *boundDense) walk(f func(at, i int)) {
+	i, ld := 0, b.in.Ld()
+	for j := range b.l.Units {
+		for c := range b.in.C {
+			for p := range b.in.H * b.in.W {
+				f(packedAt(p*ld+c, j, b.t.K), i)
+				i++
+			}
+		}
+	}
+}
+
+// packedAt returns the place of row k, column j in a packed matrix of rows rows.
+func packedAt(k, j, rows int) int {
+	return (j/kernels.Width*rows+k)*kernels.Width + j%kernels.Width
+}
+
+func biasParam(n int, init func([]float32, *kernels.Stream)) Param {
+	return Param{
+		Name:   "bias",
+		Shape:  []int{n},
+		Size:   kernels.Pad(n),
+		Init:   init,
+		Pack:   func(packed, t []float32) { copy(packed, t) },
+		Unpack: func(t, packed []float32) { copy(t, packed) },
+	}
+}
+
+func (b *boundDense) NewState(e *Env) State {
+	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output()}
+	if e.NeedDX {
+		s.dx = e.Gradient()
+		s.strip = e.Arena.Alloc(b.t.StripSize())
+	}
+	return s
+}
+
+type denseState struct {
+	b        *boundDense
+	w, bias  int // offsets of the parameters
+	x, y, dx Act
+	strip    []float32
+}
+
+func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
+	s.x = x
+	t := s.b.t
+	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), r.W[s.w:s.bias], r.W[s.bias:s.bias+t.N], s.b.relu)
+	return s.y
+}
+
+func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
+	t, rows := s.b.t, s.b.in.Rows(r.N)
+	g := dy.At(0, 0, 0)
+	if n := rows * t.N; s.b.relu {
+		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])
+	}
+	if s.dx.Data != nil {
+		t.BackwardInput(s.dx.Data, s.dx.Sample, g, dy.Sample, rows, r.W[s.w:s.bias], s.strip)
+	}
+	t.BackwardWeights(r.G[s.w:s.bias], r.G[s.bias:], s.x.At(0, 0, 0), s.x.Sample, g, dy.Sample, rows, !r.Starts(0))
+	return s.dx
+}

@@ -1,0 +1,33 @@
+// Package nn holds neural networks that train on one client's data: layers,
+// models, softmax cross-entropy, and stochastic gradient descent.
+//
+// A [Model] is immutable and shared. All its parameters live in one flat packed
+// vector, so that everything element-wise (SGD, proximal term, aggregation) is a
+// single pass; [Model.Export] gives them in PyTorch's layout. A [Workspace]
+// holds the activations and gradients of one worker. Nothing here starts a
+// goroutine, and a training step allocates nothing.
+//
+// # Writing a layer
+//
+// A layer is three things, each made from the one before:
+//
+//   - a [Layer], the plain description that users write (Dense{Units: 10});
+//   - a [Bound], that description fixed to the activations it gets in one model:
+//     parameters, output flow and [Traits]; immutable and shared by workspaces;
+//   - a [State], its buffers in one workspace, made by Bound.NewState from an
+//     [Env], with Forward and Backward.
+//
+// Activations travel as [Act] views. A State allocates its output with
+// Env.Output and its input's gradient with Env.Gradient once, in NewState, and
+// never in a step; padding channels and borders of those buffers are zero from
+// the start and must stay zero. Parameters are found in the flat vectors at
+// Env.Offset, in the order of Bound.Params, each taking its packed Size.
+//
+// Forward and Backward work on the samples [lo, hi) of the present chunk. The
+// layers at the front of a network whose traits say PerSample are called for one
+// sample at a time, so that a sample's images stay in the cache; all others get
+// the whole chunk, lo = 0 and hi = Run.N. Backward adds to the gradient, or
+// starts it when Run.Starts(lo) says so, in the order of the samples; then the
+// cut of a batch into chunks does not show in the bits of the result. A gradient
+// passed to Backward may be overwritten.
+package nn

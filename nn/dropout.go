@@ -1,0 +1,88 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Dropout sets each value to zero with probability Rate in training and
+// multiplies the others by 1/(1-Rate). The draws of a sample depend on the key
+// and number of the step, the layer and the sample's place in the batch only.
+type Dropout struct{ Rate float32 }
+
+// Kind returns "dropout".
+func (Dropout) Kind() string { return "dropout" }
+
+// Bind fixes the layer for its input.
+func (l Dropout) Bind(in Flow) (Bound, error) {
+	if in.Vocab > 0 || in.Raw {
+		return nil, errors.New("a dropout cannot be the first layer")
+	}
+	if !(l.Rate >= 0 && l.Rate < 1) {
+		return nil, fmt.Errorf("rate %v; it must be at least 0 and below 1", l.Rate)
+	}
+	return &boundDropout{rate: l.Rate, in: in}, nil
+}
+
+type boundDropout struct {
+	rate float32
+	in   Flow
+}
+
+func (b *boundDropout) Out() Flow { return b.in }
+
+func (b *boundDropout) Params() []Param { return nil }
+
+// Traits: without draws the input passes as the output, so what the layers around
+// read back must be kept as if this layer read it.
+func (b *boundDropout) Traits() Traits {
+	return Traits{PerSample: b.in.Image(), ReadsInput: true}
+}
+
+// FLOPs returns 0: the few operations for each value are not counted.
+func (b *boundDropout) FLOPs() int64 { return 0 }
+
+func (b *boundDropout) NewState(e *Env) State {
+	return &dropoutState{rate: b.rate, in: b.in, index: e.Index, y: e.Output()}
+}
+
+type dropoutState struct {
+	rate  float32
+	in    Flow
+	index int
+	y     Act
+}
+
+func (s *dropoutState) Forward(r *Run, x Act, lo, hi int) Act {
+	if r.Rate(s.rate) == 0 {
+		return x
+	}
+	s.drop(r, s.y, x, lo, hi)
+	return s.y
+}
+
+func (s *dropoutState) Backward(r *Run, dy Act, lo, hi int) Act {
+	if r.Rate(s.rate) > 0 {
+		s.drop(r, dy, dy, lo, hi)
+	}
+	return dy
+}
+
+// drop writes the samples [lo, hi) of src after dropout to dst. Every image row,
+// and every row of a sequence, is a stream of draws of its own.
+func (s *dropoutState) drop(r *Run, dst, src Act, lo, hi int) {
+	f, p := s.in, r.Rate(s.rate)
+	key := kernels.Key(r.Key, uint64(s.index))
+	n := f.W * f.Ld()
+	for i := lo; i < hi; i++ {
+		for t := range max(1, f.Seq) {
+			row := t*r.N + i
+			for y := range f.H {
+				stream := uint64(r.Base+i)<<32 | uint64(t*f.H+y)
+				kernels.Dropout(dst.At(row, y, 0)[:n], src.At(row, y, 0)[:n], p, key, stream)
+			}
+		}
+	}
+}

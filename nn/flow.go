@@ -1,0 +1,76 @@
+package nn
+
+import "github.com/fedfast/fedfast/kernels"
+
+// Shape is the input of a network: an image (H, W, C), a flat vector (1, 1, C),
+// or a sequence of Seq tokens below Vocab.
+type Shape struct {
+	H, W, C int
+	Seq     int
+	Vocab   int
+}
+
+// Size returns the floats of one raw sample, 0 for token sequences.
+func (s Shape) Size() int {
+	if s.Seq > 0 {
+		return 0
+	}
+	return s.H * s.W * s.C
+}
+
+// Flow describes the activations between two layers. For each sample it is an
+// image of H x W pixels with C channels (H = W = 1 when flat), or, when Seq > 0,
+// a sequence of Seq steps with C channels each (H = W = 1). The rows of
+// sequences are time-major: step t of sample i of a chunk of n is row t*n + i.
+type Flow struct {
+	H, W, C int
+	Seq     int
+	// Vocab is set for the network's input tokens only; there is no Act then.
+	Vocab int
+	// Raw marks the network's input images and vectors, whose channels are not
+	// padded to a multiple of 16.
+	Raw bool
+}
+
+// Ld returns the floats from one pixel or row to the next: C padded to a
+// multiple of 16, or C when raw.
+func (f Flow) Ld() int {
+	if f.Raw {
+		return f.C
+	}
+	return kernels.Pad(f.C)
+}
+
+// Image reports whether the flow has more than one pixel a sample.
+func (f Flow) Image() bool { return f.Seq == 0 && f.H*f.W > 1 }
+
+// Rows returns the rows that n samples have: n, or n*Seq for sequences.
+func (f Flow) Rows(n int) int { return n * max(1, f.Seq) }
+
+// Border is a number of zero pixels on the left and right of each image row.
+// Rows above and below an image are never stored.
+type Border struct{ Left, Right int }
+
+// Act is a view of the activations of a chunk, or of their gradients.
+type Act struct {
+	Data []float32
+	// Origin is the index of the first value of sample 0, behind its border.
+	Origin int
+	// Sample, Row and Pixel are the floats from a sample, image row or pixel to
+	// the next. Sample is 0 when all samples share memory because none is kept.
+	// The rows of a sequence are Sample apart, see Flow.
+	Sample, Row, Pixel int
+	// Border holds the zero pixels that stand around each image row.
+	Border Border
+}
+
+// At returns the values from sample (or row of a sequence) i, image row y, pixel
+// x on. x may reach -Border.Left.
+func (a Act) At(i, y, x int) []float32 {
+	return a.Data[a.Origin+i*a.Sample+y*a.Row+x*a.Pixel:]
+}
+
+// Has reports whether the image rows have at least border b.
+func (a Act) Has(b Border) bool {
+	return a.Border.Left >= b.Left && a.Border.Right >= b.Right
+}

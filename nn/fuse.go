@@ -1,0 +1,37 @@
+package nn
+
+// placed is a layer with its number, from 1, in the description of the model.
+type placed struct {
+	Layer
+	number int
+}
+
+// fuse folds layers into the ones before them where one kernel does both: a ReLU
+// into a dense or convolutional layer. A max-pool after such a convolution takes
+// over the ReLU's backward pass, on its smaller image.
+func fuse(layers []Layer) []placed {
+	var out []placed
+	for i, l := range layers {
+		if len(out) > 0 {
+			last := &out[len(out)-1]
+			switch now := l.(type) {
+			case ReLU:
+				if f, ok := last.Layer.(reluFuser); ok {
+					last.Layer = f.fuseReLU()
+					continue
+				}
+			case MaxPool:
+				if c, ok := last.Layer.(fusedConv); ok {
+					c.maskLater = true
+					last.Layer = c
+					l = maskedPool{now}
+				}
+			}
+		}
+		out = append(out, placed{l, i + 1})
+	}
+	return out
+}
+
+// reluFuser is a layer that can apply a ReLU to its own output.
+type reluFuser interface{ fuseReLU() Layer }

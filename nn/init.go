@@ -1,0 +1,62 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Init names how a dense or convolutional layer's parameters start. Fan-in counts
+// the inputs of one output, fan-out the outputs of one input.
+type Init uint8
+
+const (
+	// InitTorch is PyTorch's default: weight and bias uniform in
+	// +-1/sqrt(fan-in).
+	InitTorch Init = iota
+	// InitGlorot is TensorFlow's and Keras's: weight uniform in
+	// +-sqrt(6/(fan-in + fan-out)) (Glorot and Bengio 2010), bias zero.
+	InitGlorot
+	// InitHaiku is Haiku's: weight normal with deviation 1/sqrt(fan-in), cut off
+	// at two deviations, bias zero.
+	InitHaiku
+)
+
+func (i Init) check() error {
+	if i > InitHaiku {
+		return fmt.Errorf("unknown initialisation %d", i)
+	}
+	return nil
+}
+
+func (i Init) weight(t []float32, in, out int, s *kernels.Stream) {
+	switch i {
+	case InitTorch:
+		fillUniform(t, 1/math.Sqrt(float64(in)), s)
+	case InitGlorot:
+		fillUniform(t, math.Sqrt(6/float64(in+out)), s)
+	case InitHaiku:
+		deviation := 1 / math.Sqrt(float64(in))
+		for j := range t {
+			z := s.NormFloat64()
+			for math.Abs(z) > 2 {
+				z = s.NormFloat64()
+			}
+			t[j] = float32(z * deviation)
+		}
+	}
+}
+
+func (i Init) bias(t []float32, in int, s *kernels.Stream) {
+	if i == InitTorch {
+		fillUniform(t, 1/math.Sqrt(float64(in)), s)
+	}
+}
+
+// fillUniform draws from [-bound, bound).
+func fillUniform(t []float32, bound float64, s *kernels.Stream) {
+	for i := range t {
+		t[i] = float32((2*s.Float64() - 1) * bound)
+	}
+}

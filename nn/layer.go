@@ -1,0 +1,148 @@
+package nn
+
+import (
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
+)
+
+// Layer is the description of one layer of a network, see the package comment.
+type Layer interface {
+	// Bind fixes the layer for its input. The error says what would be right. A
+	// layer that computes nothing returns a nil Bound.
+	Bind(in Flow) (Bound, error)
+	// Kind is the layer's name in messages and in its parameters' names, such
+	// as "conv": the second conv layer's weight is "conv2.weight".
+	Kind() string
+}
+
+// Bound is a layer fixed to its place in one model; it is immutable.
+type Bound interface {
+	Out() Flow
+	// Params describes the parameters in the order in which they lie.
+	Params() []Param
+	Traits() Traits
+	// FLOPs counts the multiplications and additions of the forward pass of one
+	// sample.
+	FLOPs() int64
+	NewState(e *Env) State
+}
+
+// Traits are what a model needs to know to arrange the layers' memory.
+type Traits struct {
+	// PerSample layers treat each sample of an image alone and can be called
+	// with any range of samples.
+	PerSample bool
+	// ReadsInput and ReadsOutput say that Backward reads what Forward got or
+	// made. Else the memory may be overwritten before.
+	ReadsInput, ReadsOutput bool
+	// InBorder is wished around the input, GradBorder around the gradient of
+	// the output. A wish: the layer must cope with an Act that lacks it.
+	InBorder, GradBorder Border
+	// Chunk, when above 0, bounds the samples of a chunk for a layer that keeps
+	// much of each sample.
+	Chunk int
+}
+
+// Param describes one parameter tensor of a layer.
+type Param struct {
+	Name  string // within its layer: "weight"
+	Shape []int  // canonical, as PyTorch has it
+	Size  int    // packed floats, a multiple of 16
+	// Init draws the initial canonical values.
+	Init func(canonical []float32, s *kernels.Stream)
+	// Pack turns canonical values into packed ones; packed is zeroed before.
+	// Unpack is the inverse.
+	Pack   func(packed, canonical []float32)
+	Unpack func(canonical, packed []float32)
+}
+
+// Len returns the number of canonical values.
+func (p Param) Len() int {
+	n := 1
+	for _, d := range p.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Env is what a layer's state may build on in one workspace.
+type Env struct {
+	Arena   *tensor.Arena
+	Samples int  // most samples of a chunk
+	Offset  int  // of the layer's first parameter in the flat vectors
+	Index   int  // of the layer in its model, for drawing keys
+	NeedDX  bool // whether Backward must return the input's gradient
+
+	in, out    Flow
+	outBorder  Border // wished by the next layer around this output
+	gradBorder Border // wished by the layer before around its gradient
+	shareOut   bool   // one sample's memory serves for all
+	shareGrad  bool
+}
+
+// Output allocates the layer's output.
+func (e *Env) Output() Act {
+	return newAct(e.Arena, e.out, e.Samples, e.outBorder, e.shareOut)
+}
+
+// Gradient allocates the gradient of the layer's input, with the border that the
+// layer before wished for.
+func (e *Env) Gradient() Act {
+	return newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad)
+}
+
+func newAct(a *tensor.Arena, f Flow, samples int, b Border, share bool) Act {
+	ld := f.Ld()
+	act := Act{Pixel: ld, Row: (b.Left + f.W + b.Right) * ld, Origin: b.Left * ld, Border: b}
+	n := f.Rows(samples)
+	if share {
+		n = 1
+	} else {
+		act.Sample = f.H * act.Row
+	}
+	act.Data = a.Alloc(n * f.H * act.Row)
+	return act
+}
+
+// Run is one pass over one chunk of a batch.
+type Run struct {
+	W []float32 // all parameters
+	G []float32 // their gradient
+	N int       // samples in the chunk
+	// Base is the index in the batch of the chunk's first sample.
+	Base   int
+	Tokens []int32 // N x Seq, sample by sample, when the input is tokens
+	// Train is false in evaluation: no dropout, and Backward will not follow.
+	Train bool
+	// Dropout, when >= 0, replaces the rate of every dropout layer.
+	Dropout float32
+	Key     uint64 // of the step's dropout draws
+}
+
+// Starts reports whether the gradient starts with sample lo of the chunk, so that
+// it is to be overwritten and not added to.
+func (r *Run) Starts(lo int) bool { return r.Base+lo == 0 }
+
+// Rate returns the dropout rate to apply for a layer whose own rate is given.
+func (r *Run) Rate(own float32) float32 {
+	switch {
+	case !r.Train:
+		return 0
+	case r.Dropout >= 0:
+		return r.Dropout
+	}
+	return own
+}
+
+// State is a layer in one workspace: its buffers, and what Forward leaves for
+// Backward.
+type State interface {
+	// Forward computes the output of the samples [lo, hi) of the chunk from x.
+	// The Act returned is the same view of the whole chunk in every call of the
+	// chunk. x is empty for the layer that reads Run.Tokens.
+	Forward(r *Run, x Act, lo, hi int) Act
+	// Backward gets the gradient dy of that output, adds the parameters'
+	// gradient to Run.G, and returns the gradient of the input, or an empty Act
+	// unless Env.NeedDX.
+	Backward(r *Run, dy Act, lo, hi int) Act
+}

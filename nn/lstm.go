@@ -1,0 +1,132 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// LSTM is a stack of long short-term memory layers over a sequence:
+//
+//	i, f, g, o = W_ih x_t + b_ih + W_hh h_{t-1} + b_hh
+//	c_t = sigmoid(f + ForgetBias) c_{t-1} + sigmoid(i) tanh(g)
+//	h_t = sigmoid(o) tanh(c_t),   h_0 = c_0 = 0
+//
+// The next layer of the stack reads h_t. The parameters are weight_ih_lN [4H, I],
+// weight_hh_lN [4H, H], bias_ih_lN [4H] and bias_hh_lN [4H] with the gates in the
+// order i, f, g, o, as in PyTorch. The two biases of a layer get the same
+// gradient.
+//
+// Sums over a sequence run in time-major order within a chunk of the batch. The
+// size of a chunk is fixed by the model (see [Traits]), so the bits of a gradient
+// depend on nothing but weights, batch and options.
+type LSTM struct {
+	Hidden int
+	Layers int // 0 means 1
+	// Dropout is the rate at which the values between two layers of the stack
+	// are dropped; none are after the last. Droppable puts a dropout layer there
+	// even at rate 0, whose rate TrainOpts.Dropout can then replace.
+	Dropout   float32
+	Droppable bool
+	// EveryStep gives the last layer's h_t of every step, else of the last one.
+	EveryStep bool
+	// OneBias leaves out bias_hh, as TensorFlow and Keras do.
+	OneBias bool
+	// ForgetBias is a constant that is added to the forget gate and not trained:
+	// 1 in TensorFlow's BasicLSTMCell, whose bias starts at 0.
+	ForgetBias float32
+	// Init: PyTorch draws everything uniform in +-1/sqrt(Hidden); the others see
+	// one kernel of I+H inputs and 4H outputs, with a zero bias.
+	Init Init
+}
+
+// Kind returns "lstm".
+func (LSTM) Kind() string { return "lstm" }
+
+// Bind fixes the layer for a sequence of vectors.
+func (l LSTM) Bind(in Flow) (Bound, error) {
+	switch {
+	case in.Vocab > 0:
+		return nil, errors.New("an embedding must come before an LSTM on tokens")
+	case in.Seq < 1:
+		return nil, errors.New("an LSTM needs a sequence as its input")
+	case l.Hidden < 1:
+		return nil, errors.New("the hidden size must be at least 1")
+	case l.Layers < 0:
+		return nil, errors.New("there must be at least 1 layer")
+	case !(l.Dropout >= 0 && l.Dropout < 1):
+		return nil, fmt.Errorf("dropout rate %v; it must be at least 0 and below 1", l.Dropout)
+	}
+	if err := l.Init.check(); err != nil {
+		return nil, err
+	}
+	l.Layers = max(1, l.Layers)
+	l.Droppable = l.Layers > 1 && (l.Droppable || l.Dropout > 0)
+	return &boundLSTM{l: l, in: in, hp: kernels.Pad(l.Hidden)}, nil
+}
+
+type boundLSTM struct {
+	l  LSTM
+	in Flow
+	hp int // hidden size padded to a multiple of 16
+}
+
+// inputs returns the width of layer i's input and its distance between rows.
+func (b *boundLSTM) inputs(i int) (width, ld int) {
+	if i == 0 {
+		return b.in.C, b.in.Ld()
+	}
+	return b.l.Hidden, b.hp
+}
+
+func (b *boundLSTM) Out() Flow {
+	f := Flow{H: 1, W: 1, C: b.l.Hidden}
+	if b.l.EveryStep {
+		f.Seq = b.in.Seq
+	}
+	return f
+}
+
+// lstmChunk is the number of samples that are worked on together. It enters the
+// order of sums, so changing it changes the bits of results. 16 rows keep the
+// recurrent products at the speed of large ones, while the activations of a
+// character model of 80 steps and 2 x 256 units stay at about 30 MB.
+const lstmChunk = 16
+
+func (b *boundLSTM) Traits() Traits { return Traits{ReadsInput: true, Chunk: lstmChunk} }
+
+func (b *boundLSTM) FLOPs() int64 {
+	var n int64
+	for i := range b.l.Layers {
+		width, _ := b.inputs(i)
+		n += 2 * int64(width+b.l.Hidden) * int64(4*b.l.Hidden)
+	}
+	return n * int64(b.in.Seq)
+}
+
+func (b *boundLSTM) Params() []Param {
+	var ps []Param
+	hidden := b.l.Hidden
+	gates := func(name string, shape []int, rows int, fill func([]float32, *kernels.Stream)) {
+		ps = append(ps, Param{
+			Name:   name,
+			Shape:  shape,
+			Size:   rows * 4 * b.hp,
+			Init:   fill,
+			Pack:   func(packed, t []float32) { packGates(packed, t, rows, hidden) },
+			Unpack: func(t, packed []float32) { unpackGates(t, packed, rows, hidden) },
+		})
+	}
+	for i := range b.l.Layers {
+		width, _ := b.inputs(i)
+		init := lstmInit{b.l.Init, width, hidden}
+		gates(fmt.Sprintf("weight_ih_l%d", i), []int{4 * hidden, width}, width, init.gates)
+		gates(fmt.Sprintf("weight_hh_l%d", i), []int{4 * hidden, hidden}, hidden, init.gates)
+		gates(fmt.Sprintf("bias_ih_l%d", i), []int{4 * hidden}, 1, init.bias)
+		if !b.l.OneBias {
+			gates(fmt.Sprintf("bias_hh_l%d", i), []int{4 * hidden}, 1, init.bias)
+		}
+	}
+	return ps
+}

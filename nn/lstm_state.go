@@ -1,0 +1,221 @@
+package nn
+
+import "github.com/fedfast/fedfast/kernels"
+
+// lstmState holds the activations of one chunk. Every buffer is time-major: step
+// t of n samples takes rows t*n to (t+1)*n, packed to the front when n is less
+// than the samples it was made for.
+type lstmState struct {
+	b       *boundLSTM
+	index   int
+	needDX  bool
+	layers  []lstmLayer
+	x       Act       // input of the first layer
+	dc      []float32 // gradient of c at the step at work, n x hp
+	out, dx Act
+}
+
+// lstmLayer is one layer of the stack.
+type lstmLayer struct {
+	width, ld   int       // of the input
+	wih, whh    int       // offsets in the parameters
+	bih, bhh    int       // bhh is -1 if there is one bias
+	bias        []float32 // sum of all biases
+	gates       []float32 // activated, then their gradient, seq x n x 4hp
+	c, tanhc, h []float32 // seq x n x hp
+	dh          []float32 // gradient of h
+	dropped     []float32 // h after dropout, the next layer's input; nil for the last
+	wihT, whhT  []float32 // transposed for the backward pass
+}
+
+func (b *boundLSTM) NewState(e *Env) State {
+	hp, rows := b.hp, b.in.Seq*e.Samples
+	s := &lstmState{
+		b: b, index: e.Index, needDX: e.NeedDX,
+		dc:  e.Arena.Alloc(e.Samples * hp),
+		out: e.Output(),
+	}
+	if e.NeedDX {
+		s.dx = e.Gradient()
+	}
+	at := e.Offset
+	next := func(rows int) int {
+		at += rows * 4 * hp
+		return at - rows*4*hp
+	}
+	for i := range b.l.Layers {
+		width, ld := b.inputs(i)
+		l := lstmLayer{
+			width: width, ld: ld,
+			wih: next(width), whh: next(b.l.Hidden), bih: next(1), bhh: -1,
+			bias:  e.Arena.Alloc(4 * hp),
+			gates: e.Arena.Alloc(rows * 4 * hp),
+			c:     e.Arena.Alloc(rows * hp),
+			tanhc: e.Arena.Alloc(rows * hp),
+			h:     e.Arena.Alloc(rows * hp),
+			dh:    e.Arena.Alloc(rows * hp),
+			whhT:  e.Arena.Alloc(4 * hp * hp),
+		}
+		if !b.l.OneBias {
+			l.bhh = next(1)
+		}
+		if i > 0 || e.NeedDX {
+			l.wihT = e.Arena.Alloc(4 * hp * kernels.Pad(width))
+		}
+		if b.l.Droppable && i+1 < b.l.Layers {
+			l.dropped = e.Arena.Alloc(rows * hp)
+		}
+		s.layers = append(s.layers, l)
+	}
+	return s
+}
+
+func (s *lstmState) Forward(r *Run, x Act, _, _ int) Act {
+	s.x = x
+	in, ld := x.Data[x.Origin:], x.Sample
+	steps, hp := s.b.in.Seq, s.b.hp
+	for i := range s.layers {
+		l := &s.layers[i]
+		l.forward(r, in, ld, steps, hp, s.b.l)
+		in, ld = l.h, hp
+		if s.drops(r, i) {
+			in = l.dropped
+			s.drop(r, i, in, l.h)
+		}
+	}
+	h, n := s.layers[len(s.layers)-1].h, r.N*hp
+	if s.b.l.EveryStep {
+		copy(s.out.Data, h[:steps*n])
+	} else {
+		copy(s.out.Data, h[(steps-1)*n:steps*n])
+	}
+	return s.out
+}
+
+// drops reports whether values of layer i's output are dropped in this pass.
+func (s *lstmState) drops(r *Run, i int) bool {
+	return s.layers[i].dropped != nil && r.Rate(s.b.l.Dropout) > 0
+}
+
+// drop writes src after the dropout that follows layer i to dst, which may be
+// src; the backward pass is the same. As in Dropout, every row is a stream of
+// draws of its own.
+func (s *lstmState) drop(r *Run, i int, dst, src []float32) {
+	hp, p := s.b.hp, r.Rate(s.b.l.Dropout)
+	key := kernels.Key(r.Key, uint64(s.index), uint64(i))
+	for t := range s.b.in.Seq {
+		for j := range r.N {
+			at := (t*r.N + j) * hp
+			kernels.Dropout(dst[at:at+hp], src[at:at+hp], p, key, uint64(r.Base+j)<<32|uint64(t))
+		}
+	}
+}
+
+// forward runs one layer over all steps.
+func (l *lstmLayer) forward(r *Run, x []float32, ldx, steps, hp int, d LSTM) {
+	n, g4 := r.N, 4*hp
+	bias := l.bias
+	copy(bias, r.W[l.bih:][:g4])
+	if l.bhh >= 0 {
+		kernels.Add(bias, bias, r.W[l.bhh:][:g4])
+	}
+	if d.ForgetBias != 0 {
+		for u := range d.Hidden {
+			bias[gateRow(1, u, 0, 1)] += d.ForgetBias
+		}
+	}
+	kernels.GemmNN(&kernels.NN{M: steps * n, N: g4, K: l.width, A: x, Lda: ldx, B: r.W[l.wih:], Bias: bias, C: l.gates, Ldc: g4})
+	for t := range steps {
+		gates, at, to := l.gates[t*n*g4:][:n*g4], t*n*hp, (t+1)*n*hp
+		cell := kernels.LSTM{M: n, H: hp, Gates: gates, C: l.c[at:to], TanhC: l.tanhc[at:to], HOut: l.h[at:to], Ldh: hp}
+		if t > 0 {
+			kernels.GemmNN(&kernels.NN{M: n, N: g4, K: d.Hidden, A: l.h[at-n*hp : at], Lda: hp, B: r.W[l.whh:], C: gates, Ldc: g4, Accumulate: true})
+			cell.CPrev = l.c[at-n*hp : at]
+		}
+		kernels.LSTMForward(&cell)
+	}
+}
+
+func (s *lstmState) Backward(r *Run, dy Act, _, _ int) Act {
+	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
+	top := len(s.layers) - 1
+	last := s.layers[top].dh[:steps*n*hp]
+	if s.b.l.EveryStep {
+		copy(last, dy.Data[dy.Origin:])
+	} else {
+		clear(last[:(steps-1)*n*hp])
+		copy(last[(steps-1)*n*hp:], dy.Data[dy.Origin:])
+	}
+	for i := top; i >= 0; i-- {
+		l := &s.layers[i]
+		s.through(r, l)
+		x, ldx := s.x.Data[s.x.Origin:], s.x.Sample
+		if i > 0 {
+			x, ldx = s.layers[i-1].h, hp
+			if s.drops(r, i-1) {
+				x = s.layers[i-1].dropped
+			}
+		}
+		s.weights(r, l, x, ldx)
+		if i > 0 {
+			below := &s.layers[i-1]
+			s.input(l, n, below.dh, hp)
+			if s.drops(r, i-1) {
+				s.drop(r, i-1, below.dh, below.dh)
+			}
+		} else if s.needDX {
+			s.input(l, n, s.dx.Data[s.dx.Origin:], s.dx.Sample)
+		}
+	}
+	return s.dx
+}
+
+// through runs a layer's steps backwards: from dh to the
+// gradient of the gates, which replaces them.
+func (s *lstmState) through(r *Run, l *lstmLayer) {
+	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
+	g4 := 4 * hp
+	if r.Base == 0 { // the weights change from batch to batch only
+		kernels.PackT(l.whhT, g4, r.W[l.whh:], s.b.l.Hidden, s.b.l.Hidden, g4)
+		if l.wihT != nil {
+			kernels.PackT(l.wihT, g4, r.W[l.wih:], l.width, l.width, g4)
+		}
+	}
+	dc := s.dc[:n*hp]
+	clear(dc)
+	for t := steps - 1; t >= 0; t-- {
+		at, to := t*n*hp, (t+1)*n*hp
+		if t+1 < steps {
+			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g4, A: l.gates[(t+1)*n*g4:], Lda: g4, B: l.whhT, C: l.dh[at:to], Ldc: hp, Accumulate: true})
+		}
+		gates := l.gates[t*n*g4:][:n*g4]
+		cell := kernels.LSTMGrad{M: n, H: hp, Gates: gates, TanhC: l.tanhc[at:to], DH: l.dh[at:to], Ldh: hp, DC: dc, DGates: gates}
+		if t > 0 {
+			cell.CPrev = l.c[at-n*hp : at]
+		}
+		kernels.LSTMBackward(&cell)
+	}
+}
+
+// weights adds the gradient of a layer's weights and biases: one product over
+// the rows of all steps each.
+func (s *lstmState) weights(r *Run, l *lstmLayer, x []float32, ldx int) {
+	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
+	g4, hidden, add := 4*hp, s.b.l.Hidden, !r.Starts(0)
+	kernels.GemmTN(&kernels.TN{M: steps * n, K: l.width, N: g4, A: x, Lda: ldx, G: l.gates, Ldg: g4, C: r.G[l.wih:], Accumulate: add})
+	kernels.GemmTN(&kernels.TN{M: (steps - 1) * n, K: hidden, N: g4, A: l.h, Lda: hp, G: l.gates[n*g4:], Ldg: g4, C: r.G[l.whh:], Accumulate: add})
+	bias := r.G[l.bih:][:g4]
+	if !add {
+		clear(bias)
+	}
+	kernels.ColSum(bias, l.gates, steps*n, g4, g4)
+	if l.bhh >= 0 {
+		copy(r.G[l.bhh:][:g4], bias)
+	}
+}
+
+// input computes the gradient of a layer's input.
+func (s *lstmState) input(l *lstmLayer, n int, dx []float32, ld int) {
+	g4 := 4 * s.b.hp
+	kernels.GemmNN(&kernels.NN{M: s.b.in.Seq * n, N: kernels.Pad(l.width), K: g4, A: l.gates, Lda: g4, B: l.wihT, C: dx, Ldc: ld})
+}

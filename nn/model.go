@@ -1,0 +1,242 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
+)
+
+// Model is a network: its layers, bound to one another, and the place of their
+// parameters in the flat vectors. It is immutable and safe for concurrent use.
+type Model struct {
+	name, doc string
+	input     Shape
+	classes   int
+	nodes     []node
+	size      int
+	trunk     int // leading layers that run sample by sample
+}
+
+// node is a layer in its place.
+type node struct {
+	Bound
+	kind   string
+	prefix string // of its parameters' names
+	in     Flow
+	offset int
+	params []Param
+	needDX bool
+}
+
+// NewModel chains layers into a classifier of classes classes. The last layer
+// must give classes channels, once a sample or once a step. A ReLU that follows a
+// dense or convolutional layer is computed within it.
+func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, error) {
+	m := &Model{name: name, input: input, classes: classes}
+	flow, err := input.flow()
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", name, err)
+	}
+	if classes < 1 {
+		return nil, fmt.Errorf("model %s: %d classes; there must be at least 1", name, classes)
+	}
+	count := map[string]int{}
+	learned := false
+	for _, l := range fuse(layers) {
+		b, err := l.Bind(flow)
+		if err != nil {
+			return nil, fmt.Errorf("model %s: layer %d (%s): %w", name, l.number, l.Kind(), err)
+		}
+		if b == nil {
+			continue
+		}
+		count[l.Kind()]++
+		n := node{Bound: b, kind: l.Kind(), prefix: fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]),
+			in: flow, offset: m.size, params: b.Params(), needDX: learned}
+		for _, p := range n.params {
+			m.size += p.Size
+		}
+		learned = learned || len(n.params) > 0
+		m.nodes = append(m.nodes, n)
+		flow = b.Out()
+	}
+	if flow.H*flow.W != 1 || flow.C != classes || flow.Raw {
+		return nil, fmt.Errorf("model %s: the last layer gives %d x %d x %d values; %d classes need 1 x 1 x %d from a dense layer",
+			name, flow.H, flow.W, flow.C, classes, classes)
+	}
+	for m.trunk < len(m.nodes) && m.nodes[m.trunk].Traits().PerSample {
+		m.trunk++
+	}
+	return m, nil
+}
+
+func (s Shape) flow() (Flow, error) {
+	if s.Seq > 0 {
+		if s.Vocab < 1 || s.H != 0 || s.W != 0 || s.C != 0 {
+			return Flow{}, fmt.Errorf("input shape %+v: a sequence of tokens has Seq and Vocab only", s)
+		}
+		return Flow{H: 1, W: 1, Seq: s.Seq, Vocab: s.Vocab}, nil
+	}
+	if s.H < 1 || s.W < 1 || s.C < 1 || s.Vocab != 0 {
+		return Flow{}, fmt.Errorf("input shape %+v: an image or vector has H, W and C of at least 1 and no Vocab", s)
+	}
+	return Flow{H: s.H, W: s.W, C: s.C, Raw: true}, nil
+}
+
+// WithDoc returns the model with a documentation text.
+func (m *Model) WithDoc(doc string) *Model {
+	c := *m
+	c.doc = doc
+	return &c
+}
+
+// Name returns the model's name.
+func (m *Model) Name() string { return m.name }
+
+// Doc says where the model comes from and how it is initialised.
+func (m *Model) Doc() string { return m.doc }
+
+// Input returns the shape of one sample.
+func (m *Model) Input() Shape { return m.input }
+
+// Classes returns the number of classes.
+func (m *Model) Classes() int { return m.classes }
+
+// LabelsPerExample returns 1, or the steps of a sequence model with an output at
+// every step.
+func (m *Model) LabelsPerExample() int {
+	if len(m.nodes) == 0 {
+		return 1
+	}
+	return max(1, m.nodes[len(m.nodes)-1].Out().Seq)
+}
+
+// NumParams returns the number of parameters without padding.
+func (m *Model) NumParams() int {
+	n := 0
+	for _, nd := range m.nodes {
+		for _, p := range nd.params {
+			n += p.Len()
+		}
+	}
+	return n
+}
+
+// Size returns the length of a packed parameter vector, a multiple of 16.
+func (m *Model) Size() int { return m.size }
+
+// NewParams returns a zeroed packed parameter vector, aligned to 64 bytes.
+func (m *Model) NewParams() []float32 { return tensor.Aligned(m.size) }
+
+// FLOPs returns the multiplications and additions for one sample: of the forward
+// pass, and of a training step's forward and backward passes.
+func (m *Model) FLOPs() (forward, train int64) {
+	for _, nd := range m.nodes {
+		f := nd.FLOPs()
+		forward += f
+		train += f
+		if len(nd.params) > 0 {
+			train += f
+		}
+		if nd.needDX {
+			train += f
+		}
+	}
+	return forward, train
+}
+
+// Tensor is one parameter in its canonical layout: PyTorch's, so dense weights
+// are [out, in] and convolutions [out, in, height, width]; the inputs of a dense
+// layer after an image are in channel, row, column order.
+type Tensor struct {
+	Name  string
+	Shape []int
+	Data  []float32
+}
+
+// each calls f with every parameter, its full name and its offset, in order.
+func (m *Model) each(f func(i int, name string, p Param, offset int)) {
+	i := 0
+	for _, nd := range m.nodes {
+		at := nd.offset
+		for _, p := range nd.params {
+			f(i, nd.prefix+"."+p.Name, p, at)
+			at += p.Size
+			i++
+		}
+	}
+}
+
+// Init fills w with initial weights. Each tensor has its own stream under key
+// and is drawn in canonical order, so that the values do not depend on packing.
+func (m *Model) Init(w []float32, key uint64) {
+	m.check(w)
+	clear(w)
+	m.each(func(i int, _ string, p Param, offset int) {
+		t := make([]float32, p.Len())
+		p.Init(t, kernels.NewStream(key, uint64(i)))
+		p.Pack(w[offset:offset+p.Size], t)
+	})
+}
+
+// Export copies the parameters out of w, in the order of the layers.
+func (m *Model) Export(w []float32) []Tensor {
+	m.check(w)
+	var ts []Tensor
+	m.each(func(_ int, name string, p Param, offset int) {
+		t := Tensor{Name: name, Shape: append([]int(nil), p.Shape...), Data: make([]float32, p.Len())}
+		p.Unpack(t.Data, w[offset:offset+p.Size])
+		ts = append(ts, t)
+	})
+	return ts
+}
+
+// Import fills w from tensors as Export gives them, in any order. On an error w is
+// unchanged; all problems are reported.
+func (m *Model) Import(w []float32, ts []Tensor) error {
+	m.check(w)
+	given := make(map[string]Tensor, len(ts))
+	var errs []error
+	for _, t := range ts {
+		if _, twice := given[t.Name]; twice {
+			errs = append(errs, fmt.Errorf("model %s: tensor %s is given twice", m.name, t.Name))
+		}
+		given[t.Name] = t
+	}
+	unknown := make(map[string]bool, len(given))
+	for name := range given {
+		unknown[name] = true
+	}
+	m.each(func(_ int, name string, p Param, _ int) {
+		t, ok := given[name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("model %s: tensor %s is missing", m.name, name))
+			return
+		}
+		delete(unknown, name)
+		if fmt.Sprint(t.Shape) != fmt.Sprint(p.Shape) || len(t.Data) != p.Len() {
+			errs = append(errs, fmt.Errorf("model %s: tensor %s has shape %v and %d values; it must have %v", m.name, name, t.Shape, len(t.Data), p.Shape))
+		}
+	})
+	for _, t := range ts {
+		if unknown[t.Name] {
+			errs = append(errs, fmt.Errorf("model %s: tensor %s is unknown", m.name, t.Name))
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	clear(w)
+	m.each(func(_ int, name string, p Param, offset int) {
+		p.Pack(w[offset:offset+p.Size], given[name].Data)
+	})
+	return nil
+}
+
+func (m *Model) check(w []float32) {
+	if len(w) != m.size {
+		panic("nn: parameter vector has not the model's size")
+	}
+}

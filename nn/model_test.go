@@ -1,0 +1,200 @@
+package nn
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// TestExport checks the canonical shapes, names and count, and that Import takes
+// what Export gave, in any order.
+func TestExport(t *testing.T) {
+	m := dropoutNet(t)
+	w := m.NewParams()
+	m.Init(w, 3)
+	ts := m.Export(w)
+	want := []struct {
+		name  string
+		shape []int
+	}{
+		{"conv1.weight", []int{6, 1, 3, 3}},
+		{"conv1.bias", []int{6}},
+		{"conv2.weight", []int{20, 6, 3, 3}},
+		{"conv2.bias", []int{20}},
+		{"dense1.weight", []int{33, 20 * 1 * 1}},
+		{"dense1.bias", []int{33}},
+		{"dense2.weight", []int{7, 33}},
+		{"dense2.bias", []int{7}},
+	}
+	count := 0
+	for i, tt := range ts {
+		if tt.Name != want[i].name || !slices.Equal(tt.Shape, want[i].shape) {
+			t.Errorf("tensor %d is %s %v, want %s %v", i, tt.Name, tt.Shape, want[i].name, want[i].shape)
+		}
+		count += len(tt.Data)
+	}
+	if len(ts) != len(want) || m.NumParams() != count || count != 60+1100+693+238 {
+		t.Errorf("%d tensors with %d values, NumParams %d", len(ts), count, m.NumParams())
+	}
+	slices.Reverse(ts)
+	back := m.NewParams()
+	if err := m.Import(back, ts); err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, back, w, "imported")
+}
+
+// TestImportErrors checks that every problem is named and nothing is changed.
+func TestImportErrors(t *testing.T) {
+	m := dropoutNet(t)
+	w := m.NewParams()
+	m.Init(w, 3)
+	before := slices.Clone(w)
+	ts := m.Export(w)
+	ts[0].Shape = []int{6, 3, 3, 1}
+	ts[1].Name = "conv1.beta"
+	ts[3] = ts[2]
+	err := m.Import(w, ts)
+	for _, want := range []string{
+		"model test: tensor conv1.weight has shape [6 3 3 1] and 54 values; it must have [6 1 3 3]",
+		"model test: tensor conv1.bias is missing",
+		"model test: tensor conv2.weight is given twice",
+		"model test: tensor conv1.beta is unknown",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Import reports %v; want %q among it", err, want)
+		}
+	}
+	sameBits(t, w, before, "after a failed import")
+}
+
+// TestInit checks the distributions of the initial weights, that the same key
+// gives the same values, and that every tensor has draws of its own.
+func TestInit(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		init         Init
+		limit, bias  float64 // largest value of the weight and of the bias
+		deviation    float64
+		in, out, len int
+	}{
+		{"torch", InitTorch, 1 / math.Sqrt(400), 1 / math.Sqrt(400), 1 / math.Sqrt(400*3), 400, 100, 40000},
+		{"glorot", InitGlorot, math.Sqrt(6. / 500), 0, math.Sqrt(2. / 500), 400, 100, 40000},
+		{"haiku", InitHaiku, 2 / math.Sqrt(400), 0, 0.8796 / math.Sqrt(400), 400, 100, 40000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := NewModel("test", Shape{H: 1, W: 1, C: c.in}, c.out, Dense{Units: c.out, Init: c.init})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := m.NewParams()
+			m.Init(w, 7)
+			ts := m.Export(w)
+			var square, most float64
+			for _, v := range ts[0].Data {
+				square += float64(v) * float64(v)
+				most = max(most, math.Abs(float64(v)))
+			}
+			if got := math.Sqrt(square / float64(c.len)); math.Abs(got-c.deviation) > 0.02*c.deviation {
+				t.Errorf("deviation %v, want %v", got, c.deviation)
+			}
+			if most > c.limit*1.000001 || most < 0.98*c.limit {
+				t.Errorf("largest weight %v, want just below %v", most, c.limit)
+			}
+			var bias float64
+			for _, v := range ts[1].Data {
+				bias = max(bias, math.Abs(float64(v)))
+			}
+			if bias > c.bias*1.000001 || bias < 0.9*c.bias {
+				t.Errorf("largest bias %v, want just below %v", bias, c.bias)
+			}
+			again := m.NewParams()
+			m.Init(again, 7)
+			sameBits(t, again, w, "same key")
+			m.Init(again, 8)
+			if slices.Equal(again, w) {
+				t.Error("another key gives the same weights")
+			}
+		})
+	}
+	m, err := NewModel("test", Shape{H: 1, W: 1, C: 16}, 16, Dense{Units: 16}, Dense{Units: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := m.NewParams()
+	m.Init(w, 1)
+	if ts := m.Export(w); slices.Equal(ts[0].Data, ts[2].Data) {
+		t.Error("two tensors of one shape start with the same values")
+	}
+}
+
+// TestNewModelErrors checks the errors for networks that cannot be.
+func TestNewModelErrors(t *testing.T) {
+	image, vector, tokens := Shape{H: 6, W: 5, C: 1}, Shape{H: 1, W: 1, C: 4}, Shape{Seq: 3, Vocab: 9}
+	for _, c := range []struct {
+		in     Shape
+		layers []Layer
+		want   string
+	}{
+		{Shape{}, nil, "model m: input shape {H:0 W:0 C:0 Seq:0 Vocab:0}: an image or vector has H, W and C of at least 1 and no Vocab"},
+		{Shape{Seq: 3}, nil, "model m: input shape {H:0 W:0 C:0 Seq:3 Vocab:0}: a sequence of tokens has Seq and Vocab only"},
+		{vector, nil, "model m: the last layer gives 1 x 1 x 4 values; 3 classes need 1 x 1 x 3 from a dense layer"},
+		{vector, []Layer{Dense{Units: 2}}, "model m: the last layer gives 1 x 1 x 2 values; 3 classes need 1 x 1 x 3 from a dense layer"},
+		{vector, []Layer{Dense{}}, "model m: layer 1 (dense): 0 units; there must be at least 1"},
+		{vector, []Layer{Dense{Units: 3, Init: 9}}, "model m: layer 1 (dense): unknown initialisation 9"},
+		{tokens, []Layer{Dense{Units: 3}}, "model m: layer 1 (dense): a dense layer cannot read tokens; an embedding must come before"},
+		{tokens, []Layer{Conv2D{Filters: 3, Kernel: 1}}, "model m: layer 1 (conv): a convolution needs an image as its input"},
+		{image, []Layer{Conv2D{Kernel: 1}}, "model m: layer 1 (conv): 0 filters; there must be at least 1"},
+		{image, []Layer{Conv2D{Filters: 1}}, "model m: layer 1 (conv): kernel 0 x 0, stride 1; all must be at least 1"},
+		{image, []Layer{Conv2D{Filters: 1, Kernel: 6}}, "model m: layer 1 (conv): kernel 6 x 6 on an image of 6 x 5; a valid convolution needs the image to be as large"},
+		{image, []Layer{MaxPool{Size: 2}}, "model m: layer 1 (pool): a max-pool needs the image of a convolution as its input"},
+		{image, []Layer{ReLU{}}, "model m: layer 1 (relu): a ReLU cannot be the first layer"},
+		{image, []Layer{Dropout{}}, "model m: layer 1 (dropout): a dropout cannot be the first layer"},
+		{image, []Layer{Conv2D{Filters: 1, Kernel: 2}, ReLU{}, MaxPool{Size: 5}}, "model m: layer 3 (pool): size 5 on an image of 5 x 4; the image must be as large"},
+		{image, []Layer{Dense{Units: 4}, ReLU{}, Dropout{Rate: 1}}, "model m: layer 3 (dropout): rate 1; it must be at least 0 and below 1"},
+	} {
+		_, err := NewModel("m", c.in, 3, c.layers...)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%v: error %v, want %q", c.layers, err, c.want)
+		}
+	}
+}
+
+// TestFLOPs checks the counts of one network by hand.
+func TestFLOPs(t *testing.T) {
+	forward, train := dropoutNet(t).FLOPs()
+	first, rest := int64(2*10*9*6*9), int64(2*3*2*20*9*6+2*20*33+2*33*7)
+	if forward != first+rest || train != 2*first+3*rest {
+		t.Errorf("FLOPs are %d and %d, want %d and %d", forward, train, first+rest, 2*first+3*rest)
+	}
+}
+
+// TestSGD checks the step against its formula in float64.
+func TestSGD(t *testing.T) {
+	s := kernels.NewStream(1, 1)
+	draw := func() []float32 {
+		v := make([]float32, 48)
+		for i := range v {
+			v[i] = float32(s.NormFloat64())
+		}
+		return v
+	}
+	opt := SGD{LR: 0.1, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.2}
+	for _, first := range []bool{true, false} {
+		w, g, v, a := draw(), draw(), draw(), draw()
+		old, buf := slices.Clone(w), slices.Clone(v)
+		opt.Step(w, g, v, a, first)
+		for i := range w {
+			d := float64(g[i]) + 0.01*float64(old[i]) + 0.2*(float64(old[i])-float64(a[i]))
+			if !first {
+				d += 0.9 * float64(buf[i])
+			}
+			if want := float64(old[i]) - 0.1*d; math.Abs(float64(w[i])-want) > 1e-6 || math.Abs(float64(v[i])-d) > 1e-6 {
+				t.Errorf("first %v: weight %v and velocity %v, want %v and %v", first, w[i], v[i], want, d)
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package nn
+
+import (
+	"errors"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// ReLU replaces negative values by zero. After a dense or convolutional layer it
+// costs nothing: NewModel folds it in.
+type ReLU struct{}
+
+// Kind returns "relu".
+func (ReLU) Kind() string { return "relu" }
+
+// Bind fixes the layer for its input.
+func (ReLU) Bind(in Flow) (Bound, error) {
+	if in.Vocab > 0 || in.Raw {
+		return nil, errors.New("a ReLU cannot be the first layer")
+	}
+	return &boundReLU{in: in}, nil
+}
+
+type boundReLU struct{ in Flow }
+
+func (b *boundReLU) Out() Flow { return b.in }
+
+func (b *boundReLU) Params() []Param { return nil }
+
+func (b *boundReLU) Traits() Traits { return Traits{PerSample: b.in.Image(), ReadsOutput: true} }
+
+// FLOPs returns 0: comparisons are not counted.
+func (b *boundReLU) FLOPs() int64 { return 0 }
+
+func (b *boundReLU) NewState(e *Env) State { return &reluState{in: b.in, y: e.Output()} }
+
+type reluState struct {
+	in Flow
+	y  Act
+}
+
+func (s *reluState) Forward(_ *Run, x Act, lo, hi int) Act {
+	f := s.in
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
+		for r := range f.H {
+			n := f.W * f.Ld()
+			y, v := s.y.At(i, r, 0)[:n], x.At(i, r, 0)[:n]
+			kernels.ReLUBackward(y, v, v)
+		}
+	}
+	return s.y
+}
+
+func (s *reluState) Backward(_ *Run, dy Act, lo, hi int) Act {
+	for i := s.in.Rows(lo); i < s.in.Rows(hi); i++ {
+		maskRows(dy, s.y, i, s.in.H, s.in.W)
+	}
+	return dy
+}

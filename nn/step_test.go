@@ -1,0 +1,163 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// dropoutNet is a small convolutional network with two dropout layers.
+func dropoutNet(t testing.TB) *Model {
+	t.Helper()
+	m, err := NewModel("test", Shape{H: 10, W: 9, C: 1}, 7,
+		Conv2D{Filters: 6, Kernel: 3, Same: true}, ReLU{}, MaxPool{Size: 2},
+		Conv2D{Filters: 20, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Dropout{Rate: 0.25}, Flatten{},
+		Dense{Units: 33}, ReLU{}, Dropout{Rate: 0.5}, Dense{Units: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// train takes some steps and returns the weights after them.
+func train(m *Model, ws *Workspace, b *Batch) []float32 {
+	w, v := m.NewParams(), m.NewParams()
+	m.Init(w, 9)
+	anchor := m.NewParams()
+	copy(anchor, w)
+	for k := range 3 {
+		ws.Gradient(w, b, TrainOpts{Key: 4, Step: uint32(k), Dropout: -1})
+		SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}.Step(w, ws.Grad(), v, anchor, k == 0)
+	}
+	return w
+}
+
+func sameBits(t *testing.T, got, want []float32, what string) {
+	t.Helper()
+	for i, v := range want {
+		if math.Float32bits(v) != math.Float32bits(got[i]) {
+			t.Fatalf("%s: weight %d is %v, want %v", what, i, got[i], v)
+		}
+	}
+}
+
+// TestChunks checks that the size of a chunk does not show in the weights.
+func TestChunks(t *testing.T) {
+	m := dropoutNet(t)
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		for _, n := range []int{1, 7, 23} {
+			b := images(m, n)
+			want := train(m, m.newWorkspace(n), b)
+			for _, chunk := range []int{1, 2, 5, 16, n - 1, m.chunk()} {
+				if chunk > 0 {
+					sameBits(t, train(m, m.newWorkspace(chunk), b), want, fmt.Sprintf("batch %d in chunks of %d", n, chunk))
+				}
+			}
+		}
+	})
+}
+
+// TestWorkspaceReuse checks that what a workspace did before does not show.
+func TestWorkspaceReuse(t *testing.T) {
+	m := dropoutNet(t)
+	used := m.NewWorkspace()
+	train(m, used, images(m, 40))
+	b := images(m, 6)
+	sameBits(t, train(m, used, b), train(m, m.NewWorkspace(), b), "used workspace")
+}
+
+// TestLevels checks that all assembly levels give the same weights.
+func TestLevels(t *testing.T) {
+	m := dropoutNet(t)
+	b := images(m, 13)
+	var first []float32
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		if kernels.Current() == kernels.Generic {
+			return // held to the reference only
+		}
+		w := train(m, m.NewWorkspace(), b)
+		if first == nil {
+			first = w
+		}
+		sameBits(t, w, first, kernels.Current().String())
+	})
+}
+
+// TestMasked checks that a batch without a label gives a zero gradient.
+func TestMasked(t *testing.T) {
+	m := dropoutNet(t)
+	ws := m.NewWorkspace()
+	w := m.NewParams()
+	m.Init(w, 1)
+	b := images(m, 3)
+	ws.Gradient(w, b, TrainOpts{})
+	for i := range b.Labels {
+		b.Labels[i] = -1
+	}
+	if r := ws.Gradient(w, b, TrainOpts{}); r != (Result{}) {
+		t.Errorf("a batch without labels gives %+v", r)
+	}
+	for i, g := range ws.Grad() {
+		if g != 0 {
+			t.Fatalf("gradient %d is %v without labels", i, g)
+		}
+	}
+}
+
+// TestDropout checks the dropout layers: the rates of the options replace the
+// model's, evaluation drops nothing, the mask depends on key and step, and the
+// gradient belongs to the mask of its loss.
+func TestDropout(t *testing.T) {
+	m := dropoutNet(t)
+	w := m.NewParams()
+	m.Init(w, 2)
+	ws := m.NewWorkspace()
+	b := images(m, 6)
+	loss := func(o TrainOpts) float64 { return ws.Gradient(w, b, o).Loss }
+	plain := ws.Evaluate(w, b).Loss
+	if got := loss(TrainOpts{Dropout: 0}); got != plain {
+		t.Errorf("loss without dropout %v, in evaluation %v", got, plain)
+	}
+	own := TrainOpts{Dropout: -1, Key: 1}
+	dropped := loss(own)
+	if dropped == plain || dropped != loss(own) {
+		t.Errorf("losses %v with the model's dropout, %v again, %v without", dropped, loss(own), plain)
+	}
+	for _, o := range []TrainOpts{{Dropout: -1, Key: 2}, {Dropout: -1, Key: 1, Step: 1}, {Dropout: 0.3, Key: 1}} {
+		if loss(o) == dropped {
+			t.Errorf("%+v gives the same loss as %+v", o, own)
+		}
+	}
+	loss(own)
+	g := append([]float32(nil), ws.Grad()...)
+	const h = 1e-3
+	square := kernels.Dot(g, g) * 4 // the loss is a sum over 4 labels
+	kernels.Axpy(w, -h, g)
+	down := loss(own)
+	kernels.Axpy(w, 2*h, g)
+	up := loss(own)
+	if got := (up - down) / (2 * h); math.Abs(got-square) > 5e-3*square {
+		t.Errorf("slope along the gradient %v, want its square %v", got, square)
+	}
+}
+
+// TestAllocations checks that training and evaluation allocate nothing.
+func TestAllocations(t *testing.T) {
+	m := dropoutNet(t)
+	w, v := m.NewParams(), m.NewParams()
+	m.Init(w, 1)
+	ws := m.newWorkspace(4)
+	b := images(m, 10)
+	step := func() {
+		ws.Gradient(w, b, TrainOpts{Dropout: -1})
+		SGD{LR: 0.1, Momentum: 0.9}.Step(w, ws.Grad(), v, nil, false)
+		ws.Evaluate(w, b)
+	}
+	step()
+	if n := testing.AllocsPerRun(3, step); n != 0 {
+		t.Errorf("a step allocates %v times, want 0", n)
+	}
+}

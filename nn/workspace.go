@@ -1,0 +1,209 @@
+package nn
+
+import (
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
+)
+
+// Batch is a batch of examples in memory of the caller.
+type Batch struct {
+	N      int
+	X      []float32 // N images or vectors, raw: row, column, channel, unpadded
+	Tokens []int32   // N x Seq
+	// Labels holds N classes, or N x Seq sample by sample for a model with an
+	// output at every step. A negative label is masked: no loss, not counted.
+	Labels []int32
+}
+
+// TrainOpts are the settings of one training step.
+type TrainOpts struct {
+	Key  uint64 // of the dropout draws of a client's visit
+	Step uint32 // number of the step within the visit
+	// Dropout replaces the rate of every dropout layer; a negative one keeps the
+	// model's own rates. (The zero value trains without dropout.)
+	Dropout float32
+}
+
+// Result is what a pass over a batch measured.
+type Result struct {
+	Loss float64 // sum over the unmasked labels, in nats
+	// Correct counts the labels that had the largest logit, Count the unmasked
+	// labels.
+	Correct, Count int
+}
+
+// Workspace holds the activations and gradients of one worker for one model. It
+// belongs to one goroutine at a time. Batches larger than its chunk are worked
+// on in chunks, with the same bits as a result.
+type Workspace struct {
+	m      *Model
+	arena  tensor.Arena
+	grad   []float32
+	states []State
+	dlogit Act
+	chunk  int
+	run    Run
+	labels []int32 // of the chunk, in row order
+}
+
+// NewWorkspace returns a workspace for the model.
+func (m *Model) NewWorkspace() *Workspace { return m.newWorkspace(m.chunk()) }
+
+// chunkFloats bounds the activations of a chunk: 8 MiB, so that they and the
+// weights at work stay in a last-level cache.
+const chunkFloats = 2 << 20
+
+// chunk returns the samples of a chunk. It depends on nothing but the model: the
+// rows of sequences are time-major, so there it shows in the bits of sums.
+func (m *Model) chunk() int {
+	n, most := 1, 64
+	for _, nd := range m.nodes {
+		f := nd.Out()
+		n += max(1, f.Seq) * f.H * f.W * f.Ld()
+		if c := nd.Traits().Chunk; c > 0 {
+			most = min(most, c)
+		}
+	}
+	return min(max(chunkFloats/n, 8), most)
+}
+
+func (m *Model) newWorkspace(chunk int) *Workspace {
+	ws := &Workspace{m: m, chunk: chunk}
+	if m.LabelsPerExample() > 1 {
+		ws.labels = make([]int32, chunk*m.LabelsPerExample())
+	}
+	for i, nd := range m.nodes {
+		e := &Env{Arena: &ws.arena, Samples: chunk, Offset: nd.offset, Index: i, NeedDX: nd.needDX, in: nd.in, out: nd.Out()}
+		t := nd.Traits()
+		keep := t.ReadsOutput
+		if i > 0 && t.PerSample {
+			e.gradBorder = m.nodes[i-1].Traits().GradBorder
+		}
+		if i+1 < len(m.nodes) {
+			next := m.nodes[i+1].Traits()
+			if t.PerSample {
+				e.outBorder = next.InBorder
+			}
+			keep = keep || next.ReadsInput
+		}
+		e.shareOut = i+1 < m.trunk && !keep
+		e.shareGrad = i < m.trunk
+		ws.states = append(ws.states, nd.NewState(e))
+	}
+	last := m.nodes[len(m.nodes)-1].Out()
+	ws.dlogit = newAct(&ws.arena, last, chunk, Border{}, false)
+	return ws
+}
+
+// Grad returns the gradient that Gradient computed last, packed.
+func (ws *Workspace) Grad() []float32 { return ws.grad }
+
+// Gradient computes the gradient of the mean loss over the batch's unmasked
+// labels into Grad, overwriting it.
+func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
+	ws.m.check(w)
+	if ws.grad == nil {
+		ws.grad = ws.m.NewParams()
+	}
+	count := 0
+	for _, l := range b.Labels[:b.N*ws.m.LabelsPerExample()] {
+		if l >= 0 {
+			count++
+		}
+	}
+	if count == 0 {
+		clear(ws.grad)
+		return Result{}
+	}
+	ws.run = Run{W: w, G: ws.grad, Train: true, Dropout: o.Dropout, Key: kernels.Key(o.Key, uint64(o.Step))}
+	return ws.chunks(b, 1/float32(count))
+}
+
+// Evaluate measures the weights on the batch, without dropout.
+func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
+	ws.m.check(w)
+	ws.run = Run{W: w}
+	return ws.chunks(b, 0)
+}
+
+// chunks runs the batch chunk by chunk, backwards too when training.
+func (ws *Workspace) chunks(b *Batch, scale float32) Result {
+	var sum Result
+	in, perLabel := ws.m.input, ws.m.LabelsPerExample()
+	r := &ws.run
+	for at := 0; at < b.N; at += ws.chunk {
+		r.Base, r.N = at, min(ws.chunk, b.N-at)
+		x := Act{}
+		if in.Seq > 0 {
+			r.Tokens = b.Tokens[at*in.Seq : (at+r.N)*in.Seq]
+		} else {
+			x = Act{Data: b.X[at*in.Size() : (at+r.N)*in.Size()], Sample: in.Size(), Row: in.W * in.C, Pixel: in.C}
+		}
+		logits := ws.forward(x)
+		labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
+		rows := len(labels)
+		var grad []float32
+		if r.Train {
+			grad = ws.dlogit.Data
+		}
+		loss, correct := kernels.SoftmaxXent(grad, logits.Data, logits.Pixel, rows, ws.m.classes, labels, scale)
+		sum.Loss += loss
+		sum.Correct += correct
+		for _, l := range labels {
+			if l >= 0 {
+				sum.Count++
+			}
+		}
+		if r.Train {
+			ws.backward(ws.dlogit)
+		}
+	}
+	return sum
+}
+
+// order returns the labels of a chunk of n samples in the order of the logits'
+// rows, which is time-major for sequences.
+func (ws *Workspace) order(labels []int32, n int) []int32 {
+	steps := ws.m.LabelsPerExample()
+	if steps == 1 {
+		return labels
+	}
+	for i := range n {
+		for t := range steps {
+			ws.labels[t*n+i] = labels[i*steps+t]
+		}
+	}
+	return ws.labels[:n*steps]
+}
+
+func (ws *Workspace) forward(x Act) Act {
+	r, trunk := &ws.run, ws.m.trunk
+	y := x
+	if trunk > 0 {
+		for i := range r.N {
+			y = x
+			for _, s := range ws.states[:trunk] {
+				y = s.Forward(r, y, i, i+1)
+			}
+		}
+	}
+	for _, s := range ws.states[trunk:] {
+		y = s.Forward(r, y, 0, r.N)
+	}
+	return y
+}
+
+func (ws *Workspace) backward(dy Act) {
+	r, trunk := &ws.run, ws.m.trunk
+	for i := len(ws.states) - 1; i >= trunk; i-- {
+		if dy = ws.states[i].Backward(r, dy, 0, r.N); dy.Data == nil {
+			return
+		}
+	}
+	for i := range r.N {
+		d := dy
+		for j := trunk - 1; j >= 0 && d.Data != nil; j-- {
+			d = ws.states[j].Backward(r, d, i, i+1)
+		}
+	}
+}
