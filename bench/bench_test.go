@@ -1,0 +1,85 @@
+package bench_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/bench"
+)
+
+func TestRunKernels(t *testing.T) {
+	var lines int
+	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"kernels"}, Quick: true}, func(string) { lines++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines != len(report.Results) || lines == 0 {
+		t.Errorf("%d progress lines for %d results", lines, len(report.Results))
+	}
+	if report.PeakGFLOPS <= 0 {
+		t.Errorf("peak is %v GFLOP/s", report.PeakGFLOPS)
+	}
+	for _, r := range report.Results {
+		if r.Suite != "kernels" || r.Name == "" || r.SamplesPerSecond <= 0 || r.Threads != 1 {
+			t.Errorf("result %+v", r)
+		}
+		// A product that beats the peak by more than noise would mean that one of the two is counted wrongly.
+		if strings.HasPrefix(r.Name, "gemm") && (r.PeakFraction <= 0 || r.PeakFraction > 2) {
+			t.Errorf("%s %s runs at %v of the peak", r.Name, r.Shape, r.PeakFraction)
+		}
+	}
+
+	var table strings.Builder
+	if err := report.WriteTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(table.String(), "\n"); got != lines+3 {
+		t.Errorf("table has %d lines for %d results:\n%s", got, lines, table.String())
+	}
+}
+
+// TestReportJSON holds the keys that readers of a report rely on.
+func TestReportJSON(t *testing.T) {
+	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"kernels"}, Quick: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var top map[string]any
+	if err := json.Unmarshal(text, &top); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"machine", "peak_gflops", "results"} {
+		if _, ok := top[key]; !ok {
+			t.Errorf("report has no %q", key)
+		}
+	}
+	first := top["results"].([]any)[0].(map[string]any)
+	for _, key := range []string{"suite", "name", "level", "threads", "batch", "shape", "gflops", "peak_fraction", "samples_per_second"} {
+		if _, ok := first[key]; !ok {
+			t.Errorf("result has no %q", key)
+		}
+	}
+}
+
+func TestRunUnknownSuite(t *testing.T) {
+	_, err := bench.Run(t.Context(), bench.Config{Suites: []string{"kernel"}}, nil)
+	if err == nil || !strings.Contains(err.Error(), `unknown suite "kernel"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRunCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	report, err := bench.Run(ctx, bench.Config{Suites: []string{"kernels"}, Quick: true}, func(string) { cancel() })
+	if !errors.Is(err, context.Canceled) || report == nil || len(report.Results) != 1 {
+		t.Errorf("report %+v, error %v; want the one finished row", report, err)
+	}
+}

@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// kernelRows lists the matrix products at the shapes of the models.
+func kernelRows(cfg Config) ([]row, error) {
+	heights := []int{1, 2, 3, 4, 8, 10, 16, 20, 32, 64, 128}
+	switch {
+	case cfg.Quick:
+		heights = []int{1, 10, 64}
+	case cfg.Full:
+		heights = heights[:0]
+		for m := 1; m <= 128; m++ {
+			heights = append(heights, m)
+		}
+	}
+	var rows []row
+	for _, s := range []struct{ n, k int }{{1024, 256}, {1024, 264}, {64, 800}, {2048, 3136}} {
+		if cfg.Quick && s.k > 1000 {
+			continue
+		}
+		for _, m := range heights {
+			rows = append(rows, gemmRow("gemm", m, s.n, s.k), gemmRow("gemm-dx", m, kernels.Pad(s.k), s.n))
+		}
+	}
+	// Weight gradients: the gates of an LSTM over 80 steps of 10 samples, dense layers at batch 10 and 20, convolutions as patches.
+	for _, s := range []struct{ m, n, k int }{{800, 1024, 256}, {800, 1024, 264}, {10, 128, 9216}, {20, 2048, 3136}, {784, 32, 25}} {
+		if cfg.Quick && s.k > 1000 {
+			continue
+		}
+		rows = append(rows, gemmTNRow(s.m, s.n, s.k))
+	}
+	rows = append(rows, convRow(), convDWRow())
+	return append(rows, pointwiseRows()...), nil
+}
+
+// gemmRow is an m x n x k product with weights in the packed layout; the input gradient of a layer is one too.
+func gemmRow(name string, m, n, k int) row {
+	return row{
+		name: name, shape: fmt.Sprintf("m=%d,n=%d,k=%d", m, n, k), batch: m, samples: m, flops: 2 * int64(m) * int64(n) * int64(k),
+		setup: func() func() {
+			g := kernels.NN{M: m, N: n, K: k, A: ramp(m * k), Lda: k, B: ramp(n * k), Bias: ramp(n), C: make([]float32, m*n), Ldc: n}
+			return func() { kernels.GemmNN(&g) }
+		},
+	}
+}
+
+// gemmTNRow is the weight gradient of a k x n layer over m rows.
+func gemmTNRow(m, n, k int) row {
+	return row{
+		name: "gemm-dw", shape: fmt.Sprintf("m=%d,n=%d,k=%d", m, n, k), batch: m, samples: m, flops: 2 * int64(m) * int64(n) * int64(k),
+		setup: func() func() {
+			g := kernels.TN{M: m, N: n, K: k, A: ramp(m * k), Lda: k, G: ramp(m * n), Ldg: n, C: make([]float32, k*n)}
+			return func() { kernels.GemmTN(&g) }
+		},
+	}
+}
+
+// The second convolution of the FEMNIST networks: 5x5 over 14x14x32 to 64 channels, the input padded by two.
+const (
+	convIn, convOut, convSize, convKernel = 32, 64, 14, 5
+
+	convRowLen = (convSize + convKernel - 1) * convIn
+	convShape  = "14x14x32,5x5x64"
+	convFLOPs  = 2 * convSize * convSize * convKernel * convKernel * convIn * convOut
+)
+
+// convRow runs the convolution as one product per image row, without copying patches.
+func convRow() row {
+	return row{
+		name: "conv", shape: convShape, batch: 1, samples: 1, flops: convFLOPs,
+		setup: func() func() {
+			x, w := ramp((convSize+convKernel-1)*convRowLen), ramp(convKernel*convKernel*convIn*convOut)
+			bias, y := ramp(convOut), make([]float32, convSize*convSize*convOut)
+			return func() {
+				for r := range convSize {
+					kernels.GemmNN(&kernels.NN{
+						M: convSize, N: convOut, K: convKernel * convIn, Segs: convKernel, A: x[r*convRowLen:], Lda: convIn, SegStride: convRowLen,
+						B: w, Bias: bias, C: y[r*convSize*convOut:], Ldc: convOut, ReLU: true,
+					})
+				}
+			}
+		},
+	}
+}
+
+// convDWRow is its weight gradient: one product per kernel row.
+func convDWRow() row {
+	return row{
+		name: "conv-dw", shape: convShape, batch: 1, samples: 1, flops: convFLOPs,
+		setup: func() func() {
+			const rowsOfKernel = convKernel * convIn
+			x, g := ramp((convSize+convKernel-1)*convRowLen), ramp(convSize*convSize*convOut)
+			w := make([]float32, convKernel*rowsOfKernel*convOut)
+			return func() {
+				for ky := range convKernel {
+					kernels.GemmTN(&kernels.TN{
+						M: convSize, K: rowsOfKernel, N: convOut, Segs: convSize, A: x[ky*convRowLen:], Lda: convIn, ASeg: convRowLen,
+						G: g, Ldg: convOut, GSeg: convSize * convOut, C: w[ky*rowsOfKernel*kernels.Width:], CRows: convKernel * rowsOfKernel,
+					})
+				}
+			}
+		},
+	}
+}
+
+// ramp returns n floats between -0.5 and 0.5 in a fixed pattern.
+func ramp(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(i*7%64)/64 - 0.5
+	}
+	return x
+}
