@@ -1,0 +1,39 @@
+package models
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// BenchmarkTrain measures whole training steps: gradient and SGD with momentum
+// and weight decay, on one thread.
+func BenchmarkTrain(b *testing.B) {
+	for _, name := range Names() {
+		m, err := New(name, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, flops := m.FLOPs()
+		for _, n := range []int{8, 16, 64} {
+			b.Run(fmt.Sprintf("model=%s/isa=%s/batch=%d", name, kernels.Current(), n), func(b *testing.B) {
+				w, v := m.NewParams(), m.NewParams()
+				m.Init(w, 1)
+				ws := m.NewWorkspace()
+				batch := torchBatch(m, n)
+				sgd := nn.SGD{LR: 0.01, Momentum: 0.9, WeightDecay: 1e-4}
+				step := uint32(0)
+				for b.Loop() {
+					ws.Gradient(w, batch, nn.TrainOpts{Step: step, Dropout: -1})
+					sgd.Step(w, ws.Grad(), v, nil, step == 0)
+					step++
+				}
+				samples := float64(n) * float64(b.N) / b.Elapsed().Seconds()
+				b.ReportMetric(samples, "samples/s")
+				b.ReportMetric(samples*float64(flops)/1e9, "GFLOPS")
+			})
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package models
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/nn"
+)
+
+// LayerSpec is one [[model.layers]] table of a study. Type says which of the keys
+// apply; a zero key is one that was not given.
+type LayerSpec struct {
+	// Type is conv, dense, maxpool, relu, dropout, flatten, embedding or lstm.
+	Type string `toml:"type" json:"type"`
+	// Units of a dense layer. The last layer of a network may leave it out: it
+	// has one unit a class.
+	Units int `toml:"units,omitempty" json:"units,omitempty"`
+	// Filters, Kernel (height and width), Padding ("valid", the default, or
+	// "same") and Stride (default 1) of a convolution.
+	Filters int    `toml:"filters,omitempty" json:"filters,omitempty"`
+	Kernel  int    `toml:"kernel,omitempty" json:"kernel,omitempty"`
+	Padding string `toml:"padding,omitempty" json:"padding,omitempty"`
+	// Stride is also a max-pool's, whose default is its size.
+	Stride int `toml:"stride,omitempty" json:"stride,omitempty"`
+	// Size is the window of a max-pool, or the width of an embedding.
+	Size int `toml:"size,omitempty" json:"size,omitempty"`
+	// ZeroPadding makes an embedding's token 0 a zero row that is not trained.
+	ZeroPadding bool `toml:"zero_padding,omitempty" json:"zero_padding,omitempty"`
+	// Rate of a dropout layer, or between the layers of an LSTM.
+	Rate *float64 `toml:"rate,omitempty" json:"rate,omitempty"`
+	// Hidden, Layers (default 1), Output ("last", the default, or "every") and
+	// Biases (2 as in PyTorch, the default, or 1) of an LSTM.
+	Hidden int    `toml:"hidden,omitempty" json:"hidden,omitempty"`
+	Layers int    `toml:"layers,omitempty" json:"layers,omitempty"`
+	Output string `toml:"output,omitempty" json:"output,omitempty"`
+	Biases int    `toml:"biases,omitempty" json:"biases,omitempty"`
+	// Init is "torch" (PyTorch's initialisation, the default) or "glorot"
+	// (TensorFlow's; an LSTM with it has BasicLSTMCell's forget bias).
+	Init string `toml:"init,omitempty" json:"init,omitempty"`
+}
+
+// layerType says which keys a type takes, which of them it must have, and how it
+// is made.
+type layerType struct {
+	keys, required []string
+	make           func(s LayerSpec, classes int) nn.Layer
+}
+
+var layerTypes = map[string]layerType{
+	"conv": {[]string{"filters", "kernel", "padding", "stride", "init"}, []string{"filters", "kernel"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, Same: s.Padding == "same", Stride: s.Stride, Init: s.init()}
+	}},
+	"dense": {[]string{"units", "init"}, nil, func(s LayerSpec, classes int) nn.Layer {
+		if s.Units == 0 {
+			s.Units = classes
+		}
+		return nn.Dense{Units: s.Units, Init: s.init()}
+	}},
+	"maxpool": {[]string{"size", "stride"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.MaxPool{Size: s.Size, Stride: s.Stride}
+	}},
+	"relu":    {nil, nil, func(LayerSpec, int) nn.Layer { return nn.ReLU{} }},
+	"flatten": {nil, nil, func(LayerSpec, int) nn.Layer { return nn.Flatten{} }},
+	"dropout": {[]string{"rate"}, []string{"rate"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.Dropout{Rate: float32(*s.Rate)}
+	}},
+	"embedding": {[]string{"size", "zero_padding", "init"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.Embedding{Dim: s.Size, ZeroPadding: s.ZeroPadding, Init: s.init()}
+	}},
+	"lstm": {[]string{"hidden", "layers", "output", "rate", "biases", "init"}, []string{"hidden"}, func(s LayerSpec, _ int) nn.Layer {
+		l := nn.LSTM{Hidden: s.Hidden, Layers: s.Layers, EveryStep: s.Output == "every", OneBias: s.Biases == 1, Init: s.init()}
+		if s.Rate != nil {
+			l.Dropout, l.Droppable = float32(*s.Rate), true
+		}
+		if s.Init == "glorot" {
+			l.ForgetBias = 1
+		}
+		return l
+	}},
+}
+
+// words lists the values that a key of text may have.
+var words = map[string][]string{
+	"padding": {"valid", "same"},
+	"output":  {"last", "every"},
+	"init":    {"torch", "glorot"},
+}
+
+func (s LayerSpec) init() nn.Init {
+	if s.Init == "glorot" {
+		return nn.InitGlorot
+	}
+	return nn.InitTorch
+}
+
+// FromLayers builds the network of specs for samples of the input shape. Errors
+// name the layer, counted from 1, and the key.
+func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, error) {
+	if len(specs) == 0 {
+		return nil, fmt.Errorf("model.layers is empty; a network has at least one dense layer")
+	}
+	var layers []nn.Layer
+	var kinds []string
+	for i, s := range specs {
+		t, ok := layerTypes[s.Type]
+		if !ok {
+			return nil, fmt.Errorf("model.layers[%d]: unknown type %q; there are %s", i+1, s.Type, strings.Join(typeNames(), ", "))
+		}
+		if err := s.check(t, i+1 == len(specs)); err != nil {
+			return nil, fmt.Errorf("model.layers[%d] (%s): %w", i+1, s.Type, err)
+		}
+		layers = append(layers, t.make(s, classes))
+		kinds = append(kinds, s.Type)
+	}
+	if kinds[len(kinds)-1] != "dense" {
+		return nil, fmt.Errorf("model.layers[%d] (%s): the last layer must be dense", len(specs), kinds[len(kinds)-1])
+	}
+	m, err := nn.NewModel("layers", input, classes, layers...)
+	if err != nil {
+		return nil, err
+	}
+	return m.WithDoc("composed of layers: " + strings.Join(kinds, ", ")), nil
+}
+
+func typeNames() []string {
+	var names []string
+	for name := range layerTypes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// check reports the first key that is missing, foreign to the type or out of
+// range.
+func (s LayerSpec) check(t layerType, last bool) error {
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
+		f := v.Field(i)
+		switch {
+		case key == "type":
+		case f.IsZero():
+			if slices.Contains(t.required, key) || key == "units" && s.Type == "dense" && !last {
+				return fmt.Errorf("key %q is missing", key)
+			}
+		case !slices.Contains(t.keys, key):
+			return fmt.Errorf("key %q does not belong to this type; it takes %s", key, list(t.keys))
+		case f.Kind() == reflect.Int && f.Int() < 1:
+			return fmt.Errorf("%s = %d; it must be at least 1", key, f.Int())
+		case f.Kind() == reflect.String && !slices.Contains(words[key], f.String()):
+			return fmt.Errorf("%s = %q; it must be %s", key, f.String(), strings.Join(words[key], " or "))
+		}
+	}
+	switch {
+	case s.Rate != nil && !(*s.Rate >= 0 && *s.Rate < 1):
+		return fmt.Errorf("rate = %v; it must be at least 0 and below 1", *s.Rate)
+	case s.Biases > 2:
+		return fmt.Errorf("biases = %d; it must be 1 or 2", s.Biases)
+	}
+	return nil
+}
+
+func list(keys []string) string {
+	if len(keys) == 0 {
+		return "no keys"
+	}
+	return strings.Join(keys, ", ")
+}

@@ -1,0 +1,198 @@
+package models
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/fedfast/fedfast/nn"
+)
+
+func sqrt(x float64) float64 { return math.Sqrt(x) }
+
+// decode reads [[layers]] tables.
+func decode(t *testing.T, text string) []LayerSpec {
+	t.Helper()
+	var f struct{ Layers []LayerSpec }
+	meta, err := toml.Decode(text, &f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if extra := meta.Undecoded(); len(extra) > 0 {
+		t.Fatalf("keys that no layer knows: %v", extra)
+	}
+	return f.Layers
+}
+
+// TestFromLayersComposesNamed composes two named models and expects the same
+// initial weights, to the bit.
+func TestFromLayersComposesNamed(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"fedex-cifar-cnn", `
+			[[layers]]
+			type = "conv"
+			filters = 32
+			kernel = 3
+			padding = "same"
+			[[layers]]
+			type = "relu"
+			[[layers]]
+			type = "maxpool"
+			size = 2
+			[[layers]]
+			type = "conv"
+			filters = 64
+			kernel = 3
+			padding = "same"
+			stride = 1
+			[[layers]]
+			type = "relu"
+			[[layers]]
+			type = "maxpool"
+			size = 2
+			stride = 2
+			[[layers]]
+			type = "conv"
+			filters = 64
+			kernel = 3
+			padding = "same"
+			[[layers]]
+			type = "relu"
+			[[layers]]
+			type = "maxpool"
+			size = 2
+			[[layers]]
+			type = "flatten"
+			[[layers]]
+			type = "dropout"
+			rate = 0.0
+			[[layers]]
+			type = "dense"
+			units = 64
+			[[layers]]
+			type = "relu"
+			[[layers]]
+			type = "dropout"
+			rate = 0.0
+			[[layers]]
+			type = "dense"`},
+		{"leaf-char-lstm", `
+			[[layers]]
+			type = "embedding"
+			size = 8
+			init = "glorot"
+			[[layers]]
+			type = "lstm"
+			hidden = 256
+			layers = 2
+			output = "last"
+			biases = 1
+			init = "glorot"
+			[[layers]]
+			type = "dense"
+			units = 80
+			init = "glorot"`},
+	} {
+		named, err := New(c.name, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := FromLayers(decode(t, c.text), named.Input(), named.Classes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := named.NewParams(), m.NewParams()
+		named.Init(want, 3)
+		m.Init(got, 3)
+		if len(got) != len(want) {
+			t.Fatalf("%s composed has size %d, want %d", c.name, len(got), len(want))
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Fatalf("%s composed differs at packed weight %d", c.name, i)
+			}
+		}
+	}
+}
+
+// tinyNWP has the shape of so-nwp-lstm: a projection between the LSTM and the
+// output at every step.
+const tinyNWP = `
+	[[layers]]
+	type = "embedding"
+	size = 6
+	zero_padding = true
+	[[layers]]
+	type = "lstm"
+	hidden = 10
+	output = "every"
+	biases = 1
+	[[layers]]
+	type = "dense"
+	units = 6
+	[[layers]]
+	type = "dense"`
+
+// TestFromLayersNextWord trains a tiny next-word model with masked positions.
+func TestFromLayersNextWord(t *testing.T) {
+	m, err := FromLayers(decode(t, tinyNWP), nn.Shape{Seq: 5, Vocab: 14}, 14)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.NumParams(), 14*6+4*10*(6+10+1)+(10+1)*6+(6+1)*14; got != want {
+		t.Errorf("%d parameters, want %d", got, want)
+	}
+	b := torchBatch(m, 3)
+	if len(b.Labels) != 15 {
+		t.Fatalf("%d labels, want one a step", len(b.Labels))
+	}
+	b.Labels[3], b.Labels[4], b.Labels[14] = -1, -1, -1
+	w := m.NewParams()
+	m.Init(w, 1)
+	ws := m.NewWorkspace()
+	before := ws.Evaluate(w, b)
+	if before.Count != 12 {
+		t.Errorf("%d labels counted, want 12", before.Count)
+	}
+	for range 200 {
+		ws.Gradient(w, b, nn.TrainOpts{})
+		nn.SGD{LR: 0.5}.Step(w, ws.Grad(), nil, nil, true)
+	}
+	if after := ws.Evaluate(w, b); after.Correct != 12 || after.Loss > before.Loss/5 {
+		t.Errorf("after 200 steps %d of 12 right, loss %v from %v", after.Correct, after.Loss, before.Loss)
+	}
+}
+
+func TestFromLayersErrors(t *testing.T) {
+	rate := func(r float64) *float64 { return &r }
+	dense := LayerSpec{Type: "dense", Units: 3}
+	image, text := nn.Shape{H: 8, W: 8, C: 1}, nn.Shape{Seq: 4, Vocab: 9}
+	for _, c := range []struct {
+		specs []LayerSpec
+		input nn.Shape
+		want  string
+	}{
+		{nil, image, "model.layers is empty"},
+		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; there are conv, dense, dropout, embedding, flatten, lstm, maxpool, relu`},
+		{[]LayerSpec{{Type: "conv", Kernel: 3}, dense}, image, `model.layers[1] (conv): key "filters" is missing`},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: -4}, dense}, image, "model.layers[1] (conv): filters = -4; it must be at least 1"},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "full"}, dense}, image, `model.layers[1] (conv): padding = "full"; it must be valid or same`},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Units: 4}, dense}, image, `model.layers[1] (conv): key "units" does not belong to this type; it takes filters, kernel, padding, stride, init`},
+		{[]LayerSpec{{Type: "dense", Units: 5}, {Type: "relu", Size: 2}, dense}, image, `model.layers[2] (relu): key "size" does not belong to this type; it takes no keys`},
+		{[]LayerSpec{{Type: "dense"}, dense}, image, `model.layers[1] (dense): key "units" is missing`},
+		{[]LayerSpec{{Type: "dropout"}, dense}, image, `model.layers[1] (dropout): key "rate" is missing`},
+		{[]LayerSpec{{Type: "dropout", Rate: rate(1)}, dense}, image, "model.layers[1] (dropout): rate = 1; it must be at least 0 and below 1"},
+		{[]LayerSpec{{Type: "embedding", Size: 2}, {Type: "lstm", Hidden: 3, Biases: 3}, dense}, text, "model.layers[2] (lstm): biases = 3; it must be 1 or 2"},
+		{[]LayerSpec{dense, {Type: "relu"}}, image, "model.layers[2] (relu): the last layer must be dense"},
+		{[]LayerSpec{{Type: "lstm", Hidden: 3}, dense}, image, "model layers: layer 1 (lstm): "},
+		{[]LayerSpec{{Type: "conv", Kernel: 9, Filters: 4}, dense}, image, "model layers: layer 1 (conv): "},
+		{[]LayerSpec{{Type: "dense", Units: 4}}, image, "model layers: the last layer gives"},
+	} {
+		_, err := FromLayers(c.specs, c.input, 3)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v\nwant  %s", err, c.want)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Package models holds the networks by name and builds those that a study
+// composes layer by layer.
+//
+// The named models are the published ones of their data sets; their numbers of
+// parameters are tests. Each model's Doc names the framework of origin, whose
+// initialisation it uses.
+package models
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fedfast/fedfast/nn"
+)
+
+// Options adapts a named model. A zero field keeps the model's own value.
+type Options struct {
+	Classes int
+	// Input replaces the shape of a sample. A model of images takes images and
+	// vectors only, a model of text token sequences only.
+	Input nn.Shape
+}
+
+// model describes one named network.
+type model struct {
+	name, doc string
+	input     nn.Shape
+	classes   int
+	layers    func(classes int) []nn.Layer
+}
+
+// named lists the models in the order in which they are shown.
+var named = []model{logistic, leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, leafCharLSTM, fedexCharLSTM}
+
+// Names returns the names of the models.
+func Names() []string {
+	var names []string
+	for _, m := range named {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// New returns the named model, adapted as o asks. The error names the model and
+// what it would take.
+func New(name string, o Options) (*nn.Model, error) {
+	for _, m := range named {
+		if m.name == name {
+			return m.build(o)
+		}
+	}
+	return nil, fmt.Errorf("unknown model %q; there are %s", name, strings.Join(Names(), ", "))
+}
+
+func (m model) build(o Options) (*nn.Model, error) {
+	input, classes := m.input, m.classes
+	if o.Classes != 0 {
+		classes = o.Classes
+	}
+	if o.Input != (nn.Shape{}) {
+		switch text := m.input.Seq > 0; {
+		case text && o.Input.Seq == 0:
+			return nil, fmt.Errorf("model %s is for text, not for images", m.name)
+		case !text && o.Input.Seq > 0:
+			return nil, fmt.Errorf("model %s is for images, not for text", m.name)
+		}
+		input = o.Input
+	}
+	built, err := nn.NewModel(m.name, input, classes, m.layers(classes)...)
+	if err != nil {
+		return nil, err
+	}
+	return built.WithDoc(m.doc), nil
+}

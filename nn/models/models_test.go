@@ -1,0 +1,123 @@
+package models
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+)
+
+func TestParameterCounts(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    Options
+		want int
+	}{
+		{"leaf-femnist-cnn", Options{}, 6_603_710},
+		{"leaf-femnist-cnn", Options{Classes: 10}, 6_603_710 - 52*2049},
+		{"reddi-emnist-cnn", Options{}, 1_206_590},
+		{"fedex-femnist-cnn", Options{}, 9_520_574},
+		{"fedex-cifar-cnn", Options{}, 122_570},
+		{"fedex-cifar-cnn", Options{Classes: 100}, 122_570 + 90*65},
+		{"leaf-char-lstm", Options{}, 817_872},
+		{"fedex-char-lstm", Options{}, 825_485},
+		{"fedex-char-lstm", Options{Input: nn.Shape{Seq: 20, Vocab: 101}}, 825_485},
+		{"logistic", Options{}, 62 * 785},
+		{"logistic", Options{Classes: 10, Input: nn.Shape{H: 1, W: 1, C: 60}}, 610},
+	} {
+		m, err := New(c.name, c.o)
+		if err != nil {
+			t.Errorf("%s %+v: %v", c.name, c.o, err)
+			continue
+		}
+		if got := m.NumParams(); got != c.want {
+			t.Errorf("%s %+v has %d parameters, want %d", c.name, c.o, got, c.want)
+		}
+		if m.Name() != c.name || m.Doc() == "" || m.Size() < c.want {
+			t.Errorf("%s: name %q, doc %q, size %d", c.name, m.Name(), m.Doc(), m.Size())
+		}
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"leaf", Options{}, `unknown model "leaf"; there are logistic, leaf-femnist-cnn, `},
+		{"leaf-char-lstm", Options{Input: nn.Shape{H: 28, W: 28, C: 1}}, "model leaf-char-lstm is for text, not for images"},
+		{"logistic", Options{Input: nn.Shape{Seq: 80, Vocab: 80}}, "model logistic is for images, not for text"},
+		{"fedex-femnist-cnn", Options{Classes: -1}, "model fedex-femnist-cnn: -1 classes"},
+		{"fedex-femnist-cnn", Options{Input: nn.Shape{H: 2, W: 2, C: 1}}, "model fedex-femnist-cnn: layer 1 (conv)"},
+	} {
+		_, err := New(c.name, c.o)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s %+v: error %v, want %q", c.name, c.o, err, c.want)
+		}
+	}
+}
+
+// TestInit checks the spread of each weight's initial values against its
+// framework's formula, and which tensors start at zero.
+func TestInit(t *testing.T) {
+	// Standard deviation of the tensors, in order; a uniform one in +-b has
+	// b/sqrt(3).
+	for name, want := range map[string][]float64{
+		"logistic":          {0.02062, 0.02062},
+		"leaf-femnist-cnn":  {0.0492, 0, 0.02887, 0, 0.01964, 0, 0.03079, 0},
+		"fedex-femnist-cnn": {0.1925, 0.1925, 0.03402, 0.03402, 0.006014, 0.006014, 0.01804, 0.01804},
+		"leaf-char-lstm":    {0.1508, 0.03941, 0.03941, 0, 0.03608, 0.03608, 0, 0.07715, 0},
+		"fedex-char-lstm":   {0.995, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608},
+	} {
+		m, err := New(name, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := m.NewParams()
+		m.Init(w, 11)
+		ts := m.Export(w)
+		if len(ts) != len(want) {
+			t.Fatalf("%s has %d tensors, want %d", name, len(ts), len(want))
+		}
+		for i, p := range ts {
+			n := float64(len(p.Data))
+			got := kernels.Norm(p.Data) / sqrt(n)
+			if want[i] == 0 {
+				if got != 0 {
+					t.Errorf("%s %s starts at %v, want 0", name, p.Name, got)
+				}
+				continue
+			}
+			if tol := 3 / sqrt(n); got < want[i]*(1-tol) || got > want[i]*(1+tol) {
+				t.Errorf("%s %s starts with deviation %.5g, want %.5g", name, p.Name, got, want[i])
+			}
+		}
+	}
+}
+
+// TestFreshLoss checks that every model starts near the loss of a guess and that
+// a few steps on one batch lower it.
+func TestFreshLoss(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			m, err := New(name, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := m.NewParams()
+			m.Init(w, 1)
+			ws := m.NewWorkspace()
+			b := torchBatch(m, 2)
+			first := ws.Evaluate(w, b)
+			for range 3 {
+				ws.Gradient(w, b, nn.TrainOpts{})
+				nn.SGD{LR: 0.01}.Step(w, ws.Grad(), nil, nil, true)
+			}
+			if last := ws.Evaluate(w, b); !(last.Loss < first.Loss) || first.Count != b.N {
+				t.Errorf("loss %v of %d, after three steps %v", first.Loss, first.Count, last.Loss)
+			}
+		})
+	}
+}

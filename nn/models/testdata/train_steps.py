@@ -1,0 +1,121 @@
+"""Trains one network with PyTorch in float64 and writes the parameters it ends with.
+
+Called by torch_test.go as:  train_steps.py JOB.json PARAMS.f32 INPUT.f32 OUT.f64
+
+JOB.json holds
+  layers   list of {"op": conv | pool | relu | flatten | linear | embedding | lstm | last | every, ...}
+  shapes   shape of every parameter, in the order in which the layers consume them
+  tokens   list of token sequences (token models), or null
+  x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
+  labels   one label a sample, or one a position, sample by sample; -1 is masked
+  lr, momentum, weight_decay, steps
+PARAMS.f32 and INPUT.f32 are little-endian float32, OUT.f64 little-endian float64.
+"""
+import array
+import json
+import sys
+
+import torch
+import torch.nn.functional as F
+
+torch.set_num_threads(1)
+torch.set_default_dtype(torch.float64)
+
+
+def read_floats(path):
+    with open(path, "rb") as f:
+        values = array.array("f")
+        values.frombytes(f.read())
+    if sys.byteorder == "big":
+        values.byteswap()
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def build(job, flat):
+    """Cuts the flat file into one trainable tensor a parameter."""
+    params, at = [], 0
+    for shape in job["shapes"]:
+        n = 1
+        for d in shape:
+            n *= d
+        params.append(flat[at:at + n].reshape(shape).clone().requires_grad_(True))
+        at += n
+    assert at == flat.numel(), "parameters do not fill the file"
+    return params
+
+
+def torch_lstm(x, weights):
+    """The library's own LSTM over all layers; weights holds w_ih, w_hh, b_ih, b_hh of each."""
+    batch, hidden, layers = x.shape[0], weights[1].shape[1], len(weights) // 4
+    zero = x.new_zeros(layers, batch, hidden)
+    return torch._VF.lstm(x, (zero, zero), weights, True, layers, 0.0, False, False, True)[0]
+
+
+def forget_bias(layer, bias):
+    """The constant that stands for a second bias: TensorFlow's on the forget gates."""
+    constant = torch.zeros_like(bias)
+    hidden = bias.shape[0] // 4
+    constant[hidden:2 * hidden] = layer.get("forget_bias", 0.0)
+    return constant
+
+
+def forward(job, params, x):
+    it = iter(params)
+    for layer in job["layers"]:
+        op = layer["op"]
+        if op == "conv":
+            x = F.conv2d(x, next(it), next(it), stride=layer.get("stride", 1), padding=layer["padding"])
+        elif op == "relu":
+            x = torch.relu(x)
+        elif op == "pool":
+            x = F.max_pool2d(x, 2)
+        elif op == "flatten":
+            if layer.get("order") == "hwc":
+                x = x.permute(0, 2, 3, 1)
+            x = x.flatten(1)
+        elif op == "linear":
+            x = F.linear(x, next(it), next(it))
+        elif op == "embedding":
+            x = F.embedding(x, next(it), padding_idx=layer.get("padding_idx"))
+        elif op == "lstm":
+            weights = []
+            for _ in range(layer["layers"]):
+                weights += [next(it), next(it), next(it)]
+                weights.append(next(it) if layer["biases"] == 2 else forget_bias(layer, weights[-1]))
+            x = torch_lstm(x, weights)
+        elif op == "last":
+            x = x[:, -1]
+        elif op == "every":
+            x = x.reshape(-1, x.shape[2])
+        else:
+            raise ValueError("unknown op " + op)
+    return x
+
+
+def main():
+    job_path, params_path, input_path, out_path = sys.argv[1:]
+    with open(job_path) as f:
+        job = json.load(f)
+    params = build(job, read_floats(params_path))
+    if job["tokens"] is not None:
+        x = torch.tensor(job["tokens"], dtype=torch.long)
+    else:
+        x = read_floats(input_path).reshape(job["x"])
+    labels = torch.tensor(job["labels"], dtype=torch.long)
+    sgd = torch.optim.SGD(params, lr=job["lr"], momentum=job["momentum"], weight_decay=job["weight_decay"])
+    for _ in range(job["steps"]):
+        sgd.zero_grad()
+        loss = F.cross_entropy(forward(job, params, x), labels, ignore_index=-1)
+        loss.backward()
+        sgd.step()
+        print("%.17g" % loss.item())
+    with open(out_path, "wb") as f:
+        for p in params:
+            values = array.array("d", p.detach().flatten().tolist())
+            if sys.byteorder == "big":
+                values.byteswap()
+            values.tofile(f)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+package models
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// torchOp is one step of the network as testdata/train_steps.py builds it. The
+// lists below are written by hand from the table of models, not derived from the
+// layers under test.
+type torchOp struct {
+	Op         string  `json:"op"`
+	Padding    any     `json:"padding,omitempty"`
+	PaddingIdx *int    `json:"padding_idx,omitempty"`
+	Layers     int     `json:"layers,omitempty"`
+	Biases     int     `json:"biases,omitempty"`
+	ForgetBias float64 `json:"forget_bias,omitempty"`
+}
+
+type torchJob struct {
+	Layers      []torchOp `json:"layers"`
+	Shapes      [][]int   `json:"shapes"`
+	Tokens      [][]int32 `json:"tokens"`
+	X           []int     `json:"x"`
+	Labels      []int32   `json:"labels"`
+	LR          float64   `json:"lr"`
+	Momentum    float64   `json:"momentum"`
+	WeightDecay float64   `json:"weight_decay"`
+	Steps       int       `json:"steps"`
+}
+
+var (
+	opConv    = torchOp{Op: "conv", Padding: 0}
+	opRelu    = torchOp{Op: "relu"}
+	opPool    = torchOp{Op: "pool"}
+	opFlatten = torchOp{Op: "flatten"}
+	opLinear  = torchOp{Op: "linear"}
+	opLast    = torchOp{Op: "last"}
+	opEvery   = torchOp{Op: "every"}
+)
+
+func opSame(padding int) torchOp { return torchOp{Op: "conv", Padding: padding} }
+
+func zeroIndex() *int { return new(int) }
+
+// torchCases holds every model at a batch on which lr 0.1 with momentum 0.9
+// trains and does not diverge, so that float32 and float64 stay comparable.
+var torchCases = []struct {
+	model string
+	batch int
+	every bool
+	ops   []torchOp
+}{
+	{"logistic", 8, false, []torchOp{opFlatten, opLinear}},
+	{"leaf-femnist-cnn", 6, false, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
+	{"reddi-emnist-cnn", 6, false, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
+	{"fedex-femnist-cnn", 6, false, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
+	{"fedex-cifar-cnn", 6, false, []torchOp{opSame(1), opRelu, opPool, opSame(1), opRelu, opPool, opSame(1), opRelu, opPool,
+		opFlatten, opLinear, opRelu, opLinear}},
+	{"leaf-char-lstm", 6, false, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1}, opLast, opLinear}},
+	{"fedex-char-lstm", 6, false, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 2, Biases: 2}, opLast, opLinear}},
+}
+
+// TestStepsMatchTorch trains each model for 5 steps here and in float64 PyTorch
+// from the same weights on the same batch: per tensor, the change over the steps
+// may differ by 1e-3 of its norm.
+func TestStepsMatchTorch(t *testing.T) {
+	python := findTorch(t)
+	for _, c := range torchCases {
+		t.Run(c.model, func(t *testing.T) {
+			m, err := New(c.model, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareSteps(t, python, m, c.ops, torchBatch(m, c.batch))
+		})
+	}
+}
+
+// findTorch returns the first Python that can import torch, or skips the test.
+func findTorch(t *testing.T) string {
+	t.Helper()
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(t.Context(), python, "-c", "import torch").Run() == nil {
+			return python
+		}
+	}
+	t.Skip("no python3 here can import torch; install Debian's python3-torch to compare with PyTorch")
+	return ""
+}
+
+// torchBatch draws a batch: dim images of noise, or random tokens (0, the padding
+// of some models, among them). On images of values up to 1, momentum 0.9 at lr
+// 0.1 makes some of the networks diverge, and a comparison says little.
+func torchBatch(m *nn.Model, n int) *nn.Batch {
+	s, in := kernels.NewStream(7, 0), m.Input()
+	b := &nn.Batch{N: n}
+	for range n {
+		if in.Seq > 0 {
+			for range in.Seq {
+				b.Tokens = append(b.Tokens, int32(s.IntN(in.Vocab)))
+			}
+		} else {
+			for range in.Size() {
+				b.X = append(b.X, 0.1*s.Float32())
+			}
+		}
+		for range m.LabelsPerExample() {
+			b.Labels = append(b.Labels, int32(s.IntN(m.Classes())))
+		}
+	}
+	return b
+}
+
+func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn.Batch) {
+	t.Helper()
+	job := torchJob{Layers: ops, Labels: b.Labels, LR: 0.1, Momentum: 0.9, WeightDecay: 1e-3, Steps: 5}
+	w := m.NewParams()
+	m.Init(w, 1)
+	before := m.Export(w)
+	var params []float32
+	for _, p := range before {
+		job.Shapes = append(job.Shapes, p.Shape)
+		params = append(params, p.Data...)
+	}
+	in := m.Input()
+	if in.Seq > 0 {
+		for i := range b.N {
+			job.Tokens = append(job.Tokens, b.Tokens[i*in.Seq:(i+1)*in.Seq])
+		}
+	} else {
+		job.X = []int{b.N, in.C, in.H, in.W}
+	}
+	losses, after := runTorch(t, python, job, params, channelFirst(b.X, in))
+
+	ws := m.NewWorkspace()
+	velocity := m.NewParams()
+	sgd := nn.SGD{LR: 0.1, Momentum: 0.9, WeightDecay: 1e-3}
+	for k := range job.Steps {
+		r := ws.Gradient(w, b, nn.TrainOpts{})
+		if loss := r.Loss / float64(r.Count); math.Abs(loss-losses[k]) > 1e-4*(1+losses[k]) {
+			t.Errorf("step %d: loss %.7g; PyTorch has %.7g", k, loss, losses[k])
+		}
+		sgd.Step(w, ws.Grad(), velocity, nil, k == 0)
+	}
+	if losses[job.Steps-1] >= losses[0] {
+		t.Errorf("the loss went from %v to %v: the batch is no test of training", losses[0], losses[job.Steps-1])
+	}
+	at := 0
+	for i, p := range m.Export(w) {
+		var diff, norm float64
+		for j, v := range p.Data {
+			start := float64(before[i].Data[j])
+			want := after[at+j] - start
+			d := float64(v) - start - want
+			diff += d * d
+			norm += want * want
+		}
+		at += len(p.Data)
+		rel := math.Sqrt(diff / norm)
+		if !(rel <= 1e-3) {
+			t.Errorf("%s: the change over %d steps differs by %.3g of its norm %.3g; at most 1e-3 is allowed", p.Name, job.Steps, rel, math.Sqrt(norm))
+		}
+		t.Logf("%-24s differs by %.2e of its change", p.Name, rel)
+	}
+	if at != len(after) {
+		t.Errorf("PyTorch returned %d values for %d", len(after), at)
+	}
+}
+
+// channelFirst turns raw images into PyTorch's order.
+func channelFirst(x []float32, in nn.Shape) []float32 {
+	out := make([]float32, 0, len(x))
+	for ; len(x) > 0; x = x[in.Size():] {
+		for c := range in.C {
+			for p := range in.H * in.W {
+				out = append(out, x[p*in.C+c])
+			}
+		}
+	}
+	return out
+}
+
+// runTorch returns the loss before each step and the parameters after the last.
+func runTorch(t *testing.T, python string, job torchJob, params, input []float32) (losses, after []float64) {
+	t.Helper()
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	text, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"job.json": text, "params.f32": floats(params), "input.f32": floats(input)} {
+		if err := os.WriteFile(path(name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := filepath.Join("testdata", "train_steps.py")
+	cmd := exec.CommandContext(t.Context(), python, script, path("job.json"), path("params.f32"), path("input.f32"), path("out.f64"))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", python, script, err, stderr.String())
+	}
+	for line := range strings.Lines(string(stdout)) {
+		var loss float64
+		if _, err := fmt.Sscan(line, &loss); err != nil {
+			t.Fatalf("loss %q: %v", line, err)
+		}
+		losses = append(losses, loss)
+	}
+	if len(losses) != job.Steps {
+		t.Fatalf("PyTorch printed %d losses for %d steps", len(losses), job.Steps)
+	}
+	out, err := os.ReadFile(path("out.f64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after = make([]float64, len(out)/8)
+	if err := binary.Read(bytes.NewReader(out), binary.LittleEndian, after); err != nil {
+		t.Fatal(err)
+	}
+	return losses, after
+}
+
+func floats(x []float32) []byte {
+	out := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	return out
+}
