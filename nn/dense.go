@@ -55,7 +55,9 @@ type boundDense struct {
 
 func (b *boundDense) Out() Flow { return Flow{H: 1, W: 1, C: b.l.Units, Seq: b.in.Seq} }
 
-func (b *boundDense) Traits() Traits { return Traits{ReadsInput: true, ReadsOutput: b.relu} }
+func (b *boundDense) Traits() Traits {
+	return Traits{ReadsInput: true, ReadsOutput: b.relu, updates: true}
+}
 
 func (b *boundDense) FLOPs() int64 {
 	return 2 * int64(b.in.Rows(1)) * int64(b.in.H*b.in.W*b.in.C) * int64(b.l.Units)
@@ -111,32 +113,6 @@ func (b *boundDense) NewState(e *Env) State {
 		s.dx = e.Gradient()
 		s.strip = e.Arena.Alloc(b.t.StripSize())
 	}
+	s.gradStrip = e.Arena.Alloc(b.t.StripSize())
 	return s
-}
-
-type denseState struct {
-	b        *boundDense
-	w, bias  int // offsets of the parameters
-	x, y, dx Act
-	strip    []float32
-}
-
-func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
-	s.x = x
-	t := s.b.t
-	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), r.W[s.w:s.bias], r.W[s.bias:s.bias+t.N], s.b.relu)
-	return s.y
-}
-
-func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
-	t, rows := s.b.t, s.b.in.Rows(r.N)
-	g := dy.At(0, 0, 0)
-	if n := rows * t.N; s.b.relu {
-		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])
-	}
-	if s.dx.Data != nil {
-		t.BackwardInput(s.dx.Data, s.dx.Sample, g, dy.Sample, rows, r.W[s.w:s.bias], s.strip)
-	}
-	t.BackwardWeights(r.G[s.w:s.bias], r.G[s.bias:], s.x.At(0, 0, 0), s.x.Sample, g, dy.Sample, rows, !r.Starts(0))
-	return s.dx
 }

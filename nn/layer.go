@@ -35,6 +35,8 @@ type Traits struct {
 	// ReadsInput and ReadsOutput say that Backward reads what Forward got or
 	// made. Else the memory may be overwritten before.
 	ReadsInput, ReadsOutput bool
+	// updates says that Backward applies Run.update to the layer's parameters.
+	updates bool
 	// InBorder is wished around the input, GradBorder around the gradient of
 	// the output. A wish: the layer must cope with an Act that lacks it.
 	InBorder, GradBorder Border
@@ -117,6 +119,8 @@ type Run struct {
 	// Dropout, when >= 0, replaces the rate of every dropout layer.
 	Dropout float32
 	Key     uint64 // of the step's dropout draws
+
+	update *update // set in the last chunk of a Step
 }
 
 // Starts reports whether the gradient starts with sample lo of the chunk, so that

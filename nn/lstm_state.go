@@ -139,16 +139,14 @@ func (l *lstmLayer) forward(r *Run, x []float32, ldx, steps, hp int, d LSTM) {
 func (s *lstmState) Backward(r *Run, dy Act, _, _ int) Act {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	top := len(s.layers) - 1
-	last := s.layers[top].dh[:steps*n*hp]
-	if s.b.l.EveryStep {
-		copy(last, dy.Data[dy.Origin:])
-	} else {
-		clear(last[:(steps-1)*n*hp])
-		copy(last[(steps-1)*n*hp:], dy.Data[dy.Origin:])
+	dh := s.layers[top].dh[:steps*n*hp]
+	if !s.b.l.EveryStep {
+		dh = dh[(steps-1)*n*hp:]
 	}
+	copy(dh, dy.Data[dy.Origin:])
 	for i := top; i >= 0; i-- {
 		l := &s.layers[i]
-		s.through(r, l)
+		s.through(r, l, i < top || s.b.l.EveryStep)
 		x, ldx := s.x.Data[s.x.Origin:], s.x.Sample
 		if i > 0 {
 			x, ldx = s.layers[i-1].h, hp
@@ -170,9 +168,10 @@ func (s *lstmState) Backward(r *Run, dy Act, _, _ int) Act {
 	return s.dx
 }
 
-// through runs a layer's steps backwards: from dh to the
-// gradient of the gates, which replaces them.
-func (s *lstmState) through(r *Run, l *lstmLayer) {
+// through runs a layer's steps backwards, from dh to the gradient of the gates,
+// which replaces them. dh holds what comes from the layer above: at every step, or
+// at the last one only.
+func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g4 := 4 * hp
 	if r.Base == 0 { // the weights change from batch to batch only
@@ -186,7 +185,7 @@ func (s *lstmState) through(r *Run, l *lstmLayer) {
 	for t := steps - 1; t >= 0; t-- {
 		at, to := t*n*hp, (t+1)*n*hp
 		if t+1 < steps {
-			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g4, A: l.gates[(t+1)*n*g4:], Lda: g4, B: l.whhT, C: l.dh[at:to], Ldc: hp, Accumulate: true})
+			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g4, A: l.gates[(t+1)*n*g4:], Lda: g4, B: l.whhT, C: l.dh[at:to], Ldc: hp, Accumulate: every})
 		}
 		gates := l.gates[t*n*g4:][:n*g4]
 		cell := kernels.LSTMGrad{M: n, H: hp, Gates: gates, TanhC: l.tanhc[at:to], DH: l.dh[at:to], Ldh: hp, DC: dc, DGates: gates}

@@ -30,6 +30,15 @@ type node struct {
 	needDX bool
 }
 
+// size returns the packed floats of the layer's parameters.
+func (n node) size() int {
+	size := 0
+	for _, p := range n.params {
+		size += p.Size
+	}
+	return size
+}
+
 // NewModel chains layers into a classifier of classes classes. The last layer
 // must give classes channels, once a sample or once a step. A ReLU that follows a
 // dense or convolutional layer is computed within it.
@@ -55,9 +64,7 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 		count[l.Kind()]++
 		n := node{Bound: b, kind: l.Kind(), prefix: fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]),
 			in: flow, offset: m.size, params: b.Params(), needDX: learned}
-		for _, p := range n.params {
-			m.size += p.Size
-		}
+		m.size += n.size()
 		learned = learned || len(n.params) > 0
 		m.nodes = append(m.nodes, n)
 		flow = b.Out()

@@ -15,12 +15,27 @@ type SGD struct{ LR, Momentum, WeightDecay, Mu float32 }
 // velocity may be nil when Momentum is 0, anchor when Mu is 0. All slices have
 // the model's size.
 func (s SGD) Step(w, grad, velocity, anchor []float32, first bool) {
-	k := kernels.SGD{W: w, G: grad, LR: s.LR, WeightDecay: s.WeightDecay, First: first}
-	if s.Momentum != 0 {
-		k.V, k.Momentum = velocity, s.Momentum
+	u := update{SGD: s, velocity: velocity, anchor: anchor, first: first}
+	u.apply(w, grad, 0)
+}
+
+// update is an SGD step to be taken part by part.
+type update struct {
+	SGD
+	velocity, anchor []float32
+	first            bool
+}
+
+// apply updates the part of the weights w that starts at and has the gradient
+// grad.
+func (u *update) apply(w, grad []float32, at int) {
+	end := at + len(grad)
+	k := kernels.SGD{W: w[at:end], G: grad, LR: u.LR, WeightDecay: u.WeightDecay, First: u.first}
+	if u.Momentum != 0 {
+		k.V, k.Momentum = u.velocity[at:end], u.Momentum
 	}
-	if s.Mu != 0 {
-		k.Anchor, k.Mu = anchor, s.Mu
+	if u.Mu != 0 {
+		k.Anchor, k.Mu = u.anchor[at:end], u.Mu
 	}
 	kernels.SGDStep(&k)
 }

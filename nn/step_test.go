@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/kernels"
@@ -55,6 +56,36 @@ func TestChunks(t *testing.T) {
 				if chunk > 0 {
 					sameBits(t, train(m, m.newWorkspace(chunk), b), want, fmt.Sprintf("batch %d in chunks of %d", n, chunk))
 				}
+			}
+		}
+	})
+}
+
+// TestStep checks that Step gives the weights, velocity and result that Gradient
+// and SGD.Step give, with batches of one chunk and of several, and without labels.
+func TestStep(t *testing.T) {
+	m := dropoutNet(t)
+	opt := SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		for _, n := range []int{1, 4, 11} {
+			ws := m.newWorkspace(4)
+			w, v, anchor := m.NewParams(), m.NewParams(), m.NewParams()
+			m.Init(w, 1)
+			m.Init(anchor, 2)
+			w2, v2 := slices.Clone(w), slices.Clone(v)
+			b := images(m, n)
+			for k := range 4 {
+				if k == 3 {
+					b.Labels = slices.Repeat([]int32{-1}, n)
+				}
+				o := TrainOpts{Key: 5, Step: uint32(k), Dropout: -1}
+				want := ws.Gradient(w, b, o)
+				opt.Step(w, ws.Grad(), v, anchor, k == 0)
+				if got := ws.Step(w2, b, o, opt, v2, anchor, k == 0); got != want {
+					t.Errorf("batch %d: Step reports %+v, Gradient %+v", n, got, want)
+				}
+				sameBits(t, w2, w, "weights after Step")
+				sameBits(t, v2, v, "velocity after Step")
 			}
 		}
 	})
@@ -154,6 +185,7 @@ func TestAllocations(t *testing.T) {
 	step := func() {
 		ws.Gradient(w, b, TrainOpts{Dropout: -1})
 		SGD{LR: 0.1, Momentum: 0.9}.Step(w, ws.Grad(), v, nil, false)
+		ws.Step(w, b, TrainOpts{Dropout: 0.1}, SGD{LR: 0.1, Momentum: 0.9}, v, nil, false)
 		ws.Evaluate(w, b)
 	}
 	step()

@@ -44,6 +44,7 @@ type Workspace struct {
 	chunk  int
 	run    Run
 	labels []int32 // of the chunk, in row order
+	step   update
 }
 
 // NewWorkspace returns a workspace for the model.
@@ -102,6 +103,30 @@ func (ws *Workspace) Grad() []float32 { return ws.grad }
 // labels into Grad, overwriting it.
 func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 	ws.m.check(w)
+	return ws.train(w, b, o, nil)
+}
+
+// Step does what Gradient and then SGD.Step do, bit for bit, in fewer passes over
+// the memory of large dense layers. It leaves nothing of use in Grad.
+func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, s SGD, velocity, anchor []float32, first bool) Result {
+	ws.m.check(w)
+	ws.step = update{SGD: s, velocity: velocity, anchor: anchor, first: first}
+	sum := ws.train(w, b, o, &ws.step)
+	if sum.Count == 0 {
+		ws.step.apply(w, ws.grad, 0)
+		return sum
+	}
+	for _, nd := range ws.m.nodes {
+		if size := nd.size(); size > 0 && !nd.Traits().updates {
+			ws.step.apply(w, ws.grad[nd.offset:nd.offset+size], nd.offset)
+		}
+	}
+	return sum
+}
+
+// train runs a batch forwards and backwards; u, if not nil, updates the weights
+// of the layers that do so themselves.
+func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, u *update) Result {
 	if ws.grad == nil {
 		ws.grad = ws.m.NewParams()
 	}
@@ -116,18 +141,19 @@ func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 		return Result{}
 	}
 	ws.run = Run{W: w, G: ws.grad, Train: true, Dropout: o.Dropout, Key: kernels.Key(o.Key, uint64(o.Step))}
-	return ws.chunks(b, 1/float32(count))
+	return ws.chunks(b, 1/float32(count), u)
 }
 
 // Evaluate measures the weights on the batch, without dropout.
 func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
 	ws.m.check(w)
 	ws.run = Run{W: w}
-	return ws.chunks(b, 0)
+	return ws.chunks(b, 0, nil)
 }
 
-// chunks runs the batch chunk by chunk, backwards too when training.
-func (ws *Workspace) chunks(b *Batch, scale float32) Result {
+// chunks runs the batch chunk by chunk, backwards too when training; u is for the
+// last chunk.
+func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 	var sum Result
 	in, perLabel := ws.m.input, ws.m.LabelsPerExample()
 	r := &ws.run
@@ -153,6 +179,9 @@ func (ws *Workspace) chunks(b *Batch, scale float32) Result {
 			if l >= 0 {
 				sum.Count++
 			}
+		}
+		if at+r.N == b.N {
+			r.update = u
 		}
 		if r.Train {
 			ws.backward(ws.dlogit)

@@ -47,11 +47,14 @@ func TestDense(t *testing.T) {
 				near(t, "dx", gx, dx, c.n)
 				gw, gb, plain := make([]float32, c.k*c.n), make([]float32, c.n), make([]float32, c.k*c.n)
 				gw[0], gb[0] = 3, 3 // must be overwritten
-				d.BackwardWeights(gw, gb, x, pad, dy, c.n, c.m, false)
+				d.BackwardWeights(gw, x, pad, dy, c.n, c.m, false)
+				d.BackwardBias(gb, dy, c.n, c.m, false)
 				kernels.Unpack(plain, gw, c.k, c.n, c.n)
 				near(t, "dw", plain, dw, c.m)
 				near(t, "db", gb, db, c.m)
-				d.BackwardWeights(gw, gb, x, pad, dy, c.n, c.m, true)
+				for k := 0; k < c.k; k += d.Strip() {
+					d.WeightsStrip(gw[k*kernels.Width:], c.k, x, pad, dy, c.n, c.m, k, true)
+				}
 				kernels.Unpack(plain, gw, c.k, c.n, c.n)
 				kernels.Scale(plain, 0.5)
 				near(t, "dw twice", plain, dw, 2*c.m)
