@@ -51,14 +51,16 @@ func (c *canvas) place(st *style, o *outline) {
 	cos, sin := (1-float64(t*t))/(1+float64(t*t)), 2*t/(1+float64(t*t))
 	// A dot or a dash must not grow to a capital's height: tall is bounded below.
 	tall := max(o.size.y, 0.45)
-	sy := st.height / (float64(st.evenness*tall) + (1 - st.evenness)) * exp(jitter(0.08))
-	sx := float64(sy*st.aspect) * exp(jitter(0.08))
+	sy := st.height / (float64(st.evenness*tall) + (1 - st.evenness))
+	sy = float64(sy * exp(jitter(0.08)))
+	sx := float64(float64(sy*st.aspect) * exp(jitter(0.08)))
 	for i, p := range c.shape.points {
 		x, y := float64(sx*p.x)-float64(slant*float64(sy*p.y)), float64(sy*p.y)
 		c.shape.points[i] = point{float64(cos*x) - float64(sin*y), float64(sin*x) + float64(cos*y)}
 	}
 	now := float64(o.stroke*(sx+sy)) / 2
-	d := (st.stroke*exp(jitter(0.1)) - now) / 2
+	wanted := float64(st.stroke * exp(jitter(0.1)))
+	d := (wanted - now) / 2
 	c.spare = c.shape.offset(c.spare, max(d, -0.15*now))
 	c.shape.points, c.spare = c.spare, c.shape.points
 

@@ -80,14 +80,14 @@ func (f *face) load(s *source) error {
 	if err != nil {
 		return err
 	}
-	loader := loader{font: font}
-	cap, err := loader.contours(s.capital + 'H' - 'A')
+	reader := loader{font: font}
+	tallest, err := reader.contours(s.capital + 'H' - 'A')
 	if err != nil {
 		return err
 	}
-	_, size := cap.bounds()
+	_, size := tallest.bounds()
 	for label := range f {
-		c, err := loader.contours(s.codePoint(label))
+		c, err := reader.contours(s.codePoint(label))
 		if err != nil {
 			return err
 		}

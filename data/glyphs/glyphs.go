@@ -17,14 +17,17 @@
 // pairs such as c/C, o/O/0 and l/I/1 stay partly ambiguous.
 //
 // Generation depends on the Config alone. Every pixel comes from IEEE additions,
-// multiplications, divisions and square roots with explicit rounding, so a seed
-// gives the same bytes on every CPU and for every number of goroutines.
+// multiplications, divisions and square roots; every inexact product that is added
+// to something is converted explicitly, because Go may fuse the two, also across
+// statements. So a seed gives the same bytes on every CPU and for every number of
+// goroutines.
 //
 // Fonts and their licences: the Go fonts (Bigelow & Holmes, BSD-style licence of
 // the Go project), Liberation (SIL Open Font License 1.1), DejaVu (Bitstream Vera
-// and Arev licences; its TeX Gyre DJV Math part also the GUST Font License), Latin
-// Modern (GUST Font License), STIX Two (SIL Open Font License 1.1). The Go modules that
-// carry them are under BSD-3-Clause licences.
+// and Arev licences; its TeX Gyre DJV Math also the GUST Font License), Latin
+// Modern (GUST Font License), STIX Two (SIL Open Font License 1.1). The Go modules
+// that carry them are under BSD-3-Clause licences. Together they add 5.2 MB to a
+// binary.
 package glyphs
 
 import (

@@ -22,10 +22,10 @@ type style struct {
 func drawStyle(s *stream, faces int) style {
 	return style{
 		face:     int(s.unit() * float64(faces)),
-		slant:    0.2 * s.normal(),
-		turn:     0.05 * s.normal(),
+		slant:    float64(0.2 * s.normal()),
+		turn:     float64(0.05 * s.normal()),
 		height:   s.span(15, 22),
-		aspect:   exp(0.18 * s.normal()),
+		aspect:   exp(float64(0.18 * s.normal())),
 		evenness: s.span(0.2, 0.8),
 		stroke:   exp(0.9 + float64(0.3*s.normal())),
 		habit:    s.span(0.03, 0.15),
@@ -51,15 +51,15 @@ const (
 func drawLabels(s *stream, mean int) []uint8 {
 	m := float64(mean)
 	// The factor puts the mean of the clipped log-normal at m.
-	size := min(max(0.81*m*exp(sizeSpread*s.normal()), m/5), 3*m)
+	size := min(max(0.83*m*exp(float64(sizeSpread*s.normal())), m/5), 3*m)
 	var upTo [Classes]float64
 	var total float64
 	for c := range upTo {
-		weight := exp(mixSpread * s.normal())
+		weight := exp(float64(mixSpread * s.normal()))
 		if c < 10 {
-			weight *= digitWeight
+			weight = float64(weight * digitWeight)
 		}
-		total += float64(weight)
+		total += weight
 		upTo[c] = total
 	}
 	labels := make([]uint8, int(size))
