@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,11 +13,12 @@ import (
 
 // Config says what [Run] measures. The zero value measures every suite.
 type Config struct {
-	Suites []string // names as [Suites] lists them; empty means all
-	Quick  bool     // fewer rows and shorter samples: a smoke test of a few seconds
-	Full   bool     // every row count of every product
-	Models []string // names of the models of suites nn and nn-forward; empty means all
-	Batch  int      // batch size of those suites; 0 means the sizes that belong to each model
+	Suites []string       // names as [Suites] lists them; empty means all
+	Quick  bool           // fewer rows and shorter samples: a smoke test of a few seconds
+	Full   bool           // every row count of every product
+	Rows   *regexp.Regexp // only rows whose "name shape" matches; nil means all
+	Models []string       // names of the models of suites nn and nn-forward; empty means all
+	Batch  int            // batch size of those suites; 0 means the sizes that belong to each model
 }
 
 // suite is a named list of rows.
@@ -68,6 +70,9 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 		rows, err := s.rows(cfg)
 		if err != nil {
 			return nil, fmt.Errorf("bench: suite %s: %w", s.name, err)
+		}
+		if cfg.Rows != nil {
+			rows = slices.DeleteFunc(rows, func(r row) bool { return !cfg.Rows.MatchString(r.name + " " + r.shape) })
 		}
 		for i, r := range rows {
 			if err := ctx.Err(); err != nil {
