@@ -24,7 +24,7 @@
 //
 // Fonts and their licences: the Go fonts (Bigelow & Holmes, BSD-style licence of
 // the Go project), Liberation (SIL Open Font License 1.1), DejaVu (Bitstream Vera
-// and Arev licences; its TeX Gyre DJV Math also the GUST Font License), Latin
+// and Arev licences, with mathematical extensions in the public domain), Latin
 // Modern (GUST Font License), STIX Two (SIL Open Font License 1.1). The Go modules
 // that carry them are under BSD-3-Clause licences. Together they add 5.2 MB to a
 // binary.
