@@ -6,8 +6,9 @@ package kernels
 
 var (
 	tilesAVX2 = tiles{
-		nn: []func(*nnArgs){nnAVX2x1, nnAVX2x2, nnAVX2x3, nnAVX2x4, nnAVX2x5, nnAVX2x6},
-		tn: []func(*tnArgs){tnAVX2x1, tnAVX2x2, tnAVX2x3, tnAVX2x4, tnAVX2x5, tnAVX2x6},
+		ahead: true,
+		nn:    []func(*nnArgs){nnAVX2x1, nnAVX2x2, nnAVX2x3, nnAVX2x4, nnAVX2x5, nnAVX2x6},
+		tn:    []func(*tnArgs){tnAVX2x1, tnAVX2x2, tnAVX2x3, tnAVX2x4, tnAVX2x5, tnAVX2x6},
 	}
 	tilesAVX512 = tiles{
 		nn: []func(*nnArgs){

@@ -12,8 +12,9 @@ TEXT ·nnAVX512x1(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
 group4:
@@ -21,7 +22,7 @@ group4:
 	JLT    groupdone4
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias4
@@ -35,7 +36,7 @@ group4:
 
 bias4:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVUPS 128(R14), Z2
@@ -50,7 +51,8 @@ accumulate4:
 	VMOVUPS 192(R14), Z3
 
 started4:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg4:
 	MOVQ    56(DI), CX
@@ -101,7 +103,7 @@ kone4:
 
 kdone4:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg4
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store4
@@ -118,10 +120,10 @@ store4:
 	VMOVUPS Z2, 128(R14)
 	VMOVUPS Z3, 192(R14)
 	ADDQ    $0x00000100, R12
-	ADDQ    $0x00000100, 104(DI)
+	ADDQ    $0x00000100, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x02, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000004, R13
 	JMP     group4
 
@@ -131,7 +133,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -143,7 +145,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	JMP     started2
@@ -154,7 +156,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z1
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -195,7 +198,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -208,10 +211,10 @@ store2:
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -221,7 +224,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -232,7 +235,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	JMP     started1
 
@@ -241,7 +244,8 @@ accumulate1:
 	VMOVUPS (R14), Z0
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -277,7 +281,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -288,9 +292,9 @@ store1:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -306,8 +310,9 @@ TEXT ·nnAVX512x2(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
 group4:
@@ -315,7 +320,7 @@ group4:
 	JLT    groupdone4
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias4
@@ -333,7 +338,7 @@ group4:
 
 bias4:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVUPS 128(R14), Z2
@@ -357,7 +362,8 @@ accumulate4:
 	VMOVUPS 192(R14), Z7
 
 started4:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg4:
 	MOVQ    56(DI), CX
@@ -453,7 +459,7 @@ kone4:
 
 kdone4:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg4
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store4
@@ -479,10 +485,10 @@ store4:
 	VMOVUPS Z6, 128(R14)
 	VMOVUPS Z7, 192(R14)
 	ADDQ    $0x00000100, R12
-	ADDQ    $0x00000100, 104(DI)
+	ADDQ    $0x00000100, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x02, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000004, R13
 	JMP     group4
 
@@ -492,7 +498,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -506,7 +512,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -522,7 +528,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z3
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -588,7 +595,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -606,10 +613,10 @@ store2:
 	VMOVUPS Z2, (R14)
 	VMOVUPS Z3, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -619,7 +626,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -631,7 +638,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	JMP     started1
@@ -643,7 +650,8 @@ accumulate1:
 	VMOVUPS (R14), Z1
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -694,7 +702,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -708,9 +716,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z1, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -726,8 +734,9 @@ TEXT ·nnAVX512x3(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
 group4:
@@ -735,7 +744,7 @@ group4:
 	JLT    groupdone4
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias4
@@ -757,7 +766,7 @@ group4:
 
 bias4:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVUPS 128(R14), Z2
@@ -790,7 +799,8 @@ accumulate4:
 	VMOVUPS 192(R14), Z11
 
 started4:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg4:
 	MOVQ    56(DI), CX
@@ -911,7 +921,7 @@ kone4:
 
 kdone4:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg4
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store4
@@ -946,10 +956,10 @@ store4:
 	VMOVUPS Z10, 128(R14)
 	VMOVUPS Z11, 192(R14)
 	ADDQ    $0x00000100, R12
-	ADDQ    $0x00000100, 104(DI)
+	ADDQ    $0x00000100, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x02, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000004, R13
 	JMP     group4
 
@@ -959,7 +969,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -975,7 +985,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -996,7 +1006,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z5
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -1077,7 +1088,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -1100,10 +1111,10 @@ store2:
 	VMOVUPS Z4, (R14)
 	VMOVUPS Z5, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -1113,7 +1124,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -1126,7 +1137,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -1141,7 +1152,8 @@ accumulate1:
 	VMOVUPS (R14), Z2
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -1202,7 +1214,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -1219,9 +1231,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z2, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -1237,8 +1249,9 @@ TEXT ·nnAVX512x4(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -1247,7 +1260,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -1265,7 +1278,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -1291,7 +1304,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z7
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -1367,7 +1381,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -1395,10 +1409,10 @@ store2:
 	VMOVUPS Z6, (R14)
 	VMOVUPS Z7, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -1408,7 +1422,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -1422,7 +1436,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -1440,7 +1454,8 @@ accumulate1:
 	VMOVUPS (R14), Z3
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -1491,7 +1506,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -1511,9 +1526,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z3, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -1529,8 +1544,9 @@ TEXT ·nnAVX512x5(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -1539,7 +1555,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -1559,7 +1575,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -1590,7 +1606,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z9
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -1676,7 +1693,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -1709,10 +1726,10 @@ store2:
 	VMOVUPS Z8, (R14)
 	VMOVUPS Z9, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -1722,7 +1739,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -1737,7 +1754,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -1758,7 +1775,8 @@ accumulate1:
 	VMOVUPS (R14), Z4
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -1814,7 +1832,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -1837,9 +1855,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z4, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -1855,8 +1873,9 @@ TEXT ·nnAVX512x6(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -1865,7 +1884,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -1887,7 +1906,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -1923,7 +1942,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z11
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -2019,7 +2039,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -2057,10 +2077,10 @@ store2:
 	VMOVUPS Z10, (R14)
 	VMOVUPS Z11, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -2070,7 +2090,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -2086,7 +2106,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -2110,7 +2130,8 @@ accumulate1:
 	VMOVUPS (R14), Z5
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -2171,7 +2192,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -2197,9 +2218,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z5, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -2215,8 +2236,9 @@ TEXT ·nnAVX512x7(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -2225,7 +2247,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -2249,7 +2271,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -2290,7 +2312,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z13
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -2396,7 +2419,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -2439,10 +2462,10 @@ store2:
 	VMOVUPS Z12, (R14)
 	VMOVUPS Z13, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -2452,7 +2475,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -2469,7 +2492,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -2496,7 +2519,8 @@ accumulate1:
 	VMOVUPS (R14), Z6
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -2562,7 +2586,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -2591,9 +2615,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z6, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -2609,8 +2633,9 @@ TEXT ·nnAVX512x8(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -2621,7 +2646,7 @@ group2:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -2647,7 +2672,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -2693,7 +2718,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z15
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -2812,7 +2838,7 @@ kone2:
 kdone2:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -2860,10 +2886,10 @@ store2:
 	VMOVUPS Z14, (R14)
 	VMOVUPS Z15, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -2875,7 +2901,7 @@ group1:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -2893,7 +2919,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -2923,7 +2949,8 @@ accumulate1:
 	VMOVUPS (R14), Z7
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -2997,7 +3024,7 @@ kone1:
 kdone1:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -3029,9 +3056,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z7, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -3047,8 +3074,9 @@ TEXT ·nnAVX512x9(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -3059,7 +3087,7 @@ group2:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -3087,7 +3115,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -3138,7 +3166,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z17
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -3267,7 +3296,7 @@ kone2:
 kdone2:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -3320,10 +3349,10 @@ store2:
 	VMOVUPS Z16, (R14)
 	VMOVUPS Z17, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -3335,7 +3364,7 @@ group1:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -3354,7 +3383,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -3387,7 +3416,8 @@ accumulate1:
 	VMOVUPS (R14), Z8
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -3466,7 +3496,7 @@ kone1:
 kdone1:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -3501,9 +3531,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z8, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -3519,8 +3549,9 @@ TEXT ·nnAVX512x10(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -3531,7 +3562,7 @@ group2:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -3561,7 +3592,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -3617,7 +3648,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z19
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -3756,7 +3788,7 @@ kone2:
 kdone2:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -3814,10 +3846,10 @@ store2:
 	VMOVUPS Z18, (R14)
 	VMOVUPS Z19, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -3829,7 +3861,7 @@ group1:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -3849,7 +3881,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -3885,7 +3917,8 @@ accumulate1:
 	VMOVUPS (R14), Z9
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -3969,7 +4002,7 @@ kone1:
 kdone1:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -4007,9 +4040,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z9, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -4025,8 +4058,9 @@ TEXT ·nnAVX512x11(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -4037,7 +4071,7 @@ group2:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -4069,7 +4103,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -4130,7 +4164,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z21
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -4279,7 +4314,7 @@ kone2:
 kdone2:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -4342,10 +4377,10 @@ store2:
 	VMOVUPS Z20, (R14)
 	VMOVUPS Z21, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -4357,7 +4392,7 @@ group1:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -4378,7 +4413,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -4417,7 +4452,8 @@ accumulate1:
 	VMOVUPS (R14), Z10
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -4506,7 +4542,7 @@ kone1:
 kdone1:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -4547,9 +4583,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z10, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -4565,8 +4601,9 @@ TEXT ·nnAVX512x12(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -4577,7 +4614,7 @@ group2:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -4611,7 +4648,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -4677,7 +4714,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z23
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -4836,7 +4874,7 @@ kone2:
 kdone2:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -4904,10 +4942,10 @@ store2:
 	VMOVUPS Z22, (R14)
 	VMOVUPS Z23, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -4919,7 +4957,7 @@ group1:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -4941,7 +4979,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -4983,7 +5021,8 @@ accumulate1:
 	VMOVUPS (R14), Z11
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -5077,7 +5116,7 @@ kone1:
 kdone1:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -5121,9 +5160,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z11, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -5139,8 +5178,9 @@ TEXT ·nnAVX512x13(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -5151,7 +5191,7 @@ group2:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -5187,7 +5227,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -5258,7 +5298,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z25
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -5427,7 +5468,7 @@ kone2:
 kdone2:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -5500,10 +5541,10 @@ store2:
 	VMOVUPS Z24, (R14)
 	VMOVUPS Z25, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -5515,7 +5556,7 @@ group1:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -5538,7 +5579,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -5583,7 +5624,8 @@ accumulate1:
 	VMOVUPS (R14), Z12
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -5682,7 +5724,7 @@ kone1:
 kdone1:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -5729,9 +5771,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z12, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -5747,8 +5789,9 @@ TEXT ·nnAVX512x14(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -5759,7 +5802,7 @@ group2:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -5797,7 +5840,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
@@ -5873,7 +5916,8 @@ accumulate2:
 	VMOVUPS 64(R14), Z27
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -6052,7 +6096,7 @@ kone2:
 kdone2:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -6130,10 +6174,10 @@ store2:
 	VMOVUPS Z26, (R14)
 	VMOVUPS Z27, 64(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -6145,7 +6189,7 @@ group1:
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -6169,7 +6213,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -6217,7 +6261,8 @@ accumulate1:
 	VMOVUPS (R14), Z13
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -6321,7 +6366,7 @@ kone1:
 kdone1:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -6371,9 +6416,9 @@ store1:
 	ADDQ    72(DI), R14
 	VMOVUPS Z13, (R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -11307,8 +11352,9 @@ TEXT ·nnAVX2x1(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
 group4:
@@ -11316,7 +11362,7 @@ group4:
 	JLT    groupdone4
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias4
@@ -11334,7 +11380,7 @@ group4:
 
 bias4:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVUPS 64(R14), Y2
@@ -11357,7 +11403,8 @@ accumulate4:
 	VMOVUPS 224(R14), Y7
 
 started4:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg4:
 	MOVQ    56(DI), CX
@@ -11428,7 +11475,7 @@ kone4:
 
 kdone4:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg4
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store4
@@ -11453,10 +11500,10 @@ store4:
 	VMOVUPS Y6, 192(R14)
 	VMOVUPS Y7, 224(R14)
 	ADDQ    $0x00000100, R12
-	ADDQ    $0x00000100, 104(DI)
+	ADDQ    $0x00000100, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x02, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000004, R13
 	JMP     group4
 
@@ -11466,7 +11513,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -11480,7 +11527,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVUPS 64(R14), Y2
@@ -11495,7 +11542,8 @@ accumulate2:
 	VMOVUPS 96(R14), Y3
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -11546,7 +11594,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -11563,10 +11611,10 @@ store2:
 	VMOVUPS Y2, 64(R14)
 	VMOVUPS Y3, 96(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -11576,7 +11624,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -11588,7 +11636,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	JMP     started1
@@ -11599,7 +11647,8 @@ accumulate1:
 	VMOVUPS 32(R14), Y1
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -11640,7 +11689,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -11653,9 +11702,9 @@ store1:
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -11671,8 +11720,9 @@ TEXT ·nnAVX2x2(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
 group2:
@@ -11680,7 +11730,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -11698,7 +11748,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVUPS 64(R14), Y2
@@ -11722,7 +11772,8 @@ accumulate2:
 	VMOVUPS 96(R14), Y7
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -11818,7 +11869,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -11844,10 +11895,10 @@ store2:
 	VMOVUPS Y6, 64(R14)
 	VMOVUPS Y7, 96(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -11857,7 +11908,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -11871,7 +11922,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVAPS Y0, Y2
@@ -11887,7 +11938,8 @@ accumulate1:
 	VMOVUPS 32(R14), Y3
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -11953,7 +12005,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -11971,9 +12023,9 @@ store1:
 	VMOVUPS Y2, (R14)
 	VMOVUPS Y3, 32(R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -11989,8 +12041,9 @@ TEXT ·nnAVX2x3(SB), NOSPLIT, $0-8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
 group2:
@@ -11998,7 +12051,7 @@ group2:
 	JLT    groupdone2
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias2
@@ -12020,7 +12073,7 @@ group2:
 
 bias2:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVUPS 64(R14), Y2
@@ -12053,7 +12106,8 @@ accumulate2:
 	VMOVUPS 96(R14), Y11
 
 started2:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg2:
 	MOVQ    56(DI), CX
@@ -12174,7 +12228,7 @@ kone2:
 
 kdone2:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg2
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store2
@@ -12209,10 +12263,10 @@ store2:
 	VMOVUPS Y10, 64(R14)
 	VMOVUPS Y11, 96(R14)
 	ADDQ    $0x00000080, R12
-	ADDQ    $0x00000080, 104(DI)
+	ADDQ    $0x00000080, 120(DI)
 	MOVQ    DX, R14
 	SHLQ    $0x01, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -12222,7 +12276,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -12238,7 +12292,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVAPS Y0, Y2
@@ -12259,7 +12313,8 @@ accumulate1:
 	VMOVUPS 32(R14), Y5
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -12340,7 +12395,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -12363,9 +12418,9 @@ store1:
 	VMOVUPS Y4, (R14)
 	VMOVUPS Y5, 32(R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -12374,15 +12429,16 @@ groupdone1:
 	RET
 
 // func nnAVX2x4(args *nnArgs)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·nnAVX2x4(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -12391,7 +12447,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -12409,7 +12465,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVAPS Y0, Y2
@@ -12435,7 +12491,8 @@ accumulate1:
 	VMOVUPS 32(R14), Y7
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -12444,6 +12501,8 @@ seg1:
 	PCALIGN $0x40
 
 k1:
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      (SI), Y8
 	VMOVUPS      32(SI), Y9
 	VBROADCASTSS (AX), Y14
@@ -12458,6 +12517,8 @@ k1:
 	VBROADCASTSS (AX)(R9*1), Y15
 	VFMADD231PS  Y8, Y15, Y6
 	VFMADD231PS  Y9, Y15, Y7
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      64(SI), Y8
 	VMOVUPS      96(SI), Y9
 	VBROADCASTSS 4(AX), Y14
@@ -12472,6 +12533,8 @@ k1:
 	VBROADCASTSS 4(AX)(R9*1), Y15
 	VFMADD231PS  Y8, Y15, Y6
 	VFMADD231PS  Y9, Y15, Y7
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      128(SI), Y8
 	VMOVUPS      160(SI), Y9
 	VBROADCASTSS 8(AX), Y14
@@ -12486,6 +12549,8 @@ k1:
 	VBROADCASTSS 8(AX)(R9*1), Y15
 	VFMADD231PS  Y8, Y15, Y6
 	VFMADD231PS  Y9, Y15, Y7
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      192(SI), Y8
 	VMOVUPS      224(SI), Y9
 	VBROADCASTSS 12(AX), Y14
@@ -12531,7 +12596,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -12559,9 +12624,9 @@ store1:
 	VMOVUPS Y6, (R14)
 	VMOVUPS Y7, 32(R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -12570,15 +12635,16 @@ groupdone1:
 	RET
 
 // func nnAVX2x5(args *nnArgs)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·nnAVX2x5(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -12587,7 +12653,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -12607,7 +12673,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVAPS Y0, Y2
@@ -12638,7 +12704,8 @@ accumulate1:
 	VMOVUPS 32(R14), Y9
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -12647,6 +12714,8 @@ seg1:
 	PCALIGN $0x40
 
 k1:
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      (SI), Y10
 	VMOVUPS      32(SI), Y11
 	VBROADCASTSS (AX), Y14
@@ -12664,6 +12733,8 @@ k1:
 	VBROADCASTSS (AX)(R8*4), Y14
 	VFMADD231PS  Y10, Y14, Y8
 	VFMADD231PS  Y11, Y14, Y9
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      64(SI), Y10
 	VMOVUPS      96(SI), Y11
 	VBROADCASTSS 4(AX), Y14
@@ -12681,6 +12752,8 @@ k1:
 	VBROADCASTSS 4(AX)(R8*4), Y14
 	VFMADD231PS  Y10, Y14, Y8
 	VFMADD231PS  Y11, Y14, Y9
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      128(SI), Y10
 	VMOVUPS      160(SI), Y11
 	VBROADCASTSS 8(AX), Y14
@@ -12698,6 +12771,8 @@ k1:
 	VBROADCASTSS 8(AX)(R8*4), Y14
 	VFMADD231PS  Y10, Y14, Y8
 	VFMADD231PS  Y11, Y14, Y9
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      192(SI), Y10
 	VMOVUPS      224(SI), Y11
 	VBROADCASTSS 12(AX), Y14
@@ -12749,7 +12824,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -12782,9 +12857,9 @@ store1:
 	VMOVUPS Y8, (R14)
 	VMOVUPS Y9, 32(R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
@@ -12793,15 +12868,16 @@ groupdone1:
 	RET
 
 // func nnAVX2x6(args *nnArgs)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·nnAVX2x6(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
 	MOVQ 64(DI), DX
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
-	MOVQ $0x00000000, 96(DI)
-	MOVQ $0x00000000, 104(DI)
+	MOVQ 96(DI), R11
+	MOVQ $0x00000000, 112(DI)
+	MOVQ $0x00000000, 120(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
@@ -12810,7 +12886,7 @@ group1:
 	JLT    groupdone1
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
-	ADDQ   96(DI), SI
+	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
 	JNE    bias1
@@ -12832,7 +12908,7 @@ group1:
 
 bias1:
 	MOVQ    24(DI), R14
-	ADDQ    104(DI), R14
+	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVAPS Y0, Y2
@@ -12868,7 +12944,8 @@ accumulate1:
 	VMOVUPS 32(R14), Y11
 
 started1:
-	MOVQ 48(DI), R11
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
 
 seg1:
 	MOVQ    56(DI), CX
@@ -12877,6 +12954,8 @@ seg1:
 	PCALIGN $0x40
 
 k1:
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VBROADCASTSS (AX), Y14
@@ -12897,6 +12976,8 @@ k1:
 	VBROADCASTSS (AX)(R10*1), Y15
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      64(SI), Y12
 	VMOVUPS      96(SI), Y13
 	VBROADCASTSS 4(AX), Y14
@@ -12917,6 +12998,8 @@ k1:
 	VBROADCASTSS 4(AX)(R10*1), Y15
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      128(SI), Y12
 	VMOVUPS      160(SI), Y13
 	VBROADCASTSS 8(AX), Y14
@@ -12937,6 +13020,8 @@ k1:
 	VBROADCASTSS 8(AX)(R10*1), Y15
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
+	PREFETCHT1   (R11)
+	ADDQ         104(DI), R11
 	VMOVUPS      192(SI), Y12
 	VMOVUPS      224(SI), Y13
 	VBROADCASTSS 12(AX), Y14
@@ -12994,7 +13079,7 @@ kone1:
 
 kdone1:
 	ADDQ   40(DI), AX
-	DECQ   R11
+	DECQ   128(DI)
 	JNE    seg1
 	TESTQ  $0x00000004, 88(DI)
 	JEQ    store1
@@ -13032,9 +13117,9 @@ store1:
 	VMOVUPS Y10, (R14)
 	VMOVUPS Y11, 32(R14)
 	ADDQ    $0x00000040, R12
-	ADDQ    $0x00000040, 104(DI)
+	ADDQ    $0x00000040, 120(DI)
 	MOVQ    DX, R14
-	ADDQ    R14, 96(DI)
+	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 

@@ -14,7 +14,11 @@ type nnArgs struct {
 	panels  int
 	mode    int
 
+	ahead     *float32 // what tiles of four rows and more prefetch, one line for each row of a panel
+	aheadStep int      // from one line to the next
+
 	bAt, biasAt int // where the function is in b and bias: its scratch
+	segsLeft    int // scratch
 }
 
 // The bits of nnArgs.mode.

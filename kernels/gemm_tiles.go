@@ -7,17 +7,17 @@ import "unsafe"
 type tiles struct {
 	nn []func(*nnArgs)
 	tn []func(*tnArgs)
+
+	// ahead tells that the NN tiles of four rows and more take one panel at a time and prefetch what nnArgs.ahead says: they read B from
+	// memory faster than the processor fetches a single stream by itself.
+	ahead bool
 }
 
 const (
 	maxFLOPs  = 10 << 20  // most floating-point operations of one call, about 100 us
 	maxBytes  = 2 << 20   // most bytes of B that one call streams, about 100 us from memory
+	largeB    = 8 << 10   // rows of panels (64 bytes each) above which B does not stay in the second-level cache
 	blockSize = 256 << 10 // bytes of B or G that stay in the second-level cache while the row blocks pass
-
-	// Rows of A a multiple of 4 KiB apart meet in one set of a first-level cache of 8 ways, and taller tiles would push them out:
-	// 1280 x 256 with K = Lda = 1024 ran at 63 GFLOPS in tiles of 14 rows and runs at 114 in tiles of 8.
-	setBytes = 4 << 10
-	setWays  = 8
 )
 
 // multiply is GemmNN. Row blocks of nearly equal height run inside groups of panels.
@@ -43,32 +43,48 @@ func (t *tiles) multiply(g *NN) {
 	if g.ReLU {
 		args.mode |= modeReLU
 	}
-	all := g.N / Width
-	depth := g.Segs * g.K
-	tall := len(t.nn)
-	if 4*g.Lda%setBytes == 0 {
-		tall = min(tall, setWays)
-	}
-	blocks := (g.M + tall - 1) / tall
-	rows := (g.M + blocks - 1) / blocks
-	group := min(maxFLOPs/(2*Width*depth*rows), maxBytes/(4*Width*depth))
-	if blocks > 1 {
-		group = min(group, blockSize/(4*Width*depth))
-	}
-	group = max(group&^3, 4)
+	all, depth := g.N/Width, g.Segs*g.K
+	blocks := (g.M + len(t.nn) - 1) / len(t.nn)
+	group := t.group(g, blocks)
+	prefetch := t.ahead && all*depth > largeB && group*depth <= largeB && g.BRows == depth
 	for p := 0; p < all; p += group {
 		args.panels = min(group, all-p)
 		args.b = &g.B[p*g.BRows*Width]
 		if g.Bias != nil {
 			args.bias = &g.Bias[p*Width]
 		}
+		// Each row block prefetches its share of the next group.
+		args.aheadStep = 0
+		next, share := g.B[p*g.BRows*Width:], 0
+		if prefetch && p+group < all {
+			next, share = g.B[(p+group)*depth*Width:], min(group, all-p-group)*depth*Width/blocks
+			args.aheadStep = 4 * Width / blocks
+		}
 		for b := range blocks {
 			i, end := b*g.M/blocks, (b+1)*g.M/blocks
 			args.a = &g.A[i*g.Lda]
 			args.c = &g.C[i*g.Ldc+p*Width]
+			args.ahead = &next[b*share]
 			runNN(t.nn[end-i-1], noescape(&args))
 		}
 	}
+}
+
+// group returns how many panels one call takes when the rows are split into blocks.
+func (t *tiles) group(g *NN, blocks int) int {
+	depth := g.Segs * g.K
+	rows := (g.M + blocks - 1) / blocks
+	group := min(maxFLOPs/(2*Width*depth*rows), maxBytes/(4*Width*depth))
+	if blocks > 1 || t.ahead && rows > 3 && g.N/Width*depth > largeB {
+		group = min(group, blockSize/(4*Width*depth))
+	}
+	switch {
+	case group >= 4:
+		return group &^ 3
+	case rows <= 3 || !t.ahead:
+		return 4
+	}
+	return max(group, 1)
 }
 
 // multiplyT is GemmTN. The rows m are taken in runs that stay in the second-level cache; each later run starts from C.

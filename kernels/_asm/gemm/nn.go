@@ -13,7 +13,8 @@ const (
 	nnA, nnB, nnC, nnBias            = 0, 8, 16, 24
 	nnLda, nnSegNext, nnSegs, nnK    = 32, 40, 48, 56
 	nnPanel, nnLdc, nnPanels, nnMode = 64, 72, 80, 88
-	nnBAt, nnBiasAt                  = 96, 104
+	nnAhead, nnAheadStep             = 96, 104
+	nnBAt, nnBiasAt, nnSegsLeft      = 112, 120, 128
 )
 
 // Registers of an nn function.
@@ -26,7 +27,7 @@ var (
 	panel      = reg.RDX
 	panel3     = reg.R9 // low tiles need no lda3
 	kc         = reg.RCX
-	segs       = reg.R11
+	ahead      = reg.R11 // what to prefetch
 	cp         = reg.R12
 	panels     = reg.R13
 	tmp        = reg.R14
@@ -42,6 +43,7 @@ func nn(v isa, rows int) {
 	MOVQ(Mem{Base: args, Disp: nnPanel}, panel)
 	MOVQ(Mem{Base: args, Disp: nnC}, cp)
 	MOVQ(Mem{Base: args, Disp: nnPanels}, panels)
+	MOVQ(Mem{Base: args, Disp: nnAhead}, ahead)
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	if rows > 3 {
@@ -72,11 +74,18 @@ func nnGroup(t tile) {
 	ADDQ(Mem{Base: args, Disp: nnBAt}, bp)
 	nnStart(t)
 
-	MOVQ(Mem{Base: args, Disp: nnSegs}, segs)
+	MOVQ(Mem{Base: args, Disp: nnSegs}, tmp)
+	MOVQ(tmp, Mem{Base: args, Disp: nnSegsLeft})
 	Label(t.label("seg"))
 	MOVQ(Mem{Base: args, Disp: nnK}, kc)
 	t.loop("k", kc, 4, func(steps int) {
 		for s := range steps {
+			if steps > 1 && t.rows > 3 && !t.zmm {
+				for range t.panels {
+					PREFETCHT1(Mem{Base: ahead})
+					ADDQ(Mem{Base: args, Disp: nnAheadStep}, ahead)
+				}
+			}
 			t.step(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(j int) Mem { return bOf(t.isa, j).Offset(64 * s) })
 		}
 		ADDQ(U32(uint32(4*steps)), a0)
@@ -89,7 +98,7 @@ func nnGroup(t tile) {
 	if t.rows > 7 {
 		ADDQ(Mem{Base: args, Disp: nnSegNext}, a7)
 	}
-	DECQ(segs)
+	DECQ(Mem{Base: args, Disp: nnSegsLeft})
 	JNE(LabelRef(t.label("seg")))
 
 	nnStore(t)

@@ -18,6 +18,7 @@ const (
 
 // Registers of a tn function that an nn function does not have.
 var (
+	segs      = reg.R11
 	gp        = reg.RBX
 	ldg, ldg3 = reg.R10, reg.RSI
 )
