@@ -14,12 +14,29 @@ var benchNets = []struct {
 	layers []Layer
 }{
 	{"reddi-emnist", []Layer{
-		Conv2D{Filters: 32, Kernel: 3}, ReLU{}, Conv2D{Filters: 64, Kernel: 3}, ReLU{}, MaxPool{Size: 2},
-		Dropout{Rate: 0.25}, Flatten{}, Dense{Units: 128}, ReLU{}, Dropout{Rate: 0.5}, Dense{Units: 62},
+		Conv2D{Filters: 32, Kernel: 3},
+		ReLU{},
+		Conv2D{Filters: 64, Kernel: 3},
+		ReLU{},
+		MaxPool{Size: 2},
+		Dropout{Rate: 0.25},
+		Flatten{},
+		Dense{Units: 128},
+		ReLU{},
+		Dropout{Rate: 0.5},
+		Dense{Units: 62},
 	}},
 	{"leaf-femnist", []Layer{
-		Conv2D{Filters: 32, Kernel: 5, Same: true}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 64, Kernel: 5, Same: true}, ReLU{}, MaxPool{Size: 2},
-		Flatten{}, Dense{Units: 2048}, ReLU{}, Dense{Units: 62},
+		Conv2D{Filters: 32, Kernel: 5, Same: true},
+		ReLU{},
+		MaxPool{Size: 2},
+		Conv2D{Filters: 64, Kernel: 5, Same: true},
+		ReLU{},
+		MaxPool{Size: 2},
+		Flatten{},
+		Dense{Units: 2048},
+		ReLU{},
+		Dense{Units: 62},
 	}},
 }
 

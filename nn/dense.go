@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/fedfast/fedfast/kernels"
@@ -30,7 +31,7 @@ func (l denseReLU) Bind(in Flow) (Bound, error) { return l.bind(in, true) }
 
 func (l Dense) bind(in Flow, relu bool) (Bound, error) {
 	if in.Vocab > 0 {
-		return nil, fmt.Errorf("a dense layer cannot read tokens; an embedding must come before")
+		return nil, errors.New("a dense layer cannot read tokens; an embedding must come before")
 	}
 	if l.Units < 1 {
 		return nil, fmt.Errorf("%d units; there must be at least 1", l.Units)

@@ -7,6 +7,10 @@
 // holds the activations and gradients of one worker. Nothing here starts a
 // goroutine, and a training step allocates nothing.
 //
+// [Workspace.Step] is a whole step of local SGD and the fastest way to train;
+// [Workspace.Gradient] and [SGD.Step] are its two halves, for methods that need
+// the gradient between them.
+//
 // # Writing a layer
 //
 // A layer is three things, each made from the one before:

@@ -20,7 +20,7 @@ func conv(stride, before, after int) refOp {
 	return refOp{op: "conv", stride: stride, before: before, after: after}
 }
 
-func pool(size, stride int) refOp { return refOp{op: "pool", size: size, stride: stride} }
+func pool(size int) refOp { return refOp{op: "pool", size: size, stride: 2} }
 
 var relu, dense = refOp{op: "relu"}, refOp{op: "dense"}
 
@@ -28,50 +28,62 @@ var imageCases = []imageCase{
 	{"logistic", Shape{H: 5, W: 7, C: 1}, []Layer{Flatten{}, Dense{Units: 5}}, []refOp{dense}},
 	{"logistic on colours", Shape{H: 4, W: 3, C: 3}, []Layer{Dense{Units: 5}}, []refOp{dense}},
 	{
-		"two dense layers on a vector", Shape{H: 1, W: 1, C: 37},
-		[]Layer{Dense{Units: 21}, ReLU{}, Dense{Units: 3}}, []refOp{dense, relu, dense},
+		"two dense layers on a vector",
+		Shape{H: 1, W: 1, C: 37},
+		[]Layer{Dense{Units: 21}, ReLU{}, Dense{Units: 3}},
+		[]refOp{dense, relu, dense},
 	},
 	{
-		"hidden layer of more than one strip", Shape{H: 1, W: 1, C: 3},
-		[]Layer{Dense{Units: 150}, ReLU{}, Dense{Units: 600}, ReLU{}, Dense{Units: 3}}, []refOp{dense, relu, dense, relu, dense},
+		"hidden layer of more than one strip",
+		Shape{H: 1, W: 1, C: 3},
+		[]Layer{Dense{Units: 150}, ReLU{}, Dense{Units: 600}, ReLU{}, Dense{Units: 3}},
+		[]refOp{dense, relu, dense, relu, dense},
 	},
 	{
-		"valid convolutions, pool", Shape{H: 12, W: 11, C: 1},
+		"valid convolutions, pool",
+		Shape{H: 12, W: 11, C: 1},
 		[]Layer{Conv2D{Filters: 5, Kernel: 3}, ReLU{}, Conv2D{Filters: 20, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Flatten{}, Dense{Units: 9}, ReLU{}, Dense{Units: 4}},
-		[]refOp{conv(1, 0, 0), relu, conv(1, 0, 0), relu, pool(2, 2), dense, relu, dense},
+		[]refOp{conv(1, 0, 0), relu, conv(1, 0, 0), relu, pool(2), dense, relu, dense},
 	},
 	{
-		"same 5 x 5, two pools, odd sizes", Shape{H: 9, W: 11, C: 3},
+		"same 5 x 5, two pools, odd sizes",
+		Shape{H: 9, W: 11, C: 3},
 		[]Layer{Conv2D{Filters: 6, Kernel: 5, Same: true}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 17, Kernel: 5, Same: true}, ReLU{}, MaxPool{Size: 2}, Dense{Units: 4}},
-		[]refOp{conv(1, 2, 2), relu, pool(2, 2), conv(1, 2, 2), relu, pool(2, 2), dense},
+		[]refOp{conv(1, 2, 2), relu, pool(2), conv(1, 2, 2), relu, pool(2), dense},
 	},
 	{
-		"even kernels, same", Shape{H: 6, W: 6, C: 1},
+		"even kernels, same",
+		Shape{H: 6, W: 6, C: 1},
 		[]Layer{Conv2D{Filters: 4, Kernel: 4, Same: true}, ReLU{}, Conv2D{Filters: 7, Kernel: 2, Same: true}, Dense{Units: 3}},
 		[]refOp{conv(1, 1, 2), relu, conv(1, 0, 1), dense},
 	},
 	{
-		"strides", Shape{H: 13, W: 13, C: 2},
+		"strides",
+		Shape{H: 13, W: 13, C: 2},
 		[]Layer{Conv2D{Filters: 4, Kernel: 3, Stride: 2, Same: true}, ReLU{}, Conv2D{Filters: 5, Kernel: 3, Stride: 2}, ReLU{}, Conv2D{Filters: 3, Kernel: 1, Stride: 2}, Dense{Units: 3}},
 		[]refOp{conv(2, 1, 1), relu, conv(2, 0, 0), relu, conv(2, 0, 0), dense},
 	},
 	{
-		"stride that leaves rows uncovered", Shape{H: 9, W: 9, C: 1},
+		"stride that leaves rows uncovered",
+		Shape{H: 9, W: 9, C: 1},
 		[]Layer{Conv2D{Filters: 4, Kernel: 2}, Conv2D{Filters: 5, Kernel: 2, Stride: 3}, Dense{Units: 3}},
 		[]refOp{conv(1, 0, 0), conv(3, 0, 0), dense},
 	},
 	{
-		"overlapping pool, ReLU apart", Shape{H: 8, W: 9, C: 1},
+		"overlapping pool, ReLU apart",
+		Shape{H: 8, W: 9, C: 1},
 		[]Layer{Conv2D{Filters: 3, Kernel: 3}, MaxPool{Size: 3, Stride: 2}, ReLU{}, Conv2D{Filters: 3, Kernel: 2}, ReLU{}, Dense{Units: 3}},
-		[]refOp{conv(1, 0, 0), pool(3, 2), relu, conv(1, 0, 0), relu, dense},
+		[]refOp{conv(1, 0, 0), pool(3), relu, conv(1, 0, 0), relu, dense},
 	},
 	{
-		"kernel larger than the image", Shape{H: 2, W: 3, C: 1},
+		"kernel larger than the image",
+		Shape{H: 2, W: 3, C: 1},
 		[]Layer{Conv2D{Filters: 4, Kernel: 7, Same: true}, ReLU{}, Conv2D{Filters: 3, Kernel: 5, Same: true}, Dense{Units: 3}},
 		[]refOp{conv(1, 3, 3), relu, conv(1, 2, 2), dense},
 	},
 	{
-		"convolutions to one pixel", Shape{H: 5, W: 5, C: 1},
+		"convolutions to one pixel",
+		Shape{H: 5, W: 5, C: 1},
 		[]Layer{Conv2D{Filters: 18, Kernel: 3}, ReLU{}, Conv2D{Filters: 4, Kernel: 3}, Flatten{}},
 		[]refOp{conv(1, 0, 0), relu, conv(1, 0, 0)},
 	},

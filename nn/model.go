@@ -62,8 +62,10 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 			continue
 		}
 		count[l.Kind()]++
-		n := node{Bound: b, kind: l.Kind(), prefix: fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]),
-			in: flow, offset: m.size, params: b.Params(), needDX: learned}
+		n := node{
+			Bound: b, kind: l.Kind(), prefix: fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]),
+			in: flow, offset: m.size, params: b.Params(), needDX: learned,
+		}
 		m.size += n.size()
 		learned = learned || len(n.params) > 0
 		m.nodes = append(m.nodes, n)
