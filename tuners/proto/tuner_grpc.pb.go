@@ -47,8 +47,9 @@ const (
 // state after them: opaque bytes, at most 16 MiB, from which Open with state, and seq set to the number of answered calls, goes on as if
 // nothing had happened. So tuners keep no generator: draws are keyed by seed, trial and round.
 //
-// An error status other than UNAVAILABLE, INTERNAL, DEADLINE_EXCEEDED, CANCELLED and RESOURCE_EXHAUSTED is the tuner's own answer: its
-// message is shown and the study ends. Those five, and a dead connection, mean that the process is lost.
+// The statuses UNAVAILABLE, INTERNAL, DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED, FAILED_PRECONDITION and DATA_LOSS, and a dead
+// connection, mean that the process is lost: the host kills it, starts it again, opens the session with the last state and repeats the
+// one call that was not answered. Any other error is the tuner's own answer: its message is shown and the study ends.
 type TunerClient interface {
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeReply, error)
 	Validate(ctx context.Context, in *ValidateRequest, opts ...grpc.CallOption) (*ValidateReply, error)
@@ -159,8 +160,9 @@ func (c *tunerClient) Close(ctx context.Context, in *CloseRequest, opts ...grpc.
 // state after them: opaque bytes, at most 16 MiB, from which Open with state, and seq set to the number of answered calls, goes on as if
 // nothing had happened. So tuners keep no generator: draws are keyed by seed, trial and round.
 //
-// An error status other than UNAVAILABLE, INTERNAL, DEADLINE_EXCEEDED, CANCELLED and RESOURCE_EXHAUSTED is the tuner's own answer: its
-// message is shown and the study ends. Those five, and a dead connection, mean that the process is lost.
+// The statuses UNAVAILABLE, INTERNAL, DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED, FAILED_PRECONDITION and DATA_LOSS, and a dead
+// connection, mean that the process is lost: the host kills it, starts it again, opens the session with the last state and repeats the
+// one call that was not answered. Any other error is the tuner's own answer: its message is shown and the study ends.
 type TunerServer interface {
 	Describe(context.Context, *DescribeRequest) (*DescribeReply, error)
 	Validate(context.Context, *ValidateRequest) (*ValidateReply, error)

@@ -1,0 +1,275 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// ErrBadAnswer is wrapped by the errors about decisions and plans that no study can follow: an unknown trial, params outside of the
+// space or not finite, a probe that does not exist.
+var ErrBadAnswer = errors.New("bad answer")
+
+// Local makes a tuner of this process behave like a launched one: its answers are checked. It is for tests and for tools.
+func Local(t tuners.Tuner) tuners.Tuner { return local{t} }
+
+type local struct{ tuners.Tuner }
+
+// Open opens a checked session.
+func (l local) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	d, err := l.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.Tuner.Open(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return Checked(d, req, s)
+}
+
+// Checked returns a session whose answers are checked before anyone acts on them. Its errors name the tuner and wrap ErrBadAnswer.
+func Checked(d tuners.Description, req tuners.OpenRequest, s tuners.Session) (tuners.Session, error) {
+	c := &checked{Session: s, about: d, req: req, resumed: req.State != nil, probes: d.Probes, trials: map[int]*trial{}}
+	if p, ok := s.(tuners.Prober); ok {
+		c.probes = p.Probes()
+	}
+	for _, p := range c.probes {
+		if !slices.Contains(d.Probes, p) {
+			return nil, c.bad("Open", "the probe %q is not among those of its description", p)
+		}
+	}
+	return c, nil
+}
+
+// checkDescription says what is wrong with a description.
+func checkDescription(name string, d tuners.Description) error {
+	if d.Name != name {
+		return fmt.Errorf("%w: it is called %q", ErrBadAnswer, d.Name)
+	}
+	if !d.Trials && !d.Rounds {
+		return fmt.Errorf("%w: it serves neither trials nor rounds", ErrBadAnswer)
+	}
+	for _, o := range d.Options {
+		if o.Name == "" || o.Default.Kind() == tuners.NoneValue {
+			return fmt.Errorf("%w: the option %q has no name or no default", ErrBadAnswer, o.Name)
+		}
+	}
+	return nil
+}
+
+// checked is a session with checked answers.
+type checked struct {
+	tuners.Session
+	about   tuners.Description
+	req     tuners.OpenRequest
+	resumed bool // the session went on from a state: trials that are not known here may exist
+	probes  []string
+	trials  map[int]*trial
+	next    int
+}
+
+var _ tuners.Prober = (*checked)(nil)
+
+// trial is what the decisions so far made of a trial.
+type trial struct {
+	to               int // round that it was sent to
+	running, stopped bool
+	released         bool
+}
+
+// Probes returns the probes that the session uses.
+func (c *checked) Probes() []string { return c.probes }
+
+// bad builds the error of an answer.
+func (c *checked) bad(call, format string, args ...any) error {
+	return fmt.Errorf("tuner %q: %w to %s: %s", c.about.Name, ErrBadAnswer, call, fmt.Sprintf(format, args...))
+}
+
+// Suggest checks every decision against the trials that there are.
+func (c *checked) Suggest(ctx context.Context, n int) ([]tuners.Decision, error) {
+	decisions, err := c.Session.Suggest(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	goesOn := false
+	for i, d := range decisions {
+		if err := c.decision(d); err != nil {
+			return nil, c.bad("Suggest", "decision %d, %s: %v", i, d.Kind, err)
+		}
+		switch d.Kind {
+		case tuners.Start, tuners.Resume, tuners.Fork, tuners.Done:
+			goesOn = true
+		case tuners.Wait:
+			goesOn = goesOn || c.resumed || c.running()
+		case tuners.Stop, tuners.Release:
+		}
+	}
+	if !goesOn {
+		return nil, c.bad("Suggest", "its %d decisions start nothing, nothing runs, and the study is not done", len(decisions))
+	}
+	return decisions, nil
+}
+
+// running says whether a trial is under way.
+func (c *checked) running() bool {
+	for _, t := range c.trials {
+		if t.running {
+			return true
+		}
+	}
+	return false
+}
+
+// known returns a trial that exists.
+func (c *checked) known(number int) (*trial, error) {
+	if t := c.trials[number]; t != nil {
+		return t, nil
+	}
+	if !c.resumed || number < 0 {
+		return nil, fmt.Errorf("trial %d does not exist", number)
+	}
+	t := &trial{}
+	c.trials[number] = t
+	c.next = max(c.next, number+1)
+	return t, nil
+}
+
+// decision checks one decision and records it.
+func (c *checked) decision(d tuners.Decision) error {
+	switch d.Kind {
+	case tuners.Start, tuners.Fork:
+		return c.newTrial(d)
+	case tuners.Resume:
+		t, err := c.known(d.Trial)
+		switch {
+		case err != nil:
+			return err
+		case t.running || t.stopped || t.released:
+			return fmt.Errorf("trial %d is not paused (running: %t, stopped: %t, released: %t)", d.Trial, t.running, t.stopped, t.released)
+		case d.ToRound <= t.to:
+			return fmt.Errorf("trial %d has run %d rounds already and cannot go on to round %d", d.Trial, t.to, d.ToRound)
+		}
+		t.to, t.running = d.ToRound, true
+		return c.round(d)
+	case tuners.Stop:
+		t, err := c.known(d.Trial)
+		if err != nil {
+			return err
+		}
+		t.running, t.stopped = false, true
+	case tuners.Release:
+		t, err := c.known(d.Trial)
+		if err != nil {
+			return err
+		}
+		t.released = true
+	case tuners.Wait:
+	case tuners.Done:
+		if d.Best != -1 {
+			_, err := c.known(d.Best)
+			return err
+		}
+	default:
+		return errors.New("there is no such kind")
+	}
+	return nil
+}
+
+// newTrial checks a Start or a Fork.
+func (c *checked) newTrial(d tuners.Decision) error {
+	if c.resumed && d.Trial > c.next {
+		c.next = d.Trial
+	}
+	if d.Trial != c.next {
+		return fmt.Errorf("the new trial is numbered %d, the next number is %d", d.Trial, c.next)
+	}
+	if err := c.req.Space.Contains(d.Params); err != nil {
+		return fmt.Errorf("trial %d: %w", d.Trial, err)
+	}
+	t := &trial{to: d.ToRound, running: true}
+	if d.Kind == tuners.Fork {
+		if !c.about.Fork {
+			return errors.New("its description does not say that it forks")
+		}
+		source, err := c.known(d.Source)
+		if err != nil {
+			return err
+		}
+		if source.released || source.running {
+			return fmt.Errorf("trial %d has no snapshot to fork (running: %t, released: %t)", d.Source, source.running, source.released)
+		}
+		if d.ToRound <= source.to {
+			return fmt.Errorf("a fork of trial %d begins at round %d and cannot run to round %d", d.Source, source.to, d.ToRound)
+		}
+	}
+	c.trials[d.Trial] = t
+	c.next++
+	return c.round(d)
+}
+
+// round checks how far a decision sends a trial.
+func (c *checked) round(d tuners.Decision) error {
+	if m := c.req.Budget.TrialRounds; d.ToRound < 1 || m > 0 && d.ToRound > m {
+		return fmt.Errorf("trial %d is sent to round %d; a trial has rounds 1 to %d", d.Trial, d.ToRound, m)
+	}
+	return nil
+}
+
+// Report passes a score on and pauses the trial.
+func (c *checked) Report(ctx context.Context, r tuners.TrialReport) error {
+	if err := c.Session.Report(ctx, r); err != nil {
+		return err
+	}
+	if t := c.trials[r.Trial]; t != nil {
+		t.running = false
+		if r.Failed {
+			t.stopped = true
+		}
+	}
+	return nil
+}
+
+// PlanRound checks the params of every slot.
+func (c *checked) PlanRound(ctx context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
+	plan, err := c.Session.PlanRound(ctx, r)
+	if err != nil {
+		return tuners.Plan{}, err
+	}
+	where := fmt.Sprintf("PlanRound (trial %d, round %d)", r.Trial, r.Round)
+	if n := len(plan.Clients); n != 1 && n != r.Slots {
+		return tuners.Plan{}, c.bad(where, "params for %d slots, want 1 for all or %d", n, r.Slots)
+	}
+	if err := c.params(plan.Server); err != nil {
+		return tuners.Plan{}, c.bad(where, "server: %v", err)
+	}
+	for i, p := range plan.Clients {
+		if err := c.params(p); err != nil {
+			return tuners.Plan{}, c.bad(where, "slot %d: %v", i, err)
+		}
+	}
+	return plan, nil
+}
+
+// params checks values that a client tuner sets: controlled names only, inside of the space where it has the name, finite elsewhere.
+func (c *checked) params(p tuners.Params) error {
+	for _, name := range p.Keys() {
+		if !tuners.Matches(name, c.about.Controls...) {
+			return fmt.Errorf("%s is not among the params that it controls", name)
+		}
+		if d, ok := c.req.Space.Dim(name); ok {
+			if err := d.Contains(p[name]); err != nil {
+				return err
+			}
+			continue
+		}
+		if x, ok := p[name].Float(); ok && (math.IsNaN(x) || math.IsInf(x, 0)) || p[name].Kind() == tuners.NoneValue {
+			return fmt.Errorf("%s = %s is not a finite value", name, p[name])
+		}
+	}
+	return nil
+}

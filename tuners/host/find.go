@@ -1,0 +1,164 @@
+// Package host finds tuners, starts them as subprocesses, speaks fedfast.tuner.v1 with them, checks what they answer, and starts them
+// again when they crash or hang, so that a bad tuner can end a study but not spoil its data.
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// ErrNotFound is wrapped by the error of Find when nothing has the name.
+var ErrNotFound = errors.New("not found")
+
+// Prefix is how the file names of external tuners begin; the tuner's name follows, and .exe on Windows.
+const Prefix = "fedfast-tuner-"
+
+// nameForm is what a tuner may be called.
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+
+// Ref is a tuner that was found but not started.
+type Ref struct {
+	Name    string
+	Path    string   // of the program
+	Args    []string // after the program's name
+	Builtin bool
+	SHA256  string // of the program, in hexadecimal
+}
+
+// String says which tuner this is: random (built in), or coordinate (/opt/tuners/fedfast-tuner-coordinate).
+func (r Ref) String() string {
+	if r.Builtin {
+		return r.Name + " (built in)"
+	}
+	return r.Name + " (" + r.Path + ")"
+}
+
+// Paths says where tuners are looked for, in this order.
+type Paths struct {
+	Dirs    []string // directories for external tuners
+	Builtin []string // names that Serve knows
+	Serve   []string // program and arguments that serve the built-in tuner whose name is appended
+}
+
+// DefaultPaths returns the directories given by the user, those of FEDFAST_TUNER_DIR (a list like PATH), the user's data directory and
+// the one of the running program, which also serves the built-in tuners with `tuner serve NAME`.
+func DefaultPaths(builtin []string, dirs ...string) (Paths, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return Paths{}, fmt.Errorf("find this program's own file: %w", err)
+	}
+	p := Paths{Dirs: slices.Clone(dirs), Builtin: slices.Sorted(slices.Values(builtin)), Serve: []string{self, "tuner", "serve"}}
+	for _, d := range filepath.SplitList(os.Getenv("FEDFAST_TUNER_DIR")) {
+		if d != "" {
+			p.Dirs = append(p.Dirs, d)
+		}
+	}
+	if data := dataDir(); data != "" {
+		p.Dirs = append(p.Dirs, filepath.Join(data, "fedfast", "tuners"))
+	}
+	p.Dirs = append(p.Dirs, filepath.Dir(self))
+	return p, nil
+}
+
+// dataDir is where the system keeps a user's program data, "" when there is no such place.
+func dataDir() string {
+	if d := os.Getenv("XDG_DATA_HOME"); d != "" {
+		return d
+	}
+	if runtime.GOOS == "windows" {
+		return os.Getenv("LocalAppData")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(home, "Library", "Application Support")
+	}
+	return filepath.Join(home, ".local", "share")
+}
+
+// Find looks a tuner up by name. An external one replaces a built-in of the same name. The error is one line that says where was looked.
+func Find(name string, p Paths) (Ref, error) {
+	if !nameForm.MatchString(name) {
+		return Ref{}, fmt.Errorf("tuner %q: %w: a name has small letters, digits, - and _ only", name, ErrNotFound)
+	}
+	var skipped []string
+	for _, dir := range p.Dirs {
+		ref, err := external(dir, name)
+		if err == nil {
+			return ref, nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			skipped = append(skipped, err.Error())
+		}
+	}
+	if slices.Contains(p.Builtin, name) {
+		sum, err := checksum(p.Serve[0])
+		if err != nil {
+			return Ref{}, fmt.Errorf("tuner %q: %w", name, err)
+		}
+		return Ref{Name: name, Path: p.Serve[0], Args: append(slices.Clone(p.Serve[1:]), name), Builtin: true, SHA256: sum}, nil
+	}
+	where := "nowhere"
+	if len(p.Dirs) > 0 {
+		where = strings.Join(p.Dirs, ", ")
+	}
+	if len(skipped) > 0 {
+		where += " (skipped: " + strings.Join(skipped, "; ") + ")"
+	}
+	return Ref{}, fmt.Errorf("tuner %q: %w; looked for %s in %s; built in: %s", name, ErrNotFound, fileName(name), where, strings.Join(p.Builtin, ", "))
+}
+
+// fileName is the file of an external tuner.
+func fileName(name string) string {
+	if runtime.GOOS == "windows" {
+		return Prefix + name + ".exe"
+	}
+	return Prefix + name
+}
+
+// external looks for a tuner in one directory.
+func external(dir, name string) (Ref, error) {
+	path, err := filepath.Abs(filepath.Join(dir, fileName(name)))
+	if err != nil {
+		return Ref{}, err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return Ref{}, err
+	case !info.Mode().IsRegular():
+		return Ref{}, fmt.Errorf("%s is not a file", path)
+	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
+		return Ref{}, fmt.Errorf("%s is not executable", path)
+	}
+	sum, err := checksum(path)
+	if err != nil {
+		return Ref{}, err
+	}
+	return Ref{Name: name, Path: path, SHA256: sum}, nil
+}
+
+// checksum is the SHA-256 of a file.
+func checksum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,91 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Entry is one line of `fedfast tuner list`.
+type Entry struct {
+	Ref
+	Description tuners.Description // what the tuner says of itself; empty when Skipped
+	Skipped     string             // why it cannot be used, in one line; "" when it can
+}
+
+// List returns every tuner that the paths hold, by name, each started once to describe itself. A file that is hidden by an earlier one,
+// or a tuner that cannot be used, is listed with the reason.
+func List(ctx context.Context, p Paths, o Options) []Entry {
+	var entries []Entry
+	used := map[string]string{}
+	for _, dir := range p.Dirs {
+		for _, name := range namesIn(dir) {
+			ref, err := external(dir, name)
+			e := Entry{Ref: ref}
+			switch {
+			case err != nil:
+				e.Ref = Ref{Name: name, Path: filepath.Join(dir, fileName(name))}
+				e.Skipped = err.Error()
+			case used[name] == ref.Path:
+				continue // the same directory twice
+			case used[name] != "":
+				e.Skipped = "hidden by " + used[name]
+			default:
+				used[name] = ref.Path
+			}
+			entries = append(entries, e)
+		}
+	}
+	for _, name := range p.Builtin {
+		e := Entry{Ref: Ref{Name: name, Path: p.Serve[0], Args: append(slices.Clone(p.Serve[1:]), name), Builtin: true}}
+		if used[name] != "" {
+			e.Skipped = "replaced by " + used[name]
+		} else if sum, err := checksum(p.Serve[0]); err != nil {
+			e.Skipped = err.Error()
+		} else {
+			e.SHA256 = sum
+		}
+		entries = append(entries, e)
+	}
+	for i := range entries {
+		if entries[i].Skipped == "" {
+			entries[i].Description, entries[i].Skipped = describe(ctx, entries[i].Ref, o)
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries
+}
+
+// describe starts a tuner for its description.
+func describe(ctx context.Context, ref Ref, o Options) (d tuners.Description, skipped string) {
+	p, err := Launch(ctx, ref, o)
+	if err != nil {
+		return d, err.Error()
+	}
+	defer p.Close()
+	if d, err = p.Describe(ctx); err != nil {
+		return d, err.Error()
+	}
+	return d, ""
+}
+
+// namesIn returns the names of the tuners' files in a directory, in order. A directory that cannot be read has none.
+func namesIn(dir string) []string {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) && len(files) == 0 {
+		return nil
+	}
+	var names []string
+	for _, f := range files {
+		name, ok := strings.CutPrefix(strings.TrimSuffix(f.Name(), ".exe"), Prefix)
+		if ok && nameForm.MatchString(name) && f.Name() == fileName(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

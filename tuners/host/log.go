@@ -1,0 +1,102 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// newLogger returns go-plugin's logger: everything goes to log.
+func newLogger(log *slog.Logger, tuner string) hclog.Logger {
+	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "host", Level: hclog.Trace, Output: io.Discard})
+	l.RegisterSink(sink{log.With("tuner", tuner)})
+	return l
+}
+
+// sink hands go-plugin's log lines to slog.
+type sink struct{ log *slog.Logger }
+
+// Accept takes one line. What the plugin library says of itself is for debugging; what the tuner wrote to stderr keeps its level, plain
+// lines counting as information.
+func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
+	to := slog.LevelDebug
+	if name != "host" && !strings.HasPrefix(name, "host.stdio") {
+		switch level {
+		case hclog.Error:
+			to = slog.LevelError
+		case hclog.Warn:
+			to = slog.LevelWarn
+		default:
+			to = slog.LevelInfo
+		}
+	}
+	s.log.Log(context.Background(), to, msg, args...)
+}
+
+// lines hands what a tuner prints after its start to slog, line by line.
+type lines struct {
+	log  *slog.Logger
+	mu   sync.Mutex
+	rest []byte
+}
+
+// Write takes a piece of output.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, p...)
+	for {
+		line, after, found := bytes.Cut(l.rest, []byte("\n"))
+		if !found && len(l.rest) < tailSize {
+			return len(p), nil
+		}
+		l.log.Info(strings.TrimRight(string(line), "\r"))
+		l.rest = after
+	}
+}
+
+// tailSize bounds what is kept of a tuner's output.
+const tailSize = 8 << 10
+
+// tail keeps the first and the end of a tuner's stderr, for the error that says why it died.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write keeps the newest tailSize bytes.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if extra := len(t.text) - tailSize; extra > 0 {
+		t.text = t.text[extra:]
+	}
+	return len(p), nil
+}
+
+// lastWords returns the line that tells most: that of a panic, else the last one that is no library's JSON.
+func (t *tail) lastWords() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last := ""
+	for line := range strings.Lines(string(t.text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+		if line != "" && !json.Valid([]byte(line)) {
+			last = line
+		}
+	}
+	if len(last) > 200 {
+		last = last[:200] + "..."
+	}
+	return last
+}

@@ -1,0 +1,248 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// ErrLost is wrapped by the error of a call that a tuner did not answer although it was started again as often as Options allow.
+var ErrLost = errors.New("the tuner was lost")
+
+// Options say how a tuner is supervised. The zero value takes the defaults.
+type Options struct {
+	StartTimeout time.Duration // from start to handshake; 0 takes 10 s
+	CallTimeout  time.Duration // of one call; 0 takes 60 s
+	Restarts     int           // how often one call is repeated in a new process; 0 takes 3, negative none
+	Backoff      time.Duration // wait before the first repetition, doubled each time; 0 takes 100 ms
+	Logger       *slog.Logger  // nil takes slog.Default()
+	Env          []string      // "KEY=value" for the process, beside this process's own environment
+}
+
+func (o Options) withDefaults() Options {
+	if o.StartTimeout == 0 {
+		o.StartTimeout = 10 * time.Second
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = 60 * time.Second
+	}
+	if o.Restarts == 0 {
+		o.Restarts = 3
+	}
+	if o.Backoff == 0 {
+		o.Backoff = 100 * time.Millisecond
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+// Plugin is a tuner in a supervised subprocess. Its methods may be called from several goroutines.
+type Plugin struct {
+	ref     Ref
+	options Options
+	about   tuners.Description
+	unhook  func() bool
+
+	mu       sync.Mutex
+	live     *process // nil: none runs, the next call starts one
+	closed   bool
+	restarts int
+}
+
+var _ tuners.Tuner = (*Plugin)(nil)
+
+// Launch starts a tuner and asks what it is. The process ends with ctx, with Close, or with this process. A tuner that does not start is
+// not tried again; later crashes are, see Options.
+func Launch(ctx context.Context, ref Ref, o Options) (*Plugin, error) {
+	p := &Plugin{ref: ref, options: o.withDefaults()}
+	live, err := start(ctx, ref, p.options)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, p.named(err)
+	}
+	p.live = live
+	live.remote = tuners.NewRemote(live.conn, ref.Name)
+	call, cancel := context.WithTimeout(ctx, p.options.CallTimeout)
+	defer cancel()
+	p.about, err = live.remote.Describe(call)
+	if err == nil {
+		err = checkDescription(ref.Name, p.about)
+	}
+	if err != nil {
+		live.kill(true)
+		return nil, p.named(fmt.Errorf("describes itself badly: %w%s", err, live.said()))
+	}
+	p.unhook = context.AfterFunc(ctx, p.end)
+	return p, nil
+}
+
+// Ref returns which program this is.
+func (p *Plugin) Ref() Ref { return p.ref }
+
+// Restarts returns how often the process was lost and a new one was needed.
+func (p *Plugin) Restarts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.restarts
+}
+
+// Close ends the process. Sessions that are open fail from then on.
+func (p *Plugin) Close() {
+	p.unhook()
+	p.end()
+}
+
+// end kills the process for good.
+func (p *Plugin) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.live != nil {
+		p.live.kill(false)
+		p.live = nil
+	}
+}
+
+// named puts the tuner's name before an error.
+func (p *Plugin) named(err error) error { return fmt.Errorf("tuner %q: %w", p.ref.Name, err) }
+
+// Describe returns what the tuner said when it was launched.
+func (p *Plugin) Describe(context.Context) (tuners.Description, error) { return p.about, nil }
+
+// Ping asks the running process for its health; a process that is being started again is not well.
+func (p *Plugin) Ping(ctx context.Context) error {
+	p.mu.Lock()
+	live := p.live
+	p.mu.Unlock()
+	if live == nil {
+		return p.named(errors.New("does not run"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.options.CallTimeout)
+	defer cancel()
+	if err := live.ping(ctx); err != nil {
+		return p.named(fmt.Errorf("is not well: %s", firstLine(err)))
+	}
+	return nil
+}
+
+// Validate asks what is wrong with a set-up.
+func (p *Plugin) Validate(ctx context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
+	var problems []tuners.Problem
+	err := p.do(ctx, "Validate", func(ctx context.Context, live *process) (err error) {
+		problems, err = live.remote.Validate(ctx, req)
+		return err
+	})
+	return problems, err
+}
+
+// Open opens a session that survives crashes of the process: it is opened again with its last recorded state and only the call that was
+// not answered is repeated. What the tuner answers is checked, see Checked.
+func (p *Plugin) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	s := &session{plugin: p, req: req}
+	if err := p.do(ctx, "Open", s.attach); err != nil {
+		return nil, err
+	}
+	s.req.State = s.state
+	checked, err := Checked(p.about, req, s)
+	if err != nil {
+		return nil, p.named(err)
+	}
+	return checked, nil
+}
+
+// process returns the running process, starting one when there is none.
+func (p *Plugin) process(ctx context.Context) (*process, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errClosed
+	}
+	if p.live == nil {
+		live, err := start(ctx, p.ref, p.options)
+		if err != nil {
+			return nil, err
+		}
+		live.remote = tuners.NewRemote(live.conn, p.ref.Name)
+		p.live = live
+	}
+	return p.live, nil
+}
+
+var errClosed = errors.New("is closed")
+
+// discard kills a process that was lost.
+func (p *Plugin) discard(lost *process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.live == lost {
+		p.live = nil
+		p.restarts++
+		lost.kill(true)
+	}
+}
+
+// do runs one call. A process that does not answer in time, or dies, is killed; a new one gets the same call, with growing waits.
+func (p *Plugin) do(ctx context.Context, what string, call func(context.Context, *process) error) error {
+	wait := p.options.Backoff
+	for attempt := 1; ; attempt++ {
+		err := p.try(ctx, what, call)
+		var lost *lostError
+		if !errors.As(err, &lost) {
+			if err != nil {
+				return p.named(err)
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return p.named(ctx.Err())
+		}
+		if attempt > p.options.Restarts {
+			return p.named(fmt.Errorf("%w: %s, %d times in a row", ErrLost, lost.why, attempt))
+		}
+		p.options.Logger.Warn("the tuner was lost and is started again", "tuner", p.ref.Name, "why", lost.why)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return p.named(ctx.Err())
+		}
+		wait *= 2
+	}
+}
+
+// lostError says why a process is of no use any more.
+type lostError struct{ why string }
+
+func (e *lostError) Error() string { return e.why }
+
+// try runs one call once.
+func (p *Plugin) try(ctx context.Context, what string, call func(context.Context, *process) error) error {
+	live, err := p.process(ctx)
+	if err != nil {
+		if errors.Is(err, errClosed) {
+			return err
+		}
+		return &lostError{why: firstLine(err)}
+	}
+	timed, cancel := context.WithTimeout(ctx, p.options.CallTimeout)
+	defer cancel()
+	err = call(timed, live)
+	var lost *tuners.LostError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	late := timed.Err() != nil
+	p.discard(live)
+	if late {
+		return &lostError{why: fmt.Sprintf("it did not answer %s within %v", what, p.options.CallTimeout)}
+	}
+	return &lostError{why: fmt.Sprintf("it died in %s (%s)%s", what, firstLine(lost), live.said())}
+}

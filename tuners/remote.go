@@ -1,0 +1,183 @@
+package tuners
+
+import (
+	"context"
+	"fmt"
+
+	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Remote is a tuner at the other end of a connection. It does not supervise: package host wraps it to restart what crashes.
+type Remote struct {
+	rpc  tunerv1.TunerClient
+	name string
+}
+
+var _ Tuner = (*Remote)(nil)
+
+// NewRemote returns the tuner of that name which the other end serves.
+func NewRemote(conn grpc.ClientConnInterface, name string) *Remote {
+	return &Remote{rpc: tunerv1.NewTunerClient(conn), name: name}
+}
+
+// LostError means that the process at the other end did not answer as the protocol asks: it died, hangs, or sent what is no message.
+type LostError struct{ Err error }
+
+// Error says what happened.
+func (e *LostError) Error() string { return status.Convert(e.Err).Message() }
+
+// Unwrap returns the transport's error.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// received sorts an error of a call: the tuner's own answer, or a lost process.
+func received(err error) error {
+	if err == nil {
+		return nil
+	}
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.Unavailable, codes.Internal, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.FailedPrecondition, codes.DataLoss:
+		return &LostError{Err: err}
+	case codes.Unimplemented:
+		return fmt.Errorf("%w: %s", ErrUnsupported, s.Message())
+	}
+	return fmt.Errorf("%s", s.Message())
+}
+
+// Describe asks what the tuner is.
+func (r *Remote) Describe(ctx context.Context) (Description, error) {
+	w, err := r.rpc.Describe(ctx, &tunerv1.DescribeRequest{Tuner: r.name})
+	if err != nil {
+		return Description{}, received(err)
+	}
+	return descriptionFromWire(w)
+}
+
+// Validate asks what is wrong with a set-up.
+func (r *Remote) Validate(ctx context.Context, req ValidateRequest) ([]Problem, error) {
+	w, err := r.rpc.Validate(ctx, &tunerv1.ValidateRequest{
+		Tuner: r.name, Space: &tunerv1.Space{Dims: dimsToWire(req.Space)}, Options: paramsToWire(req.Options),
+		Budget: budgetToWire(req.Budget), Objective: objectiveToWire(req.Objective),
+	})
+	if err != nil {
+		return nil, received(err)
+	}
+	var problems []Problem
+	for _, p := range w.GetProblems() {
+		problems = append(problems, Problem{Key: p.GetKey(), Message: p.GetMessage()})
+	}
+	return problems, nil
+}
+
+// Open opens a session.
+func (r *Remote) Open(ctx context.Context, req OpenRequest) (Session, error) {
+	return r.OpenAt(ctx, req, 0)
+}
+
+// OpenAt opens a session from req.State, the state after seq mutating calls.
+func (r *Remote) OpenAt(ctx context.Context, req OpenRequest, seq uint64) (*RemoteSession, error) {
+	w, err := r.rpc.Open(ctx, openToWire(r.name, req, seq))
+	if err != nil {
+		return nil, received(err)
+	}
+	s := &RemoteSession{rpc: r.rpc, id: w.GetSession(), seq: seq, probes: w.GetProbes()}
+	return s, s.keep(w.GetState())
+}
+
+// RemoteSession is a session at the other end of a connection.
+type RemoteSession struct {
+	rpc    tunerv1.TunerClient
+	id     string
+	seq    uint64
+	state  []byte
+	probes []string
+}
+
+var (
+	_ Session = (*RemoteSession)(nil)
+	_ Prober  = (*RemoteSession)(nil)
+)
+
+// Seq returns the number of mutating calls that were answered.
+func (s *RemoteSession) Seq() uint64 { return s.seq }
+
+// State returns the state after the last mutating call.
+func (s *RemoteSession) State() []byte { return s.state }
+
+// Probes returns the probes that the session uses.
+func (s *RemoteSession) Probes() []string { return s.probes }
+
+// keep records a state that came with an answer.
+func (s *RemoteSession) keep(state []byte) error {
+	if len(state) > MaxState {
+		return fmt.Errorf("its state has %d bytes; at most %d are allowed", len(state), MaxState)
+	}
+	s.state = append([]byte{}, state...)
+	return nil
+}
+
+// answered records the reply to a mutating call.
+func (s *RemoteSession) answered(state []byte) error {
+	s.seq++
+	return s.keep(state)
+}
+
+// Suggest asks what to do next.
+func (s *RemoteSession) Suggest(ctx context.Context, n int) ([]Decision, error) {
+	w, err := s.rpc.Suggest(ctx, &tunerv1.SuggestRequest{Session: s.id, Seq: s.seq + 1, N: int64(n)})
+	if err != nil {
+		return nil, received(err)
+	}
+	var out []Decision
+	for _, d := range w.GetDecisions() {
+		out = append(out, decisionFromWire(d))
+	}
+	return out, s.answered(w.GetState())
+}
+
+// Report tells a score.
+func (s *RemoteSession) Report(ctx context.Context, r TrialReport) error {
+	w, err := s.rpc.Report(ctx, &tunerv1.ReportRequest{
+		Session: s.id, Seq: s.seq + 1, Trial: int64(r.Trial), Round: int64(r.Round), Score: r.Score, Failed: r.Failed, Reason: r.Reason,
+	})
+	if err != nil {
+		return received(err)
+	}
+	return s.answered(w.GetState())
+}
+
+// PlanRound asks for the params of a round.
+func (s *RemoteSession) PlanRound(ctx context.Context, r PlanRequest) (Plan, error) {
+	req := &tunerv1.PlanRoundRequest{Session: s.id, Seq: s.seq + 1, Trial: int64(r.Trial), Round: int64(r.Round), Slots: int64(r.Slots)}
+	if r.Purpose == Test {
+		req.Purpose, req.Seq = tunerv1.PlanRoundRequest_TEST, s.seq
+	}
+	w, err := s.rpc.PlanRound(ctx, req)
+	if err != nil {
+		return Plan{}, received(err)
+	}
+	if r.Purpose == Test {
+		return planFromWire(w), nil
+	}
+	return planFromWire(w), s.answered(w.GetState())
+}
+
+// ObserveRound tells how a round went.
+func (s *RemoteSession) ObserveRound(ctx context.Context, o Observation) error {
+	w, err := s.rpc.ObserveRound(ctx, &tunerv1.ObserveRoundRequest{
+		Session: s.id, Seq: s.seq + 1, Trial: int64(o.Trial), Round: int64(o.Round), Slots: slotsToWire(o.Slots), Aggregates: o.Aggregates,
+	})
+	if err != nil {
+		return received(err)
+	}
+	return s.answered(w.GetState())
+}
+
+// Close ends the session.
+func (s *RemoteSession) Close(ctx context.Context) error {
+	_, err := s.rpc.Close(ctx, &tunerv1.CloseRequest{Session: s.id})
+	return received(err)
+}

@@ -1,0 +1,224 @@
+package tuners
+
+import (
+	"fmt"
+
+	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
+)
+
+// The functions here turn the SDK's types into protocol messages and back. Reading checks only that a message can be understood;
+// whether its content is allowed is the host's business.
+
+var kindToWire = map[DimKind]tunerv1.Dim_Kind{
+	Uniform: tunerv1.Dim_UNIFORM, Log10: tunerv1.Dim_LOG10, Log10OneMinus: tunerv1.Dim_LOG10_1M,
+	Int: tunerv1.Dim_INT, Log2: tunerv1.Dim_LOG2, Choice: tunerv1.Dim_CHOICE,
+}
+
+func valueToWire(v Value) *tunerv1.Value {
+	switch v.kind {
+	case NumValue:
+		return &tunerv1.Value{Kind: &tunerv1.Value_Number{Number: v.num}}
+	case StrValue:
+		return &tunerv1.Value{Kind: &tunerv1.Value_Text{Text: v.str}}
+	case BoolValue:
+		return &tunerv1.Value{Kind: &tunerv1.Value_Truth{Truth: v.num == 1}}
+	case NoneValue:
+	}
+	return &tunerv1.Value{}
+}
+
+func valueFromWire(v *tunerv1.Value) Value {
+	switch k := v.GetKind().(type) {
+	case *tunerv1.Value_Number:
+		return Num(k.Number)
+	case *tunerv1.Value_Text:
+		return Str(k.Text)
+	case *tunerv1.Value_Truth:
+		return Bool(k.Truth)
+	}
+	return Value{}
+}
+
+func paramsToWire(p Params) *tunerv1.Params {
+	if p == nil {
+		return nil
+	}
+	m := make(map[string]*tunerv1.Value, len(p))
+	for k, v := range p {
+		m[k] = valueToWire(v)
+	}
+	return &tunerv1.Params{Values: m}
+}
+
+func paramsFromWire(p *tunerv1.Params) Params {
+	if p == nil {
+		return nil
+	}
+	m := make(Params, len(p.GetValues()))
+	for k, v := range p.GetValues() {
+		m[k] = valueFromWire(v)
+	}
+	return m
+}
+
+func dimsToWire(dims []Dim) []*tunerv1.Dim {
+	var out []*tunerv1.Dim
+	for _, d := range dims {
+		w := &tunerv1.Dim{Name: d.Name, Kind: kindToWire[d.Kind], Lo: d.Lo, Hi: d.Hi}
+		for _, v := range d.Choices {
+			w.Choices = append(w.Choices, valueToWire(v))
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func dimsFromWire(dims []*tunerv1.Dim) ([]Dim, error) {
+	var out []Dim
+	for _, w := range dims {
+		d := Dim{Name: w.GetName(), Lo: w.GetLo(), Hi: w.GetHi()}
+		for kind, wire := range kindToWire { // at most one matches
+			if wire == w.GetKind() {
+				d.Kind = kind
+			}
+		}
+		for _, v := range w.GetChoices() {
+			d.Choices = append(d.Choices, valueFromWire(v))
+		}
+		if err := d.Check(); err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func spaceFromWire(s *tunerv1.Space) (Space, error) {
+	dims, err := dimsFromWire(s.GetDims())
+	if err != nil {
+		return nil, err
+	}
+	space := Space(dims)
+	return space, space.Check()
+}
+
+func objectiveToWire(o Objective) *tunerv1.Objective {
+	return &tunerv1.Objective{Metric: o.Metric, Target: o.Target, Maximize: o.Direction == Maximize}
+}
+
+func objectiveFromWire(o *tunerv1.Objective) Objective {
+	out := Objective{Metric: o.GetMetric(), Target: o.GetTarget()}
+	if o.GetMaximize() {
+		out.Direction = Maximize
+	}
+	return out
+}
+
+func budgetToWire(b Budget) *tunerv1.Budget {
+	return &tunerv1.Budget{Rounds: int64(b.Rounds), TrialRounds: int64(b.TrialRounds)}
+}
+
+func budgetFromWire(b *tunerv1.Budget) Budget {
+	return Budget{Rounds: int(b.GetRounds()), TrialRounds: int(b.GetTrialRounds())}
+}
+
+func descriptionToWire(d Description) *tunerv1.DescribeReply {
+	w := &tunerv1.DescribeReply{
+		Name: d.Name, Version: d.Version, Doc: d.Doc,
+		Trials: d.Trials, Rounds: d.Rounds, Tables: d.Tables, Architectures: d.Architectures, Fork: d.Fork, Prepare: d.Prepare,
+		Controls: d.Controls, Adds: dimsToWire(d.Adds), Probes: d.Probes, Scalars: d.Scalars,
+	}
+	for _, o := range d.Options {
+		w.Options = append(w.Options, &tunerv1.DescribeReply_Option{Name: o.Name, Default: valueToWire(o.Default), Doc: o.Doc})
+	}
+	return w
+}
+
+func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
+	adds, err := dimsFromWire(w.GetAdds())
+	if err != nil {
+		return Description{}, fmt.Errorf("its added dimension %w", err)
+	}
+	d := Description{
+		Name: w.GetName(), Version: w.GetVersion(), Doc: w.GetDoc(),
+		Trials: w.GetTrials(), Rounds: w.GetRounds(), Tables: w.GetTables(), Architectures: w.GetArchitectures(),
+		Fork: w.GetFork(), Prepare: w.GetPrepare(),
+		Controls: w.GetControls(), Adds: adds, Probes: w.GetProbes(), Scalars: w.GetScalars(),
+	}
+	for _, o := range w.GetOptions() {
+		d.Options = append(d.Options, Option{Name: o.GetName(), Default: valueFromWire(o.GetDefault()), Doc: o.GetDoc()})
+	}
+	return d, nil
+}
+
+func decisionToWire(d Decision) *tunerv1.Decision {
+	return &tunerv1.Decision{
+		Kind: tunerv1.Decision_Kind(d.Kind), Trial: int64(d.Trial), Source: int64(d.Source), Params: paramsToWire(d.Params),
+		ToRound: int64(d.ToRound), Independent: d.Independent, Best: int64(d.Best),
+	}
+}
+
+func decisionFromWire(w *tunerv1.Decision) Decision {
+	return Decision{
+		Kind: DecisionKind(w.GetKind()), Trial: int(w.GetTrial()), Source: int(w.GetSource()), Params: paramsFromWire(w.GetParams()),
+		ToRound: int(w.GetToRound()), Independent: w.GetIndependent(), Best: int(w.GetBest()),
+	}
+}
+
+func openToWire(tuner string, r OpenRequest, seq uint64) *tunerv1.OpenRequest {
+	return &tunerv1.OpenRequest{
+		Tuner: tuner, Study: r.Study, Space: &tunerv1.Space{Dims: dimsToWire(r.Space)}, Options: paramsToWire(r.Options),
+		Budget: budgetToWire(r.Budget), Objective: objectiveToWire(r.Objective), Seed: r.Seed, Trial: int64(r.Trial),
+		Params: paramsToWire(r.Params), State: r.State, Resume: r.State != nil, Seq: seq,
+	}
+}
+
+func openFromWire(w *tunerv1.OpenRequest) (OpenRequest, error) {
+	space, err := spaceFromWire(w.GetSpace())
+	if err != nil {
+		return OpenRequest{}, err
+	}
+	r := OpenRequest{
+		Study: w.GetStudy(), Space: space, Options: paramsFromWire(w.GetOptions()), Budget: budgetFromWire(w.GetBudget()),
+		Objective: objectiveFromWire(w.GetObjective()), Seed: w.GetSeed(), Trial: int(w.GetTrial()), Params: paramsFromWire(w.GetParams()),
+	}
+	if w.GetResume() {
+		r.State = append([]byte{}, w.GetState()...)
+	}
+	return r, nil
+}
+
+func planToWire(p Plan) *tunerv1.PlanRoundReply {
+	w := &tunerv1.PlanRoundReply{Server: paramsToWire(p.Server)}
+	for _, c := range p.Clients {
+		if c == nil {
+			c = Params{}
+		}
+		w.Clients = append(w.Clients, paramsToWire(c))
+	}
+	return w
+}
+
+func planFromWire(w *tunerv1.PlanRoundReply) Plan {
+	p := Plan{Server: paramsFromWire(w.GetServer())}
+	for _, c := range w.GetClients() {
+		p.Clients = append(p.Clients, paramsFromWire(c))
+	}
+	return p
+}
+
+func slotsToWire(slots []Slot) []*tunerv1.Slot {
+	out := make([]*tunerv1.Slot, len(slots))
+	for i, s := range slots {
+		out[i] = &tunerv1.Slot{Probes: s.Probes, Dropped: s.Dropped}
+	}
+	return out
+}
+
+func slotsFromWire(slots []*tunerv1.Slot) []Slot {
+	out := make([]Slot, len(slots))
+	for i, s := range slots {
+		out[i] = Slot{Probes: s.GetProbes(), Dropped: s.GetDropped()}
+	}
+	return out
+}
