@@ -112,8 +112,8 @@ func (b *boundDense) NewState(e *Env) State {
 	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output()}
 	if e.NeedDX {
 		s.dx = e.Gradient()
-		s.strip = e.Arena.Alloc(b.t.StripSize())
+		s.tile = e.Arena.Alloc(b.t.TileSize())
 	}
-	s.gradStrip = e.Arena.Alloc(b.t.StripSize())
+	s.gradTile = e.Arena.Alloc(b.t.TileSize())
 	return s
 }

@@ -4,10 +4,10 @@ import "github.com/fedfast/fedfast/kernels"
 
 // denseState is a dense layer in one workspace.
 type denseState struct {
-	b                *boundDense
-	w, bias          int // offsets of the parameters
-	x, y, dx         Act
-	strip, gradStrip []float32 // scratch for a strip of weights and its gradient
+	b              *boundDense
+	w, bias        int // offsets of the parameters
+	x, y, dx       Act
+	tile, gradTile []float32 // scratch for a tile of transposed weights and its gradient
 }
 
 func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
@@ -26,34 +26,37 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 	}
 	t.BackwardBias(gb, g, dy.Sample, rows, add)
 	if r.update != nil {
-		s.updateStrips(r, x, g, dy.Sample, rows, add)
+		s.updateTiles(r, x, g, dy.Sample, rows, add)
 		return s.dx
 	}
 	if s.dx.Data != nil {
-		t.BackwardInput(s.dx.Data, s.dx.Sample, g, dy.Sample, rows, w, s.strip)
+		t.BackwardInput(s.dx.Data, s.dx.Sample, g, dy.Sample, rows, w, s.tile)
 	}
 	t.BackwardWeights(gw, x, s.x.Sample, g, dy.Sample, rows, add)
 	return s.dx
 }
 
-// updateStrips takes the weights strip by strip through all that is left of a
-// training step: the input's gradient, the weights' and the update. A strip stays
+// updateTiles takes the weights tile by tile through all that is left of a
+// training step: the input's gradient, the weights' and the update. A tile stays
 // in the cache, and its gradient never goes to memory unless earlier chunks did
 // begin it there.
-func (s *denseState) updateStrips(r *Run, x, g []float32, ldg, rows int, add bool) {
+func (s *denseState) updateTiles(r *Run, x, g []float32, ldg, m int, add bool) {
 	t := s.b.t
-	for k := 0; k < t.K; k += t.Strip() {
-		if s.dx.Data != nil {
-			t.InputStrip(s.dx.Data, s.dx.Sample, g, ldg, rows, r.W[s.w:s.bias], s.strip, k)
-		}
-		n, at := min(t.Strip(), t.K-k)*kernels.Width, k*kernels.Width
-		grad, panel := s.gradStrip, n
-		if add {
-			grad, panel = r.G[s.w+at:s.bias], t.K*kernels.Width
-		}
-		t.WeightsStrip(grad, panel/kernels.Width, x, s.x.Sample, g, ldg, rows, k, add)
-		for p := range t.N / kernels.Width {
-			r.update.apply(r.W, grad[p*panel:][:n], s.w+p*t.K*kernels.Width+at)
+	rows, cols := t.Tile()
+	for k := 0; k < t.K; k += rows {
+		for j := 0; j < t.N; j += cols {
+			if s.dx.Data != nil {
+				t.InputTile(s.dx.Data, s.dx.Sample, g, ldg, m, r.W[s.w:s.bias], s.tile, k, j)
+			}
+			n, at := min(rows, t.K-k)*kernels.Width, s.w+j*t.K+k*kernels.Width
+			grad, panel := s.gradTile, n
+			if add {
+				grad, panel = r.G[at:s.bias], t.K*kernels.Width
+			}
+			t.WeightsTile(grad, panel, x, s.x.Sample, g, ldg, m, k, j, add)
+			for p := range min(cols, t.N-j) / kernels.Width {
+				r.update.apply(r.W, grad[p*panel:][:n], at+p*t.K*kernels.Width)
+			}
 		}
 	}
 	r.update.apply(r.W, r.G[s.bias:s.bias+t.N], s.bias)

@@ -34,7 +34,7 @@ var imageCases = []imageCase{
 		[]refOp{dense, relu, dense},
 	},
 	{
-		"hidden layer of more than one strip",
+		"weights of more than one tile",
 		Shape{H: 1, W: 1, C: 3},
 		[]Layer{Dense{Units: 150}, ReLU{}, Dense{Units: 600}, ReLU{}, Dense{Units: 3}},
 		[]refOp{dense, relu, dense, relu, dense},

@@ -2,10 +2,14 @@ package tensor
 
 import "github.com/fedfast/fedfast/kernels"
 
-// stripFloats bounds the weights that the backward passes of Dense have in hand at
-// a time: 128 KiB, so that a strip, its transpose and its gradient stay in a
-// second-level cache.
-const stripFloats = 1 << 15
+// The backward passes of Dense take the weights in tiles of tileCols columns, four
+// whole panels, and as many rows as make tileFloats: 128 KiB, so that a tile, its
+// transpose and its gradient stay in a second-level cache, while a tile's part
+// of a panel is long enough to be read from memory at full speed.
+const (
+	tileFloats = 1 << 15
+	tileCols   = 4 * kernels.Width
+)
 
 // Dense is a fully connected product y = x W + b with packed W of K x N. N is the
 // padded number of outputs, a multiple of 16.
@@ -17,30 +21,43 @@ func (d Dense) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []
 	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: x, Lda: ldx, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu})
 }
 
-// Strip returns the rows of W that the backward passes take at a time, a multiple
-// of 16 unless there are fewer.
-func (d Dense) Strip() int {
-	return min(max(stripFloats/d.N/kernels.Width*kernels.Width, kernels.Width), d.K)
+// Tile returns the rows and columns of the tiles that cut W; those at the ends are
+// smaller.
+func (d Dense) Tile() (rows, cols int) {
+	cols = min(tileCols, d.N)
+	return min(tileFloats/cols, d.K), cols
 }
 
-// StripSize returns the floats that Strip rows take, padded to whole panels.
-func (d Dense) StripSize() int { return kernels.Pad(d.Strip()) * d.N }
+// TileSize returns the floats of a tile, its rows padded to whole panels.
+func (d Dense) TileSize() int {
+	rows, cols := d.Tile()
+	return kernels.Pad(rows) * cols
+}
 
-// BackwardInput computes m rows dx = dy W^T of Pad(K) columns; strip is scratch
-// memory of StripSize floats. The weights are transposed strip by strip, which
-// saves a transposed copy's way to memory and back.
-func (d Dense) BackwardInput(dx []float32, lddx int, dy []float32, lddy, m int, w, strip []float32) {
-	step := d.Strip()
-	for k := 0; k < d.K; k += step {
-		d.InputStrip(dx, lddx, dy, lddy, m, w, strip, k)
+// BackwardInput computes m rows dx = dy W^T of Pad(K) columns; tile is scratch
+// memory of TileSize floats. The weights are transposed tile by tile, which saves
+// a transposed copy's way to memory and back.
+func (d Dense) BackwardInput(dx []float32, lddx int, dy []float32, lddy, m int, w, tile []float32) {
+	rows, cols := d.Tile()
+	for k := 0; k < d.K; k += rows {
+		for j := 0; j < d.N; j += cols {
+			d.InputTile(dx, lddx, dy, lddy, m, w, tile, k, j)
+		}
 	}
 }
 
-// InputStrip is the part of BackwardInput for the strip of W that starts at row k.
-func (d Dense) InputStrip(dx []float32, lddx int, dy []float32, lddy, m int, w, strip []float32, k int) {
-	cols := min(d.Strip(), d.K-k)
-	kernels.PackT(strip, d.N, w[k*kernels.Width:], d.K, cols, d.N)
-	kernels.GemmNN(&kernels.NN{M: m, N: kernels.Pad(cols), K: d.N, A: dy, Lda: lddy, B: strip, C: dx[k:], Ldc: lddx})
+// InputTile is the part of BackwardInput for the tile of W at row k and column j.
+// The tiles of the same rows must be taken in the order of their columns.
+func (d Dense) InputTile(dx []float32, lddx int, dy []float32, lddy, m int, w, tile []float32, k, j int) {
+	rows, cols := d.tile(k, j)
+	kernels.PackT(tile, cols, w[j*d.K+k*kernels.Width:], d.K, rows, cols)
+	kernels.GemmNN(&kernels.NN{M: m, N: kernels.Pad(rows), K: cols, A: dy[j:], Lda: lddy, B: tile, C: dx[k:], Ldc: lddx, Accumulate: j > 0})
+}
+
+// tile returns the size of the tile at row k and column j.
+func (d Dense) tile(k, j int) (rows, cols int) {
+	rows, cols = d.Tile()
+	return min(rows, d.K-k), min(cols, d.N-j)
 }
 
 // BackwardWeights computes the weights' gradient gw = x^T dy over m rows, or adds
@@ -49,11 +66,12 @@ func (d Dense) BackwardWeights(gw, x []float32, ldx int, dy []float32, lddy, m i
 	kernels.GemmTN(&kernels.TN{M: m, K: d.K, N: d.N, A: x, Lda: ldx, G: dy, Ldg: lddy, C: gw, Accumulate: accumulate})
 }
 
-// WeightsStrip is the part of BackwardWeights for the strip that starts at row k.
-// gw starts at the strip; its panels are rows rows apart, K within a whole
+// WeightsTile is the part of BackwardWeights for the tile at row k and column j.
+// gw starts at the tile; its panels are panel floats apart, K*16 within a whole
 // gradient.
-func (d Dense) WeightsStrip(gw []float32, rows int, x []float32, ldx int, dy []float32, lddy, m, k int, accumulate bool) {
-	kernels.GemmTN(&kernels.TN{M: m, K: min(d.Strip(), d.K-k), N: d.N, A: x[k:], Lda: ldx, G: dy, Ldg: lddy, C: gw, CRows: rows, Accumulate: accumulate})
+func (d Dense) WeightsTile(gw []float32, panel int, x []float32, ldx int, dy []float32, lddy, m, k, j int, accumulate bool) {
+	rows, cols := d.tile(k, j)
+	kernels.GemmTN(&kernels.TN{M: m, K: rows, N: cols, A: x[k:], Lda: ldx, G: dy[j:], Ldg: lddy, C: gw, CRows: panel / kernels.Width, Accumulate: accumulate})
 }
 
 // BackwardBias computes the bias' gradient gb, the column sums of m rows of dy, or
