@@ -10,7 +10,7 @@ func log(x float64) float64 {
 		sqrtHalf = 0x3fe6a09e667f3bcd // bits of sqrt(1/2)
 		one      = 0x3ff << 52
 		hi       = 0x1.62e42fep-1 // ln 2 = hi + lo; hi has 28 bits, so that e*hi is exact
-		lo       = 0x1.efa39ef35793cp-30
+		lo       = 0x1.f473de6af278fp-30
 	)
 	if !(x <= math.MaxFloat64) {
 		return x

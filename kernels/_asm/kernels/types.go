@@ -1,10 +1,20 @@
 // Package kernels names the argument types of the assembly functions, so that the generators can write their signatures without
-// loading the package that they generate a part of.
+// loading the package that they generate a part of. The fields of arguments that are passed by value are the same there.
 package kernels
 
 type (
 	nnArgs struct{}
 	tnArgs struct{}
+
+	sgdRates struct{ lr, momentum, decay, mu float32 }
+
+	dropout struct {
+		keys      [20]uint32
+		block     uint64
+		stream    uint64
+		threshold uint32
+		scale     float32
+	}
 )
 
-var _ = []any{nnArgs{}, tnArgs{}}
+var _ = []any{nnArgs{}, tnArgs{}, sgdRates{}, dropout{}}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func reductions(v isa) {
+	v.text("dot", "(x, y []float32) float32", "returns the sum of x[i]*y[i] in 16 lanes.")
+	x, y := base("x"), base("y")
+	n, sums := length("x"), v.accumulators()
+	v.each(n, false, func(s span) { VFMADD231PS(s.get(y), s.get(x), sums[s.number]) })
+	Store(v.tree(sums, sum), ReturnIndex(0))
+	v.end()
+
+	v.text("sum", "(x []float32) float32", "returns the sum of x[i] in 16 lanes.")
+	x = base("x")
+	n, sums = length("x"), v.accumulators()
+	v.each(n, false, func(s span) { VADDPS(s.get(x), sums[s.number], sums[s.number]) })
+	Store(v.tree(sums, sum), ReturnIndex(0))
+	v.end()
+
+	v.colSum()
+}
+
+// accumulators returns 16 zero lanes.
+func (v isa) accumulators() []reg.VecVirtual {
+	var acc []reg.VecVirtual
+	for range v.parts() {
+		acc = append(acc, v.zeros())
+	}
+	return acc
+}
+
+func sum(x, y Op)     { VADDPS(x, y, y) }
+func largest(x, y Op) { VMAXPS(x, y, y) }
+
+// tree combines 16 lanes, each half of them with the other half, and returns the result in lane 0.
+func (v isa) tree(acc []reg.VecVirtual, combine func(x, y Op)) reg.VecVirtual {
+	y := acc[0].AsY()
+	if v.wide {
+		high := YMM()
+		VEXTRACTF32X8(Imm(1), acc[0], high)
+		combine(high, y)
+	} else {
+		combine(acc[1], y)
+	}
+	x, half := acc[0].AsX(), XMM()
+	VEXTRACTF128(Imm(1), y, half)
+	combine(half, x)
+	VPERMILPS(Imm(0b1110), x, half)
+	combine(half, x)
+	VMOVSHDUP(x, half)
+	combine(half, x)
+	return x.(reg.VecVirtual)
+}
+
+func (v isa) colSum() {
+	v.text("colSum", "(dst, src []float32, m, ld int)", "adds m rows of src, ld floats apart, to dst.")
+	dst, src := base("dst"), base("src")
+	n := length("dst")
+	m := Load(Param("m"), GP64())
+	ld := Load(Param("ld"), GP64())
+	SHLQ(Imm(2), ld)
+
+	wide, narrow := label("wide"), label("narrow")
+	Label(wide)
+	CMPQ(n, Imm(64))
+	JLT(LabelRef(narrow))
+	var offsets []int
+	for i := range 4 {
+		for _, p := range v.parts() {
+			offsets = append(offsets, 64*i+p)
+		}
+	}
+	var acc []reg.VecVirtual
+	for _, o := range offsets {
+		acc = append(acc, v.load(Mem{Base: dst, Disp: o}))
+	}
+	rows(src, m, ld, func(row reg.Register) {
+		for i, o := range offsets {
+			VADDPS(Mem{Base: row, Disp: o}, acc[i], acc[i])
+		}
+	})
+	for i, o := range offsets {
+		VMOVUPS(acc[i], Mem{Base: dst, Disp: o})
+	}
+	ADDQ(U32(256), dst)
+	ADDQ(U32(256), src)
+	SUBQ(Imm(64), n)
+	JMP(LabelRef(wide))
+
+	Label(narrow)
+	v.each(n, false, func(s span) {
+		acc := s.get(dst)
+		first := GP64()
+		LEAQ(s.at(src), first)
+		rows(first, m, ld, func(row reg.Register) {
+			t := s
+			t.index, t.part = nil, 0
+			VADDPS(t.get(row), acc, acc)
+		})
+		s.put(acc, dst)
+	})
+	v.end()
+}
+
+// rows calls body for m > 0 rows, ld bytes apart.
+func rows(first, m, ld reg.Register, body func(row reg.Register)) {
+	row, count, loop := GP64(), GP64(), label("row")
+	MOVQ(first, row)
+	MOVQ(m, count)
+	Label(loop)
+	body(row)
+	ADDQ(ld, row)
+	DECQ(count)
+	JNE(LabelRef(loop))
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func softmax(v isa) {
+	v.text("softmaxRow", "(dst, src []float32, scale float32) (largest, sum float32)",
+		"stores scale*softmax(src) in dst, if it has a length, and returns the largest element and the sum of e^(src[j]-largest).")
+	src := base("src")
+	n := length("src")
+	infinite := float32(math.Inf(-1))
+	var top []reg.VecVirtual
+	for range v.parts() {
+		top = append(top, v.load(float(infinite)))
+	}
+	v.each(n, false, func(s span) {
+		x, t := s.get(src), top[s.number]
+		switch { // the second source, t, wins over NaN
+		case s.mask == nil:
+			VMAXPS(t, x, t)
+		case v.wide:
+			VMAXPS(t, x, s.mask, t)
+		default:
+			VBLENDVPS(s.mask, x, v.load(float(infinite)), x)
+			VMAXPS(t, x, t)
+		}
+	})
+	max := v.tree(top, largest)
+	Store(max, Return("largest"))
+	max = v.spread(max)
+
+	dst, sums := base("dst"), v.accumulators()
+	stores := length("dst")
+	evaluate, scale := label("evaluate"), label("scale")
+	terms := func(store bool) {
+		Load(Param("src").Len(), n)
+		v.each(n, false, func(s span) {
+			x := s.get(src)
+			VSUBPS(max, x, x)
+			e := v.softmaxTerm(x)
+			switch {
+			case s.mask == nil:
+			case v.wide:
+				VMOVAPS_Z(e, s.mask, e)
+			default:
+				VANDPS(s.mask, e, e)
+			}
+			VADDPS(e, sums[s.number], sums[s.number])
+			if store {
+				VMOVUPS(e, s.at(dst))
+			}
+		})
+	}
+	TESTQ(stores, stores)
+	JEQ(LabelRef(evaluate))
+	terms(true)
+	JMP(LabelRef(scale))
+	Label(evaluate)
+	terms(false)
+
+	Label(scale)
+	total := v.tree(sums, sum)
+	Store(total, Return("sum"))
+	factor := Load(Param("scale"), XMM()).(reg.VecVirtual)
+	VDIVSS(total, factor, factor)
+	factor = v.spread(factor)
+	v.each(stores, true, func(s span) {
+		x := v.vec()
+		VMULPS(s.at(dst), factor, x)
+		VMOVUPS(x, s.at(dst))
+	})
+	v.end()
+}

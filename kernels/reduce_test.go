@@ -1,0 +1,112 @@
+package kernels_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// blocks adds up the float32 sums of blocks of n elements.
+func blocks(n int, block func(lo, hi int) float32) float64 {
+	var total float64
+	for lo := 0; lo < n; lo += kernels.ReduceBlock {
+		total += float64(block(lo, min(n, lo+kernels.ReduceBlock)))
+	}
+	return total
+}
+
+// TestReductionsEqualOracle compares with the sum in lanes exactly on assembly levels, and on all with the float64 sum within
+// 2^-24 * (n/16 + 5) * sum |x y|.
+func TestReductionsEqualOracle(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(4)
+		eachLength(func(n, offset int) {
+			x, y := kernelstest.Random(r, n, offset).Data, kernelstest.Random(r, n, 15-offset).Data
+			var dot, dotSize, sum, sumSize float64
+			for i, v := range x {
+				p := float64(v) * float64(y[i])
+				dot, dotSize = dot+p, dotSize+math.Abs(p)
+				sum, sumSize = sum+float64(v), sumSize+math.Abs(float64(v))
+			}
+			steps := 0x1p-24 * float64(min(n, kernels.ReduceBlock)/16+6)
+			if got := kernels.Dot(x, y); math.Abs(got-dot) > steps*dotSize {
+				t.Fatalf("n=%d: Dot = %v, want about %v", n, got, dot)
+			}
+			if got := kernels.Sum(x); math.Abs(got-sum) > steps*sumSize {
+				t.Fatalf("n=%d: Sum = %v, want about %v", n, got, sum)
+			}
+			if kernels.Current() != kernels.Generic {
+				want := blocks(n, func(lo, hi int) float32 {
+					return lanesOracle(hi-lo, func(lane float32, i int) float32 { return fma(x[lo+i], y[lo+i], lane) })
+				})
+				if got := kernels.Dot(x, y); got != want {
+					t.Fatalf("n=%d: Dot = %v, want %v", n, got, want)
+				}
+			}
+			want := blocks(n, func(lo, hi int) float32 {
+				return lanesOracle(hi-lo, func(lane float32, i int) float32 { return lane + x[lo+i] })
+			})
+			if got := kernels.Sum(x); got != want {
+				t.Fatalf("n=%d: Sum = %v, want %v", n, got, want)
+			}
+			if got, want := kernels.Norm(x), math.Sqrt(kernels.Dot(x, x)); got != want {
+				t.Fatalf("n=%d: Norm = %v, want %v", n, got, want)
+			}
+		})
+		x := make([]float32, 100)
+		noAllocation(t, func() {
+			kernels.Dot(x, x)
+			kernels.Sum(x)
+			kernels.Norm(x)
+		})
+	})
+}
+
+func TestReductionsOfUnusualValues(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		for n := 1; n < 40; n++ {
+			x := make([]float32, n)
+			x[n/2] = inf
+			if got := kernels.Norm(x); !math.IsInf(got, 1) {
+				t.Errorf("n=%d: norm with Inf = %v", n, got)
+			}
+			x[n-1] = nan
+			if dot, sum := kernels.Dot(x, x), kernels.Sum(x); dot == dot || sum == sum {
+				t.Errorf("n=%d: with NaN Dot = %v, Sum = %v", n, dot, sum)
+			}
+		}
+	})
+}
+
+func TestColSum(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(5)
+		for _, m := range []int{0, 1, 2, 7, 33} {
+			for n := range 131 {
+				if kernelstest.Small() && n > 34 && n%16 > 1 {
+					continue
+				}
+				ld := n + n%5
+				src, dst := spread(r, max(0, (m-1)*ld+n), n%16), kernelstest.Random(r, n, n%11)
+				want := clone(dst.Data)
+				for i := range m {
+					for j := range want {
+						want[j] += src.Data[i*ld+j]
+					}
+				}
+				kernels.ColSum(dst.Data, src.Data, m, n, ld)
+				dst.Check(t, "dst")
+				for j, got := range dst.Data {
+					if !equal(got, want[j]) {
+						t.Fatalf("m=%d n=%d: column %d sums to %v, want %v", m, n, j, got, want[j])
+					}
+				}
+			}
+		}
+		x, y := make([]float32, 100), make([]float32, 50)
+		noAllocation(t, func() { kernels.ColSum(y, x, 2, 50, 50) })
+	})
+}

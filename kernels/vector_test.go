@@ -1,0 +1,49 @@
+package kernels_test
+
+import (
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+func TestVectorArithmetic(t *testing.T) {
+	const alpha = 0.7654321
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(3)
+		eachLength(func(n, offset int) {
+			a, b, dst := spread(r, n, offset), spread(r, n, 15-offset), kernelstest.NewSlice(n, offset/2)
+			check := func(what string, want func(i int) float32) {
+				t.Helper()
+				dst.Check(t, what)
+				for i, got := range dst.Data {
+					if !equal(got, want(i)) {
+						t.Fatalf("%s, n=%d: element %d is %v, want %v from %v and %v", what, n, i, got, want(i), a.Data[i], b.Data[i])
+					}
+				}
+			}
+			kernels.Add(dst.Data, a.Data, b.Data)
+			check("Add", func(i int) float32 { return a.Data[i] + b.Data[i] })
+			kernels.Sub(dst.Data, a.Data, b.Data)
+			check("Sub", func(i int) float32 { return a.Data[i] - b.Data[i] })
+			copy(dst.Data, a.Data)
+			kernels.Scale(dst.Data, alpha)
+			check("Scale", func(i int) float32 { return alpha * a.Data[i] })
+			copy(dst.Data, a.Data)
+			kernels.Axpy(dst.Data, alpha, b.Data)
+			check("Axpy", func(i int) float32 {
+				if kernels.Current() == kernels.Generic {
+					return a.Data[i] + float32(alpha*b.Data[i])
+				}
+				return fma(alpha, b.Data[i], a.Data[i])
+			})
+		})
+		x := make([]float32, 100)
+		noAllocation(t, func() {
+			kernels.Add(x, x, x)
+			kernels.Sub(x, x, x)
+			kernels.Scale(x, 2)
+			kernels.Axpy(x, 2, x)
+		})
+	})
+}
