@@ -2,15 +2,23 @@
 
 package kernels
 
+import "math"
+
 //go:generate go run -C _asm ./gemm -out ../gemm_amd64.s -stubs ../gemm_stubs_amd64.go -pkg kernels
 
 var (
 	tilesAVX2 = tiles{
-		ahead: true,
-		nn:    []func(*nnArgs){nnAVX2x1, nnAVX2x2, nnAVX2x3, nnAVX2x4, nnAVX2x5, nnAVX2x6},
-		tn:    []func(*tnArgs){tnAVX2x1, tnAVX2x2, tnAVX2x3, tnAVX2x4, tnAVX2x5, tnAVX2x6},
+		ahead:   true,
+		wide:    1,
+		packMax: math.MaxInt,
+		gather:  []func(dst, src *float32, rows, ld int){gatherAVX2x1},
+		nn:      []func(*nnArgs){nnAVX2x1, nnAVX2x2, nnAVX2x3, nnAVX2x4, nnAVX2x5, nnAVX2x6},
+		tn:      []func(*tnArgs){tnAVX2x1, tnAVX2x2, tnAVX2x3, tnAVX2x4, tnAVX2x5, tnAVX2x6},
 	}
 	tilesAVX512 = tiles{
+		wide:    2,
+		packMax: 64,
+		gather:  []func(dst, src *float32, rows, ld int){gatherAVX2x1, gatherAVX2x2},
 		nn: []func(*nnArgs){
 			nnAVX512x1, nnAVX512x2, nnAVX512x3, nnAVX512x4, nnAVX512x5, nnAVX512x6, nnAVX512x7,
 			nnAVX512x8, nnAVX512x9, nnAVX512x10, nnAVX512x11, nnAVX512x12, nnAVX512x13, nnAVX512x14,

@@ -14785,3 +14785,50 @@ loop:
 	JNE         loop
 	VZEROUPPER
 	RET
+
+// func gatherAVX2x1(dst *float32, src *float32, rows int, ld int)
+// Requires: AVX, MMX+
+TEXT ·gatherAVX2x1(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ rows+16(FP), CX
+	MOVQ ld+24(FP), DX
+
+loop:
+	PREFETCHT0 64(SI)
+	VMOVUPS    (SI), Y0
+	VMOVUPS    32(SI), Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	ADDQ       DX, SI
+	ADDQ       $0x00000040, DI
+	DECQ       CX
+	JNE        loop
+	VZEROUPPER
+	RET
+
+// func gatherAVX2x2(dst *float32, src *float32, rows int, ld int)
+// Requires: AVX, MMX+
+TEXT ·gatherAVX2x2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ rows+16(FP), CX
+	MOVQ ld+24(FP), DX
+
+loop:
+	PREFETCHT0 128(SI)
+	PREFETCHT0 192(SI)
+	VMOVUPS    (SI), Y0
+	VMOVUPS    32(SI), Y1
+	VMOVUPS    64(SI), Y2
+	VMOVUPS    96(SI), Y3
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	VMOVUPS    Y2, 64(DI)
+	VMOVUPS    Y3, 96(DI)
+	ADDQ       DX, SI
+	ADDQ       $0x00000080, DI
+	DECQ       CX
+	JNE        loop
+	VZEROUPPER
+	RET

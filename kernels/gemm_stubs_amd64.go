@@ -214,3 +214,13 @@ func peakAVX2(n int)
 //
 //go:noescape
 func transposeAVX2(dst *float32, src *float32, blocks int, dstStep int)
+
+// gatherAVX2x1 copies rows of 16 floats that are ld bytes apart in src.
+//
+//go:noescape
+func gatherAVX2x1(dst *float32, src *float32, rows int, ld int)
+
+// gatherAVX2x2 copies rows of 32 floats that are ld bytes apart in src.
+//
+//go:noescape
+func gatherAVX2x2(dst *float32, src *float32, rows int, ld int)

@@ -303,6 +303,16 @@ func TestGemmTNBlocks(t *testing.T) {
 	})
 }
 
+// TestGemmTNPacked has rows of G far apart, which is when the assembly levels copy them.
+func TestGemmTNPacked(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(14)
+		tnCase{m: 20, k: 60, n: 3, segs: 1, lda: 61, ldg: 256}.run(t, r)
+		tnCase{m: 64, k: 57, n: 4, segs: 2, lda: 57, ldg: 300, aSeg: 100, gSeg: 700, acc: true, moreRows: 2, offset: 3}.run(t, r)
+		tnCase{m: 280, k: 56, n: 1, segs: 1, lda: 1, ldg: 256, offset: 9}.run(t, r)
+	})
+}
+
 func FuzzGemm(f *testing.F) {
 	f.Add(uint64(1), uint8(6), uint8(2), uint8(9), uint8(1), false, false, false)
 	f.Add(uint64(2), uint8(14), uint8(5), uint8(64), uint8(3), true, false, true)
@@ -330,6 +340,7 @@ func TestGemmAllocates(t *testing.T) {
 		if n := testing.AllocsPerRun(10, func() {
 			kernels.GemmNN(&kernels.NN{M: 20, N: 64, K: 64, A: x, Lda: 64, B: x, C: y, Ldc: 64, Bias: x})
 			kernels.GemmTN(&kernels.TN{M: 20, N: 64, K: 64, A: x, Lda: 64, G: x, Ldg: 64, C: y})
+			kernels.GemmTN(&kernels.TN{M: 16, N: 64, K: 60, A: x, Lda: 64, G: x, Ldg: 256, C: y}) // copies G
 		}); n != 0 {
 			t.Errorf("%v allocations a product, want none", n)
 		}

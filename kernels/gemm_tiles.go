@@ -8,6 +8,10 @@ type tiles struct {
 	nn []func(*nnArgs)
 	tn []func(*tnArgs)
 
+	wide    int                                     // panels of a full TN tile
+	gather  []func(dst, src *float32, rows, ld int) // gather[w-1] copies rows of w panels that are ld bytes apart
+	packMax int                                     // longest sum for which multiplyPacked is faster, measured
+
 	// ahead tells that the NN tiles of four rows and more take one panel at a time and prefetch what nnArgs.ahead says: they read B from
 	// memory faster than the processor fetches a single stream by itself.
 	ahead bool
@@ -18,11 +22,6 @@ const (
 	maxBytes  = 2 << 20   // most bytes of B that one call streams, about 100 us from memory
 	largeB    = 8 << 10   // rows of panels (64 bytes each) above which B does not stay in the second-level cache
 	blockSize = 256 << 10 // bytes of B or G that stay in the second-level cache while the row blocks pass
-
-	// Rows of A a multiple of 4 KiB apart meet in one set of a first-level cache of 8 ways, and taller tiles would push them out:
-	// 1280 x 256 with K = Lda = 1024 ran at 63 GFLOPS in tiles of 14 rows and runs at 114 in tiles of 8.
-	setBytes = 4 << 10
-	setWays  = 8
 )
 
 // multiply is GemmNN. Row blocks of nearly equal height run inside groups of panels.
@@ -49,11 +48,7 @@ func (t *tiles) multiply(g *NN) {
 		args.mode |= modeReLU
 	}
 	all, depth := g.N/Width, g.Segs*g.K
-	tall := len(t.nn)
-	if 4*g.Lda%setBytes == 0 {
-		tall = min(tall, setWays)
-	}
-	blocks := (g.M + tall - 1) / tall
+	blocks := (g.M + len(t.nn) - 1) / len(t.nn)
 	group := t.group(g, blocks)
 	prefetch := t.ahead && all*depth > largeB && group*depth <= largeB && g.BRows == depth
 	for p := 0; p < all; p += group {
@@ -110,6 +105,10 @@ func (t *tiles) multiplyT(g *TN) {
 	if g.Accumulate {
 		args.accumulate = 1
 	}
+	if t.packs(g) {
+		t.multiplyPacked(g, args)
+		return
+	}
 	segs, run := g.Segs, g.M
 	if depth := blockSize / (4 * (g.K + g.N)); g.M > depth {
 		segs, run = 1, max(depth, 64)
@@ -122,27 +121,59 @@ func (t *tiles) multiplyT(g *TN) {
 			args.m = min(run, g.M-m)
 			args.aNext = 4 * (g.ASeg - args.m*g.Lda)
 			args.gNext = 4 * (g.GSeg - args.m*g.Ldg)
-			t.runT(g, &args, s*g.ASeg+m*g.Lda, s*g.GSeg+m*g.Ldg)
+			at := g.G[s*g.GSeg+m*g.Ldg:]
+			all := g.N / Width
+			group := max(maxFLOPs/(2*Width*args.segs*args.m*len(t.tn))&^3, 4)
+			for p := 0; p < all; p += group {
+				args.panels = min(group, all-p)
+				args.g = &at[p*Width]
+				t.runT(g, &args, s*g.ASeg+m*g.Lda, p)
+			}
 			args.accumulate = 1
 		}
 	}
 }
 
-// runT adds the rows that args describes, which start at a in A and at g in G, to all of C.
-func (t *tiles) runT(tn *TN, args *tnArgs, a, g int) {
-	all := tn.N / Width
-	blocks := (tn.K + len(t.tn) - 1) / len(t.tn)
-	rows := (tn.K + blocks - 1) / blocks
-	group := max(maxFLOPs/(2*Width*args.segs*args.m*rows)&^3, 4)
-	for p := 0; p < all; p += group {
-		args.panels = min(group, all-p)
-		args.g = &tn.G[g+p*Width]
-		for b := range blocks {
-			k, end := b*tn.K/blocks, (b+1)*tn.K/blocks
-			args.a = &tn.A[a+k]
-			args.c = &tn.C[p*tn.CRows*Width+k*Width]
-			runTN(t.tn[end-k-1], noescape(args))
+// packFloats is the size of the copy that multiplyPacked makes of a part of G: half of a first-level cache.
+const packFloats = 4096
+
+// packs reports whether a copy of G pays: its rows are so far apart that a panel's lines drive each other out of the first-level
+// cache, and K is large enough to use each line often.
+func (t *tiles) packs(g *TN) bool {
+	return g.Ldg >= 256 && g.K >= 4*len(t.tn) && g.M >= 16 && g.M <= t.packMax
+}
+
+// multiplyPacked is multiplyT on a copy of one group of G's panels at a time.
+func (t *tiles) multiplyPacked(g *TN, args tnArgs) {
+	var space [packFloats + Width]float32
+	packed := space[(64-int(uintptr(unsafe.Pointer(&space))%64))/4%Width:]
+	all := g.N / Width
+	run := packFloats / Width / t.wide
+	args.segs = 1
+	for s := range g.Segs {
+		for m := 0; m < g.M; m += run {
+			args.m = min(run, g.M-m)
+			for p := 0; p < all; p += t.wide {
+				args.panels = min(t.wide, all-p)
+				cols := args.panels * Width
+				gather := t.gather[args.panels-1]
+				gather(noescape(&packed[0]), &g.G[s*g.GSeg+m*g.Ldg+p*Width], args.m, 4*g.Ldg)
+				args.g, args.ldg = &packed[0], 4*cols
+				t.runT(g, &args, s*g.ASeg+m*g.Lda, p)
+			}
+			args.accumulate = 1
 		}
+	}
+}
+
+// runT runs args over all rows of C from panel p on; a is where its rows start in A.
+func (t *tiles) runT(tn *TN, args *tnArgs, a, p int) {
+	blocks := (tn.K + len(t.tn) - 1) / len(t.tn)
+	for b := range blocks {
+		k, end := b*tn.K/blocks, (b+1)*tn.K/blocks
+		args.a = &tn.A[a+k]
+		args.c = &tn.C[p*tn.CRows*Width+k*Width]
+		runTN(t.tn[end-k-1], noescape(args))
 	}
 }
 

@@ -16,5 +16,7 @@ func main() {
 		peak(isa)
 	}
 	transpose()
+	gather(1)
+	gather(2)
 	Generate()
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// gather writes the function that copies rows of some panels' width, which are far apart, next to each other. Meanwhile it prefetches
+// the panels that follow, as the processor does not see a pattern across pages. It moves bits only and needs AVX, so the AVX-512 level
+// uses it too.
+func gather(panels int) {
+	TEXT(fmt.Sprintf("gatherAVX2x%d", panels), NOSPLIT, "func(dst, src *float32, rows, ld int)")
+	Doc(fmt.Sprintf("gatherAVX2x%d copies rows of %d floats that are ld bytes apart in src.", panels, 16*panels))
+	Pragma("noescape")
+	dst, src := reg.RDI, reg.RSI
+	count, ld := reg.RCX, reg.RDX
+	Load(Param("dst"), dst)
+	Load(Param("src"), src)
+	Load(Param("rows"), count)
+	Load(Param("ld"), ld)
+	Label("loop")
+	for p := range panels {
+		PREFETCHT0(Mem{Base: src, Disp: 64 * (panels + p)})
+	}
+	for i := range 2 * panels {
+		VMOVUPS(Mem{Base: src, Disp: 32 * i}, ymm[i])
+	}
+	for i := range 2 * panels {
+		VMOVUPS(ymm[i], Mem{Base: dst, Disp: 32 * i})
+	}
+	ADDQ(ld, src)
+	ADDQ(U32(uint32(64*panels)), dst)
+	DECQ(count)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
