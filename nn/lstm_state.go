@@ -169,7 +169,7 @@ func (s *lstmState) Backward(r *Run, dy Act, _, _ int) Act {
 }
 
 // through runs a layer's steps backwards, from dh to the gradient of the gates,
-// which replaces them. dh holds what comes from the layer above: at every step, or
+// which replaces them, and adds the biases' gradient. dh holds what comes from the layer above: at every step, or
 // at the last one only.
 func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
@@ -180,8 +180,11 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 			kernels.PackT(l.wihT, g4, r.W[l.wih:], l.width, l.width, g4)
 		}
 	}
-	dc := s.dc[:n*hp]
+	dc, bias := s.dc[:n*hp], r.G[l.bih:][:g4]
 	clear(dc)
+	if r.Starts(0) {
+		clear(bias)
+	}
 	for t := steps - 1; t >= 0; t-- {
 		at, to := t*n*hp, (t+1)*n*hp
 		if t+1 < steps {
@@ -193,24 +196,20 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 			cell.CPrev = l.c[at-n*hp : at]
 		}
 		kernels.LSTMBackward(&cell)
+		kernels.ColSum(bias, gates, n, g4, g4) // while they are in the cache
+	}
+	if l.bhh >= 0 {
+		copy(r.G[l.bhh:][:g4], bias)
 	}
 }
 
-// weights adds the gradient of a layer's weights and biases: one product over
-// the rows of all steps each.
+// weights adds the gradient of a layer's weights, each by one product over the
+// rows of all steps.
 func (s *lstmState) weights(r *Run, l *lstmLayer, x []float32, ldx int) {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g4, hidden, add := 4*hp, s.b.l.Hidden, !r.Starts(0)
 	kernels.GemmTN(&kernels.TN{M: steps * n, K: l.width, N: g4, A: x, Lda: ldx, G: l.gates, Ldg: g4, C: r.G[l.wih:], Accumulate: add})
 	kernels.GemmTN(&kernels.TN{M: (steps - 1) * n, K: hidden, N: g4, A: l.h, Lda: hp, G: l.gates[n*g4:], Ldg: g4, C: r.G[l.whh:], Accumulate: add})
-	bias := r.G[l.bih:][:g4]
-	if !add {
-		clear(bias)
-	}
-	kernels.ColSum(bias, l.gates, steps*n, g4, g4)
-	if l.bhh >= 0 {
-		copy(r.G[l.bhh:][:g4], bias)
-	}
 }
 
 // input computes the gradient of a layer's input.

@@ -55,21 +55,24 @@ func opSame(padding int) torchOp { return torchOp{Op: "conv", Padding: padding} 
 func zeroIndex() *int { return new(int) }
 
 // torchCases holds every model at a batch on which lr 0.1 with momentum 0.9
-// trains and does not diverge, so that float32 and float64 stay comparable.
+// trains and does not diverge, so that float32 and float64 stay comparable. A
+// ReLU or max-pool whose argument passes within a rounding error of its kink
+// changes a gradient by a percent; with a few thousand units and these batches
+// none does. Should one after a change of kernels, only the convolutional model
+// concerned fails, and another seed in torchBatch passes.
 var torchCases = []struct {
 	model string
 	batch int
-	every bool
 	ops   []torchOp
 }{
-	{"logistic", 8, false, []torchOp{opFlatten, opLinear}},
-	{"leaf-femnist-cnn", 6, false, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
-	{"reddi-emnist-cnn", 6, false, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
-	{"fedex-femnist-cnn", 6, false, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
-	{"fedex-cifar-cnn", 6, false, []torchOp{opSame(1), opRelu, opPool, opSame(1), opRelu, opPool, opSame(1), opRelu, opPool,
+	{"logistic", 8, []torchOp{opFlatten, opLinear}},
+	{"leaf-femnist-cnn", 6, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
+	{"reddi-emnist-cnn", 6, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
+	{"fedex-femnist-cnn", 6, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
+	{"fedex-cifar-cnn", 6, []torchOp{opSame(1), opRelu, opPool, opSame(1), opRelu, opPool, opSame(1), opRelu, opPool,
 		opFlatten, opLinear, opRelu, opLinear}},
-	{"leaf-char-lstm", 6, false, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1}, opLast, opLinear}},
-	{"fedex-char-lstm", 6, false, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 2, Biases: 2}, opLast, opLinear}},
+	{"leaf-char-lstm", 4, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1}, opLast, opLinear}},
+	{"fedex-char-lstm", 4, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 2, Biases: 2}, opLast, opLinear}},
 }
 
 // TestStepsMatchTorch trains each model for 5 steps here and in float64 PyTorch
@@ -79,6 +82,7 @@ func TestStepsMatchTorch(t *testing.T) {
 	python := findTorch(t)
 	for _, c := range torchCases {
 		t.Run(c.model, func(t *testing.T) {
+			t.Parallel()
 			m, err := New(c.model, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -86,6 +90,23 @@ func TestStepsMatchTorch(t *testing.T) {
 			compareSteps(t, python, m, c.ops, torchBatch(m, c.batch))
 		})
 	}
+}
+
+// TestNextWordStepsMatchTorch does the same for a composed network that has an
+// output at every step, some of them masked.
+func TestNextWordStepsMatchTorch(t *testing.T) {
+	python := findTorch(t)
+	m, err := FromLayers(decode(t, tinyNWP), nn.Shape{Seq: 5, Vocab: 14}, 14)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := torchBatch(m, 7)
+	for i := range b.Labels {
+		if i%4 == 3 {
+			b.Labels[i] = -1
+		}
+	}
+	compareSteps(t, python, m, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear}, b)
 }
 
 // findTorch returns the first Python that can import torch, or skips the test.
