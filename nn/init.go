@@ -54,9 +54,9 @@ func (i Init) bias(t []float32, in int, s *kernels.Stream) {
 	}
 }
 
-// fillUniform draws from [-bound, bound).
+// fillUniform draws from [-bound, bound), 24 bits a value as PyTorch does.
 func fillUniform(t []float32, bound float64, s *kernels.Stream) {
 	for i := range t {
-		t[i] = float32((2*s.Float64() - 1) * bound)
+		t[i] = float32((2*float64(s.Float32()) - 1) * bound)
 	}
 }

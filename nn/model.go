@@ -116,9 +116,6 @@ func (m *Model) Classes() int { return m.classes }
 // LabelsPerExample returns 1, or the steps of a sequence model with an output at
 // every step.
 func (m *Model) LabelsPerExample() int {
-	if len(m.nodes) == 0 {
-		return 1
-	}
 	return max(1, m.nodes[len(m.nodes)-1].Out().Seq)
 }
 

@@ -50,22 +50,32 @@ type Workspace struct {
 // NewWorkspace returns a workspace for the model.
 func (m *Model) NewWorkspace() *Workspace { return m.newWorkspace(m.chunk()) }
 
-// chunkFloats bounds the activations of a chunk: 8 MiB, so that they and the
-// weights at work stay in a last-level cache.
-const chunkFloats = 2 << 20
+// chunkFloats bounds the activations that a chunk keeps for its backward pass: 16
+// MiB, so that they can stay in a last-level cache.
+const chunkFloats = 4 << 20
 
 // chunk returns the samples of a chunk. It depends on nothing but the model: the
 // rows of sequences are time-major, so there it shows in the bits of sums.
 func (m *Model) chunk() int {
 	n, most := 1, 64
-	for _, nd := range m.nodes {
-		f := nd.Out()
-		n += max(1, f.Seq) * f.H * f.W * f.Ld()
+	for i, nd := range m.nodes {
+		if f := nd.Out(); m.keeps(i) {
+			n += max(1, f.Seq) * f.H * f.W * f.Ld()
+		}
 		if c := nd.Traits().Chunk; c > 0 {
 			most = min(most, c)
 		}
 	}
 	return min(max(chunkFloats/n, 8), most)
+}
+
+// keeps reports whether the outputs of layer i must outlast the next layer's
+// forward pass, all samples of a chunk at a time.
+func (m *Model) keeps(i int) bool {
+	if i+1 >= m.trunk || m.nodes[i].Traits().ReadsOutput {
+		return true
+	}
+	return m.nodes[i+1].Traits().ReadsInput
 }
 
 func (m *Model) newWorkspace(chunk int) *Workspace {
@@ -76,18 +86,13 @@ func (m *Model) newWorkspace(chunk int) *Workspace {
 	for i, nd := range m.nodes {
 		e := &Env{Arena: &ws.arena, Samples: chunk, Offset: nd.offset, Index: i, NeedDX: nd.needDX, in: nd.in, out: nd.Out()}
 		t := nd.Traits()
-		keep := t.ReadsOutput
 		if i > 0 && t.PerSample {
 			e.gradBorder = m.nodes[i-1].Traits().GradBorder
 		}
-		if i+1 < len(m.nodes) {
-			next := m.nodes[i+1].Traits()
-			if t.PerSample {
-				e.outBorder = next.InBorder
-			}
-			keep = keep || next.ReadsInput
+		if i+1 < len(m.nodes) && t.PerSample {
+			e.outBorder = m.nodes[i+1].Traits().InBorder
 		}
-		e.shareOut = i+1 < m.trunk && !keep
+		e.shareOut = !m.keeps(i)
 		e.shareGrad = i < m.trunk
 		ws.states = append(ws.states, nd.NewState(e))
 	}
