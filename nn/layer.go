@@ -93,6 +93,14 @@ func (e *Env) Gradient() Act {
 	return newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad)
 }
 
+// Samples a multiple of 4 KiB apart fall into the same sets of a cache and push one
+// another out when a dense layer reads them side by side, so they are moved apart
+// by a line.
+const (
+	pageFloats = 4096 / 4
+	lineFloats = 64 / 4
+)
+
 func newAct(a *tensor.Arena, f Flow, samples int, b Border, share bool) Act {
 	ld := f.Ld()
 	act := Act{Pixel: ld, Row: (b.Left + f.W + b.Right) * ld, Origin: b.Left * ld, Border: b}
@@ -101,8 +109,11 @@ func newAct(a *tensor.Arena, f Flow, samples int, b Border, share bool) Act {
 		n = 1
 	} else {
 		act.Sample = f.H * act.Row
+		if f.Image() && act.Sample%pageFloats == 0 {
+			act.Sample += lineFloats
+		}
 	}
-	act.Data = a.Alloc(n * f.H * act.Row)
+	act.Data = a.Alloc(max(n*act.Sample, f.H*act.Row))
 	return act
 }
 
