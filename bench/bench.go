@@ -41,6 +41,8 @@ type row struct {
 func suites() []suite {
 	return []suite{
 		{"kernels", "matrix products at the shapes of the models, LSTM cell, activations, optimizer step", kernelRows},
+		{"nn", "training steps of the models: gradient and SGD with momentum", trainRows},
+		{"nn-forward", "evaluation of the models", forwardRows},
 	}
 }
 
@@ -56,6 +58,9 @@ func Suites() [][2]string {
 // Run measures the suites of cfg one row after the other on the calling goroutine, at the level in use, and calls progress (if not
 // nil) with a line about each row when it starts. It returns what was measured so far together with ctx's error if ctx ends.
 func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error) {
+	if cfg.Batch < 0 {
+		return nil, fmt.Errorf("bench: batch is %d: want at least 1", cfg.Batch)
+	}
 	chosen, err := choose(cfg.Suites)
 	if err != nil {
 		return nil, err
@@ -131,7 +136,11 @@ func (m *meter) measure(suite string, r row) Result {
 	f() // touch the memory
 	reps := m.calibrate(f)
 	var seconds, peaks []float64
-	for range m.samples {
+	start := m.clock.now()
+	for i := range m.samples {
+		if i >= minSamples && m.clock.now()-start > maxTime {
+			break
+		}
 		peaks = append(peaks, m.samplePeak())
 		seconds = append(seconds, m.time(reps, f)/float64(reps))
 	}
@@ -149,6 +158,12 @@ func (m *meter) measure(suite string, r row) Result {
 	}
 	return result
 }
+
+// A row that has taken maxTime needs no more than minSamples samples.
+const (
+	maxTime    = 2 * time.Second
+	minSamples = 3
+)
 
 // calibrate returns how many repetitions of f fill a sample.
 func (m *meter) calibrate(f func()) int {

@@ -41,6 +41,28 @@ func TestRunKernels(t *testing.T) {
 	}
 }
 
+// TestRunModels times one step of a small model, forward and back.
+func TestRunModels(t *testing.T) {
+	cfg := bench.Config{Suites: []string{"nn", "nn-forward"}, Models: []string{"logistic"}, Batch: 7, Quick: true}
+	report, err := bench.Run(t.Context(), cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Results) != 2 {
+		t.Fatalf("%d results, want 2", len(report.Results))
+	}
+	for i, suite := range cfg.Suites {
+		r := report.Results[i]
+		if r.Suite != suite || r.Name != "logistic" || r.Batch != 7 || r.SamplesPerSecond <= 0 || r.GFLOPS <= 0 {
+			t.Errorf("result %+v", r)
+		}
+	}
+	cfg.Models = []string{"logistics"}
+	if _, err := bench.Run(t.Context(), cfg, nil); err == nil {
+		t.Error("no error for an unknown model")
+	}
+}
+
 // TestReportJSON holds the keys that readers of a report rely on.
 func TestReportJSON(t *testing.T) {
 	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"kernels"}, Quick: true}, nil)
