@@ -1,0 +1,153 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// scripted is a tuner that answers what the test wants.
+type scripted struct {
+	about     tuners.Description
+	decisions [][]tuners.Decision
+	plan      tuners.Plan
+	probes    []string
+}
+
+func (s *scripted) Describe(context.Context) (tuners.Description, error) { return s.about, nil }
+
+func (s *scripted) Validate(context.Context, tuners.ValidateRequest) ([]tuners.Problem, error) {
+	return nil, nil
+}
+
+func (s *scripted) Open(context.Context, tuners.OpenRequest) (tuners.Session, error) {
+	return &scriptedSession{s}, nil
+}
+
+type scriptedSession struct{ *scripted }
+
+func (s *scriptedSession) Probes() []string { return s.probes }
+func (s *scriptedSession) Suggest(context.Context, int) ([]tuners.Decision, error) {
+	d := s.decisions[0]
+	s.decisions = s.decisions[1:]
+	return d, nil
+}
+func (s *scriptedSession) Report(context.Context, tuners.TrialReport) error { return nil }
+func (s *scriptedSession) PlanRound(context.Context, tuners.PlanRequest) (tuners.Plan, error) {
+	return s.plan, nil
+}
+func (s *scriptedSession) ObserveRound(context.Context, tuners.Observation) error { return nil }
+func (s *scriptedSession) State() []byte                                          { return nil }
+func (s *scriptedSession) Close(context.Context) error                            { return nil }
+
+var about = tuners.Description{Name: "scripted", Trials: true, Rounds: true, Controls: []string{"client.*"}, Probes: []string{"p"}}
+
+func at(n float64) tuners.Params { return tuners.Params{"client.n": tuners.Num(n)} }
+
+func TestDecisionsAreChecked(t *testing.T) {
+	type list = []tuners.Decision
+	start := func(trial int) tuners.Decision {
+		return tuners.Decision{Kind: tuners.Start, Trial: trial, ToRound: 2, Params: at(1)}
+	}
+	for _, c := range []struct {
+		name  string
+		steps []list // each is followed by reports of trials 0 and 1, but for the last
+		fork  bool
+		want  string // "" when allowed
+	}{
+		{"a study", []list{{start(0), start(1)}, {{Kind: tuners.Stop, Trial: 1}, {Kind: tuners.Release, Trial: 1}, {Kind: tuners.Resume, ToRound: 5}}, {{Kind: tuners.Done}}}, false, ""},
+		{"none best", []list{{{Kind: tuners.Done, Best: -1}}}, false, ""},
+		{"wait while running", []list{{start(0), {Kind: tuners.Wait}}}, false, ""},
+		{"fork", []list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, Source: 0, ToRound: 3, Params: at(2)}}}, true, ""},
+		{"nothing", []list{{}}, false, "start nothing"},
+		{"wait for nothing", []list{{{Kind: tuners.Wait}}}, false, "nothing runs"},
+		{"no kind", []list{{{}}}, false, "no such kind"},
+		{"skipped number", []list{{start(1)}}, false, "the new trial is numbered 1, the next number is 0"},
+		{"number twice", []list{{start(0), start(0)}}, false, "the next number is 1"},
+		{"no params", []list{{{Kind: tuners.Start, ToRound: 1}}}, false, "trial 0: client.n is missing"},
+		{"NaN", []list{{{Kind: tuners.Start, ToRound: 1, Params: at(math.NaN())}}}, false, "client.n = NaN is outside"},
+		{"outside", []list{{{Kind: tuners.Start, ToRound: 1, Params: at(1001)}}}, false, "client.n = 1001 is outside of [0, 1000]"},
+		{"too far", []list{{{Kind: tuners.Start, ToRound: 6, Params: at(1)}}}, false, "a trial has rounds 1 to 5"},
+		{"no rounds", []list{{{Kind: tuners.Start, Params: at(1)}}}, false, "sent to round 0"},
+		{"unknown resume", []list{{{Kind: tuners.Resume, Trial: 3, ToRound: 1}}}, false, "trial 3 does not exist"},
+		{"resume while running", []list{{start(0), {Kind: tuners.Resume, ToRound: 3}}}, false, "is not paused"},
+		{"resume backwards", []list{{start(0)}, {{Kind: tuners.Resume, ToRound: 2}}}, false, "has run 2 rounds already"},
+		{"resume stopped", []list{{start(0)}, {{Kind: tuners.Stop}, {Kind: tuners.Resume, ToRound: 3}}}, false, "is not paused"},
+		{"unknown stop", []list{{{Kind: tuners.Stop, Trial: -1}}}, false, "trial -1 does not exist"},
+		{"unknown best", []list{{{Kind: tuners.Done, Best: 4}}}, false, "trial 4 does not exist"},
+		{"secret fork", []list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}}, false, "does not say that it forks"},
+		{"fork of released", []list{{start(0)}, {{Kind: tuners.Release}, {Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}}, true, "no snapshot to fork"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := about
+			d.Fork = c.fork
+			s, err := host.Local(&scripted{about: d, decisions: c.steps}).Open(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range c.steps {
+				_, err = s.Suggest(t.Context(), 1)
+				if last := i == len(c.steps)-1; !last && err != nil {
+					t.Fatal(err)
+				}
+				for trial := range 2 {
+					if err := s.Report(t.Context(), tuners.TrialReport{Trial: trial, Round: 2}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			oneLine(t, err, `tuner "scripted": bad answer to Suggest: `, c.want)
+			if !errors.Is(err, host.ErrBadAnswer) {
+				t.Error("it does not wrap ErrBadAnswer")
+			}
+		})
+	}
+}
+
+func TestPlansAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		plan tuners.Plan
+		want string
+	}{
+		{"one for all", tuners.Plan{Clients: []tuners.Params{at(3)}}, ""},
+		{"one a slot", tuners.Plan{Clients: []tuners.Params{at(3), at(4), {}}}, ""},
+		{"outside of the space but controlled", tuners.Plan{Clients: []tuners.Params{{"client.lr": tuners.Num(0.1)}}}, ""},
+		{"none", tuners.Plan{}, "params for 0 slots, want 1 for all or 3"},
+		{"two of three", tuners.Plan{Clients: []tuners.Params{at(3), at(4)}}, "params for 2 slots"},
+		{"too large", tuners.Plan{Clients: []tuners.Params{at(3), at(4), at(1e9)}}, "slot 2: client.n = 1e+09 is outside"},
+		{"NaN", tuners.Plan{Clients: []tuners.Params{{"client.lr": tuners.Num(math.NaN())}}}, "client.lr = NaN is not a finite value"},
+		{"not its own", tuners.Plan{Clients: []tuners.Params{{"server.lr": tuners.Num(1)}}}, "server.lr is not among the params that it controls"},
+		{"server", tuners.Plan{Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: []tuners.Params{at(3)}}, "server: server.lr is not"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := host.Local(&scripted{about: about, plan: c.plan}).Open(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.PlanRound(t.Context(), tuners.PlanRequest{Trial: 2, Round: 7, Slots: 3})
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			oneLine(t, err, `tuner "scripted": bad answer to PlanRound (trial 2, round 7): `, c.want)
+		})
+	}
+}
+
+func TestUnknownProbesAreRefusedAtOpen(t *testing.T) {
+	_, err := host.Local(&scripted{about: about, probes: []string{"p", "weights"}}).Open(t.Context(), request)
+	oneLine(t, err, `bad answer to Open: the probe "weights"`)
+}
