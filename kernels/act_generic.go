@@ -80,11 +80,13 @@ func tanh32(x float32) float32 {
 	if x != x {
 		return x
 	}
-	a := min(float32(math.Abs(float64(x))), tanhHigh)
+	const sign = 1 << 31
+	b := math.Float32bits(x)
+	a := clamp(math.Float32frombits(b&^sign), 0, tanhHigh)
 	n, q := reduce(a + a)
 	s := power(int32(n))
 	t := float32(q*s) + (s - 1) // e^2a - 1
-	return float32(math.Copysign(float64(t/(t+2)), float64(x)))
+	return math.Float32frombits(math.Float32bits(t/(t+2)) | b&sign)
 }
 
 func expGeneric(dst, src []float32) {

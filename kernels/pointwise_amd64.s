@@ -16,16 +16,16 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-48
 
 loop2:
 	VMOVUPS      (CX)(BX*4), Y0
-	VMOVUPS      allc2d00000<>+0(SB), Y1
+	VBROADCASTSS allc2d00000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b20000<>+0(SB), Y1
+	VBROADCASTSS all42b20000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y2
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
@@ -42,16 +42,16 @@ loop2:
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (AX)(BX*4)
 	VMOVUPS      32(CX)(BX*4), Y0
-	VMOVUPS      allc2d00000<>+0(SB), Y1
+	VBROADCASTSS allc2d00000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b20000<>+0(SB), Y1
+	VBROADCASTSS all42b20000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y2
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
@@ -80,16 +80,16 @@ rest1:
 	VMOVUPS      (SI), Y0
 	VMOVUPS      32(SI), Y1
 	VMASKMOVPS   (CX)(BX*4), Y0, Y2
-	VMOVUPS      allc2d00000<>+0(SB), Y3
+	VBROADCASTSS allc2d00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y2
-	VMOVUPS      all42b20000<>+0(SB), Y3
+	VBROADCASTSS all42b20000<>+0(SB), Y3
 	VMINPS       Y2, Y3, Y2
 	VMULPS       all3fb8aa3b<>+0(SB), Y2, Y3
 	VROUNDPS     $0x08, Y3, Y3
 	VFNMADD231PS all3f317200<>+0(SB), Y3, Y2
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y3, Y3
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y2, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y2, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y2, Y4
@@ -106,16 +106,16 @@ rest1:
 	VMULPS       Y3, Y4, Y4
 	VMASKMOVPS   Y4, Y0, (AX)(BX*4)
 	VMASKMOVPS   32(CX)(BX*4), Y1, Y0
-	VMOVUPS      allc2d00000<>+0(SB), Y2
+	VBROADCASTSS allc2d00000<>+0(SB), Y2
 	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      all42b20000<>+0(SB), Y2
+	VBROADCASTSS all42b20000<>+0(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
 	VFNMADD231PS all3f317200<>+0(SB), Y2, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -381,16 +381,16 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-48
 loop5:
 	VMOVUPS      (CX)(BX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y2
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
@@ -400,22 +400,22 @@ loop5:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y2
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y2, Y2
 	VDIVPS       Y2, Y0, Y2
 	VMOVUPS      Y2, (AX)(BX*4)
 	VMOVUPS      32(CX)(BX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y2
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
@@ -425,7 +425,7 @@ loop5:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y2
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y2, Y2
 	VDIVPS       Y2, Y0, Y2
 	VMOVUPS      Y2, 32(AX)(BX*4)
@@ -443,16 +443,16 @@ rest4:
 	VMOVUPS      32(SI), Y1
 	VMASKMOVPS   (CX)(BX*4), Y0, Y2
 	VXORPS       all80000000<>+0(SB), Y2, Y2
-	VMOVUPS      allc2ae0000<>+0(SB), Y3
+	VBROADCASTSS allc2ae0000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y2
-	VMOVUPS      all42b08000<>+0(SB), Y3
+	VBROADCASTSS all42b08000<>+0(SB), Y3
 	VMINPS       Y2, Y3, Y2
 	VMULPS       all3fb8aa3b<>+0(SB), Y2, Y3
 	VROUNDPS     $0x08, Y3, Y3
 	VFNMADD231PS all3f317200<>+0(SB), Y3, Y2
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y3, Y3
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y2, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y2, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y2, Y4
@@ -462,22 +462,22 @@ rest4:
 	VPADDD       all0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VFMADD213PS  Y3, Y3, Y4
-	VMOVUPS      all3f800000<>+0(SB), Y2
+	VBROADCASTSS all3f800000<>+0(SB), Y2
 	VADDPS       Y2, Y4, Y4
 	VDIVPS       Y4, Y2, Y4
 	VMASKMOVPS   Y4, Y0, (AX)(BX*4)
 	VMASKMOVPS   32(CX)(BX*4), Y1, Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y2
+	VBROADCASTSS allc2ae0000<>+0(SB), Y2
 	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y2
+	VBROADCASTSS all42b08000<>+0(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
 	VFNMADD231PS all3f317200<>+0(SB), Y2, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -487,7 +487,7 @@ rest4:
 	VPADDD       all0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VFMADD213PS  Y2, Y2, Y3
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y3, Y3
 	VDIVPS       Y3, Y0, Y3
 	VMASKMOVPS   Y3, Y1, 32(AX)(BX*4)
@@ -582,7 +582,7 @@ loop8:
 	VMOVUPS      (CX)(BX*4), Y0
 	VANDPS       all80000000<>+0(SB), Y0, Y1
 	VANDPS       all7fffffff<>+0(SB), Y0, Y0
-	VMOVUPS      all41200000<>+0(SB), Y2
+	VBROADCASTSS all41200000<>+0(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VADDPS       Y0, Y0, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y2
@@ -590,7 +590,7 @@ loop8:
 	VFNMADD231PS all3f317200<>+0(SB), Y2, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -608,7 +608,7 @@ loop8:
 	VMOVUPS      32(CX)(BX*4), Y0
 	VANDPS       all80000000<>+0(SB), Y0, Y1
 	VANDPS       all7fffffff<>+0(SB), Y0, Y0
-	VMOVUPS      all41200000<>+0(SB), Y2
+	VBROADCASTSS all41200000<>+0(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VADDPS       Y0, Y0, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y2
@@ -616,7 +616,7 @@ loop8:
 	VFNMADD231PS all3f317200<>+0(SB), Y2, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -646,7 +646,7 @@ rest7:
 	VMASKMOVPS   (CX)(BX*4), Y0, Y2
 	VANDPS       all80000000<>+0(SB), Y2, Y3
 	VANDPS       all7fffffff<>+0(SB), Y2, Y2
-	VMOVUPS      all41200000<>+0(SB), Y4
+	VBROADCASTSS all41200000<>+0(SB), Y4
 	VMINPS       Y2, Y4, Y2
 	VADDPS       Y2, Y2, Y2
 	VMULPS       all3fb8aa3b<>+0(SB), Y2, Y4
@@ -654,7 +654,7 @@ rest7:
 	VFNMADD231PS all3f317200<>+0(SB), Y4, Y2
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y4, Y2
 	VCVTPS2DQ    Y4, Y4
-	VMOVUPS      all3ab558b4<>+0(SB), Y5
+	VBROADCASTSS all3ab558b4<>+0(SB), Y5
 	VFMADD213PS  all3c091643<>+0(SB), Y2, Y5
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y2, Y5
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y2, Y5
@@ -672,7 +672,7 @@ rest7:
 	VMASKMOVPS   32(CX)(BX*4), Y1, Y0
 	VANDPS       all80000000<>+0(SB), Y0, Y2
 	VANDPS       all7fffffff<>+0(SB), Y0, Y0
-	VMOVUPS      all41200000<>+0(SB), Y3
+	VBROADCASTSS all41200000<>+0(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VADDPS       Y0, Y0, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y3
@@ -680,7 +680,7 @@ rest7:
 	VFNMADD231PS all3f317200<>+0(SB), Y3, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y3, Y0
 	VCVTPS2DQ    Y3, Y3
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y4
@@ -1559,13 +1559,13 @@ done61:
 // func softmaxRowAVX2(dst []float32, src []float32, scale float32) (largest float32, sum float32)
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-64
-	MOVQ    src_base+24(FP), AX
-	MOVQ    src_len+32(FP), CX
-	VMOVUPS allff800000<>+0(SB), Y0
-	VMOVUPS allff800000<>+0(SB), Y1
-	XORQ    DX, DX
-	SUBQ    $0x10, CX
-	JLT     rest62
+	MOVQ         src_base+24(FP), AX
+	MOVQ         src_len+32(FP), CX
+	VBROADCASTSS allff800000<>+0(SB), Y0
+	VBROADCASTSS allff800000<>+0(SB), Y1
+	XORQ         DX, DX
+	SUBQ         $0x10, CX
+	JLT          rest62
 
 loop63:
 	VMOVUPS (AX)(DX*4), Y2
@@ -1577,21 +1577,21 @@ loop63:
 	JGE     loop63
 
 rest62:
-	ADDQ       $0x10, CX
-	JEQ        done64
-	LEAQ       masks<>+64(SB), BX
-	SHLQ       $0x02, CX
-	SUBQ       CX, BX
-	VMOVUPS    (BX), Y2
-	VMOVUPS    32(BX), Y3
-	VMASKMOVPS (AX)(DX*4), Y2, Y4
-	VMOVUPS    allff800000<>+0(SB), Y5
-	VBLENDVPS  Y2, Y4, Y5, Y4
-	VMAXPS     Y0, Y4, Y0
-	VMASKMOVPS 32(AX)(DX*4), Y3, Y2
-	VMOVUPS    allff800000<>+0(SB), Y4
-	VBLENDVPS  Y3, Y2, Y4, Y2
-	VMAXPS     Y1, Y2, Y1
+	ADDQ         $0x10, CX
+	JEQ          done64
+	LEAQ         masks<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y2
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   (AX)(DX*4), Y2, Y4
+	VBROADCASTSS allff800000<>+0(SB), Y5
+	VBLENDVPS    Y2, Y4, Y5, Y4
+	VMAXPS       Y0, Y4, Y0
+	VMASKMOVPS   32(AX)(DX*4), Y3, Y2
+	VBROADCASTSS allff800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VMAXPS       Y1, Y2, Y1
 
 done64:
 	VMAXPS       Y1, Y0, Y0
@@ -1617,14 +1617,14 @@ done64:
 loop68:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      allc2700000<>+0(SB), Y4
+	VBROADCASTSS allc2700000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y5
 	VMULPS       all3fb8aa3b<>+0(SB), Y5, Y6
 	VROUNDPS     $0x08, Y6, Y6
 	VFNMADD231PS all3f317200<>+0(SB), Y6, Y5
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y6, Y5
 	VCVTPS2DQ    Y6, Y6
-	VMOVUPS      all3ab558b4<>+0(SB), Y7
+	VBROADCASTSS all3ab558b4<>+0(SB), Y7
 	VFMADD213PS  all3c091643<>+0(SB), Y5, Y7
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y5, Y7
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y5, Y7
@@ -1640,14 +1640,14 @@ loop68:
 	VMOVUPS      Y3, (DX)(SI*4)
 	VMOVUPS      32(AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      allc2700000<>+0(SB), Y4
+	VBROADCASTSS allc2700000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y5
 	VMULPS       all3fb8aa3b<>+0(SB), Y5, Y6
 	VROUNDPS     $0x08, Y6, Y6
 	VFNMADD231PS all3f317200<>+0(SB), Y6, Y5
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y6, Y5
 	VCVTPS2DQ    Y6, Y6
-	VMOVUPS      all3ab558b4<>+0(SB), Y7
+	VBROADCASTSS all3ab558b4<>+0(SB), Y7
 	VFMADD213PS  all3c091643<>+0(SB), Y5, Y7
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y5, Y7
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y5, Y7
@@ -1675,14 +1675,14 @@ rest67:
 	VMOVUPS      32(DI), Y4
 	VMASKMOVPS   (AX)(SI*4), Y3, Y5
 	VSUBPS       Y0, Y5, Y5
-	VMOVUPS      allc2700000<>+0(SB), Y6
+	VBROADCASTSS allc2700000<>+0(SB), Y6
 	VMAXPS       Y5, Y6, Y7
 	VMULPS       all3fb8aa3b<>+0(SB), Y7, Y8
 	VROUNDPS     $0x08, Y8, Y8
 	VFNMADD231PS all3f317200<>+0(SB), Y8, Y7
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y8, Y7
 	VCVTPS2DQ    Y8, Y8
-	VMOVUPS      all3ab558b4<>+0(SB), Y9
+	VBROADCASTSS all3ab558b4<>+0(SB), Y9
 	VFMADD213PS  all3c091643<>+0(SB), Y7, Y9
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y7, Y9
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y7, Y9
@@ -1699,14 +1699,14 @@ rest67:
 	VMOVUPS      Y5, (DX)(SI*4)
 	VMASKMOVPS   32(AX)(SI*4), Y4, Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      allc2700000<>+0(SB), Y0
+	VBROADCASTSS allc2700000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y5
 	VMULPS       all3fb8aa3b<>+0(SB), Y5, Y6
 	VROUNDPS     $0x08, Y6, Y6
 	VFNMADD231PS all3f317200<>+0(SB), Y6, Y5
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y6, Y5
 	VCVTPS2DQ    Y6, Y6
-	VMOVUPS      all3ab558b4<>+0(SB), Y7
+	VBROADCASTSS all3ab558b4<>+0(SB), Y7
 	VFMADD213PS  all3c091643<>+0(SB), Y5, Y7
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y5, Y7
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y5, Y7
@@ -1734,14 +1734,14 @@ evaluate65:
 loop71:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      allc2700000<>+0(SB), Y4
+	VBROADCASTSS allc2700000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y5
 	VMULPS       all3fb8aa3b<>+0(SB), Y5, Y6
 	VROUNDPS     $0x08, Y6, Y6
 	VFNMADD231PS all3f317200<>+0(SB), Y6, Y5
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y6, Y5
 	VCVTPS2DQ    Y6, Y6
-	VMOVUPS      all3ab558b4<>+0(SB), Y7
+	VBROADCASTSS all3ab558b4<>+0(SB), Y7
 	VFMADD213PS  all3c091643<>+0(SB), Y5, Y7
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y5, Y7
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y5, Y7
@@ -1756,14 +1756,14 @@ loop71:
 	VADDPS       Y3, Y1, Y1
 	VMOVUPS      32(AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      allc2700000<>+0(SB), Y4
+	VBROADCASTSS allc2700000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y5
 	VMULPS       all3fb8aa3b<>+0(SB), Y5, Y6
 	VROUNDPS     $0x08, Y6, Y6
 	VFNMADD231PS all3f317200<>+0(SB), Y6, Y5
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y6, Y5
 	VCVTPS2DQ    Y6, Y6
-	VMOVUPS      all3ab558b4<>+0(SB), Y7
+	VBROADCASTSS all3ab558b4<>+0(SB), Y7
 	VFMADD213PS  all3c091643<>+0(SB), Y5, Y7
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y5, Y7
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y5, Y7
@@ -1790,14 +1790,14 @@ rest70:
 	VMOVUPS      32(DI), Y4
 	VMASKMOVPS   (AX)(SI*4), Y3, Y5
 	VSUBPS       Y0, Y5, Y5
-	VMOVUPS      allc2700000<>+0(SB), Y6
+	VBROADCASTSS allc2700000<>+0(SB), Y6
 	VMAXPS       Y5, Y6, Y7
 	VMULPS       all3fb8aa3b<>+0(SB), Y7, Y8
 	VROUNDPS     $0x08, Y8, Y8
 	VFNMADD231PS all3f317200<>+0(SB), Y8, Y7
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y8, Y7
 	VCVTPS2DQ    Y8, Y8
-	VMOVUPS      all3ab558b4<>+0(SB), Y9
+	VBROADCASTSS all3ab558b4<>+0(SB), Y9
 	VFMADD213PS  all3c091643<>+0(SB), Y7, Y9
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y7, Y9
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y7, Y9
@@ -1813,14 +1813,14 @@ rest70:
 	VADDPS       Y5, Y1, Y1
 	VMASKMOVPS   32(AX)(SI*4), Y4, Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      allc2700000<>+0(SB), Y0
+	VBROADCASTSS allc2700000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y5
 	VMULPS       all3fb8aa3b<>+0(SB), Y5, Y6
 	VROUNDPS     $0x08, Y6, Y6
 	VFNMADD231PS all3f317200<>+0(SB), Y6, Y5
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y6, Y5
 	VCVTPS2DQ    Y6, Y6
-	VMOVUPS      all3ab558b4<>+0(SB), Y7
+	VBROADCASTSS all3ab558b4<>+0(SB), Y7
 	VFMADD213PS  all3c091643<>+0(SB), Y5, Y7
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y5, Y7
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y5, Y7
@@ -1920,16 +1920,16 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $0-120
 loop78:
 	VMOVUPS      (AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y2
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
@@ -1939,14 +1939,14 @@ loop78:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y2
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y2, Y2
 	VDIVPS       Y2, Y0, Y2
 	VMOVUPS      Y2, (AX)(R8*4)
 	VMOVUPS      128(AX)(R8*4), Y0
 	VANDPS       all80000000<>+0(SB), Y0, Y1
 	VANDPS       all7fffffff<>+0(SB), Y0, Y0
-	VMOVUPS      all41200000<>+0(SB), Y3
+	VBROADCASTSS all41200000<>+0(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VADDPS       Y0, Y0, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y3
@@ -1954,7 +1954,7 @@ loop78:
 	VFNMADD231PS all3f317200<>+0(SB), Y3, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y3, Y0
 	VCVTPS2DQ    Y3, Y3
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y4
@@ -1972,16 +1972,16 @@ loop78:
 	VMULPS       Y4, Y2, Y2
 	VMOVUPS      64(AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -1991,7 +1991,7 @@ loop78:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y3
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y3, Y3
 	VDIVPS       Y3, Y0, Y3
 	VMOVUPS      Y3, 64(AX)(R8*4)
@@ -1999,16 +1999,16 @@ loop78:
 	VMOVUPS      Y2, (DX)(R8*4)
 	VMOVUPS      192(AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -2018,13 +2018,13 @@ loop78:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y3
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y3, Y3
 	VDIVPS       Y3, Y0, Y3
 	VMOVUPS      Y3, 192(AX)(R8*4)
 	VANDPS       all80000000<>+0(SB), Y2, Y0
 	VANDPS       all7fffffff<>+0(SB), Y2, Y1
-	VMOVUPS      all41200000<>+0(SB), Y2
+	VBROADCASTSS all41200000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VADDPS       Y1, Y1, Y1
 	VMULPS       all3fb8aa3b<>+0(SB), Y1, Y2
@@ -2032,7 +2032,7 @@ loop78:
 	VFNMADD231PS all3f317200<>+0(SB), Y2, Y1
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y1
 	VCVTPS2DQ    Y2, Y2
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y1, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y1, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y1, Y4
@@ -2051,16 +2051,16 @@ loop78:
 	VMOVUPS      Y3, (SI)(R8*4)
 	VMOVUPS      32(AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y2
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
@@ -2070,14 +2070,14 @@ loop78:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y2
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y2, Y2
 	VDIVPS       Y2, Y0, Y2
 	VMOVUPS      Y2, 32(AX)(R8*4)
 	VMOVUPS      160(AX)(R8*4), Y0
 	VANDPS       all80000000<>+0(SB), Y0, Y1
 	VANDPS       all7fffffff<>+0(SB), Y0, Y0
-	VMOVUPS      all41200000<>+0(SB), Y3
+	VBROADCASTSS all41200000<>+0(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VADDPS       Y0, Y0, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y3
@@ -2085,7 +2085,7 @@ loop78:
 	VFNMADD231PS all3f317200<>+0(SB), Y3, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y3, Y0
 	VCVTPS2DQ    Y3, Y3
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y4
@@ -2103,16 +2103,16 @@ loop78:
 	VMULPS       Y4, Y2, Y2
 	VMOVUPS      96(AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -2122,7 +2122,7 @@ loop78:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y3
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y3, Y3
 	VDIVPS       Y3, Y0, Y3
 	VMOVUPS      Y3, 96(AX)(R8*4)
@@ -2130,16 +2130,16 @@ loop78:
 	VMOVUPS      Y2, 32(DX)(R8*4)
 	VMOVUPS      224(AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -2149,13 +2149,13 @@ loop78:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y3
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y3, Y3
 	VDIVPS       Y3, Y0, Y3
 	VMOVUPS      Y3, 224(AX)(R8*4)
 	VANDPS       all80000000<>+0(SB), Y2, Y0
 	VANDPS       all7fffffff<>+0(SB), Y2, Y1
-	VMOVUPS      all41200000<>+0(SB), Y2
+	VBROADCASTSS all41200000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VADDPS       Y1, Y1, Y1
 	VMULPS       all3fb8aa3b<>+0(SB), Y1, Y2
@@ -2163,7 +2163,7 @@ loop78:
 	VFNMADD231PS all3f317200<>+0(SB), Y2, Y1
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y1
 	VCVTPS2DQ    Y2, Y2
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y1, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y1, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y1, Y4
@@ -2197,16 +2197,16 @@ start76:
 loop81:
 	VMOVUPS      (AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y2
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
@@ -2216,14 +2216,14 @@ loop81:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y2
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y2, Y2
 	VDIVPS       Y2, Y0, Y2
 	VMOVUPS      Y2, (AX)(CX*4)
 	VMOVUPS      128(AX)(CX*4), Y0
 	VANDPS       all80000000<>+0(SB), Y0, Y1
 	VANDPS       all7fffffff<>+0(SB), Y0, Y0
-	VMOVUPS      all41200000<>+0(SB), Y3
+	VBROADCASTSS all41200000<>+0(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VADDPS       Y0, Y0, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y3
@@ -2231,7 +2231,7 @@ loop81:
 	VFNMADD231PS all3f317200<>+0(SB), Y3, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y3, Y0
 	VCVTPS2DQ    Y3, Y3
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y4
@@ -2249,16 +2249,16 @@ loop81:
 	VMULPS       Y4, Y2, Y2
 	VMOVUPS      64(AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -2268,23 +2268,23 @@ loop81:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y3
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y3, Y3
 	VDIVPS       Y3, Y0, Y3
 	VMOVUPS      Y3, 64(AX)(CX*4)
 	VMOVUPS      Y2, (DX)(CX*4)
 	VMOVUPS      192(AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -2294,13 +2294,13 @@ loop81:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y3
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y3, Y3
 	VDIVPS       Y3, Y0, Y3
 	VMOVUPS      Y3, 192(AX)(CX*4)
 	VANDPS       all80000000<>+0(SB), Y2, Y0
 	VANDPS       all7fffffff<>+0(SB), Y2, Y1
-	VMOVUPS      all41200000<>+0(SB), Y2
+	VBROADCASTSS all41200000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VADDPS       Y1, Y1, Y1
 	VMULPS       all3fb8aa3b<>+0(SB), Y1, Y2
@@ -2308,7 +2308,7 @@ loop81:
 	VFNMADD231PS all3f317200<>+0(SB), Y2, Y1
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y1
 	VCVTPS2DQ    Y2, Y2
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y1, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y1, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y1, Y4
@@ -2327,16 +2327,16 @@ loop81:
 	VMOVUPS      Y3, (SI)(CX*4)
 	VMOVUPS      32(AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y2
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
@@ -2346,14 +2346,14 @@ loop81:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y2
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y2, Y2
 	VDIVPS       Y2, Y0, Y2
 	VMOVUPS      Y2, 32(AX)(CX*4)
 	VMOVUPS      160(AX)(CX*4), Y0
 	VANDPS       all80000000<>+0(SB), Y0, Y1
 	VANDPS       all7fffffff<>+0(SB), Y0, Y0
-	VMOVUPS      all41200000<>+0(SB), Y3
+	VBROADCASTSS all41200000<>+0(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VADDPS       Y0, Y0, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y3
@@ -2361,7 +2361,7 @@ loop81:
 	VFNMADD231PS all3f317200<>+0(SB), Y3, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y3, Y0
 	VCVTPS2DQ    Y3, Y3
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y4
@@ -2379,16 +2379,16 @@ loop81:
 	VMULPS       Y4, Y2, Y2
 	VMOVUPS      96(AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -2398,23 +2398,23 @@ loop81:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y3
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y3, Y3
 	VDIVPS       Y3, Y0, Y3
 	VMOVUPS      Y3, 96(AX)(CX*4)
 	VMOVUPS      Y2, 32(DX)(CX*4)
 	VMOVUPS      224(AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
-	VMOVUPS      allc2ae0000<>+0(SB), Y1
+	VBROADCASTSS allc2ae0000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      all42b08000<>+0(SB), Y1
+	VBROADCASTSS all42b08000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y1
 	VROUNDPS     $0x08, Y1, Y1
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VMOVUPS      all3ab558b4<>+0(SB), Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
@@ -2424,13 +2424,13 @@ loop81:
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y3
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VADDPS       Y0, Y3, Y3
 	VDIVPS       Y3, Y0, Y3
 	VMOVUPS      Y3, 224(AX)(CX*4)
 	VANDPS       all80000000<>+0(SB), Y2, Y0
 	VANDPS       all7fffffff<>+0(SB), Y2, Y1
-	VMOVUPS      all41200000<>+0(SB), Y2
+	VBROADCASTSS all41200000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VADDPS       Y1, Y1, Y1
 	VMULPS       all3fb8aa3b<>+0(SB), Y1, Y2
@@ -2438,7 +2438,7 @@ loop81:
 	VFNMADD231PS all3f317200<>+0(SB), Y2, Y1
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y1
 	VCVTPS2DQ    Y2, Y2
-	VMOVUPS      all3ab558b4<>+0(SB), Y4
+	VBROADCASTSS all3ab558b4<>+0(SB), Y4
 	VFMADD213PS  all3c091643<>+0(SB), Y1, Y4
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y1, Y4
 	VFMADD213PS  all3e2aaa55<>+0(SB), Y1, Y4
@@ -2482,7 +2482,7 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $0-144
 	JLT   rest84
 
 loop85:
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(R9*4), Y1
 	VMOVUPS      64(CX)(R9*4), Y2
 	VMOVUPS      128(CX)(R9*4), Y3
@@ -2514,7 +2514,7 @@ loop85:
 	VMOVUPS      Y5, 64(AX)(R9*4)
 	VMULPS       Y2, Y6, Y6
 	VMOVUPS      Y6, (DI)(R9*4)
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      32(CX)(R9*4), Y1
 	VMOVUPS      96(CX)(R9*4), Y2
 	VMOVUPS      160(CX)(R9*4), Y3
@@ -2562,7 +2562,7 @@ start83:
 	JLT  rest87
 
 loop88:
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(DX*4), Y1
 	VMOVUPS      64(CX)(DX*4), Y2
 	VMOVUPS      128(CX)(DX*4), Y3
@@ -2591,7 +2591,7 @@ loop88:
 	VMOVUPS      Y0, 64(AX)(DX*4)
 	VMULPS       Y2, Y6, Y6
 	VMOVUPS      Y6, (DI)(DX*4)
-	VMOVUPS      all3f800000<>+0(SB), Y0
+	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      32(CX)(DX*4), Y1
 	VMOVUPS      96(CX)(DX*4), Y2
 	VMOVUPS      160(CX)(DX*4), Y3
@@ -2633,65 +2633,69 @@ rest87:
 // func pool2x2AVX2(dst []float32, idx []uint8, top []float32, bottom []float32, c int)
 // Requires: AVX, AVX2
 TEXT ·pool2x2AVX2(SB), NOSPLIT, $0-104
-	MOVQ dst_base+0(FP), AX
-	MOVQ idx_base+24(FP), CX
-	MOVQ top_base+48(FP), DX
-	MOVQ bottom_base+72(FP), BX
-	MOVQ dst_len+8(FP), SI
-	MOVQ c+96(FP), DI
-	SHLQ $0x02, DI
+	VPBROADCASTD all00000000<>+0(SB), Y0
+	VPBROADCASTD all00000001<>+0(SB), Y0
+	VPBROADCASTD all00000002<>+0(SB), Y1
+	VPBROADCASTD all00000003<>+0(SB), Y2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         idx_base+24(FP), CX
+	MOVQ         top_base+48(FP), DX
+	MOVQ         bottom_base+72(FP), BX
+	MOVQ         dst_len+8(FP), SI
+	MOVQ         c+96(FP), DI
+	SHLQ         $0x02, DI
 
 pixels90:
 	MOVQ DI, R8
 
 channels91:
-	VMOVUPS      (DX), Y0
-	VXORPS       Y1, Y1, Y1
-	VMOVUPS      (DX)(DI*1), Y2
-	VCMPPS       $0x1e, Y0, Y2, Y3
-	VCMPPS       $0x03, Y2, Y2, Y4
-	VORPS        Y4, Y3, Y3
-	VBLENDVPS    Y3, Y2, Y0, Y0
-	VBLENDVPS    Y3, all00000001<>+0(SB), Y1, Y1
-	VMOVUPS      (BX), Y2
-	VCMPPS       $0x1e, Y0, Y2, Y3
-	VCMPPS       $0x03, Y2, Y2, Y4
-	VORPS        Y4, Y3, Y3
-	VBLENDVPS    Y3, Y2, Y0, Y0
-	VBLENDVPS    Y3, all00000002<>+0(SB), Y1, Y1
-	VMOVUPS      (BX)(DI*1), Y2
-	VCMPPS       $0x1e, Y0, Y2, Y3
-	VCMPPS       $0x03, Y2, Y2, Y4
-	VORPS        Y4, Y3, Y3
-	VBLENDVPS    Y3, Y2, Y0, Y0
-	VBLENDVPS    Y3, all00000003<>+0(SB), Y1, Y1
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      32(DX), Y0
-	VXORPS       Y2, Y2, Y2
-	VMOVUPS      32(DX)(DI*1), Y3
-	VCMPPS       $0x1e, Y0, Y3, Y4
-	VCMPPS       $0x03, Y3, Y3, Y5
-	VORPS        Y5, Y4, Y4
-	VBLENDVPS    Y4, Y3, Y0, Y0
-	VBLENDVPS    Y4, all00000001<>+0(SB), Y2, Y2
-	VMOVUPS      32(BX), Y3
-	VCMPPS       $0x1e, Y0, Y3, Y4
-	VCMPPS       $0x03, Y3, Y3, Y5
-	VORPS        Y5, Y4, Y4
-	VBLENDVPS    Y4, Y3, Y0, Y0
-	VBLENDVPS    Y4, all00000002<>+0(SB), Y2, Y2
-	VMOVUPS      32(BX)(DI*1), Y3
-	VCMPPS       $0x1e, Y0, Y3, Y4
-	VCMPPS       $0x03, Y3, Y3, Y5
-	VORPS        Y5, Y4, Y4
-	VBLENDVPS    Y4, Y3, Y0, Y0
-	VBLENDVPS    Y4, all00000003<>+0(SB), Y2, Y2
-	VMOVUPS      Y0, 32(AX)
-	VPACKSSDW    Y2, Y1, Y1
-	VPERMQ       $0xd8, Y1, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSWB    X0, X1, X0
-	VMOVDQU      X0, (CX)
+	VMOVUPS      (DX), Y3
+	VXORPS       Y4, Y4, Y4
+	VMOVUPS      (DX)(DI*1), Y5
+	VCMPPS       $0x1e, Y3, Y5, Y6
+	VCMPPS       $0x03, Y5, Y5, Y7
+	VORPS        Y7, Y6, Y6
+	VBLENDVPS    Y6, Y5, Y3, Y3
+	VBLENDVPS    Y6, Y0, Y4, Y4
+	VMOVUPS      (BX), Y5
+	VCMPPS       $0x1e, Y3, Y5, Y6
+	VCMPPS       $0x03, Y5, Y5, Y7
+	VORPS        Y7, Y6, Y6
+	VBLENDVPS    Y6, Y5, Y3, Y3
+	VBLENDVPS    Y6, Y1, Y4, Y4
+	VMOVUPS      (BX)(DI*1), Y5
+	VCMPPS       $0x1e, Y3, Y5, Y6
+	VCMPPS       $0x03, Y5, Y5, Y7
+	VORPS        Y7, Y6, Y6
+	VBLENDVPS    Y6, Y5, Y3, Y3
+	VBLENDVPS    Y6, Y2, Y4, Y4
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      32(DX), Y3
+	VXORPS       Y5, Y5, Y5
+	VMOVUPS      32(DX)(DI*1), Y6
+	VCMPPS       $0x1e, Y3, Y6, Y7
+	VCMPPS       $0x03, Y6, Y6, Y8
+	VORPS        Y8, Y7, Y7
+	VBLENDVPS    Y7, Y6, Y3, Y3
+	VBLENDVPS    Y7, Y0, Y5, Y5
+	VMOVUPS      32(BX), Y6
+	VCMPPS       $0x1e, Y3, Y6, Y7
+	VCMPPS       $0x03, Y6, Y6, Y8
+	VORPS        Y8, Y7, Y7
+	VBLENDVPS    Y7, Y6, Y3, Y3
+	VBLENDVPS    Y7, Y1, Y5, Y5
+	VMOVUPS      32(BX)(DI*1), Y6
+	VCMPPS       $0x1e, Y3, Y6, Y7
+	VCMPPS       $0x03, Y6, Y6, Y8
+	VORPS        Y8, Y7, Y7
+	VBLENDVPS    Y7, Y6, Y3, Y3
+	VBLENDVPS    Y7, Y2, Y5, Y5
+	VMOVUPS      Y3, 32(AX)
+	VPACKSSDW    Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSWB    X3, X4, X3
+	VMOVDQU      X3, (CX)
 	ADDQ         $0x40, AX
 	ADDQ         $0x10, CX
 	ADDQ         $0x40, DX
@@ -2705,6 +2709,24 @@ channels91:
 	JNE          pixels90
 	VZEROUPPER
 	RET
+
+DATA all00000000<>+0(SB)/4, $0x00000000
+DATA all00000000<>+4(SB)/4, $0x00000000
+DATA all00000000<>+8(SB)/4, $0x00000000
+DATA all00000000<>+12(SB)/4, $0x00000000
+DATA all00000000<>+16(SB)/4, $0x00000000
+DATA all00000000<>+20(SB)/4, $0x00000000
+DATA all00000000<>+24(SB)/4, $0x00000000
+DATA all00000000<>+28(SB)/4, $0x00000000
+DATA all00000000<>+32(SB)/4, $0x00000000
+DATA all00000000<>+36(SB)/4, $0x00000000
+DATA all00000000<>+40(SB)/4, $0x00000000
+DATA all00000000<>+44(SB)/4, $0x00000000
+DATA all00000000<>+48(SB)/4, $0x00000000
+DATA all00000000<>+52(SB)/4, $0x00000000
+DATA all00000000<>+56(SB)/4, $0x00000000
+DATA all00000000<>+60(SB)/4, $0x00000000
+GLOBL all00000000<>(SB), RODATA|NOPTR, $64
 
 DATA all00000001<>+0(SB)/4, $0x00000001
 DATA all00000001<>+4(SB)/4, $0x00000001
@@ -2763,54 +2785,58 @@ GLOBL all00000003<>(SB), RODATA|NOPTR, $64
 // func pool2x2BackwardAVX2(dst []float32, idx []uint8, top []float32, bottom []float32, c int)
 // Requires: AVX, AVX2
 TEXT ·pool2x2BackwardAVX2(SB), NOSPLIT, $0-104
-	MOVQ dst_base+0(FP), AX
-	MOVQ idx_base+24(FP), CX
-	MOVQ top_base+48(FP), DX
-	MOVQ bottom_base+72(FP), BX
-	MOVQ dst_len+8(FP), SI
-	MOVQ c+96(FP), DI
-	SHLQ $0x02, DI
+	VPBROADCASTD all00000000<>+0(SB), Y0
+	VPBROADCASTD all00000001<>+0(SB), Y1
+	VPBROADCASTD all00000002<>+0(SB), Y2
+	VPBROADCASTD all00000003<>+0(SB), Y3
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         idx_base+24(FP), CX
+	MOVQ         top_base+48(FP), DX
+	MOVQ         bottom_base+72(FP), BX
+	MOVQ         dst_len+8(FP), SI
+	MOVQ         c+96(FP), DI
+	SHLQ         $0x02, DI
 
 pixels92:
 	MOVQ DI, R8
 
 channels93:
-	VMOVUPS   (AX), Y1
-	VPMOVZXBD (CX), Y0
-	VPCMPEQD  all00000000<>+0(SB), Y0, Y2
-	VANDPS    Y1, Y2, Y2
-	VADDPS    (DX), Y2, Y2
-	VMOVUPS   Y2, (DX)
-	VPCMPEQD  all00000001<>+0(SB), Y0, Y2
-	VANDPS    Y1, Y2, Y2
-	VADDPS    (DX)(DI*1), Y2, Y2
-	VMOVUPS   Y2, (DX)(DI*1)
-	VPCMPEQD  all00000002<>+0(SB), Y0, Y2
-	VANDPS    Y1, Y2, Y2
-	VADDPS    (BX), Y2, Y2
-	VMOVUPS   Y2, (BX)
-	VPCMPEQD  all00000003<>+0(SB), Y0, Y0
-	VANDPS    Y1, Y0, Y0
-	VADDPS    (BX)(DI*1), Y0, Y0
-	VMOVUPS   Y0, (BX)(DI*1)
-	VMOVUPS   32(AX), Y1
-	VPMOVZXBD 8(CX), Y0
-	VPCMPEQD  all00000000<>+0(SB), Y0, Y2
-	VANDPS    Y1, Y2, Y2
-	VADDPS    32(DX), Y2, Y2
-	VMOVUPS   Y2, 32(DX)
-	VPCMPEQD  all00000001<>+0(SB), Y0, Y2
-	VANDPS    Y1, Y2, Y2
-	VADDPS    32(DX)(DI*1), Y2, Y2
-	VMOVUPS   Y2, 32(DX)(DI*1)
-	VPCMPEQD  all00000002<>+0(SB), Y0, Y2
-	VANDPS    Y1, Y2, Y2
-	VADDPS    32(BX), Y2, Y2
-	VMOVUPS   Y2, 32(BX)
-	VPCMPEQD  all00000003<>+0(SB), Y0, Y0
-	VANDPS    Y1, Y0, Y0
-	VADDPS    32(BX)(DI*1), Y0, Y0
-	VMOVUPS   Y0, 32(BX)(DI*1)
+	VMOVUPS   (AX), Y5
+	VPMOVZXBD (CX), Y4
+	VPCMPEQD  Y0, Y4, Y6
+	VANDPS    Y5, Y6, Y6
+	VADDPS    (DX), Y6, Y6
+	VMOVUPS   Y6, (DX)
+	VPCMPEQD  Y1, Y4, Y6
+	VANDPS    Y5, Y6, Y6
+	VADDPS    (DX)(DI*1), Y6, Y6
+	VMOVUPS   Y6, (DX)(DI*1)
+	VPCMPEQD  Y2, Y4, Y6
+	VANDPS    Y5, Y6, Y6
+	VADDPS    (BX), Y6, Y6
+	VMOVUPS   Y6, (BX)
+	VPCMPEQD  Y3, Y4, Y4
+	VANDPS    Y5, Y4, Y4
+	VADDPS    (BX)(DI*1), Y4, Y4
+	VMOVUPS   Y4, (BX)(DI*1)
+	VMOVUPS   32(AX), Y5
+	VPMOVZXBD 8(CX), Y4
+	VPCMPEQD  Y0, Y4, Y6
+	VANDPS    Y5, Y6, Y6
+	VADDPS    32(DX), Y6, Y6
+	VMOVUPS   Y6, 32(DX)
+	VPCMPEQD  Y1, Y4, Y6
+	VANDPS    Y5, Y6, Y6
+	VADDPS    32(DX)(DI*1), Y6, Y6
+	VMOVUPS   Y6, 32(DX)(DI*1)
+	VPCMPEQD  Y2, Y4, Y6
+	VANDPS    Y5, Y6, Y6
+	VADDPS    32(BX), Y6, Y6
+	VMOVUPS   Y6, 32(BX)
+	VPCMPEQD  Y3, Y4, Y4
+	VANDPS    Y5, Y4, Y4
+	VADDPS    32(BX)(DI*1), Y4, Y4
+	VMOVUPS   Y4, 32(BX)(DI*1)
 	ADDQ      $0x40, AX
 	ADDQ      $0x10, CX
 	ADDQ      $0x40, DX
@@ -2824,24 +2850,6 @@ channels93:
 	JNE       pixels92
 	VZEROUPPER
 	RET
-
-DATA all00000000<>+0(SB)/4, $0x00000000
-DATA all00000000<>+4(SB)/4, $0x00000000
-DATA all00000000<>+8(SB)/4, $0x00000000
-DATA all00000000<>+12(SB)/4, $0x00000000
-DATA all00000000<>+16(SB)/4, $0x00000000
-DATA all00000000<>+20(SB)/4, $0x00000000
-DATA all00000000<>+24(SB)/4, $0x00000000
-DATA all00000000<>+28(SB)/4, $0x00000000
-DATA all00000000<>+32(SB)/4, $0x00000000
-DATA all00000000<>+36(SB)/4, $0x00000000
-DATA all00000000<>+40(SB)/4, $0x00000000
-DATA all00000000<>+44(SB)/4, $0x00000000
-DATA all00000000<>+48(SB)/4, $0x00000000
-DATA all00000000<>+52(SB)/4, $0x00000000
-DATA all00000000<>+56(SB)/4, $0x00000000
-DATA all00000000<>+60(SB)/4, $0x00000000
-GLOBL all00000000<>(SB), RODATA|NOPTR, $64
 
 // func dropoutApplyAVX2(dst []float32, src []float32, d dropout)
 // Requires: AVX, AVX2
@@ -3146,68 +3154,68 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	JLT  rest97
 
 loop98:
-	VMOVUPS      (CX)(BX*4), Z0
-	VMOVUPS      allc2d00000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b20000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z2
-	VMULPS       Z0, Z0, Z3
-	VFMADD213PS  Z0, Z3, Z2
-	VPSRAD       $0x01, Z1, Z0
-	VPSUBD       Z0, Z1, Z1
-	VPADDD       all0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VFMADD213PS  Z0, Z0, Z2
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z2
-	VMOVUPS      Z2, (AX)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, DX
-	JGE          loop98
+	VMOVUPS           (CX)(BX*4), Z0
+	VBROADCASTSS      allc2d00000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VPSRAD            $0x01, Z1, Z0
+	VPSUBD            Z0, Z1, Z1
+	VPADDD.BCST       all0000007f<>+0(SB), Z0, Z0
+	VPSLLD            $0x17, Z0, Z0
+	VFMADD213PS       Z0, Z0, Z2
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z2, Z2
+	VMOVUPS           Z2, (AX)(BX*4)
+	ADDQ              $0x10, BX
+	SUBQ              $0x10, DX
+	JGE               loop98
 
 rest97:
-	ADDQ         $0x10, DX
-	JEQ          done99
-	MOVL         $0x0000ffff, SI
-	BZHIL        DX, SI, SI
-	KMOVW        SI, K1
-	VMOVUPS.Z    (CX)(BX*4), K1, Z0
-	VMOVUPS      allc2d00000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b20000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z2
-	VMULPS       Z0, Z0, Z3
-	VFMADD213PS  Z0, Z3, Z2
-	VPSRAD       $0x01, Z1, Z0
-	VPSUBD       Z0, Z1, Z1
-	VPADDD       all0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VFMADD213PS  Z0, Z0, Z2
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z2
-	VMOVUPS      Z2, K1, (AX)(BX*4)
+	ADDQ              $0x10, DX
+	JEQ               done99
+	MOVL              $0x0000ffff, SI
+	BZHIL             DX, SI, SI
+	KMOVW             SI, K1
+	VMOVUPS.Z         (CX)(BX*4), K1, Z0
+	VBROADCASTSS      allc2d00000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VPSRAD            $0x01, Z1, Z0
+	VPSUBD            Z0, Z1, Z1
+	VPADDD.BCST       all0000007f<>+0(SB), Z0, Z0
+	VPSLLD            $0x17, Z0, Z0
+	VFMADD213PS       Z0, Z0, Z2
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z2, Z2
+	VMOVUPS           Z2, K1, (AX)(BX*4)
 
 done99:
 	VZEROUPPER
@@ -3224,66 +3232,66 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	JLT  rest100
 
 loop101:
-	VMOVUPS      (CX)(BX*4), Z0
-	VXORPS       all80000000<>+0(SB), Z0, Z0
-	VMOVUPS      allc2ae0000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b08000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z2
-	VMULPS       Z0, Z0, Z3
-	VFMADD213PS  Z0, Z3, Z2
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VFMADD213PS  Z1, Z1, Z2
-	VMOVUPS      all3f800000<>+0(SB), Z0
-	VADDPS       Z0, Z2, Z2
-	VDIVPS       Z2, Z0, Z2
-	VMOVUPS      Z2, (AX)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, DX
-	JGE          loop101
+	VMOVUPS           (CX)(BX*4), Z0
+	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z2
+	VBROADCASTSS      all3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z2, Z2
+	VDIVPS            Z2, Z0, Z2
+	VMOVUPS           Z2, (AX)(BX*4)
+	ADDQ              $0x10, BX
+	SUBQ              $0x10, DX
+	JGE               loop101
 
 rest100:
-	ADDQ         $0x10, DX
-	JEQ          done102
-	MOVL         $0x0000ffff, SI
-	BZHIL        DX, SI, SI
-	KMOVW        SI, K1
-	VMOVUPS.Z    (CX)(BX*4), K1, Z0
-	VXORPS       all80000000<>+0(SB), Z0, Z0
-	VMOVUPS      allc2ae0000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b08000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z2
-	VMULPS       Z0, Z0, Z3
-	VFMADD213PS  Z0, Z3, Z2
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VFMADD213PS  Z1, Z1, Z2
-	VMOVUPS      all3f800000<>+0(SB), Z0
-	VADDPS       Z0, Z2, Z2
-	VDIVPS       Z2, Z0, Z2
-	VMOVUPS      Z2, K1, (AX)(BX*4)
+	ADDQ              $0x10, DX
+	JEQ               done102
+	MOVL              $0x0000ffff, SI
+	BZHIL             DX, SI, SI
+	KMOVW             SI, K1
+	VMOVUPS.Z         (CX)(BX*4), K1, Z0
+	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z2
+	VBROADCASTSS      all3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z2, Z2
+	VDIVPS            Z2, Z0, Z2
+	VMOVUPS           Z2, K1, (AX)(BX*4)
 
 done102:
 	VZEROUPPER
@@ -3300,68 +3308,68 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	JLT  rest103
 
 loop104:
-	VMOVUPS      (CX)(BX*4), Z0
-	VANDPS       all80000000<>+0(SB), Z0, Z1
-	VANDPS       all7fffffff<>+0(SB), Z0, Z0
-	VMOVUPS      all41200000<>+0(SB), Z2
-	VMINPS       Z0, Z2, Z0
-	VADDPS       Z0, Z0, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS all3f317200<>+0(SB), Z2, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z2, Z0
-	VCVTPS2DQ    Z2, Z2
-	VMOVUPS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VPADDD       all0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VSUBPS       all3f800000<>+0(SB), Z2, Z0
-	VFMADD213PS  Z0, Z2, Z3
-	VADDPS       all40000000<>+0(SB), Z3, Z2
-	VDIVPS       Z2, Z3, Z3
-	VORPS        Z1, Z3, Z3
-	VMOVUPS      Z3, (AX)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, DX
-	JGE          loop104
+	VMOVUPS           (CX)(BX*4), Z0
+	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
+	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
+	VBROADCASTSS      all41200000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VADDPS            Z0, Z0, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z2, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z2, Z0
+	VCVTPS2DQ         Z2, Z2
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD213PS       Z0, Z4, Z3
+	VPADDD.BCST       all0000007f<>+0(SB), Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       all3f800000<>+0(SB), Z2, Z0
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       all40000000<>+0(SB), Z3, Z2
+	VDIVPS            Z2, Z3, Z3
+	VORPS             Z1, Z3, Z3
+	VMOVUPS           Z3, (AX)(BX*4)
+	ADDQ              $0x10, BX
+	SUBQ              $0x10, DX
+	JGE               loop104
 
 rest103:
-	ADDQ         $0x10, DX
-	JEQ          done105
-	MOVL         $0x0000ffff, SI
-	BZHIL        DX, SI, SI
-	KMOVW        SI, K1
-	VMOVUPS.Z    (CX)(BX*4), K1, Z0
-	VANDPS       all80000000<>+0(SB), Z0, Z1
-	VANDPS       all7fffffff<>+0(SB), Z0, Z0
-	VMOVUPS      all41200000<>+0(SB), Z2
-	VMINPS       Z0, Z2, Z0
-	VADDPS       Z0, Z0, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS all3f317200<>+0(SB), Z2, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z2, Z0
-	VCVTPS2DQ    Z2, Z2
-	VMOVUPS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VPADDD       all0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VSUBPS       all3f800000<>+0(SB), Z2, Z0
-	VFMADD213PS  Z0, Z2, Z3
-	VADDPS       all40000000<>+0(SB), Z3, Z2
-	VDIVPS       Z2, Z3, Z3
-	VORPS        Z1, Z3, Z3
-	VMOVUPS      Z3, K1, (AX)(BX*4)
+	ADDQ              $0x10, DX
+	JEQ               done105
+	MOVL              $0x0000ffff, SI
+	BZHIL             DX, SI, SI
+	KMOVW             SI, K1
+	VMOVUPS.Z         (CX)(BX*4), K1, Z0
+	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
+	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
+	VBROADCASTSS      all41200000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VADDPS            Z0, Z0, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z2, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z2, Z0
+	VCVTPS2DQ         Z2, Z2
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD213PS       Z0, Z4, Z3
+	VPADDD.BCST       all0000007f<>+0(SB), Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       all3f800000<>+0(SB), Z2, Z0
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       all40000000<>+0(SB), Z3, Z2
+	VDIVPS            Z2, Z3, Z3
+	VORPS             Z1, Z3, Z3
+	VMOVUPS           Z3, K1, (AX)(BX*4)
 
 done105:
 	VZEROUPPER
@@ -3966,12 +3974,12 @@ done155:
 // func softmaxRowAVX512(dst []float32, src []float32, scale float32) (largest float32, sum float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
-	MOVQ    src_base+24(FP), AX
-	MOVQ    src_len+32(FP), CX
-	VMOVUPS allff800000<>+0(SB), Z0
-	XORQ    DX, DX
-	SUBQ    $0x10, CX
-	JLT     rest156
+	MOVQ         src_base+24(FP), AX
+	MOVQ         src_len+32(FP), CX
+	VBROADCASTSS allff800000<>+0(SB), Z0
+	XORQ         DX, DX
+	SUBQ         $0x10, CX
+	JLT          rest156
 
 loop157:
 	VMOVUPS (AX)(DX*4), Z1
@@ -4011,63 +4019,63 @@ done158:
 	JLT           rest161
 
 loop162:
-	VMOVUPS      (AX)(SI*4), Z1
-	VSUBPS       Z0, Z1, Z1
-	VMOVUPS      allc2700000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z4
-	VMULPS       all3fb8aa3b<>+0(SB), Z4, Z5
-	VRNDSCALEPS  $0x08, Z5, Z5
-	VFNMADD231PS all3f317200<>+0(SB), Z5, Z4
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z5, Z4
-	VCVTPS2DQ    Z5, Z5
-	VMOVUPS      all3ab558b4<>+0(SB), Z6
-	VFMADD213PS  all3c091643<>+0(SB), Z4, Z6
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z4, Z6
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z4, Z6
-	VFMADD213PS  all3effffff<>+0(SB), Z4, Z6
-	VMULPS       Z4, Z4, Z7
-	VFMADD213PS  Z4, Z7, Z6
-	VPADDD       all0000007f<>+0(SB), Z5, Z5
-	VPSLLD       $0x17, Z5, Z5
-	VFMADD213PS  Z5, Z5, Z6
-	VCMPPS       $0x15, Z3, Z1, K1
-	VMOVUPS.Z    Z6, K1, Z1
-	VADDPS       Z1, Z2, Z2
-	VMOVUPS      Z1, (DX)(SI*4)
-	ADDQ         $0x10, SI
-	SUBQ         $0x10, CX
-	JGE          loop162
+	VMOVUPS           (AX)(SI*4), Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      allc2700000<>+0(SB), Z3
+	VMAXPS            Z1, Z3, Z4
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z4, Z5
+	VRNDSCALEPS       $0x08, Z5, Z5
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z5, Z4
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z5, Z4
+	VCVTPS2DQ         Z5, Z5
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z6
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z4, Z6
+	VMULPS            Z4, Z4, Z7
+	VFMADD213PS       Z4, Z7, Z6
+	VPADDD.BCST       all0000007f<>+0(SB), Z5, Z5
+	VPSLLD            $0x17, Z5, Z5
+	VFMADD213PS       Z5, Z5, Z6
+	VCMPPS            $0x15, Z3, Z1, K1
+	VMOVUPS.Z         Z6, K1, Z1
+	VADDPS            Z1, Z2, Z2
+	VMOVUPS           Z1, (DX)(SI*4)
+	ADDQ              $0x10, SI
+	SUBQ              $0x10, CX
+	JGE               loop162
 
 rest161:
-	ADDQ         $0x10, CX
-	JEQ          done163
-	MOVL         $0x0000ffff, DI
-	BZHIL        CX, DI, DI
-	KMOVW        DI, K1
-	VMOVUPS.Z    (AX)(SI*4), K1, Z1
-	VSUBPS       Z0, Z1, Z1
-	VMOVUPS      allc2700000<>+0(SB), Z0
-	VMAXPS       Z1, Z0, Z3
-	VMULPS       all3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS all3f317200<>+0(SB), Z4, Z3
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z4, Z3
-	VCVTPS2DQ    Z4, Z4
-	VMOVUPS      all3ab558b4<>+0(SB), Z5
-	VFMADD213PS  all3c091643<>+0(SB), Z3, Z5
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z3, Z5
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z3, Z5
-	VFMADD213PS  all3effffff<>+0(SB), Z3, Z5
-	VMULPS       Z3, Z3, Z6
-	VFMADD213PS  Z3, Z6, Z5
-	VPADDD       all0000007f<>+0(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VFMADD213PS  Z4, Z4, Z5
-	VCMPPS       $0x15, Z0, Z1, K2
-	VMOVUPS.Z    Z5, K2, Z0
-	VMOVAPS.Z    Z0, K1, Z0
-	VADDPS       Z0, Z2, Z2
-	VMOVUPS      Z0, (DX)(SI*4)
+	ADDQ              $0x10, CX
+	JEQ               done163
+	MOVL              $0x0000ffff, DI
+	BZHIL             CX, DI, DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (AX)(SI*4), K1, Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      allc2700000<>+0(SB), Z0
+	VMAXPS            Z1, Z0, Z3
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z4, Z3
+	VCVTPS2DQ         Z4, Z4
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z5
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z6
+	VFMADD213PS       Z3, Z6, Z5
+	VPADDD.BCST       all0000007f<>+0(SB), Z4, Z4
+	VPSLLD            $0x17, Z4, Z4
+	VFMADD213PS       Z4, Z4, Z5
+	VCMPPS            $0x15, Z0, Z1, K2
+	VMOVUPS.Z         Z5, K2, Z0
+	VMOVAPS.Z         Z0, K1, Z0
+	VADDPS            Z0, Z2, Z2
+	VMOVUPS           Z0, (DX)(SI*4)
 
 done163:
 	JMP scale160
@@ -4079,61 +4087,61 @@ evaluate159:
 	JLT  rest164
 
 loop165:
-	VMOVUPS      (AX)(SI*4), Z1
-	VSUBPS       Z0, Z1, Z1
-	VMOVUPS      allc2700000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z4
-	VMULPS       all3fb8aa3b<>+0(SB), Z4, Z5
-	VRNDSCALEPS  $0x08, Z5, Z5
-	VFNMADD231PS all3f317200<>+0(SB), Z5, Z4
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z5, Z4
-	VCVTPS2DQ    Z5, Z5
-	VMOVUPS      all3ab558b4<>+0(SB), Z6
-	VFMADD213PS  all3c091643<>+0(SB), Z4, Z6
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z4, Z6
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z4, Z6
-	VFMADD213PS  all3effffff<>+0(SB), Z4, Z6
-	VMULPS       Z4, Z4, Z7
-	VFMADD213PS  Z4, Z7, Z6
-	VPADDD       all0000007f<>+0(SB), Z5, Z5
-	VPSLLD       $0x17, Z5, Z5
-	VFMADD213PS  Z5, Z5, Z6
-	VCMPPS       $0x15, Z3, Z1, K1
-	VMOVUPS.Z    Z6, K1, Z1
-	VADDPS       Z1, Z2, Z2
-	ADDQ         $0x10, SI
-	SUBQ         $0x10, CX
-	JGE          loop165
+	VMOVUPS           (AX)(SI*4), Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      allc2700000<>+0(SB), Z3
+	VMAXPS            Z1, Z3, Z4
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z4, Z5
+	VRNDSCALEPS       $0x08, Z5, Z5
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z5, Z4
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z5, Z4
+	VCVTPS2DQ         Z5, Z5
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z6
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z4, Z6
+	VMULPS            Z4, Z4, Z7
+	VFMADD213PS       Z4, Z7, Z6
+	VPADDD.BCST       all0000007f<>+0(SB), Z5, Z5
+	VPSLLD            $0x17, Z5, Z5
+	VFMADD213PS       Z5, Z5, Z6
+	VCMPPS            $0x15, Z3, Z1, K1
+	VMOVUPS.Z         Z6, K1, Z1
+	VADDPS            Z1, Z2, Z2
+	ADDQ              $0x10, SI
+	SUBQ              $0x10, CX
+	JGE               loop165
 
 rest164:
-	ADDQ         $0x10, CX
-	JEQ          done166
-	MOVL         $0x0000ffff, DI
-	BZHIL        CX, DI, DI
-	KMOVW        DI, K1
-	VMOVUPS.Z    (AX)(SI*4), K1, Z1
-	VSUBPS       Z0, Z1, Z1
-	VMOVUPS      allc2700000<>+0(SB), Z0
-	VMAXPS       Z1, Z0, Z3
-	VMULPS       all3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS all3f317200<>+0(SB), Z4, Z3
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z4, Z3
-	VCVTPS2DQ    Z4, Z4
-	VMOVUPS      all3ab558b4<>+0(SB), Z5
-	VFMADD213PS  all3c091643<>+0(SB), Z3, Z5
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z3, Z5
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z3, Z5
-	VFMADD213PS  all3effffff<>+0(SB), Z3, Z5
-	VMULPS       Z3, Z3, Z6
-	VFMADD213PS  Z3, Z6, Z5
-	VPADDD       all0000007f<>+0(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VFMADD213PS  Z4, Z4, Z5
-	VCMPPS       $0x15, Z0, Z1, K2
-	VMOVUPS.Z    Z5, K2, Z0
-	VMOVAPS.Z    Z0, K1, Z0
-	VADDPS       Z0, Z2, Z2
+	ADDQ              $0x10, CX
+	JEQ               done166
+	MOVL              $0x0000ffff, DI
+	BZHIL             CX, DI, DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (AX)(SI*4), K1, Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      allc2700000<>+0(SB), Z0
+	VMAXPS            Z1, Z0, Z3
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z4, Z3
+	VCVTPS2DQ         Z4, Z4
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z5
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z6
+	VFMADD213PS       Z3, Z6, Z5
+	VPADDD.BCST       all0000007f<>+0(SB), Z4, Z4
+	VPSLLD            $0x17, Z4, Z4
+	VFMADD213PS       Z4, Z4, Z5
+	VCMPPS            $0x15, Z0, Z1, K2
+	VMOVUPS.Z         Z5, K2, Z0
+	VMOVAPS.Z         Z0, K1, Z0
+	VADDPS            Z0, Z2, Z2
 
 done166:
 scale160:
@@ -4181,141 +4189,141 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	JLT   rest171
 
 loop172:
-	VMOVUPS      (AX)(R8*4), Z0
-	VXORPS       all80000000<>+0(SB), Z0, Z0
-	VMOVUPS      allc2ae0000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b08000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z2
-	VMULPS       Z0, Z0, Z3
-	VFMADD213PS  Z0, Z3, Z2
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VFMADD213PS  Z1, Z1, Z2
-	VMOVUPS      all3f800000<>+0(SB), Z0
-	VADDPS       Z0, Z2, Z2
-	VDIVPS       Z2, Z0, Z2
-	VMOVUPS      Z2, (AX)(R8*4)
-	VMOVUPS      128(AX)(R8*4), Z0
-	VANDPS       all80000000<>+0(SB), Z0, Z1
-	VANDPS       all7fffffff<>+0(SB), Z0, Z0
-	VMOVUPS      all41200000<>+0(SB), Z3
-	VMINPS       Z0, Z3, Z0
-	VADDPS       Z0, Z0, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VFNMADD231PS all3f317200<>+0(SB), Z3, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z3, Z0
-	VCVTPS2DQ    Z3, Z3
-	VMOVUPS      all3ab558b4<>+0(SB), Z4
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z4
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z4
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z4
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z4
-	VMULPS       Z0, Z0, Z5
-	VFMADD213PS  Z0, Z5, Z4
-	VPADDD       all0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VSUBPS       all3f800000<>+0(SB), Z3, Z0
-	VFMADD213PS  Z0, Z3, Z4
-	VADDPS       all40000000<>+0(SB), Z4, Z3
-	VDIVPS       Z3, Z4, Z4
-	VORPS        Z1, Z4, Z4
-	VMOVUPS      Z4, 128(AX)(R8*4)
-	VMULPS       Z4, Z2, Z2
-	VMOVUPS      64(AX)(R8*4), Z0
-	VXORPS       all80000000<>+0(SB), Z0, Z0
-	VMOVUPS      allc2ae0000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b08000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VFMADD213PS  Z1, Z1, Z3
-	VMOVUPS      all3f800000<>+0(SB), Z0
-	VADDPS       Z0, Z3, Z3
-	VDIVPS       Z3, Z0, Z3
-	VMOVUPS      Z3, 64(AX)(R8*4)
-	VFMADD231PS  (CX)(R8*4), Z3, Z2
-	VMOVUPS      Z2, (DX)(R8*4)
-	VMOVUPS      192(AX)(R8*4), Z0
-	VXORPS       all80000000<>+0(SB), Z0, Z0
-	VMOVUPS      allc2ae0000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b08000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VFMADD213PS  Z1, Z1, Z3
-	VMOVUPS      all3f800000<>+0(SB), Z0
-	VADDPS       Z0, Z3, Z3
-	VDIVPS       Z3, Z0, Z3
-	VMOVUPS      Z3, 192(AX)(R8*4)
-	VANDPS       all80000000<>+0(SB), Z2, Z0
-	VANDPS       all7fffffff<>+0(SB), Z2, Z1
-	VMOVUPS      all41200000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VADDPS       Z1, Z1, Z1
-	VMULPS       all3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS all3f317200<>+0(SB), Z2, Z1
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z2, Z1
-	VCVTPS2DQ    Z2, Z2
-	VMOVUPS      all3ab558b4<>+0(SB), Z4
-	VFMADD213PS  all3c091643<>+0(SB), Z1, Z4
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z1, Z4
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z1, Z4
-	VFMADD213PS  all3effffff<>+0(SB), Z1, Z4
-	VMULPS       Z1, Z1, Z5
-	VFMADD213PS  Z1, Z5, Z4
-	VPADDD       all0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VSUBPS       all3f800000<>+0(SB), Z2, Z1
-	VFMADD213PS  Z1, Z2, Z4
-	VADDPS       all40000000<>+0(SB), Z4, Z2
-	VDIVPS       Z2, Z4, Z4
-	VORPS        Z0, Z4, Z4
-	VMOVUPS      Z4, (BX)(R8*4)
-	VMULPS       Z4, Z3, Z3
-	VMOVUPS      Z3, (SI)(R8*4)
-	ADDQ         $0x000000c0, AX
-	ADDQ         $0x10, R8
-	SUBQ         $0x10, DI
-	JGE          loop172
+	VMOVUPS           (AX)(R8*4), Z0
+	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z2
+	VBROADCASTSS      all3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z2, Z2
+	VDIVPS            Z2, Z0, Z2
+	VMOVUPS           Z2, (AX)(R8*4)
+	VMOVUPS           128(AX)(R8*4), Z0
+	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
+	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
+	VBROADCASTSS      all41200000<>+0(SB), Z3
+	VMINPS            Z0, Z3, Z0
+	VADDPS            Z0, Z0, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z3, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z3, Z0
+	VCVTPS2DQ         Z3, Z3
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z4
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z4
+	VMULPS            Z0, Z0, Z5
+	VFMADD213PS       Z0, Z5, Z4
+	VPADDD.BCST       all0000007f<>+0(SB), Z3, Z3
+	VPSLLD            $0x17, Z3, Z3
+	VSUBPS.BCST       all3f800000<>+0(SB), Z3, Z0
+	VFMADD213PS       Z0, Z3, Z4
+	VADDPS.BCST       all40000000<>+0(SB), Z4, Z3
+	VDIVPS            Z3, Z4, Z4
+	VORPS             Z1, Z4, Z4
+	VMOVUPS           Z4, 128(AX)(R8*4)
+	VMULPS            Z4, Z2, Z2
+	VMOVUPS           64(AX)(R8*4), Z0
+	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD213PS       Z0, Z4, Z3
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z3
+	VBROADCASTSS      all3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z3, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMOVUPS           Z3, 64(AX)(R8*4)
+	VFMADD231PS       (CX)(R8*4), Z3, Z2
+	VMOVUPS           Z2, (DX)(R8*4)
+	VMOVUPS           192(AX)(R8*4), Z0
+	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD213PS       Z0, Z4, Z3
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z3
+	VBROADCASTSS      all3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z3, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMOVUPS           Z3, 192(AX)(R8*4)
+	VANDPS.BCST       all80000000<>+0(SB), Z2, Z0
+	VANDPS.BCST       all7fffffff<>+0(SB), Z2, Z1
+	VBROADCASTSS      all41200000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VADDPS            Z1, Z1, Z1
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z2, Z1
+	VCVTPS2DQ         Z2, Z2
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z4
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z1, Z4
+	VMULPS            Z1, Z1, Z5
+	VFMADD213PS       Z1, Z5, Z4
+	VPADDD.BCST       all0000007f<>+0(SB), Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       all3f800000<>+0(SB), Z2, Z1
+	VFMADD213PS       Z1, Z2, Z4
+	VADDPS.BCST       all40000000<>+0(SB), Z4, Z2
+	VDIVPS            Z2, Z4, Z4
+	VORPS             Z0, Z4, Z4
+	VMOVUPS           Z4, (BX)(R8*4)
+	VMULPS            Z4, Z3, Z3
+	VMOVUPS           Z3, (SI)(R8*4)
+	ADDQ              $0x000000c0, AX
+	ADDQ              $0x10, R8
+	SUBQ              $0x10, DI
+	JGE               loop172
 
 rest171:
 	VZEROUPPER
@@ -4327,140 +4335,140 @@ start170:
 	JLT  rest174
 
 loop175:
-	VMOVUPS      (AX)(CX*4), Z0
-	VXORPS       all80000000<>+0(SB), Z0, Z0
-	VMOVUPS      allc2ae0000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b08000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z2
-	VMULPS       Z0, Z0, Z3
-	VFMADD213PS  Z0, Z3, Z2
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VFMADD213PS  Z1, Z1, Z2
-	VMOVUPS      all3f800000<>+0(SB), Z0
-	VADDPS       Z0, Z2, Z2
-	VDIVPS       Z2, Z0, Z2
-	VMOVUPS      Z2, (AX)(CX*4)
-	VMOVUPS      128(AX)(CX*4), Z0
-	VANDPS       all80000000<>+0(SB), Z0, Z1
-	VANDPS       all7fffffff<>+0(SB), Z0, Z0
-	VMOVUPS      all41200000<>+0(SB), Z3
-	VMINPS       Z0, Z3, Z0
-	VADDPS       Z0, Z0, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VFNMADD231PS all3f317200<>+0(SB), Z3, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z3, Z0
-	VCVTPS2DQ    Z3, Z3
-	VMOVUPS      all3ab558b4<>+0(SB), Z4
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z4
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z4
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z4
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z4
-	VMULPS       Z0, Z0, Z5
-	VFMADD213PS  Z0, Z5, Z4
-	VPADDD       all0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VSUBPS       all3f800000<>+0(SB), Z3, Z0
-	VFMADD213PS  Z0, Z3, Z4
-	VADDPS       all40000000<>+0(SB), Z4, Z3
-	VDIVPS       Z3, Z4, Z4
-	VORPS        Z1, Z4, Z4
-	VMOVUPS      Z4, 128(AX)(CX*4)
-	VMULPS       Z4, Z2, Z2
-	VMOVUPS      64(AX)(CX*4), Z0
-	VXORPS       all80000000<>+0(SB), Z0, Z0
-	VMOVUPS      allc2ae0000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b08000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VFMADD213PS  Z1, Z1, Z3
-	VMOVUPS      all3f800000<>+0(SB), Z0
-	VADDPS       Z0, Z3, Z3
-	VDIVPS       Z3, Z0, Z3
-	VMOVUPS      Z3, 64(AX)(CX*4)
-	VMOVUPS      Z2, (DX)(CX*4)
-	VMOVUPS      192(AX)(CX*4), Z0
-	VXORPS       all80000000<>+0(SB), Z0, Z0
-	VMOVUPS      allc2ae0000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      all42b08000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMULPS       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VFNMADD231PS all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ    Z1, Z1
-	VMOVUPS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS  all3effffff<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VPADDD       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VFMADD213PS  Z1, Z1, Z3
-	VMOVUPS      all3f800000<>+0(SB), Z0
-	VADDPS       Z0, Z3, Z3
-	VDIVPS       Z3, Z0, Z3
-	VMOVUPS      Z3, 192(AX)(CX*4)
-	VANDPS       all80000000<>+0(SB), Z2, Z0
-	VANDPS       all7fffffff<>+0(SB), Z2, Z1
-	VMOVUPS      all41200000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VADDPS       Z1, Z1, Z1
-	VMULPS       all3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS all3f317200<>+0(SB), Z2, Z1
-	VFNMADD231PS all35bfbe8e<>+0(SB), Z2, Z1
-	VCVTPS2DQ    Z2, Z2
-	VMOVUPS      all3ab558b4<>+0(SB), Z4
-	VFMADD213PS  all3c091643<>+0(SB), Z1, Z4
-	VFMADD213PS  all3d2aabcf<>+0(SB), Z1, Z4
-	VFMADD213PS  all3e2aaa55<>+0(SB), Z1, Z4
-	VFMADD213PS  all3effffff<>+0(SB), Z1, Z4
-	VMULPS       Z1, Z1, Z5
-	VFMADD213PS  Z1, Z5, Z4
-	VPADDD       all0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VSUBPS       all3f800000<>+0(SB), Z2, Z1
-	VFMADD213PS  Z1, Z2, Z4
-	VADDPS       all40000000<>+0(SB), Z4, Z2
-	VDIVPS       Z2, Z4, Z4
-	VORPS        Z0, Z4, Z4
-	VMOVUPS      Z4, (BX)(CX*4)
-	VMULPS       Z4, Z3, Z3
-	VMOVUPS      Z3, (SI)(CX*4)
-	ADDQ         $0x000000c0, AX
-	ADDQ         $0x10, CX
-	SUBQ         $0x10, DI
-	JGE          loop175
+	VMOVUPS           (AX)(CX*4), Z0
+	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z2
+	VBROADCASTSS      all3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z2, Z2
+	VDIVPS            Z2, Z0, Z2
+	VMOVUPS           Z2, (AX)(CX*4)
+	VMOVUPS           128(AX)(CX*4), Z0
+	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
+	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
+	VBROADCASTSS      all41200000<>+0(SB), Z3
+	VMINPS            Z0, Z3, Z0
+	VADDPS            Z0, Z0, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z3, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z3, Z0
+	VCVTPS2DQ         Z3, Z3
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z4
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z4
+	VMULPS            Z0, Z0, Z5
+	VFMADD213PS       Z0, Z5, Z4
+	VPADDD.BCST       all0000007f<>+0(SB), Z3, Z3
+	VPSLLD            $0x17, Z3, Z3
+	VSUBPS.BCST       all3f800000<>+0(SB), Z3, Z0
+	VFMADD213PS       Z0, Z3, Z4
+	VADDPS.BCST       all40000000<>+0(SB), Z4, Z3
+	VDIVPS            Z3, Z4, Z4
+	VORPS             Z1, Z4, Z4
+	VMOVUPS           Z4, 128(AX)(CX*4)
+	VMULPS            Z4, Z2, Z2
+	VMOVUPS           64(AX)(CX*4), Z0
+	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD213PS       Z0, Z4, Z3
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z3
+	VBROADCASTSS      all3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z3, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMOVUPS           Z3, 64(AX)(CX*4)
+	VMOVUPS           Z2, (DX)(CX*4)
+	VMOVUPS           192(AX)(CX*4), Z0
+	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD213PS       Z0, Z4, Z3
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z3
+	VBROADCASTSS      all3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z3, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMOVUPS           Z3, 192(AX)(CX*4)
+	VANDPS.BCST       all80000000<>+0(SB), Z2, Z0
+	VANDPS.BCST       all7fffffff<>+0(SB), Z2, Z1
+	VBROADCASTSS      all41200000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VADDPS            Z1, Z1, Z1
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z2, Z1
+	VCVTPS2DQ         Z2, Z2
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z4
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z1, Z4
+	VMULPS            Z1, Z1, Z5
+	VFMADD213PS       Z1, Z5, Z4
+	VPADDD.BCST       all0000007f<>+0(SB), Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       all3f800000<>+0(SB), Z2, Z1
+	VFMADD213PS       Z1, Z2, Z4
+	VADDPS.BCST       all40000000<>+0(SB), Z4, Z2
+	VDIVPS            Z2, Z4, Z4
+	VORPS             Z0, Z4, Z4
+	VMOVUPS           Z4, (BX)(CX*4)
+	VMULPS            Z4, Z3, Z3
+	VMOVUPS           Z3, (SI)(CX*4)
+	ADDQ              $0x000000c0, AX
+	ADDQ              $0x10, CX
+	SUBQ              $0x10, DI
+	JGE               loop175
 
 rest174:
 	VZEROUPPER
@@ -4484,7 +4492,7 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	JLT   rest178
 
 loop179:
-	VMOVUPS      all3f800000<>+0(SB), Z0
+	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
 	VMOVUPS      128(CX)(R9*4), Z3
@@ -4532,7 +4540,7 @@ start177:
 	JLT  rest181
 
 loop182:
-	VMOVUPS      all3f800000<>+0(SB), Z0
+	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
 	VMOVUPS      128(CX)(DX*4), Z3
@@ -4574,39 +4582,43 @@ rest181:
 // func pool2x2AVX512(dst []float32, idx []uint8, top []float32, bottom []float32, c int)
 // Requires: AVX, AVX512F
 TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
-	MOVQ dst_base+0(FP), AX
-	MOVQ idx_base+24(FP), CX
-	MOVQ top_base+48(FP), DX
-	MOVQ bottom_base+72(FP), BX
-	MOVQ dst_len+8(FP), SI
-	MOVQ c+96(FP), DI
-	SHLQ $0x02, DI
+	VPBROADCASTD all00000000<>+0(SB), Z0
+	VPBROADCASTD all00000001<>+0(SB), Z0
+	VPBROADCASTD all00000002<>+0(SB), Z2
+	VPBROADCASTD all00000003<>+0(SB), Z3
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         idx_base+24(FP), CX
+	MOVQ         top_base+48(FP), DX
+	MOVQ         bottom_base+72(FP), BX
+	MOVQ         dst_len+8(FP), SI
+	MOVQ         c+96(FP), DI
+	SHLQ         $0x02, DI
 
 pixels184:
 	MOVQ DI, R8
 
 channels185:
-	VMOVUPS   (DX), Z0
+	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
-	VMOVUPS   (DX)(DI*1), Z2
-	VCMPPS    $0x1e, Z0, Z2, K1
-	VCMPPS    $0x03, Z2, Z2, K2
+	VMOVUPS   (DX)(DI*1), Z5
+	VCMPPS    $0x1e, Z4, Z5, K1
+	VCMPPS    $0x03, Z5, Z5, K2
 	KORW      K1, K2, K1
-	VMOVAPS   Z2, K1, Z0
-	VMOVDQU32 all00000001<>+0(SB), K1, Z1
-	VMOVUPS   (BX), Z2
-	VCMPPS    $0x1e, Z0, Z2, K1
-	VCMPPS    $0x03, Z2, Z2, K2
+	VMOVAPS   Z5, K1, Z4
+	VMOVDQA32 Z0, K1, Z1
+	VMOVUPS   (BX), Z5
+	VCMPPS    $0x1e, Z4, Z5, K1
+	VCMPPS    $0x03, Z5, Z5, K2
 	KORW      K1, K2, K1
-	VMOVAPS   Z2, K1, Z0
-	VMOVDQU32 all00000002<>+0(SB), K1, Z1
-	VMOVUPS   (BX)(DI*1), Z2
-	VCMPPS    $0x1e, Z0, Z2, K1
-	VCMPPS    $0x03, Z2, Z2, K2
+	VMOVAPS   Z5, K1, Z4
+	VMOVDQA32 Z2, K1, Z1
+	VMOVUPS   (BX)(DI*1), Z5
+	VCMPPS    $0x1e, Z4, Z5, K1
+	VCMPPS    $0x03, Z5, Z5, K2
 	KORW      K1, K2, K1
-	VMOVAPS   Z2, K1, Z0
-	VMOVDQU32 all00000003<>+0(SB), K1, Z1
-	VMOVUPS   Z0, (AX)
+	VMOVAPS   Z5, K1, Z4
+	VMOVDQA32 Z3, K1, Z1
+	VMOVUPS   Z4, (AX)
 	VPMOVDB   Z1, (CX)
 	ADDQ      $0x40, AX
 	ADDQ      $0x10, CX
@@ -4625,36 +4637,40 @@ channels185:
 // func pool2x2BackwardAVX512(dst []float32, idx []uint8, top []float32, bottom []float32, c int)
 // Requires: AVX, AVX512F
 TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
-	MOVQ dst_base+0(FP), AX
-	MOVQ idx_base+24(FP), CX
-	MOVQ top_base+48(FP), DX
-	MOVQ bottom_base+72(FP), BX
-	MOVQ dst_len+8(FP), SI
-	MOVQ c+96(FP), DI
-	SHLQ $0x02, DI
+	VPBROADCASTD all00000000<>+0(SB), Z0
+	VPBROADCASTD all00000001<>+0(SB), Z1
+	VPBROADCASTD all00000002<>+0(SB), Z2
+	VPBROADCASTD all00000003<>+0(SB), Z3
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         idx_base+24(FP), CX
+	MOVQ         top_base+48(FP), DX
+	MOVQ         bottom_base+72(FP), BX
+	MOVQ         dst_len+8(FP), SI
+	MOVQ         c+96(FP), DI
+	SHLQ         $0x02, DI
 
 pixels186:
 	MOVQ DI, R8
 
 channels187:
-	VMOVUPS   (AX), Z1
-	VPMOVZXBD (CX), Z0
-	VPCMPEQD  all00000000<>+0(SB), Z0, K1
-	VMOVAPS.Z Z1, K1, Z2
-	VADDPS    (DX), Z2, Z2
-	VMOVUPS   Z2, (DX)
-	VPCMPEQD  all00000001<>+0(SB), Z0, K1
-	VMOVAPS.Z Z1, K1, Z2
-	VADDPS    (DX)(DI*1), Z2, Z2
-	VMOVUPS   Z2, (DX)(DI*1)
-	VPCMPEQD  all00000002<>+0(SB), Z0, K1
-	VMOVAPS.Z Z1, K1, Z2
-	VADDPS    (BX), Z2, Z2
-	VMOVUPS   Z2, (BX)
-	VPCMPEQD  all00000003<>+0(SB), Z0, K1
-	VMOVAPS.Z Z1, K1, Z0
-	VADDPS    (BX)(DI*1), Z0, Z0
-	VMOVUPS   Z0, (BX)(DI*1)
+	VMOVUPS   (AX), Z5
+	VPMOVZXBD (CX), Z4
+	VPCMPEQD  Z0, Z4, K1
+	VMOVAPS.Z Z5, K1, Z6
+	VADDPS    (DX), Z6, Z6
+	VMOVUPS   Z6, (DX)
+	VPCMPEQD  Z1, Z4, K1
+	VMOVAPS.Z Z5, K1, Z6
+	VADDPS    (DX)(DI*1), Z6, Z6
+	VMOVUPS   Z6, (DX)(DI*1)
+	VPCMPEQD  Z2, Z4, K1
+	VMOVAPS.Z Z5, K1, Z6
+	VADDPS    (BX), Z6, Z6
+	VMOVUPS   Z6, (BX)
+	VPCMPEQD  Z3, Z4, K1
+	VMOVAPS.Z Z5, K1, Z4
+	VADDPS    (BX)(DI*1), Z4, Z4
+	VMOVUPS   Z4, (BX)(DI*1)
 	ADDQ      $0x40, AX
 	ADDQ      $0x10, CX
 	ADDQ      $0x40, DX

@@ -48,25 +48,25 @@ func activations(v isa) {
 }
 
 // atLeast and atMost limit x, in place; NaN stays NaN because x is what the processor calls the second source.
-func (v isa) atLeast(x reg.VecVirtual, low float32) { VMAXPS(x, v.load(float(low)), x) }
-func (v isa) atMost(x reg.VecVirtual, high float32) { VMINPS(x, v.load(float(high)), x) }
+func (v isa) atLeast(x reg.VecVirtual, low float32) { VMAXPS(x, v.constant(low), x) }
+func (v isa) atMost(x reg.VecVirtual, high float32) { VMINPS(x, v.constant(high), x) }
 
 // reduce returns the integer n nearest to x*log2e and e^r - 1 for r = x - n ln2. It uses x up.
 func (v isa) reduce(x reg.VecVirtual) (n, q reg.VecVirtual) {
 	n = v.vec()
-	VMULPS(float(log2e), x, n)
+	v.with(VMULPS, VMULPS_BCST, float(log2e), x, n)
 	if v.wide {
 		VRNDSCALEPS(Imm(8), n, n)
 	} else {
 		VROUNDPS(Imm(8), n, n)
 	}
 	r := x
-	VFNMADD231PS(float(ln2Hi), n, r)
-	VFNMADD231PS(float(ln2Lo), n, r)
+	v.with(VFNMADD231PS, VFNMADD231PS_BCST, float(ln2Hi), n, r)
+	v.with(VFNMADD231PS, VFNMADD231PS_BCST, float(ln2Lo), n, r)
 	VCVTPS2DQ(n, n)
-	p := v.load(float(exp6))
+	p := v.constant(exp6)
 	for _, c := range []float32{exp5, exp4, exp3, exp2} {
-		VFMADD213PS(float(c), r, p) // p = p*r + c
+		v.with(VFMADD213PS, VFMADD213PS_BCST, float(c), r, p) // p = p*r + c
 	}
 	square := v.vec()
 	VMULPS(r, r, square)
@@ -76,7 +76,7 @@ func (v isa) reduce(x reg.VecVirtual) (n, q reg.VecVirtual) {
 
 // power turns the integers n into 2^n, in place.
 func (v isa) power(n reg.VecVirtual) reg.VecVirtual {
-	VPADDD(bits(127), n, n)
+	v.with(VPADDD, VPADDD_BCST, bits(127), n, n)
 	VPSLLD(Imm(23), n, n)
 	return n
 }
@@ -96,13 +96,13 @@ func (v isa) exp(x reg.VecVirtual) reg.VecVirtual {
 }
 
 func (v isa) sigmoid(x reg.VecVirtual) reg.VecVirtual {
-	VXORPS(bits(signBit), x, x)
+	v.with(VXORPS, VXORPS_BCST, bits(signBit), x, x)
 	v.atLeast(x, sigmoidLow)
 	v.atMost(x, sigmoidHigh)
 	n, e := v.reduce(x)
 	s := v.power(n)
 	VFMADD213PS(s, s, e) // e = q*s + s
-	one := v.load(float(1))
+	one := v.constant(1)
 	VADDPS(one, e, e)
 	VDIVPS(e, one, e)
 	return e
@@ -110,16 +110,16 @@ func (v isa) sigmoid(x reg.VecVirtual) reg.VecVirtual {
 
 func (v isa) tanh(x reg.VecVirtual) reg.VecVirtual {
 	sign, a := v.vec(), v.vec()
-	VANDPS(bits(signBit), x, sign)
-	VANDPS(bits(signBit-1), x, a)
+	v.with(VANDPS, VANDPS_BCST, bits(signBit), x, sign)
+	v.with(VANDPS, VANDPS_BCST, bits(signBit-1), x, a)
 	v.atMost(a, tanhHigh)
 	VADDPS(a, a, a)
 	n, t := v.reduce(a)
 	s := v.power(n)
 	less := v.vec()
-	VSUBPS(float(1), s, less)
+	v.with(VSUBPS, VSUBPS_BCST, float(1), s, less)
 	VFMADD213PS(less, s, t) // t = q*s + (s-1)
-	VADDPS(float(2), t, s)
+	v.with(VADDPS, VADDPS_BCST, float(2), t, s)
 	VDIVPS(s, t, t)
 	VORPS(sign, t, t)
 	return t
@@ -127,7 +127,7 @@ func (v isa) tanh(x reg.VecVirtual) reg.VecVirtual {
 
 // softmaxTerm returns e^x for x <= 0, and 0 below softmaxLow.
 func (v isa) softmaxTerm(x reg.VecVirtual) reg.VecVirtual {
-	low := v.load(float(softmaxLow))
+	low := v.constant(softmaxLow)
 	d := v.vec()
 	VMAXPS(x, low, d)
 	n, e := v.reduce(d)

@@ -128,6 +128,22 @@ func bits(b uint32) Mem {
 // float returns the address of 16 copies of f.
 func float(f float32) Mem { return bits(math.Float32bits(f)) }
 
+// with emits an instruction whose first operand is a constant: plain reads 16 copies, and the form for AVX-512 reads one, which cannot
+// lie across two cache lines (the linker aligns to 32 bytes only).
+func (v isa) with(plain, broadcast func(ops ...Op), constant Mem, ops ...Op) {
+	if v.wide {
+		plain = broadcast
+	}
+	plain(append([]Op{constant}, ops...)...)
+}
+
+// constant returns f in all lanes.
+func (v isa) constant(f float32) reg.VecVirtual {
+	x := v.vec()
+	VBROADCASTSS(float(f), x)
+	return x
+}
+
 var maskTable *Mem
 
 // masks returns the address of 16 words of all ones, followed by 16 zeros.

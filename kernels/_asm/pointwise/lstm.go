@@ -53,7 +53,7 @@ func lstm(v isa) {
 	n, prev = length("dc"), length("cPrev")
 	cells = func(first bool) {
 		v.each(n, true, func(s span) {
-			one := v.load(float(1))
+			one := v.constant(1)
 			i, f := v.load(s.gate(gates, 0)), v.load(s.gate(gates, 1))
 			g, o := v.load(s.gate(gates, 2)), v.load(s.gate(gates, 3))
 			t, d := s.get(tanhC), s.get(dh)

@@ -10,6 +10,7 @@ const poolSignature = "(dst []float32, idx []uint8, top, bottom []float32, c int
 
 func pool(v isa) {
 	v.text("pool2x2", poolSignature, "computes a row of maxima over windows of 2 x 2.")
+	position := v.positions()
 	v.windows(func(dst, idx Mem, window [4]Mem) {
 		var halves []reg.VecVirtual
 		for _, p := range v.parts() {
@@ -22,14 +23,14 @@ func pool(v isa) {
 					VCMPPS(Imm(cmpUnordered), x, x, nan)
 					KORW(greater, nan, greater)
 					VMOVAPS(x, greater, best)
-					VMOVDQU32(bits(uint32(k)), greater, at)
+					VMOVDQA32(position[k], greater, at)
 				} else {
 					greater, nan := YMM(), YMM()
 					VCMPPS(Imm(cmpGreater), best, x, greater)
 					VCMPPS(Imm(cmpUnordered), x, x, nan)
 					VORPS(nan, greater, greater)
 					VBLENDVPS(greater, x, best, best)
-					VBLENDVPS(greater, bits(uint32(k)), at, at)
+					VBLENDVPS(greater, position[k], at, at)
 				}
 			}
 			VMOVUPS(best, dst.Offset(p))
@@ -49,6 +50,7 @@ func pool(v isa) {
 	v.end()
 
 	v.text("pool2x2Backward", poolSignature, "adds a row of gradients to the pixels that had the maxima.")
+	position = v.positions()
 	v.windows(func(dst, idx Mem, window [4]Mem) {
 		for i, p := range v.parts() {
 			at, d := v.vec(), v.load(dst.Offset(p))
@@ -57,10 +59,10 @@ func pool(v isa) {
 				x := v.vec()
 				if v.wide {
 					here := K()
-					VPCMPEQD(bits(uint32(k)), at, here)
+					VPCMPEQD(position[k], at, here)
 					VMOVAPS_Z(d, here, x)
 				} else {
-					VPCMPEQD(bits(uint32(k)), at, x)
+					VPCMPEQD(position[k], at, x)
 					VANDPS(d, x, x)
 				}
 				VADDPS(m.Offset(p), x, x)
@@ -69,6 +71,15 @@ func pool(v isa) {
 		}
 	})
 	v.end()
+}
+
+// positions returns registers that hold the numbers of the pixels in a window.
+func (v isa) positions() (p [4]reg.VecVirtual) {
+	for k := range p {
+		p[k] = v.vec()
+		VPBROADCASTD(bits(uint32(k)), p[k])
+	}
+	return p
 }
 
 // windows goes through the outputs of one row, 16 channels at a time.

@@ -16,7 +16,7 @@ func softmax(v isa) {
 	infinite := float32(math.Inf(-1))
 	var top []reg.VecVirtual
 	for range v.parts() {
-		top = append(top, v.load(float(infinite)))
+		top = append(top, v.constant(infinite))
 	}
 	v.each(n, false, func(s span) {
 		x, t := s.get(src), top[s.number]
@@ -26,7 +26,7 @@ func softmax(v isa) {
 		case v.wide:
 			VMAXPS(t, x, s.mask, t)
 		default:
-			VBLENDVPS(s.mask, x, v.load(float(infinite)), x)
+			VBLENDVPS(s.mask, x, v.constant(infinite), x)
 			VMAXPS(t, x, t)
 		}
 	})
