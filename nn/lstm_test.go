@@ -15,12 +15,13 @@ type lstmCase struct {
 	vocab  int
 	ref    lstmReference
 	layers []Layer
+	batch  int
 	mask   bool // some labels masked
 }
 
 var lstmCases = []lstmCase{
 	{
-		name: "torch, two layers, last step", vocab: 9,
+		name: "torch, two layers, last step, more than a chunk", vocab: 9, batch: lstmChunk + 3,
 		ref: lstmReference{seq: 5, embed: 3, hidden: 7, padding: 0, biases: 2, layers: 2, denses: 1},
 		layers: []Layer{
 			Embedding{Dim: 3, ZeroPadding: true},
@@ -29,7 +30,7 @@ var lstmCases = []lstmCase{
 		},
 	},
 	{
-		name: "tensorflow, two layers, last step", vocab: 6,
+		name: "tensorflow, two layers, last step", vocab: 6, batch: 3,
 		ref: lstmReference{seq: 4, embed: 8, hidden: 17, padding: -1, biases: 1, forget: 1, layers: 2, denses: 1},
 		layers: []Layer{
 			Embedding{Dim: 8, Init: InitGlorot},
@@ -38,7 +39,7 @@ var lstmCases = []lstmCase{
 		},
 	},
 	{
-		name: "projection, every step, masked", vocab: 11, mask: true,
+		name: "projection, every step, masked", vocab: 11, batch: 4, mask: true,
 		ref: lstmReference{seq: 6, embed: 5, hidden: 18, padding: 0, biases: 1, every: true, layers: 1, denses: 2},
 		layers: []Layer{
 			Embedding{Dim: 5, ZeroPadding: true},
@@ -86,7 +87,7 @@ func TestLSTMGradient(t *testing.T) {
 				m := c.model(t)
 				w := m.NewParams()
 				m.Init(w, 5)
-				b := sequences(m, 3, c.mask)
+				b := sequences(m, c.batch, c.mask)
 				ref := newLSTMReference(c.ref, m.Export(w))
 				ws := m.NewWorkspace()
 				r := ws.Gradient(w, b, TrainOpts{})

@@ -157,8 +157,7 @@ func TestFromLayersNextWord(t *testing.T) {
 		t.Errorf("%d labels counted, want 12", before.Count)
 	}
 	for range 200 {
-		ws.Gradient(w, b, nn.TrainOpts{})
-		nn.SGD{LR: 0.5}.Step(w, ws.Grad(), nil, nil, true)
+		ws.Step(w, b, nn.TrainOpts{}, nn.SGD{LR: 0.5}, nil, nil, true)
 	}
 	if after := ws.Evaluate(w, b); after.Correct != 12 || after.Loss > before.Loss/5 {
 		t.Errorf("after 200 steps %d of 12 right, loss %v from %v", after.Correct, after.Loss, before.Loss)

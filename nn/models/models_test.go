@@ -112,8 +112,7 @@ func TestFreshLoss(t *testing.T) {
 			b := torchBatch(m, 2)
 			first := ws.Evaluate(w, b)
 			for range 3 {
-				ws.Gradient(w, b, nn.TrainOpts{})
-				nn.SGD{LR: 0.01}.Step(w, ws.Grad(), nil, nil, true)
+				ws.Step(w, b, nn.TrainOpts{}, nn.SGD{LR: 0.01}, nil, nil, true)
 			}
 			if last := ws.Evaluate(w, b); !(last.Loss < first.Loss) || first.Count != b.N {
 				t.Errorf("loss %v of %d, after three steps %v", first.Loss, first.Count, last.Loss)
