@@ -1,0 +1,145 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Config says which federation to open. Errors name its fields by the keys of a
+// study file: data.name, data.path and so on.
+type Config struct {
+	// Name is one of the names that Sets lists.
+	Name string
+	// Path is the file or folder that holds the set; SetInfo.Path says which.
+	Path string
+	// Split says how a client's samples become training, validation and test
+	// examples; "" is "80/10/10". With "a/b/c" (whole numbers) the files' train
+	// and test samples are merged in this order, and m of them cut at the whole
+	// parts of m a/(a+b+c) and m (a+b)/(a+b+c). "a/b/files" keeps the files'
+	// test samples as test examples and cuts the others a to b; "files" is
+	// "90/10/files".
+	Split string
+	// IID shuffles a client's samples before the cut; else they keep the order
+	// of the files.
+	IID bool
+	// Unseen returns the clients with test samples only as Federation.Unseen;
+	// else they are left out.
+	Unseen bool
+	// MaxSamples caps a client's samples before the cut: the first ones, after
+	// the shuffle if IID. 0 is no cap.
+	MaxSamples int
+	// MinSamples leaves out clients with fewer samples. 0 means 10.
+	MinSamples int
+	// Partition deals a set without clients of its own to Clients clients:
+	// "iid" (or "") or "dirichlet".
+	Partition string
+	// Alpha is the concentration of the Dirichlet partition: small is skewed.
+	Alpha float64
+	// Clients is the number of clients to deal to or to draw (0 means the
+	// set's default, 100 for a set that is dealt); of a set that comes with
+	// clients the first Clients are kept, 0 keeps all.
+	Clients int
+	// Samples is the number of samples dealt to each client, 0 being all that
+	// there are; with a split that keeps the files' test samples, only the
+	// others count. For glyphs it is the mean number of samples of a writer.
+	Samples int
+	// Encoding numbers the characters of a text set: "leaf" (or "") or "fedex".
+	Encoding string
+	// Augment changes training and validation images at random: "" or "fedex-cifar".
+	Augment string
+	// Seed decides all draws.
+	Seed uint64
+}
+
+// The values of Config's fields.
+const (
+	partitionIID       = "iid"
+	partitionDirichlet = "dirichlet"
+	encodingLEAF       = "leaf"
+	encodingFedEx      = "fedex"
+	augmentFedEx       = "fedex-cifar"
+	defaultSplit       = "80/10/10"
+	defaultMinSamples  = 10
+	defaultClients     = 100
+)
+
+// resolved returns c with its defaults filled in, or the errors of all fields
+// that cannot be used with set s.
+func (c Config) resolved(s *SetInfo) (Config, error) {
+	var problems []error
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if c.Split == "" {
+		c.Split = defaultSplit
+	}
+	if _, err := parseSplit(c.Split); err != nil {
+		problems = append(problems, err)
+	}
+	for _, n := range []struct {
+		key   string
+		value int
+	}{{"max_samples", c.MaxSamples}, {"min_samples", c.MinSamples}, {"clients", c.Clients}, {"samples", c.Samples}} {
+		if n.value < 0 {
+			bad("data.%s = %d: must be 0 or more", n.key, n.value)
+		}
+	}
+	if c.MinSamples == 0 {
+		c.MinSamples = defaultMinSamples
+	}
+	if c.Path == "" && s.DefaultPath == "" && !s.Synthetic {
+		bad("data.path is not set; %s needs %s", s.Name, s.Path)
+	}
+	if c.Path != "" && s.Synthetic {
+		bad("data.path = %q: %s is drawn, not read; leave data.path out", c.Path, s.Name)
+	}
+	c.checkPartition(s, bad)
+	c.Encoding = choice("encoding", c.Encoding, s, s.Encodings, encodingLEAF, bad)
+	c.Augment = choice("augment", c.Augment, s, s.Augments, "", bad)
+	if c.Samples > 0 && !s.Dealt && !s.Synthetic {
+		bad("data.samples = %d: %s comes with its clients; use data.max_samples to cap theirs", c.Samples, s.Name)
+	}
+	if s.Dealt {
+		if c.Partition == "" {
+			c.Partition = partitionIID
+		}
+		if c.Clients == 0 {
+			c.Clients = defaultClients
+		}
+	}
+	if c.Path == "" {
+		c.Path = s.DefaultPath
+	}
+	return c, errors.Join(problems...)
+}
+
+// checkPartition reports what is wrong with Partition and Alpha.
+func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
+	switch {
+	case c.Partition != "" && c.Partition != partitionIID && c.Partition != partitionDirichlet:
+		bad("data.partition = %q: must be %q or %q", c.Partition, partitionIID, partitionDirichlet)
+	case c.Partition != "" && !s.Dealt:
+		bad("data.partition = %q: %s comes with its clients; leave data.partition out", c.Partition, s.Name)
+	case c.Partition == partitionDirichlet && !(c.Alpha > 0 && c.Alpha <= 1e6):
+		bad("data.alpha = %v: the Dirichlet partition needs a number above 0, at most 1e6", c.Alpha)
+	case c.Partition != partitionDirichlet && (c.Alpha != 0 || math.IsNaN(c.Alpha)):
+		bad("data.alpha = %v: only data.partition = %q uses it", c.Alpha, partitionDirichlet)
+	}
+}
+
+// choice returns value, or fallback for "" if the set has such a choice, and
+// reports a value that the set does not have.
+func choice(key, value string, s *SetInfo, valid []string, fallback string, bad func(string, ...any)) string {
+	switch {
+	case value == "" && len(valid) > 0:
+		return fallback
+	case value == "" || slices.Contains(valid, value):
+		return value
+	case len(valid) == 0:
+		bad("data.%s = %q: %s has no such choice; leave data.%s out", key, value, s.Name, key)
+	default:
+		bad("data.%s = %q: must be one of %s for %s", key, value, strings.Join(valid, ", "), s.Name)
+	}
+	return value
+}

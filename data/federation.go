@@ -1,0 +1,57 @@
+// Package data opens federations: clients, each with training, validation and
+// test examples that are read through views. Examples are held once, in the
+// smallest form that keeps them exact (bytes for images, one byte a character
+// for text); views share that memory and are safe for concurrent readers.
+//
+// What Open returns depends on its Config and the files alone, on every CPU.
+package data
+
+// Kind is what one example's input is.
+type Kind uint8
+
+// The kinds of input.
+const (
+	Image  Kind = iota // H x W x C floats, channels last
+	Tokens             // SeqLen token ids
+	Vector             // C floats (H = W = 1)
+)
+
+// String returns "image", "tokens" or "vector".
+func (k Kind) String() string {
+	switch k {
+	case Image:
+		return "image"
+	case Tokens:
+		return "tokens"
+	case Vector:
+		return "vector"
+	}
+	return "unknown kind"
+}
+
+// Federation is a set of clients with the form of their examples. It is
+// read-only.
+type Federation struct {
+	Name, Doc string
+	Kind      Kind
+	// H, W, C is the form of an image or (1, 1, C) of a vector.
+	H, W, C int
+	// SeqLen and Vocab are the tokens of an example and the number of token ids.
+	SeqLen, Vocab int
+	// Classes is the number of classes; labels are in [0, Classes).
+	Classes int
+	// Synthetic says that nobody wrote, drew or photographed the examples.
+	Synthetic bool
+	// Clients take part in training. Each has at least one training example.
+	Clients []Client
+	// Unseen clients have test examples only; nil unless Config.Unseen.
+	Unseen []Client
+	// Notes say, one plain line each, what was left out, capped, merged or assumed.
+	Notes []string
+}
+
+// Client is one participant of a federation.
+type Client struct {
+	ID               string
+	Train, Val, Test View
+}

@@ -1,0 +1,129 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// SetInfo says what a named set is and what it needs.
+type SetInfo struct {
+	Name, Doc string
+	Kind      Kind
+	// Input is the form of an example: "28x28x1", "80 characters".
+	Input   string
+	Classes int
+	// Clients and Samples tell what the whole set holds.
+	Clients, Samples string
+	// Path tells what data.path must be; DefaultPath is used when it is not set.
+	Path, DefaultPath string
+	// Encodings and Augments are the values of data.encoding and data.augment.
+	Encodings, Augments []string
+	// Dealt says that the set has no clients of its own: data.partition deals it.
+	Dealt bool
+	// Synthetic says that nobody wrote, drew or photographed the examples.
+	Synthetic bool
+}
+
+// set is a named set: its facts and how to load it. load returns the federation
+// without clients, and the clients' samples before the split.
+type set struct {
+	SetInfo
+	load func(ctx context.Context, cfg *Config) (*Federation, []writer, error)
+}
+
+// writer is a client before the split. Its views are of one source.
+type writer struct {
+	id          string
+	train, test View
+}
+
+// sets returns all named sets in the order in which they are listed.
+func sets() []set {
+	return []set{glyphsSet()}
+}
+
+// Sets returns the facts of all named sets.
+func Sets() []SetInfo {
+	var infos []SetInfo
+	for _, s := range sets() {
+		infos = append(infos, s.SetInfo)
+	}
+	return infos
+}
+
+// Open returns the federation of cfg. Its errors are one line a problem and name
+// the key of the configuration, or the file and the client in it.
+func Open(ctx context.Context, cfg Config) (*Federation, error) {
+	s, err := find(cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cfg.resolved(&s.SetInfo)
+	if err != nil {
+		return nil, err
+	}
+	fed, writers, err := s.load(ctx, &c)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.Name, err)
+	}
+	fed.Name, fed.Doc, fed.Kind, fed.Synthetic = s.Name, s.Doc, s.Kind, s.Synthetic
+	if err := c.split(fed, writers); err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.Name, err)
+	}
+	return fed, nil
+}
+
+// find returns the set of a name.
+func find(name string) (*set, error) {
+	all := sets()
+	var names []string
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i], nil
+		}
+		names = append(names, all[i].Name)
+	}
+	list := strings.Join(names, ", ")
+	if name == "" {
+		return nil, fmt.Errorf("data.name is not set; use one of %s", list)
+	}
+	return nil, fmt.Errorf("data.name = %q: no such set (did you mean %q?); use one of %s", name, nearest(name, names), list)
+}
+
+// nearest returns the name that the fewest changes of a letter turn word into;
+// of equal ones the first. A name that contains word is nearer than any other.
+func nearest(word string, names []string) string {
+	best, fewest := "", 0
+	for _, n := range names {
+		d := distance(word, n)
+		if strings.Contains(n, word) {
+			d = 0
+		}
+		if best == "" || d < fewest {
+			best, fewest = n, d
+		}
+	}
+	return best
+}
+
+// distance returns the edit distance of a and b. (Levenshtein)
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

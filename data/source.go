@@ -1,0 +1,89 @@
+package data
+
+// table gives the float of every byte value of one channel.
+type table [256]float32
+
+// unitTable maps a byte k to k/255, rounded once.
+var unitTable = func() (t table) {
+	for k := range t {
+		t[k] = float32(float64(k) / 255)
+	}
+	return t
+}()
+
+// images holds h x w images of one byte a channel, channels last.
+type images struct {
+	h, w, c int
+	pixels  []byte
+	labels  []int32
+	tables  []table // one a channel
+	jitter  bool    // augmentation "fedex-cifar"
+}
+
+// newImages returns the source of images whose bytes k stand for k/255.
+func newImages(h, w, c int, pixels []byte, labels []int32) *images {
+	s := &images{h: h, w: w, c: c, pixels: pixels, labels: labels}
+	for range c {
+		s.tables = append(s.tables, unitTable)
+	}
+	return s
+}
+
+func (s *images) size() (floats, tokens int) { return s.h * s.w * s.c, 0 }
+
+func (s *images) label(at int32) int32 { return s.labels[at] }
+
+func (s *images) read(at int32, x []float32, _ []int32, aug *Augment) int32 {
+	pixels := s.pixels[int(at)*len(x) : (int(at)+1)*len(x)]
+	switch {
+	case aug != nil && s.jitter:
+		s.augmented(at, pixels, x, aug)
+	case s.c == 1:
+		t := &s.tables[0]
+		for i, k := range pixels {
+			x[i] = t[k]
+		}
+	default:
+		for ch := range s.tables {
+			t := &s.tables[ch]
+			for i := ch; i < len(x); i += s.c {
+				x[i] = t[pixels[i]]
+			}
+		}
+	}
+	return s.labels[at]
+}
+
+// vectors holds examples of n floats that are no bytes.
+type vectors struct {
+	n      int
+	values []float32
+	labels []int32
+}
+
+func (s *vectors) size() (floats, tokens int) { return s.n, 0 }
+
+func (s *vectors) label(at int32) int32 { return s.labels[at] }
+
+func (s *vectors) read(at int32, x []float32, _ []int32, _ *Augment) int32 {
+	copy(x, s.values[int(at)*s.n:])
+	return s.labels[at]
+}
+
+// windows holds a text of token ids; example at is the seq ids from at on, its
+// label the id after them. So a text of n ids holds n-seq examples in n bytes.
+type windows struct {
+	seq  int
+	text []byte
+}
+
+func (s *windows) size() (floats, tokens int) { return 0, s.seq }
+
+func (s *windows) label(at int32) int32 { return int32(s.text[int(at)+s.seq]) }
+
+func (s *windows) read(at int32, _ []float32, tokens []int32, _ *Augment) int32 {
+	for i, id := range s.text[at : int(at)+s.seq] {
+		tokens[i] = int32(id)
+	}
+	return s.label(at)
+}

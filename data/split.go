@@ -1,0 +1,143 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/data/internal/draw"
+)
+
+// shares are the parts of a split. With files the test part is what the files
+// call test, and test is 0.
+type shares struct {
+	train, val, test int
+	files            bool
+}
+
+// parseSplit reads Config.Split.
+func parseSplit(text string) (shares, error) {
+	bad := fmt.Errorf("data.split = %q: must be three whole numbers such as %q, or \"files\", or two such as \"90/10/files\"; train above 0", text, defaultSplit)
+	if text == "files" {
+		return shares{train: 90, val: 10, files: true}, nil
+	}
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 {
+		return shares{}, bad
+	}
+	var n [3]int
+	s := shares{files: parts[2] == "files"}
+	for i, p := range parts {
+		if i == 2 && s.files {
+			break
+		}
+		v, err := strconv.Atoi(p)
+		if err != nil || v < 0 || v > 1000 {
+			return shares{}, bad
+		}
+		n[i] = v
+	}
+	s.train, s.val, s.test = n[0], n[1], n[2]
+	if s.train == 0 {
+		return shares{}, bad
+	}
+	return s, nil
+}
+
+// cuts returns where m samples are cut: training, validation, test examples are
+// [0, a), [a, b), [b, m).
+func (s shares) cuts(m int) (a, b int) {
+	total := s.train + s.val + s.test
+	return m * s.train / total, m * (s.train + s.val) / total
+}
+
+// split turns the writers into the clients of fed.
+func (c *Config) split(fed *Federation, writers []writer) error {
+	parts, err := parseSplit(c.Split)
+	if err != nil {
+		return err
+	}
+	var left tally
+	for _, w := range writers {
+		if w.train.Len() == 0 && w.test.Len() > 0 {
+			left.testOnly++
+			left.testOnlySamples += w.test.Len()
+			if c.Unseen {
+				fed.Unseen = append(fed.Unseen, Client{ID: w.id, Test: c.capped(&left, c.ordered(w.id, w.test))})
+			}
+			continue
+		}
+		if !c.dealt() && c.Clients > 0 && !fed.Synthetic && len(fed.Clients) == c.Clients {
+			left.beyond++
+			continue
+		}
+		client, ok := c.cut(parts, w, &left)
+		if ok {
+			fed.Clients = append(fed.Clients, client)
+		}
+	}
+	if len(fed.Clients) == 0 {
+		return errors.New(left.nobody(c))
+	}
+	fed.Notes = append(fed.Notes, left.notes(c, parts)...)
+	return nil
+}
+
+// dealt reports whether the configuration deals a set without clients.
+func (c *Config) dealt() bool { return c.Partition != "" }
+
+// cut makes a client of a writer; ok is false if it has too few samples.
+func (c *Config) cut(parts shares, w writer, left *tally) (client Client, ok bool) {
+	if w.train.Len()+w.test.Len() < c.MinSamples {
+		left.small++
+		left.smallSamples += w.train.Len() + w.test.Len()
+		return Client{}, false
+	}
+	client.ID = w.id
+	if parts.files {
+		train, test := c.ordered(w.id, w.train), w.test
+		if m, all := c.MaxSamples, train.Len()+test.Len(); m > 0 && all > m {
+			left.capped++
+			left.cappedSamples += all - m
+			n := max(1, m*train.Len()/all)
+			train, test = train.cut(0, n), test.cut(0, m-n)
+		}
+		a, _ := parts.cuts(train.Len())
+		client.Train, client.Val, client.Test = train.cut(0, a), train.cut(a, train.Len()), test
+	} else {
+		if w.test.Len() > 0 {
+			left.merged++
+		}
+		all := c.capped(left, c.ordered(w.id, w.train.join(w.test)))
+		a, b := parts.cuts(all.Len())
+		client.Train, client.Val, client.Test = all.cut(0, a), all.cut(a, b), all.cut(b, all.Len())
+	}
+	if client.Train.Len() == 0 {
+		left.small++
+		left.smallSamples += w.train.Len() + w.test.Len()
+		return Client{}, false
+	}
+	client.Train.augment, client.Val.augment = true, true
+	return client, true
+}
+
+// ordered returns v in the order in which it is cut: shuffled with IID.
+func (c *Config) ordered(id string, v View) View {
+	if !c.IID || v.Len() < 2 {
+		return v
+	}
+	places := v.places()
+	draw.New(c.Seed, draw.Order, draw.Text(id)).Shuffle(places)
+	return chosen(v.src, places)
+}
+
+// capped returns the first MaxSamples examples of v.
+func (c *Config) capped(left *tally, v View) View {
+	if m := c.MaxSamples; m > 0 && v.Len() > m {
+		left.capped++
+		left.cappedSamples += v.Len() - m
+		return v.cut(0, m)
+	}
+	return v
+}

@@ -1,0 +1,115 @@
+package data
+
+// Augment keys the random changes of one client visit: all reads of an example
+// with the same Key give the same pixels.
+type Augment struct {
+	Key uint64
+}
+
+// source holds examples in memory. It is read by several goroutines at once
+// and does not change.
+type source interface {
+	// read writes example at into x (images, vectors) or tokens and returns
+	// its label. aug is nil for the plain example.
+	read(at int32, x []float32, tokens []int32, aug *Augment) int32
+	// label returns the label of example at.
+	label(at int32) int32
+	// size returns the floats and tokens of one example.
+	size() (floats, tokens int)
+}
+
+// View is a list of examples that live elsewhere: a span of a source or chosen
+// places of it. Copying a View copies no example. The zero View is empty.
+type View struct {
+	src     source
+	index   []int32 // places in src; nil means first, first+1, ...
+	first   int32
+	n       int
+	augment bool // whether Fill heeds aug
+}
+
+// span returns the view of n examples of src from first on.
+func span(src source, first, n int) View { return View{src: src, first: int32(first), n: n} }
+
+// chosen returns the view of the given places of src; it keeps index.
+func chosen(src source, index []int32) View { return View{src: src, index: index, n: len(index)} }
+
+// Len returns the number of examples.
+func (v View) Len() int { return v.n }
+
+// at returns the place of example i in the source.
+func (v View) at(i int) int32 {
+	if v.index != nil {
+		return v.index[i]
+	}
+	return v.first + int32(i)
+}
+
+// cut returns examples lo to hi-1 of v.
+func (v View) cut(lo, hi int) View {
+	if v.index != nil {
+		v.index = v.index[lo:hi:hi]
+	} else {
+		v.first += int32(lo)
+	}
+	v.n = hi - lo
+	return v
+}
+
+// join returns the examples of v, then those of w, which must be of the same
+// source if neither is empty. It is a span if the two adjoin.
+func (v View) join(w View) View {
+	switch {
+	case v.n == 0:
+		return w
+	case w.n == 0:
+		return v
+	case v.index == nil && w.index == nil && v.first+int32(v.n) == w.first:
+		v.n += w.n
+		return v
+	}
+	return chosen(v.src, append(v.places(), w.places()...))
+}
+
+// places returns a fresh list of the places of v.
+func (v View) places() []int32 {
+	p := make([]int32, v.n)
+	for i := range p {
+		p[i] = v.at(i)
+	}
+	return p
+}
+
+// Fill reads the examples at positions pos, each in [0, Len()), in that order.
+// x gets len(pos) rows of H*W*C floats with channels last (images, vectors),
+// tokens len(pos) rows of SeqLen ids (token sequences), labels one label an
+// example; what the kind of the federation lacks may be nil. aug is nil for
+// the plain examples; it changes nothing in a test view or in a federation
+// without augmentation. Fill allocates nothing.
+func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augment) {
+	if len(pos) == 0 {
+		return
+	}
+	if !v.augment {
+		aug = nil
+	}
+	floats, ids := v.src.size()
+	if len(x) < len(pos)*floats || len(tokens) < len(pos)*ids || len(labels) < len(pos) {
+		panic("data: Fill into a buffer shorter than its examples")
+	}
+	for i, p := range pos {
+		if uint(p) >= uint(v.n) {
+			panic("data: Fill of a position outside of the view")
+		}
+		labels[i] = v.src.read(v.at(int(p)), x[i*floats:(i+1)*floats], tokens[i*ids:(i+1)*ids], aug)
+	}
+}
+
+// ClassCounts returns how many examples of each of the classes v holds.
+func (v View) ClassCounts(classes int) []int {
+	counts := make([]int, classes)
+	for i := range v.n {
+		counts[v.src.label(v.at(i))]++
+	}
+	return counts
+}
