@@ -9,7 +9,8 @@ func detect() []Level {
 	var levels []Level
 	if cpuid.CPU.Supports(cpuid.AVX2, cpuid.FMA3) {
 		levels = append(levels, AVX2)
-		if cpuid.CPU.Supports(cpuid.AVX512F, cpuid.AVX512DQ, cpuid.AVX512BW, cpuid.AVX512VL) {
+		// Every processor with these four has BMI2, whose shifts make the masks.
+		if cpuid.CPU.Supports(cpuid.AVX512F, cpuid.AVX512DQ, cpuid.AVX512BW, cpuid.AVX512VL, cpuid.BMI2) {
 			levels = append(levels, AVX512)
 		}
 	}
