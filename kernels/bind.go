@@ -10,6 +10,8 @@ package kernels
 //	x_arm64.go     (build tag !purego) func xAt(l Level) xTable: NEON, otherwise xGeneric
 //	x_noasm.go     (build tag (!amd64 && !arm64) || purego) func xAt(Level) xTable { return xGeneric }
 //
+// The groups that are not matrix products share pointwise_amd64.go and pointwise_noasm.go.
+//
 // A group without assembly for an architecture lists that architecture in the build tag of x_noasm.go. To plug a group in, add one
 // line below.
 func bind(l Level) {
