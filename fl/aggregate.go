@@ -1,0 +1,93 @@
+package fl
+
+import (
+	"math"
+	"sync"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// aggregate sums the weighted changes of a round's clients in the order of
+// their tasks, whatever the order in which they finish. A result that comes
+// early waits in a spare buffer, so few workers ever wait for each other.
+type aggregate struct {
+	pool *pool
+
+	mu      sync.Mutex
+	moved   *sync.Cond
+	sum     []float32 // sum of weight_i delta_i over the results taken
+	weight  float64   // sum of their weights
+	next    int       // the task whose result comes next
+	pending map[int]contribution
+}
+
+// contribution is one client's change w - w_i; weight 0 leaves it out.
+type contribution struct {
+	delta  []float32
+	weight float64
+}
+
+func newAggregate(p *pool) *aggregate {
+	a := &aggregate{pool: p, sum: p.borrowSum(), pending: map[int]contribution{}}
+	a.moved = sync.NewCond(&a.mu)
+	return a
+}
+
+// deliver takes the result of a task and returns the buffer that the worker
+// may use from now on: its own, or a spare one when the result has to wait.
+//
+// A worker that finds no spare buffer waits. That cannot lock up: tasks start
+// in order, so the task that comes next is always at work or delivered, and
+// its worker never waits here.
+func (a *aggregate) deliver(task int, c contribution) []float32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for task != a.next {
+		if spare := a.pool.spare(); spare != nil {
+			a.pending[task] = c
+			return spare
+		}
+		a.moved.Wait()
+	}
+	a.take(c)
+	for {
+		waiting, ok := a.pending[a.next]
+		if !ok {
+			break
+		}
+		delete(a.pending, a.next)
+		a.take(waiting)
+		a.pool.giveBack(waiting.delta)
+	}
+	a.moved.Broadcast()
+	return c.delta
+}
+
+func (a *aggregate) take(c contribution) {
+	a.next++
+	if c.weight > 0 {
+		kernels.Axpy(a.sum, float32(c.weight), c.delta)
+		a.weight += c.weight
+	}
+}
+
+// release gives the memory back; mean's result is not valid after it.
+func (a *aggregate) release() { a.pool.returnSum(a.sum) }
+
+// mean returns sum_i p_i (w - w_i), the server's pseudo-gradient, with p_i the
+// shares of the weights that were taken. It is 0 when there were none.
+func (a *aggregate) mean() []float32 {
+	if a.weight > 0 {
+		kernels.Scale(a.sum, float32(1/a.weight))
+	}
+	return a.sum
+}
+
+// delta turns a client's weights into its change w - w_i in place and returns
+// the change's norm, which is not finite when the client diverged.
+func delta(broadcast, local []float32) float64 {
+	kernels.Sub(local, broadcast, local)
+	return kernels.Norm(local)
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

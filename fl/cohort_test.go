@@ -1,0 +1,102 @@
+package fl
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/fedfast/fedfast/nn"
+)
+
+var trainOptsWithoutDropout = nn.TrainOpts{}
+
+func TestCohorts(t *testing.T) {
+	fed := openGlyphs(t, 20, 30)
+	model := smallCNN(t, fed)
+	for _, replacement := range []bool{false, true} {
+		e := newEngine(t, Config{Model: model, Data: fed, Cohort: 10, Replacement: replacement, Seed: 3})
+		tr := e.NewTrial(1)
+		counts := make([]int, len(fed.Clients))
+		const rounds = 2000
+		repeats := 0
+		for tr.round = range rounds {
+			c := tr.cohort()
+			for _, client := range c {
+				counts[client]++
+			}
+			sorted := slices.Sorted(slices.Values(c))
+			if len(slices.Compact(sorted)) < len(c) {
+				repeats++
+			}
+		}
+		if replacement == (repeats == 0) {
+			t.Errorf("replacement %v: %d of %d cohorts hold a client twice", replacement, repeats, rounds)
+		}
+		// Each count has a standard deviation below sqrt(mean).
+		mean := 10 * rounds / float64(len(counts))
+		for client, n := range counts {
+			if math.Abs(float64(n)-mean) > 5*math.Sqrt(mean) {
+				t.Errorf("replacement %v: client %d was drawn %d times, expected about %.0f", replacement, client, n, mean)
+			}
+		}
+	}
+	if _, err := New(Config{Model: model, Data: fed, Cohort: len(fed.Clients) + 1}); err == nil {
+		t.Error("a cohort larger than the federation was drawn without replacement")
+	}
+}
+
+func TestBatchesDealEveryExampleOncePerPass(t *testing.T) {
+	fed := openGlyphs(t, 2, 40)
+	view := fed.Clients[0].Train
+	n := view.Len()
+	for _, wrap := range []bool{false, true} {
+		l := &Local{Params: ClientParams{Epochs: 3, Batch: 7, Wrap: wrap}, Train: view, worker: &worker{}, key: 1}
+		b := l.newBatches()
+		var dealt []int32
+		for range l.Params.LocalSteps(n) {
+			dealt = append(dealt, b.next()...)
+		}
+		var orders [][]int32
+		for pass := range 3 {
+			order := slices.Clone(dealt[pass*n : (pass+1)*n])
+			orders = append(orders, order)
+			sorted := slices.Sorted(slices.Values(order))
+			for i, at := range sorted {
+				if int(at) != i {
+					t.Fatalf("wrap %v: pass %d deals %v", wrap, pass, order)
+				}
+			}
+		}
+		if slices.Equal(orders[0], orders[1]) {
+			t.Errorf("wrap %v: two passes have the same order", wrap)
+		}
+	}
+}
+
+func TestLongestFirst(t *testing.T) {
+	slots := []Slot{{TrainExamples: 10}, {TrainExamples: 30}, {TrainExamples: 20}, {TrainExamples: 30}}
+	for i := range slots {
+		slots[i].Params = ClientParams{Epochs: 1, Batch: 5}
+	}
+	slots[0].Params.Epochs = 4
+	if got, want := longestFirst(slots), []int{0, 1, 3, 2}; !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
+func TestValScoreWeighsByExamples(t *testing.T) {
+	r := &RoundResult{Slots: []Slot{
+		{ValExamples: 10, After: Score{Error: 0.5, Loss: 2}, Before: Score{Error: 1, Loss: 3}},
+		{ValExamples: 30, After: Score{Error: 0.1, Loss: 1}, Before: Score{Error: 0.6, Loss: 3}},
+		{ValExamples: 0, After: Score{Error: math.NaN(), Loss: math.NaN()}},
+	}}
+	if got := r.ValScore(true); math.Abs(got.Error-0.2) > 1e-15 || math.Abs(got.Loss-1.25) > 1e-15 {
+		t.Errorf("personalized score %+v, want error 0.2 and loss 1.25", got)
+	}
+	if got := r.ValScore(false); math.Abs(got.Error-0.7) > 1e-15 {
+		t.Errorf("global score %+v, want error 0.7", got)
+	}
+	if got := (&RoundResult{}).ValScore(true); !math.IsNaN(got.Error) {
+		t.Errorf("score without examples is %v, want NaN", got.Error)
+	}
+}

@@ -1,0 +1,14 @@
+// Package fl runs federated training: it samples cohorts of clients, trains
+// each client locally on a pool of workers, aggregates what they return and
+// evaluates the result.
+//
+// A federated method is a pair (Loc_c, Agg_b): Loc_c trains one client from
+// the broadcast weights with the client hyperparameters c, Agg_b makes the
+// next weights from the clients' results with the server hyperparameters b.
+// Every client of a round may have its own c.
+//
+// The worker pool is the only parallelism in fedfast, and it never shows in a
+// result: a run gives the same bits for any number of workers. Every random
+// draw is keyed by (seed, trial, round, slot, client, purpose), and sums over
+// clients are taken in an order that is fixed before the round starts.
+package fl

@@ -1,0 +1,141 @@
+package fl
+
+import (
+	"context"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Summary is a model's score over clients.
+type Summary struct {
+	// Error and Loss are means over the clients, weighted by their numbers
+	// of examples.
+	Score
+	// Unweighted is the plain mean of the clients' errors.
+	Unweighted float64
+	// P10, P50 and P90 are percentiles of the clients' errors.
+	P10, P50, P90 float64
+	// Clients and Examples count what was measured.
+	Clients, Examples int
+}
+
+// Evaluation is a model measured on all clients, in both ways in which
+// federated models are used.
+type Evaluation struct {
+	// GlobalVal and GlobalTest score the weights as they are on every
+	// client's validation and test examples.
+	GlobalVal, GlobalTest Summary
+	// PersonalizedVal and PersonalizedTest score, on the same examples, the
+	// weights that each client trains from them on its training examples.
+	PersonalizedVal, PersonalizedTest Summary
+	// Unseen scores the weights as they are on clients that never train.
+	// Unseen.Clients is 0 where the federation has none.
+	Unseen Summary
+}
+
+// clientScores are the scores of one client; a count of 0 marks a set without
+// examples.
+type clientScores struct {
+	globalVal, globalTest, personalVal, personalTest setScore
+}
+
+// setScore is a score with the number of examples behind it.
+type setScore struct {
+	Score
+	n int
+}
+
+// Evaluate measures weights on every client. clients holds the hyperparameters
+// of the local training behind the personalized scores, one for all clients or
+// one for each; nil leaves the personalized scores out. The local training
+// draws from a random stream that belongs to evaluation: equal weights and
+// hyperparameters give equal scores.
+func (e *Engine) Evaluate(ctx context.Context, weights []float32, clients []ClientParams) (*Evaluation, error) {
+	plan := Plan{Server: DefaultServerParams(), Clients: clients}
+	fed := e.cfg.Data
+	if clients != nil {
+		for _, c := range clients {
+			if err := c.Check(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	seen := make([]clientScores, len(fed.Clients))
+	err := e.pool.run(len(seen), func(i int, w *worker) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, s := &fed.Clients[i], &seen[i]
+		s.globalVal = w.score(weights, c.Val)
+		s.globalTest = w.score(weights, c.Test)
+		if clients != nil {
+			w.train(e.cfg.Method, c, plan.client(i), weights, kernels.Key(e.cfg.Seed, purposeTest, uint64(i)))
+			s.personalVal = w.score(w.local, c.Val)
+			s.personalTest = w.score(w.local, c.Test)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	unseen := make([]clientScores, len(fed.Unseen))
+	err = e.pool.run(len(unseen), func(i int, w *worker) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		unseen[i].globalTest = w.score(weights, fed.Unseen[i].Test)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Evaluation{
+		GlobalVal:        summarize(seen, func(c *clientScores) setScore { return c.globalVal }),
+		GlobalTest:       summarize(seen, func(c *clientScores) setScore { return c.globalTest }),
+		PersonalizedVal:  summarize(seen, func(c *clientScores) setScore { return c.personalVal }),
+		PersonalizedTest: summarize(seen, func(c *clientScores) setScore { return c.personalTest }),
+		Unseen:           summarize(unseen, func(c *clientScores) setScore { return c.globalTest }),
+	}, nil
+}
+
+// score measures weights on a set of examples without augmentation.
+func (w *worker) score(weights []float32, v data.View) setScore {
+	if v.Len() == 0 {
+		return setScore{}
+	}
+	return setScore{Score: scoreOf(w.evaluate(weights, v, nil)), n: v.Len()}
+}
+
+// summarize folds the clients' scores in the order of the clients.
+func summarize(clients []clientScores, of func(*clientScores) setScore) Summary {
+	var s Summary
+	var errors []float64
+	for i := range clients {
+		c := of(&clients[i])
+		if c.n == 0 {
+			continue
+		}
+		n := float64(c.n)
+		s.Error += float64(c.Error * n)
+		s.Loss += float64(c.Loss * n)
+		s.Unweighted += c.Error
+		s.Examples += c.n
+		errors = append(errors, c.Error)
+	}
+	s.Clients = len(errors)
+	if s.Clients == 0 {
+		return Summary{}
+	}
+	s.Error /= float64(s.Examples)
+	s.Loss /= float64(s.Examples)
+	s.Unweighted /= float64(s.Clients)
+	slices.Sort(errors)
+	s.P10 = stat.Quantile(0.1, stat.Empirical, errors, nil)
+	s.P50 = stat.Quantile(0.5, stat.Empirical, errors, nil)
+	s.P90 = stat.Quantile(0.9, stat.Empirical, errors, nil)
+	return s
+}

@@ -1,0 +1,38 @@
+package fl
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/nn"
+)
+
+// canonical returns the weights as tensors in name order.
+func canonical(m *nn.Model, weights []float32) []nn.Tensor {
+	ts := m.Export(weights)
+	slices.SortFunc(ts, func(a, b nn.Tensor) int { return strings.Compare(a.Name, b.Name) })
+	return ts
+}
+
+// WeightsSHA256 returns the SHA-256, in hexadecimal, of the model's tensors in
+// their canonical layout and name order as little-endian float32. It is the
+// same for every CPU level and number of workers.
+func WeightsSHA256(m *nn.Model, weights []float32) string {
+	h := sha256.New()
+	for _, t := range canonical(m, weights) {
+		h.Write(littleEndian(t.Data))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func littleEndian(x []float32) []byte {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}

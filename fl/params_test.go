@@ -1,0 +1,118 @@
+package fl
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestLocalSteps(t *testing.T) {
+	tests := []struct {
+		name           string
+		epochs         float64
+		steps, batch   int
+		wrap           bool
+		n, want, tasks int
+	}{
+		{"one pass, short last batch", 1, 0, 20, false, 50, 3, 50},
+		{"two passes, short batch in each", 2, 0, 20, false, 50, 6, 100},
+		{"part of a pass", 0.5, 0, 20, false, 50, 2, 25},
+		{"one and a half passes", 1.5, 0, 20, false, 50, 5, 75},
+		{"batch above the data", 3, 0, 128, false, 50, 3, 150},
+		{"wrapped passes are joined", 2, 0, 20, true, 50, 5, 100},
+		{"wrapped batch above the data", 1, 0, 128, true, 50, 1, 128},
+		{"a tiny share of a pass is one step", 0.001, 0, 20, false, 50, 1, 1},
+		{"steps override epochs", 1, 7, 20, false, 50, 7, 140},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := ClientParams{Epochs: tt.epochs, Steps: tt.steps, Batch: tt.batch, Wrap: tt.wrap}
+			if got := p.LocalSteps(tt.n); got != tt.want {
+				t.Errorf("LocalSteps(%d) = %d, want %d", tt.n, got, tt.want)
+			}
+			if got := p.examples(tt.n); got != tt.tasks {
+				t.Errorf("examples(%d) = %d, want %d", tt.n, got, tt.tasks)
+			}
+		})
+	}
+}
+
+func TestCheckNamesTheKey(t *testing.T) {
+	tests := []struct {
+		key    string
+		change func(*ClientParams, *ServerParams)
+	}{
+		{"client.lr", func(c *ClientParams, _ *ServerParams) { c.LR = -1 }},
+		{"client.lr", func(c *ClientParams, _ *ServerParams) { c.LR = math.NaN() }},
+		{"client.momentum", func(c *ClientParams, _ *ServerParams) { c.Momentum = 1.5 }},
+		{"client.weight_decay", func(c *ClientParams, _ *ServerParams) { c.WeightDecay = -1 }},
+		{"client.mu", func(c *ClientParams, _ *ServerParams) { c.Mu = math.Inf(1) }},
+		{"client.epochs", func(c *ClientParams, _ *ServerParams) { c.Epochs = 0 }},
+		{"client.batch", func(c *ClientParams, _ *ServerParams) { c.Batch = 0 }},
+		{"client.dropout", func(c *ClientParams, _ *ServerParams) { c.Dropout = 1 }},
+		{"client.steps", func(c *ClientParams, _ *ServerParams) { c.Steps = -1 }},
+		{"server.lr", func(_ *ClientParams, s *ServerParams) { s.LR = 0 }},
+		{"server.momentum", func(_ *ClientParams, s *ServerParams) { s.Momentum = 1 }},
+		{"server.decay", func(_ *ClientParams, s *ServerParams) { s.Decay = 1.01 }},
+	}
+	for _, tt := range tests {
+		c, s := DefaultClientParams(), DefaultServerParams()
+		if err := c.Check(); err != nil {
+			t.Fatalf("default client parameters: %v", err)
+		}
+		if err := s.Check(); err != nil {
+			t.Fatalf("default server parameters: %v", err)
+		}
+		tt.change(&c, &s)
+		err := c.Check()
+		if err == nil {
+			err = s.Check()
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), tt.key+" = ") {
+			t.Errorf("got error %v, want one about %s", err, tt.key)
+		}
+	}
+}
+
+func TestMethodsRefuseWhatTheyWouldIgnore(t *testing.T) {
+	tests := []struct {
+		method string
+		mu     float64
+		server ServerParams
+		ok     bool
+	}{
+		{"fedavg", 0, ServerParams{LR: 1, Decay: 1}, true},
+		{"fedavg", 0.1, ServerParams{LR: 1, Decay: 1}, false},
+		{"fedavg", 0, ServerParams{LR: 0.5, Decay: 1}, false},
+		{"fedprox", 0.1, ServerParams{LR: 1, Decay: 1}, true},
+		{"fedprox", 0, ServerParams{LR: 1, Decay: 1}, false},
+		{"fedprox", 0.1, ServerParams{LR: 1, Momentum: 0.9, Decay: 1}, false},
+		{"reptile", 0.1, ServerParams{LR: 0.5, Momentum: 0.9, Decay: 0.99}, true},
+		{"reptile", 0, ServerParams{LR: 0.5, Momentum: 0.9, Decay: 0.99}, true},
+	}
+	for _, tt := range tests {
+		m, err := MethodByName(tt.method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := DefaultClientParams()
+		c.Mu = tt.mu
+		if err := m.Check(c, tt.server); (err == nil) != tt.ok {
+			t.Errorf("%s with mu %v and server %+v: error %v", tt.method, tt.mu, tt.server, err)
+		}
+	}
+	if _, err := MethodByName("fedavgg"); err == nil || !strings.Contains(err.Error(), "fedavg, fedprox, reptile") {
+		t.Errorf("unknown method: error %v does not list the methods", err)
+	}
+}
+
+func TestWholePower(t *testing.T) {
+	for _, x := range []float64{1, 0.99, 0.9999, 0.5} {
+		for n := range 300 {
+			want := math.Pow(x, float64(n))
+			if got := wholePower(x, n); math.Abs(got-want) > 1e-13*want {
+				t.Fatalf("wholePower(%v, %d) = %v, want %v", x, n, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package fl
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// pool runs client tasks on a fixed number of workers, in the order in which
+// they were put.
+type pool struct {
+	tasks chan func(*worker)
+	wg    sync.WaitGroup
+	size  int // packed parameters of the model
+
+	mu   sync.Mutex
+	free [][]float32 // buffers for early results that nobody holds
+	left int         // buffers that may still be allocated for early results
+	sums [][]float32 // buffers for the sums of rounds that nobody holds
+}
+
+// sparePerWorker bounds the early results, those that wait for a slower client
+// before them in the order of summing: so many buffers a worker.
+const sparePerWorker = 2
+
+func newPool(m *nn.Model, d *data.Federation, workers int) *pool {
+	p := &pool{tasks: make(chan func(*worker)), size: m.Size(), left: sparePerWorker * workers}
+	for range workers {
+		w := &worker{
+			fed:      d,
+			ws:       m.NewWorkspace(),
+			local:    m.NewParams(),
+			velocity: m.NewParams(),
+			inputs:   inputSize(m.Input()),
+			seq:      m.Input().Seq,
+			labels:   m.LabelsPerExample(),
+		}
+		p.wg.Add(1)
+		go func() {
+			defer p.wg.Done()
+			for task := range p.tasks {
+				task(w)
+			}
+		}()
+	}
+	return p
+}
+
+func inputSize(s nn.Shape) int {
+	if s.Seq > 0 {
+		return 0
+	}
+	return s.H * s.W * s.C
+}
+
+func (p *pool) close() {
+	close(p.tasks)
+	p.wg.Wait()
+}
+
+// spare returns a weight-sized buffer for an early result, or nil when all are
+// in use.
+func (p *pool) spare() []float32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		buf := p.free[n-1]
+		p.free = p.free[:n-1]
+		return buf
+	}
+	if p.left == 0 {
+		return nil
+	}
+	p.left--
+	return make([]float32, p.size)
+}
+
+func (p *pool) giveBack(buf []float32) {
+	p.mu.Lock()
+	p.free = append(p.free, buf)
+	p.mu.Unlock()
+}
+
+// borrowSum returns a zeroed weight-sized buffer; returnSum takes it back.
+func (p *pool) borrowSum() []float32 {
+	p.mu.Lock()
+	n := len(p.sums)
+	if n == 0 {
+		p.mu.Unlock()
+		return make([]float32, p.size)
+	}
+	sum := p.sums[n-1]
+	p.sums = p.sums[:n-1]
+	p.mu.Unlock()
+	clear(sum)
+	return sum
+}
+
+func (p *pool) returnSum(sum []float32) {
+	p.mu.Lock()
+	p.sums = append(p.sums, sum)
+	p.mu.Unlock()
+}
+
+// run puts n tasks in order and waits for all of them. The first panic of a
+// task, in the order of the tasks, becomes an error.
+func (p *pool) run(n int, task func(i int, w *worker) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	wg.Add(n)
+	for i := range n {
+		p.tasks <- func(w *worker) {
+			defer wg.Done()
+			defer func() {
+				if r := recover(); r != nil {
+					errs[i] = fmt.Errorf("panic in a client task: %v\n%s", r, debug.Stack())
+				}
+			}()
+			errs[i] = task(i, w)
+		}
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// worker is what one client task at a time works in.
+type worker struct {
+	fed      *data.Federation
+	ws       *nn.Workspace
+	local    []float32 // the weights of the client at work
+	velocity []float32
+	inputs   int // floats of an example, 0 for token sequences
+	seq      int // tokens of an example, 0 for images and vectors
+	labels   int // labels of an example
+	batch    nn.Batch
+	order    []int32 // positions of a batch
+	pass     []int32 // positions of a pass over the training examples
+}
+
+// fill reads the examples at pos of v into the worker's batch.
+func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) *nn.Batch {
+	n := len(pos)
+	b := &w.batch
+	b.N = n
+	b.X = grown(b.X, n*w.inputs)
+	b.Tokens = grown(b.Tokens, n*w.seq)
+	b.Labels = grown(b.Labels, n*w.labels)
+	v.Fill(pos, b.X, b.Tokens, b.Labels, aug)
+	return b
+}
+
+// grown returns s with length n, allocating only when its capacity is less.
+func grown[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// evalBatch is the number of examples that are evaluated at a time.
+const evalBatch = 64
+
+// evaluate measures weights on all of v.
+func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment) nn.Result {
+	var sum nn.Result
+	for at := 0; at < v.Len(); at += evalBatch {
+		n := min(evalBatch, v.Len()-at)
+		w.order = grown(w.order, n)
+		for i := range w.order {
+			w.order[i] = int32(at + i)
+		}
+		r := w.ws.Evaluate(weights, w.fill(v, w.order, aug))
+		sum.Loss += r.Loss
+		sum.Correct += r.Correct
+		sum.Count += r.Count
+	}
+	return sum
+}

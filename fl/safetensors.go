@@ -1,0 +1,49 @@
+package fl
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/fedfast/fedfast/nn"
+)
+
+// WriteSafetensors writes the model's tensors in their canonical layout and
+// name order in the safetensors format: the length of a JSON header as a
+// little-endian uint64, the header, and the tensors' float32 values.
+// PyTorch, NumPy and others read it by name.
+func WriteSafetensors(w io.Writer, m *nn.Model, weights []float32) error {
+	type entry struct {
+		DType   string `json:"dtype"`
+		Shape   []int  `json:"shape"`
+		Offsets [2]int `json:"data_offsets"`
+	}
+	ts := canonical(m, weights)
+	header := map[string]any{"__metadata__": map[string]string{"format": "pt", "model": m.Name()}}
+	at := 0
+	for _, t := range ts {
+		end := at + 4*len(t.Data)
+		header[t.Name] = entry{DType: "F32", Shape: t.Shape, Offsets: [2]int{at, end}}
+		at = end
+	}
+	text, err := json.Marshal(header) // map keys are sorted
+	if err != nil {
+		return fmt.Errorf("safetensors header: %w", err)
+	}
+	for len(text)%8 != 0 {
+		text = append(text, ' ')
+	}
+	if err := binary.Write(w, binary.LittleEndian, uint64(len(text))); err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	for _, t := range ts {
+		if _, err := w.Write(littleEndian(t.Data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// driver is a study at work.
+type driver struct {
+	setup     *Setup
+	engine    *fl.Engine
+	method    fl.Method
+	base      hyper
+	space     tuners.Space
+	adds      map[string]bool // names of the client tuner's own dimensions
+	budget    tuners.Budget
+	objective tuners.Objective
+
+	clientOptions tuners.Params
+	clientProbes  []string
+	clientScalars []string // facts about clients that it asks for
+	scoreProbes   []string
+
+	trials []*trial
+	best   candidate
+
+	mu     sync.Mutex // guards what follows
+	rounds int
+	shown  float64 // the best score seen so far, for the display only
+}
+
+// newDriver checks a set-up with its tuners and starts the engine.
+func newDriver(ctx context.Context, s *Setup) (*driver, error) {
+	c := &s.Config
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	engine, err := s.engine()
+	if err != nil {
+		return nil, err
+	}
+	method, _ := fl.MethodByName(c.Method) // the engine has it
+	d := &driver{setup: s, engine: engine, method: method, base: hyper{c.client(), c.server()}, adds: map[string]bool{},
+		budget:    tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
+		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, best: candidate{score: math.NaN()}, shown: math.NaN()}
+	side := "before"
+	if c.Target == tuners.TargetPersonalized {
+		side = "after"
+	}
+	d.scoreProbes = []string{"val_error_" + side}
+	if err := d.openTuners(ctx); err != nil {
+		engine.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// openTuners merges the search space and lets the tuners check the set-up.
+func (d *driver) openTuners(ctx context.Context) error {
+	c := &d.setup.Config
+	var err error
+	if d.space, err = parseSpace(c.Space); err != nil {
+		return err
+	}
+	if d.clientOptions, err = parseOptions("client_tuner", c.ClientTuner.Options); err != nil {
+		return err
+	}
+	if t := d.setup.ClientTuner; t != nil {
+		desc, err := t.Describe(ctx)
+		if err != nil {
+			return fmt.Errorf("client tuner %s: %w", c.ClientTuner.Name, err)
+		}
+		if !desc.Rounds {
+			return fmt.Errorf("client_tuner.name = %q: it sets no client hyperparameters; use it as tuner.name", desc.Name)
+		}
+		d.clientProbes, d.clientScalars = desc.Probes, desc.Scalars
+		for _, fact := range desc.Scalars {
+			if _, known := (&fl.Slot{}).Probe(fact); !known || !slices.Contains(c.Tuner.Allow, fact) {
+				return fmt.Errorf("client_tuner.name = %q: it asks for %q of each client, but tuner.allow lists only %q", desc.Name, fact, c.Tuner.Allow)
+			}
+		}
+		for _, dim := range desc.Adds {
+			d.adds[dim.Name] = true
+			if !slices.ContainsFunc(d.space, func(have tuners.Dim) bool { return have.Name == dim.Name }) {
+				d.space = append(d.space, dim)
+			}
+		}
+		slices.SortFunc(d.space, func(a, b tuners.Dim) int { return strings.Compare(a.Name, b.Name) })
+	}
+	for _, dim := range d.space {
+		if setters[dim.Name] == nil && !d.adds[dim.Name] {
+			return fmt.Errorf("space: unknown hyperparameter %q; tunable are %s", dim.Name, strings.Join(Tunable(), ", "))
+		}
+	}
+	if err := d.validate(ctx, "client_tuner", d.setup.ClientTuner, d.clientOptions); err != nil {
+		return err
+	}
+	return nil
+}
+
+// validate lets a tuner check the set-up; every problem becomes an error that
+// names its key.
+func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, options tuners.Params) error {
+	if t == nil {
+		return nil
+	}
+	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: d.space, Options: options, Budget: d.budget, Objective: d.objective})
+	if err != nil {
+		return fmt.Errorf("%s: %w", role, err)
+	}
+	var errs []error
+	for _, p := range problems {
+		key := p.Key
+		if option, ok := strings.CutPrefix(key, "options."); ok {
+			key = role + ".options." + option
+		}
+		errs = append(errs, fmt.Errorf("%s: %s", key, p.Message))
+	}
+	return errors.Join(errs...)
+}
+
+// parseSpace reads the [space] table.
+func parseSpace(table map[string]any) (tuners.Space, error) {
+	var space tuners.Space
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		dim, err := tuners.ParseDim(name, table[name])
+		if err != nil {
+			return nil, fmt.Errorf("space: %w", err)
+		}
+		space = append(space, dim)
+	}
+	return space, nil
+}
+
+// parseOptions reads a tuner's table of options.
+func parseOptions(role string, table map[string]any) (tuners.Params, error) {
+	p := tuners.Params{}
+	for key, x := range table {
+		v, err := tuners.ValueOf(x)
+		if err != nil {
+			return nil, fmt.Errorf("%s.options.%s: %w", role, key, err)
+		}
+		p[key] = v
+	}
+	return p, nil
+}
+
+// close ends the sessions of all trials and the engine.
+func (d *driver) close() {
+	for _, t := range d.trials {
+		_ = t.stop(context.Background()) // the study's outcome is decided
+	}
+	d.engine.Close()
+}
+
+// scoreOf returns a round's score in the study's objective.
+func (d *driver) scoreOf(r *fl.RoundResult) float64 {
+	s := r.ValScore(d.objective.Target == tuners.TargetPersonalized)
+	if d.objective.Metric == tuners.MetricLoss {
+		return s.Loss
+	}
+	return s.Error
+}
+
+// roundDone counts a round and tells the display.
+func (d *driver) roundDone(t *trial, toRound int, r *fl.RoundResult, score float64) {
+	d.mu.Lock()
+	d.rounds++
+	if d.objective.Better(score, d.shown) {
+		d.shown = score
+	}
+	p := Progress{Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds, Loss: r.TrainLoss, Score: score, Best: d.shown}
+	d.mu.Unlock()
+	d.setup.Observer.Progress(p)
+}
+
+// leg is a trial that runs to a round.
+type leg struct {
+	trial   *trial
+	toRound int
+}
+
+// run runs legs beside each other, as many at once as there are workers, and
+// takes their best models in the order of the legs.
+func (d *driver) run(ctx context.Context, legs []leg) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	order := newLanes(d.setup.Observer, len(legs))
+	floor := d.best.score
+	errs := make([]error, len(legs))
+	slots := make(chan struct{}, d.engine.Workers())
+	var wg sync.WaitGroup
+	for i, l := range legs {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = l.trial.leg(ctx, l.toRound, floor, func(e Event) { order.event(i, e) })
+			order.finish(i)
+			if errs[i] != nil {
+				cancel() // the others end after their round
+			}
+		})
+	}
+	wg.Wait()
+	if err := firstCause(errs); err != nil {
+		return err
+	}
+	for _, l := range legs {
+		if c := &l.trial.best; d.objective.Better(c.score, d.best.score) {
+			d.best, l.trial.best = *c, candidate{}
+		} else {
+			l.trial.best = candidate{}
+		}
+	}
+	return nil
+}
+
+// firstCause returns the first error that is not just the others' being
+// cancelled, or the first one.
+func firstCause(errs []error) error {
+	var first error
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}

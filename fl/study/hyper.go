@@ -1,0 +1,89 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// hyper is the pair (c, b) that a trial's params override.
+type hyper struct {
+	client fl.ClientParams
+	server fl.ServerParams
+}
+
+// setters writes one hyperparameter by its key. Every key here can be a
+// dimension of a search space.
+var setters = map[string]func(*hyper, tuners.Value) error{
+	"client.lr":           number(func(h *hyper) *float64 { return &h.client.LR }),
+	"client.momentum":     number(func(h *hyper) *float64 { return &h.client.Momentum }),
+	"client.weight_decay": number(func(h *hyper) *float64 { return &h.client.WeightDecay }),
+	"client.mu":           number(func(h *hyper) *float64 { return &h.client.Mu }),
+	"client.epochs":       number(func(h *hyper) *float64 { return &h.client.Epochs }),
+	"client.steps":        whole(func(h *hyper) *int { return &h.client.Steps }),
+	"client.batch":        whole(func(h *hyper) *int { return &h.client.Batch }),
+	"client.dropout":      number(func(h *hyper) *float64 { return &h.client.Dropout }),
+	"server.lr":           number(func(h *hyper) *float64 { return &h.server.LR }),
+	"server.momentum":     number(func(h *hyper) *float64 { return &h.server.Momentum }),
+	"server.decay":        number(func(h *hyper) *float64 { return &h.server.Decay }),
+}
+
+func number(field func(*hyper) *float64) func(*hyper, tuners.Value) error {
+	return func(h *hyper, v tuners.Value) error {
+		x, ok := v.Float()
+		if !ok {
+			return fmt.Errorf("must be a number, not %s", v)
+		}
+		*field(h) = x
+		return nil
+	}
+}
+
+func whole(field func(*hyper) *int) func(*hyper, tuners.Value) error {
+	return func(h *hyper, v tuners.Value) error {
+		x, ok := v.Float()
+		if !ok || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
+			return fmt.Errorf("must be a whole number, not %s", v)
+		}
+		*field(h) = int(x)
+		return nil
+	}
+}
+
+// Tunable returns the keys that a search space may hold, sorted.
+func Tunable() []string { return slices.Sorted(maps.Keys(setters)) }
+
+// with returns h with the params that it knows overridden; params of the
+// client tuner's own (those in adds) pass.
+func (h hyper) with(params tuners.Params, adds map[string]bool) (hyper, error) {
+	for _, key := range params.Keys() {
+		set, ok := setters[key]
+		if !ok {
+			if adds[key] {
+				continue
+			}
+			return h, fmt.Errorf("unknown hyperparameter %q; tunable are %s", key, strings.Join(Tunable(), ", "))
+		}
+		if err := set(&h, params[key]); err != nil {
+			return h, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return h, nil
+}
+
+// check returns an error that names the hyperparameter that is out of its
+// range or that the method cannot use.
+func (h hyper) check(m fl.Method) error {
+	if err := h.client.Check(); err != nil {
+		return err
+	}
+	if err := h.server.Check(); err != nil {
+		return err
+	}
+	return m.Check(h.client, h.server)
+}

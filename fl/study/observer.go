@@ -1,0 +1,92 @@
+package study
+
+import "sync"
+
+// Event is one line of a study's metrics: a round or a rung of a trial. The
+// sequence of events is the same for any number of workers.
+type Event struct {
+	// Event is "round" or "rung".
+	Event string `json:"event"`
+	Trial int    `json:"trial"`
+	// Round is how many rounds the trial has run.
+	Round int `json:"round"`
+	// Score is the trial's score, nil where the clients have no validation
+	// examples or none was asked for.
+	Score *float64 `json:"score,omitempty"`
+	// TrainLoss and what follows describe a round.
+	TrainLoss *float64 `json:"train_loss,omitempty"`
+	Steps     int      `json:"steps,omitempty"`
+	Examples  int      `json:"examples,omitempty"`
+	Dropped   int      `json:"dropped,omitempty"`
+	Clients   []string `json:"clients,omitempty"`
+}
+
+// Progress tells how far a study is, for a display.
+type Progress struct {
+	// Trial and TrialRound say which round of which trial has just ended,
+	// ToRound where the trial runs to.
+	Trial, TrialRound, ToRound int
+	// Round of Rounds have ended over all trials; Rounds is 0 when unknown.
+	Round, Rounds int
+	// Loss is the round's training loss.
+	Loss float64
+	// Score is the trial's and Best the study's best score, NaN when unknown.
+	Score, Best float64
+}
+
+// Observer watches a study.
+type Observer interface {
+	// Event is called from one goroutine at a time, in an order that does not
+	// depend on the number of workers.
+	Event(Event)
+	// Progress is called as rounds end, from several goroutines, in any
+	// order.
+	Progress(Progress)
+}
+
+// silent is an Observer that looks away.
+type silent struct{}
+
+func (silent) Event(Event)       {}
+func (silent) Progress(Progress) {}
+
+// lanes brings the events of trials that run beside each other into the order
+// of their lanes: those of the first unfinished lane pass at once, those of
+// later ones wait.
+type lanes struct {
+	mu      sync.Mutex
+	to      Observer
+	head    int
+	done    []bool
+	waiting [][]Event
+}
+
+func newLanes(to Observer, n int) *lanes {
+	return &lanes{to: to, done: make([]bool, n), waiting: make([][]Event, n)}
+}
+
+func (l *lanes) event(lane int, e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lane == l.head {
+		l.to.Event(e)
+		return
+	}
+	l.waiting[lane] = append(l.waiting[lane], e)
+}
+
+// finish ends a lane; the waiting events of those behind it pass.
+func (l *lanes) finish(lane int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done[lane] = true
+	for l.head < len(l.done) && l.done[l.head] {
+		l.head++
+		if l.head < len(l.done) {
+			for _, e := range l.waiting[l.head] {
+				l.to.Event(e)
+			}
+			l.waiting[l.head] = nil
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Setup is what Run, Tune and Baseline need.
+type Setup struct {
+	// Config decides the result.
+	Config Config
+	// Data and Model come from Prepare.
+	Data  *data.Federation
+	Model *nn.Model
+	// Tuner is the trial tuner, ClientTuner the client tuner; nil is none.
+	Tuner, ClientTuner tuners.Tuner
+	// Workers is the number of client tasks that run at once; 0 is one a
+	// processor.
+	Workers int
+	// Observer watches; nil is nobody.
+	Observer Observer
+}
+
+// Prepare opens the federation and builds the model of a configuration.
+func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error) {
+	fed, err := data.Open(ctx, c.data())
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := c.model(fed)
+	if err != nil {
+		return nil, nil, err
+	}
+	return fed, m, nil
+}
+
+// model builds the configured network for what the federation holds.
+func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
+	input := nn.Shape{H: fed.H, W: fed.W, C: fed.C}
+	if fed.Kind == data.Tokens {
+		input = nn.Shape{Seq: fed.SeqLen, Vocab: fed.Vocab}
+	}
+	if c.Model.Name == "" {
+		if len(c.Model.Layers) == 0 {
+			return nil, fmt.Errorf("model: none is set; use one of %s or [[model.layers]]", strings.Join(models.Names(), ", "))
+		}
+		return models.FromLayers(c.Model.Layers, input, fed.Classes)
+	}
+	return models.New(c.Model.Name, models.Options{Classes: fed.Classes, Input: input})
+}
+
+// engine starts the workers for a set-up.
+func (s *Setup) engine() (*fl.Engine, error) {
+	c := &s.Config
+	method, err := fl.MethodByName(c.Method)
+	if err != nil {
+		return nil, err
+	}
+	if c.Sampling != "with" && c.Sampling != "without" {
+		return nil, fmt.Errorf("sampling = %q: must be \"with\" or \"without\" (replacement)", c.Sampling)
+	}
+	if s.Observer == nil {
+		s.Observer = silent{}
+	}
+	if err := (hyper{c.client(), c.server()}).check(method); err != nil {
+		return nil, err
+	}
+	return fl.New(fl.Config{Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
+		Seed: c.Seed, Workers: s.Workers})
+}
+
+// Check returns an error for the first setting that cannot be used, as far as
+// that can be said before data and tuners are opened.
+func (c *Config) Check() error {
+	if _, err := fl.MethodByName(c.Method); err != nil {
+		return err
+	}
+	if c.Model.Name != "" {
+		if err := oneOf("model", c.Model.Name, models.Names()...); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		oneOf("sampling", c.Sampling, "without", "with"),
+		oneOf("objective", c.Objective, tuners.MetricError, tuners.MetricLoss),
+		oneOf("target", c.Target, tuners.TargetPersonalized, tuners.TargetGlobal),
+		atLeastOne("rounds", c.Rounds),
+		atLeastOne("cohort", c.Cohort),
+		c.client().Check(),
+		c.server().Check(),
+		inUnit("score.discount", c.Score.Discount),
+	)
+}
+
+func oneOf(key, value string, valid ...string) error {
+	for _, v := range valid {
+		if v == value {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s = %q: must be one of %s", key, value, strings.Join(valid, ", "))
+}
+
+func atLeastOne(key string, n int) error {
+	if n < 1 {
+		return fmt.Errorf("%s = %d: must be 1 or more", key, n)
+	}
+	return nil
+}
+
+func inUnit(key string, x float64) error {
+	if !(x >= 0 && x <= 1) {
+		return fmt.Errorf("%s = %v: must be in [0, 1]", key, x)
+	}
+	return nil
+}

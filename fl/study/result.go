@@ -1,0 +1,129 @@
+package study
+
+import (
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Rung is a round at which the tuner decided about a trial.
+type Rung struct {
+	Round int     `json:"round"`
+	Score float64 `json:"score"`
+}
+
+// TrialResult is one trial of a study.
+type TrialResult struct {
+	Number int           `json:"number"`
+	Params tuners.Params `json:"params"`
+	// Rounds is how many rounds the trial ran.
+	Rounds int `json:"rounds"`
+	// Score is the trial's score at its last rung.
+	Score float64 `json:"score"`
+	// Rungs are all its rungs in order.
+	Rungs []Rung `json:"rungs"`
+	// Dropped counts client results left out because they were not finite.
+	Dropped int `json:"dropped"`
+}
+
+// Chosen is a model that a study returns, with its evaluation.
+type Chosen struct {
+	Number int           `json:"number"`
+	Params tuners.Params `json:"params"`
+	// Round is the number of rounds after which the weights were taken, and
+	// Score their noisy validation score then.
+	Round int     `json:"round"`
+	Score float64 `json:"score"`
+	// SHA256 is the weights' digest, see fl.WeightsSHA256.
+	SHA256 string `json:"weights_sha256"`
+	Errors
+	weights []float32
+}
+
+// Errors are the classification errors of a model, weighted by examples:
+// of its weights as they are (global) and of those that each client trains
+// from them (personalized), on the clients' validation and test examples.
+type Errors struct {
+	GlobalVal        *float64 `json:"global_val_error"`
+	GlobalTest       *float64 `json:"global_test_error"`
+	PersonalizedVal  *float64 `json:"personalized_val_error"`
+	PersonalizedTest *float64 `json:"personalized_test_error"`
+	// UnseenTest is the error on clients that never train, null without any.
+	UnseenTest *float64 `json:"unseen_test_error,omitempty"`
+	// Evaluation holds the same with losses and spreads over the clients.
+	Evaluation *fl.Evaluation `json:"evaluation"`
+}
+
+func errorsOf(e *fl.Evaluation) Errors {
+	of := func(s fl.Summary) *float64 {
+		if s.Clients == 0 {
+			return nil
+		}
+		return &s.Error
+	}
+	return Errors{GlobalVal: of(e.GlobalVal), GlobalTest: of(e.GlobalTest), PersonalizedVal: of(e.PersonalizedVal),
+		PersonalizedTest: of(e.PersonalizedTest), UnseenTest: of(e.Unseen), Evaluation: e}
+}
+
+// Result is the end of a study.
+type Result struct {
+	Study string `json:"study"`
+	// Best is the returned model: the lowest noisy validation score after any
+	// round of any trial.
+	Best Chosen `json:"best"`
+	// Survivor is the trial that the tuner kept to the end, nil when it named
+	// none.
+	Survivor *Chosen `json:"survivor"`
+	// Trials are all trials in the order of their numbers.
+	Trials []TrialResult `json:"trials"`
+	// Errors are the returned model's, as in Best.
+	Errors
+	WeightsSHA256  string `json:"weights_sha256"`
+	SurvivorSHA256 string `json:"survivor_sha256,omitempty"`
+	// Rounds is the number of rounds of all trials together.
+	Rounds int `json:"rounds"`
+	// Seconds is the wall time from the first round to the last evaluation,
+	// RoundsPerSecond the rate over the rounds alone.
+	Seconds         float64 `json:"seconds"`
+	RoundsPerSecond float64 `json:"rounds_per_second"`
+	// Baseline is set when one was asked for.
+	Baseline *BaselineResult `json:"baseline,omitempty"`
+}
+
+// Weights returns the returned model's weights in the model's packed layout.
+func (r *Result) Weights() []float32 { return r.Best.weights }
+
+// RunResult is the end of a plain federated training.
+type RunResult struct {
+	Study string `json:"study"`
+	// TrainLoss is the mean training loss of each round.
+	TrainLoss []float64 `json:"train_loss"`
+	Errors
+	WeightsSHA256 string `json:"weights_sha256"`
+	Rounds        int    `json:"rounds"`
+	// Dropped counts client results left out because they were not finite.
+	Dropped         int     `json:"dropped"`
+	Examples        int     `json:"examples"`
+	Seconds         float64 `json:"seconds"`
+	RoundsPerSecond float64 `json:"rounds_per_second"`
+	weights         []float32
+}
+
+// Weights returns the trained weights in the model's packed layout.
+func (r *RunResult) Weights() []float32 { return r.weights }
+
+// BaselineResult is what plain random configurations reach.
+type BaselineResult struct {
+	// Rounds is the length of each training.
+	Rounds int `json:"rounds"`
+	// Trials are the configurations with their global test errors.
+	Trials []BaselineTrial `json:"trials"`
+	// Median is the median of the global test errors.
+	Median  float64 `json:"median_global_test_error"`
+	Seconds float64 `json:"seconds"`
+}
+
+// BaselineTrial is one random configuration.
+type BaselineTrial struct {
+	Params          tuners.Params `json:"params"`
+	GlobalTestError float64       `json:"global_test_error"`
+}

@@ -1,0 +1,232 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Tune runs a study: it does what the tuner suggests until the tuner is done,
+// then evaluates the best model and the last survivor.
+func Tune(ctx context.Context, s Setup) (*Result, error) {
+	if s.Tuner == nil {
+		return nil, errors.New("tuner.name: none is set; `fedfast list tuners` shows them")
+	}
+	d, err := newDriver(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	start := time.Now()
+	session, err := d.openStudySession(ctx)
+	if err != nil {
+		return nil, err
+	}
+	survivor, err := d.follow(ctx, session)
+	if closeErr := session.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
+		err = fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, closeErr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	trained := time.Since(start).Seconds()
+	r, err := d.result(ctx, survivor)
+	if err != nil {
+		return nil, err
+	}
+	r.RoundsPerSecond = float64(r.Rounds) / trained
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+// openStudySession checks the set-up with the trial tuner and opens its
+// session.
+func (d *driver) openStudySession(ctx context.Context) (tuners.Session, error) {
+	c := &d.setup.Config
+	if c.Budget.Rounds < 1 || c.Budget.TrialRounds < 1 {
+		return nil, fmt.Errorf("budget.rounds = %d, budget.trial_rounds = %d: both must be 1 or more", c.Budget.Rounds, c.Budget.TrialRounds)
+	}
+	if len(d.space) == 0 {
+		return nil, fmt.Errorf("space: it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}")
+	}
+	desc, err := d.setup.Tuner.Describe(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)
+	}
+	if !desc.Trials {
+		return nil, fmt.Errorf("tuner.name = %q: it runs no trials; use it as client_tuner.name under a tuner such as sha or random", desc.Name)
+	}
+	options, err := parseOptions("tuner", c.Tuner.Options)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.validate(ctx, "tuner", d.setup.Tuner, options); err != nil {
+		return nil, err
+	}
+	s, err := d.setup.Tuner.Open(ctx, tuners.OpenRequest{Study: c.Name, Space: d.space, Options: options, Budget: d.budget,
+		Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession})
+	if err != nil {
+		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)
+	}
+	return s, nil
+}
+
+// follow does what the tuner suggests until it is done and returns the trial
+// that it names as its choice, or nil.
+func (d *driver) follow(ctx context.Context, session tuners.Session) (*trial, error) {
+	name := d.setup.Config.Tuner.Name
+	parallel := max(1, d.setup.Config.Tuner.Parallel)
+	for {
+		decisions, err := session.Suggest(ctx, parallel)
+		if err != nil {
+			return nil, fmt.Errorf("tuner %s: %w", name, err)
+		}
+		var legs []leg
+		for _, dec := range decisions {
+			if dec.Kind == tuners.Done {
+				if len(legs) > 0 {
+					return nil, fmt.Errorf("tuner %s: it is done while trials wait to run", name)
+				}
+				return d.chosen(dec.Best)
+			}
+			l, err := d.act(ctx, dec)
+			if err != nil {
+				return nil, fmt.Errorf("tuner %s: %w", name, err)
+			}
+			if l != nil {
+				legs = append(legs, *l)
+			}
+		}
+		if len(legs) == 0 && !slices.ContainsFunc(decisions, func(dec tuners.Decision) bool { return dec.Kind == tuners.Stop || dec.Kind == tuners.Release }) {
+			return nil, fmt.Errorf("tuner %s: it waits, but no trial is running", name)
+		}
+		if err := d.run(ctx, legs); err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(legs, func(a, b leg) int { return a.trial.number - b.trial.number })
+		for _, l := range legs {
+			rung := l.trial.rungs[len(l.trial.rungs)-1]
+			if err := session.Report(ctx, tuners.TrialReport{Trial: l.trial.number, Round: rung.Round, Score: rung.Score}); err != nil {
+				return nil, fmt.Errorf("tuner %s: %w", name, err)
+			}
+		}
+	}
+}
+
+// chosen returns the trial that a tuner names as its choice; -1 is none.
+func (d *driver) chosen(number int) (*trial, error) {
+	if number < 0 {
+		return nil, nil
+	}
+	t, err := d.trial(number)
+	if err == nil && t.train == nil {
+		err = fmt.Errorf("tuner %s: it chose trial %d, which it had stopped", d.setup.Config.Tuner.Name, number)
+	}
+	return t, err
+}
+
+func (d *driver) trial(number int) (*trial, error) {
+	if number < 0 || number >= len(d.trials) {
+		return nil, fmt.Errorf("decision about trial %d: there are %d trials", number, len(d.trials))
+	}
+	return d.trials[number], nil
+}
+
+// act carries out a decision; a trial that has to run becomes a leg.
+func (d *driver) act(ctx context.Context, dec tuners.Decision) (*leg, error) {
+	switch dec.Kind {
+	case tuners.Start:
+		if dec.Trial != len(d.trials) {
+			return nil, fmt.Errorf("decision to start trial %d: the next trial is %d", dec.Trial, len(d.trials))
+		}
+		t, err := d.open(ctx, dec.Trial, dec.Params)
+		if err != nil {
+			return nil, err
+		}
+		d.trials = append(d.trials, t)
+		return d.legTo(t, dec.ToRound)
+	case tuners.Resume:
+		t, err := d.trial(dec.Trial)
+		if err != nil {
+			return nil, err
+		}
+		return d.legTo(t, dec.ToRound)
+	case tuners.Stop:
+		t, err := d.trial(dec.Trial)
+		if err != nil {
+			return nil, err
+		}
+		return nil, t.stop(ctx)
+	case tuners.Release, tuners.Wait:
+		return nil, nil // trials live in memory until they are stopped
+	default:
+		return nil, fmt.Errorf("decision %q is not one that this version of fedfast carries out", dec.Kind)
+	}
+}
+
+func (d *driver) legTo(t *trial, round int) (*leg, error) {
+	switch {
+	case t.train == nil:
+		return nil, fmt.Errorf("decision to run trial %d, which it had stopped", t.number)
+	case round <= t.rounds:
+		return nil, fmt.Errorf("decision to run trial %d to round %d: it is at round %d", t.number, round, t.rounds)
+	case round > d.budget.TrialRounds:
+		return nil, fmt.Errorf("decision to run trial %d to round %d: budget.trial_rounds is %d", t.number, round, d.budget.TrialRounds)
+	}
+	return &leg{trial: t, toRound: round}, nil
+}
+
+// result evaluates the best model and the survivor.
+func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
+	if d.best.trial == nil {
+		return nil, fmt.Errorf("tuner %s: it is done without a trial that ran", d.setup.Config.Tuner.Name)
+	}
+	r := &Result{Study: d.setup.Config.Name, Rounds: d.rounds}
+	for _, t := range d.trials {
+		r.Trials = append(r.Trials, t.result())
+	}
+	best, err := d.choose(ctx, d.best)
+	if err != nil {
+		return nil, err
+	}
+	r.Best, r.Errors, r.WeightsSHA256 = *best, best.Errors, best.SHA256
+	if survivor != nil {
+		last := candidate{score: survivor.rungs[len(survivor.rungs)-1].Score, trial: survivor, round: survivor.rounds, weights: survivor.train.Weights()}
+		if survivor.session != nil {
+			last.state = survivor.session.State()
+		}
+		if r.Survivor, err = d.choose(ctx, last); err != nil {
+			return nil, err
+		}
+		r.SurvivorSHA256 = r.Survivor.SHA256
+	}
+	return r, nil
+}
+
+// choose evaluates a candidate on all clients.
+func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
+	var session tuners.Session
+	if d.setup.ClientTuner != nil {
+		s, err := d.openClientSession(ctx, c.trial, c.state)
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close(context.WithoutCancel(ctx))
+		session = s
+	}
+	clients, err := c.trial.testPlan(ctx, session, c.round)
+	if err != nil {
+		return nil, err
+	}
+	e, err := d.engine.Evaluate(ctx, c.weights, clients)
+	if err != nil {
+		return nil, err
+	}
+	return &Chosen{Number: c.trial.number, Params: c.trial.params, Round: c.round, Score: c.score,
+		SHA256: fl.WeightsSHA256(d.setup.Model, c.weights), Errors: errorsOf(e), weights: slices.Clone(c.weights)}, nil
+}

@@ -1,0 +1,236 @@
+package fl
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// openGlyphs returns a small federation of the embedded set.
+func openGlyphs(t testing.TB, clients, samples int) *data.Federation {
+	t.Helper()
+	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Split: "80/10/10", Clients: clients, Samples: samples, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fed
+}
+
+// smallCNN is a network in which every kind of layer of the image models
+// occurs.
+func smallCNN(t testing.TB, fed *data.Federation) *nn.Model {
+	t.Helper()
+	rate := 0.2
+	m, err := models.FromLayers([]models.LayerSpec{
+		{Type: "conv", Filters: 8, Kernel: 5, Stride: 2, Padding: "valid"}, {Type: "relu"}, {Type: "maxpool", Size: 2},
+		{Type: "flatten"}, {Type: "dropout", Rate: &rate}, {Type: "dense", Units: fed.Classes},
+	}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func newEngine(t testing.TB, cfg Config) *Engine {
+	t.Helper()
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// runRounds runs rounds of a plan and returns their results.
+func runRounds(t testing.TB, tr *Trial, plan Plan, rounds int) []*RoundResult {
+	t.Helper()
+	var results []*RoundResult
+	for range rounds {
+		r, err := tr.Round(t.Context(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+// mixedPlan gives every slot its own hyperparameters, so that tasks differ in
+// length and kind.
+func mixedPlan(slots int) Plan {
+	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99}, Probes: []string{"val_error_before", "val_loss_after", "delta_norm"}}
+	for i := range slots {
+		p.Clients = append(p.Clients, ClientParams{LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),
+			Mu: 0.01 * float64(i%2), Epochs: 0.5 * float64(i+1), Batch: 4 + 7*i, Dropout: 0.1 * float64(i%4), Wrap: i%2 == 1})
+	}
+	return p
+}
+
+func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
+	fed := openGlyphs(t, 24, 40)
+	model := smallCNN(t, fed)
+	type outcome struct {
+		sha    string
+		rounds []*RoundResult
+		eval   *Evaluation
+	}
+	var first *outcome
+	for _, workers := range []int{1, 2, 4} {
+		e := newEngine(t, Config{Model: model, Data: fed, Method: reptile{}, Cohort: 7, Replacement: true, Seed: 11, Workers: workers})
+		tr := e.NewTrial(3)
+		o := &outcome{rounds: runRounds(t, tr, mixedPlan(7), 4)}
+		o.sha = WeightsSHA256(model, tr.Weights())
+		var err error
+		if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), []ClientParams{DefaultClientParams()}); err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = o
+			continue
+		}
+		if o.sha != first.sha {
+			t.Errorf("%d workers: weights %s, 1 worker: %s", workers, o.sha, first.sha)
+		}
+		if *o.eval != *first.eval {
+			t.Errorf("%d workers: evaluation %+v, 1 worker: %+v", workers, *o.eval, *first.eval)
+		}
+		for i, r := range o.rounds {
+			if !slices.Equal(r.Slots, first.rounds[i].Slots) || r.TrainLoss != first.rounds[i].TrainLoss {
+				t.Errorf("%d workers: round %d measures %+v, 1 worker: %+v", workers, i, r, first.rounds[i])
+			}
+		}
+	}
+}
+
+func TestTrainingLearns(t *testing.T) {
+	fed := openGlyphs(t, 24, 60)
+	model := smallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 8, Seed: 1})
+	tr := e.NewTrial(0)
+	before, err := e.Evaluate(t.Context(), tr.Weights(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := ClientParams{LR: 0.03, Momentum: 0.9, Epochs: 2, Batch: 16, Dropout: 0}
+	rounds := runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: []ClientParams{c}}, 40)
+	after, err := e.Evaluate(t.Context(), tr.Weights(), []ClientParams{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := rounds[len(rounds)-1].TrainLoss; last > 0.8*rounds[0].TrainLoss {
+		t.Errorf("training loss went from %.3f to %.3f", rounds[0].TrainLoss, last)
+	}
+	if after.GlobalTest.Error > before.GlobalTest.Error-0.1 {
+		t.Errorf("global test error went from %.3f to %.3f", before.GlobalTest.Error, after.GlobalTest.Error)
+	}
+	if after.PersonalizedTest.Clients != len(fed.Clients) || before.PersonalizedTest.Clients != 0 {
+		t.Errorf("personalized scores over %d clients when asked for, %d when not; want all and 0", after.PersonalizedTest.Clients, before.PersonalizedTest.Clients)
+	}
+	g := after.GlobalTest
+	if !(g.P10 <= g.P50 && g.P50 <= g.P90) {
+		t.Errorf("percentiles are not in order: %+v", g)
+	}
+}
+
+func TestSnapshotGoesOnWithTheSameBits(t *testing.T) {
+	fed := openGlyphs(t, 12, 30)
+	model := smallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Method: reptile{}, Cohort: 5, Seed: 2})
+	plan := mixedPlan(5)
+	tr := e.NewTrial(4)
+	runRounds(t, tr, plan, 2)
+	snap := tr.Snapshot()
+	runRounds(t, tr, plan, 2)
+	again, err := e.Restore(snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runRounds(t, again, plan, 2)
+	if a, b := WeightsSHA256(model, tr.Weights()), WeightsSHA256(model, again.Weights()); a != b {
+		t.Errorf("restored trial ends at %s, the uninterrupted one at %s", b, a)
+	}
+	other := newEngine(t, Config{Model: model, Data: fed, Cohort: 5, Seed: 2})
+	if _, err := other.Restore(snap); err == nil {
+		t.Error("a snapshot of reptile was restored with fedavg")
+	}
+}
+
+func TestDivergedClientsAreLeftOut(t *testing.T) {
+	fed := openGlyphs(t, 6, 30)
+	model := smallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 3, Seed: 2})
+	good := DefaultClientParams()
+	bad := good
+	bad.LR, bad.Epochs = 1e30, 3
+	tr := e.NewTrial(0)
+	r := runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: []ClientParams{good, bad, good}, Probes: []string{"val_loss_after"}}, 1)[0]
+	if r.Dropped != 1 || !r.Slots[1].Dropped || r.Slots[0].Dropped {
+		t.Fatalf("dropped %d slots: %+v", r.Dropped, r.Slots)
+	}
+	if s := r.Slots[1].After; s.Error != 1 || s.Loss != DivergedLoss {
+		t.Errorf("the diverged client scores %+v, want error 1 and loss %v", s, DivergedLoss)
+	}
+	for i, w := range tr.Weights() {
+		if !finite(float64(w)) {
+			t.Fatalf("weight %d is %v", i, w)
+		}
+	}
+	// The aggregate must be the mean of the other two alone.
+	alone := e.NewTrial(0)
+	want := slices.Clone(alone.Weights())
+	w := &worker{fed: fed, ws: model.NewWorkspace(), local: model.NewParams(), velocity: model.NewParams(), inputs: inputSize(model.Input()), labels: 1}
+	var sum float64
+	change := make([]float64, len(want))
+	for _, slot := range []int{0, 2} {
+		s := r.Slots[slot]
+		key := kernels.Key(2, 0, 0, uint64(slot), uint64(s.Client))
+		w.train(fedAvg{}, &fed.Clients[s.Client], good, alone.Weights(), key)
+		sum += float64(s.TrainExamples)
+		for i := range change {
+			change[i] += float64(s.TrainExamples) * (float64(want[i]) - float64(w.local[i]))
+		}
+	}
+	for i := range want {
+		if diff := math.Abs(float64(want[i]) - change[i]/sum - float64(tr.Weights()[i])); diff > 1e-6 {
+			t.Fatalf("weight %d is %v, want %v", i, tr.Weights()[i], float64(want[i])-change[i]/sum)
+		}
+	}
+}
+
+func TestFlatMemoryOverManyRounds(t *testing.T) {
+	rounds := 2000
+	if testing.Short() {
+		rounds = 200
+	}
+	fed := openGlyphs(t, 8, 20)
+	model := smallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Method: reptile{}, Cohort: 3, Seed: 1, Workers: 2})
+	tr := e.NewTrial(0)
+	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{{LR: 0.01, Steps: 1, Batch: 4, Dropout: OwnDropout}}}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	runRounds(t, tr, plan, 20)
+	before := heap()
+	for range rounds {
+		if _, err := tr.Round(t.Context(), plan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := heap(); after > before+1<<20 {
+		t.Errorf("the heap grew from %d to %d bytes over %d rounds", before, after, rounds)
+	}
+}
