@@ -143,8 +143,8 @@ func (t *tiles) multiplyT(g *TN) {
 	}
 }
 
-// packFloats is the size of the copy that multiplyPacked makes of a part of G: half of a first-level cache.
-const packFloats = 4096
+// packFloats is the size of the copy that multiplyPacked makes of a part of G: a quarter of a first-level cache, which A needs too.
+const packFloats = 2048
 
 // packs reports whether a copy of G pays: its rows are so far apart that a panel's lines drive each other out of the first-level
 // cache, and K is large enough to use each line often.
