@@ -62,7 +62,7 @@ func (r *lstmReference) sample(tokens []int32) [][]float64 {
 		xs = append(xs, x)
 	}
 	for range r.layers {
-		wih, whh := take(), take()
+		wx, wh := take(), take()
 		bias := append([]float64(nil), take()...)
 		if r.biases == 2 {
 			for i, v := range take() {
@@ -73,8 +73,8 @@ func (r *lstmReference) sample(tokens []int32) [][]float64 {
 		hs := make([][]float64, len(xs))
 		for t, x := range xs {
 			z := append([]float64(nil), bias...)
-			affine(z, wih, x)
-			affine(z, whh, h)
+			affine(z, wx, x)
+			affine(z, wh, h)
 			hs[t] = make([]float64, r.hidden)
 			for u := range r.hidden {
 				i, f := sigmoid64(z[u]), sigmoid64(z[r.hidden+u]+r.forget)

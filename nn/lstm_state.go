@@ -18,14 +18,14 @@ type lstmState struct {
 // lstmLayer is one layer of the stack.
 type lstmLayer struct {
 	width, ld   int       // of the input
-	wih, whh    int       // offsets in the parameters
-	bih, bhh    int       // bhh is -1 if there is one bias
+	wx, wh      int       // offsets in the parameters
+	bx, bh      int       // bh is -1 if there is one bias
 	bias        []float32 // sum of all biases
 	gates       []float32 // activated, then their gradient, seq x n x 4hp
 	c, tanhc, h []float32 // seq x n x hp
 	dh          []float32 // gradient of h
 	dropped     []float32 // h after dropout, the next layer's input; nil for the last
-	wihT, whhT  []float32 // transposed for the backward pass
+	wxT, whT    []float32 // transposed for the backward pass
 }
 
 func (b *boundLSTM) NewState(e *Env) State {
@@ -47,20 +47,20 @@ func (b *boundLSTM) NewState(e *Env) State {
 		width, ld := b.inputs(i)
 		l := lstmLayer{
 			width: width, ld: ld,
-			wih: next(width), whh: next(b.l.Hidden), bih: next(1), bhh: -1,
+			wx: next(width), wh: next(b.l.Hidden), bx: next(1), bh: -1,
 			bias:  e.Arena.Alloc(4 * hp),
 			gates: e.Arena.Alloc(rows * 4 * hp),
 			c:     e.Arena.Alloc(rows * hp),
 			tanhc: e.Arena.Alloc(rows * hp),
 			h:     e.Arena.Alloc(rows * hp),
 			dh:    e.Arena.Alloc(rows * hp),
-			whhT:  e.Arena.Alloc(4 * hp * hp),
+			whT:   e.Arena.Alloc(4 * hp * hp),
 		}
 		if !b.l.OneBias {
-			l.bhh = next(1)
+			l.bh = next(1)
 		}
 		if i > 0 || e.NeedDX {
-			l.wihT = e.Arena.Alloc(4 * hp * kernels.Pad(width))
+			l.wxT = e.Arena.Alloc(4 * hp * kernels.Pad(width))
 		}
 		if b.l.Droppable && i+1 < b.l.Layers {
 			l.dropped = e.Arena.Alloc(rows * hp)
@@ -115,21 +115,21 @@ func (s *lstmState) drop(r *Run, i int, dst, src []float32) {
 func (l *lstmLayer) forward(r *Run, x []float32, ldx, steps, hp int, d LSTM) {
 	n, g4 := r.N, 4*hp
 	bias := l.bias
-	copy(bias, r.W[l.bih:][:g4])
-	if l.bhh >= 0 {
-		kernels.Add(bias, bias, r.W[l.bhh:][:g4])
+	copy(bias, r.W[l.bx:][:g4])
+	if l.bh >= 0 {
+		kernels.Add(bias, bias, r.W[l.bh:][:g4])
 	}
 	if d.ForgetBias != 0 {
 		for u := range d.Hidden {
 			bias[gateRow(1, u, 0, 1)] += d.ForgetBias
 		}
 	}
-	kernels.GemmNN(&kernels.NN{M: steps * n, N: g4, K: l.width, A: x, Lda: ldx, B: r.W[l.wih:], Bias: bias, C: l.gates, Ldc: g4})
+	kernels.GemmNN(&kernels.NN{M: steps * n, N: g4, K: l.width, A: x, Lda: ldx, B: r.W[l.wx:], Bias: bias, C: l.gates, Ldc: g4})
 	for t := range steps {
 		gates, at, to := l.gates[t*n*g4:][:n*g4], t*n*hp, (t+1)*n*hp
 		cell := kernels.LSTM{M: n, H: hp, Gates: gates, C: l.c[at:to], TanhC: l.tanhc[at:to], HOut: l.h[at:to], Ldh: hp}
 		if t > 0 {
-			kernels.GemmNN(&kernels.NN{M: n, N: g4, K: d.Hidden, A: l.h[at-n*hp : at], Lda: hp, B: r.W[l.whh:], C: gates, Ldc: g4, Accumulate: true})
+			kernels.GemmNN(&kernels.NN{M: n, N: g4, K: d.Hidden, A: l.h[at-n*hp : at], Lda: hp, B: r.W[l.wh:], C: gates, Ldc: g4, Accumulate: true})
 			cell.CPrev = l.c[at-n*hp : at]
 		}
 		kernels.LSTMForward(&cell)
@@ -169,18 +169,18 @@ func (s *lstmState) Backward(r *Run, dy Act, _, _ int) Act {
 }
 
 // through runs a layer's steps backwards, from dh to the gradient of the gates,
-// which replaces them, and adds the biases' gradient. dh holds what comes from the layer above: at every step, or
-// at the last one only.
+// which replaces them, and adds the biases' gradient. dh holds what comes from
+// the layer above, at every step or at the last one only.
 func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g4 := 4 * hp
 	if r.Base == 0 { // the weights change from batch to batch only
-		kernels.PackT(l.whhT, g4, r.W[l.whh:], s.b.l.Hidden, s.b.l.Hidden, g4)
-		if l.wihT != nil {
-			kernels.PackT(l.wihT, g4, r.W[l.wih:], l.width, l.width, g4)
+		kernels.PackT(l.whT, g4, r.W[l.wh:], s.b.l.Hidden, s.b.l.Hidden, g4)
+		if l.wxT != nil {
+			kernels.PackT(l.wxT, g4, r.W[l.wx:], l.width, l.width, g4)
 		}
 	}
-	dc, bias := s.dc[:n*hp], r.G[l.bih:][:g4]
+	dc, bias := s.dc[:n*hp], r.G[l.bx:][:g4]
 	clear(dc)
 	if r.Starts(0) {
 		clear(bias)
@@ -188,7 +188,7 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 	for t := steps - 1; t >= 0; t-- {
 		at, to := t*n*hp, (t+1)*n*hp
 		if t+1 < steps {
-			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g4, A: l.gates[(t+1)*n*g4:], Lda: g4, B: l.whhT, C: l.dh[at:to], Ldc: hp, Accumulate: every})
+			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g4, A: l.gates[(t+1)*n*g4:], Lda: g4, B: l.whT, C: l.dh[at:to], Ldc: hp, Accumulate: every})
 		}
 		gates := l.gates[t*n*g4:][:n*g4]
 		cell := kernels.LSTMGrad{M: n, H: hp, Gates: gates, TanhC: l.tanhc[at:to], DH: l.dh[at:to], Ldh: hp, DC: dc, DGates: gates}
@@ -198,8 +198,8 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 		kernels.LSTMBackward(&cell)
 		kernels.ColSum(bias, gates, n, g4, g4) // while they are in the cache
 	}
-	if l.bhh >= 0 {
-		copy(r.G[l.bhh:][:g4], bias)
+	if l.bh >= 0 {
+		copy(r.G[l.bh:][:g4], bias)
 	}
 }
 
@@ -208,12 +208,12 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 func (s *lstmState) weights(r *Run, l *lstmLayer, x []float32, ldx int) {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g4, hidden, add := 4*hp, s.b.l.Hidden, !r.Starts(0)
-	kernels.GemmTN(&kernels.TN{M: steps * n, K: l.width, N: g4, A: x, Lda: ldx, G: l.gates, Ldg: g4, C: r.G[l.wih:], Accumulate: add})
-	kernels.GemmTN(&kernels.TN{M: (steps - 1) * n, K: hidden, N: g4, A: l.h, Lda: hp, G: l.gates[n*g4:], Ldg: g4, C: r.G[l.whh:], Accumulate: add})
+	kernels.GemmTN(&kernels.TN{M: steps * n, K: l.width, N: g4, A: x, Lda: ldx, G: l.gates, Ldg: g4, C: r.G[l.wx:], Accumulate: add})
+	kernels.GemmTN(&kernels.TN{M: (steps - 1) * n, K: hidden, N: g4, A: l.h, Lda: hp, G: l.gates[n*g4:], Ldg: g4, C: r.G[l.wh:], Accumulate: add})
 }
 
 // input computes the gradient of a layer's input.
 func (s *lstmState) input(l *lstmLayer, n int, dx []float32, ld int) {
 	g4 := 4 * s.b.hp
-	kernels.GemmNN(&kernels.NN{M: s.b.in.Seq * n, N: kernels.Pad(l.width), K: g4, A: l.gates, Lda: g4, B: l.wihT, C: dx, Ldc: ld})
+	kernels.GemmNN(&kernels.NN{M: s.b.in.Seq * n, N: kernels.Pad(l.width), K: g4, A: l.gates, Lda: g4, B: l.wxT, C: dx, Ldc: ld})
 }

@@ -21,9 +21,14 @@ var leafFEMNIST = model{
 	classes: 62,
 	layers: func(classes int) []nn.Layer {
 		return []nn.Layer{
-			nn.Conv2D{Filters: 32, Kernel: 5, Same: true, Init: nn.InitGlorot}, nn.ReLU{}, nn.MaxPool{Size: 2},
-			nn.Conv2D{Filters: 64, Kernel: 5, Same: true, Init: nn.InitGlorot}, nn.ReLU{}, nn.MaxPool{Size: 2},
-			nn.Dense{Units: 2048, Init: nn.InitGlorot}, nn.ReLU{},
+			nn.Conv2D{Filters: 32, Kernel: 5, Same: true, Init: nn.InitGlorot},
+			nn.ReLU{},
+			nn.MaxPool{Size: 2},
+			nn.Conv2D{Filters: 64, Kernel: 5, Same: true, Init: nn.InitGlorot},
+			nn.ReLU{},
+			nn.MaxPool{Size: 2},
+			nn.Dense{Units: 2048, Init: nn.InitGlorot},
+			nn.ReLU{},
 			nn.Dense{Units: classes, Init: nn.InitGlorot},
 		}
 	},
@@ -37,10 +42,14 @@ var reddiEMNIST = model{
 	classes: 62,
 	layers: func(classes int) []nn.Layer {
 		return []nn.Layer{
-			nn.Conv2D{Filters: 32, Kernel: 3, Init: nn.InitGlorot}, nn.ReLU{},
-			nn.Conv2D{Filters: 64, Kernel: 3, Init: nn.InitGlorot}, nn.ReLU{}, nn.MaxPool{Size: 2},
+			nn.Conv2D{Filters: 32, Kernel: 3, Init: nn.InitGlorot},
+			nn.ReLU{},
+			nn.Conv2D{Filters: 64, Kernel: 3, Init: nn.InitGlorot},
+			nn.ReLU{},
+			nn.MaxPool{Size: 2},
 			nn.Dropout{Rate: 0.25},
-			nn.Dense{Units: 128, Init: nn.InitGlorot}, nn.ReLU{},
+			nn.Dense{Units: 128, Init: nn.InitGlorot},
+			nn.ReLU{},
 			nn.Dropout{Rate: 0.5},
 			nn.Dense{Units: classes, Init: nn.InitGlorot},
 		}
@@ -55,10 +64,14 @@ var fedexFEMNIST = model{
 	classes: 62,
 	layers: func(classes int) []nn.Layer {
 		return []nn.Layer{
-			nn.Conv2D{Filters: 32, Kernel: 3}, nn.ReLU{},
-			nn.Conv2D{Filters: 64, Kernel: 3}, nn.ReLU{}, nn.MaxPool{Size: 2},
+			nn.Conv2D{Filters: 32, Kernel: 3},
+			nn.ReLU{},
+			nn.Conv2D{Filters: 64, Kernel: 3},
+			nn.ReLU{},
+			nn.MaxPool{Size: 2},
 			nn.Dropout{},
-			nn.Dense{Units: 1024}, nn.ReLU{},
+			nn.Dense{Units: 1024},
+			nn.ReLU{},
 			nn.Dropout{},
 			nn.Dense{Units: classes},
 		}
@@ -73,11 +86,18 @@ var fedexCIFAR = model{
 	classes: 10,
 	layers: func(classes int) []nn.Layer {
 		return []nn.Layer{
-			nn.Conv2D{Filters: 32, Kernel: 3, Same: true}, nn.ReLU{}, nn.MaxPool{Size: 2},
-			nn.Conv2D{Filters: 64, Kernel: 3, Same: true}, nn.ReLU{}, nn.MaxPool{Size: 2},
-			nn.Conv2D{Filters: 64, Kernel: 3, Same: true}, nn.ReLU{}, nn.MaxPool{Size: 2},
+			nn.Conv2D{Filters: 32, Kernel: 3, Same: true},
+			nn.ReLU{},
+			nn.MaxPool{Size: 2},
+			nn.Conv2D{Filters: 64, Kernel: 3, Same: true},
+			nn.ReLU{},
+			nn.MaxPool{Size: 2},
+			nn.Conv2D{Filters: 64, Kernel: 3, Same: true},
+			nn.ReLU{},
+			nn.MaxPool{Size: 2},
 			nn.Dropout{},
-			nn.Dense{Units: 64}, nn.ReLU{},
+			nn.Dense{Units: 64},
+			nn.ReLU{},
 			nn.Dropout{},
 			nn.Dense{Units: classes},
 		}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -99,7 +100,7 @@ func (s LayerSpec) init() nn.Init {
 // name the layer, counted from 1, and the key.
 func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, error) {
 	if len(specs) == 0 {
-		return nil, fmt.Errorf("model.layers is empty; a network has at least one dense layer")
+		return nil, errors.New("model.layers is empty; a network has at least one dense layer")
 	}
 	var layers []nn.Layer
 	var kinds []string

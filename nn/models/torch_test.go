@@ -69,8 +69,10 @@ var torchCases = []struct {
 	{"leaf-femnist-cnn", 6, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
 	{"reddi-emnist-cnn", 6, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
 	{"fedex-femnist-cnn", 6, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
-	{"fedex-cifar-cnn", 6, []torchOp{opSame(1), opRelu, opPool, opSame(1), opRelu, opPool, opSame(1), opRelu, opPool,
-		opFlatten, opLinear, opRelu, opLinear}},
+	{"fedex-cifar-cnn", 6, []torchOp{
+		opSame(1), opRelu, opPool, opSame(1), opRelu, opPool, opSame(1), opRelu, opPool,
+		opFlatten, opLinear, opRelu, opLinear,
+	}},
 	{"leaf-char-lstm", 4, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1}, opLast, opLinear}},
 	{"fedex-char-lstm", 4, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 2, Biases: 2}, opLast, opLinear}},
 }
