@@ -51,8 +51,9 @@ func TestGemmIsInterruptible(t *testing.T) {
 				}
 			}
 			slices.Sort(stops)
-			if median := stops[len(stops)/2]; median > whole/8 {
-				t.Errorf("%s: stopping the world took %v (median of %d) during products of %v", name, median, len(stops), whole)
+			// The lower quartile: on a busy machine the other half waits for a processor.
+			if quartile := stops[len(stops)/4]; quartile > whole/50 {
+				t.Errorf("%s: stopping the world took %v (lower quartile of %d) during products of %v", name, quartile, len(stops), whole)
 			}
 		}
 	})
