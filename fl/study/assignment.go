@@ -1,0 +1,63 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// parseAssignment reads key=value. The key is written as in a file: dotted,
+// with quotes where a part holds dots.
+func parseAssignment(text string) ([]setting, error) {
+	key, value, ok := cutAssignment(text)
+	if !ok || key == "" {
+		return nil, errors.New("want key=value")
+	}
+	d, err := parseDocument("", key+" = "+value+"\n")
+	literal := ""
+	switch {
+	case err == nil && !strings.ContainsAny(value[:1], `"'[{`):
+		literal = value
+	case err != nil && (value == "" || !strings.ContainsAny(value[:1], `"'[{`)):
+		// A bare word is a string.
+		var quoted strings.Builder
+		if err := toml.NewEncoder(&quoted).Encode(map[string]string{"v": value}); err != nil {
+			return nil, err
+		}
+		_, quotedValue, _ := strings.Cut(quoted.String(), "=")
+		if d, err = parseDocument("", key+" ="+quotedValue); err != nil {
+			return nil, fmt.Errorf("%q is no key: parts are joined by dots, and a part with other signs than letters, digits, _ and - is quoted", key)
+		}
+	case err != nil:
+		return nil, fmt.Errorf("%s is no TOML value", value)
+	}
+	var f flattener
+	f.table(nil, d.tree)
+	if len(f.problems) > 0 {
+		return nil, f.problems[0].err
+	}
+	for i := range f.settings {
+		f.settings[i].literal = literal
+	}
+	return f.settings, nil
+}
+
+// cutAssignment splits at the first = outside of quotes.
+func cutAssignment(text string) (key, value string, ok bool) {
+	quote := byte(0)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '=':
+			return strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+1:]), true
+		}
+	}
+	return "", "", false
+}

@@ -1,0 +1,196 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// setting is one key of a study with the value that a layer gives it.
+type setting struct {
+	// key is the dotted name, without the free part below an open key: for
+	// space."client.lr" it is "space" and name is "client.lr".
+	key, name string
+	value     any
+	// path is where the value stands in its document.
+	path []string
+	// literal is the text of an assignment's value, empty in a file.
+	literal string
+}
+
+// document is a parsed study file.
+type document struct {
+	name string
+	text string
+	tree map[string]any
+}
+
+// parseDocument parses TOML; the error names file and line.
+func parseDocument(name, text string) (*document, error) {
+	d := &document{name: name, text: text}
+	if _, err := toml.Decode(text, &d.tree); err != nil {
+		var syntax toml.ParseError
+		if errors.As(err, &syntax) {
+			return nil, fmt.Errorf("%s:%d: %s", name, syntax.Position.Line, oneLine(syntax.Message))
+		}
+		return nil, fmt.Errorf("%s: %s", name, oneLine(err.Error()))
+	}
+	return d, nil
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// settings flattens the document. Problems are reported in the order of their
+// lines: only the first one.
+func (d *document) settings() ([]setting, error) {
+	var f flattener
+	f.table(nil, d.tree)
+	seen := map[string]bool{}
+	for _, s := range f.settings {
+		if id := s.key + "\x00" + s.name; seen[id] {
+			f.problem(s.path, fmt.Errorf("key %q is set twice", s.full()))
+		} else {
+			seen[id] = true
+		}
+	}
+	if len(f.problems) > 0 {
+		first := slices.MinFunc(f.problems, func(a, b problem) int { return d.line(a.path) - d.line(b.path) })
+		return nil, fmt.Errorf("%s: %w", d.at(first.path), first.err)
+	}
+	return f.settings, nil
+}
+
+// full is the key as an error shows it.
+func (s setting) full() string {
+	if s.name == "" {
+		return s.key
+	}
+	return s.key + "." + s.name
+}
+
+// problem is an error about a place in a document.
+type problem struct {
+	path []string
+	err  error
+}
+
+// flattener turns nested tables into settings.
+type flattener struct {
+	settings []setting
+	problems []problem
+}
+
+func (f *flattener) problem(path []string, err error) {
+	f.problems = append(f.problems, problem{path, err})
+}
+
+// table flattens a table at a path. Keys may be nested, dotted or quoted: all
+// parts are joined by dots.
+func (f *flattener) table(path []string, t map[string]any) {
+	for _, part := range slices.Sorted(maps.Keys(t)) {
+		p := append(slices.Clone(path), part)
+		key := strings.Join(p, ".")
+		sub, isTable := t[part].(map[string]any)
+		switch open, name := openKey(key); {
+		case open == "space" && name != "" && !(isTable && (nested(sub) || isPrefix(name))):
+			f.settings = append(f.settings, setting{key: open, name: name, value: t[part], path: p})
+		case open != "" && open != "space" && name != "" && !isTable:
+			f.settings = append(f.settings, setting{key: open, name: name, value: t[part], path: p})
+		case schema[key].Kind() != 0:
+			f.settings = append(f.settings, setting{key: key, value: t[part], path: p})
+		case isTable && (open != "" || isPrefix(key)):
+			f.table(p, sub)
+		case isTable && len(sub) > 0 && !isPrefix(key):
+			f.unknown(p, sub)
+		default:
+			f.problem(p, unknownKey(key))
+		}
+	}
+}
+
+// unknown reports the keys of a table that nothing knows.
+func (f *flattener) unknown(path []string, t map[string]any) {
+	for _, part := range slices.Sorted(maps.Keys(t)) {
+		p := append(slices.Clone(path), part)
+		f.problem(p, unknownKey(strings.Join(p, ".")))
+	}
+}
+
+// nested says whether a table below [space] holds dimensions rather than being
+// one.
+func nested(t map[string]any) bool {
+	for _, v := range t {
+		if _, ok := v.(map[string]any); !ok {
+			return false
+		}
+	}
+	return len(t) > 0
+}
+
+// at names the place of a path: file and line.
+func (d *document) at(path []string) string {
+	if line := d.line(path); line > 0 {
+		return fmt.Sprintf("%s:%d", d.name, line)
+	}
+	return d.name
+}
+
+// line returns the line of the value at a path, 0 when the decoder does not know
+// it. The decoder tells positions only in errors, so it is asked for one: a
+// value that refuses to be decoded.
+func (d *document) line(path []string) int {
+	level := map[string]toml.Primitive{}
+	md, err := toml.Decode(d.text, &level)
+	if err != nil {
+		return 0
+	}
+	line := 0
+	for _, part := range path {
+		value, ok := level[part]
+		if !ok {
+			break
+		}
+		if l := firstLine(&md, value); l > 0 {
+			line = l
+		}
+		level = map[string]toml.Primitive{}
+		if md.PrimitiveDecode(value, &level) != nil {
+			break
+		}
+	}
+	return line
+}
+
+// firstLine returns the line of a value; for a table without one of its own, as
+// dotted keys make it, that of its first value.
+func firstLine(md *toml.MetaData, value toml.Primitive) int {
+	var refused toml.ParseError
+	if errors.As(md.PrimitiveDecode(value, &refusal{}), &refused) && refused.Position.Line > 0 {
+		return refused.Position.Line
+	}
+	level := map[string]toml.Primitive{}
+	if md.PrimitiveDecode(value, &level) != nil {
+		return 0
+	}
+	first := 0
+	for _, v := range level {
+		if l := firstLine(md, v); l > 0 && (first == 0 || l < first) {
+			first = l
+		}
+	}
+	return first
+}
+
+// refusal is a value that cannot be decoded.
+type refusal struct{}
+
+var _ toml.Unmarshaler = (*refusal)(nil)
+
+var errRefused = errors.New("refused")
+
+// UnmarshalTOML fails, so that the decoder tells where the value stands.
+func (*refusal) UnmarshalTOML(any) error { return errRefused }

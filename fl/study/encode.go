@@ -1,0 +1,134 @@
+package study
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Encode writes a configuration as a study file with every key, which Load reads
+// back as the same configuration. The error names a value that TOML cannot hold.
+func Encode(c *Config) ([]byte, error) {
+	w := &writer{}
+	w.table(reflect.ValueOf(c).Elem(), "")
+	for i := range c.Model.Layers {
+		w.layer(reflect.ValueOf(c.Model.Layers[i]))
+	}
+	return w.out.Bytes(), w.err
+}
+
+// writer writes TOML and keeps the first error.
+type writer struct {
+	out bytes.Buffer
+	err error
+}
+
+// table writes the values of a struct, then its tables.
+func (w *writer) table(v reflect.Value, prefix string) {
+	var later []int
+	for i := range v.NumField() {
+		key, f := v.Type().Field(i).Tag.Get("toml"), v.Field(i)
+		switch m, isModel := f.Interface().(Model); {
+		case isModel:
+			if len(m.Layers) == 0 {
+				w.line("model", m.Name)
+			}
+		case f.Kind() == reflect.Struct || f.Kind() == reflect.Map:
+			later = append(later, i)
+		case prefix+key == "client_tuner.name" && f.String() == "":
+			w.line(key, none)
+		default:
+			w.line(key, f.Interface())
+		}
+	}
+	for _, i := range later {
+		key, f := prefix+v.Type().Field(i).Tag.Get("toml"), v.Field(i)
+		if f.Kind() == reflect.Map {
+			w.open(key, f.Interface().(map[string]any))
+			continue
+		}
+		fmt.Fprintf(&w.out, "\n[%s]\n", key)
+		w.table(f, key+".")
+	}
+}
+
+// open writes a table whose keys are any names.
+func (w *writer) open(key string, table map[string]any) {
+	if len(table) == 0 {
+		return
+	}
+	fmt.Fprintf(&w.out, "\n[%s]\n", key)
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if key != "space" {
+			w.line(strconv.Quote(name), table[name])
+			continue
+		}
+		dim, err := tuners.ParseDim(name, table[name])
+		if err != nil {
+			w.fail(err)
+			continue
+		}
+		fmt.Fprintln(&w.out, dim)
+	}
+}
+
+// layer writes one layer of a model, without the keys that were not given.
+func (w *writer) layer(v reflect.Value) {
+	fmt.Fprintf(&w.out, "\n[[model.layers]]\n")
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.IsZero() {
+			continue
+		}
+		w.line(layerKey(v.Type().Field(i)), reflect.Indirect(f).Interface())
+	}
+}
+
+// line writes one key.
+func (w *writer) line(key string, value any) {
+	var literal string
+	switch x := value.(type) {
+	case []string:
+		quoted := make([]string, len(x))
+		for i, s := range x {
+			quoted[i] = w.value(s)
+		}
+		literal = "[" + strings.Join(quoted, ", ") + "]"
+	case int:
+		literal = strconv.Itoa(x)
+	case uint64:
+		literal = strconv.FormatUint(x, 10)
+		if x > math.MaxInt64 {
+			literal = w.value(literal)
+		}
+	default:
+		literal = w.value(x)
+	}
+	fmt.Fprintf(&w.out, "%s = %s\n", key, literal)
+}
+
+func (w *writer) value(x any) string {
+	v, err := tuners.ValueOf(x)
+	if err != nil {
+		w.fail(err)
+		return ""
+	}
+	text, err := v.MarshalTOML()
+	if err != nil {
+		w.fail(err)
+	}
+	return string(text)
+}
+
+func (w *writer) fail(err error) {
+	if w.err == nil {
+		w.err = fmt.Errorf("encode the configuration: %w", err)
+	}
+}

@@ -1,0 +1,136 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// reload encodes a configuration and loads what was written.
+func reload(c *Config, dir string) (*Config, string, error) {
+	text, err := Encode(c)
+	if err != nil {
+		return nil, "", err
+	}
+	path := filepath.Join(dir, "config.toml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return nil, "", err
+	}
+	back, err := Load(Source{File: path})
+	return back, string(text), err
+}
+
+func TestPresetsSurviveEncoding(t *testing.T) {
+	for _, p := range Presets() {
+		c, err := Load(Source{Preset: p.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Check(); err != nil || p.Doc == "" || c.Name != p.Name {
+			t.Errorf("preset %s (%s, name %s): %v", p.Name, p.Doc, c.Name, err)
+		}
+		back, text, err := reload(c, t.TempDir())
+		if err != nil || !reflect.DeepEqual(back, c) {
+			t.Errorf("preset %s: %v\ngot  %+v\nwant %+v\n%s", p.Name, err, back, c, text)
+		}
+	}
+}
+
+// TestEncodingSurvives draws configurations: what Encode writes, Load reads back.
+func TestEncodingSurvives(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawConfig(t)
+		back, text, err := reload(c, dir)
+		if err != nil || !reflect.DeepEqual(back, c) {
+			t.Fatalf("%v\ngot  %+v\nwant %+v\n%s", err, back, c, text)
+		}
+	})
+}
+
+func TestEncodeRefusesWhatTOMLCannotHold(t *testing.T) {
+	c := DefaultConfig()
+	c.Tuner.Options = map[string]any{"a": []int{1}}
+	if _, err := Encode(&c); err == nil {
+		t.Error("a list as an option was written")
+	}
+	c = DefaultConfig()
+	c.Space = map[string]any{"client.lr": 3}
+	if _, err := Encode(&c); err == nil {
+		t.Error("a number as a dimension was written")
+	}
+}
+
+func drawConfig(t *rapid.T) *Config {
+	name := rapid.StringMatching(`[a-z]{1,8}`)
+	c := DefaultConfig()
+	fill(t, reflect.ValueOf(&c).Elem())
+	c.Name = name.Draw(t, "name") // the empty one is replaced by the file's
+	c.Model = Model{Name: rapid.String().Draw(t, "model")}
+	if rapid.Bool().Draw(t, "layers") {
+		c.Model = Model{Layers: make([]models.LayerSpec, rapid.IntRange(1, 3).Draw(t, "count"))}
+		for i := range c.Model.Layers {
+			fill(t, reflect.ValueOf(&c.Model.Layers[i]).Elem())
+		}
+	}
+	c.Space = nil
+	for _, dim := range rapid.SliceOfDistinct(rapid.StringMatching(`(client|server|x y)\.[a-z "\\]{1,6}`), rapid.ID).Draw(t, "dimensions") {
+		if c.Space == nil {
+			c.Space = map[string]any{}
+		}
+		lo := rapid.Float64Range(-10, 0).Draw(t, "lo")
+		c.Space[dim] = rapid.SampledFrom([]any{
+			map[string]any{"uniform": []any{lo, lo + 1}}, map[string]any{"log10": []any{lo, 0.5}}, map[string]any{"int": []any{-2.0, 7.0}},
+			map[string]any{"choice": []any{lo, "word", true}},
+		}).Draw(t, "dimension")
+	}
+	c.Tuner.Options, c.ClientTuner.Options = drawOptions(t), drawOptions(t)
+	if c.ClientTuner.Name == "" || c.ClientTuner.Name == none {
+		c.ClientTuner = ClientTuner{}
+	}
+	return &c
+}
+
+// fill draws every field of a struct but the tables.
+func fill(t *rapid.T, v reflect.Value) {
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Struct:
+			fill(t, f)
+		case reflect.String:
+			f.SetString(rapid.String().Draw(t, "text"))
+		case reflect.Bool:
+			f.SetBool(rapid.Bool().Draw(t, "switch"))
+		case reflect.Int:
+			f.SetInt(int64(rapid.Int32().Draw(t, "whole")))
+		case reflect.Uint64:
+			f.SetUint(rapid.Uint64().Draw(t, "seed"))
+		case reflect.Float64:
+			f.SetFloat(rapid.Float64().Draw(t, "number"))
+		case reflect.Pointer:
+			x := rapid.Float64().Draw(t, "rate")
+			f.Set(rapid.SampledFrom([]reflect.Value{reflect.Zero(f.Type()), reflect.ValueOf(&x)}).Draw(t, "pointer"))
+		case reflect.Slice:
+			if words := rapid.SliceOf(rapid.String()).Draw(t, "words"); f.Type().Elem().Kind() == reflect.String {
+				f.Set(reflect.Zero(f.Type()))
+				if len(words) > 0 {
+					f.Set(reflect.ValueOf(words))
+				}
+			}
+		}
+	}
+}
+
+func drawOptions(t *rapid.T) map[string]any {
+	value := rapid.OneOf(rapid.Float64().AsAny(), rapid.String().AsAny(), rapid.Bool().AsAny())
+	options := rapid.MapOf(rapid.StringMatching(`[a-z"\\ .]{1,6}`), value).Draw(t, "options")
+	if len(options) == 0 {
+		return nil
+	}
+	return options
+}

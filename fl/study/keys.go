@@ -1,0 +1,328 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// field is the place of a key in Config.
+type field []int
+
+// Kind returns the kind of the field, 0 when there is none.
+func (f field) Kind() reflect.Kind {
+	if f == nil {
+		return reflect.Invalid
+	}
+	return reflect.TypeFor[Config]().FieldByIndex(f).Type.Kind()
+}
+
+// schema maps every key that takes a value to its field. The keys of options and
+// space are open: any name may stand below them.
+var schema = fields(reflect.TypeFor[Config](), "", nil)
+
+// openKeys may have any name below them.
+var openKeys = []string{"space", "tuner.options", "client_tuner.options"}
+
+func fields(t reflect.Type, prefix string, index []int) map[string]field {
+	all := map[string]field{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key, at := prefix+f.Tag.Get("toml"), append(slices.Clone(index), i)
+		switch {
+		case f.Type == reflect.TypeFor[Model]():
+			all["model"], all["model.layers"] = at, at
+		case f.Type.Kind() == reflect.Struct:
+			maps.Copy(all, fields(f.Type, key+".", at))
+		case f.Type.Kind() != reflect.Map:
+			all[key] = at
+		}
+	}
+	return all
+}
+
+// Keys returns every key of a study file, sorted; those that take any name below
+// them end in ".*".
+func Keys() []string {
+	keys := slices.Collect(maps.Keys(schema))
+	for _, open := range openKeys {
+		keys = append(keys, open+".*")
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// openKey splits a dotted key below an open one; both parts are empty for other
+// keys.
+func openKey(key string) (open, name string) {
+	for _, o := range openKeys {
+		if key == o {
+			return o, ""
+		}
+		if name, ok := strings.CutPrefix(key, o+"."); ok {
+			return o, name
+		}
+	}
+	return "", ""
+}
+
+// isPrefix says whether keys begin with key and a dot.
+func isPrefix(key string) bool {
+	return slices.ContainsFunc(Keys(), func(k string) bool { return strings.HasPrefix(k, key+".") })
+}
+
+// unknownKey is the error for a key that nothing knows.
+func unknownKey(key string) error {
+	if near := nearest(key, Keys()); near != "" {
+		return fmt.Errorf("unknown key %q (did you mean %q?)", key, near)
+	}
+	return fmt.Errorf("unknown key %q", key)
+}
+
+// nearest returns the known word that is most like word, empty when none is.
+func nearest(word string, known []string) string {
+	best, distance := "", max(2, len(word)/3)+1
+	for _, k := range known {
+		if d := editDistance(word, k); d < distance {
+			best, distance = k, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for _, k := range known {
+		if strings.HasSuffix(k, "."+word) {
+			return k
+		}
+	}
+	return ""
+}
+
+// editDistance is Levenshtein's: insertions, deletions and replacements of bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := corner
+			if a[i] != b[j] {
+				cost++
+			}
+			corner = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// set writes a setting into the configuration.
+func (c *Config) set(s setting) error {
+	switch {
+	case s.key == "space":
+		return c.setDim(s)
+	case s.key == "tuner.options":
+		return setOption(&c.Tuner.Options, s)
+	case s.key == "client_tuner.options":
+		return setOption(&c.ClientTuner.Options, s)
+	case s.key == "model" || s.key == "model.layers":
+		return c.Model.set(s)
+	case s.key == "seed":
+		if text, ok := s.value.(string); ok { // TOML's integers end at 2^63 - 1
+			seed, err := strconv.ParseUint(text, 10, 64)
+			c.Seed = seed
+			return wrong(err == nil, s, "a whole number from 0 to 2^64 - 1")
+		}
+	}
+	return assign(reflect.ValueOf(c).Elem().FieldByIndex(schema[s.key]), s)
+}
+
+// setDim adds a dimension in the form in which every equal one is written.
+func (c *Config) setDim(s setting) error {
+	if c.Space == nil {
+		c.Space = map[string]any{}
+	}
+	if s.value == none {
+		c.Space[s.name] = none
+		return nil
+	}
+	dim, err := tuners.ParseDim(s.name, s.value)
+	if err != nil {
+		return fmt.Errorf("space: %w", err)
+	}
+	list := []any{dim.Lo, dim.Hi}
+	if dim.Kind == tuners.Choice {
+		list = nil
+		for _, v := range dim.Choices {
+			list = append(list, v.Any())
+		}
+	}
+	c.Space[s.name] = map[string]any{string(dim.Kind): list}
+	return nil
+}
+
+func setOption(options *map[string]any, s setting) error {
+	v, err := tuners.ValueOf(s.value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.full(), err)
+	}
+	if *options == nil {
+		*options = map[string]any{}
+	}
+	(*options)[s.name] = v.Any()
+	return nil
+}
+
+// set takes a name or a list of layers.
+func (m *Model) set(s setting) error {
+	if name, ok := s.value.(string); ok && s.key == "model" {
+		*m = Model{Name: name}
+		return nil
+	}
+	if table, ok := s.value.(map[string]any); ok && s.key == "model" && len(table) == 1 && table["layers"] != nil {
+		s.key, s.value = "model.layers", table["layers"]
+	}
+	list, ok := tables(s.value)
+	if s.key == "model" || !ok {
+		return fmt.Errorf("model must be the name of a model or a list of tables [[model.layers]]")
+	}
+	specs := make([]models.LayerSpec, len(list))
+	for i, table := range list {
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			at := setting{key: fmt.Sprintf("model.layers[%d].%s", i+1, key), value: table[key]}
+			f, ok := layerField(reflect.ValueOf(&specs[i]).Elem(), key)
+			if !ok {
+				return fmt.Errorf("model.layers[%d]: %w", i+1, unknownLayerKey(key))
+			}
+			if err := assign(f, at); err != nil {
+				return err
+			}
+		}
+	}
+	*m = Model{Layers: specs}
+	return nil
+}
+
+// tables accepts the forms in which a decoder gives a list of tables.
+func tables(x any) ([]map[string]any, bool) {
+	switch x := x.(type) {
+	case []map[string]any:
+		return x, true
+	case []any:
+		var list []map[string]any
+		for _, e := range x {
+			table, ok := e.(map[string]any)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, table)
+		}
+		return list, true
+	}
+	return nil, false
+}
+
+// layerKey returns the key of a field of LayerSpec.
+func layerKey(f reflect.StructField) string {
+	key, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+	return key
+}
+
+func layerField(spec reflect.Value, key string) (reflect.Value, bool) {
+	for i := range spec.NumField() {
+		if layerKey(spec.Type().Field(i)) == key {
+			return spec.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+func unknownLayerKey(key string) error {
+	var known []string
+	for f := range reflect.TypeFor[models.LayerSpec]().Fields() {
+		known = append(known, layerKey(f))
+	}
+	if near := nearest(key, known); near != "" {
+		return fmt.Errorf("unknown key %q (did you mean %q?)", key, near)
+	}
+	return fmt.Errorf("unknown key %q; there are %s", key, strings.Join(known, ", "))
+}
+
+// assign writes a value of a decoder into a field, if its type fits.
+func assign(f reflect.Value, s setting) error {
+	switch f.Kind() {
+	case reflect.Pointer:
+		p := reflect.New(f.Type().Elem())
+		if err := assign(p.Elem(), s); err != nil {
+			return err
+		}
+		f.Set(p)
+		return nil
+	case reflect.String:
+		text, ok := s.value.(string)
+		if !ok && s.literal != "" {
+			text, ok = s.literal, true
+		}
+		f.SetString(text)
+		return wrong(ok, s, "a string")
+	case reflect.Bool:
+		b, ok := s.value.(bool)
+		f.SetBool(b)
+		return wrong(ok, s, "true or false")
+	case reflect.Int:
+		n, ok := s.value.(int64)
+		f.SetInt(n)
+		return wrong(ok && math.MinInt32 <= n && n <= math.MaxInt32, s, "a whole number")
+	case reflect.Uint64:
+		n, ok := s.value.(int64)
+		f.SetUint(uint64(n))
+		return wrong(ok && n >= 0, s, "a whole number of 0 or more")
+	case reflect.Float64:
+		x, ok := s.value.(float64)
+		if n, isInt := s.value.(int64); isInt {
+			x, ok = float64(n), true
+		}
+		f.SetFloat(x)
+		return wrong(ok, s, "a number")
+	default: // a list of strings
+		list, ok := s.value.([]any)
+		words := make([]string, len(list))
+		for i, e := range list {
+			if words[i], ok = e.(string); !ok {
+				break
+			}
+		}
+		f.Set(reflect.ValueOf(words))
+		return wrong(ok, s, "a list of strings")
+	}
+}
+
+// wrong returns an error unless the value is right.
+func wrong(right bool, s setting, want string) error {
+	if right {
+		return nil
+	}
+	value := s.literal
+	if value == "" {
+		if v, err := tuners.ValueOf(s.value); err == nil {
+			text, _ := v.MarshalTOML() // ValueOf gives no absent values
+			value = string(text)
+		}
+	}
+	switch {
+	case value != "":
+		return fmt.Errorf("%s = %s: must be %s", s.full(), value, want)
+	default:
+		return fmt.Errorf("%s: must be %s", s.full(), want)
+	}
+}

@@ -1,0 +1,206 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Source says where a configuration comes from. Each layer overrides the ones
+// before it: the defaults, the preset, the file, Sets, and the remaining fields.
+type Source struct {
+	// Preset is one of Presets, or empty.
+	Preset string
+	// File is the path of a study file, or empty.
+	File string
+	// Sets are key=value assignments. A value is a TOML literal; anything else
+	// that does not begin like a TOML string, list or table is a string.
+	Sets []string
+	// Seed overrides the key seed.
+	Seed *uint64
+	// Tuner and ClientTuner override tuner.name and client_tuner.name.
+	Tuner, ClientTuner string
+}
+
+// Load resolves a configuration. Its errors are one line that names the file and
+// the line, or the flag, the key, and what would be right.
+//
+// Three rules go beyond overriding. A layer that sets budget.rounds and not
+// budget.trial_rounds scales the latter in the proportion that it had below. The
+// options of a tuner that a later layer replaces are dropped. client_tuner.name
+// = "none" removes the client tuner, and the value "none" a dimension of the
+// space.
+func Load(src Source) (*Config, error) {
+	c := DefaultConfig()
+	r := &resolver{config: &c}
+	if src.Preset != "" {
+		text, err := presetText(src.Preset)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.file("preset "+src.Preset, text); err != nil {
+			return nil, err
+		}
+	}
+	if src.File != "" {
+		text, err := os.ReadFile(src.File)
+		if err != nil {
+			return nil, fmt.Errorf("study file: %w", err)
+		}
+		if err := r.file(src.File, string(text)); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.sets(src.Sets); err != nil {
+		return nil, err
+	}
+	if src.Seed != nil {
+		c.Seed = *src.Seed
+	}
+	if src.Tuner != "" {
+		c.Tuner.Name = src.Tuner
+	}
+	if src.ClientTuner != "" {
+		c.ClientTuner.Name = src.ClientTuner
+	}
+	r.finish()
+	if c.Name == "" {
+		c.Name = defaultName(src)
+	}
+	return &c, nil
+}
+
+// defaultName names a study after its file or preset.
+func defaultName(src Source) string {
+	switch {
+	case src.File != "":
+		return strings.TrimSuffix(filepath.Base(src.File), filepath.Ext(src.File))
+	case src.Preset != "":
+		return src.Preset
+	}
+	return "study"
+}
+
+// resolver applies layers to a configuration.
+type resolver struct {
+	config *Config
+	// The options of a layer are kept only if the tuner that they were written
+	// for is the one that is left in the end. Assignments are always kept.
+	tuner, clientTuner layeredOptions
+}
+
+// layeredOptions are a tuner's options, each with the name of the tuner that it
+// was written for; the empty name is any.
+type layeredOptions struct {
+	values map[string]any
+	meant  map[string]string
+}
+
+// add takes over the options that a layer set for a tuner.
+func (o *layeredOptions) add(options map[string]any, name string) {
+	if o.values == nil {
+		o.values, o.meant = map[string]any{}, map[string]string{}
+	}
+	for key, value := range options {
+		o.values[key], o.meant[key] = value, name
+	}
+}
+
+// of returns the options that are meant for the named tuner, nil without any.
+func (o *layeredOptions) of(name string) map[string]any {
+	kept := maps.Clone(o.values)
+	maps.DeleteFunc(kept, func(key string, _ any) bool { return o.meant[key] != "" && o.meant[key] != name })
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
+}
+
+// file applies a study file's text.
+func (r *resolver) file(name, text string) error {
+	d, err := parseDocument(name, text)
+	if err != nil {
+		return err
+	}
+	settings, problem := d.settings()
+	if problem != nil {
+		return problem
+	}
+	before := r.config.Budget
+	for _, s := range settings {
+		if err := r.config.set(s); err != nil {
+			return fmt.Errorf("%s: %w", d.at(s.path), err)
+		}
+	}
+	r.close(settings, before, r.config.Tuner.Name, r.config.ClientTuner.Name)
+	return nil
+}
+
+// sets applies key=value assignments.
+func (r *resolver) sets(assignments []string) error {
+	before := r.config.Budget
+	var all []setting
+	for _, a := range assignments {
+		settings, err := parseAssignment(a)
+		if err == nil {
+			for _, s := range settings {
+				if err = r.config.set(s); err != nil {
+					break
+				}
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("--set %s: %w", a, err)
+		}
+		all = append(all, settings...)
+	}
+	r.close(all, before, "", "")
+	return nil
+}
+
+// close ends a layer that has set settings.
+func (r *resolver) close(settings []setting, before Budget, tuner, clientTuner string) {
+	c := r.config
+	r.tuner.add(c.Tuner.Options, tuner)
+	r.clientTuner.add(c.ClientTuner.Options, clientTuner)
+	c.Tuner.Options, c.ClientTuner.Options = nil, nil
+	has := func(key string) bool {
+		for _, s := range settings {
+			if s.key == key {
+				return true
+			}
+		}
+		return false
+	}
+	if has("budget.rounds") && !has("budget.trial_rounds") && before.Rounds > 0 && before.TrialRounds > 0 {
+		share := float64(before.TrialRounds) / float64(before.Rounds)
+		c.Budget.TrialRounds = max(1, int(math.Round(share*float64(c.Budget.Rounds))))
+	}
+}
+
+// finish decides what only the last layer tells and brings empty collections
+// into one form.
+func (r *resolver) finish() {
+	c := r.config
+	if c.ClientTuner.Name == none {
+		c.ClientTuner.Name = ""
+	}
+	c.Tuner.Options = r.tuner.of(c.Tuner.Name)
+	c.ClientTuner.Options = r.clientTuner.of(c.ClientTuner.Name)
+	if c.ClientTuner.Name == "" {
+		c.ClientTuner.Options = nil
+	}
+	maps.DeleteFunc(c.Space, func(_ string, dim any) bool { return dim == none })
+	if len(c.Space) == 0 {
+		c.Space = nil
+	}
+	if len(c.Tuner.Allow) == 0 {
+		c.Tuner.Allow = nil
+	}
+}
+
+// none is the value that removes a client tuner or a dimension.
+const none = "none"

@@ -1,0 +1,167 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// write makes a study file and returns its path.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "study.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLoadErrors(t *testing.T) {
+	tests := []struct {
+		name, text string
+		sets       []string
+		want       string
+	}{
+		{"misspelt", "name = \"x\"\n\nrond = 3\n", nil, `study.toml:3: unknown key "rond" (did you mean "rounds"?)`},
+		{"misspelt in a table", "[client]\nlr = 0.1\nbacth = 3\n", nil, `study.toml:3: unknown key "client.bacth" (did you mean "client.batch"?)`},
+		{"misspelt table", "[clinet]\nlr = 0.1\n", nil, `study.toml:2: unknown key "clinet.lr" (did you mean "client.lr"?)`},
+		{"dotted", "server.rl = 3\n", nil, `study.toml:1: unknown key "server.rl" (did you mean "server.lr"?)`},
+		{"quoted", "\n\"client.lrr\" = 3\n", nil, `study.toml:2: unknown key "client.lrr" (did you mean "client.lr"?)`},
+		{"last part only", "weight_decay = 0.1\n", nil, `study.toml:1: unknown key "weight_decay" (did you mean "client.weight_decay"?)`},
+		{"nothing like it", "quux_frobnicator = 1\n", nil, `study.toml:1: unknown key "quux_frobnicator"`},
+		{"first of two", "cohort = 1\nzeta.a = 1\nalpah = 2\n", nil, `study.toml:2: unknown key "zeta.a"`},
+		{"empty table", "[clients]\n", nil, `study.toml:1: unknown key "clients"`},
+		{"below a value", "rounds.max = 3\n", nil, `study.toml:1: rounds: must be a whole number`},
+		{"text for a number", "a = 1\n", []string{}, `unknown key "a"`},
+		{"type", "[client]\n\nlr = \"fast\"\n", nil, `study.toml:3: client.lr = "fast": must be a number`},
+		{"fraction", "cohort = 2.5\n", nil, `study.toml:1: cohort = 2.5: must be a whole number`},
+		{"bool", "data.iid = 1\n", nil, `study.toml:1: data.iid = 1: must be true or false`},
+		{"list", "tuner.allow = [1]\n", nil, `study.toml:1: tuner.allow: must be a list of strings`},
+		{"negative seed", "seed = -1\n", nil, `study.toml:1: seed = -1: must be a whole number of 0 or more`},
+		{"long seed", "seed = \"18446744073709551616\"\n", nil, `must be a whole number from 0 to 2^64 - 1`},
+		{"twice", "client.lr = 1\n\"client.lr\" = 2\n", nil, `key "client.lr" is set twice`},
+		{"syntax", "rounds = 3\ncohort = = 4\n", nil, `study.toml:2: `},
+		{"space", "[space]\n\"client.lr\" = {lgo10 = [-4, 0]}\n", nil, `study.toml:2: space: client.lr: unknown kind "lgo10"`},
+		{"space dotted", "[space]\nclient.lr = [-4, 0]\n", nil, `study.toml:2: space: client.lr: want one of`},
+		{"option", "[tuner.options]\na = 1\nb = [1]\n", nil, `study.toml:3: tuner.options.b: a value must be a number, a string or a bool`},
+		{"model", "model = 3\n", nil, `study.toml:1: model must be the name of a model or a list of tables [[model.layers]]`},
+		{"layer key", "[[model.layers]]\ntype = \"dense\"\nunit = 3\n", nil, `model.layers[1]: unknown key "unit" (did you mean "units"?)`},
+		{"layer type", "[[model.layers]]\ntype = \"dense\"\nunits = \"3\"\n", nil, `model.layers[1].units = "3": must be a whole number`},
+		{"set", "", []string{"rouns=3"}, `--set rouns=3: unknown key "rouns" (did you mean "rounds"?)`},
+		{"set without value", "", []string{"rounds"}, `--set rounds: want key=value`},
+		{"set type", "", []string{"client.lr=fast"}, `--set client.lr=fast: client.lr = "fast": must be a number`},
+		{"set broken table", "", []string{"space.x={log10=[1"}, `--set space.x={log10=[1: {log10=[1 is no TOML value`},
+		{"set key", "", []string{"a b=c"}, `"a b" is no key`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Load(Source{File: write(t, tt.text), Sets: tt.sets})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want a line with %s", err, tt.want)
+			}
+		})
+	}
+	if _, err := Load(Source{Preset: "femnst"}); err == nil || !strings.Contains(err.Error(), `did you mean "femnist"?`) {
+		t.Errorf("an unknown preset gives %v", err)
+	}
+	if _, err := Load(Source{File: filepath.Join(t.TempDir(), "no.toml")}); err == nil || !strings.Contains(err.Error(), "no.toml") {
+		t.Errorf("a missing file gives %v", err)
+	}
+}
+
+// TestKeysHaveEqualForms writes the same configuration in the forms that TOML
+// has for keys.
+func TestKeysHaveEqualForms(t *testing.T) {
+	forms := []string{
+		"client.lr = 0.5\nbudget = {rounds = 9, trial_rounds = 3}\n[space]\n\"client.lr\" = {log10 = [-4, 0]}\n",
+		"\"client.lr\" = 0.5\n\"budget.rounds\" = 9\nbudget.trial_rounds = 3\n[space]\nclient.lr = {log10 = [-4, 0]}\n",
+		"[client]\nlr = 0.5\n[budget]\nrounds = 9\ntrial_rounds = 3\n[space.client]\nlr = {log10 = [-4.0, 0.0]}\n",
+		"client = {lr = 0.5}\n[\"budget\"]\n'rounds' = 9\ntrial_rounds = 3\n[space.client.lr]\nlog10 = [-4, 0]\n",
+	}
+	var first *Config
+	for i, text := range forms {
+		c, err := Load(Source{File: write(t, text)})
+		if err != nil {
+			t.Fatalf("form %d: %v", i, err)
+		}
+		if first == nil {
+			first = c
+			if c.Client.LR != 0.5 || c.Budget != (Budget{9, 3}) || len(c.Space) != 1 || c.Name != "study" {
+				t.Fatalf("form 0 gives %+v", c)
+			}
+		}
+		if !reflect.DeepEqual(c, first) {
+			t.Errorf("form %d gives %+v, form 0 %+v", i, c, first)
+		}
+	}
+}
+
+func TestSetTakesLiteralsAndBareWords(t *testing.T) {
+	seed := uint64(1<<64 - 1)
+	c, err := Load(Source{Seed: &seed, Sets: []string{
+		"data.path=../x", "data.split=80/10/10", "name=2024", "data.iid=true", "client.lr=1e-3", "client.epochs=2",
+		`space."client.lr"={log10=[-3,0]}`, "space.server.lr={choice=[1, 0.5]}", "tuner.options.mode=fast", "tuner.options.n=3",
+		`data.encoding="leaf"`, "tuner.allow=[]", "model.layers=[{type='dense', rate=0.0}]", "data.name = a=b",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := 0.0
+	got := []any{c.Data.Path, c.Data.Split, c.Name, c.Data.IID, c.Client.LR, c.Client.Epochs, c.Space, c.Tuner.Options,
+		c.Data.Encoding, len(c.Tuner.Allow), c.Model.Layers[0].Type, c.Model.Layers[0].Rate, c.Seed, c.Data.Name}
+	want := []any{"../x", "80/10/10", "2024", true, 1e-3, 2.0,
+		map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "server.lr": map[string]any{"choice": []any{1.0, 0.5}}},
+		map[string]any{"mode": "fast", "n": 3.0}, "leaf", 0, "dense", &rate, seed, "a=b"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
+func TestLayersOverride(t *testing.T) {
+	load := func(src Source) *Config {
+		t.Helper()
+		c, err := Load(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	preset := load(Source{Preset: "femnist-fedex"})
+	if preset.Budget != (Budget{2000, 200}) || preset.Tuner.Options["eta"] != 3.0 || preset.ClientTuner.Name != "fedex" || preset.Name != "femnist-fedex" {
+		t.Fatalf("the preset gives %+v", preset)
+	}
+	file := write(t, "budget.rounds = 1000\nclient.lr = 0.7\nname = \"mine\"\n")
+	c := load(Source{Preset: "femnist-fedex", File: file, Sets: []string{"client.lr=0.3"}})
+	if c.Budget != (Budget{1000, 100}) || c.Client.LR != 0.3 || c.Name != "mine" || c.Cohort != preset.Cohort {
+		t.Errorf("the layers give %+v", c)
+	}
+	for sets, want := range map[string]Budget{
+		"budget.rounds=200":                        {200, 20},
+		"budget.rounds=4":                          {4, 1},
+		"budget.rounds=200 budget.trial_rounds=50": {200, 50},
+		"budget.trial_rounds=50 budget.rounds=200": {200, 50},
+		"budget.trial_rounds=50":                   {2000, 50},
+	} {
+		if c := load(Source{Preset: "femnist-fedex", Sets: strings.Fields(sets)}); c.Budget != want {
+			t.Errorf("%s gives %+v, want %+v", sets, c.Budget, want)
+		}
+	}
+	c = load(Source{Preset: "femnist-fedex", Tuner: "random", ClientTuner: "none", Sets: []string{"tuner.options.trials=4"}})
+	if !reflect.DeepEqual(c.Tuner.Options, map[string]any{"trials": 4.0}) || c.ClientTuner.Name != "" || c.ClientTuner.Options != nil {
+		t.Errorf("another tuner gives %+v, %+v", c.Tuner, c.ClientTuner)
+	}
+	c = load(Source{Preset: "femnist-fedex", Tuner: "sha", Sets: []string{"client_tuner.options.configs=9"}})
+	if c.Tuner.Options["eta"] != 3.0 || c.ClientTuner.Options["configs"] != 9.0 || c.ClientTuner.Options["eps"] != 0.1 {
+		t.Errorf("the same tuner gives %+v, %+v", c.Tuner, c.ClientTuner)
+	}
+	c = load(Source{Preset: "quickstart", Sets: []string{"model=logistic", `space."client.lr"=none`}})
+	if c.Model.Name != "logistic" || c.Model.Layers != nil || c.Space["client.lr"] != nil || c.Space["server.lr"] == nil {
+		t.Errorf("a model by name gives %+v, the space is %v", c.Model, c.Space)
+	}
+	c = load(Source{Preset: "femnist", File: write(t, "[[model.layers]]\ntype = \"dense\"\n")})
+	if c.Model.Name != "" || len(c.Model.Layers) != 1 {
+		t.Errorf("a model by layers gives %+v", c.Model)
+	}
+}

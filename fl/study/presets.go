@@ -1,0 +1,51 @@
+package study
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed presets/*.toml
+var presetFiles embed.FS
+
+// Preset is a study file that the program carries.
+type Preset struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"` // one line
+}
+
+// Presets returns the presets by name.
+func Presets() []Preset {
+	entries, err := presetFiles.ReadDir("presets")
+	if err != nil {
+		panic("study: the embedded presets cannot be listed: " + err.Error())
+	}
+	var all []Preset
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), ".toml")
+		text, err := presetText(name)
+		if err != nil {
+			panic(err.Error())
+		}
+		first, _, _ := strings.Cut(text, "\n")
+		all = append(all, Preset{Name: name, Doc: strings.TrimSpace(strings.TrimPrefix(first, "#"))})
+	}
+	return all
+}
+
+// presetText returns the study file of a preset.
+func presetText(name string) (string, error) {
+	text, err := presetFiles.ReadFile("presets/" + name + ".toml")
+	if err == nil {
+		return string(text), nil
+	}
+	var known []string
+	for _, p := range Presets() {
+		known = append(known, p.Name)
+	}
+	if near := nearest(name, known); near != "" {
+		return "", fmt.Errorf("unknown preset %q (did you mean %q?)", name, near)
+	}
+	return "", fmt.Errorf("unknown preset %q; there are %s", name, strings.Join(known, ", "))
+}
