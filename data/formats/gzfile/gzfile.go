@@ -1,0 +1,90 @@
+// Package gzfile reads files that may be gzip-compressed.
+package gzfile
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// bufferSize is large enough that the system is asked seldom.
+const bufferSize = 1 << 16
+
+// File is an open file, unpacked while it is read. Errors of Read name the file.
+type File struct {
+	io.Reader
+	path string
+	file *os.File
+}
+
+// Open opens a file for reading. A file that starts as gzip does is unpacked,
+// whatever its name. Its errors name the file.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(f, bufferSize)
+	opened := &File{Reader: in, path: path, file: f}
+	if head, _ := in.Peek(2); string(head) != "\x1f\x8b" {
+		return opened, nil
+	}
+	unpacked, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, errors.Join(opened.named(err), f.Close())
+	}
+	opened.Reader = unpacked
+	return opened, nil
+}
+
+// Read reads unpacked bytes.
+func (f *File) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	return n, f.named(err)
+}
+
+// named puts the file's name in front of an error other than io.EOF.
+func (f *File) named(err error) error {
+	switch {
+	case err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s: the gzip data end early; is the file complete?", f.path)
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
+		return fmt.Errorf("%s: the gzip data are damaged: %w", f.path, err)
+	}
+	return fmt.Errorf("%s: %w", f.path, err)
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// ReadAll returns the unpacked content of a file.
+func ReadAll(path string) (content []byte, err error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(f)
+}
+
+// Find returns the first of the names that exists in a folder, plain or with
+// .gz added. The error, which is fs.ErrNotExist, lists the names.
+func Find(dir string, names ...string) (string, error) {
+	for _, name := range names {
+		for _, suffix := range []string{"", ".gz"} {
+			path := filepath.Join(dir, name+suffix)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s: no file %s, plain or .gz: %w", dir, strings.Join(names, " or "), fs.ErrNotExist)
+}
