@@ -81,14 +81,14 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 		}
 		for i, r := range rows {
 			if err := ctx.Err(); err != nil {
-				report.setPeak(m.peak())
+				report.PeakGFLOPS = m.peak()
 				return report, err
 			}
 			progress(fmt.Sprintf("%s %d/%d: %s %s", s.name, i+1, len(rows), r.name, r.shape))
 			report.Results = append(report.Results, m.measure(s.name, r))
 		}
 	}
-	report.setPeak(m.peak())
+	report.PeakGFLOPS = m.peak()
 	return report, nil
 }
 

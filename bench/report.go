@@ -58,8 +58,6 @@ func machine() Machine {
 	return m
 }
 
-func (r *Report) setPeak(gflops float64) { r.PeakGFLOPS = gflops }
-
 // WriteTable writes the report for people: the machine, the peak and a line per row.
 func (r *Report) WriteTable(w io.Writer) error {
 	m := r.Machine
@@ -68,16 +66,16 @@ func (r *Report) WriteTable(w io.Writer) error {
 		return err
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "suite\tname\tshape\tbatch\tGFLOP/s\tof peak\tsamples/s\tspread\t")
+	_, _ = fmt.Fprintln(tw, "suite\tname\tshape\tbatch\tGFLOP/s\tof peak\tsamples/s\tspread\t")
 	for _, x := range r.Results {
 		gflops, fraction := "", ""
 		if x.GFLOPS > 0 {
 			gflops, fraction = fmt.Sprintf("%.1f", x.GFLOPS), fmt.Sprintf("%.1f %%", 100*x.PeakFraction)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%.0f %%\t\n",
+		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%.0f %%\t\n",
 			x.Suite, x.Name, x.Shape, x.Batch, gflops, fraction, rate(x.SamplesPerSecond), 100*x.Spread)
 	}
-	return tw.Flush()
+	return tw.Flush() // tells of w's errors
 }
 
 // rate writes x with three or more significant digits and a thousand, million or billion as k, M or G.

@@ -17,8 +17,7 @@ type nnArgs struct {
 	ahead     *float32 // what tiles of four rows and more prefetch, one line for each row of a panel
 	aheadStep int      // from one line to the next
 
-	bAt, biasAt int // where the function is in b and bias: its scratch
-	segsLeft    int // scratch
+	_ [3]int // the function's scratch: where it is in b and in bias, segments left
 }
 
 // The bits of nnArgs.mode.
@@ -38,5 +37,5 @@ type tnArgs struct {
 	panel        int // between panels of C
 	panels       int
 	accumulate   int // 0 starts at zero
-	gAt          int // where the function is in g: its scratch
+	_            int // the function's scratch: where it is in g
 }

@@ -10,7 +10,7 @@ import (
 // benchLevels runs f as sub-benchmarks named isa=LEVEL.
 func benchLevels(b *testing.B, f func(b *testing.B)) {
 	old := kernels.Current()
-	defer kernels.SetLevel(old)
+	b.Cleanup(func() { _ = kernels.SetLevel(old) })
 	for _, l := range kernels.Supported() {
 		if err := kernels.SetLevel(l); err != nil {
 			b.Fatal(err)

@@ -19,10 +19,6 @@ type nnCase struct {
 	offset             int
 }
 
-func (c nnCase) String() string { return fmt.Sprintf("%+v", struct{ nnCase }{c}.nnCase.fields()) }
-
-func (c nnCase) fields() any { type plain nnCase; return plain(c) }
-
 // run multiplies on the current level and compares with one chain of steps per element: exactly on assembly levels, within
 // 2^-23 * (terms + 1) * sum |a b| on the plain Go one.
 func (c nnCase) run(t *testing.T, r *rand.Rand) {
@@ -43,14 +39,14 @@ func (c nnCase) run(t *testing.T, r *rand.Rand) {
 	kernels.GemmNN(&g)
 
 	for _, s := range []*kernelstest.Slice{a, b, bias, out} {
-		s.Check(t, c.String())
+		s.Check(t, fmt.Sprintf("%+v", c))
 	}
 	for i := range g.M {
 		for j := range g.Ldc {
 			at := i*g.Ldc + j
 			if j >= g.N {
 				if out.Data[at] != old[at] {
-					t.Fatalf("%v: wrote C beyond column N", c)
+					t.Fatalf("%+v: wrote C beyond column N", c)
 				}
 				continue
 			}
@@ -73,7 +69,7 @@ func (c nnCase) run(t *testing.T, r *rand.Rand) {
 				sum.exact = 0
 			}
 			if !sum.agrees(out.Data[at]) {
-				t.Fatalf("%v: C[%d][%d] = %v, want %v", c, i, j, out.Data[at], sum.fused)
+				t.Fatalf("%+v: C[%d][%d] = %v, want %v", c, i, j, out.Data[at], sum.fused)
 			}
 		}
 	}

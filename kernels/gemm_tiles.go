@@ -118,12 +118,8 @@ func (t *tiles) multiplyT(g *TN) {
 		t.multiplyPacked(g, args)
 		return
 	}
-	segs, run := g.Segs, g.M
-	if depth := blockSize / (4 * (g.K + g.N)); g.M > depth {
-		segs, run = 1, max(depth, 64)
-	} else {
-		segs = min(g.Segs, max(depth/g.M, 1))
-	}
+	depth := blockSize / (4 * (g.K + g.N))
+	segs, run := min(g.Segs, max(depth/g.M, 1)), min(g.M, max(depth, 64))
 	for s := 0; s < g.Segs; s += segs {
 		for m := 0; m < g.M; m += run {
 			args.segs = min(segs, g.Segs-s)
