@@ -174,10 +174,10 @@ func study(t testing.TB, trials, clients tuners.Tuner, budget tuners.Budget) (tr
 					own.Trial, own.Params = d.Trial, d.Params
 					tr.client = open(clients, own)
 				}
-			case tuners.Resume:
+			case tuners.Resume, tuners.Fork:
 			case tuners.Done:
 				return b.String(), running[0].score, running[d.Best].score
-			default:
+			case tuners.Stop, tuners.Release, tuners.Wait:
 				continue
 			}
 			for ; tr.round < d.ToRound; tr.round++ {

@@ -1,6 +1,7 @@
 package tuners
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,7 +25,7 @@ const (
 // Dim is one dimension of a search space.
 type Dim struct {
 	Name    string  // study key, e.g. "client.lr"
-	Kind    DimKind //
+	Kind    DimKind // how it is drawn
 	Lo, Hi  float64 // ends on the drawn scale, both included; unused for Choice
 	Choices []Value // Choice: the values, without repetition
 }
@@ -35,7 +36,7 @@ const tolerance = 1e-9
 // Check says what is wrong with the dimension, nil when it can be drawn from.
 func (d Dim) Check() error {
 	if d.Name == "" {
-		return fmt.Errorf("a dimension needs a name")
+		return errors.New("a dimension needs a name")
 	}
 	if d.Kind == Choice {
 		if len(d.Choices) == 0 {
@@ -84,8 +85,9 @@ func (d Dim) Sample(u float64) Value {
 		return d.Choices[min(int(float64(u*float64(len(d.Choices)))), len(d.Choices)-1)]
 	case Int, Log2:
 		return d.Value(min(d.Lo+math.Floor(float64(u*(d.Hi-d.Lo+1))), d.Hi))
+	default:
+		return d.Value(d.Lo + float64(u*(d.Hi-d.Lo)))
 	}
-	return d.Value(d.Lo + float64(u*(d.Hi-d.Lo)))
 }
 
 // Perturb turns u, uniform in [0, 1), into a neighbour of centre: on the drawn scale s, a real dimension gives s + (2u-1) eps (Hi-Lo),
@@ -102,11 +104,10 @@ func (d Dim) Perturb(centre Value, eps, u float64) Value {
 		return centre
 	}
 	s := d.Scale(centre)
-	switch d.Kind {
-	case Int, Log2:
+	if d.Kind == Int || d.Kind == Log2 {
 		w := math.Ceil(float64(eps * (d.Hi - d.Lo)))
 		s += math.Floor(float64(u*(float64(2*w)+1))) - w
-	default:
+	} else {
 		s += float64((float64(2*u) - 1) * float64(eps*(d.Hi-d.Lo)))
 	}
 	return d.Value(min(max(s, d.Lo), d.Hi))
@@ -152,8 +153,9 @@ func (d Dim) Value(s float64) Value {
 		return Num(1 - det.Pow10(s))
 	case Log2:
 		return Num(math.Ldexp(1, int(s)))
+	default:
+		return Num(s)
 	}
-	return Num(s)
 }
 
 // Scale maps a value back to the drawn scale, clipped to [Lo, Hi]; whole scales are rounded. It is not for Choice.
@@ -169,6 +171,7 @@ func (d Dim) Scale(v Value) float64 {
 		x = float64(e - 1)
 	case Int:
 		x = math.Round(x)
+	default:
 	}
 	if math.IsNaN(x) {
 		return d.Lo

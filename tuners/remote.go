@@ -2,6 +2,7 @@ package tuners
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
@@ -43,8 +44,9 @@ func received(err error) error {
 		return &LostError{Err: err}
 	case codes.Unimplemented:
 		return fmt.Errorf("%w: %s", ErrUnsupported, s.Message())
+	default:
+		return errors.New(s.Message())
 	}
-	return fmt.Errorf("%s", s.Message())
 }
 
 // Describe asks what the tuner is.

@@ -2,6 +2,7 @@ package tuners
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -163,7 +164,7 @@ func (v Value) MarshalTOML() ([]byte, error) {
 		return []byte(v.String()), nil
 	case NoneValue:
 	}
-	return nil, fmt.Errorf("an absent value has no TOML form")
+	return nil, errors.New("an absent value has no TOML form")
 }
 
 // UnmarshalTOML takes what a TOML decoder read.

@@ -54,9 +54,9 @@ func slot(after, before, examples float64) tuners.Slot {
 	}}
 }
 
-func observe(t *testing.T, s tuners.Session, trial, round int, slots ...tuners.Slot) {
+func observe(t *testing.T, s tuners.Session, round int, slots ...tuners.Slot) {
 	t.Helper()
-	if err := s.ObserveRound(t.Context(), tuners.Observation{Trial: trial, Round: round, Slots: slots}); err != nil {
+	if err := s.ObserveRound(t.Context(), tuners.Observation{Trial: 3, Round: round, Slots: slots}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -151,7 +151,7 @@ func TestFindsTheBestArm(t *testing.T) {
 					for _, c := range plan(t, s, 3, round, 10, tuners.Train).Clients {
 						slots = append(slots, slot(loss(c)+0.1*(noise.Float64()-0.5), 1, float64(1+noise.IntN(20))))
 					}
-					observe(t, s, 3, round, slots...)
+					observe(t, s, round, slots...)
 				}
 				if got := loss(plan(t, s, 3, 300, 7, tuners.Test).Client(6)); got-best < 0.02 {
 					found++
@@ -181,7 +181,7 @@ func TestObjectiveAndDiffChooseTheProbes(t *testing.T) {
 			t.Errorf("probes %q, want %q", got, c.want)
 		}
 		// One client: the round's mean error becomes the next baseline.
-		observe(t, s, 3, 0, slot(0.25, 0.75, 4))
+		observe(t, s, 0, slot(0.25, 0.75, 4))
 		want := map[string]string{"val_error_after": `"num":0.25`, "val_error_after val_error_before": `"num":-0.5`, "val_loss_after val_loss_before": `"num":-1`}[c.want]
 		if !strings.Contains(string(s.State()), want) {
 			t.Errorf("%s: state %s lacks %s", c.want, s.State(), want)
@@ -191,19 +191,19 @@ func TestObjectiveAndDiffChooseTheProbes(t *testing.T) {
 
 func TestSlotsThatDoNotCount(t *testing.T) {
 	counted, padded := open(t, request(nil)), open(t, request(nil))
-	observe(t, counted, 3, 0, slot(0.25, 0, 1), slot(0.5, 0, 3))
-	observe(t, padded, 3, 0, slot(0.25, 0, 1), slot(0.5, 0, 3), tuners.Slot{Dropped: true}, slot(0.9, 0, 0))
+	observe(t, counted, 0, slot(0.25, 0, 1), slot(0.5, 0, 3))
+	observe(t, padded, 0, slot(0.25, 0, 1), slot(0.5, 0, 3), tuners.Slot{Dropped: true}, slot(0.9, 0, 0))
 	if string(counted.State()) != string(padded.State()) {
 		t.Errorf("dropped and empty slots count:\n%s\n%s", padded.State(), counted.State())
 	}
 	worst, diverged := open(t, request(nil)), open(t, request(nil))
-	observe(t, worst, 3, 0, slot(0.25, 0, 1), slot(0.25, 0, 3))
-	observe(t, diverged, 3, 0, slot(0.25, 0, 1), slot(math.NaN(), 0, 3))
+	observe(t, worst, 0, slot(0.25, 0, 1), slot(0.25, 0, 3))
+	observe(t, diverged, 0, slot(0.25, 0, 1), slot(math.NaN(), 0, 3))
 	if string(worst.State()) != string(diverged.State()) {
 		t.Error("a score that is not finite does not count as the worst")
 	}
 	fresh := string(padded.State())
-	observe(t, padded, 3, 1, tuners.Slot{Dropped: true}, slot(math.Inf(1), 0, 2))
+	observe(t, padded, 1, tuners.Slot{Dropped: true}, slot(math.Inf(1), 0, 2))
 	if string(padded.State()) != fresh {
 		t.Error("a round without any score moved theta")
 	}
@@ -236,14 +236,14 @@ func TestTestPlansRepeatAndChangeNothing(t *testing.T) {
 
 func TestLatchedPlansUseOneConfiguration(t *testing.T) {
 	s := open(t, request(tuners.Params{"cutoff": tuners.Num(100)}))
-	observe(t, s, 3, 0, slot(0.25, 0, 1))
+	observe(t, s, 0, slot(0.25, 0, 1))
 	for _, purpose := range []tuners.Purpose{tuners.Train, tuners.Test} {
 		if n := len(plan(t, s, 3, 1, 10, purpose).Clients); n != 1 {
 			t.Errorf("%s: params for %d slots, want one for all", purpose, n)
 		}
 	}
 	state := string(s.State())
-	observe(t, s, 3, 1, slot(0.5, 0, 1))
+	observe(t, s, 1, slot(0.5, 0, 1))
 	if string(s.State()) != state {
 		t.Error("a latched session moved")
 	}
@@ -270,7 +270,7 @@ func TestGoesOnFromItsState(t *testing.T) {
 				b.WriteString(p.Client(i).String() + "\n")
 				slots = append(slots, slot(p.Client(i).Float("client.lr", 0)*10, 0, float64(i+1)))
 			}
-			observe(t, s, 3, round, slots...)
+			observe(t, s, round, slots...)
 		}
 		return b.String(), string(s.State())
 	}
@@ -286,7 +286,7 @@ func TestAForkKeepsItsConfigurations(t *testing.T) {
 	req := request(nil)
 	source := configsOf(t, req)
 	s := open(t, req)
-	observe(t, s, 3, 0, slot(0.25, 0, 1))
+	observe(t, s, 0, slot(0.25, 0, 1))
 	req.Trial, req.State = 8, s.State()
 	fork := open(t, req)
 	for _, c := range plan(t, fork, 8, 1, 300, tuners.Train).Clients {

@@ -2,6 +2,7 @@ package random_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/plugins/random"
@@ -38,7 +39,7 @@ func play(t *testing.T, req tuners.OpenRequest, score func(trial int) float64) (
 		}
 		params = append(params, d.Params)
 	}
-	for i := len(params) - 1; i >= 0; i-- {
+	for i := range slices.Backward(params) {
 		state = s.State()
 		s = reopen()
 		if d, err := s.Suggest(ctx, 1); err != nil || d[0].Kind != tuners.Wait {

@@ -67,7 +67,7 @@ func (s *study) play(t *testing.T) {
 				s.best = d.Best
 				return
 			case tuners.Stop, tuners.Release:
-			default:
+			case tuners.Fork, tuners.Wait:
 				t.Fatalf("unexpected %s", d.Kind)
 			}
 		}

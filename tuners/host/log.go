@@ -27,13 +27,11 @@ type sink struct{ log *slog.Logger }
 func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
 	to := slog.LevelDebug
 	if name != "host" && !strings.HasPrefix(name, "host.stdio") {
-		switch level {
-		case hclog.Error:
+		to = slog.LevelInfo
+		if level >= hclog.Error {
 			to = slog.LevelError
-		case hclog.Warn:
+		} else if level >= hclog.Warn {
 			to = slog.LevelWarn
-		default:
-			to = slog.LevelInfo
 		}
 	}
 	s.log.Log(context.Background(), to, msg, args...)
@@ -64,7 +62,7 @@ func (l *lines) Write(p []byte) (int, error) {
 // tailSize bounds what is kept of a tuner's output.
 const tailSize = 8 << 10
 
-// tail keeps the first and the end of a tuner's stderr, for the error that says why it died.
+// tail keeps the end of a tuner's stderr, for the error that says why it died.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

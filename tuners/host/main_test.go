@@ -86,7 +86,7 @@ func (s *fakeSession) spring() error {
 			if err != nil {
 				continue // it sprang before
 			}
-			f.Close()
+			_ = f.Close()
 		}
 		switch what {
 		case "crash", "always":

@@ -126,7 +126,7 @@ func (p *process) kill(hard bool) bool {
 // said quotes the tuner's last words, if it had any.
 func (p *process) said() string {
 	if words := p.stderr.lastWords(); words != "" {
-		return fmt.Sprintf("; it said: %s", words)
+		return "; it said: " + words
 	}
 	return ""
 }
