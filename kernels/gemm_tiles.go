@@ -58,6 +58,7 @@ func (t *tiles) multiply(g *NN) {
 		tall = min(tall, setWays)
 	}
 	blocks := (g.M + tall - 1) / tall
+	rows, taller := g.M/blocks, g.M%blocks // the first blocks have one row more
 	group := t.group(g, blocks)
 	prefetch := t.ahead && all*depth > largeB && group*depth <= largeB && g.BRows == depth
 	for p := 0; p < all; p += group {
@@ -73,12 +74,18 @@ func (t *tiles) multiply(g *NN) {
 			next, share = g.B[(p+group)*depth*Width:], min(group, all-p-group)*depth*Width/blocks
 			args.aheadStep = 4 * Width / blocks
 		}
+		a, c := 0, p*Width
 		for b := range blocks {
-			i, end := b*g.M/blocks, (b+1)*g.M/blocks
-			args.a = &g.A[i*g.Lda]
-			args.c = &g.C[i*g.Ldc+p*Width]
+			n := rows
+			if b < taller {
+				n++
+			}
+			args.a = &g.A[a]
+			args.c = &g.C[c]
 			args.ahead = &next[b*share]
-			runNN(t.nn[end-i-1], noescape(&args))
+			runNN(t.nn[n-1], noescape(&args))
+			a += n * g.Lda
+			c += n * g.Ldc
 		}
 	}
 }
@@ -174,11 +181,18 @@ func (t *tiles) multiplyPacked(g *TN, args tnArgs) {
 // runT runs args over all rows of C from panel p on; a is where its rows start in A.
 func (t *tiles) runT(tn *TN, args *tnArgs, a, p int) {
 	blocks := (tn.K + len(t.tn) - 1) / len(t.tn)
+	rows, taller := tn.K/blocks, tn.K%blocks // the first blocks have one row more
+	c := p * tn.CRows * Width
 	for b := range blocks {
-		k, end := b*tn.K/blocks, (b+1)*tn.K/blocks
-		args.a = &tn.A[a+k]
-		args.c = &tn.C[p*tn.CRows*Width+k*Width]
-		runTN(t.tn[end-k-1], noescape(args))
+		n := rows
+		if b < taller {
+			n++
+		}
+		args.a = &tn.A[a]
+		args.c = &tn.C[c]
+		runTN(t.tn[n-1], noescape(args))
+		a += n
+		c += n * Width
 	}
 }
 
