@@ -4,6 +4,8 @@ go 1.26.0
 
 require github.com/klauspost/cpuid/v2 v2.4.2
 
+require golang.org/x/tools v0.51.0 // indirect
+
 require (
 	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/fatih/color v1.13.0 // indirect

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// app is one call of the program.
+type app struct {
+	out, err io.Writer
+
+	seed       uint64
+	seedGiven  bool
+	workers    int
+	cpu        string
+	json       bool
+	tunerPaths []string
+	log        slog.Level
+	logs       *logs
+
+	// running is set when a command begins its work: errors before are wrong
+	// usage.
+	running bool
+}
+
+// usageError is an error that the caller of the program made.
+type usageError struct{ error }
+
+// Unwrap returns the error itself.
+func (e usageError) Unwrap() error { return e.error }
+
+// main runs a command line and returns the exit code.
+func (a *app) main(args []string) int {
+	a.logs = &logs{to: a.err}
+	ctx, stop := a.signals()
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	return a.exit(ctx, root.ExecuteContext(ctx))
+}
+
+// exit prints an error as one line and returns the exit code.
+func (a *app) exit(ctx context.Context, err error) int {
+	if err == nil {
+		return 0
+	}
+	var usage usageError
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintln(a.err, "fedfast: "+oneLine(err.Error()))
+	if !a.running || errors.As(err, &usage) {
+		return 2
+	}
+	return 1
+}
+
+// oneLine joins the lines of an error.
+func oneLine(s string) string {
+	var lines []string
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// root builds the command tree.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "fedfast",
+		Short:         "Federated training and its tuning on CPUs",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.seedGiven = cmd.Flags().Changed("seed")
+			return a.validate()
+		},
+	}
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	flags := root.PersistentFlags()
+	flags.Uint64Var(&a.seed, "seed", 0, "seed of every random draw")
+	flags.IntVar(&a.workers, "workers", 0, "client tasks that run at once; 0 is one a processor; results do not depend on it")
+	flags.StringVar(&a.cpu, "cpu", "", "instruction set: generic, avx2, avx512 or neon; empty is the best (also FEDFAST_CPU)")
+	flags.BoolVar(&a.json, "json", false, "print the result as JSON")
+	flags.StringSliceVar(&a.tunerPaths, "tuner-path", nil, "directories of tuner binaries, before those of FEDFAST_TUNER_DIR")
+	flags.TextVar(&a.log, "log", slog.LevelWarn, "least level of log lines on stderr: debug, info (what tuners print), warn or error")
+	root.AddCommand(newRun(a), newTune(a), newBench(a), newData(a), newTuner(a), newList(a), newVersion(a))
+	return root
+}
+
+// validate applies the flags that every command has.
+func (a *app) validate() error {
+	if a.workers < 0 {
+		return fmt.Errorf("--workers %d: must be 1 or more, or 0 for one a processor", a.workers)
+	}
+	if env := os.Getenv("FEDFAST_CPU"); env != "" && a.cpu == "" {
+		if err := setLevel(env); err != nil {
+			return fmt.Errorf("FEDFAST_CPU: %w", err)
+		}
+	}
+	if a.cpu != "" {
+		if err := setLevel(a.cpu); err != nil {
+			return fmt.Errorf("--cpu: %w", err)
+		}
+	}
+	return nil
+}
+
+func setLevel(name string) error {
+	level, err := kernels.ParseLevel(name)
+	if err != nil {
+		return err
+	}
+	return kernels.SetLevel(level)
+}
+
+// work returns a command's RunE: from here on errors are failures unless they
+// say otherwise.
+func (a *app) work(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.running = true
+		return run(cmd, args)
+	}
+}
+
+// group returns a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	g.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			if !c.Hidden {
+				names = append(names, c.Name())
+			}
+		}
+		return usageError{fmt.Errorf("unknown command %q for %q; there are %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))}
+	}
+	g.AddCommand(commands...)
+	return g
+}
+
+// printJSON writes a result as indented JSON; numbers that are not finite become
+// null.
+func (a *app) printJSON(v any) error {
+	text, err := finite.MarshalIndent(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s\n", text)
+	return err
+}

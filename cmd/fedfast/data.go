@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// dataOptions are the flags of data info.
+type dataOptions struct {
+	configOptions
+	set string // --data
+}
+
+func newData(a *app) *cobra.Command {
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the sets of data by name",
+		Args:  cobra.NoArgs,
+		RunE:  a.work(func(*cobra.Command, []string) error { return a.listData() }),
+	}
+	o := &dataOptions{}
+	info := &cobra.Command{
+		Use:   "info [NAME]",
+		Short: "Open a federation and say what it holds",
+		Long: "Open a federation and say what it holds: a set by NAME, or the one of a preset. Keys of the data are set as in\n" +
+			"  fedfast data info leaf-femnist --set data.path=DIR",
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			c, err := o.validate(a, args)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), a, c)
+		}),
+	}
+	o.addFlags(info)
+	return group("data", "Federations: list, info", list, info)
+}
+
+// validate resolves the configuration.
+func (o *dataOptions) validate(a *app, args []string) (*study.Config, error) {
+	if len(args) > 0 {
+		o.sets = slices.Insert(o.sets, 0, "data.name="+args[0])
+	}
+	return o.load(a, nil)
+}
+
+// federation is what data info tells.
+type federation struct {
+	Name      string   `json:"name"`
+	Doc       string   `json:"doc"`
+	Kind      string   `json:"kind"`
+	Input     string   `json:"input"`
+	Classes   int      `json:"classes"`
+	Synthetic bool     `json:"synthetic"`
+	Clients   int      `json:"clients"`
+	Unseen    int      `json:"unseen_clients"`
+	Train     int      `json:"train_examples"`
+	Val       int      `json:"val_examples"`
+	Test      int      `json:"test_examples"`
+	Smallest  int      `json:"smallest_client"`
+	Median    int      `json:"median_client"`
+	Largest   int      `json:"largest_client"`
+	Notes     []string `json:"notes"`
+}
+
+func (o *dataOptions) run(ctx context.Context, a *app, c *study.Config) error {
+	fed, err := study.OpenData(ctx, c)
+	if err != nil {
+		return err
+	}
+	f := describe(fed)
+	if a.json {
+		return a.printJSON(f)
+	}
+	t := table.New(a.out)
+	synthetic := ""
+	if f.Synthetic {
+		synthetic = " (synthetic)"
+	}
+	t.Row("set", f.Name+synthetic)
+	t.Row("what", f.Doc)
+	t.Row("examples", f.Kind+", "+f.Input)
+	t.Row("classes", table.Count(f.Classes))
+	t.Row("clients", table.Count(f.Clients))
+	if f.Unseen > 0 {
+		t.Row("unseen clients", table.Count(f.Unseen))
+	}
+	t.Row("train / validation / test", table.Count(f.Train)+" / "+table.Count(f.Val)+" / "+table.Count(f.Test))
+	t.Row("examples of a client", fmt.Sprintf("%s to %s, median %s", table.Count(f.Smallest), table.Count(f.Largest), table.Count(f.Median)))
+	for _, n := range f.Notes {
+		t.Row("note", n)
+	}
+	return t.Flush()
+}
+
+// describe counts what a federation holds.
+func describe(fed *data.Federation) federation {
+	f := federation{Name: fed.Name, Doc: fed.Doc, Kind: fed.Kind.String(), Classes: fed.Classes, Synthetic: fed.Synthetic,
+		Clients: len(fed.Clients), Unseen: len(fed.Unseen), Notes: append([]string{}, fed.Notes...)}
+	f.Input = fmt.Sprintf("%d x %d x %d", fed.H, fed.W, fed.C)
+	if fed.Kind == data.Tokens {
+		f.Input = fmt.Sprintf("%d of %d tokens", fed.SeqLen, fed.Vocab)
+	}
+	var sizes []int
+	for _, c := range fed.Clients {
+		f.Train, f.Val, f.Test = f.Train+c.Train.Len(), f.Val+c.Val.Len(), f.Test+c.Test.Len()
+		sizes = append(sizes, c.Train.Len()+c.Val.Len()+c.Test.Len())
+	}
+	if slices.Sort(sizes); len(sizes) > 0 {
+		f.Smallest, f.Median, f.Largest = sizes[0], sizes[len(sizes)/2], sizes[len(sizes)-1]
+	}
+	return f
+}
+
+// setEntry is a line of `list data --json`.
+type setEntry struct {
+	Name        string   `json:"name"`
+	Doc         string   `json:"doc"`
+	Kind        string   `json:"kind"`
+	Input       string   `json:"input"`
+	Classes     int      `json:"classes"`
+	Clients     string   `json:"clients"`
+	Samples     string   `json:"samples"`
+	Path        string   `json:"path,omitempty"` // what data.path must be
+	DefaultPath string   `json:"default_path,omitempty"`
+	Encodings   []string `json:"encodings,omitempty"`
+	Augments    []string `json:"augments,omitempty"`
+	Dealt       bool     `json:"dealt"` // it has no clients of its own
+	Synthetic   bool     `json:"synthetic"`
+}
+
+// listData prints the sets.
+func (a *app) listData() error {
+	entries := []setEntry{}
+	for _, s := range data.Sets() {
+		entries = append(entries, setEntry{s.Name, s.Doc, s.Kind.String(), s.Input, s.Classes, s.Clients, s.Samples, s.Path, s.DefaultPath,
+			s.Encodings, s.Augments, s.Dealt, s.Synthetic})
+	}
+	if a.json {
+		return a.printJSON(entries)
+	}
+	t := table.New(a.out, "name", "examples", "classes", "clients", "samples", "data.path", "what it is")
+	for _, e := range entries {
+		path := e.Path
+		if path == "" {
+			path = "-"
+		}
+		t.Row(e.Name, e.Kind+", "+e.Input, fmt.Sprint(e.Classes), e.Clients, e.Samples, path, e.Doc)
+	}
+	return t.Flush()
+}

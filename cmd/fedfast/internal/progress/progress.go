@@ -1,0 +1,146 @@
+// Package progress shows how far a study is on stderr: a bar on a terminal, a
+// plain line every few seconds elsewhere.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// Interval is the time between plain lines.
+const Interval = 5 * time.Second
+
+// Display shows progress. Its methods may be called from several goroutines.
+type Display struct {
+	mu     sync.Mutex
+	w      io.Writer
+	bar    *progressbar.ProgressBar // nil without a terminal
+	now    func() time.Time
+	start  time.Time
+	shown  time.Time // when the newest plain line was written
+	last   study.Progress
+	unseen bool // last has not been written as a plain line
+	head   string
+	delay  *time.Timer // writes the head
+}
+
+// headDelay is how long the head waits for a first round: a study that cannot
+// begin shows its error alone.
+const headDelay = time.Second
+
+// New returns a display for a number of rounds. The head, whole lines, comes
+// before everything else. now is time.Now but in tests.
+func New(w io.Writer, terminal bool, rounds int, head string, now func() time.Time) *Display {
+	d := &Display{w: w, now: now, start: now(), shown: now(), head: head}
+	d.delay = time.AfterFunc(headDelay, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.begin()
+	})
+	if terminal {
+		d.bar = progressbar.NewOptions(rounds, progressbar.OptionSetWriter(w), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionShowCount(), progressbar.OptionSetItsString("rounds"), progressbar.OptionShowIts(),
+			progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish())
+	}
+	return d
+}
+
+// begin writes the head, once.
+func (d *Display) begin() {
+	if d.head != "" {
+		fmt.Fprint(d.w, d.head)
+		d.head = ""
+	}
+}
+
+// Update shows a round that has ended.
+func (d *Display) Update(p study.Progress) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p.Round < d.last.Round {
+		return // rounds of trials beside each other may come late
+	}
+	d.last = p
+	d.begin()
+	if d.bar != nil {
+		d.bar.Describe(describe(p))
+		_ = d.bar.Set(p.Round) // a bar that cannot be drawn is no failure
+		return
+	}
+	d.unseen = true
+	if now := d.now(); now.Sub(d.shown) >= Interval || p.Round == p.Rounds {
+		d.line(now)
+	}
+}
+
+// line writes the newest state as a plain line.
+func (d *Display) line(now time.Time) {
+	d.shown, d.unseen = now, false
+	p := d.last
+	fmt.Fprintf(d.w, "round %s, %s%s\n", of(p.Round, p.Rounds), describe(p), d.remaining(now))
+}
+
+// remaining estimates the time left from the mean time of a round.
+func (d *Display) remaining(now time.Time) string {
+	if d.last.Round == 0 || d.last.Rounds <= d.last.Round {
+		return ""
+	}
+	left := now.Sub(d.start) / time.Duration(d.last.Round) * time.Duration(d.last.Rounds-d.last.Round)
+	return fmt.Sprintf(", %v left", left.Round(time.Second))
+}
+
+// describe says what the newest round tells.
+func describe(p study.Progress) string {
+	var parts []string
+	if p.Rounds != p.ToRound {
+		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)))
+	}
+	if !math.IsNaN(p.Loss) {
+		parts = append(parts, fmt.Sprintf("loss %.4f", p.Loss))
+	}
+	if !math.IsNaN(p.Best) {
+		parts = append(parts, fmt.Sprintf("best score %.4f", p.Best))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func of(n, all int) string {
+	if all == 0 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d of %d", n, all)
+}
+
+// Write writes whole lines of a log without disturbing the bar.
+func (d *Display) Write(text []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bar == nil {
+		return d.w.Write(text)
+	}
+	_ = d.bar.Clear() // as above
+	n, err := d.w.Write(text)
+	_ = d.bar.RenderBlank()
+	return n, err
+}
+
+// Close ends the display: the bar goes, a last plain line stands.
+func (d *Display) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.delay.Stop()
+	switch {
+	case d.bar != nil:
+		_ = d.bar.Exit() // as above
+	case d.unseen:
+		d.line(d.now())
+	}
+}

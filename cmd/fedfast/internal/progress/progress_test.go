@@ -1,0 +1,80 @@
+package progress
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+func TestPlainLines(t *testing.T) {
+	var out strings.Builder
+	clock := time.Unix(0, 0)
+	d := New(&out, false, 10, "a head\n", func() time.Time { return clock })
+	update := func(second, round int, loss, best float64) {
+		clock = time.Unix(int64(second), 0)
+		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: best})
+	}
+	update(1, 1, 2, math.NaN())
+	update(6, 3, 1.5, 0.5)
+	update(7, 2, 9, 0.9) // late
+	update(8, 4, 1.25, 0.25)
+	if n, err := d.Write([]byte("log\n")); n != 4 || err != nil {
+		t.Errorf("Write gives %d, %v", n, err)
+	}
+	d.Close()
+	d.Close()
+	want := `a head
+round 3 of 10, trial 3 at round 2 of 4, loss 1.5000, best score 0.5000, 14s left
+log
+round 4 of 10, trial 3 at round 2 of 4, loss 1.2500, best score 0.2500, 12s left
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestRunSaysNoTrial(t *testing.T) {
+	var out strings.Builder
+	d := New(&out, false, 2, "", time.Now)
+	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: math.NaN()})
+	d.Close()
+	if want := "round 2 of 2, loss 0.5000\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// TestHeadWaits lets the head wait for a first round, but not for long.
+func TestHeadWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		d := New(&out, false, 2, "a head\n", time.Now)
+		if d.Close(); out.String() != "" {
+			t.Errorf("%q is written before anything happens", out.String())
+		}
+		d = New(&out, false, 2, "a head\n", time.Now)
+		time.Sleep(2 * headDelay)
+		synctest.Wait()
+		if d.Close(); out.String() != "a head\n" {
+			t.Errorf("%q is written after a while", out.String())
+		}
+	})
+}
+
+func TestBarShowsState(t *testing.T) {
+	var out strings.Builder
+	d := New(&out, true, 2, "", time.Now)
+	d.Update(study.Progress{Trial: 1, TrialRound: 1, ToRound: 1, Round: 1, Rounds: 2, Loss: 0.5, Best: 0.125})
+	if _, err := d.Write([]byte("a log line\n")); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	for _, want := range []string{"trial 1 at round 1 of 1", "best score 0.1250", "a log line\n", "/2, "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in %q", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"fedfast": main})
+}
+
+// TestScripts runs the command lines of testdata/script.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"fails":    fails,
+			"gzipped":  gzipped,
+			"jsonhas":  jsonHas,
+			"jsonlist": jsonList,
+			"jsonsame": jsonSame,
+			"waitfor":  waitFor,
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("FEDFAST_CPU", os.Getenv("FEDFAST_CPU"))
+			return nil
+		},
+	})
+}
+
+// fails CODE ARGS: fedfast ARGS exits with CODE, prints nothing on stdout and
+// one line on stderr.
+func fails(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: fails CODE ARGS")
+	}
+	err := ts.Exec("fedfast", args[1:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0] {
+		ts.Fatalf("fedfast %s: %v, want exit code %s", strings.Join(args[1:], " "), err, args[0])
+	}
+	stderr := ts.ReadFile("stderr")
+	if !strings.HasPrefix(stderr, "fedfast: ") || strings.Count(stderr, "\n") != 1 {
+		ts.Fatalf("stderr is no single line of fedfast")
+	}
+	if ts.ReadFile("stdout") != "" {
+		ts.Fatalf("something is on stdout")
+	}
+}
+
+// gzipped FROM TO [CUT]: compresses a file and leaves out the last CUT bytes.
+func gzipped(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: gzipped FROM TO [CUT]")
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	ts.Check(w.Close())
+	keep := b.Len()
+	if len(args) > 2 {
+		cut, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		keep -= cut
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes()[:keep], 0o600))
+}
+
+// decode reads a JSON file.
+func decode[T any](ts *testscript.TestScript, file string) T {
+	var v T
+	if err := json.Unmarshal([]byte(ts.ReadFile(file)), &v); err != nil {
+		ts.Fatalf("%s: %v", file, err)
+	}
+	return v
+}
+
+// jsonHas FILE KEY...: the file is an object with a value under every key.
+func jsonHas(ts *testscript.TestScript, neg bool, args []string) {
+	object := decode[map[string]any](ts, args[0])
+	for _, key := range args[1:] {
+		if (object[key] == nil) != neg {
+			ts.Fatalf("%s: %s is %v", args[0], key, object[key])
+		}
+	}
+}
+
+// jsonList FILE KEY...: the file is a list of objects, not empty, and each has a
+// value that is no empty string under every key.
+func jsonList(ts *testscript.TestScript, neg bool, args []string) {
+	list := decode[[]map[string]any](ts, args[0])
+	if neg || len(list) == 0 {
+		ts.Fatalf("%s: an empty list", args[0])
+	}
+	for i, object := range list {
+		for _, key := range args[1:] {
+			if object[key] == nil || object[key] == "" {
+				ts.Fatalf("%s: entry %d has no %s", args[0], i, key)
+			}
+		}
+	}
+}
+
+// jsonSame FILE FILE KEY...: both objects have equal values under every key.
+func jsonSame(ts *testscript.TestScript, neg bool, args []string) {
+	a, b := decode[map[string]json.RawMessage](ts, args[0]), decode[map[string]json.RawMessage](ts, args[1])
+	for _, key := range args[2:] {
+		if a[key] == nil || bytes.Equal(a[key], b[key]) == neg {
+			ts.Fatalf("%s: %s and %s", key, a[key], b[key])
+		}
+	}
+}
+
+// waitFor FILE: waits until the file holds something.
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	for range 600 {
+		if info, err := os.Stat(ts.MkAbs(args[0])); err == nil && info.Size() > 0 {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("%s does not come", args[0])
+}

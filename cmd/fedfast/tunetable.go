@@ -1,0 +1,188 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/progress"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// maxRungs is how many rungs the table of trials has columns for; a study with
+// more shows each trial's last one.
+const maxRungs = 8
+
+// printTune prints the end of a study.
+func (a *app) printTune(r *study.Result, dir string) error {
+	if err := printTrials(a.out, r); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "\nbest: trial %d after round %d, score %.4f\n", r.Best.Number, r.Best.Round, r.Best.Score)
+	t := table.New(a.out)
+	for _, key := range r.Best.Params.Keys() {
+		t.Row("  "+key, r.Best.Params[key].String())
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, "\nclassification error")
+	t = table.New(a.out, "model", "global val", "global test", "personalized val", "personalized test", "unseen test")
+	t.Row(errorCells(fmt.Sprintf("best (trial %d, round %d)", r.Best.Number, r.Best.Round), r.Best.Errors)...)
+	if s := r.Survivor; s != nil {
+		t.Row(errorCells(fmt.Sprintf("last survivor (trial %d, round %d)", s.Number, s.Round), s.Errors)...)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	t = table.New(a.out)
+	t.Row("trials", table.Count(len(r.Trials)))
+	t.Row("rounds", table.Count(r.Rounds))
+	timing(t, r.Seconds, r.RoundsPerSecond)
+	t.Row("weights_sha256", r.WeightsSHA256)
+	if r.SurvivorSHA256 != "" {
+		t.Row("survivor_sha256", r.SurvivorSHA256)
+	}
+	t.Row("study", dir)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return printBaseline(a.out, r)
+}
+
+// printTrials prints the arms, those that ran longest first, with their scores
+// by rung.
+func printTrials(w io.Writer, r *study.Result) error {
+	rungs := map[int]bool{}
+	for _, t := range r.Trials {
+		for _, rung := range t.Rungs {
+			rungs[rung.Round] = true
+		}
+	}
+	var columns []int
+	for round := range rungs {
+		columns = append(columns, round)
+	}
+	slices.Sort(columns)
+	head := []string{"trial", "rounds"}
+	if len(columns) > maxRungs {
+		columns = nil
+		head = append(head, "score")
+	}
+	for _, round := range columns {
+		head = append(head, fmt.Sprintf("round %d", round))
+	}
+	t := table.New(w, append(head, "outcome", "params")...)
+	trials := slices.Clone(r.Trials)
+	slices.SortStableFunc(trials, func(a, b study.TrialResult) int {
+		return cmp.Or(b.Rounds-a.Rounds, cmp.Compare(a.Score, b.Score))
+	})
+	for _, trial := range trials {
+		cells := []string{fmt.Sprint(trial.Number), fmt.Sprint(trial.Rounds)}
+		if columns == nil {
+			cells = append(cells, fmt.Sprintf("%.4f", trial.Score))
+		}
+		for _, round := range columns {
+			cells = append(cells, scoreAt(trial, round))
+		}
+		t.Row(append(cells, outcome(r, trial), short(trial.Params))...)
+	}
+	return t.Flush()
+}
+
+// scoreAt is the score of a trial at a rung, a dash when it had stopped before.
+func scoreAt(t study.TrialResult, round int) string {
+	for _, rung := range t.Rungs {
+		if rung.Round == round {
+			return fmt.Sprintf("%.4f", rung.Score)
+		}
+	}
+	return "-"
+}
+
+// outcome says what became of a trial.
+func outcome(r *study.Result, t study.TrialResult) string {
+	var words []string
+	if t.Number == r.Best.Number {
+		words = append(words, "best")
+	}
+	if r.Survivor != nil && t.Number == r.Survivor.Number {
+		words = append(words, "kept")
+	}
+	if len(words) == 0 {
+		longest := slices.MaxFunc(r.Trials, func(a, b study.TrialResult) int { return a.Rounds - b.Rounds })
+		if t.Rounds == longest.Rounds {
+			return "ran to the end"
+		}
+		return "stopped"
+	}
+	return strings.Join(words, ", ")
+}
+
+// maxParams is how long the params of a trial may be in the table.
+const maxParams = 72
+
+// short writes params in one short line.
+func short(p tuners.Params) string {
+	var parts []string
+	for _, key := range p.Keys() {
+		value := p[key].String()
+		if x, ok := p[key].Float(); ok {
+			value = fmt.Sprintf("%.3g", x)
+		}
+		parts = append(parts, strings.TrimPrefix(key, "client.")+"="+value)
+	}
+	line := strings.Join(parts, " ")
+	if len(line) > maxParams {
+		line = line[:maxParams-3] + "..."
+	}
+	return line
+}
+
+// printBaseline prints what the random configurations reach beside the study.
+func printBaseline(w io.Writer, r *study.Result) error {
+	b := r.Baseline
+	if b == nil {
+		return nil
+	}
+	fmt.Fprintf(w, "\nbaseline: %d random configurations, %d rounds each, %.1f seconds\n", len(b.Trials), b.Rounds, b.Seconds)
+	t := table.New(w, "global test", "params")
+	for _, trial := range b.Trials {
+		t.Row(table.Percent(&trial.GlobalTestError), short(trial.Params))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("median of the baseline %s, returned model %s", table.Percent(&b.Median), table.Percent(r.GlobalTest))
+	if r.GlobalTest != nil {
+		side, points := "below", 100*(b.Median-*r.GlobalTest)
+		if points < 0 {
+			side, points = "above", -points
+		}
+		line += fmt.Sprintf(": %.1f points %s", points, side)
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+// baselineWatch shows the progress of a baseline; its events are nobody's.
+type baselineWatch struct{ *progress.Display }
+
+func newBaselineWatch(w io.Writer, n, rounds int) baselineWatch {
+	head := fmt.Sprintf("baseline: %d random configurations, %d rounds each\n", n, rounds)
+	return baselineWatch{progress.New(w, isTerminal(w), n*rounds, head, time.Now)}
+}
+
+var _ study.Observer = baselineWatch{}
+
+// Event is of no use after the study.
+func (baselineWatch) Event(study.Event) {}
+
+// Progress shows a round.
+func (w baselineWatch) Progress(p study.Progress) { w.Update(p) }
