@@ -11,7 +11,7 @@ func jitterColours(x []float32, d *draw.Stream) {
 	brightness := float32(d.Span(1-jitterRange, 1+jitterRange))
 	contrast := float32(d.Span(1-jitterRange, 1+jitterRange))
 	saturation := float32(d.Span(1-jitterRange, 1+jitterRange))
-	hue := float32(d.Span(-jitterRange, jitterRange))
+	sixths := float32(d.Span(-6*jitterRange, 6*jitterRange)) // of the hue circle
 	for _, change := range order {
 		switch change {
 		case 0:
@@ -19,20 +19,20 @@ func jitterColours(x []float32, d *draw.Stream) {
 				x[i] = min(v*brightness, 1)
 			}
 		case 1:
-			towards := float32(1-contrast) * meanGrey(x)
+			towards := float32((1 - contrast) * meanGrey(x))
 			for i, v := range x {
 				x[i] = unit(float32(v*contrast) + towards)
 			}
 		case 2:
 			for i := 0; i+2 < len(x); i += 3 {
-				towards := float32(1-saturation) * grey(x[i], x[i+1], x[i+2])
+				towards := float32((1 - saturation) * grey(x[i], x[i+1], x[i+2]))
 				for j := i; j < i+3; j++ {
 					x[j] = unit(float32(x[j]*saturation) + towards)
 				}
 			}
 		case 3:
 			for i := 0; i+2 < len(x); i += 3 {
-				x[i], x[i+1], x[i+2] = turnHue(x[i], x[i+1], x[i+2], 6*hue)
+				x[i], x[i+1], x[i+2] = turnHue(x[i], x[i+1], x[i+2], sixths)
 			}
 		}
 	}

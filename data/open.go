@@ -40,7 +40,7 @@ type writer struct {
 
 // sets returns all named sets in the order in which they are listed.
 func sets() []set {
-	return []set{glyphsSet()}
+	return []set{glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set()}
 }
 
 // Sets returns the facts of all named sets.

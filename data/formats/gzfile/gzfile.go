@@ -56,6 +56,8 @@ func (f *File) named(err error) error {
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%s: the gzip data end early; is the file complete?", f.path)
+	case errors.As(err, new(*fs.PathError)): // has the name
+		return err
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
 		return fmt.Errorf("%s: the gzip data are damaged: %w", f.path, err)
 	}

@@ -105,16 +105,20 @@ func inFolder(dir string) ([]string, error) {
 // user in two of the files is an error.
 func Read(ctx context.Context, paths []string, form Form) ([]User, error) {
 	byFile := make([][]User, len(paths))
-	group, ctx := errgroup.WithContext(ctx)
+	failures := make([]error, len(paths))
+	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, path := range paths {
-		group.Go(func() (err error) {
-			byFile[i], err = ReadFile(ctx, path, form)
-			return err
+		group.Go(func() error {
+			byFile[i], failures[i] = ReadFile(ctx, path, form)
+			return nil // the first failure by name counts, not by time
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
+	_ = group.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return nil, err
+		}
 	}
 	users := slices.Concat(byFile...)
 	slices.SortStableFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) })

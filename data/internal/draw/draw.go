@@ -97,7 +97,7 @@ func (s *Stream) Normal() float64 {
 		u, v := float64(2*s.Float64())-1, float64(2*s.Float64())-1
 		q := float64(u*u) + float64(v*v)
 		if q > 0 && q < 1 {
-			return u * math.Sqrt(-2*Log(q)/q)
+			return float64(u * math.Sqrt(-2*Log(q)/q))
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (s *Stream) LogGamma(shape float64) float64 {
 		if v <= 0 {
 			continue
 		}
-		v = float64(v*v) * v
+		v = float64(float64(v*v) * v)
 		u := 1 - s.Float64()
 		logV := Log(v)
 		if Log(u) < float64(x*x)/2+float64(d*(1-v+logV)) {

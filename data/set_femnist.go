@@ -1,0 +1,96 @@
+package data
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fedfast/fedfast/data/formats/leaf"
+)
+
+// The form of LEAF's FEMNIST.
+const (
+	femnistSide    = 28
+	femnistClasses = 62
+)
+
+// femnistSet is LEAF's FEMNIST.
+func femnistSet() set {
+	return set{SetInfo{
+		Name: "leaf-femnist",
+		Doc:  "LEAF's FEMNIST: handwritten digits and letters of NIST Special Database 19; one client is one writer. Paper 1, ink 0",
+		Kind: Image, Input: "28x28x1", Classes: femnistClasses,
+		Clients: "3,597 writers in full", Samples: "817,851 in full",
+		Path: "a folder of LEAF JSON files (.json or .json.gz) with train/ and test/",
+	}, loadFEMNIST}
+}
+
+func loadFEMNIST(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
+	form := leaf.Form{Pixels: femnistSide * femnistSide, Classes: femnistClasses}
+	people, err := readLEAF(ctx, cfg.Path, form)
+	if err != nil {
+		return nil, nil, err
+	}
+	writers := make([]writer, len(people))
+	for i, p := range people {
+		train, test := p.train, p.test
+		labels := slices.Concat(train.Labels, test.Labels)
+		var src source
+		if train.Values == nil && test.Values == nil {
+			src = newImages(femnistSide, femnistSide, 1, slices.Concat(train.Pixels, test.Pixels), labels)
+		} else {
+			src = &vectors{n: form.Pixels, values: slices.Concat(floats(train), floats(test)), labels: labels}
+		}
+		writers[i] = writer{id: p.id, train: span(src, 0, len(train.Labels)), test: span(src, len(train.Labels), len(test.Labels))}
+	}
+	return &Federation{H: femnistSide, W: femnistSide, C: 1, Classes: femnistClasses}, writers, nil
+}
+
+// floats returns the pixels of a user as floats.
+func floats(u leaf.User) []float32 {
+	if u.Values != nil {
+		return u.Values
+	}
+	values := make([]float32, len(u.Pixels))
+	for i, k := range u.Pixels {
+		values[i] = unitTable[k]
+	}
+	return values
+}
+
+// person is one user with what train and test files hold of it.
+type person struct {
+	id          string
+	train, test leaf.User
+}
+
+// readLEAF reads the LEAF files at a path and returns their users sorted by ID,
+// as LEAF itself orders them.
+func readLEAF(ctx context.Context, path string, form leaf.Form) ([]person, error) {
+	files, err := leaf.Find(path)
+	if err != nil {
+		return nil, err
+	}
+	train, err := leaf.Read(ctx, files.Train, form)
+	if err != nil {
+		return nil, err
+	}
+	test, err := leaf.Read(ctx, files.Test, form)
+	if err != nil {
+		return nil, err
+	}
+	var people []person
+	for len(train)+len(test) > 0 {
+		switch {
+		case len(test) == 0 || len(train) > 0 && train[0].ID < test[0].ID:
+			people = append(people, person{id: train[0].ID, train: train[0]})
+			train = train[1:]
+		case len(train) == 0 || test[0].ID < train[0].ID:
+			people = append(people, person{id: test[0].ID, test: test[0]})
+			test = test[1:]
+		default:
+			people = append(people, person{id: train[0].ID, train: train[0], test: test[0]})
+			train, test = train[1:], test[1:]
+		}
+	}
+	return people, nil
+}

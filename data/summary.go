@@ -1,0 +1,87 @@
+package data
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/data/internal/draw"
+)
+
+// Summary holds the facts of an open federation.
+type Summary struct {
+	Clients, Unseen  int
+	Train, Val, Test Sizes // of Clients
+	UnseenTest       Sizes
+	// Classes is the number of classes that any client's samples have.
+	Classes int
+	// Entropy is that of the classes of all clients' samples together, in nats;
+	// MeanEntropy the mean over clients of the entropy of the own ones. The
+	// nearer the two, the more alike the clients.
+	Entropy, MeanEntropy float64
+}
+
+// Sizes tells how many examples clients have.
+type Sizes struct {
+	Total, Min, Median, Max int
+}
+
+// Summarize counts what a federation holds.
+func Summarize(fed *Federation) Summary {
+	s := Summary{
+		Clients:    len(fed.Clients),
+		Unseen:     len(fed.Unseen),
+		Train:      sizes(fed.Clients, func(c *Client) int { return c.Train.Len() }),
+		Val:        sizes(fed.Clients, func(c *Client) int { return c.Val.Len() }),
+		Test:       sizes(fed.Clients, func(c *Client) int { return c.Test.Len() }),
+		UnseenTest: sizes(fed.Unseen, func(c *Client) int { return c.Test.Len() }),
+	}
+	pooled := make([]int, fed.Classes)
+	for i := range fed.Clients {
+		c := &fed.Clients[i]
+		own := make([]int, fed.Classes)
+		for _, v := range []View{c.Train, c.Val, c.Test} {
+			for class, n := range v.ClassCounts(fed.Classes) {
+				own[class] += n
+				pooled[class] += n
+			}
+		}
+		s.MeanEntropy += entropy(own) / float64(len(fed.Clients))
+	}
+	s.Entropy = entropy(pooled)
+	for _, n := range pooled {
+		if n > 0 {
+			s.Classes++
+		}
+	}
+	return s
+}
+
+// sizes returns the sizes of clients by one measure; the median of an even
+// number of clients is the upper one.
+func sizes(clients []Client, size func(*Client) int) Sizes {
+	if len(clients) == 0 {
+		return Sizes{}
+	}
+	all := make([]int, len(clients))
+	total := 0
+	for i := range clients {
+		all[i] = size(&clients[i])
+		total += all[i]
+	}
+	slices.Sort(all)
+	return Sizes{Total: total, Min: all[0], Median: all[len(all)/2], Max: all[len(all)-1]}
+}
+
+// entropy returns that of counts in nats; 0 of no counts.
+func entropy(counts []int) float64 {
+	var total, sum float64
+	for _, n := range counts {
+		total += float64(n)
+	}
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / total
+			sum -= float64(p * draw.Log(p))
+		}
+	}
+	return sum
+}
