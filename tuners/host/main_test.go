@@ -203,11 +203,11 @@ func (j *journal) has(s string) bool {
 // eventually waits for a condition that other processes bring about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 500 {
+	for range 2000 {
 		if ok() {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("%s did not happen within 5 s", what)
+	t.Errorf("%s did not happen within 20 s", what)
 }

@@ -66,7 +66,7 @@ func TestCrashedCallsAreReplayed(t *testing.T) {
 		{"panic in the first call", "1=crash", 0, 1},
 		{"panic in a report", "4=crash", 0, 1},
 		{"exit and panic", "3=exit,4=crash,7=exit", 0, 3},
-		{"hang", "5=hang", 500 * time.Millisecond, 1},
+		{"hang", "5=hang", 3 * time.Second, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := launch(t, host.Options{CallTimeout: c.timeout}, c.traps)
@@ -214,6 +214,7 @@ func launchAndWait() {
 	if _, err := host.Launch(context.Background(), ref, host.Options{Logger: log}); err != nil {
 		panic(err)
 	}
+	log.Info("launched")
 	time.Sleep(time.Minute)
 }
 
@@ -233,8 +234,9 @@ func TestATunerDiesWithItsHost(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pid := 0
-	for lines := bufio.NewScanner(out); pid == 0 && lines.Scan(); {
+	pid, launched := 0, false
+	for lines := bufio.NewScanner(out); !launched && lines.Scan(); {
+		launched = strings.Contains(lines.Text(), "msg=launched")
 		if strings.Contains(lines.Text(), "plugin started") {
 			_, after, _ := strings.Cut(lines.Text(), "pid=")
 			if pid, err = strconv.Atoi(strings.Fields(after)[0]); err != nil {
@@ -242,10 +244,9 @@ func TestATunerDiesWithItsHost(t *testing.T) {
 			}
 		}
 	}
-	if pid == 0 {
+	if pid == 0 || !launched {
 		t.Fatal("the host did not say which process it started")
 	}
-	time.Sleep(200 * time.Millisecond) // the tuner reads who its parent is
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
