@@ -28,6 +28,7 @@ var (
 	panel3     = reg.R9 // low tiles need no lda3
 	kc         = reg.RCX
 	ahead      = reg.R11 // what to prefetch
+	aheadStep  = reg.RBX // between two prefetches; tiles that prefetch have no row 7
 	cp         = reg.R12
 	panels     = reg.R13
 	tmp        = reg.R14
@@ -43,7 +44,10 @@ func nn(v isa, rows int) {
 	MOVQ(Mem{Base: args, Disp: nnPanel}, panel)
 	MOVQ(Mem{Base: args, Disp: nnC}, cp)
 	MOVQ(Mem{Base: args, Disp: nnPanels}, panels)
-	MOVQ(Mem{Base: args, Disp: nnAhead}, ahead)
+	if v.prefetches(rows) {
+		MOVQ(Mem{Base: args, Disp: nnAhead}, ahead)
+		MOVQ(Mem{Base: args, Disp: nnAheadStep}, aheadStep)
+	}
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	if rows > 3 {
@@ -58,6 +62,9 @@ func nn(v isa, rows int) {
 	VZEROUPPER()
 	RET()
 }
+
+// prefetches reports whether tiles of that height prefetch B: those that read one stream, which the processor follows too slowly.
+func (v isa) prefetches(rows int) bool { return !v.zmm && rows > 3 }
 
 // nnGroup writes the loop over groups of t.panels panels.
 func nnGroup(t tile) {
@@ -80,10 +87,10 @@ func nnGroup(t tile) {
 	MOVQ(Mem{Base: args, Disp: nnK}, kc)
 	t.loop("k", kc, 4, func(steps int) {
 		for s := range steps {
-			if steps > 1 && t.rows > 3 && !t.zmm {
+			if steps > 1 && t.prefetches(t.rows) {
 				for range t.panels {
 					PREFETCHT1(Mem{Base: ahead})
-					ADDQ(Mem{Base: args, Disp: nnAheadStep}, ahead)
+					ADDQ(aheadStep, ahead)
 				}
 			}
 			t.step(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(j int) Mem { return bOf(t.isa, j).Offset(64 * s) })
