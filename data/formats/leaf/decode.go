@@ -11,6 +11,7 @@ import (
 // decoder reads one file.
 type decoder struct {
 	*scanner
+	path  string
 	form  Form
 	names []string
 	users map[string]*User
@@ -54,7 +55,7 @@ func (d *decoder) file(ctx context.Context) error {
 
 // about returns an error that names the file and a user.
 func (d *decoder) about(user, format string, args ...any) error {
-	return fmt.Errorf("%s: user %q: %s", d.name, user, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: user %q: %s", d.path, user, fmt.Sprintf(format, args...))
 }
 
 // ordered checks the users against the file's list and returns them. It does not
@@ -62,7 +63,7 @@ func (d *decoder) about(user, format string, args ...any) error {
 // windows that overlap two splits.
 func (d *decoder) ordered() ([]User, error) {
 	if len(d.names) == 0 {
-		return nil, fmt.Errorf("%s: no list \"users\" in it, or an empty one: this is no file of LEAF's", d.name)
+		return nil, fmt.Errorf("%s: no list \"users\" in it, or an empty one: this is no file of LEAF's", d.path)
 	}
 	users := make([]User, 0, len(d.names))
 	for _, name := range d.names {
@@ -83,7 +84,9 @@ func (d *decoder) ordered() ([]User, error) {
 
 // user reads {x: [...], y: [...]}.
 func (d *decoder) user(name string) (*User, error) {
-	u := &User{ID: name, File: d.name}
+	u := &User{ID: name, File: d.path}
+	d.name = fmt.Sprintf("%s: user %q", d.path, name)
+	defer func() { d.name = d.path }()
 	samples := 0
 	var texts, next []rune
 	err := d.object(func(key string) error {
@@ -130,6 +133,9 @@ func (d *decoder) user(name string) (*User, error) {
 
 // image reads the numbers of sample n (from 1).
 func (d *decoder) image(u *User, n int) error {
+	if d.peek() == '"' {
+		return d.about(u.ID, "x of sample %d is a text, must be a list of pixels; is this a text set?", n)
+	}
 	count := 0
 	err := d.list(func() error {
 		v, err := d.number()

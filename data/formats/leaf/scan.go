@@ -12,7 +12,7 @@ import (
 // scanner reads JSON values from a stream through a window of memory.
 type scanner struct {
 	in   io.Reader
-	name string
+	name string // of the file, and the user whose data are read
 	buf  []byte
 	pos  int // next byte of buf
 	end  int // bytes in buf
