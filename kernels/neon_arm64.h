@@ -33,7 +33,6 @@
 #define ORN16B(m, n, d)      WORD $(0x4EE01C00 | (m)<<16 | (n)<<5 | (d))                         // n | ^m
 #define EOR16B(m, n, d)      WORD $(0x6E201C00 | (m)<<16 | (n)<<5 | (d))
 #define BIT16B(m, n, d)      WORD $(0x6EA01C00 | (m)<<16 | (n)<<5 | (d))                         // bits of n into d where m has ones
-#define BIF16B(m, n, d)      WORD $(0x6EE01C00 | (m)<<16 | (n)<<5 | (d))                         // bits of n into d where m has zeros
 
 // Four integers.
 #define ADD4S(m, n, d)       WORD $(0x4EA08400 | (m)<<16 | (n)<<5 | (d))
