@@ -1,0 +1,264 @@
+package kernels_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"hash"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+var update = flag.Bool("update", false, "write testdata/bits.golden anew")
+
+const goldenFile = "testdata/bits.golden"
+
+// run is one use of a kernel on fixed inputs: numbers hands out inputs, and out takes what the kernel returned.
+type run struct {
+	stream *kernels.Stream
+	out    hash.Hash
+}
+
+// floats returns n numbers of different sizes, both zeros and infinities among them, which are the same on every machine.
+func (r *run) floats(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		u := r.stream.Uint32()
+		x[i] = float32(int32(u)) * 0x1p-31 * float32(int(4)<<(u%4))
+		switch u >> 2 % 256 {
+		case 0:
+			x[i] = 0
+		case 1:
+			x[i] = float32(math.Copysign(0, -1))
+		case 2:
+			x[i] *= 0x1p-120
+		}
+	}
+	return x
+}
+
+// unusual is floats with the values at which functions fail.
+func (r *run) unusual(n int) []float32 {
+	x := r.floats(n)
+	for i := range x {
+		if u := r.stream.Uint32(); u%8 == 0 {
+			x[i] = unusual[u/8%uint32(len(unusual))]
+		}
+	}
+	return x
+}
+
+// put takes results. All NaN are one: processors give them different signs.
+func (r *run) put(x ...float32) {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		w := math.Float32bits(v)
+		if v != v {
+			w = 0x7fc00000
+		}
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	r.out.Write(b)
+}
+
+func (r *run) putFloat64(x float64) {
+	if x != x {
+		x = math.NaN()
+	}
+	r.out.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)))
+}
+
+// goldenLengths have tails of all kinds; the largest takes two blocks of a reduction.
+var goldenLengths = []int{1, 3, 4, 15, 16, 22, 37, 63, 64, 101, 255, 4500}
+
+func eachUnary(f func(dst, src []float32)) func(r *run) {
+	return func(r *run) {
+		for _, n := range goldenLengths {
+			dst := make([]float32, n)
+			f(dst, r.unusual(n))
+			r.put(dst...)
+		}
+	}
+}
+
+func eachBinary(f func(dst, a, b []float32)) func(r *run) {
+	return func(r *run) {
+		for _, n := range goldenLengths {
+			dst := make([]float32, n)
+			f(dst, r.unusual(n), r.unusual(n))
+			r.put(dst...)
+		}
+	}
+}
+
+func goldenNN(r *run) {
+	for m := 1; m <= 15; m++ {
+		k, segs, n := 1+m*5%23, 1+m%3, 16*(1+m%5)
+		g := kernels.NN{M: m, N: n, K: k, Segs: segs, Lda: k - k/2, SegStride: 3 * k, Ldc: n, Accumulate: m%3 == 1, ReLU: m%2 == 0}
+		g.A = r.floats((m-1)*g.Lda + (segs-1)*g.SegStride + k)
+		g.B, g.C = r.floats(segs*k*n), r.floats(m*n)
+		if m%3 == 0 {
+			g.Bias = r.floats(n)
+		}
+		kernels.GemmNN(&g)
+		r.put(g.C...)
+	}
+}
+
+func goldenTN(r *run) {
+	for k := 1; k <= 15; k++ {
+		m, segs, n := 1+k*7%19, 1+k%3, 16*(1+k%5)
+		g := kernels.TN{M: m, K: k, N: n, Segs: segs, Lda: k, ASeg: m*k + 1, Ldg: n, GSeg: m * n, Accumulate: k%2 == 0}
+		g.A, g.G, g.C = r.floats(segs*g.ASeg), r.floats(segs*g.GSeg), r.floats(k*n)
+		kernels.GemmTN(&g)
+		r.put(g.C...)
+	}
+}
+
+func goldenSGD(r *run) {
+	for i, n := range goldenLengths {
+		s := kernels.SGD{W: r.floats(n), G: r.floats(n), LR: 0.1, WeightDecay: 0.01, Momentum: 0.9, Mu: 0.3, First: i%5 == 0}
+		if i%2 == 0 {
+			s.V = r.floats(n)
+		}
+		if i%3 == 0 {
+			s.Anchor = r.floats(n)
+		}
+		for range 2 {
+			kernels.SGDStep(&s)
+		}
+		r.put(s.W...)
+		r.put(s.V...)
+	}
+}
+
+func goldenReduce(r *run) {
+	for _, n := range goldenLengths {
+		x, y := r.floats(n), r.floats(n)
+		r.putFloat64(kernels.Dot(x, y))
+		r.putFloat64(kernels.Norm(x))
+		r.putFloat64(kernels.Sum(y))
+		dst := r.floats(n)
+		kernels.ColSum(dst, r.floats(3*n+7*2), 3, n, n+7)
+		r.put(dst...)
+	}
+}
+
+func goldenSoftmax(r *run) {
+	const m = 4
+	for i, n := range goldenLengths {
+		ld := kernels.Pad(n) + 16*(i%2)
+		logits, grad := r.floats(m*ld), make([]float32, m*ld)
+		loss, correct := kernels.SoftmaxXent(grad, logits, ld, m, n, []int32{0, -1, int32(n - 1), int32(n / 2)}, 0.25)
+		r.put(grad...)
+		r.putFloat64(loss)
+		r.put(float32(correct))
+	}
+}
+
+func goldenLSTM(r *run) {
+	for _, h := range []int{16, 32, 48, 144} {
+		const m = 3
+		l := kernels.LSTM{M: m, H: h, Gates: r.floats(4 * m * h), C: make([]float32, m*h), TanhC: make([]float32, m*h), HOut: make([]float32, m*h), Ldh: h}
+		if h != 32 {
+			l.CPrev = r.floats(m * h)
+		}
+		kernels.LSTMForward(&l)
+		for _, x := range [][]float32{l.Gates, l.C, l.TanhC, l.HOut} {
+			r.put(x...)
+		}
+		b := kernels.LSTMGrad{M: m, H: h, Gates: l.Gates, CPrev: l.CPrev, TanhC: l.TanhC, DH: r.floats(m * h), Ldh: h, DC: r.floats(m * h), DGates: make([]float32, 4*m*h)}
+		kernels.LSTMBackward(&b)
+		r.put(b.DC...)
+		r.put(b.DGates...)
+	}
+}
+
+func goldenPool(r *run) {
+	for _, size := range []int{2, 3} {
+		p := kernels.Pool{OH: 3, OW: 5, C: 48, KH: size, KW: size, Stride: 2, SrcW: 12}
+		p.Src, p.Dst, p.Idx = r.unusual(8*p.SrcW*p.C), make([]float32, p.OH*p.OW*p.C), make([]uint8, p.OH*p.OW*p.C)
+		kernels.MaxPool(&p)
+		r.put(p.Dst...)
+		r.out.Write(p.Idx)
+		p.Src, p.Dst = make([]float32, len(p.Src)), r.floats(len(p.Dst))
+		kernels.MaxPoolBackward(&p)
+		r.put(p.Src...)
+	}
+}
+
+func goldenDropout(r *run) {
+	for i, n := range goldenLengths {
+		dst := make([]float32, n)
+		kernels.Dropout(dst, r.floats(n), 0.25+float32(i)/32, r.stream.Uint64(), r.stream.Uint64())
+		r.put(dst...)
+	}
+}
+
+// goldenRuns are in the order of the golden file.
+var goldenRuns = []struct {
+	name string
+	f    func(r *run)
+}{
+	{"gemm-nn", goldenNN},
+	{"gemm-tn", goldenTN},
+	{"exp", eachUnary(kernels.Exp)},
+	{"sigmoid", eachUnary(kernels.Sigmoid)},
+	{"tanh", eachUnary(kernels.Tanh)},
+	{"relu-backward", eachBinary(kernels.ReLUBackward)},
+	{"axpy", eachBinary(func(dst, a, b []float32) { copy(dst, a); kernels.Axpy(dst, 0.3, b) })},
+	{"scale", eachUnary(func(dst, src []float32) { copy(dst, src); kernels.Scale(dst, -0.7) })},
+	{"add", eachBinary(kernels.Add)},
+	{"sub", eachBinary(kernels.Sub)},
+	{"reduce", goldenReduce},
+	{"sgd", goldenSGD},
+	{"softmax-xent", goldenSoftmax},
+	{"lstm", goldenLSTM},
+	{"max-pool", goldenPool},
+	{"dropout", goldenDropout},
+}
+
+// TestGolden holds that every assembly level of every architecture returns the bits that the golden file has a digest of.
+func TestGolden(t *testing.T) {
+	if *update && kernels.Current() != kernels.Generic {
+		if err := os.WriteFile(goldenFile, []byte(digests()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(goldenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(string(text), "\n")
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		if kernels.Current() == kernels.Generic {
+			t.Skip("rounds products before sums")
+		}
+		got := strings.Split(digests(), "\n")
+		if len(got) != len(want) {
+			t.Fatalf("%s has %d lines, want %d", goldenFile, len(want), len(got))
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Errorf("got %s, want %s", got[i], want[i])
+			}
+		}
+	})
+}
+
+// digests returns a line for every run on the level in use.
+func digests() string {
+	var b strings.Builder
+	for i, g := range goldenRuns {
+		r := run{stream: kernels.NewStream(kernels.Key(1, uint64(i)), 0), out: sha256.New()}
+		g.f(&r)
+		fmt.Fprintf(&b, "%-14s%x\n", g.name, r.out.Sum(nil)[:16])
+	}
+	return b.String()
+}
