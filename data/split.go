@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,6 +58,9 @@ func (c *Config) split(fed *Federation, writers []writer) error {
 	parts, err := parseSplit(c.Split)
 	if err != nil {
 		return err
+	}
+	if parts.files && !slices.ContainsFunc(writers, func(w writer) bool { return w.test.Len() > 0 }) {
+		return fmt.Errorf("data.split = %q: %s has no test samples of its own; use three numbers such as %q", c.Split, c.Name, defaultSplit)
 	}
 	var left tally
 	for _, w := range writers {

@@ -34,6 +34,9 @@ func (s *Set) Read(path string) error {
 	if len(content) == 0 || len(content)%record != 0 {
 		return fmt.Errorf("%s: %d bytes are not a whole number of records of %d bytes; is the file complete?", path, len(content), record)
 	}
+	have := len(s.Pixels)
+	s.Pixels = append(s.Pixels, make([]byte, len(content)/record*Pixels)...)
+	out := s.Pixels[have:]
 	for n := 0; n < len(content); n += record {
 		label := content[n]
 		if label >= Classes {
@@ -41,9 +44,11 @@ func (s *Set) Read(path string) error {
 		}
 		s.Labels = append(s.Labels, int32(label))
 		planes := content[n+1 : n+record]
-		for p := range Side * Side {
-			s.Pixels = append(s.Pixels, planes[p], planes[Side*Side+p], planes[2*Side*Side+p])
+		red, green, blue := planes[:Side*Side], planes[Side*Side:2*Side*Side], planes[2*Side*Side:]
+		for p := range red {
+			out[3*p], out[3*p+1], out[3*p+2] = red[p], green[p], blue[p]
 		}
+		out = out[Pixels:]
 	}
 	return nil
 }

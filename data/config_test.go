@@ -1,0 +1,80 @@
+package data
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestOpenErrors(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		want string // how the error starts
+	}{
+		{"no name", Config{}, "data.name is not set; use one of glyphs, leaf-femnist, "},
+		{"unknown name", Config{Name: "femnist"}, `data.name = "femnist": no such set (did you mean "leaf-femnist"?); use one of glyphs, `},
+		{"slip in a name", Config{Name: "clyphs"}, `data.name = "clyphs": no such set (did you mean "glyphs"?)`},
+		{"no path", Config{Name: "leaf-femnist"}, "data.path is not set; leaf-femnist needs a folder of LEAF JSON files"},
+		{"path to nothing", Config{Name: "leaf-femnist", Path: none}, "open leaf-femnist: stat " + none + ": no such file"},
+		{"path to no text", Config{Name: "leaf-shakespeare", Path: none}, "open leaf-shakespeare: stat " + none + ": no such file"},
+		{"path to no digits", Config{Name: "mnist", Path: none}, "open mnist: data.path: stat " + none + ": no such file"},
+		{"path to no writers", Config{Name: "qmnist", Path: none}, "open qmnist: " + none + ": no file train-images-idx3-ubyte or qmnist-train-images-idx3-ubyte, plain or .gz"},
+		{"path to no pictures", Config{Name: "cifar10", Path: none}, `open cifar10: data.path = "` + none + `": no such folder`},
+		{"path of a drawn set", Config{Name: "glyphs", Path: none}, "data.path = \"" + none + "\": glyphs is drawn, not read"},
+		{"split of two", Config{Name: "glyphs", Split: "80/20"}, `data.split = "80/20": must be three whole numbers such as "80/10/10"`},
+		{"split of words", Config{Name: "glyphs", Split: "most/some/few"}, `data.split = "most/some/few": must be`},
+		{"split below 0", Config{Name: "glyphs", Split: "80/-10/10"}, `data.split = "80/-10/10": must be`},
+		{"no training part", Config{Name: "glyphs", Split: "0/50/50"}, `data.split = "0/50/50": must be`},
+		{"no files to split by", Config{Name: "glyphs", Split: "files", Clients: 3, Samples: 20}, `open glyphs: data.split = "files": glyphs has no test samples of its own`},
+		{"cap below 0", Config{Name: "glyphs", MaxSamples: -1}, "data.max_samples = -1: must be 0 or more"},
+		{"unknown partition", Config{Name: "mnist", Path: none, Partition: "shards"}, `data.partition = "shards": must be "iid" or "dirichlet"`},
+		{"partition of clients", Config{Name: "leaf-femnist", Path: none, Partition: "iid"}, `data.partition = "iid": leaf-femnist comes with its clients`},
+		{"no alpha", Config{Name: "mnist", Path: none, Partition: "dirichlet"}, "data.alpha = 0: the Dirichlet partition needs a number above 0"},
+		{"alpha is no number", Config{Name: "mnist", Path: none, Partition: "dirichlet", Alpha: math.NaN()}, "data.alpha = NaN: the Dirichlet partition needs"},
+		{"alpha for nothing", Config{Name: "mnist", Path: none, Alpha: 1}, `data.alpha = 1: only data.partition = "dirichlet" uses it`},
+		{"samples of clients", Config{Name: "qmnist", Path: none, Samples: 5}, "data.samples = 5: qmnist comes with its clients; use data.max_samples"},
+		{"encoding of images", Config{Name: "glyphs", Encoding: "leaf"}, `data.encoding = "leaf": glyphs has no such choice; leave data.encoding out`},
+		{"unknown encoding", Config{Name: "leaf-shakespeare", Path: none, Encoding: "ascii"}, `data.encoding = "ascii": must be one of leaf, fedex for leaf-shakespeare`},
+		{"augmented text", Config{Name: "leaf-shakespeare", Path: none, Augment: "fedex-cifar"}, `data.augment = "fedex-cifar": leaf-shakespeare has no such choice`},
+		{"nobody left", Config{Name: "glyphs", Clients: 3, Samples: 20, MinSamples: 1000}, "open glyphs: no client is left to train on: 3 have fewer than data.min_samples = 1000"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fed, err := Open(t.Context(), tt.cfg)
+			if err == nil {
+				t.Fatalf("opened %d clients", len(fed.Clients))
+			}
+			if !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q\nmust start %q", err, tt.want)
+			}
+		})
+	}
+	_, err := Open(t.Context(), Config{Name: "glyphs", Split: "x", MaxSamples: -1, Alpha: 1})
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("three problems must make three lines: %v", err)
+	}
+}
+
+func TestSets(t *testing.T) {
+	var names []string
+	for _, s := range Sets() {
+		names = append(names, s.Name)
+		if s.Doc == "" || s.Input == "" || s.Classes == 0 || s.Clients == "" || s.Samples == "" || s.Path == "" && !s.Synthetic {
+			t.Errorf("facts are missing: %+v", s)
+		}
+	}
+	if want := []string{"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10"}; !slices.Equal(names, want) {
+		t.Errorf("sets %q", names)
+	}
+}
+
+func TestKind(t *testing.T) {
+	for k, want := range map[Kind]string{Image: "image", Tokens: "tokens", Vector: "vector", 9: "unknown kind"} {
+		if k.String() != want {
+			t.Errorf("kind %d is %q, must be %q", k, k, want)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package data
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestFillAllocates checks that reading examples allocates nothing.
+func TestFillAllocates(t *testing.T) {
+	augmented := span(pictures(4), 0, 4)
+	augmented.augment = true
+	text := span(&windows{seq: 80, text: make([]byte, 200)}, 0, 100)
+	aug := &Augment{Key: 1}
+	pos := []int32{0, 3}
+	x, tokens, labels := make([]float32, 2*3072), make([]int32, 2*80), make([]int32, 2)
+	for name, fill := range map[string]func(){
+		"augmented images": func() { augmented.Fill(pos, x, nil, labels, aug) },
+		"images":           func() { augmented.Fill(pos, x, nil, labels, nil) },
+		"windows":          func() { text.Fill(pos, nil, tokens, labels, nil) },
+	} {
+		if n := testing.AllocsPerRun(20, fill); n > 0 {
+			t.Errorf("%s: Fill allocates %v times", name, n)
+		}
+	}
+}
+
+func BenchmarkFill(b *testing.B) {
+	const batch = 32
+	pos := make([]int32, batch)
+	for i := range pos {
+		pos[i] = int32(i)
+	}
+	augmented := span(pictures(batch), 0, batch)
+	augmented.augment = true
+	grey := span(newImages(28, 28, 1, make([]byte, batch*784), make([]int32, batch)), 0, batch)
+	text := span(&windows{seq: 80, text: make([]byte, 200)}, 0, batch)
+	x, tokens, labels := make([]float32, batch*3072), make([]int32, batch*80), make([]int32, batch)
+	for _, bench := range []struct {
+		name string
+		view View
+		aug  *Augment
+	}{
+		{"28x28x1", grey, nil}, {"32x32x3", augmented, nil}, {"32x32x3-augmented", augmented, &Augment{Key: 1}}, {"80-characters", text, nil},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			for b.Loop() {
+				bench.view.Fill(pos, x, tokens, labels, bench.aug)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/example")
+		})
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	for name, cfg := range map[string]Config{
+		"femnist": {Name: "leaf-femnist", Path: realData(b, "femnist")},
+		"moby":    {Name: "leaf-shakespeare", Path: realData(b, "shakespeare", "moby")},
+		"leaf":    {Name: "leaf-shakespeare", Path: filepath.Join(realData(b, "shakespeare"), "leaf_small")},
+		"qmnist":  {Name: "qmnist", Path: realData(b, "mnist")},
+		"cifar10": {Name: "cifar10", Path: realData(b, "cifar10")},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				mustOpen(b, cfg)
+			}
+		})
+	}
+}

@@ -1,0 +1,157 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// folder writes files under a new folder and returns it.
+func folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// femnistJSON writes n samples of one user: sample i has label i and only pixels of value.
+func femnistJSON(user string, n int, value string) string {
+	pixels := "[" + strings.TrimSuffix(strings.Repeat(value+", ", 784), ", ") + "]"
+	var x, y []string
+	for i := range n {
+		x = append(x, pixels)
+		y = append(y, fmt.Sprint(i))
+	}
+	return fmt.Sprintf(`{"users": [%q], "num_samples": [%d], "user_data": {%q: {"x": [%s], "y": [%s]}}}`, user, n, user, strings.Join(x, ","), strings.Join(y, ","))
+}
+
+func TestOpenFEMNIST(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"train/1.json": femnistJSON("b", 12, "0.2"), "test/1.json": femnistJSON("b", 4, "1.0"),
+		"train/0.json": femnistJSON("c", 20, "0.3333"), "test/0.json": femnistJSON("a", 3, "0"),
+	})
+	fed := mustOpen(t, Config{Name: "leaf-femnist", Path: dir, Split: "files", Unseen: true})
+	if len(fed.Clients) != 2 || fed.Clients[0].ID != "b" || fed.Clients[1].ID != "c" || len(fed.Unseen) != 1 || fed.Unseen[0].ID != "a" {
+		t.Fatalf("clients %+v, unseen %+v", fed.Clients, fed.Unseen)
+	}
+	for _, tt := range []struct {
+		view   View
+		n      int
+		pixel  float32
+		labels []int32
+	}{
+		{fed.Clients[0].Train, 10, 0.2, []int32{0, 9}},
+		{fed.Clients[0].Val, 2, 0.2, []int32{10, 11}},
+		{fed.Clients[0].Test, 4, 1, []int32{0, 3}},
+		{fed.Clients[1].Train, 18, 0.3333, []int32{0, 17}}, // no part of 255: kept as a float
+		{fed.Unseen[0].Test, 3, 0, []int32{0, 2}},
+	} {
+		x, labels := make([]float32, 2*784), make([]int32, 2)
+		tt.view.Fill([]int32{0, int32(tt.n - 1)}, x, nil, labels, &Augment{Key: 3})
+		if tt.view.Len() != tt.n || slices.Min(x) != tt.pixel || slices.Max(x) != tt.pixel || !slices.Equal(labels, tt.labels) {
+			t.Errorf("%d examples of pixels %v to %v, labels %v; must be %+v", tt.view.Len(), slices.Min(x), slices.Max(x), labels, tt)
+		}
+	}
+	if _, bytes := fed.Clients[0].Train.src.(*images); !bytes {
+		t.Errorf("pixels that are parts of 255 are kept as %T", fed.Clients[0].Train.src)
+	}
+}
+
+// TestOpenFEMNISTErrors checks that errors of files reach the caller in one line.
+func TestOpenFEMNISTErrors(t *testing.T) {
+	whole := femnistJSON("u", 3, "1.0")
+	for name, tt := range map[string]struct{ file, content, want string }{
+		"lengths": {"train/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1]`, 1), `: user "u": x has 3 samples, y has 2`},
+		"label":   {"test/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1,62]`, 1), `: user "u": sample 3 has label 62, must be a whole number in [0, 62)`},
+		"pixels":  {"a.json", strings.Replace(whole, "[1.0, ", "[", 1), `: user "u": sample 1 has 783 pixels, must be 784`},
+		"cut":     {"a.json", whole[:5000], `: user "u": the JSON text ends early, after 5000 bytes; is the file complete?`},
+	} {
+		dir := folder(t, map[string]string{tt.file: tt.content})
+		_, err := Open(t.Context(), Config{Name: "leaf-femnist", Path: dir})
+		if want := "open leaf-femnist: " + filepath.Join(dir, tt.file) + tt.want; err == nil || err.Error() != want {
+			t.Errorf("%s: error %v\nmust be %s", name, err, want)
+		}
+	}
+}
+
+func TestOpenLEAFText(t *testing.T) {
+	text := strings.Repeat("To be, or not to be: that is the question. ", 4) + "\u00e9}"
+	var x, y []string
+	for i := range len([]rune(text)) - 80 {
+		x = append(x, fmt.Sprintf("%q", string([]rune(text)[i:i+80])))
+		y = append(y, fmt.Sprintf("%q", string([]rune(text)[i+80])))
+	}
+	file := fmt.Sprintf(`{"users": ["u"], "user_data": {"u": {"x": [%s], "y": [%s]}}}`, strings.Join(x, ","), strings.Join(y, ","))
+	for _, tt := range []struct {
+		encoding      string
+		vocab         int
+		space, e, odd int32
+	}{{"leaf", 80, 1, 57, 79}, {"fedex", 101, 2 + 94, 2 + 14, 1}} {
+		fed := mustOpen(t, Config{Name: "leaf-shakespeare", Path: folder(t, map[string]string{"all.json": file}), Encoding: tt.encoding, Split: "1/0/0"})
+		v := fed.Clients[0].Train
+		n := len(x)
+		if v.Len() != n || v.index != nil || fed.Vocab != tt.vocab || fed.SeqLen != 80 || fed.Kind != Tokens {
+			t.Fatalf("%s: %d windows of %d, vocabulary %d", tt.encoding, v.Len(), n, fed.Vocab)
+		}
+		tokens, labels := make([]int32, 2*80), make([]int32, 2)
+		v.Fill([]int32{0, int32(n - 2)}, nil, tokens, labels, nil)
+		if tokens[2] != tt.space || tokens[4] != tt.e || labels[1] != tt.odd {
+			t.Errorf("%s: blank %d, e %d, \u00e9 %d; must be %d, %d, %d", tt.encoding, tokens[2], tokens[4], labels[1], tt.space, tt.e, tt.odd)
+		}
+		if notes := strings.Join(fed.Notes, "\n"); !strings.Contains(notes, "1 characters (1 different ones) are not in the table") || !strings.Contains(notes, "share up to 80 characters") {
+			t.Errorf("notes %q", notes)
+		}
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	leaf, fedex := encodingByName("leaf"), encodingByName("fedex")
+	if leaf.vocab != 80 || fedex.vocab != 101 || encodingByName("") != nil {
+		t.Errorf("vocabularies %d and %d, must be 80 and 101", leaf.vocab, fedex.vocab)
+	}
+	for _, tt := range []struct {
+		r           rune
+		leaf, fedex byte
+		known       [2]bool
+	}{
+		{'\n', 0, 98, [2]bool{true, true}},
+		{'}', 79, 94, [2]bool{true, true}},
+		{'0', 11, 2, [2]bool{true, true}},
+		{'\v', 79, 100, [2]bool{false, true}},
+		{'\f', 79, 1, [2]bool{false, false}},
+		{0, 79, 1, [2]bool{false, false}},
+		{'\u00e9', 79, 1, [2]bool{false, false}},
+		{math.MaxInt32, 79, 1, [2]bool{false, false}},
+	} {
+		l, lk := leaf.id(tt.r)
+		f, fk := fedex.id(tt.r)
+		if l != tt.leaf || f != tt.fedex || lk != tt.known[0] || fk != tt.known[1] {
+			t.Errorf("%q: leaf %d %v, fedex %d %v; must be %+v", tt.r, l, lk, f, fk, tt)
+		}
+	}
+}
+
+func TestOpenRawTextErrors(t *testing.T) {
+	path := filepath.Join(folder(t, map[string]string{"raw_data.txt": "no plays\n"}), "raw_data.txt")
+	_, err := Open(t.Context(), Config{Name: "leaf-shakespeare", Path: path})
+	if err == nil || !strings.HasPrefix(err.Error(), "open leaf-shakespeare: "+path+": no role with more than 80 characters in it") {
+		t.Errorf("a text without plays: %v", err)
+	}
+	dir := folder(t, map[string]string{"raw_data.txt.gz": "\x1f\x8b\x08\x00\x00"})
+	_, err = Open(t.Context(), Config{Name: "leaf-shakespeare", Path: dir})
+	if want := "open leaf-shakespeare: " + filepath.Join(dir, "raw_data.txt.gz") + ": the gzip data end early; is the file complete?"; err == nil || err.Error() != want {
+		t.Errorf("a cut .gz: %v, must be %s", err, want)
+	}
+}
