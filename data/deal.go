@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/fedfast/fedfast/data/internal/draw"
 	"github.com/fedfast/fedfast/data/partition"
@@ -44,7 +45,7 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 	}
 	fed.Notes = append(fed.Notes, fmt.Sprintf("dealt (%s) to %d clients of %d samples%s", c.Partition, clients, each, map[bool]string{true: fmt.Sprintf(" and %d test samples", eachTest)}[parts.files]))
 	writers := make([]writer, clients)
-	digits := len(fmt.Sprint(clients - 1))
+	digits := len(strconv.Itoa(clients - 1))
 	for i := range writers {
 		for j := range tests[i] {
 			tests[i][j] += int32(train)

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -102,11 +103,11 @@ func TestOpenDigits(t *testing.T) {
 		return "\x00\x00\x08\x01\x00\x00\x00" + string(rune(len(classes))) + classes
 	}
 	rows := func(classAndWriter ...byte) string {
-		b := "\x00\x00\x0c\x02\x00\x00\x00" + string(rune(len(classAndWriter)/2)) + "\x00\x00\x00\x03"
+		b := []byte{0, 0, 12, 2, 0, 0, 0, byte(len(classAndWriter) / 2), 0, 0, 0, 3}
 		for i := 0; i < len(classAndWriter); i += 2 {
-			b += "\x00\x00\x00" + string(rune(classAndWriter[i])) + "\x00\x00\x00\x01\x00\x00\x00" + string(rune(classAndWriter[i+1]))
+			b = append(b, 0, 0, 0, classAndWriter[i], 0, 0, 0, 1, 0, 0, 0, classAndWriter[i+1])
 		}
-		return b
+		return string(b)
 	}
 	files := map[string]string{
 		"train-images-idx3-ubyte": images(4), "train-labels-idx1-ubyte": labels("\x01\x02\x03\x04"),
@@ -134,10 +135,7 @@ func TestOpenDigits(t *testing.T) {
 		"rows":        {"qmnist", "qmnist-train-labels-idx2-int", rows(1, 2), "1 rows of 3 numbers; 4 images need as many rows"},
 		"class of 10": {"qmnist", "qmnist-test-labels-idx2-int", rows(1, 2, 10, 4), "row 2 has class 10, must be in [0, 10)"},
 	} {
-		changed := map[string]string{}
-		for f, content := range files {
-			changed[f] = content
-		}
+		changed := maps.Clone(files)
 		changed[tt.file] = tt.content
 		_, err := Open(t.Context(), Config{Name: tt.set, Path: folder(t, changed)})
 		if err == nil || !strings.Contains(err.Error(), tt.file+": "+tt.want) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -32,7 +33,7 @@ func femnistJSON(user string, n int, value string) string {
 	var x, y []string
 	for i := range n {
 		x = append(x, pixels)
-		y = append(y, fmt.Sprint(i))
+		y = append(y, strconv.Itoa(i))
 	}
 	return fmt.Sprintf(`{"users": [%q], "num_samples": [%d], "user_data": {%q: {"x": [%s], "y": [%s]}}}`, user, n, user, strings.Join(x, ","), strings.Join(y, ","))
 }
@@ -148,6 +149,11 @@ func TestOpenRawTextErrors(t *testing.T) {
 	_, err := Open(t.Context(), Config{Name: "leaf-shakespeare", Path: path})
 	if err == nil || !strings.HasPrefix(err.Error(), "open leaf-shakespeare: "+path+": no role with more than 80 characters in it") {
 		t.Errorf("a text without plays: %v", err)
+	}
+	empty := t.TempDir()
+	_, err = Open(t.Context(), Config{Name: "leaf-shakespeare", Path: empty})
+	if want := "open leaf-shakespeare: " + empty + ": neither raw_data.txt, plain or .gz, nor LEAF JSON files in it, in train/ or in test/"; err == nil || err.Error() != want {
+		t.Errorf("an empty folder: %v, must be %s", err, want)
 	}
 	dir := folder(t, map[string]string{"raw_data.txt.gz": "\x1f\x8b\x08\x00\x00"})
 	_, err = Open(t.Context(), Config{Name: "leaf-shakespeare", Path: dir})

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,6 +12,9 @@ import (
 // realData returns a folder of the real data sets, or skips.
 func realData(t testing.TB, name ...string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("reading whole data sets is left out of short tests")
+	}
 	root := os.Getenv("FEDFAST_DATA")
 	if root == "" {
 		root = filepath.Join("..", "..", "shared", "data")
@@ -60,7 +64,7 @@ func checkExamples(t *testing.T, fed *Federation) {
 			}
 		}
 	}
-	for _, c := range append(fed.Clients[:len(fed.Clients):len(fed.Clients)], fed.Unseen...) {
+	for _, c := range slices.Concat(fed.Clients, fed.Unseen) {
 		read(c.ID, c.Train)
 		read(c.ID, c.Val)
 		read(c.ID, c.Test)

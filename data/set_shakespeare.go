@@ -2,9 +2,7 @@ package data
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -37,8 +35,10 @@ func loadShakespeare(ctx context.Context, cfg *Config) (*Federation, []writer, e
 	raw := cfg.Path
 	if info.IsDir() {
 		raw, err = gzfile.Find(cfg.Path, "raw_data.txt")
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, err
+		if err != nil {
+			if _, none := leaf.Find(cfg.Path); none != nil {
+				return nil, nil, fmt.Errorf("%s: neither raw_data.txt, plain or .gz, nor LEAF JSON files in it, in train/ or in test/", cfg.Path)
+			}
 		}
 	} else if strings.HasSuffix(strings.TrimSuffix(raw, ".gz"), ".json") {
 		raw = ""

@@ -22,12 +22,12 @@ func write(t testing.TB, name, content string) string {
 	return path
 }
 
-// packed returns content as gzip has it.
-func packed(t testing.TB, content string) string {
+// packedUsers returns twoUsers as gzip has it.
+func packedUsers(t testing.TB) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(content)); err != nil {
+	if _, err := w.Write([]byte(twoUsers)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -42,7 +42,7 @@ const twoUsers = `{"users": ["b", "a"], "num_samples": [2, 1], "hierarchies": [{
 
 func TestReadImages(t *testing.T) {
 	form := Form{Pixels: 2, Classes: 3}
-	for _, path := range []string{write(t, "all.json", twoUsers), write(t, "all.json.gz", packed(t, twoUsers))} {
+	for _, path := range []string{write(t, "all.json", twoUsers), write(t, "all.json.gz", packedUsers(t))} {
 		users, err := ReadFile(t.Context(), path, form)
 		if err != nil {
 			t.Fatal(err)
@@ -106,8 +106,8 @@ func TestReadErrors(t *testing.T) {
 		{"empty file", "a.json", ``, images, `: the JSON text ends early, after 0 bytes; is the file complete?`},
 		{"no number", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,NaN]],"y":[1]}}}`, images, `: user "u": byte 42: no number where a number must be`},
 		{"more after the end", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}}} {`, images, `: byte 51: more text after the end of the JSON object`},
-		{"gzip cut off", "a.json.gz", packed(t, twoUsers)[:60], images, `: the gzip data end early; is the file complete?`},
-		{"gzip without its checksum", "a.json.gz", strings.TrimSuffix(packed(t, twoUsers), packed(t, twoUsers)[len(packed(t, twoUsers))-5:]), images, `: the gzip data end early; is the file complete?`},
+		{"gzip cut off", "a.json.gz", packedUsers(t)[:60], images, `: the gzip data end early; is the file complete?`},
+		{"gzip without its checksum", "a.json.gz", packedUsers(t)[:len(packedUsers(t))-5], images, `: the gzip data end early; is the file complete?`},
 		{"nested too deep", "a.json", `{"more":` + strings.Repeat("[", 100), images, `: byte 73: values nested more than 64 deep`},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,9 @@ import (
 // realSet returns a folder of the real data sets, or skips.
 func realSet(t testing.TB, name ...string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("reading whole data sets is left out of short tests")
+	}
 	root := os.Getenv("FEDFAST_DATA")
 	if root == "" {
 		root = filepath.Join("..", "..", "..", "..", "shared", "data")

@@ -13,6 +13,9 @@ import (
 // moby returns the folder of the complete Moby Shakespeare, or skips.
 func moby(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("reading whole data sets is left out of short tests")
+	}
 	root := os.Getenv("FEDFAST_DATA")
 	if root == "" {
 		root = filepath.Join("..", "..", "..", "..", "shared", "data")
