@@ -14,7 +14,8 @@ type Embedding struct {
 	// trained.
 	ZeroPadding bool
 	// Init: PyTorch draws standard normals, TensorFlow Glorot uniform of
-	// vocabulary and width, Haiku normals cut off at two deviations.
+	// vocabulary and width, Haiku normals cut off at two deviations, Keras
+	// uniform in +-0.05.
 	Init Init
 }
 

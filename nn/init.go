@@ -21,10 +21,13 @@ const (
 	// InitHaiku is Haiku's: weight normal with deviation 1/sqrt(fan-in), cut off
 	// at two deviations, bias zero.
 	InitHaiku
+	// InitKeras is InitGlorot for dense and convolutional layers; an embedding
+	// and an LSTM start as Keras has it, which differs.
+	InitKeras
 )
 
 func (i Init) check() error {
-	if i > InitHaiku {
+	if i > InitKeras {
 		return fmt.Errorf("unknown initialisation %d", i)
 	}
 	return nil
@@ -34,7 +37,7 @@ func (i Init) weight(t []float32, in, out int, s *kernels.Stream) {
 	switch i {
 	case InitTorch:
 		fillUniform(t, 1/math.Sqrt(float64(in)), s)
-	case InitGlorot:
+	case InitGlorot, InitKeras:
 		fillUniform(t, math.Sqrt(6/float64(in+out)), s)
 	case InitHaiku:
 		deviation := 1 / math.Sqrt(float64(in))

@@ -36,8 +36,10 @@ type LSTM struct {
 	// ForgetBias is a constant that is added to the forget gate and not trained:
 	// 1 in TensorFlow's BasicLSTMCell, whose bias starts at 0.
 	ForgetBias float32
-	// Init: PyTorch draws everything uniform in +-1/sqrt(Hidden); the others see
-	// one kernel of I+H inputs and 4H outputs, with a zero bias.
+	// Init: PyTorch draws everything uniform in +-1/sqrt(Hidden). Keras draws
+	// weight_ih Glorot uniform and weight_hh with orthonormal columns, and starts
+	// the trained bias of the forget gates at 1. The others see one kernel of I+H
+	// inputs and 4H outputs, with a zero bias.
 	Init Init
 }
 
@@ -121,8 +123,8 @@ func (b *boundLSTM) Params() []Param {
 	for i := range b.l.Layers {
 		width, _ := b.inputs(i)
 		init := lstmInit{b.l.Init, width, hidden}
-		gates(fmt.Sprintf("weight_ih_l%d", i), []int{4 * hidden, width}, width, init.gates)
-		gates(fmt.Sprintf("weight_hh_l%d", i), []int{4 * hidden, hidden}, hidden, init.gates)
+		gates(fmt.Sprintf("weight_ih_l%d", i), []int{4 * hidden, width}, width, init.input)
+		gates(fmt.Sprintf("weight_hh_l%d", i), []int{4 * hidden, hidden}, hidden, init.recurrent)
 		gates(fmt.Sprintf("bias_ih_l%d", i), []int{4 * hidden}, 1, init.bias)
 		if !b.l.OneBias {
 			gates(fmt.Sprintf("bias_hh_l%d", i), []int{4 * hidden}, 1, init.bias)

@@ -37,8 +37,8 @@ type LayerSpec struct {
 	Layers int    `toml:"layers,omitempty" json:"layers,omitempty"`
 	Output string `toml:"output,omitempty" json:"output,omitempty"`
 	Biases int    `toml:"biases,omitempty" json:"biases,omitempty"`
-	// Init is "torch" (PyTorch's initialisation, the default) or "glorot"
-	// (TensorFlow's; an LSTM with it has BasicLSTMCell's forget bias).
+	// Init is "torch" (PyTorch's initialisation, the default), "glorot"
+	// (TensorFlow's; an LSTM with it has BasicLSTMCell's forget bias) or "keras".
 	Init string `toml:"init,omitempty" json:"init,omitempty"`
 }
 
@@ -86,12 +86,15 @@ var layerTypes = map[string]layerType{
 var words = map[string][]string{
 	"padding": {"valid", "same"},
 	"output":  {"last", "every"},
-	"init":    {"torch", "glorot"},
+	"init":    {"torch", "glorot", "keras"},
 }
 
 func (s LayerSpec) init() nn.Init {
-	if s.Init == "glorot" {
+	switch s.Init {
+	case "glorot":
 		return nn.InitGlorot
+	case "keras":
+		return nn.InitKeras
 	}
 	return nn.InitTorch
 }

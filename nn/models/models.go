@@ -30,7 +30,11 @@ type model struct {
 }
 
 // named lists the models in the order in which they are shown.
-var named = []model{logistic, leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, leafCharLSTM, fedexCharLSTM}
+var named = []model{
+	logistic,
+	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, fedtune2Conv, fedtune4Conv,
+	leafCharLSTM, fedexCharLSTM, tffCharLSTM, soNWPLSTM,
+}
 
 // Names returns the names of the models.
 func Names() []string {

@@ -23,6 +23,11 @@ func TestParameterCounts(t *testing.T) {
 		{"leaf-char-lstm", Options{}, 817_872},
 		{"fedex-char-lstm", Options{}, 825_485},
 		{"fedex-char-lstm", Options{Input: nn.Shape{Seq: 20, Vocab: 101}}, 825_485},
+		{"tff-char-lstm", Options{}, 820_522},
+		{"so-nwp-lstm", Options{}, 4_050_748},
+		{"fedtune-2conv2dense", Options{}, 1_663_370},
+		{"fedtune-2conv2dense", Options{Classes: 62}, 1_690_046},
+		{"fedtune-4conv2dense", Options{}, 2_196_042},
 		{"logistic", Options{}, 62 * 785},
 		{"logistic", Options{Classes: 10, Input: nn.Shape{H: 1, W: 1, C: 60}}, 610},
 	} {
@@ -69,6 +74,8 @@ func TestInit(t *testing.T) {
 		"leaf-femnist-cnn":  {0.0492, 0, 0.02887, 0, 0.01964, 0, 0.03079, 0},
 		"fedex-femnist-cnn": {0.1925, 0.1925, 0.03402, 0.03402, 0.006014, 0.006014, 0.01804, 0.01804},
 		"leaf-char-lstm":    {0.1508, 0.03941, 0.03941, 0, 0.03608, 0.03608, 0, 0.07715, 0},
+		"tff-char-lstm":     {0.02887, 0.04352, 0.03125, 0.5, 0.03953, 0.03125, 0.5, 0.07602, 0},
+		"so-nwp-lstm":       {0.02887, 0.02688, 0.01932, 0.5, 0.0511, 0, 0.01407, 0},
 		"fedex-char-lstm":   {0.995, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608},
 	} {
 		m, err := New(name, Options{})
@@ -114,7 +121,7 @@ func TestFreshLoss(t *testing.T) {
 			for range 3 {
 				ws.Step(w, b, nn.TrainOpts{}, nn.SGD{LR: 0.01}, nil, nil, true)
 			}
-			if last := ws.Evaluate(w, b); !(last.Loss < first.Loss) || first.Count != b.N {
+			if last := ws.Evaluate(w, b); !(last.Loss < first.Loss) || first.Count != b.N*m.LabelsPerExample() {
 				t.Errorf("loss %v of %d, after three steps %v", first.Loss, first.Count, last.Loss)
 			}
 		})

@@ -33,3 +33,36 @@ var fedexCharLSTM = model{
 		}
 	},
 }
+
+var tffCharLSTM = model{
+	name: "tff-char-lstm",
+	doc: "The Shakespeare model of TensorFlow Federated's research baselines (Reddi et al. 2021): embedding 90 x 8, two LSTM layers of 256, dense 90 at every one of 80 steps; " +
+		"820,522 parameters. Keras' initialisation: embedding uniform in +-0.05, Glorot uniform input and dense weights, orthonormal recurrent weights, " +
+		"biases zero but for the forget gates', which start at 1. A pad (token 0) is an ordinary token here; with its label masked and at the end of a " +
+		"sequence, as these data sets have it, Keras' masking gives the same.",
+	input:   nn.Shape{Seq: 80, Vocab: 90},
+	classes: 90,
+	layers: func(classes int) []nn.Layer {
+		return []nn.Layer{
+			nn.Embedding{Dim: 8, Init: nn.InitKeras},
+			nn.LSTM{Hidden: 256, Layers: 2, EveryStep: true, OneBias: true, Init: nn.InitKeras},
+			nn.Dense{Units: classes, Init: nn.InitKeras},
+		}
+	},
+}
+
+var soNWPLSTM = model{
+	name: "so-nwp-lstm",
+	doc: "The next-word model for Stack Overflow (Reddi et al. 2021): embedding 10,004 x 96, LSTM 670, dense 96 without activation, dense 10,004 at every one of 20 steps; " +
+		"4,050,748 parameters. The vocabulary is 10,000 words and the tokens for padding, begin, end and an unknown word. Keras' initialisation, as in tff-char-lstm.",
+	input:   nn.Shape{Seq: 20, Vocab: 10004},
+	classes: 10004,
+	layers: func(classes int) []nn.Layer {
+		return []nn.Layer{
+			nn.Embedding{Dim: 96, Init: nn.InitKeras},
+			nn.LSTM{Hidden: 670, EveryStep: true, OneBias: true, Init: nn.InitKeras},
+			nn.Dense{Units: 96, Init: nn.InitKeras},
+			nn.Dense{Units: classes, Init: nn.InitKeras},
+		}
+	},
+}

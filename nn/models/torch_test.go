@@ -73,8 +73,15 @@ var torchCases = []struct {
 		opSame(1), opRelu, opPool, opSame(1), opRelu, opPool, opSame(1), opRelu, opPool,
 		opFlatten, opLinear, opRelu, opLinear,
 	}},
+	{"fedtune-2conv2dense", 6, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}},
+	{"fedtune-4conv2dense", 6, []torchOp{
+		opSame(1), opRelu, opSame(1), opRelu, opPool, opSame(1), opRelu, opSame(1), opRelu, opPool,
+		opFlatten, opLinear, opRelu, opLinear,
+	}},
 	{"leaf-char-lstm", 4, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1}, opLast, opLinear}},
 	{"fedex-char-lstm", 4, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 2, Biases: 2}, opLast, opLinear}},
+	{"tff-char-lstm", 4, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1}, opEvery, opLinear}},
+	{"so-nwp-lstm", 4, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear}},
 }
 
 // TestStepsMatchTorch trains each model for 5 steps here and in float64 PyTorch
