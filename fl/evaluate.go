@@ -2,7 +2,9 @@ package fl
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -49,46 +51,66 @@ type setScore struct {
 	n int
 }
 
-// Evaluate measures weights on every client. clients holds the hyperparameters
-// of the local training behind the personalized scores, one for all clients or
-// one for each; nil leaves the personalized scores out. The local training
-// draws from a random stream that belongs to evaluation: equal weights and
-// hyperparameters give equal scores.
-func (e *Engine) Evaluate(ctx context.Context, weights []float32, clients []ClientParams) (*Evaluation, error) {
-	plan := Plan{Server: DefaultServerParams(), Clients: clients}
+// EvalConfig says how a model is measured.
+type EvalConfig struct {
+	// Clients holds the hyperparameters of the local training behind the
+	// personalized scores: one for all clients of the federation, or one for
+	// each. nil leaves the personalized scores out.
+	Clients []ClientParams
+	// Sample, when > 0, measures on so many of the clients, drawn by the seed
+	// alone: the same ones for every model. 0 measures on all.
+	Sample int
+	// Done, when not nil, is told after each client, from several goroutines,
+	// how many of how many clients have been measured.
+	Done func(clients, of int)
+}
+
+// Evaluate measures weights on the clients. The local training behind the
+// personalized scores draws from a random stream that belongs to evaluation:
+// equal weights and hyperparameters give equal scores.
+func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig) (*Evaluation, error) {
 	fed := e.cfg.Data
-	if clients != nil {
-		for _, c := range clients {
-			if err := c.Check(); err != nil {
-				return nil, err
-			}
+	if n := len(cfg.Clients); n > 1 && n != len(fed.Clients) {
+		return nil, fmt.Errorf("evaluation with %d client configurations: must be 1 or one for each of %d clients", n, len(fed.Clients))
+	}
+	for _, c := range cfg.Clients {
+		if err := c.Check(); err != nil {
+			return nil, err
 		}
 	}
-	seen := make([]clientScores, len(fed.Clients))
-	err := e.pool.run(len(seen), func(i int, w *worker) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		c, s := &fed.Clients[i], &seen[i]
+	ids, unseenIDs := e.evalSample(len(fed.Clients), cfg.Sample), e.evalSample(len(fed.Unseen), cfg.Sample)
+	of := len(ids) + len(unseenIDs)
+	var measured atomic.Int64
+	each := func(n int, task func(i int, w *worker)) error {
+		return e.pool.run(n, func(i int, w *worker) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			task(i, w)
+			if cfg.Done != nil {
+				cfg.Done(int(measured.Add(1)), of)
+			}
+			return nil
+		})
+	}
+	seen := make([]clientScores, len(ids))
+	err := each(len(ids), func(i int, w *worker) {
+		c, s := &fed.Clients[ids[i]], &seen[i]
 		s.globalVal = w.score(weights, c.Val)
 		s.globalTest = w.score(weights, c.Test)
-		if clients != nil {
-			w.train(e.cfg.Method, c, plan.client(i), weights, kernels.Key(e.cfg.Seed, purposeTest, uint64(i)))
+		if cfg.Clients != nil {
+			params := Plan{Clients: cfg.Clients}.client(ids[i])
+			w.train(e.cfg.Method, c, params, weights, kernels.Key(e.cfg.Seed, purposeTest, uint64(ids[i])))
 			s.personalVal = w.score(w.local, c.Val)
 			s.personalTest = w.score(w.local, c.Test)
 		}
-		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	unseen := make([]clientScores, len(fed.Unseen))
-	err = e.pool.run(len(unseen), func(i int, w *worker) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		unseen[i].globalTest = w.score(weights, fed.Unseen[i].Test)
-		return nil
+	unseen := make([]clientScores, len(unseenIDs))
+	err = each(len(unseenIDs), func(i int, w *worker) {
+		unseen[i].globalTest = w.score(weights, fed.Unseen[unseenIDs[i]].Test)
 	})
 	if err != nil {
 		return nil, err
@@ -100,6 +122,16 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, clients []Clie
 		PersonalizedTest: summarize(seen, func(c *clientScores) setScore { return c.personalTest }),
 		Unseen:           summarize(unseen, func(c *clientScores) setScore { return c.globalTest }),
 	}, nil
+}
+
+// evalSample returns the clients of n on which models are measured, ascending.
+func (e *Engine) evalSample(n, sample int) []int {
+	if sample == 0 || sample >= n {
+		sample = n
+	}
+	ids := draw(kernels.NewStream(kernels.Key(e.cfg.Seed, purposeTest, uint64(n)), 1), n, sample)
+	slices.Sort(ids)
+	return ids
 }
 
 // score measures weights on a set of examples without augmentation.

@@ -31,7 +31,7 @@ func Example() {
 			fmt.Println("below a guess among 62 classes:", round.TrainLoss < math.Log(62))
 		}
 	}
-	scores, err := engine.Evaluate(ctx, trial.Weights(), clients)
+	scores, err := engine.Evaluate(ctx, trial.Weights(), fl.EvalConfig{Clients: clients})
 	check(err)
 	fmt.Println("rounds:", trial.Rounds(), "clients measured:", scores.GlobalTest.Clients)
 	// Output:

@@ -93,23 +93,28 @@ func (t *Trial) cohort() []int {
 	cfg := &t.engine.cfg
 	clients := len(cfg.Data.Clients)
 	stream := kernels.NewStream(kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeCohort), 0)
-	drawn := make([]int, cfg.Cohort)
 	if cfg.Replacement {
+		drawn := make([]int, cfg.Cohort)
 		for i := range drawn {
 			drawn[i] = stream.IntN(clients)
 		}
 		return drawn
 	}
-	ids := make([]int, clients)
+	return draw(stream, clients, cfg.Cohort)
+}
+
+// draw returns k different numbers below n, in the order of drawing: the first
+// steps of a Fisher-Yates shuffle.
+func draw(stream *kernels.Stream, n, k int) []int {
+	ids := make([]int, n)
 	for i := range ids {
 		ids[i] = i
 	}
-	for i := range drawn { // the first steps of a Fisher-Yates shuffle
-		j := i + stream.IntN(clients-i)
+	for i := range k {
+		j := i + stream.IntN(n-i)
 		ids[i], ids[j] = ids[j], ids[i]
-		drawn[i] = ids[i]
 	}
-	return drawn
+	return ids[:k]
 }
 
 // Round runs the trial's next round and moves its weights. On an error the

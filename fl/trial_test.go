@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -91,7 +92,7 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 		o := &outcome{rounds: runRounds(t, tr, mixedPlan(7), 4)}
 		o.sha = WeightsSHA256(model, tr.Weights())
 		var err error
-		if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), []ClientParams{DefaultClientParams()}); err != nil {
+		if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: []ClientParams{DefaultClientParams()}}); err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
@@ -117,13 +118,13 @@ func TestTrainingLearns(t *testing.T) {
 	model := smallCNN(t, fed)
 	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 8, Seed: 1})
 	tr := e.NewTrial(0)
-	before, err := e.Evaluate(t.Context(), tr.Weights(), nil)
+	before, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := ClientParams{LR: 0.03, Momentum: 0.9, Epochs: 2, Batch: 16, Dropout: 0}
 	rounds := runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: []ClientParams{c}}, 40)
-	after, err := e.Evaluate(t.Context(), tr.Weights(), []ClientParams{c})
+	after, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: []ClientParams{c}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +140,37 @@ func TestTrainingLearns(t *testing.T) {
 	g := after.GlobalTest
 	if !(g.P10 <= g.P50 && g.P50 <= g.P90) {
 		t.Errorf("percentiles are not in order: %+v", g)
+	}
+}
+
+func TestEvaluationOnASample(t *testing.T) {
+	fed := openGlyphs(t, 24, 40)
+	model := smallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 2, Seed: 1})
+	weights := e.NewTrial(0).Weights()
+	var calls atomic.Int64
+	got, err := e.Evaluate(t.Context(), weights, EvalConfig{Sample: 5, Done: func(_, of int) {
+		if of != 5 {
+			t.Errorf("told of %d clients, want 5", of)
+		}
+		calls.Add(1)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.GlobalTest.Clients != 5 || calls.Load() != 5 {
+		t.Errorf("measured %d clients, told of %d; want 5", got.GlobalTest.Clients, calls.Load())
+	}
+	all, err := e.Evaluate(t.Context(), weights, EvalConfig{Sample: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.GlobalTest.Clients != len(fed.Clients) {
+		t.Errorf("a sample above the federation measures %d of %d clients", all.GlobalTest.Clients, len(fed.Clients))
+	}
+	two := []ClientParams{DefaultClientParams(), DefaultClientParams()}
+	if _, err := e.Evaluate(t.Context(), weights, EvalConfig{Clients: two}); err == nil {
+		t.Error("two configurations were taken for 24 clients")
 	}
 }
 
@@ -188,7 +220,7 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	// The aggregate must be the mean of the other two alone.
 	alone := e.NewTrial(0)
 	want := slices.Clone(alone.Weights())
-	w := &worker{fed: fed, ws: model.NewWorkspace(), local: model.NewParams(), velocity: model.NewParams(), inputs: inputSize(model.Input()), labels: 1}
+	w := &worker{ws: model.NewWorkspace(), local: model.NewParams(), velocity: model.NewParams(), inputs: inputSize(model.Input()), labels: 1}
 	var sum float64
 	change := make([]float64, len(want))
 	for _, slot := range []int{0, 2} {

@@ -38,6 +38,8 @@ type Config struct {
 	Data Data `toml:"data"`
 	// Score says how a trial is scored.
 	Score Score `toml:"score"`
+	// Eval says on which clients the end result is measured.
+	Eval Eval `toml:"eval"`
 	// Budget is what a study may spend.
 	Budget Budget `toml:"budget"`
 	// Tuner decides which trials run and how far.
@@ -101,6 +103,16 @@ type Score struct {
 	Discount float64 `toml:"discount"`
 }
 
+// Eval holds the keys eval.*.
+type Eval struct {
+	// Clients is the number of clients, drawn by the seed, on which the end
+	// result is measured; 0 is all.
+	Clients int `toml:"clients"`
+	// Personalized also measures the model that each of these clients trains
+	// from the result, at the price of its local training.
+	Personalized bool `toml:"personalized"`
+}
+
 // Budget holds the keys budget.*.
 type Budget struct {
 	// Rounds is T, the rounds of all trials together.
@@ -143,6 +155,7 @@ func DefaultConfig() Config {
 		Client:    Client{LR: c.LR, Epochs: c.Epochs, Batch: c.Batch, Dropout: c.Dropout},
 		Server:    Server{LR: s.LR, Momentum: s.Momentum, Decay: s.Decay},
 		Data:      Data{Split: "80/10/10"},
+		Eval:      Eval{Personalized: true},
 		Tuner:     Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
 }
@@ -156,6 +169,15 @@ func (c *Config) client() fl.ClientParams {
 // server returns the server hyperparameters before any tuning.
 func (c *Config) server() fl.ServerParams {
 	return fl.ServerParams{LR: c.Server.LR, Momentum: c.Server.Momentum, Decay: c.Server.Decay}
+}
+
+// eval returns how the end result is measured, with the hyperparameters of the
+// personalized model's local training.
+func (c *Config) eval(clients []fl.ClientParams, o Observer) fl.EvalConfig {
+	if !c.Eval.Personalized {
+		clients = nil
+	}
+	return fl.EvalConfig{Clients: clients, Sample: c.Eval.Clients, Done: o.Evaluated}
 }
 
 // data returns what data.Open needs.

@@ -42,13 +42,17 @@ type Observer interface {
 	// Progress is called as rounds end, from several goroutines, in any
 	// order.
 	Progress(Progress)
+	// Evaluated is called as clients are measured at the end, from several
+	// goroutines, in any order.
+	Evaluated(clients, of int)
 }
 
 // silent is an Observer that looks away.
 type silent struct{}
 
-func (silent) Event(Event)       {}
-func (silent) Progress(Progress) {}
+func (silent) Event(Event)        {}
+func (silent) Progress(Progress)  {}
+func (silent) Evaluated(int, int) {}
 
 // lanes brings the events of trials that run beside each other into the order
 // of their lanes: those of the first unfinished lane pass at once, those of

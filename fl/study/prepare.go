@@ -92,11 +92,12 @@ func (c *Config) Check() error {
 		oneOf("sampling", c.Sampling, "without", "with"),
 		oneOf("objective", c.Objective, tuners.MetricError, tuners.MetricLoss),
 		oneOf("target", c.Target, tuners.TargetPersonalized, tuners.TargetGlobal),
-		atLeastOne("rounds", c.Rounds),
-		atLeastOne("cohort", c.Cohort),
+		atLeast(1, "rounds", c.Rounds),
+		atLeast(1, "cohort", c.Cohort),
 		c.client().Check(),
 		c.server().Check(),
 		inUnit("score.discount", c.Score.Discount),
+		atLeast(0, "eval.clients", c.Eval.Clients),
 	)
 }
 
@@ -109,9 +110,9 @@ func oneOf(key, value string, valid ...string) error {
 	return fmt.Errorf("%s = %q: must be one of %s", key, value, strings.Join(valid, ", "))
 }
 
-func atLeastOne(key string, n int) error {
-	if n < 1 {
-		return fmt.Errorf("%s = %d: must be 1 or more", key, n)
+func atLeast(least int, key string, n int) error {
+	if n < least {
+		return fmt.Errorf("%s = %d: must be %d or more", key, n, least)
 	}
 	return nil
 }

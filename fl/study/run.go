@@ -40,7 +40,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		s.Observer.Progress(Progress{TrialRound: t.Rounds(), ToRound: c.Rounds, Round: t.Rounds(), Rounds: c.Rounds, Loss: round.TrainLoss, Score: math.NaN(), Best: math.NaN()})
 	}
 	trained := time.Since(start).Seconds()
-	e, err := engine.Evaluate(ctx, t.Weights(), plan.Clients)
+	e, err := engine.Evaluate(ctx, t.Weights(), c.eval(plan.Clients, s.Observer))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, err
 		if t.train == nil {
 			return nil, fmt.Errorf("baseline: the tuner %s stopped trial %d early; use one that runs every trial to its end", s.Config.Tuner.Name, t.number)
 		}
-		e, err := d.engine.Evaluate(ctx, t.train.Weights(), nil)
+		e, err := d.engine.Evaluate(ctx, t.train.Weights(), s.Config.eval(nil, s.Observer))
 		if err != nil {
 			return nil, err
 		}

@@ -223,7 +223,7 @@ func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.Evaluate(ctx, c.weights, clients)
+	e, err := d.engine.Evaluate(ctx, c.weights, d.setup.Config.eval(clients, d.setup.Observer))
 	if err != nil {
 		return nil, err
 	}

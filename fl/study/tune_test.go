@@ -152,6 +152,8 @@ func (r *recorder) Progress(Progress) {
 	r.mu.Unlock()
 }
 
+func (r *recorder) Evaluated(int, int) {}
+
 // glyphStudy is a tiny study on the embedded set.
 func glyphStudy(t *testing.T, tuner tuners.Tuner) Setup {
 	t.Helper()

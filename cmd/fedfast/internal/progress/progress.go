@@ -81,6 +81,22 @@ func (d *Display) Update(p study.Progress) {
 	}
 }
 
+// Evaluated shows that some of the clients have been measured at the end.
+func (d *Display) Evaluated(clients, of int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.begin()
+	text := fmt.Sprintf("measured on %d of %d clients", clients, of)
+	if d.bar != nil {
+		d.bar.Describe(text)
+		return
+	}
+	if now := d.now(); now.Sub(d.shown) >= Interval {
+		d.shown = now
+		fmt.Fprintln(d.w, text)
+	}
+}
+
 // line writes the newest state as a plain line.
 func (d *Display) line(now time.Time) {
 	d.shown, d.unseen = now, false
