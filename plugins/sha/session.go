@@ -87,36 +87,30 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	return out, s.save()
 }
 
-// eliminate closes the running stage: the best go on, ties keep the lower trial number, failed trials never go on.
+// eliminate closes the running stage: the best go on, see Keep.
 func (s *session) eliminate() []tuners.Decision {
-	ranked := slices.DeleteFunc(slices.Clone(s.state.Arms), func(a arm) bool { return a.Failed })
-	slices.SortStableFunc(ranked, func(a, b arm) int {
-		switch {
-		case s.req.Objective.Better(a.Score, b.Score):
-			return -1
-		case s.req.Objective.Better(b.Score, a.Score):
-			return 1
+	scores := make([]float64, len(s.state.Arms))
+	for i, a := range s.state.Arms {
+		if scores[i] = a.Score; a.Failed {
+			scores[i] = math.NaN()
 		}
-		return 0
-	})
-	s.state.Stage++
-	keep := 1 // the survivor of the last stage
-	if s.state.Stage < len(s.rungs) {
-		keep = s.width(s.state.Stage)
 	}
-	ranked = ranked[:min(keep, len(ranked))]
+	s.state.Stage++
+	width := 1 // the survivor of the last stage
+	if s.state.Stage < len(s.rungs) {
+		width = s.width(s.state.Stage)
+	}
+	kept := Keep(s.req.Objective, scores, width)
 	var out []tuners.Decision
-	for _, a := range s.state.Arms {
-		if !slices.Contains(ranked, a) {
+	var next []arm
+	for i, a := range s.state.Arms {
+		if slices.Contains(kept, i) {
+			next = append(next, arm{Trial: a.Trial})
+		} else {
 			out = append(out, tuners.Decision{Kind: tuners.Stop, Trial: a.Trial}, tuners.Decision{Kind: tuners.Release, Trial: a.Trial})
 		}
 	}
-	slices.SortFunc(ranked, func(a, b arm) int { return a.Trial - b.Trial })
-	s.state.Arms = s.state.Arms[:0:0]
-	for _, a := range ranked {
-		s.state.Arms = append(s.state.Arms, arm{Trial: a.Trial})
-	}
-	s.state.Running = false
+	s.state.Arms, s.state.Running = next, false
 	return out
 }
 
