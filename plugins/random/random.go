@@ -4,10 +4,9 @@ package random
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"math"
 
+	"github.com/fedfast/fedfast/plugins/internal/batch"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -63,74 +62,11 @@ func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("random: %s: %s", problems[0].Key, problems[0].Message)
 	}
-	s := &session{req: req, trials: description.WithDefaults(req.Options).Int("trials", 0)}
-	if s.trials == 0 {
-		s.trials = req.Budget.Rounds / req.Budget.TrialRounds
+	trials := description.WithDefaults(req.Options).Int("trials", 0)
+	if trials == 0 {
+		trials = req.Budget.Rounds / req.Budget.TrialRounds
 	}
-	s.state = state{Best: -1}
-	if req.State != nil {
-		if err := json.Unmarshal(req.State, &s.state); err != nil {
-			return nil, fmt.Errorf("random: the recorded state is damaged: %w", err)
-		}
-	}
-	return s, s.save()
-}
-
-// state is everything that calls change.
-type state struct {
-	Started  bool    `json:"started"`
-	Reported int     `json:"reported"`
-	Best     int     `json:"best"` // -1: none yet
-	Score    float64 `json:"score"`
-}
-
-type session struct {
-	tuners.TrialsOnly
-	req    tuners.OpenRequest
-	trials int
-	state  state
-	bytes  []byte
-}
-
-// Suggest returns every trial at once: none depends on another.
-func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
-	switch {
-	case !s.state.Started:
-		s.state.Started = true
-		decisions := make([]tuners.Decision, s.trials)
-		for i := range decisions {
-			decisions[i] = tuners.Decision{
-				Kind: tuners.Start, Trial: i, ToRound: s.req.Budget.TrialRounds, Independent: true,
-				Params: s.req.Space.Sample(tuners.NewDraws(s.req.Seed, i, 0, "trial params")),
-			}
-		}
-		return decisions, s.save()
-	case s.state.Reported < s.trials:
-		return []tuners.Decision{{Kind: tuners.Wait}}, nil
-	}
-	return []tuners.Decision{{Kind: tuners.Done, Best: s.state.Best}}, nil
-}
-
-// Report keeps the best score; ties keep the lower trial number.
-func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
-	if r.Trial < 0 || r.Trial >= s.trials || !s.state.Started || s.state.Reported >= s.trials {
-		return fmt.Errorf("random: a report about trial %d, which is not running", r.Trial)
-	}
-	s.state.Reported++
-	if !r.Failed && !math.IsNaN(r.Score) && !math.IsInf(r.Score, 0) {
-		better := s.state.Best < 0 || s.req.Objective.Better(r.Score, s.state.Score)
-		tie := s.state.Best > r.Trial && r.Score == s.state.Score
-		if better || tie {
-			s.state.Best, s.state.Score = r.Trial, r.Score
-		}
-	}
-	return s.save()
-}
-
-// State returns the state after the last call.
-func (s *session) State() []byte { return s.bytes }
-
-func (s *session) save() (err error) {
-	s.bytes, err = json.Marshal(s.state)
-	return err
+	return batch.Open("random", req, trials, func(trial int) tuners.Params {
+		return req.Space.Sample(tuners.NewDraws(req.Seed, trial, 0, "trial params"))
+	})
 }

@@ -1,0 +1,82 @@
+// Package batch is the session of a tuner whose trials depend on nothing: all of them are started at once, each runs to the end, and
+// the best score wins.
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Open starts or continues the session of the tuner called name: the given number of trials of budget.trial_rounds rounds, with the
+// params that point returns for each trial's number.
+func Open(name string, req tuners.OpenRequest, trials int, point func(trial int) tuners.Params) (tuners.Session, error) {
+	s := &session{name: name, req: req, trials: trials, point: point, state: state{Best: -1}}
+	if req.State != nil {
+		if err := json.Unmarshal(req.State, &s.state); err != nil {
+			return nil, fmt.Errorf("%s: the recorded state is damaged: %w", name, err)
+		}
+	}
+	return s, s.save()
+}
+
+// state is everything that calls change.
+type state struct {
+	Started  bool    `json:"started"`
+	Reported int     `json:"reported"`
+	Best     int     `json:"best"` // -1: none yet
+	Score    float64 `json:"score"`
+}
+
+type session struct {
+	tuners.TrialsOnly
+	name   string
+	req    tuners.OpenRequest
+	trials int
+	point  func(trial int) tuners.Params
+	state  state
+	bytes  []byte
+}
+
+// Suggest returns every trial at once: none depends on another.
+func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
+	switch {
+	case !s.state.Started:
+		s.state.Started = true
+		decisions := make([]tuners.Decision, s.trials)
+		for i := range decisions {
+			decisions[i] = tuners.Decision{Kind: tuners.Start, Trial: i, ToRound: s.req.Budget.TrialRounds, Independent: true, Params: s.point(i)}
+		}
+		return decisions, s.save()
+	case s.state.Reported < s.trials:
+		return []tuners.Decision{{Kind: tuners.Wait}}, nil
+	}
+	return []tuners.Decision{{Kind: tuners.Done, Best: s.state.Best}}, nil
+}
+
+// Report keeps the best score; ties keep the lower trial number.
+func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
+	if r.Trial < 0 || r.Trial >= s.trials || !s.state.Started || s.state.Reported >= s.trials {
+		return fmt.Errorf("%s: a report about trial %d, which is not running", s.name, r.Trial)
+	}
+	s.state.Reported++
+	if !r.Failed && !math.IsNaN(r.Score) && !math.IsInf(r.Score, 0) {
+		better := s.state.Best < 0 || s.req.Objective.Better(r.Score, s.state.Score)
+		tie := s.state.Best > r.Trial && r.Score == s.state.Score
+		if better || tie {
+			s.state.Best, s.state.Score = r.Trial, r.Score
+		}
+	}
+	return s.save()
+}
+
+// State returns the state after the last call.
+func (s *session) State() []byte { return s.bytes }
+
+func (s *session) save() (err error) {
+	s.bytes, err = json.Marshal(s.state)
+	return err
+}
