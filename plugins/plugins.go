@@ -4,6 +4,7 @@ package plugins
 
 import (
 	"github.com/fedfast/fedfast/plugins/fedex"
+	"github.com/fedfast/fedfast/plugins/grid"
 	"github.com/fedfast/fedfast/plugins/random"
 	"github.com/fedfast/fedfast/plugins/sha"
 	"github.com/fedfast/fedfast/tuners"
@@ -13,6 +14,7 @@ import (
 func Builtin() map[string]tuners.Tuner {
 	return map[string]tuners.Tuner{
 		"fedex":  fedex.Tuner{},
+		"grid":   grid.Tuner{},
 		"random": random.Tuner{},
 		"sha":    sha.Tuner{},
 	}

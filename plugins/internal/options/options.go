@@ -1,0 +1,56 @@
+// Package options reads the options of the built-in tuners, with one clear line for each that is wrong.
+package options
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Reader reads the options of one request and collects what is wrong with them.
+type Reader struct {
+	Problems []tuners.Problem // in the order in which they were found
+	values   tuners.Params
+	bad      map[string]bool // names with a problem: they keep their default
+	defaults tuners.Params
+}
+
+// Read checks names and kinds of the given options against a description.
+func Read(d tuners.Description, given tuners.Params) *Reader {
+	r := &Reader{Problems: d.CheckOptions(given), values: d.WithDefaults(given), defaults: d.WithDefaults(nil), bad: map[string]bool{}}
+	for _, p := range r.Problems {
+		r.bad[p.Key] = true
+	}
+	return r
+}
+
+// Whole returns a whole number from least to most. Anything else is a problem, and the default stands in for it.
+func (r *Reader) Whole(name string, least, most int) int {
+	key := "options." + name
+	if r.bad[key] {
+		return r.defaults.Int(name, least)
+	}
+	x := r.values.Float(name, 0)
+	if n := int(x); float64(n) == x && n >= least && n <= most {
+		return n
+	}
+	r.Problem(key, "%s must be a whole number from %d to %d, not %s", name, least, most, r.values[name])
+	return r.defaults.Int(name, least)
+}
+
+// Problem adds a problem with a key.
+func (r *Reader) Problem(key, format string, args ...any) {
+	r.bad[key] = true
+	r.Problems = append(r.Problems, tuners.Problem{Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+// Open returns why a study session cannot be opened with problems, or for one trial; nil when it can.
+func Open(name string, trial int, problems []tuners.Problem) error {
+	if trial != tuners.StudySession {
+		return fmt.Errorf("%s: %w: it decides about trials, not about rounds", name, tuners.ErrUnsupported)
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%s: %s: %s", name, problems[0].Key, problems[0].Message)
+	}
+	return nil
+}
