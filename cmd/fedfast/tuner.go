@@ -49,6 +49,7 @@ func (a *app) paths() (host.Paths, error) {
 }
 
 // launch finds a tuner and starts it. A name that nothing has is wrong usage.
+// The tuner outlives ctx until it is closed: a round that has begun needs it.
 func (a *app) launch(ctx context.Context, key, name string) (*host.Plugin, error) {
 	paths, err := a.paths()
 	if err != nil {
@@ -58,7 +59,7 @@ func (a *app) launch(ctx context.Context, key, name string) (*host.Plugin, error
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s: %w", key, err)}
 	}
-	return host.Launch(ctx, ref, host.Options{Logger: a.newLog()})
+	return host.Launch(context.WithoutCancel(ctx), ref, host.Options{Logger: a.newLog()})
 }
 
 // tunerEntry is a line of `list tuners --json`.

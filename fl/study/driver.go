@@ -31,9 +31,9 @@ type driver struct {
 	scoreProbes   []string
 
 	trials []*trial
-	best   candidate
 
 	mu     sync.Mutex // guards what follows
+	best   candidate
 	rounds int
 	shown  float64 // the best score seen so far, for the display only
 }
@@ -83,9 +83,9 @@ func (d *driver) openTuners(ctx context.Context) error {
 			return fmt.Errorf("client_tuner.name = %q: it sets no client hyperparameters; use it as tuner.name", desc.Name)
 		}
 		d.clientProbes, d.clientScalars = desc.Probes, desc.Scalars
-		for _, fact := range desc.Scalars {
-			if _, known := (&fl.Slot{}).Probe(fact); !known || !slices.Contains(c.Tuner.Allow, fact) {
-				return fmt.Errorf("client_tuner.name = %q: it asks for %q of each client, but tuner.allow lists only %q", desc.Name, fact, c.Tuner.Allow)
+		for _, name := range slices.Concat(desc.Probes, desc.Scalars) {
+			if err := c.allows(name, slices.Contains(desc.Scalars, name)); err != nil {
+				return fmt.Errorf("client_tuner.name = %q: %w", desc.Name, err)
 			}
 		}
 		for _, dim := range desc.Adds {
@@ -103,6 +103,21 @@ func (d *driver) openTuners(ctx context.Context) error {
 	}
 	if err := d.validate(ctx, "client_tuner", d.setup.ClientTuner, d.clientOptions); err != nil {
 		return err
+	}
+	return nil
+}
+
+// facts are the probes that measure nothing but tell about a client.
+var facts = []string{"examples_train", "examples_val"}
+
+// allows returns an error for a probe that there is not, and for a fact about
+// clients that the study does not let tuners see. A scalar is always a fact.
+func (c *Config) allows(name string, scalar bool) error {
+	if (scalar || slices.Contains(facts, name)) && !slices.Contains(c.Tuner.Allow, name) {
+		return fmt.Errorf("it asks for %q of each client, but tuner.allow lists only %q", name, c.Tuner.Allow)
+	}
+	if !slices.Contains(fl.ProbeNames(), name) {
+		return fmt.Errorf("it asks for the probe %q; the probes are %s", name, strings.Join(fl.ProbeNames(), ", "))
 	}
 	return nil
 }
@@ -190,7 +205,7 @@ type leg struct {
 }
 
 // run runs legs beside each other, as many at once as there are workers, and
-// takes their best models in the order of the legs.
+// takes the best of their models.
 func (d *driver) run(ctx context.Context, legs []leg) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -208,20 +223,25 @@ func (d *driver) run(ctx context.Context, legs []leg) error {
 			if errs[i] != nil {
 				cancel() // the others end after their round
 			}
+			d.take(l.trial.best) // now and not at the end, so that few models wait
+			l.trial.best = candidate{}
 		})
 	}
 	wg.Wait()
 	if err := firstCause(errs); err != nil {
 		return err
 	}
-	for _, l := range legs {
-		if c := &l.trial.best; d.objective.Better(c.score, d.best.score) {
-			d.best, l.trial.best = *c, candidate{}
-		} else {
-			l.trial.best = candidate{}
-		}
-	}
 	return nil
+}
+
+// take makes a model the study's best if its score is lower, or equal with a
+// lower trial number: the same one in whatever order legs end.
+func (d *driver) take(c candidate) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.objective.Better(c.score, d.best.score) || c.score == d.best.score && c.trial.number < d.best.trial.number {
+		d.best = c
+	}
 }
 
 // firstCause returns the first error that is not just the others' being

@@ -88,7 +88,7 @@ func (d *driver) openClientSession(ctx context.Context, t *trial, state []byte) 
 // the leg that beats floor is kept in t.best.
 func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(Event)) error {
 	d := t.driver
-	t.best = candidate{score: math.NaN(), trial: t, weights: t.best.weights}
+	t.best = candidate{score: math.NaN(), trial: t}
 	var score float64
 	for t.rounds < toRound {
 		r, err := t.round(ctx)
@@ -121,8 +121,13 @@ func (t *trial) keep(score float64) {
 	}
 }
 
-// round plans, runs and observes one round.
+// round plans, runs and observes one round. ctx is looked at only before: a
+// round that has begun ends.
 func (t *trial) round(ctx context.Context) (*fl.RoundResult, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
 	d := t.driver
 	plan := fl.Plan{Server: t.hyper.server, Clients: []fl.ClientParams{t.hyper.client}, Probes: d.scoreProbes}
 	if t.session != nil {

@@ -195,6 +195,9 @@ func (p *Plugin) do(ctx context.Context, what string, call func(context.Context,
 	wait := p.options.Backoff
 	for attempt := 1; ; attempt++ {
 		err := p.try(ctx, what, call)
+		if errors.Is(err, errClosed) && ctx.Err() != nil {
+			err = ctx.Err() // both ended with the same context
+		}
 		var lost *lostError
 		if !errors.As(err, &lost) {
 			if err != nil {

@@ -1,0 +1,209 @@
+package study
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// liveTuner is slotTuner with calls that fail once their context has ended, as
+// those of a tuner in another process do.
+type liveTuner struct{ slotTuner }
+
+func (l *liveTuner) Open(ctx context.Context, r tuners.OpenRequest) (tuners.Session, error) {
+	s, err := l.slotTuner.Open(ctx, r)
+	return &liveSession{s}, err
+}
+
+type liveSession struct{ tuners.Session }
+
+func (s *liveSession) PlanRound(ctx context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
+	if err := ctx.Err(); err != nil {
+		return tuners.Plan{}, err
+	}
+	return s.Session.PlanRound(ctx, r)
+}
+
+func (s *liveSession) ObserveRound(ctx context.Context, o tuners.Observation) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.Session.ObserveRound(ctx, o)
+}
+
+// stopper is a method that cancels a study during its n-th client task.
+type stopper struct {
+	fl.Method
+	tasks, stopAt int
+	stop          context.CancelFunc
+}
+
+func (m *stopper) Local(l *fl.Local) {
+	if m.tasks++; m.tasks == m.stopAt {
+		m.stop()
+	}
+	m.Method.Local(l)
+}
+
+func TestARoundThatHasBegunEnds(t *testing.T) {
+	s := glyphStudy(t, &script{params: learningRates(0.1), rung: 5, to: 5})
+	s.ClientTuner = &liveTuner{}
+	rec := &recorder{}
+	s.Observer = rec
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	d, err := newDriver(ctx, &s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	reptile, err := fl.MethodByName("reptile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.engine.Close()
+	// The second client of the third round's three cancels.
+	d.engine, err = fl.New(fl.Config{Model: s.Model, Data: s.Data, Method: &stopper{Method: reptile, stopAt: 8, stop: cancel}, Cohort: 3, Replacement: true, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := d.open(ctx, 0, learningRates(0.1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.trials = append(d.trials, tr)
+	if err := d.run(ctx, []leg{{tr, 5}}); err != context.Canceled {
+		t.Errorf("got error %v, want the bare context.Canceled", err)
+	}
+	if tr.rounds != 3 || tr.train.Rounds() != 3 || string(tr.session.State()) != "3" || len(rec.events) != 3 {
+		t.Errorf("the trial counts %d rounds, its weights %d, the client tuner %s, the events %d; want 3 each",
+			tr.rounds, tr.train.Rounds(), tr.session.State(), len(rec.events))
+	}
+}
+
+// TestReturnedModelIsThatOfItsRound trains the returned trial again for as many
+// rounds as its model had and compares the weights.
+func TestReturnedModelIsThatOfItsRound(t *testing.T) {
+	s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 2, to: 5})
+	r, err := Tune(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Chosen{&r.Best, r.Survivor} {
+		engine, err := s.engine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := s.Config.client()
+		client.LR = c.Params.Float("client.lr", 0)
+		tr := engine.NewTrial(c.Number)
+		for range c.Round {
+			if _, err := tr.Round(t.Context(), fl.Plan{Server: s.Config.server(), Clients: []fl.ClientParams{client}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		engine.Close()
+		if sum := fl.WeightsSHA256(s.Model, tr.Weights()); sum != c.SHA256 {
+			t.Errorf("trial %d after round %d has the weights %s, the study returned %s", c.Number, c.Round, sum, c.SHA256)
+		}
+	}
+	if fl.WeightsSHA256(s.Model, r.Weights()) != r.WeightsSHA256 {
+		t.Error("Weights are not those of the digest")
+	}
+}
+
+// TestBestModelWhateverTheOrder ends the legs of trials in every order.
+func TestBestModelWhateverTheOrder(t *testing.T) {
+	scores := []float64{0.5, 0.25, 0.25, math.NaN()}
+	var orders [][]int
+	var permute func(head, rest []int)
+	permute = func(head, rest []int) {
+		if len(rest) == 0 {
+			orders = append(orders, slices.Clone(head))
+		}
+		for i := range rest {
+			permute(append(head, rest[i]), slices.Concat(rest[:i], rest[i+1:]))
+		}
+	}
+	permute(nil, []int{0, 1, 2, 3})
+	for _, order := range orders {
+		d := &driver{best: candidate{score: math.NaN()}}
+		for _, number := range order {
+			d.take(candidate{score: scores[number], trial: &trial{number: number}})
+		}
+		if d.best.trial.number != 1 {
+			t.Errorf("trials ending as %v return trial %d, want 1", order, d.best.trial.number)
+		}
+	}
+}
+
+// TestTargetsScoreTheirModel compares the scores of a round with the probes of
+// the same round.
+func TestTargetsScoreTheirModel(t *testing.T) {
+	for target, probe := range map[string]string{tuners.TargetGlobal: "val_error_before", tuners.TargetPersonalized: "val_error_after"} {
+		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 1, to: 2})
+		s.Config.Target = target
+		rec := &recorder{}
+		s.Observer = rec
+		if _, err := Tune(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		engine, err := s.engine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := s.Config.client()
+		client.LR = 0.1
+		round, err := engine.NewTrial(0).Round(t.Context(), fl.Plan{Server: s.Config.server(), Clients: []fl.ClientParams{client}, Probes: []string{probe}})
+		engine.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, n float64
+		for i := range round.Slots {
+			e, _ := round.Slots[i].Probe(probe)
+			want += e * float64(round.Slots[i].ValExamples)
+			n += float64(round.Slots[i].ValExamples)
+		}
+		if got := *rec.events[0].Score; math.Abs(got-want/n) > 1e-12 {
+			t.Errorf("target %s: round 1 scores %v, its %s %v", target, got, probe, want/n)
+		}
+	}
+}
+
+// curious is a client tuner that asks to see more.
+type curious struct {
+	slotTuner
+	probes, scalars []string
+}
+
+func (c *curious) Describe(ctx context.Context) (tuners.Description, error) {
+	d, err := c.slotTuner.Describe(ctx)
+	d.Probes, d.Scalars = c.probes, c.scalars
+	return d, err
+}
+
+func TestTunersSeeOnlyWhatTheStudyAllows(t *testing.T) {
+	tests := []struct {
+		tuner curious
+		allow []string
+		want  string
+	}{
+		{curious{scalars: []string{"examples_val"}}, []string{"examples_train"}, `it asks for "examples_val" of each client, but tuner.allow lists only ["examples_train"]`},
+		{curious{probes: []string{"examples_train"}}, nil, `it asks for "examples_train" of each client`},
+		{curious{scalars: []string{"client_key"}}, nil, `it asks for "client_key" of each client`},
+		{curious{probes: []string{"val_errors"}}, nil, `it asks for the probe "val_errors"; the probes are delta_norm`},
+	}
+	for _, tt := range tests {
+		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 1, to: 2})
+		s.ClientTuner, s.Config.Tuner.Allow = &tt.tuner, tt.allow
+		if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("probes %q, scalars %q, allowed %q: got error %v, want one with %q", tt.tuner.probes, tt.tuner.scalars, tt.allow, err, tt.want)
+		}
+	}
+}
