@@ -5,6 +5,7 @@ package plugins
 import (
 	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/plugins/grid"
+	"github.com/fedfast/fedfast/plugins/hyperband"
 	"github.com/fedfast/fedfast/plugins/random"
 	"github.com/fedfast/fedfast/plugins/sha"
 	"github.com/fedfast/fedfast/tuners"
@@ -13,9 +14,10 @@ import (
 // Builtin returns the built-in tuners by name.
 func Builtin() map[string]tuners.Tuner {
 	return map[string]tuners.Tuner{
-		"fedex":  fedex.Tuner{},
-		"grid":   grid.Tuner{},
-		"random": random.Tuner{},
-		"sha":    sha.Tuner{},
+		"fedex":     fedex.Tuner{},
+		"grid":      grid.Tuner{},
+		"hyperband": hyperband.Tuner{},
+		"random":    random.Tuner{},
+		"sha":       sha.Tuner{},
 	}
 }
