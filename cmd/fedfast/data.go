@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -13,10 +14,7 @@ import (
 )
 
 // dataOptions are the flags of data info.
-type dataOptions struct {
-	configOptions
-	set string // --data
-}
+type dataOptions struct{ configOptions }
 
 func newData(a *app) *cobra.Command {
 	list := &cobra.Command{
@@ -103,8 +101,10 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *study.Config) error {
 
 // describe counts what a federation holds.
 func describe(fed *data.Federation) federation {
-	f := federation{Name: fed.Name, Doc: fed.Doc, Kind: fed.Kind.String(), Classes: fed.Classes, Synthetic: fed.Synthetic,
-		Clients: len(fed.Clients), Unseen: len(fed.Unseen), Notes: append([]string{}, fed.Notes...)}
+	f := federation{
+		Name: fed.Name, Doc: fed.Doc, Kind: fed.Kind.String(), Classes: fed.Classes, Synthetic: fed.Synthetic,
+		Clients: len(fed.Clients), Unseen: len(fed.Unseen), Notes: append([]string{}, fed.Notes...),
+	}
 	f.Input = fmt.Sprintf("%d x %d x %d", fed.H, fed.W, fed.C)
 	if fed.Kind == data.Tokens {
 		f.Input = fmt.Sprintf("%d of %d tokens", fed.SeqLen, fed.Vocab)
@@ -141,8 +141,10 @@ type setEntry struct {
 func (a *app) listData() error {
 	entries := []setEntry{}
 	for _, s := range data.Sets() {
-		entries = append(entries, setEntry{s.Name, s.Doc, s.Kind.String(), s.Input, s.Classes, s.Clients, s.Samples, s.Path, s.DefaultPath,
-			s.Encodings, s.Augments, s.Dealt, s.Synthetic})
+		entries = append(entries, setEntry{
+			s.Name, s.Doc, s.Kind.String(), s.Input, s.Classes, s.Clients, s.Samples, s.Path, s.DefaultPath,
+			s.Encodings, s.Augments, s.Dealt, s.Synthetic,
+		})
 	}
 	if a.json {
 		return a.printJSON(entries)
@@ -153,7 +155,7 @@ func (a *app) listData() error {
 		if path == "" {
 			path = "-"
 		}
-		t.Row(e.Name, e.Kind+", "+e.Input, fmt.Sprint(e.Classes), e.Clients, e.Samples, path, e.Doc)
+		t.Row(e.Name, e.Kind+", "+e.Input, strconv.Itoa(e.Classes), e.Clients, e.Samples, path, e.Doc)
 	}
 	return t.Flush()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -89,7 +90,7 @@ func (a *app) listModels() error {
 	}
 	t := table.New(a.out, "name", "parameters", "input", "classes", "MFLOP a step and sample", "what it is")
 	for _, e := range entries {
-		t.Row(e.Name, table.Count(e.Parameters), e.Input, fmt.Sprint(e.Classes), fmt.Sprintf("%.1f", float64(e.TrainFLOPs)/1e6), e.Doc)
+		t.Row(e.Name, table.Count(e.Parameters), e.Input, strconv.Itoa(e.Classes), fmt.Sprintf("%.1f", float64(e.TrainFLOPs)/1e6), e.Doc)
 	}
 	return t.Flush()
 }

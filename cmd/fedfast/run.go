@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +67,7 @@ const shownRounds = 10
 func (a *app) printRun(r *study.RunResult, dir string) error {
 	t := table.New(a.out, "round", "train loss")
 	for _, i := range spread(len(r.TrainLoss), shownRounds) {
-		t.Row(fmt.Sprint(i+1), fmt.Sprintf("%.4f", r.TrainLoss[i]))
+		t.Row(strconv.Itoa(i+1), fmt.Sprintf("%.4f", r.TrainLoss[i]))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -29,6 +29,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"fails":    fails,
 			"gzipped":  gzipped,
+			"femnist":  femnist,
 			"jsonhas":  jsonHas,
 			"jsonlist": jsonList,
 			"jsonsame": jsonSame,
@@ -78,6 +79,28 @@ func gzipped(ts *testscript.TestScript, neg bool, args []string) {
 		keep -= cut
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes()[:keep], 0o600))
+}
+
+// femnist FILE USER IMAGES LABELS: writes a LEAF JSON file with one user, who may
+// have more images than labels.
+func femnist(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: femnist FILE USER IMAGES LABELS")
+	}
+	images, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	labels, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	x := make([][]float64, images)
+	for i := range x {
+		x[i] = make([]float64, 28*28)
+		x[i][i] = 0.5
+	}
+	user := map[string]any{"x": x, "y": make([]int, labels)}
+	text, err := json.Marshal(map[string]any{"users": args[1:2], "num_samples": []int{images}, "user_data": map[string]any{args[1]: user}})
+	ts.Check(err)
+	ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(args[0])), 0o755))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), text, 0o600))
 }
 
 // decode reads a JSON file.

@@ -33,8 +33,7 @@ type document struct {
 func parseDocument(name, text string) (*document, error) {
 	d := &document{name: name, text: text}
 	if _, err := toml.Decode(text, &d.tree); err != nil {
-		var syntax toml.ParseError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[toml.ParseError](err); ok {
 			return nil, fmt.Errorf("%s:%d: %s", name, syntax.Position.Line, oneLine(syntax.Message))
 		}
 		return nil, fmt.Errorf("%s: %s", name, oneLine(err.Error()))
@@ -96,7 +95,7 @@ func (f *flattener) table(path []string, t map[string]any) {
 		key := strings.Join(p, ".")
 		sub, isTable := t[part].(map[string]any)
 		switch open, name := openKey(key); {
-		case open == "space" && name != "" && !(isTable && (nested(sub) || isPrefix(name))):
+		case open == "space" && name != "" && (!isTable || !nested(sub) && !isPrefix(name)):
 			f.settings = append(f.settings, setting{key: open, name: name, value: t[part], path: p})
 		case open != "" && open != "space" && name != "" && !isTable:
 			f.settings = append(f.settings, setting{key: open, name: name, value: t[part], path: p})

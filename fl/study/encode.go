@@ -35,7 +35,7 @@ func (w *writer) table(v reflect.Value, prefix string) {
 	var later []int
 	for i := range v.NumField() {
 		key, f := v.Type().Field(i).Tag.Get("toml"), v.Field(i)
-		switch m, isModel := f.Interface().(Model); {
+		switch m, isModel := reflect.TypeAssert[Model](f); {
 		case isModel:
 			if len(m.Layers) == 0 {
 				w.line("model", m.Name)

@@ -85,7 +85,9 @@ func drawConfig(t *rapid.T) *Config {
 		}
 		lo := rapid.Float64Range(-10, 0).Draw(t, "lo")
 		c.Space[dim] = rapid.SampledFrom([]any{
-			map[string]any{"uniform": []any{lo, lo + 1}}, map[string]any{"log10": []any{lo, 0.5}}, map[string]any{"int": []any{-2.0, 7.0}},
+			map[string]any{"uniform": []any{lo, lo + 1}},
+			map[string]any{"log10": []any{lo, 0.5}},
+			map[string]any{"int": []any{-2.0, 7.0}},
 			map[string]any{"choice": []any{lo, "word", true}},
 		}).Draw(t, "dimension")
 	}
@@ -98,8 +100,8 @@ func drawConfig(t *rapid.T) *Config {
 
 // fill draws every field of a struct but the tables.
 func fill(t *rapid.T, v reflect.Value) {
-	for i := range v.NumField() {
-		switch f := v.Field(i); f.Kind() {
+	for _, f := range v.Fields() {
+		switch f.Kind() {
 		case reflect.Struct:
 			fill(t, f)
 		case reflect.String:
@@ -122,6 +124,7 @@ func fill(t *rapid.T, v reflect.Value) {
 					f.Set(reflect.ValueOf(words))
 				}
 			}
+		default: // the tables
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -128,16 +129,16 @@ func editDistance(a, b string) int {
 
 // set writes a setting into the configuration.
 func (c *Config) set(s setting) error {
-	switch {
-	case s.key == "space":
+	switch s.key {
+	case "space":
 		return c.setDim(s)
-	case s.key == "tuner.options":
+	case "tuner.options":
 		return setOption(&c.Tuner.Options, s)
-	case s.key == "client_tuner.options":
+	case "client_tuner.options":
 		return setOption(&c.ClientTuner.Options, s)
-	case s.key == "model" || s.key == "model.layers":
+	case "model", "model.layers":
 		return c.Model.set(s)
-	case s.key == "seed":
+	case "seed":
 		if text, ok := s.value.(string); ok { // TOML's integers end at 2^63 - 1
 			seed, err := strconv.ParseUint(text, 10, 64)
 			c.Seed = seed
@@ -194,7 +195,7 @@ func (m *Model) set(s setting) error {
 	}
 	list, ok := tables(s.value)
 	if s.key == "model" || !ok {
-		return fmt.Errorf("model must be the name of a model or a list of tables [[model.layers]]")
+		return errors.New("model must be the name of a model or a list of tables [[model.layers]]")
 	}
 	specs := make([]models.LayerSpec, len(list))
 	for i, table := range list {

@@ -109,11 +109,16 @@ func TestSetTakesLiteralsAndBareWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	rate := 0.0
-	got := []any{c.Data.Path, c.Data.Split, c.Name, c.Data.IID, c.Client.LR, c.Client.Epochs, c.Space, c.Tuner.Options,
-		c.Data.Encoding, len(c.Tuner.Allow), c.Model.Layers[0].Type, c.Model.Layers[0].Rate, c.Seed, c.Data.Name}
-	want := []any{"../x", "80/10/10", "2024", true, 1e-3, 2.0,
+	got := []any{
+		c.Data.Path, c.Data.Split, c.Name, c.Data.IID, c.Client.LR, c.Client.Epochs, c.Space, c.Tuner.Options,
+		c.Data.Encoding, len(c.Tuner.Allow), c.Model.Layers[0].Type, c.Model.Layers[0].Rate, c.Seed, c.Data.Name,
+	}
+	want := []any{
+		"../x", "80/10/10", "2024", true, 1e-3, 2.0,
 		map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "server.lr": map[string]any{"choice": []any{1.0, 0.5}}},
-		map[string]any{"mode": "fast", "n": 3.0}, "leaf", 0, "dense", &rate, seed, "a=b"}
+		map[string]any{"mode": "fast", "n": 3.0},
+		"leaf", 0, "dense", &rate, seed, "a=b",
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}

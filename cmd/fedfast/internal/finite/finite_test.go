@@ -38,8 +38,10 @@ type Embedded struct {
 // TestMarshalEqualsJSON compares with encoding/json where that can work.
 func TestMarshalEqualsJSON(t *testing.T) {
 	x := 0.25
-	v := outer{inner: inner{1, 2}, Embedded: Embedded{"<e>"}, X: 1e21, P: &x, L: []float64{1, 2.5}, N: []inner{{3, 0}},
-		M: map[string]int{"b": 1, "a": 2}, Any: []any{1.5, "s", nil}, Bytes: []byte{1, 2}, Time: time.Unix(0, 0).UTC(), Skip: 4}
+	v := outer{
+		inner: inner{1, 2}, Embedded: Embedded{"<e>"}, X: 1e21, P: &x, L: []float64{1, 2.5}, N: []inner{{3, 0}},
+		M: map[string]int{"b": 1, "a": 2}, Any: []any{1.5, "s", nil}, Bytes: []byte{1, 2}, Time: time.Unix(0, 0).UTC(), Skip: 4,
+	}
 	want, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)

@@ -106,8 +106,11 @@ func (d *Display) line(now time.Time) {
 
 // remaining estimates the time left from the mean time of a round.
 func (d *Display) remaining(now time.Time) string {
-	if d.last.Round == 0 || d.last.Rounds <= d.last.Round {
+	if d.last.Round == 0 || d.last.Rounds == 0 {
 		return ""
+	}
+	if d.last.Rounds <= d.last.Round {
+		return ", now evaluating"
 	}
 	left := now.Sub(d.start) / time.Duration(d.last.Round) * time.Duration(d.last.Rounds-d.last.Round)
 	return fmt.Sprintf(", %v left", left.Round(time.Second))

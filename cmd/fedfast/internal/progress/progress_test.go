@@ -42,7 +42,7 @@ func TestRunSaysNoTrial(t *testing.T) {
 	d := New(&out, false, 2, "", time.Now)
 	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: math.NaN()})
 	d.Close()
-	if want := "round 2 of 2, loss 0.5000\n"; out.String() != want {
+	if want := "round 2 of 2, loss 0.5000, now evaluating\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
