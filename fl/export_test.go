@@ -1,0 +1,73 @@
+package fl
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+// TestSafetensorsHoldEveryTensor reads the written bytes back by the format's
+// description and compares them with the model's tensors.
+func TestSafetensorsHoldEveryTensor(t *testing.T) {
+	fed := openGlyphs(t, 3, 30)
+	model := smallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 1, Seed: 8})
+	weights := e.NewTrial(0).Weights()
+	var buf bytes.Buffer
+	if err := WriteSafetensors(&buf, model, weights); err != nil {
+		t.Fatal(err)
+	}
+	file := buf.Bytes()
+	n := binary.LittleEndian.Uint64(file)
+	if n%8 != 0 {
+		t.Errorf("the header has %d bytes, which leaves the values unaligned", n)
+	}
+	var header map[string]struct {
+		DType   string `json:"dtype"`
+		Shape   []int  `json:"shape"`
+		Offsets []int  `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(file[8:8+n], &header); err != nil {
+		t.Fatal(err)
+	}
+	body := file[8+n:]
+	total := 0
+	for _, want := range model.Export(weights) {
+		got, ok := header[want.Name]
+		if !ok || got.DType != "F32" {
+			t.Fatalf("tensor %s has the entry %+v", want.Name, got)
+		}
+		elements := 1
+		for _, d := range got.Shape {
+			elements *= d
+		}
+		if elements != len(want.Data) || got.Offsets[1]-got.Offsets[0] != 4*elements {
+			t.Fatalf("tensor %s: shape %v and offsets %v for %d values", want.Name, got.Shape, got.Offsets, len(want.Data))
+		}
+		for i, x := range want.Data {
+			if y := math.Float32frombits(binary.LittleEndian.Uint32(body[got.Offsets[0]+4*i:])); y != x {
+				t.Fatalf("tensor %s, value %d: %v, want %v", want.Name, i, y, x)
+			}
+		}
+		total += elements
+	}
+	if total != model.NumParams() || len(body) != 4*total {
+		t.Errorf("the file holds %d values in %d bytes, the model has %d parameters", total, len(body), model.NumParams())
+	}
+}
+
+func TestWeightsSHA256FollowsTheWeights(t *testing.T) {
+	fed := openGlyphs(t, 3, 30)
+	model := smallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 1, Seed: 8})
+	w := e.NewTrial(0).Weights()
+	before := WeightsSHA256(model, w)
+	if again := WeightsSHA256(model, e.NewTrial(0).Weights()); again != before {
+		t.Errorf("equal weights have the digests %s and %s", before, again)
+	}
+	if other := WeightsSHA256(model, e.NewTrial(1).Weights()); other == before {
+		t.Error("the weights of two trials have one digest")
+	}
+}
