@@ -65,7 +65,7 @@ func New(cfg Config) (*Engine, error) {
 	if err := checkFit(cfg.Model, cfg.Data); err != nil {
 		return nil, err
 	}
-	return &Engine{cfg: cfg, pool: newPool(cfg.Model, cfg.Data, cfg.Workers)}, nil
+	return &Engine{cfg: cfg, pool: newPool(cfg.Model, cfg.Workers)}, nil
 }
 
 // checkFit compares what the model reads with what the clients hold.
@@ -88,6 +88,9 @@ func checkFit(m *nn.Model, d *data.Federation) error {
 		case in.H*in.W*in.C != d.H*d.W*d.C:
 			return misfit("the number of inputs", in.H*in.W*in.C, d.H*d.W*d.C)
 		}
+	}
+	if n := m.LabelsPerExample(); n != 1 {
+		return fmt.Errorf("model %s predicts at each of %d steps, data %s has one label an example", m.Name(), n, d.Name)
 	}
 	if m.Classes() < d.Classes {
 		return misfit("the number of classes", m.Classes(), d.Classes)

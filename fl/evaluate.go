@@ -70,12 +70,10 @@ type EvalConfig struct {
 // equal weights and hyperparameters give equal scores.
 func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig) (*Evaluation, error) {
 	fed := e.cfg.Data
-	if n := len(cfg.Clients); n > 1 && n != len(fed.Clients) {
-		return nil, fmt.Errorf("evaluation with %d client configurations: must be 1 or one for each of %d clients", n, len(fed.Clients))
-	}
-	for _, c := range cfg.Clients {
-		if err := c.Check(); err != nil {
-			return nil, err
+	plan := Plan{Server: DefaultServerParams(), Clients: cfg.Clients}
+	if cfg.Clients != nil {
+		if err := plan.check(e.cfg.Method, len(fed.Clients)); err != nil {
+			return nil, fmt.Errorf("evaluation: %w", err)
 		}
 	}
 	ids, unseenIDs := e.evalSample(len(fed.Clients), cfg.Sample), e.evalSample(len(fed.Unseen), cfg.Sample)
@@ -99,8 +97,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 		s.globalVal = w.score(weights, c.Val)
 		s.globalTest = w.score(weights, c.Test)
 		if cfg.Clients != nil {
-			params := Plan{Clients: cfg.Clients}.client(ids[i])
-			w.train(e.cfg.Method, c, params, weights, kernels.Key(e.cfg.Seed, purposeTest, uint64(ids[i])))
+			w.train(e.cfg.Method, c, plan.client(ids[i]), weights, kernels.Key(e.cfg.Seed, uint64(ids[i]), purposeTest))
 			s.personalVal = w.score(w.local, c.Val)
 			s.personalTest = w.score(w.local, c.Test)
 		}
@@ -126,10 +123,10 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 
 // evalSample returns the clients of n on which models are measured, ascending.
 func (e *Engine) evalSample(n, sample int) []int {
-	if sample == 0 || sample >= n {
+	if sample <= 0 || sample >= n {
 		sample = n
 	}
-	ids := draw(kernels.NewStream(kernels.Key(e.cfg.Seed, purposeTest, uint64(n)), 1), n, sample)
+	ids := draw(kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(n), purposeSample), 0), n, sample)
 	slices.Sort(ids)
 	return ids
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The purposes of random draws; part of their key, so never renumber them.
+// The purposes of random draws, the last part of their key, so that no two keys
+// are equal. Never renumber them.
 const (
 	purposeInit uint64 = iota + 1
 	purposeCohort
@@ -16,6 +17,7 @@ const (
 	purposeDropout
 	purposeAugment
 	purposeTest
+	purposeSample
 )
 
 // Local is one client's local training, the argument of Method.Local.

@@ -56,7 +56,7 @@ func TestLocalSGDAgainstEquations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &worker{fed: fed, ws: model.NewWorkspace(), inputs: inputSize(model.Input()), labels: 1}
+	w := &worker{ws: model.NewWorkspace(), inputs: inputSize(model.Input()), labels: 1}
 	want := referenceLocal(w, fed.Clients[r.Slots[0].Client].Train, broadcast, p, steps)
 	var diff, norm float64
 	for i, x := range tr.Weights() {

@@ -26,11 +26,10 @@ type pool struct {
 // before them in the order of summing: so many buffers a worker.
 const sparePerWorker = 2
 
-func newPool(m *nn.Model, d *data.Federation, workers int) *pool {
+func newPool(m *nn.Model, workers int) *pool {
 	p := &pool{tasks: make(chan func(*worker)), size: m.Size(), left: sparePerWorker * workers}
 	for range workers {
 		w := &worker{
-			fed:      d,
 			ws:       m.NewWorkspace(),
 			local:    m.NewParams(),
 			velocity: m.NewParams(),
@@ -133,7 +132,6 @@ func (p *pool) run(n int, task func(i int, w *worker) error) error {
 
 // worker is what one client task at a time works in.
 type worker struct {
-	fed      *data.Federation
 	ws       *nn.Workspace
 	local    []float32 // the weights of the client at work
 	velocity []float32

@@ -34,7 +34,7 @@ func (p Plan) client(slot int) ClientParams {
 // check returns an error that names what is wrong with the plan.
 func (p Plan) check(m Method, slots int) error {
 	if len(p.Clients) != 1 && len(p.Clients) != slots {
-		return fmt.Errorf("plan has %d client configurations: must be 1 or one for each of %d slots", len(p.Clients), slots)
+		return fmt.Errorf("plan has %d client configurations: must be 1 or one for each of %d clients", len(p.Clients), slots)
 	}
 	if err := p.Server.Check(); err != nil {
 		return err

@@ -207,3 +207,31 @@ func TestTunersSeeOnlyWhatTheStudyAllows(t *testing.T) {
 		}
 	}
 }
+
+// TestMethodsAreCheckedWithTheTrialsParams tunes client.mu, which fedprox needs
+// above 0 and the study's own value is not.
+func TestMethodsAreCheckedWithTheTrialsParams(t *testing.T) {
+	params := func(mu float64) []tuners.Params {
+		return []tuners.Params{{"client.lr": tuners.Num(0.1), "client.mu": tuners.Num(mu)}}
+	}
+	for _, tt := range []struct {
+		method string
+		mu     float64
+		want   string // empty: it runs
+	}{
+		{"fedprox", 0.01, ""},
+		{"fedprox", 0, `client.mu = 0: method "fedprox" needs a value above 0`},
+		{"fedavg", 0.01, `client.mu: method "fedavg" has no proximal term`},
+	} {
+		s := glyphStudy(t, &script{params: params(tt.mu), rung: 1, to: 2})
+		s.Config.Method = tt.method
+		_, err := Tune(t.Context(), s)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s with mu = %v: got error %v, want %q", tt.method, tt.mu, err, tt.want)
+		}
+		s.Config.Client.Mu = tt.mu
+		if _, err := Run(t.Context(), s); (err == nil) != (tt.want == "") {
+			t.Errorf("run of %s with mu = %v: got error %v, want %q", tt.method, tt.mu, err, tt.want)
+		}
+	}
+}

@@ -70,9 +70,6 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if s.Observer == nil {
 		s.Observer = silent{}
 	}
-	if err := (hyper{c.client(), c.server()}).check(method); err != nil {
-		return nil, err
-	}
 	return fl.New(fl.Config{Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
 		Seed: c.Seed, Workers: s.Workers})
 }

@@ -36,7 +36,6 @@ type Chosen struct {
 	// SHA256 is the weights' digest, see fl.WeightsSHA256.
 	SHA256 string `json:"weights_sha256"`
 	Errors
-	weights []float32
 }
 
 // Errors are the classification errors of a model, weighted by examples:
@@ -87,10 +86,11 @@ type Result struct {
 	RoundsPerSecond float64 `json:"rounds_per_second"`
 	// Baseline is set when one was asked for.
 	Baseline *BaselineResult `json:"baseline,omitempty"`
+	weights  []float32
 }
 
 // Weights returns the returned model's weights in the model's packed layout.
-func (r *Result) Weights() []float32 { return r.Best.weights }
+func (r *Result) Weights() []float32 { return r.weights }
 
 // RunResult is the end of a plain federated training.
 type RunResult struct {

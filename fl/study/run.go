@@ -24,6 +24,10 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		return nil, err
 	}
 	defer engine.Close()
+	method, _ := fl.MethodByName(c.Method) // the engine has it
+	if err := method.Check(c.client(), c.server()); err != nil {
+		return nil, err
+	}
 	plan := fl.Plan{Server: c.server(), Clients: []fl.ClientParams{c.client()}}
 	t := engine.NewTrial(0)
 	r := &RunResult{Study: c.Name, TrainLoss: []float64{}}

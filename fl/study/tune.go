@@ -194,7 +194,7 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Best, r.Errors, r.WeightsSHA256 = *best, best.Errors, best.SHA256
+	r.Best, r.Errors, r.WeightsSHA256, r.weights = *best, best.Errors, best.SHA256, d.best.weights
 	if survivor != nil {
 		last := candidate{score: survivor.rungs[len(survivor.rungs)-1].Score, trial: survivor, round: survivor.rounds, weights: survivor.train.Weights()}
 		if survivor.session != nil {
@@ -228,5 +228,5 @@ func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 		return nil, err
 	}
 	return &Chosen{Number: c.trial.number, Params: c.trial.params, Round: c.round, Score: c.score,
-		SHA256: fl.WeightsSHA256(d.setup.Model, c.weights), Errors: errorsOf(e), weights: slices.Clone(c.weights)}, nil
+		SHA256: fl.WeightsSHA256(d.setup.Model, c.weights), Errors: errorsOf(e)}, nil
 }

@@ -1,0 +1,143 @@
+package fl
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// faulty is FedAvg whose local training panics for one client, and which
+// remembers the keys of all visits.
+type faulty struct {
+	fedAvg
+	panicAt int // training examples of the client
+	mu      sync.Mutex
+	keys    map[uint64]bool
+}
+
+func (f *faulty) Local(l *Local) {
+	f.mu.Lock()
+	if f.keys == nil {
+		f.keys = map[uint64]bool{}
+	}
+	f.keys[l.key] = true
+	f.mu.Unlock()
+	if l.Train.Len() == f.panicAt {
+		panic("out of luck")
+	}
+	f.fedAvg.Local(l)
+}
+
+// TestPanicsInTasksAreErrors lets the longest task panic, the first in the
+// order of summing, so that the others come early and wait for it.
+func TestPanicsInTasksAreErrors(t *testing.T) {
+	fed := openGlyphs(t, 12, 40)
+	longest := 0
+	for i := range fed.Clients {
+		longest = max(longest, fed.Clients[i].Train.Len())
+	}
+	if len(fed.Clients) < 6 {
+		t.Fatalf("%d clients are too few for early results", len(fed.Clients))
+	}
+	for _, workers := range []int{1, 4} {
+		method := &faulty{panicAt: longest}
+		e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Method: method, Cohort: len(fed.Clients), Seed: 1, Workers: workers})
+		tr := e.NewTrial(7)
+		plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}}
+		before := WeightsSHA256(e.Model(), tr.Weights())
+		if _, err := tr.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "trial 7, round 0: panic in a client task: out of luck") {
+			t.Fatalf("%d workers: got error %v", workers, err)
+		}
+		if tr.Rounds() != 0 || WeightsSHA256(e.Model(), tr.Weights()) != before {
+			t.Errorf("%d workers: the failed round changed the trial", workers)
+		}
+		// The pool is whole again: the same round without the panic is that of
+		// a fresh trial.
+		method.panicAt = -1
+		runRounds(t, tr, plan, 2)
+		fresh := e.NewTrial(7)
+		runRounds(t, fresh, plan, 2)
+		if a, b := WeightsSHA256(e.Model(), tr.Weights()), WeightsSHA256(e.Model(), fresh.Weights()); a != b {
+			t.Errorf("%d workers: after a panic the trial ends at %s, a fresh one at %s", workers, a, b)
+		}
+	}
+}
+
+// TestKeysOfEvaluationAreItsOwn compares the keys of the test visits with those
+// of what trials draw.
+func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
+	fed := openGlyphs(t, 12, 40)
+	method := &faulty{}
+	e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Method: method, Cohort: 2, Seed: 1})
+	if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: []ClientParams{DefaultClientParams()}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(method.keys) != len(fed.Clients) {
+		t.Errorf("%d different keys for %d clients", len(method.keys), len(fed.Clients))
+	}
+	for number := range uint64(100) {
+		if method.keys[kernels.Key(1, number, purposeInit)] {
+			t.Errorf("a client is tested with the key of the initial weights of trial %d", number)
+		}
+	}
+}
+
+func TestEvaluateChecksItsHyperparameters(t *testing.T) {
+	fed := openGlyphs(t, 12, 40)
+	e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Cohort: 2, Seed: 1})
+	c := DefaultClientParams()
+	proximal, negative := c, c
+	proximal.Mu, negative.LR = 0.1, -1
+	for want, clients := range map[string][]ClientParams{
+		"2 client configurations": {c, c},
+		"0 client configurations": {},
+		"client.lr = -1":          {negative},
+		"no proximal term":        {proximal},
+	} {
+		if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: clients}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want one with %q", err, want)
+		}
+	}
+}
+
+func TestModelsThatDoNotFitTheData(t *testing.T) {
+	compose := func(in nn.Shape, classes int, layers ...models.LayerSpec) *nn.Model {
+		m, err := models.FromLayers(layers, in, classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	text := func(seq, vocab, classes int, output string) *nn.Model {
+		return compose(nn.Shape{Seq: seq, Vocab: vocab}, classes,
+			models.LayerSpec{Type: "embedding", Size: 4}, models.LayerSpec{Type: "lstm", Hidden: 16, Output: output}, models.LayerSpec{Type: "dense"})
+	}
+	images := data.Federation{Name: "images", Kind: data.Image, H: 4, W: 4, C: 1, Classes: 3}
+	tokens := data.Federation{Name: "tokens", Kind: data.Tokens, SeqLen: 5, Vocab: 9, Classes: 9}
+	dense := models.LayerSpec{Type: "dense"}
+	for _, tt := range []struct {
+		model *nn.Model
+		data  *data.Federation
+		want  string // empty: it fits
+	}{
+		{compose(nn.Shape{H: 1, W: 1, C: 16}, 3, dense), &images, ""},
+		{compose(nn.Shape{H: 1, W: 1, C: 17}, 3, dense), &images, "the number of inputs is 17 in the model and 16 in the data"},
+		{compose(nn.Shape{H: 1, W: 1, C: 16}, 2, dense), &images, "the number of classes is 2 in the model and 3 in the data"},
+		{text(5, 9, 9, "last"), &images, "reads token sequences, data images holds none"},
+		{text(5, 9, 9, "last"), &tokens, ""},
+		{text(6, 9, 9, "last"), &tokens, "the sequence length is 6 in the model and 5 in the data"},
+		{text(5, 8, 9, "last"), &tokens, "the vocabulary is 8 in the model and 9 in the data"},
+		{text(5, 9, 9, "every"), &tokens, "predicts at each of 5 steps, data tokens has one label an example"},
+		{compose(nn.Shape{H: 1, W: 1, C: 16}, 9, dense), &tokens, "the sequence length is 0 in the model and 5 in the data"},
+	} {
+		err := checkFit(tt.model, tt.data)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("got error %v, want %q", err, tt.want)
+		}
+	}
+}
