@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,7 +85,7 @@ func printTrials(w io.Writer, r *study.Result) error {
 		return cmp.Or(b.Rounds-a.Rounds, cmp.Compare(a.Score, b.Score))
 	})
 	for _, trial := range trials {
-		cells := []string{fmt.Sprint(trial.Number), fmt.Sprint(trial.Rounds)}
+		cells := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Rounds)}
 		if columns == nil {
 			cells = append(cells, fmt.Sprintf("%.4f", trial.Score))
 		}

@@ -4,6 +4,7 @@ package table
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -49,7 +50,7 @@ func Percent(x *float64) string {
 
 // Count writes a whole number with commas between thousands.
 func Count(n int) string {
-	s := fmt.Sprint(n)
+	s := strconv.Itoa(n)
 	sign := ""
 	if n < 0 {
 		sign, s = "-", s[1:]
