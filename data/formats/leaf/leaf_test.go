@@ -102,6 +102,8 @@ func TestReadErrors(t *testing.T) {
 		{"user twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]},"u":{}}}`, images, `: user "u": is in the file twice`},
 		{"no users", "a.json", `{"Users":[]}`, images, `: no list "users" in it, or an empty one: this is no file of LEAF's`},
 		{"text cut off", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1`, images, `: user "u": the JSON text ends early, after 42 bytes; is the file complete?`},
+		{"cut off after a period", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0.`, images, `: user "u": the JSON text ends early, after 41 bytes; is the file complete?`},
+		{"cut off in an exponent", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[1e`, images, `: user "u": the JSON text ends early, after 41 bytes; is the file complete?`},
 		{"cut off in a string", "a.json", `{"users":["u`, images, `: the JSON text ends early, after 12 bytes; is the file complete?`},
 		{"empty file", "a.json", ``, images, `: the JSON text ends early, after 0 bytes; is the file complete?`},
 		{"no number", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,NaN]],"y":[1]}}}`, images, `: user "u": byte 42: no number where a number must be`},

@@ -200,13 +200,19 @@ func (s *scanner) number() (float64, error) {
 		i++
 	}
 	whole := i
+	malformed := func(format string, args ...any) error {
+		if i == len(b) && i < longest { // it may be a good number that was cut off
+			s.pos = s.end
+		}
+		return s.wrong(format, args...)
+	}
 	for ; i < len(b) && b[i]-'0' < 10; i++ {
 		mantissa = mantissa*10 + uint64(b[i]-'0')
 		digits++
 	}
 	wholeDigits := i - whole
 	if wholeDigits == 0 || wholeDigits > 1 && b[whole] == '0' {
-		return 0, s.wrong("no number where a number must be")
+		return 0, malformed("no number where a number must be")
 	}
 	if i < len(b) && b[i] == '.' {
 		start := i + 1
@@ -215,7 +221,7 @@ func (s *scanner) number() (float64, error) {
 			digits++
 		}
 		if decimals = i - start; decimals == 0 {
-			return 0, s.wrong("a number ends in its period")
+			return 0, malformed("a number ends in its period")
 		}
 	}
 	simple := digits <= 19 && mantissa < 1<<53 && decimals < len(powers)
@@ -236,7 +242,7 @@ func (s *scanner) number() (float64, error) {
 	} else {
 		var err error
 		if v, err = strconv.ParseFloat(string(b[:i]), 64); err != nil {
-			return 0, s.wrong("%q is no number", b[:i])
+			return 0, malformed("%q is no number", b[:i])
 		}
 	}
 	s.pos += i
