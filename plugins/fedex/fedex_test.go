@@ -193,6 +193,10 @@ func TestSlotsThatDoNotCount(t *testing.T) {
 	counted, padded := open(t, request(nil)), open(t, request(nil))
 	observe(t, counted, 0, slot(0.25, 0, 1), slot(0.5, 0, 3))
 	observe(t, padded, 0, slot(0.25, 0, 1), slot(0.5, 0, 3), tuners.Slot{Dropped: true}, slot(0.9, 0, 0))
+	// q_i = |V_i| / sum |V_i|: (1 * 0.25 + 3 * 0.5) / 4.
+	if !strings.Contains(string(counted.State()), `"num":0.4375`) {
+		t.Errorf("the mean error in %s is not weighted by the clients' examples", counted.State())
+	}
 	if string(counted.State()) != string(padded.State()) {
 		t.Errorf("dropped and empty slots count:\n%s\n%s", padded.State(), counted.State())
 	}
@@ -231,6 +235,20 @@ func TestTestPlansRepeatAndChangeNothing(t *testing.T) {
 	}
 	if string(s.State()) != state {
 		t.Error("a test plan changed the state")
+	}
+}
+
+// TestTestPlansDrawFromTheta makes one of two configurations all but impossible.
+func TestTestPlansDrawFromTheta(t *testing.T) {
+	s := open(t, request(tuners.Params{"configs": tuners.Num(2), "schedule": tuners.Str(fedex.Constant), "eta0": tuners.Num(20)}))
+	trained := plan(t, s, 3, 0, 1, tuners.Train).Client(0)
+	observe(t, s, 0, slot(0.9, 0, 1)) // z of the other is ahead by 20 * 0.9 / 0.5
+	for _, purpose := range []tuners.Purpose{tuners.Train, tuners.Test} {
+		for i, c := range plan(t, s, 3, 1, 50, purpose).Clients {
+			if c.Equal(trained) {
+				t.Fatalf("%s: slot %d got the configuration that theta leaves out", purpose, i)
+			}
+		}
 	}
 }
 
