@@ -155,7 +155,7 @@ func (a *app) listData() error {
 		if path == "" {
 			path = "-"
 		}
-		t.Row(e.Name, e.Kind+", "+e.Input, strconv.Itoa(e.Classes), e.Clients, e.Samples, path, e.Doc)
+		t.Row(e.Name, e.Kind+", "+e.Input, strconv.Itoa(e.Classes), table.Clip(e.Clients), table.Clip(e.Samples), table.Clip(path), table.Clip(e.Doc))
 	}
 	return t.Flush()
 }

@@ -126,9 +126,6 @@ func outcome(r *study.Result, t study.TrialResult) string {
 	return strings.Join(words, ", ")
 }
 
-// maxParams is how long the params of a trial may be in the table.
-const maxParams = 72
-
 // short writes params in one short line.
 func short(p tuners.Params) string {
 	var parts []string
@@ -139,11 +136,7 @@ func short(p tuners.Params) string {
 		}
 		parts = append(parts, strings.TrimPrefix(key, "client.")+"="+value)
 	}
-	line := strings.Join(parts, " ")
-	if len(line) > maxParams {
-		line = line[:maxParams-3] + "..."
-	}
-	return line
+	return table.Clip(strings.Join(parts, " "))
 }
 
 // printBaseline prints what the random configurations reach beside the study.

@@ -40,6 +40,17 @@ func (t *Table) Flush() error {
 	return t.err
 }
 
+// clip is how long a text in a table may be.
+const clip = 96
+
+// Clip shortens a text to what a table has room for.
+func Clip(s string) string {
+	if r := []rune(s); len(r) > clip {
+		return strings.TrimRight(string(r[:clip-3]), " ,.") + "..."
+	}
+	return s
+}
+
 // Percent writes an error rate, a dash when there is none.
 func Percent(x *float64) string {
 	if x == nil || *x != *x {
