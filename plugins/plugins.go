@@ -3,6 +3,7 @@
 package plugins
 
 import (
+	"github.com/fedfast/fedfast/plugins/asha"
 	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/plugins/grid"
 	"github.com/fedfast/fedfast/plugins/hyperband"
@@ -14,6 +15,7 @@ import (
 // Builtin returns the built-in tuners by name.
 func Builtin() map[string]tuners.Tuner {
 	return map[string]tuners.Tuner{
+		"asha":      asha.Tuner{},
 		"fedex":     fedex.Tuner{},
 		"grid":      grid.Tuner{},
 		"hyperband": hyperband.Tuner{},
