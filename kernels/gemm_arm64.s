@@ -98,103 +98,239 @@
 	MUL(l, 30, 2);               \
 	MUL(l, 31, 3)
 
-// NN is the body of the NN tile functions, with args in R0. R2 is the panel of B, R3 its tile of C. The bits of R9 are modeBias,
+// ARGS loads the arguments of the NN tile functions from R0. R2 is the panel of B, R3 its tile of C. The bits of R9 are modeBias,
 // modeAccumulate and modeReLU.
+#define ARGS \
+	MOVD nnArgs_a(R0), R1;       \
+	MOVD nnArgs_b(R0), R2;       \
+	MOVD nnArgs_c(R0), R3;       \
+	MOVD nnArgs_bias(R0), R4;    \
+	MOVD nnArgs_lda(R0), R5;     \
+	MOVD nnArgs_segNext(R0), R6; \
+	MOVD nnArgs_k(R0), R7;       \
+	MOVD nnArgs_ldc(R0), R8;     \
+	MOVD nnArgs_mode(R0), R9;    \
+	MOVD nnArgs_panels(R0), R10; \
+	MOVD nnArgs_panel(R0), R15
+
+// CHAINS runs the steps of a tile, from its start values to its last sum. STEP(MUL, l) takes one row of B.
+#define CHAINS(STEP, MUL, NEXT, FOUR, ONE, segment, quad, tail, single, end) \
+	MOVD nnArgs_segs(R0), R13; \
+segment:                       \
+	LSR  $2, R7, R12;          \
+	CBZ  R12, tail;            \
+	PCALIGN $32;               \
+quad:                          \
+	FOUR;                      \
+	STEP(MUL, 0);              \
+	STEP(MUL, 1);              \
+	STEP(MUL, 2);              \
+	STEP(MUL, 3);              \
+	SUBS $1, R12;              \
+	BNE  quad;                 \
+tail:                          \
+	ANDS $3, R7, R12;          \
+	BEQ  end;                  \
+single:                        \
+	ONE;                       \
+	STEP(MUL, 0);              \
+	SUBS $1, R12;              \
+	BNE  single;               \
+end:                           \
+	NEXT;                      \
+	SUBS $1, R13;              \
+	BNE  segment
+
+// NN does the panels left, R10 > 0, one at a time.
 #define NN(MUL, ROWS, NEXT, FOUR, ONE, ZERO, BIAS, LOAD, RELU, STORE) \
-	MOVD nnArgs_a(R0), R1;        \
-	MOVD nnArgs_b(R0), R2;        \
-	MOVD nnArgs_c(R0), R3;        \
-	MOVD nnArgs_bias(R0), R4;     \
-	MOVD nnArgs_lda(R0), R5;      \
-	MOVD nnArgs_segNext(R0), R6;  \
-	MOVD nnArgs_k(R0), R7;        \
-	MOVD nnArgs_ldc(R0), R8;      \
-	MOVD nnArgs_mode(R0), R9;     \
-	MOVD nnArgs_panels(R0), R10;  \
-	MOVD nnArgs_panel(R0), R15;   \
-panel:                            \
-	ROWS;                         \
-	MOVD R2, R11;                 \
-	TBNZ $0, R9, bias;            \
-	TBNZ $1, R9, accumulate;      \
-	ZERO;                         \
-	B    begin;                   \
-bias:                             \
-	BIAS;                         \
-	ADD  $64, R4;                 \
-	B    begin;                   \
-accumulate:                       \
-	MOVD R3, R14;                 \
-	LOAD;                         \
-begin:                            \
-	MOVD nnArgs_segs(R0), R13;    \
-segment:                          \
-	LSR  $2, R7, R12;             \
-	CBZ  R12, tail;               \
-	PCALIGN $32;                  \
-quad:                             \
-	FOUR;                         \
-	STEP(MUL, 0);                 \
-	STEP(MUL, 1);                 \
-	STEP(MUL, 2);                 \
-	STEP(MUL, 3);                 \
-	SUBS $1, R12;                 \
-	BNE  quad;                    \
-tail:                             \
-	ANDS $3, R7, R12;             \
-	BEQ  end;                     \
-single:                           \
-	ONE;                          \
-	STEP(MUL, 0);                 \
-	SUBS $1, R12;                 \
-	BNE  single;                  \
-end:                              \
-	NEXT;                         \
-	SUBS $1, R13;                 \
-	BNE  segment;                 \
-	TBZ  $2, R9, store;           \
-	RELU;                         \
-store:                            \
-	MOVD R3, R14;                 \
-	STORE;                        \
-	ADD  $64, R3;                 \
-	ADD  R15, R2;                 \
-	SUBS $1, R10;                 \
+panel:                   \
+	ROWS;                \
+	MOVD R2, R11;        \
+	TBNZ $0, R9, bias;   \
+	TBNZ $1, R9, old;    \
+	ZERO;                \
+	B    begin;          \
+bias:                    \
+	BIAS;                \
+	ADD  $64, R4;        \
+	B    begin;          \
+old:                     \
+	MOVD R3, R14;        \
+	LOAD;                \
+begin:                   \
+	CHAINS(STEP, MUL, NEXT, FOUR, ONE, segment, quad, tail, single, end); \
+	TBZ  $2, R9, store;  \
+	RELU;                \
+store:                   \
+	MOVD R3, R14;        \
+	STORE;               \
+	ADD  $64, R3;        \
+	ADD  R15, R2;        \
+	SUBS $1, R10;        \
 	BNE  panel
+
+// Tiles of one and two rows take four and two panels at a time: one panel has too few sums to keep the multipliers busy. They hold 16
+// quads in V0 to V15, row after row. The panels are at R11, R21, R22 and R23.
+
+#define STEP1X4(MUL, l) \
+	FLDPQ.P 32(R11), (F28, F29); \
+	FLDPQ.P 32(R11), (F30, F31); \
+	FLDPQ.P 32(R21), (F20, F21); \
+	FLDPQ.P 32(R21), (F22, F23); \
+	MUL(l, 28, 0);               \
+	MUL(l, 29, 1);               \
+	MUL(l, 30, 2);               \
+	MUL(l, 31, 3);               \
+	MUL(l, 20, 4);               \
+	MUL(l, 21, 5);               \
+	MUL(l, 22, 6);               \
+	MUL(l, 23, 7);               \
+	FLDPQ.P 32(R22), (F28, F29); \
+	FLDPQ.P 32(R22), (F30, F31); \
+	FLDPQ.P 32(R23), (F20, F21); \
+	FLDPQ.P 32(R23), (F22, F23); \
+	MUL(l, 28, 8);               \
+	MUL(l, 29, 9);               \
+	MUL(l, 30, 10);              \
+	MUL(l, 31, 11);              \
+	MUL(l, 20, 12);              \
+	MUL(l, 21, 13);              \
+	MUL(l, 22, 14);              \
+	MUL(l, 23, 15)
+
+#define STEP2X2(MUL, l) \
+	FLDPQ.P 32(R11), (F28, F29); \
+	FLDPQ.P 32(R11), (F30, F31); \
+	FLDPQ.P 32(R21), (F20, F21); \
+	FLDPQ.P 32(R21), (F22, F23); \
+	MUL(l, 28, 0);               \
+	MUL(l, 29, 1);               \
+	MUL(l, 30, 2);               \
+	MUL(l, 31, 3);               \
+	MUL(l, 20, 4);               \
+	MUL(l, 21, 5);               \
+	MUL(l, 22, 6);               \
+	MUL(l, 23, 7)
+
+#define MUL2X2(l, b, c) FMLA4SL(24, l, b, c); FMLA4SL(25, l, b, c+8)
+
+#define PANELS4 MOVD R2, R11; ADD R15, R11, R21; ADD R15, R21, R22; ADD R15, R22, R23; ADD R15, R23, R2
+#define PANELS2 MOVD R2, R11; ADD R15, R11, R21; ADD R15, R21, R2
+
+#define BIAS1X4 \
+	VLD1.P 64(R4), [V0.S4, V1.S4, V2.S4, V3.S4];     \
+	VLD1.P 64(R4), [V4.S4, V5.S4, V6.S4, V7.S4];     \
+	VLD1.P 64(R4), [V8.S4, V9.S4, V10.S4, V11.S4];   \
+	VLD1.P 64(R4), [V12.S4, V13.S4, V14.S4, V15.S4]
+
+#define BIAS2X2 \
+	VLD1.P 64(R4), [V0.S4, V1.S4, V2.S4, V3.S4]; \
+	VLD1.P 64(R4), [V4.S4, V5.S4, V6.S4, V7.S4]; \
+	COPYROW(8);                                  \
+	ORR16B(4, 4, 12);                            \
+	ORR16B(5, 5, 13);                            \
+	ORR16B(6, 6, 14);                            \
+	ORR16B(7, 7, 15)
+
+#define LOAD1X4 \
+	VLD1.P 64(R14), [V0.S4, V1.S4, V2.S4, V3.S4];   \
+	VLD1.P 64(R14), [V4.S4, V5.S4, V6.S4, V7.S4];   \
+	VLD1.P 64(R14), [V8.S4, V9.S4, V10.S4, V11.S4]; \
+	VLD1   (R14), [V12.S4, V13.S4, V14.S4, V15.S4]
+
+#define LOAD2X2 \
+	ADD    R8, R14, R25;                            \
+	VLD1.P 64(R14), [V0.S4, V1.S4, V2.S4, V3.S4];   \
+	VLD1   (R14), [V4.S4, V5.S4, V6.S4, V7.S4];     \
+	VLD1.P 64(R25), [V8.S4, V9.S4, V10.S4, V11.S4]; \
+	VLD1   (R25), [V12.S4, V13.S4, V14.S4, V15.S4]
+
+#define STORE1X4 \
+	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R14);   \
+	VST1.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R14);   \
+	VST1.P [V8.S4, V9.S4, V10.S4, V11.S4], 64(R14); \
+	VST1   [V12.S4, V13.S4, V14.S4, V15.S4], (R14)
+
+#define STORE2X2 \
+	ADD    R8, R14, R25;                            \
+	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R14);   \
+	VST1   [V4.S4, V5.S4, V6.S4, V7.S4], (R14);     \
+	VST1.P [V8.S4, V9.S4, V10.S4, V11.S4], 64(R25); \
+	VST1   [V12.S4, V13.S4, V14.S4, V15.S4], (R25)
+
+// WIDE does panels, count at a time, until fewer are left, and returns if none is. PANELS also moves R2 behind them.
+#define WIDE(count, PANELS, STEP, MUL, ROWS, NEXT, FOUR, ONE, BIAS, LOAD, STORE) \
+	SUBS $count, R10;        \
+	BLT  narrow;             \
+wide:                        \
+	ROWS;                    \
+	PANELS;                  \
+	TBNZ $0, R9, wideBias;   \
+	TBNZ $1, R9, wideOld;    \
+	ZERO4;                   \
+	B    wideBegin;          \
+wideBias:                    \
+	BIAS;                    \
+	B    wideBegin;          \
+wideOld:                     \
+	MOVD R3, R14;            \
+	LOAD;                    \
+wideBegin:                   \
+	CHAINS(STEP, MUL, NEXT, FOUR, ONE, wideSegment, wideQuad, wideTail, wideSingle, wideEnd); \
+	TBZ  $2, R9, wideStore;  \
+	RELU4;                   \
+wideStore:                   \
+	MOVD R3, R14;            \
+	STORE;                   \
+	ADD  $(64*count), R3;    \
+	SUBS $count, R10;        \
+	BGE  wide;               \
+narrow:                      \
+	ADDS $count, R10;        \
+	BNE  panel;              \
+	RET
 
 // func nnNEONx1(args *nnArgs)
 TEXT ·nnNEONx1(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
+	ARGS
+	WIDE(4, PANELS4, STEP1X4, MUL1, ROWS1, NEXT1, FOUR1, ONE1, BIAS1X4, LOAD1X4, STORE1X4)
 	NN(MUL1, ROWS1, NEXT1, FOUR1, ONE1, ZERO1, BIAS1, LOAD1, RELU1, STORE1)
 	RET
 
 // func nnNEONx2(args *nnArgs)
 TEXT ·nnNEONx2(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
+	ARGS
+	WIDE(2, PANELS2, STEP2X2, MUL2X2, ROWS2, NEXT2, FOUR2, ONE2, BIAS2X2, LOAD2X2, STORE2X2)
 	NN(MUL2, ROWS2, NEXT2, FOUR2, ONE2, ZERO2, BIAS2, LOAD2, RELU2, STORE2)
 	RET
 
 // func nnNEONx3(args *nnArgs)
 TEXT ·nnNEONx3(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
+	ARGS
 	NN(MUL3, ROWS3, NEXT3, FOUR3, ONE3, ZERO3, BIAS3, LOAD3, RELU3, STORE3)
 	RET
 
 // func nnNEONx4(args *nnArgs)
 TEXT ·nnNEONx4(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
+	ARGS
 	NN(MUL4, ROWS4, NEXT4, FOUR4, ONE4, ZERO4, BIAS4, LOAD4, RELU4, STORE4)
 	RET
 
 // func nnNEONx5(args *nnArgs)
 TEXT ·nnNEONx5(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
+	ARGS
 	NN(MUL5, ROWS5, NEXT5, FOUR5, ONE5, ZERO5, BIAS5, LOAD5, RELU5, STORE5)
 	RET
 
 // func nnNEONx6(args *nnArgs)
 TEXT ·nnNEONx6(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
+	ARGS
 	NN(MUL6, ROWS6, NEXT6, FOUR6, ONE6, ZERO6, BIAS6, LOAD6, RELU6, STORE6)
 	RET
 

@@ -98,16 +98,23 @@ func eachBinary(f func(dst, a, b []float32)) func(r *run) {
 }
 
 func goldenNN(r *run) {
-	for m := 1; m <= 15; m++ {
-		k, segs, n := 1+m*5%23, 1+m%3, 16*(1+m%5)
-		g := kernels.NN{M: m, N: n, K: k, Segs: segs, Lda: k - k/2, SegStride: 3 * k, Ldc: n, Accumulate: m%3 == 1, ReLU: m%2 == 0}
+	product := func(m, k, segs, n int, bias, accumulate, relu bool) {
+		g := kernels.NN{M: m, N: n, K: k, Segs: segs, Lda: k - k/2, SegStride: 3 * k, Ldc: n + 3, Accumulate: accumulate, ReLU: relu}
 		g.A = r.floats((m-1)*g.Lda + (segs-1)*g.SegStride + k)
-		g.B, g.C = r.floats(segs*k*n), r.floats(m*n)
-		if m%3 == 0 {
+		g.B, g.C = r.floats(segs*k*n), r.floats(m*g.Ldc)
+		if bias {
 			g.Bias = r.floats(n)
 		}
 		kernels.GemmNN(&g)
 		r.put(g.C...)
+	}
+	for m := 1; m <= 15; m++ {
+		product(m, 1+m*5%23, 1+m%3, 16*(1+m%5), m%3 == 0, m%3 == 1, m%2 == 0)
+	}
+	for m := 1; m <= 3; m++ { // low tiles take several panels at a time
+		for mode := range 3 {
+			product(m, 11, 2, 16*7, mode == 1, mode == 2, m == 2)
+		}
 	}
 }
 
