@@ -1,0 +1,123 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+#include "neon_arm64.h"
+#include "tile_arm64.h"
+#include "nn_steps_arm64.h"
+#include "nn_wide_arm64.h"
+
+// ARGS loads the arguments of the NN tile functions from R0. R2 is the panel of B, R3 its tile of C. The bits of R9 are modeBias,
+// modeAccumulate and modeReLU.
+#define ARGS \
+	MOVD nnArgs_a(R0), R1;       \
+	MOVD nnArgs_b(R0), R2;       \
+	MOVD nnArgs_c(R0), R3;       \
+	MOVD nnArgs_bias(R0), R4;    \
+	MOVD nnArgs_lda(R0), R5;     \
+	MOVD nnArgs_segNext(R0), R6; \
+	MOVD nnArgs_k(R0), R7;       \
+	MOVD nnArgs_ldc(R0), R8;     \
+	MOVD nnArgs_mode(R0), R9;    \
+	MOVD nnArgs_panels(R0), R10; \
+	MOVD nnArgs_panel(R0), R15
+
+// CHAINS runs the steps of a tile, from its start values to its last sum. STEP(MUL, l) takes one row of B.
+#define CHAINS(STEP, MUL, NEXT, FOUR, ONE, segment, quad, tail, single, end) \
+	MOVD nnArgs_segs(R0), R13; \
+segment:                       \
+	LSR  $2, R7, R12;          \
+	CBZ  R12, tail;            \
+	PCALIGN $32;               \
+quad:                          \
+	FOUR;                      \
+	STEP(MUL, 0);              \
+	STEP(MUL, 1);              \
+	STEP(MUL, 2);              \
+	STEP(MUL, 3);              \
+	SUBS $1, R12;              \
+	BNE  quad;                 \
+tail:                          \
+	ANDS $3, R7, R12;          \
+	BEQ  end;                  \
+single:                        \
+	ONE;                       \
+	STEP(MUL, 0);              \
+	SUBS $1, R12;              \
+	BNE  single;               \
+end:                           \
+	NEXT;                      \
+	SUBS $1, R13;              \
+	BNE  segment
+
+// NN does the panels left, R10 > 0, one at a time.
+#define NN(MUL, ROWS, NEXT, FOUR, ONE, ZERO, BIAS, LOAD, RELU, STORE) \
+panel:                   \
+	ROWS;                \
+	MOVD R2, R11;        \
+	TBNZ $0, R9, bias;   \
+	TBNZ $1, R9, old;    \
+	ZERO;                \
+	B    begin;          \
+bias:                    \
+	BIAS;                \
+	ADD  $64, R4;        \
+	B    begin;          \
+old:                     \
+	MOVD R3, R14;        \
+	LOAD;                \
+begin:                   \
+	CHAINS(STEP, MUL, NEXT, FOUR, ONE, segment, quad, tail, single, end); \
+	TBZ  $2, R9, store;  \
+	RELU;                \
+store:                   \
+	MOVD R3, R14;        \
+	STORE;               \
+	ADD  $64, R3;        \
+	ADD  R15, R2;        \
+	SUBS $1, R10;        \
+	BNE  panel
+
+// func nnNEONx1(args *nnArgs)
+TEXT ·nnNEONx1(SB), NOSPLIT, $0-8
+	MOVD args+0(FP), R0
+	ARGS
+	WIDE(4, PANELS4, STEP1X4, MUL1, ROWS1, NEXT1, FOUR1, ONE1, BIAS1X4, LOAD1X4, STORE1X4)
+	NN(MUL1, ROWS1, NEXT1, FOUR1, ONE1, ZERO1, BIAS1, LOAD1, RELU1, STORE1)
+	RET
+
+// func nnNEONx2(args *nnArgs)
+TEXT ·nnNEONx2(SB), NOSPLIT, $0-8
+	MOVD args+0(FP), R0
+	ARGS
+	WIDE(2, PANELS2, STEP2X2, MUL2X2, ROWS2, NEXT2, FOUR2, ONE2, BIAS2X2, LOAD2X2, STORE2X2)
+	NN(MUL2, ROWS2, NEXT2, FOUR2, ONE2, ZERO2, BIAS2, LOAD2, RELU2, STORE2)
+	RET
+
+// func nnNEONx3(args *nnArgs)
+TEXT ·nnNEONx3(SB), NOSPLIT, $0-8
+	MOVD args+0(FP), R0
+	ARGS
+	NN(MUL3, ROWS3, NEXT3, FOUR3, ONE3, ZERO3, BIAS3, LOAD3, RELU3, STORE3)
+	RET
+
+// func nnNEONx4(args *nnArgs)
+TEXT ·nnNEONx4(SB), NOSPLIT, $0-8
+	MOVD args+0(FP), R0
+	ARGS
+	NN(MUL4, ROWS4, NEXT4, FOUR4, ONE4, ZERO4, BIAS4, LOAD4, RELU4, STORE4)
+	RET
+
+// func nnNEONx5(args *nnArgs)
+TEXT ·nnNEONx5(SB), NOSPLIT, $0-8
+	MOVD args+0(FP), R0
+	ARGS
+	NN(MUL5, ROWS5, NEXT5, FOUR5, ONE5, ZERO5, BIAS5, LOAD5, RELU5, STORE5)
+	RET
+
+// func nnNEONx6(args *nnArgs)
+TEXT ·nnNEONx6(SB), NOSPLIT, $0-8
+	MOVD args+0(FP), R0
+	ARGS
+	NN(MUL6, ROWS6, NEXT6, FOUR6, ONE6, ZERO6, BIAS6, LOAD6, RELU6, STORE6)
+	RET
