@@ -51,7 +51,7 @@ func (o *runOptions) run(ctx context.Context, a *app, c *study.Config) (err erro
 		return err
 	}
 	w.Display.Close()
-	if err := w.Result(r); err != nil {
+	if err := errors.Join(w.Result(r), w.Model(setup.Model, r.Weights())); err != nil {
 		return err
 	}
 	if a.json {

@@ -91,7 +91,7 @@ func (o *tuneOptions) run(ctx context.Context, a *app, c *study.Config) (err err
 	if r.Baseline, err = o.random(ctx, a, setup, r); err != nil {
 		return err
 	}
-	if err := w.Result(r); err != nil {
+	if err := errors.Join(w.Result(r), w.Model(setup.Model, r.Weights())); err != nil {
 		return err
 	}
 	if a.json {

@@ -124,7 +124,7 @@ func describe(p study.Progress) string {
 		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)))
 	}
 	if !math.IsNaN(p.Loss) {
-		parts = append(parts, fmt.Sprintf("loss %.4f", p.Loss))
+		parts = append(parts, "loss "+loss(p.Loss))
 	}
 	if !math.IsNaN(p.Best) {
 		parts = append(parts, fmt.Sprintf("best score %.4f", p.Best))
@@ -163,4 +163,13 @@ func (d *Display) Close() {
 	case d.unseen:
 		d.line(d.now())
 	}
+}
+
+// loss writes a loss with four decimals, or shortly when a client has all but
+// diverged.
+func loss(x float64) string {
+	if x < 1e4 {
+		return fmt.Sprintf("%.4f", x)
+	}
+	return fmt.Sprintf("%.2g", x)
 }

@@ -45,6 +45,9 @@ func TestRunSaysNoTrial(t *testing.T) {
 	if want := "round 2 of 2, loss 0.5000, now evaluating\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
+	if got, want := loss(1.4719306e33), "1.5e+33"; got != want {
+		t.Errorf("a loss that has all but diverged is written as %s, want %s", got, want)
+	}
 }
 
 // TestHeadWaits lets the head wait for a first round, but not for long.

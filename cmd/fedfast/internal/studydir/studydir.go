@@ -1,5 +1,5 @@
 // Package studydir keeps the files of a study: the resolved configuration, the
-// environment, the metrics and the result.
+// environment, the metrics, the result and the returned model.
 package studydir
 
 import (
@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // The files of a study.
@@ -23,6 +25,7 @@ const (
 	EnvFile     = "env.json"
 	MetricsFile = "metrics.jsonl"
 	ResultFile  = "result.json"
+	ModelFile   = "model.safetensors"
 )
 
 // Dir is the directory of a study that is being run.
@@ -114,6 +117,15 @@ func (d *Dir) Event(e study.Event) {
 
 // Result writes the end of the study.
 func (d *Dir) Result(v any) error { return d.writeJSON(ResultFile, v) }
+
+// Model writes the returned model.
+func (d *Dir) Model(m *nn.Model, weights []float32) error {
+	var text bytes.Buffer
+	if err := fl.WriteSafetensors(&text, m, weights); err != nil {
+		return fmt.Errorf("write %s: %w", ModelFile, err)
+	}
+	return d.write(ModelFile, text.Bytes())
+}
 
 // Close ends the metrics and returns the first error of Event. A directory in
 // which nothing happened is removed again.
