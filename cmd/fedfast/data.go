@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -149,13 +148,22 @@ func (a *app) listData() error {
 	if a.json {
 		return a.printJSON(entries)
 	}
-	t := table.New(a.out, "name", "examples", "classes", "clients", "samples", "data.path", "what it is")
-	for _, e := range entries {
-		path := e.Path
-		if path == "" {
-			path = "-"
+	t := table.New(a.out)
+	for i, e := range entries {
+		if i > 0 {
+			t.Row("")
 		}
-		t.Row(e.Name, e.Kind+", "+e.Input, strconv.Itoa(e.Classes), table.Clip(e.Clients), table.Clip(e.Samples), table.Clip(path), table.Clip(e.Doc))
+		t.Row(e.Name, fmt.Sprintf("%s, %s, %d classes", e.Kind, e.Input, e.Classes))
+		t.Row("  clients", e.Clients)
+		t.Row("  samples", e.Samples)
+		if e.Path != "" {
+			for j, line := range table.Wrap(e.Path) {
+				t.Row([]string{"  data.path", ""}[min(j, 1)], line)
+			}
+		}
+		for j, line := range table.Wrap(e.Doc) {
+			t.Row([]string{"  what", ""}[min(j, 1)], line)
+		}
 	}
 	return t.Flush()
 }

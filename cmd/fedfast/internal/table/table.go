@@ -51,6 +51,23 @@ func Clip(s string) string {
 	return s
 }
 
+// Wrap cuts a text between words into lines that a table has room for.
+func Wrap(s string) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && len(line)+1+len(word) > clip {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
 // Percent writes an error rate, a dash when there is none.
 func Percent(x *float64) string {
 	if x == nil || *x != *x {

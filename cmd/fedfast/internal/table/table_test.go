@@ -32,3 +32,16 @@ func TestCells(t *testing.T) {
 		}
 	}
 }
+
+func TestWrap(t *testing.T) {
+	text := strings.Repeat("federated learning ", 20)
+	lines := Wrap(text)
+	for _, l := range lines {
+		if len(l) > clip {
+			t.Errorf("line of %d signs: %q", len(l), l)
+		}
+	}
+	if got := strings.Join(lines, " "); got != strings.TrimSpace(text) || len(lines) < 4 {
+		t.Errorf("wrapped to %d lines: %q", len(lines), got)
+	}
+}
