@@ -60,19 +60,19 @@ func (s *Slot) Probe(name string) (value float64, ok bool) {
 // Score is a model measured on one set of examples.
 type Score struct {
 	// Error is the share of examples classified wrongly, in [0, 1], and Loss
-	// the mean cross-entropy in nats. Both are NaN without examples. A model
-	// that has diverged has the loss DivergedLoss.
+	// the mean cross-entropy in nats, at most DivergedLoss. Both are NaN
+	// without examples.
 	Error, Loss float64
 }
 
-// DivergedLoss stands for a mean loss that is not finite, so that it can be
-// compared, averaged and sent to a tuner.
+// DivergedLoss stands for a mean loss that is not finite or higher, so that it
+// can be compared, averaged and sent to a tuner.
 const DivergedLoss = 1e6
 
 func scoreOf(r nn.Result) Score {
 	n := float64(r.Count)
 	s := Score{Error: float64(r.Count-r.Correct) / n, Loss: r.Loss / n}
-	if r.Count > 0 && !finite(s.Loss) {
+	if r.Count > 0 && !(s.Loss < DivergedLoss) {
 		s.Loss = DivergedLoss
 	}
 	return s

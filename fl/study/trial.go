@@ -21,6 +21,7 @@ type trial struct {
 	session tuners.Session // nil without a client tuner, or when stopped
 	probes  []string       // what the client tuner's session sees of each slot
 	rounds  int
+	toRound int // where the tuner has sent it
 	dropped int
 	rungs   []Rung
 	mean    discounted // of the scores since the last rung

@@ -161,6 +161,9 @@ func (d *driver) act(ctx context.Context, dec tuners.Decision) (*leg, error) {
 		if err != nil {
 			return nil, err
 		}
+		if t.rounds < t.toRound {
+			return nil, fmt.Errorf("decision to stop trial %d, which it has just sent to round %d", t.number, t.toRound)
+		}
 		return nil, t.stop(ctx)
 	case tuners.Release, tuners.Wait:
 		return nil, nil // trials live in memory until they are stopped
@@ -173,11 +176,14 @@ func (d *driver) legTo(t *trial, round int) (*leg, error) {
 	switch {
 	case t.train == nil:
 		return nil, fmt.Errorf("decision to run trial %d, which it had stopped", t.number)
+	case t.rounds < t.toRound:
+		return nil, fmt.Errorf("decision to run trial %d to round %d, which it has just sent to round %d", t.number, round, t.toRound)
 	case round <= t.rounds:
 		return nil, fmt.Errorf("decision to run trial %d to round %d: it is at round %d", t.number, round, t.rounds)
 	case round > d.budget.TrialRounds:
 		return nil, fmt.Errorf("decision to run trial %d to round %d: budget.trial_rounds is %d", t.number, round, d.budget.TrialRounds)
 	}
+	t.toRound = round
 	return &leg{trial: t, toRound: round}, nil
 }
 

@@ -268,9 +268,15 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 		{"no trial is running", func(int, []tuners.Decision) []tuners.Decision { return []tuners.Decision{{Kind: tuners.Wait}} }},
 		{"which it had stopped", func(step int, ds []tuners.Decision) []tuners.Decision {
 			if step == 1 {
-				return append(ds, tuners.Decision{Kind: tuners.Stop, Trial: 0}, tuners.Decision{Kind: tuners.Resume, Trial: 0, ToRound: 5})
+				return []tuners.Decision{{Kind: tuners.Stop, Trial: 0}, {Kind: tuners.Resume, Trial: 0, ToRound: 5}}
 			}
 			return ds
+		}},
+		{"decision to stop trial 0, which it has just sent to round 1", func(_ int, ds []tuners.Decision) []tuners.Decision {
+			return append(ds, tuners.Decision{Kind: tuners.Stop, Trial: 0})
+		}},
+		{"decision to run trial 0 to round 2, which it has just sent to round 1", func(_ int, ds []tuners.Decision) []tuners.Decision {
+			return append(ds, tuners.Decision{Kind: tuners.Resume, Trial: 0, ToRound: 2})
 		}},
 	}
 	for _, tt := range tests {
