@@ -59,6 +59,9 @@ func SoftmaxXent(grad, logits []float32, ld, m, n int, labels []int32, scale flo
 		}
 		if dst != nil {
 			dst[label] -= scale
+			if sum != sum { // 0 times NaN is NaN on some levels
+				clear(dst[n:])
+			}
 		}
 	}
 	return loss, correct

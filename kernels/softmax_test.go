@@ -165,3 +165,24 @@ func TestSoftmaxXentOfDivergedModels(t *testing.T) {
 		}
 	})
 }
+
+// TestSoftmaxXentKeepsThePaddingZero holds the promise for rows that diverged.
+func TestSoftmaxXentKeepsThePaddingZero(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		for _, bad := range []float32{nan, inf, -inf} {
+			for n := 1; n < 20; n++ {
+				row := make([]float32, kernels.Pad(n))
+				for j := range row {
+					row[j] = bad
+				}
+				kernels.SoftmaxXent(row, row, len(row), 1, n, []int32{0}, 1)
+				for j, g := range row {
+					if j < n && g == g || j >= n && g != 0 {
+						t.Fatalf("%d logits of %v: gradient %d is %v", n, bad, j, g)
+					}
+				}
+			}
+		}
+	})
+}
