@@ -9,7 +9,7 @@ import (
 )
 
 // Conv2D is a two-dimensional convolution of an image. The parameters are weight
-// [Filters, channels, Kernel, KernelW] and bias [Filters].
+// [Filters, channels, Kernel, KernelW] and, unless NoBias, bias [Filters].
 type Conv2D struct {
 	Filters int
 	Kernel  int // rows of the kernel
@@ -20,7 +20,12 @@ type Conv2D struct {
 	// TensorFlow. For odd kernels at stride 1 this is PyTorch's padding =
 	// (Kernel-1)/2. Without it there is no padding ("valid").
 	Same bool
-	Init Init
+	// Pad puts that many rows and columns of zeros on each side, as PyTorch's
+	// padding does; it excludes Same.
+	Pad int
+	// NoBias leaves out the bias, as before a normalisation that has its own.
+	NoBias bool
+	Init   Init
 }
 
 // Kind returns "conv".
@@ -54,13 +59,18 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (Bound, error) {
 		return nil, fmt.Errorf("%d filters; there must be at least 1", l.Filters)
 	case l.Kernel < 1 || l.KernelW < 1 || l.Stride < 1:
 		return nil, fmt.Errorf("kernel %d x %d, stride %d; all must be at least 1", l.Kernel, l.KernelW, l.Stride)
-	case !l.Same && (l.Kernel > in.H || l.KernelW > in.W):
+	case l.Pad < 0 || l.Pad >= l.Kernel || l.Pad >= l.KernelW || l.Same && l.Pad > 0:
+		return nil, fmt.Errorf("padding %d with a kernel of %d x %d; it must be less than the kernel, and 0 where the padding is \"same\"", l.Pad, l.Kernel, l.KernelW)
+	case !l.Same && (l.Kernel > in.H+2*l.Pad || l.KernelW > in.W+2*l.Pad):
 		return nil, fmt.Errorf("kernel %d x %d on an image of %d x %d; a valid convolution needs the image to be as large", l.Kernel, l.KernelW, in.H, in.W)
 	}
 	if err := l.Init.check(); err != nil {
 		return nil, err
 	}
 	t := tensor.NewConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, l.Same)
+	if l.Pad > 0 {
+		t = tensor.NewPaddedConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, l.Pad)
+	}
 	return &boundConv{l: l, in: in, t: t, relu: relu, mask: mask}, nil
 }
 
@@ -91,17 +101,18 @@ func (b *boundConv) FLOPs() int64 {
 func (b *boundConv) Params() []Param {
 	fan := b.l.Kernel * b.l.KernelW
 	in, out := fan*b.in.C, fan*b.l.Filters
-	return []Param{
-		{
-			Name:   "weight",
-			Shape:  []int{b.l.Filters, b.in.C, b.l.Kernel, b.l.KernelW},
-			Size:   b.t.Rows() * b.t.N,
-			Init:   func(t []float32, s *kernels.Stream) { b.l.Init.weight(t, in, out, s) },
-			Pack:   func(packed, t []float32) { b.walk(func(at, i int) { packed[at] = t[i] }) },
-			Unpack: func(t, packed []float32) { b.walk(func(at, i int) { t[i] = packed[at] }) },
-		},
-		biasParam(b.l.Filters, func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, in, s) }),
+	ps := []Param{{
+		Name:   "weight",
+		Shape:  []int{b.l.Filters, b.in.C, b.l.Kernel, b.l.KernelW},
+		Size:   b.t.Rows() * b.t.N,
+		Init:   func(t []float32, s *kernels.Stream) { b.l.Init.weight(t, in, out, s) },
+		Pack:   func(packed, t []float32) { b.walk(func(at, i int) { packed[at] = t[i] }) },
+		Unpack: func(t, packed []float32) { b.walk(func(at, i int) { t[i] = packed[at] }) },
+	}}
+	if b.l.NoBias {
+		return ps
 	}
+	return append(ps, biasParam(b.l.Filters, func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, in, s) }))
 }
 
 // walk calls f with the packed and the canonical place of every weight.

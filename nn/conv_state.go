@@ -31,6 +31,14 @@ func (b *boundConv) NewState(e *Env) State {
 	return s
 }
 
+// biases returns the bias within all parameters or gradients p, or nil.
+func (s *convState) biases(p []float32) []float32 {
+	if s.b.l.NoBias {
+		return nil
+	}
+	return p[s.bias:][:s.b.t.N]
+}
+
 // input returns image i from its left border on, and its row length.
 func (s *convState) input(i int) ([]float32, int) {
 	b := s.b.border()
@@ -48,7 +56,7 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
 	for i := lo; i < hi; i++ {
 		in, row := s.input(i)
-		s.b.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, r.W[s.w:s.bias], r.W[s.bias:s.bias+s.b.t.N], s.b.relu)
+		s.b.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
 	}
 	return s.y
 }
@@ -64,7 +72,7 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 		}
 		x, xRow := s.input(i)
 		g := dy.At(i, 0, 0)
-		t.BackwardWeights(r.G[s.w:s.bias], r.G[s.bias:], x, xRow, g, dy.Row, !r.Starts(i))
+		t.BackwardWeights(r.G[s.w:s.bias], s.biases(r.G), x, xRow, g, dy.Row, !r.Starts(i))
 		if s.dx.Data == nil {
 			continue
 		}

@@ -40,6 +40,9 @@ type Traits struct {
 	// InBorder is wished around the input, GradBorder around the gradient of
 	// the output. A wish: the layer must cope with an Act that lacks it.
 	InBorder, GradBorder Border
+	// Extra counts the floats that the layer keeps of each sample for Backward
+	// besides its output.
+	Extra int
 	// Chunk, when above 0, bounds the samples of a chunk for a layer that keeps
 	// much of each sample.
 	Chunk int

@@ -14,29 +14,8 @@ type Model struct {
 	name, doc string
 	input     Shape
 	classes   int
-	nodes     []node
-	size      int
+	nodes     chain
 	trunk     int // leading layers that run sample by sample
-}
-
-// node is a layer in its place.
-type node struct {
-	Bound
-	kind   string
-	prefix string // of its parameters' names
-	in     Flow
-	offset int
-	params []Param
-	needDX bool
-}
-
-// size returns the packed floats of the layer's parameters.
-func (n node) size() int {
-	size := 0
-	for _, p := range n.params {
-		size += p.Size
-	}
-	return size
 }
 
 // NewModel chains layers into a classifier of classes classes. The last layer
@@ -51,25 +30,8 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 	if classes < 1 {
 		return nil, fmt.Errorf("model %s: %d classes; there must be at least 1", name, classes)
 	}
-	count := map[string]int{}
-	learned := false
-	for _, l := range fuse(layers) {
-		b, err := l.Bind(flow)
-		if err != nil {
-			return nil, fmt.Errorf("model %s: layer %d (%s): %w", name, l.number, l.Kind(), err)
-		}
-		if b == nil {
-			continue
-		}
-		count[l.Kind()]++
-		n := node{
-			Bound: b, kind: l.Kind(), prefix: fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]),
-			in: flow, offset: m.size, params: b.Params(), needDX: learned,
-		}
-		m.size += n.size()
-		learned = learned || len(n.params) > 0
-		m.nodes = append(m.nodes, n)
-		flow = b.Out()
+	if m.nodes, flow, err = bindChain(layers, flow); err != nil {
+		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
 	if flow.H*flow.W != 1 || flow.C != classes || flow.Raw {
 		return nil, fmt.Errorf("model %s: the last layer gives %d x %d x %d values; %d classes need 1 x 1 x %d from a dense layer",
@@ -131,14 +93,15 @@ func (m *Model) NumParams() int {
 }
 
 // Size returns the length of a packed parameter vector, a multiple of 16.
-func (m *Model) Size() int { return m.size }
+func (m *Model) Size() int { return m.nodes.size() }
 
 // NewParams returns a zeroed packed parameter vector, aligned to 64 bytes.
-func (m *Model) NewParams() []float32 { return tensor.Aligned(m.size) }
+func (m *Model) NewParams() []float32 { return tensor.Aligned(m.Size()) }
 
 // FLOPs returns the multiplications and additions for one sample: of the forward
 // pass, and of a training step's forward and backward passes.
 func (m *Model) FLOPs() (forward, train int64) {
+	learned := false
 	for _, nd := range m.nodes {
 		f := nd.FLOPs()
 		forward += f
@@ -146,9 +109,10 @@ func (m *Model) FLOPs() (forward, train int64) {
 		if len(nd.params) > 0 {
 			train += f
 		}
-		if nd.needDX {
+		if learned {
 			train += f
 		}
+		learned = learned || len(nd.params) > 0
 	}
 	return forward, train
 }
@@ -242,7 +206,7 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 }
 
 func (m *Model) check(w []float32) {
-	if len(w) != m.size {
+	if len(w) != m.Size() {
 		panic("nn: parameter vector has not the model's size")
 	}
 }

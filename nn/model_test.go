@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -134,6 +135,7 @@ func TestInit(t *testing.T) {
 // TestNewModelErrors checks the errors for networks that cannot be.
 func TestNewModelErrors(t *testing.T) {
 	image, vector, tokens := Shape{H: 6, W: 5, C: 1}, Shape{H: 1, W: 1, C: 4}, Shape{Seq: 3, Vocab: 9}
+	conv2 := Conv2D{Filters: 2, Kernel: 2}
 	for _, c := range []struct {
 		in     Shape
 		layers []Layer
@@ -154,6 +156,24 @@ func TestNewModelErrors(t *testing.T) {
 		{image, []Layer{ReLU{}}, "model m: layer 1 (relu): a ReLU cannot be the first layer"},
 		{image, []Layer{Dropout{}}, "model m: layer 1 (dropout): a dropout cannot be the first layer"},
 		{image, []Layer{Conv2D{Filters: 1, Kernel: 2}, ReLU{}, MaxPool{Size: 5}}, "model m: layer 3 (pool): size 5 on an image of 5 x 4; the image must be as large"},
+		{image, []Layer{Conv2D{Filters: 1, Kernel: 2, Same: true, Pad: 1}}, "model m: layer 1 (conv): padding 1 with a kernel of 2 x 2; it must be less than the kernel, and 0 where the padding is \"same\""},
+		{image, []Layer{Conv2D{Filters: 1, Kernel: 3, Pad: 3}}, "model m: layer 1 (conv): padding 3 with a kernel of 3 x 3; it must be less than the kernel, and 0 where the padding is \"same\""},
+		{image, []Layer{AvgPool{}}, "model m: layer 1 (avgpool): an average pool needs the image of a convolution as its input"},
+		{image, []Layer{conv2, AvgPool{Size: -1}}, "model m: layer 2 (avgpool): size -1, stride 0; neither may be negative"},
+		{image, []Layer{conv2, AvgPool{Size: 5}}, "model m: layer 2 (avgpool): size 5 on an image of 5 x 4; the image must be as large"},
+		{image, []Layer{LRN{Bias: 1, Beta: 1}}, "model m: layer 1 (lrn): a local response normalisation needs the image of a convolution as its input"},
+		{image, []Layer{conv2, LRN{Beta: 1}}, "model m: layer 2 (lrn): radius 0, bias 0, alpha 0; radius and alpha must be at least 0, bias above 0"},
+		{image, []Layer{conv2, LRN{Bias: 1, Beta: 0.8}}, "model m: layer 2 (lrn): beta 0.8; it must be 0.25, 0.5, 0.75 or 1"},
+		{image, []Layer{conv2, GroupNorm{}}, "model m: layer 2 (groupnorm): 0 groups of 2 channels; the groups must divide the channels"},
+		{image, []Layer{conv2, GroupNorm{Groups: 3}}, "model m: layer 2 (groupnorm): 3 groups of 2 channels; the groups must divide the channels"},
+		{image, []Layer{conv2, GroupNorm{Groups: 2, Epsilon: -1}}, "model m: layer 2 (groupnorm): epsilon -1; it must be at least 0 and below 1"},
+		{vector, []Layer{GroupNorm{Groups: 2}}, "model m: layer 1 (groupnorm): a group normalisation needs the image of a convolution as its input"},
+		{tokens, []Layer{Residual{}}, "model m: layer 1 (residual): a residual block needs an image as its input"},
+		{image, []Layer{conv2, Residual{}}, "model m: layer 2 (residual): the body has no layers; it must have at least one"},
+		{image, []Layer{conv2, Residual{Body: []Layer{Flatten{}, ReLU{}, conv2}}}, "model m: layer 2 (residual): the body gives 4 x 3 x 2 values, the shortcut 5 x 4 x 2; both must give the same"},
+		{image, []Layer{conv2, Residual{Body: []Layer{conv2}, Shortcut: []Layer{ReLU{}, Dense{Units: 2}}}}, "model m: layer 2 (residual): shortcut: a layer of type dense; a residual block takes only layers on images"},
+		{image, []Layer{conv2, Residual{Body: []Layer{GroupNorm{Groups: 5}}}}, "model m: layer 2 (residual): body: layer 1 (groupnorm): 5 groups of 2 channels; the groups must divide the channels"},
+		{image, []Layer{Residual{Body: []Layer{Conv2D{Filters: 1, Kernel: 1}}}}, "model m: layer 1 (residual): a residual block without a shortcut cannot be the first layer"},
 		{image, []Layer{Dense{Units: 4}, ReLU{}, Dropout{Rate: 1}}, "model m: layer 3 (dropout): rate 1; it must be at least 0 and below 1"},
 	} {
 		_, err := NewModel("m", c.in, 3, c.layers...)
@@ -161,6 +181,33 @@ func TestNewModelErrors(t *testing.T) {
 			t.Errorf("%v: error %v, want %q", c.layers, err, c.want)
 		}
 	}
+}
+
+// TestResidualExport checks the names and shapes of the parameters of a block.
+func TestResidualExport(t *testing.T) {
+	m := blockNet(t)
+	w := m.NewParams()
+	m.Init(w, 3)
+	var got []string
+	for _, p := range m.Export(w) {
+		got = append(got, fmt.Sprint(p.Name, p.Shape))
+	}
+	want := []string{
+		"conv1.weight[6 3 3 3]", "conv1.bias[6]",
+		"residual1.conv1.weight[6 6 3 3]", "residual1.groupnorm1.weight[6]", "residual1.groupnorm1.bias[6]",
+		"residual1.conv2.weight[6 6 3 3]", "residual1.conv2.bias[6]",
+		"residual2.conv1.weight[20 6 3 3]", "residual2.groupnorm1.weight[20]", "residual2.groupnorm1.bias[20]",
+		"residual2.shortcut.conv1.weight[20 6 1 1]", "residual2.shortcut.groupnorm1.weight[20]", "residual2.shortcut.groupnorm1.bias[20]",
+		"dense1.weight[7 20]", "dense1.bias[7]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("parameters\n%v\nwant\n%v", got, want)
+	}
+	back := m.NewParams()
+	if err := m.Import(back, m.Export(w)); err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, back, w, "imported")
 }
 
 // TestFLOPs checks the counts of one network by hand.

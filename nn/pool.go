@@ -7,11 +7,16 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// MaxPool takes the maximum over windows of Size x Size pixels that lie fully in
-// the image. Of equal values the first, row by row, gets the gradient.
+// MaxPool takes the maximum over windows of Size x Size pixels. Of equal values
+// the first, row by row, gets the gradient.
 type MaxPool struct {
 	Size   int
 	Stride int // 0 means Size
+	// Same lets windows reach over the edge, where there is nothing to take, so
+	// that the output has ceil(size/Stride) rows and columns; an odd row or column
+	// beyond the edge is at the end, as in TensorFlow. Without it, windows lie
+	// fully in the image.
+	Same bool
 }
 
 // Kind returns "pool".
@@ -35,17 +40,53 @@ func (l MaxPool) bind(in Flow, mask bool) (Bound, error) {
 		return nil, errors.New("a max-pool needs the image of a convolution as its input")
 	case l.Size < 1 || l.Stride < 1 || l.Size > 16:
 		return nil, fmt.Errorf("size %d, stride %d; the size must be 1 to 16, the stride at least 1", l.Size, l.Stride)
-	case l.Size > in.H || l.Size > in.W:
+	case !l.Same && (l.Size > in.H || l.Size > in.W):
 		return nil, fmt.Errorf("size %d on an image of %d x %d; the image must be as large", l.Size, in.H, in.W)
 	}
-	out := Flow{H: (in.H-l.Size)/l.Stride + 1, W: (in.W-l.Size)/l.Stride + 1, C: in.C}
-	return &boundPool{l: l, in: in, out: out, mask: mask}, nil
+	b := &boundPool{l: l, in: in, mask: mask, rows: l.spans(in.H), cols: l.spans(in.W)}
+	b.out = Flow{H: outputs(b.rows), W: outputs(b.cols), C: in.C}
+	return b, nil
+}
+
+// poolSpan is a run of output rows, or columns, whose windows have the same size
+// within the image.
+type poolSpan struct {
+	at, n int // first output and how many
+	from  int // the first pixel of the first window
+	size  int
+}
+
+// spans returns the runs over an image of the given rows or columns.
+func (l MaxPool) spans(size int) []poolSpan {
+	n, before := (size-l.Size)/l.Stride+1, 0
+	if l.Same {
+		n = (size + l.Stride - 1) / l.Stride
+		before = max((n-1)*l.Stride+l.Size-size, 0) / 2
+	}
+	var spans []poolSpan
+	for i := range n {
+		from, to := max(i*l.Stride-before, 0), min(i*l.Stride-before+l.Size, size)
+		if last := len(spans) - 1; last >= 0 {
+			if s := &spans[last]; s.size == to-from && s.from+s.n*l.Stride == from {
+				s.n++
+				continue
+			}
+		}
+		spans = append(spans, poolSpan{at: i, n: 1, from: from, size: to - from})
+	}
+	return spans
+}
+
+func outputs(spans []poolSpan) int {
+	last := spans[len(spans)-1]
+	return last.at + last.n
 }
 
 type boundPool struct {
-	l       MaxPool
-	in, out Flow
-	mask    bool
+	l          MaxPool
+	in, out    Flow
+	mask       bool
+	rows, cols []poolSpan
 }
 
 func (b *boundPool) Out() Flow { return b.out }
@@ -72,29 +113,35 @@ type poolState struct {
 	part  kernels.Pool // at work
 }
 
-// rows calls f for the parts of image i whose output lies in one piece: the
-// whole image, or each row when small has a border. big is the input.
-func (s *poolState) rows(i int, big, small Act, f func(p *kernels.Pool)) {
+// parts calls f for the parts of image i whose windows have the same size and
+// whose output lies in one piece: the whole image, or parts of its rows when there
+// are edges or small has a border. big is the input.
+func (s *poolState) parts(i int, big, small Act, f func(p *kernels.Pool)) {
 	b := s.b
-	n := b.out.W * b.out.Ld()
+	ld, n := b.out.Ld(), b.out.W*b.out.Ld()
 	idx := s.idx[i*b.out.H*n:][:b.out.H*n]
 	p := &s.part
-	*p = kernels.Pool{OH: b.out.H, OW: b.out.W, C: b.out.Ld(), KH: b.l.Size, KW: b.l.Size, Stride: b.l.Stride, SrcW: big.Row / big.Pixel}
-	if small.Row == n {
-		p.Src, p.Dst, p.Idx = big.At(i, 0, 0), small.At(i, 0, 0), idx
-		f(p)
-		return
-	}
-	p.OH = 1
-	for y := range b.out.H {
-		p.Src, p.Dst, p.Idx = big.At(i, y*b.l.Stride, 0), small.At(i, y, 0), idx[y*n:(y+1)*n]
-		f(p)
+	*p = kernels.Pool{C: ld, Stride: b.l.Stride, SrcW: big.Row / big.Pixel}
+	for _, r := range b.rows {
+		for _, c := range b.cols {
+			p.KH, p.KW, p.OH, p.OW = r.size, c.size, r.n, c.n
+			steps := 1
+			if c.n < b.out.W || small.Row != n {
+				p.OH, steps = 1, r.n
+			}
+			for y := range steps {
+				to := r.at + y
+				p.Src, p.Dst = big.At(i, r.from+y*b.l.Stride, c.from), small.At(i, to, c.at)
+				p.Idx = idx[to*n+c.at*ld:][:p.OH*p.OW*ld]
+				f(p)
+			}
+		}
 	}
 }
 
 func (s *poolState) Forward(_ *Run, x Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
-		s.rows(i, x, s.y, kernels.MaxPool)
+		s.parts(i, x, s.y, kernels.MaxPool)
 	}
 	return s.y
 }
@@ -108,7 +155,7 @@ func (s *poolState) Backward(_ *Run, dy Act, lo, hi int) Act {
 			maskRows(dy, s.y, i, s.b.out.H, s.b.out.W)
 		}
 		clear(s.dx.At(i, 0, -s.dx.Border.Left)[:s.b.in.H*s.dx.Row])
-		s.rows(i, s.dx, dy, kernels.MaxPoolBackward)
+		s.parts(i, s.dx, dy, kernels.MaxPoolBackward)
 	}
 	return s.dx
 }

@@ -1,6 +1,9 @@
 package nn
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // reference is a float64 image network written from the textbook definitions. It
 // shares nothing with the layers under test: images are channel first, weights
@@ -12,13 +15,18 @@ type reference struct {
 	shapes [][]int
 }
 
-// refOp is one step: "conv" (stride, padding), "pool" (size, stride), "relu" or
-// "dense".
+// refOp is one step: "conv" (stride, padding), "pool" (size, stride, padding),
+// "avgpool" (size, stride), "lrn", "groupnorm", "residual", "relu" or "dense".
 type refOp struct {
 	op           string
 	stride, size int
-	before       int // padding above and left
-	after        int // padding below and right
+	before       int  // padding above and left
+	after        int  // padding below and right
+	noBias       bool // of a convolution
+	groups       int
+	lrn          LRN
+	body         []refOp
+	shortcut     []refOp
 }
 
 func newReference(in Shape, ops []refOp, ts []Tensor) *reference {
@@ -71,15 +79,60 @@ func (m refImage) conv(w []float64, shape []int, b []float64, o refOp) refImage 
 	return out
 }
 
-func (m refImage) pool(o refOp) refImage {
-	out := newRefImage(m.c, (m.h-o.size)/o.stride+1, (m.w-o.size)/o.stride+1)
+// windows calls f for every output of a pool with the values that are within the
+// image.
+func (m refImage) windows(o refOp, f func(v []float64) float64) refImage {
+	out := newRefImage(m.c, (m.h+o.before+o.after-o.size)/o.stride+1, (m.w+o.before+o.after-o.size)/o.stride+1)
 	for i := range out.v {
 		c, y, x := i/(out.h*out.w), i/out.w%out.h, i%out.w
-		best := math.Inf(-1)
+		var values []float64
 		for j := range o.size * o.size {
-			best = max(best, m.at(c, y*o.stride+j/o.size, x*o.stride+j%o.size))
+			sy, sx := y*o.stride+j/o.size-o.before, x*o.stride+j%o.size-o.before
+			if sy >= 0 && sy < m.h && sx >= 0 && sx < m.w {
+				values = append(values, m.at(c, sy, sx))
+			}
 		}
-		out.v[i] = best
+		out.v[i] = f(values)
+	}
+	return out
+}
+
+func mean(v []float64) float64 {
+	s := 0.0
+	for _, x := range v {
+		s += x
+	}
+	return s / float64(len(v))
+}
+
+func (m refImage) normalize(l LRN) refImage {
+	out := newRefImage(m.c, m.h, m.w)
+	n := m.h * m.w
+	for i := range out.v {
+		c, p, s := i/n, i%n, 0.0
+		for j := range m.c {
+			if j-c <= l.Radius && c-j <= l.Radius {
+				s += m.v[j*n+p] * m.v[j*n+p]
+			}
+		}
+		out.v[i] = m.v[i] / math.Pow(l.Bias+l.Alpha*s, l.Beta)
+	}
+	return out
+}
+
+func (m refImage) groupNorm(groups int, weight, bias []float64) refImage {
+	out := newRefImage(m.c, m.h, m.w)
+	n := len(m.v) / groups
+	for g := range groups {
+		values := m.v[g*n:][:n]
+		mu, variance := mean(values), 0.0
+		for _, v := range values {
+			variance += (v - mu) * (v - mu) / float64(n)
+		}
+		for i, v := range values {
+			c := (g*n + i) / (m.h * m.w)
+			out.v[g*n+i] = (v-mu)/math.Sqrt(variance+1e-5)*weight[c] + bias[c]
+		}
 	}
 	return out
 }
@@ -92,28 +145,55 @@ func (r *reference) logits(x []float32) []float64 {
 		m.v[i] = float64(x[(y*m.w+px)*m.c+c])
 	}
 	next := 0
-	for _, o := range r.ops {
+	return r.run(m, r.ops, &next).v
+}
+
+// run takes an image through ops, whose parameters start at next.
+func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
+	take := func() []float64 { *next++; return r.params[*next-1] }
+	for _, o := range ops {
 		switch o.op {
 		case "conv":
-			m = m.conv(r.params[next], r.shapes[next], r.params[next+1], o)
-			next += 2
-		case "pool":
-			m = m.pool(o)
-		case "relu":
-			for i := range m.v {
-				m.v[i] = max(m.v[i], 0)
+			shape := r.shapes[*next]
+			w := take()
+			b := make([]float64, shape[0])
+			if !o.noBias {
+				b = take()
 			}
-		case "dense":
-			out := newRefImage(r.shapes[next][0], 1, 1)
-			copy(out.v, r.params[next+1])
-			affine(out.v, r.params[next], m.v)
+			m = m.conv(w, shape, b, o)
+		case "pool":
+			m = m.windows(o, slices.Max)
+		case "avgpool":
+			m = m.windows(o, mean)
+		case "lrn":
+			m = m.normalize(o.lrn)
+		case "groupnorm":
+			w := take()
+			m = m.groupNorm(o.groups, w, take())
+		case "residual":
+			a := r.run(m, o.body, next)
+			b := r.run(m, o.shortcut, next)
+			m = newRefImage(a.c, a.h, a.w)
+			for i := range m.v {
+				m.v[i] = a.v[i] + b.v[i]
+			}
+		case "relu":
+			out := newRefImage(m.c, m.h, m.w)
+			for i, v := range m.v {
+				out.v[i] = max(v, 0)
+			}
 			m = out
-			next += 2
+		case "dense":
+			out := newRefImage(r.shapes[*next][0], 1, 1)
+			w := take()
+			copy(out.v, take())
+			affine(out.v, w, m.v)
+			m = out
 		default:
 			panic(o.op)
 		}
 	}
-	return m.v
+	return m
 }
 
 // loss is the mean cross-entropy over the unmasked labels of a batch.

@@ -23,6 +23,30 @@ func dropoutNet(t testing.TB) *Model {
 	return m
 }
 
+// blockNet is a small network of the layers that dropoutNet lacks.
+func blockNet(t testing.TB) *Model {
+	t.Helper()
+	m, err := NewModel("test", Shape{H: 11, W: 10, C: 3}, 7,
+		Conv2D{Filters: 6, Kernel: 3, Same: true}, ReLU{}, MaxPool{Size: 3, Stride: 2, Same: true}, LRN{Radius: 2, Bias: 1, Alpha: 0.1, Beta: 0.75},
+		Residual{Body: []Layer{Conv2D{Filters: 6, Kernel: 3, Pad: 1, NoBias: true}, GroupNorm{Groups: 2}, ReLU{}, Dropout{Rate: 0.2}, Conv2D{Filters: 6, Kernel: 3, Pad: 1}}}, ReLU{},
+		Residual{
+			Body:     []Layer{Conv2D{Filters: 20, Kernel: 3, Stride: 2, Pad: 1, NoBias: true}, GroupNorm{Groups: 4}, Dropout{Rate: 0.3}},
+			Shortcut: []Layer{Conv2D{Filters: 20, Kernel: 1, Stride: 2, NoBias: true}, GroupNorm{Groups: 2}, Dropout{Rate: 0.1}},
+		},
+		AvgPool{}, Dense{Units: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// forEachNet runs f with both networks.
+func forEachNet(t *testing.T, f func(t *testing.T, m *Model)) {
+	t.Helper()
+	t.Run("plain", func(t *testing.T) { f(t, dropoutNet(t)) })
+	t.Run("blocks", func(t *testing.T) { f(t, blockNet(t)) })
+}
+
 // train takes some steps and returns the weights after them.
 func train(m *Model, ws *Workspace, b *Batch) []float32 {
 	w, v := m.NewParams(), m.NewParams()
@@ -46,8 +70,9 @@ func sameBits(t *testing.T, got, want []float32, what string) {
 }
 
 // TestChunks checks that the size of a chunk does not show in the weights.
-func TestChunks(t *testing.T) {
-	m := dropoutNet(t)
+func TestChunks(t *testing.T) { forEachNet(t, testChunks) }
+
+func testChunks(t *testing.T, m *Model) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		for _, n := range []int{1, 7, 23} {
 			b := images(m, n)
@@ -63,8 +88,9 @@ func TestChunks(t *testing.T) {
 
 // TestStep checks that Step gives the weights, velocity and result that Gradient
 // and SGD.Step give, with batches of one chunk and of several, and without labels.
-func TestStep(t *testing.T) {
-	m := dropoutNet(t)
+func TestStep(t *testing.T) { forEachNet(t, testStep) }
+
+func testStep(t *testing.T, m *Model) {
 	opt := SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		for _, n := range []int{1, 4, 11} {
@@ -92,8 +118,9 @@ func TestStep(t *testing.T) {
 }
 
 // TestWorkspaceReuse checks that what a workspace did before does not show.
-func TestWorkspaceReuse(t *testing.T) {
-	m := dropoutNet(t)
+func TestWorkspaceReuse(t *testing.T) { forEachNet(t, testWorkspaceReuse) }
+
+func testWorkspaceReuse(t *testing.T, m *Model) {
 	used := m.NewWorkspace()
 	train(m, used, images(m, 40))
 	b := images(m, 6)
@@ -101,8 +128,9 @@ func TestWorkspaceReuse(t *testing.T) {
 }
 
 // TestLevels checks that all assembly levels give the same weights.
-func TestLevels(t *testing.T) {
-	m := dropoutNet(t)
+func TestLevels(t *testing.T) { forEachNet(t, testLevels) }
+
+func testLevels(t *testing.T, m *Model) {
 	b := images(m, 13)
 	var first []float32
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
@@ -118,8 +146,9 @@ func TestLevels(t *testing.T) {
 }
 
 // TestMasked checks that a batch without a label gives a zero gradient.
-func TestMasked(t *testing.T) {
-	m := dropoutNet(t)
+func TestMasked(t *testing.T) { forEachNet(t, testMasked) }
+
+func testMasked(t *testing.T, m *Model) {
 	ws := m.NewWorkspace()
 	w := m.NewParams()
 	m.Init(w, 1)
@@ -141,8 +170,9 @@ func TestMasked(t *testing.T) {
 // TestDropout checks the dropout layers: the rates of the options replace the
 // model's, evaluation drops nothing, the mask depends on key and step, and the
 // gradient belongs to the mask of its loss.
-func TestDropout(t *testing.T) {
-	m := dropoutNet(t)
+func TestDropout(t *testing.T) { forEachNet(t, testDropout) }
+
+func testDropout(t *testing.T, m *Model) {
 	w := m.NewParams()
 	m.Init(w, 2)
 	ws := m.NewWorkspace()
@@ -176,8 +206,9 @@ func TestDropout(t *testing.T) {
 }
 
 // TestAllocations checks that training and evaluation allocate nothing.
-func TestAllocations(t *testing.T) {
-	m := dropoutNet(t)
+func TestAllocations(t *testing.T) { forEachNet(t, testAllocations) }
+
+func testAllocations(t *testing.T, m *Model) {
 	w, v := m.NewParams(), m.NewParams()
 	m.Init(w, 1)
 	ws := m.newWorkspace(4)

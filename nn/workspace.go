@@ -57,25 +57,13 @@ const chunkFloats = 4 << 20
 // chunk returns the samples of a chunk. It depends on nothing but the model: the
 // rows of sequences are time-major, so there it shows in the bits of sums.
 func (m *Model) chunk() int {
-	n, most := 1, 64
-	for i, nd := range m.nodes {
-		if f := nd.Out(); m.keeps(i) {
-			n += max(1, f.Seq) * f.H * f.W * f.Ld()
-		}
+	most := 64
+	for _, nd := range m.nodes {
 		if c := nd.Traits().Chunk; c > 0 {
 			most = min(most, c)
 		}
 	}
-	return min(max(chunkFloats/n, 8), most)
-}
-
-// keeps reports whether the outputs of layer i must outlast the next layer's
-// forward pass, all samples of a chunk at a time.
-func (m *Model) keeps(i int) bool {
-	if i+1 >= m.trunk || m.nodes[i].Traits().ReadsOutput {
-		return true
-	}
-	return m.nodes[i+1].Traits().ReadsInput
+	return min(max(chunkFloats/(1+m.nodes.floats(m.trunk)), 8), most)
 }
 
 func (m *Model) newWorkspace(chunk int) *Workspace {
@@ -83,19 +71,10 @@ func (m *Model) newWorkspace(chunk int) *Workspace {
 	if m.LabelsPerExample() > 1 {
 		ws.labels = make([]int32, chunk*m.LabelsPerExample())
 	}
-	for i, nd := range m.nodes {
-		e := &Env{Arena: &ws.arena, Samples: chunk, Offset: nd.offset, Index: i, NeedDX: nd.needDX, in: nd.in, out: nd.Out()}
-		t := nd.Traits()
-		if i > 0 && t.PerSample {
-			e.gradBorder = m.nodes[i-1].Traits().GradBorder
-		}
-		if i+1 < len(m.nodes) && t.PerSample {
-			e.outBorder = m.nodes[i+1].Traits().InBorder
-		}
-		e.shareOut = !m.keeps(i)
-		e.shareGrad = i < m.trunk
-		ws.states = append(ws.states, nd.NewState(e))
-	}
+	ws.states = m.nodes.states(place{
+		arena: &ws.arena, samples: chunk, trunk: m.trunk,
+		index: func(i int) int { return i },
+	})
 	last := m.nodes[len(m.nodes)-1].Out()
 	ws.dlogit = newAct(&ws.arena, last, chunk, Border{}, false)
 	return ws

@@ -37,6 +37,15 @@ func NewConv(h, w, c, n, kh, kw, stride int, same bool) Conv {
 	return v
 }
 
+// NewPaddedConv fills in the output size for pad zero rows and columns on each of
+// the four sides, as PyTorch has it. pad must be less than kh and kw.
+func NewPaddedConv(h, w, c, n, kh, kw, stride, pad int) Conv {
+	v := Conv{H: h, W: w, C: c, N: n, KH: kh, KW: kw, Stride: stride, Top: pad, Left: pad}
+	v.OH, v.OW = (h+2*pad-kh)/stride+1, (w+2*pad-kw)/stride+1
+	v.RightBorder = max((v.OW-1)*stride+kw-v.Left-w, 0)
+	return v
+}
+
 // Rows returns the rows of the weight matrix.
 func (v Conv) Rows() int { return v.KH * v.KW * v.C }
 
@@ -68,8 +77,8 @@ func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []fl
 }
 
 // BackwardWeights computes the gradient gw of the weights from the input x and
-// the gradient dy of the output, both placed as in Forward, and gb of the bias;
-// or it adds to them if accumulate.
+// the gradient dy of the output, both placed as in Forward, and gb of the bias
+// unless that is nil; or it adds to them if accumulate.
 func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow int, accumulate bool) {
 	k := v.KW * v.C
 	t := kernels.TN{M: v.OW, K: k, N: v.N, ASeg: v.Stride * xRow, GSeg: dyRow, Lda: v.Stride * v.C, Ldg: v.N,
@@ -84,6 +93,9 @@ func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow
 			t.A, t.G = x[(lo*v.Stride-v.Top+kh)*xRow:], dy[lo*dyRow:]
 		}
 		kernels.GemmTN(&t)
+	}
+	if gb == nil {
+		return
 	}
 	if !accumulate {
 		clear(gb[:v.N])

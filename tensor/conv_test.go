@@ -22,26 +22,30 @@ func draw(s *kernels.Stream, n int) []float32 {
 type convCase struct {
 	h, w, c, n, kh, kw, stride int
 	same                       bool
+	pad                        int
 }
 
 var convCases = []convCase{
-	{6, 7, 16, 16, 3, 3, 1, false},
-	{6, 7, 16, 16, 3, 3, 1, true},
-	{14, 14, 32, 64, 5, 5, 1, true},
-	{12, 9, 1, 32, 5, 5, 1, true},
-	{9, 9, 3, 16, 3, 3, 1, false},
-	{8, 8, 16, 32, 3, 3, 2, true},
-	{9, 8, 32, 16, 3, 3, 2, true},
-	{9, 8, 16, 16, 3, 2, 2, false},
-	{7, 7, 16, 16, 1, 1, 2, false},
-	{5, 6, 16, 16, 4, 2, 1, true},
-	{3, 2, 16, 16, 7, 5, 1, true},
-	{8, 8, 16, 16, 2, 2, 3, false},
-	{1, 1, 16, 16, 1, 1, 1, true},
+	{6, 7, 16, 16, 3, 3, 1, false, 0},
+	{6, 7, 16, 16, 3, 3, 1, true, 0},
+	{14, 14, 32, 64, 5, 5, 1, true, 0},
+	{12, 9, 1, 32, 5, 5, 1, true, 0},
+	{9, 9, 3, 16, 3, 3, 1, false, 0},
+	{8, 8, 16, 32, 3, 3, 2, true, 0},
+	{9, 8, 32, 16, 3, 3, 2, true, 0},
+	{9, 8, 16, 16, 3, 2, 2, false, 0},
+	{7, 7, 16, 16, 1, 1, 2, false, 0},
+	{5, 6, 16, 16, 4, 2, 1, true, 0},
+	{3, 2, 16, 16, 7, 5, 1, true, 0},
+	{8, 8, 16, 16, 2, 2, 3, false, 0},
+	{1, 1, 16, 16, 1, 1, 1, true, 0},
+	{8, 8, 16, 32, 3, 3, 2, false, 1},
+	{7, 9, 32, 16, 4, 3, 2, false, 2},
+	{3, 2, 16, 16, 5, 5, 3, false, 4},
 }
 
 func (c convCase) String() string {
-	return fmt.Sprintf("%dx%dx%d to %d, %dx%d stride %d same %v", c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)
+	return fmt.Sprintf("%dx%dx%d to %d, %dx%d stride %d same %v pad %d", c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same, c.pad)
 }
 
 // walk calls f with every product of the convolution: output, input and weight
@@ -99,6 +103,9 @@ func TestConv(t *testing.T) {
 	for _, c := range convCases {
 		t.Run(c.String(), func(t *testing.T) {
 			v := NewConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)
+			if c.pad > 0 {
+				v = NewPaddedConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.pad)
+			}
 			if c.same && (v.OH != (c.h+c.stride-1)/c.stride || v.OW != (c.w+c.stride-1)/c.stride) {
 				t.Fatalf("output is %d x %d", v.OH, v.OW)
 			}
@@ -145,6 +152,9 @@ func checkWeights(t *testing.T, v Conv, in []float32, row int, dy []float32, dw,
 	}
 	gb[0] = 3
 	plain := make([]float32, len(dw))
+	v.BackwardWeights(gw, nil, in, row, dy, v.OW*v.N, false)
+	kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)
+	near(t, "dw without bias", plain, dw, 2*v.OH*v.OW)
 	for pass := range 2 {
 		v.BackwardWeights(gw, gb, in, row, dy, v.OW*v.N, pass == 1)
 		kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)

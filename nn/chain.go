@@ -1,0 +1,132 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/tensor"
+)
+
+// chain is a sequence of layers, each bound to the output of the one before.
+type chain []node
+
+// node is a layer in its place.
+type node struct {
+	Bound
+	kind   string
+	prefix string // of its parameters' names
+	in     Flow
+	offset int // of its parameters, from the chain's first
+	params []Param
+}
+
+// size returns the packed floats of the layer's parameters.
+func (n node) size() int {
+	size := 0
+	for _, p := range n.params {
+		size += p.Size
+	}
+	return size
+}
+
+// bindChain binds the layers one after the other to the flow in. It returns the
+// flow that the last one gives. Errors name the layer, counted from 1.
+func bindChain(layers []Layer, in Flow) (chain, Flow, error) {
+	var c chain
+	count := map[string]int{}
+	flow, offset := in, 0
+	for _, l := range fuse(layers) {
+		b, err := l.Bind(flow)
+		if err != nil {
+			return nil, flow, fmt.Errorf("layer %d (%s): %w", l.number, l.Kind(), err)
+		}
+		if b == nil {
+			continue
+		}
+		count[l.Kind()]++
+		n := node{
+			Bound: b, kind: l.Kind(), prefix: fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]),
+			in: flow, offset: offset, params: b.Params(),
+		}
+		offset += n.size()
+		c = append(c, n)
+		flow = b.Out()
+	}
+	return c, flow, nil
+}
+
+// size returns the packed floats of all parameters.
+func (c chain) size() int {
+	if len(c) == 0 {
+		return 0
+	}
+	last := c[len(c)-1]
+	return last.offset + last.size()
+}
+
+// parameters returns those of all layers, each behind its layer's prefix.
+func (c chain) parameters(prefix string) []Param {
+	var ps []Param
+	for _, nd := range c {
+		for _, p := range nd.params {
+			p.Name = prefix + nd.prefix + "." + p.Name
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// keeps reports whether the output of layer i must outlast the next layer's
+// forward pass, all samples of a chunk at a time. The first trunk layers run
+// sample by sample.
+func (c chain) keeps(i, trunk int) bool {
+	if i+1 >= trunk || c[i].Traits().ReadsOutput {
+		return true
+	}
+	return i+1 < len(c) && c[i+1].Traits().ReadsInput
+}
+
+// floats counts what the layers keep of each sample for the backward pass.
+func (c chain) floats(trunk int) int {
+	n := 0
+	for i, nd := range c {
+		if f := nd.Out(); c.keeps(i, trunk) {
+			n += max(1, f.Seq) * f.H * f.W * f.Ld()
+		}
+		n += nd.Traits().Extra
+	}
+	return n
+}
+
+// place is where the states of a chain live.
+type place struct {
+	arena   *tensor.Arena
+	samples int // most samples of a chunk
+	offset  int // of the chain's first parameter
+	trunk   int // leading layers that run sample by sample
+	// needDX says that the first layer must return its input's gradient.
+	needDX bool
+	index  func(i int) int // the number of layer i for drawing keys
+}
+
+// states makes the layers' states.
+func (c chain) states(p place) []State {
+	var states []State
+	need := p.needDX
+	for i, nd := range c {
+		e := &Env{
+			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Index: p.index(i), NeedDX: need,
+			in: nd.in, out: nd.Out(), shareOut: !c.keeps(i, p.trunk), shareGrad: i < p.trunk,
+		}
+		if nd.Traits().PerSample {
+			if i > 0 {
+				e.gradBorder = c[i-1].Traits().GradBorder
+			}
+			if i+1 < len(c) {
+				e.outBorder = c[i+1].Traits().InBorder
+			}
+		}
+		states = append(states, nd.NewState(e))
+		need = need || len(nd.params) > 0
+	}
+	return states
+}

@@ -1,0 +1,74 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// GroupNorm divides the channels of an image into Groups of neighbours and shifts
+// and scales the values of each group of each sample to mean 0 and variance 1
+// (Wu and He 2018), then every channel by learned amounts:
+//
+//	y = (x - mean) / sqrt(variance + Epsilon) * weight + bias
+//
+// The parameters are weight [channels], which starts at 1, and bias [channels],
+// which starts at 0. A ReLU that follows is computed within the layer.
+type GroupNorm struct {
+	Groups  int
+	Epsilon float64 // 0 means 1e-5, PyTorch's
+}
+
+// Kind returns "groupnorm".
+func (GroupNorm) Kind() string { return "groupnorm" }
+
+// Bind fixes the layer for its input.
+func (l GroupNorm) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
+
+func (l GroupNorm) fuseReLU() Layer { return groupNormReLU{l} }
+
+// groupNormReLU is a group normalisation followed by a ReLU.
+type groupNormReLU struct{ GroupNorm }
+
+func (l groupNormReLU) Bind(in Flow) (Bound, error) { return l.bind(in, true) }
+
+func (l GroupNorm) bind(in Flow, relu bool) (Bound, error) {
+	switch {
+	case in.Seq > 0 || in.Raw:
+		return nil, errors.New("a group normalisation needs the image of a convolution as its input")
+	case l.Groups < 1 || in.C%l.Groups != 0:
+		return nil, fmt.Errorf("%d groups of %d channels; the groups must divide the channels", l.Groups, in.C)
+	case !(l.Epsilon >= 0 && l.Epsilon < 1):
+		return nil, fmt.Errorf("epsilon %v; it must be at least 0 and below 1", l.Epsilon)
+	}
+	if l.Epsilon == 0 {
+		l.Epsilon = 1e-5
+	}
+	return &boundGroupNorm{l: l, in: in, relu: relu}, nil
+}
+
+type boundGroupNorm struct {
+	l    GroupNorm
+	in   Flow
+	relu bool
+}
+
+func (b *boundGroupNorm) Out() Flow { return b.in }
+
+func (b *boundGroupNorm) Traits() Traits {
+	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu}
+}
+
+// FLOPs returns 0: the few operations for each value are not counted.
+func (b *boundGroupNorm) FLOPs() int64 { return 0 }
+
+func (b *boundGroupNorm) Params() []Param {
+	weight := biasParam(b.in.C, func(t []float32, _ *kernels.Stream) {
+		for i := range t {
+			t[i] = 1
+		}
+	})
+	weight.Name = "weight"
+	return []Param{weight, biasParam(b.in.C, func([]float32, *kernels.Stream) {})}
+}

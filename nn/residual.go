@@ -1,0 +1,104 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Residual adds what two branches make of an image: the layers of Body and those of
+// Shortcut, which may be none (He et al. 2016). The parameters are named as in a
+// model, those of the shortcut behind "shortcut.": "residual1.conv2.weight",
+// "residual1.shortcut.conv1.weight". A ReLU that follows is computed within the
+// layer.
+type Residual struct {
+	Body, Shortcut []Layer
+}
+
+// Kind returns "residual".
+func (Residual) Kind() string { return "residual" }
+
+// Bind fixes the layer and those of its branches for their input.
+func (l Residual) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
+
+func (l Residual) fuseReLU() Layer { return residualReLU{l} }
+
+// residualReLU is a residual block followed by a ReLU.
+type residualReLU struct{ Residual }
+
+func (l residualReLU) Bind(in Flow) (Bound, error) { return l.bind(in, true) }
+
+func (l Residual) bind(in Flow, relu bool) (Bound, error) {
+	if in.Seq > 0 {
+		return nil, errors.New("a residual block needs an image as its input")
+	}
+	body, out, err := bindBranch("body", l.Body, in)
+	if err != nil {
+		return nil, err
+	}
+	shortcut, other, err := bindBranch("shortcut", l.Shortcut, in)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(body) == 0:
+		return nil, errors.New("the body has no layers; it must have at least one")
+	case out.H != other.H || out.W != other.W || out.C != other.C:
+		return nil, fmt.Errorf("the body gives %d x %d x %d values, the shortcut %d x %d x %d; both must give the same",
+			out.H, out.W, out.C, other.H, other.W, other.C)
+	case other.Raw:
+		return nil, errors.New("a residual block without a shortcut cannot be the first layer")
+	}
+	return &boundResidual{in: in, out: out, body: body, shortcut: shortcut, relu: relu}, nil
+}
+
+// bindBranch binds the layers of a branch, which must all be layers on images.
+func bindBranch(name string, layers []Layer, in Flow) (chain, Flow, error) {
+	c, out, err := bindChain(layers, in)
+	if err != nil {
+		return nil, out, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, nd := range c {
+		if !nd.Traits().PerSample {
+			return nil, out, fmt.Errorf("%s: a layer of type %s; a residual block takes only layers on images", name, nd.kind)
+		}
+	}
+	return c, out, nil
+}
+
+type boundResidual struct {
+	in, out        Flow
+	body, shortcut chain
+	relu           bool
+}
+
+func (b *boundResidual) Out() Flow { return b.out }
+
+// branchTrunk returns the trunk of a branch: all its layers, and what adds them up.
+func branchTrunk(c chain) int { return len(c) + 1 }
+
+func (b *boundResidual) Traits() Traits {
+	t := Traits{
+		PerSample: true, ReadsInput: true, ReadsOutput: b.relu,
+		InBorder:   b.body[0].Traits().InBorder,
+		GradBorder: b.body[len(b.body)-1].Traits().GradBorder,
+		Extra:      b.body.floats(branchTrunk(b.body)) + b.shortcut.floats(branchTrunk(b.shortcut)),
+	}
+	if len(b.shortcut) > 0 {
+		s := b.shortcut[0].Traits().InBorder
+		t.InBorder = Border{max(t.InBorder.Left, s.Left), max(t.InBorder.Right, s.Right)}
+	}
+	return t
+}
+
+func (b *boundResidual) FLOPs() int64 {
+	var n int64
+	for _, c := range []chain{b.body, b.shortcut} {
+		for _, nd := range c {
+			n += nd.FLOPs()
+		}
+	}
+	return n
+}
+
+func (b *boundResidual) Params() []Param {
+	return append(b.body.parameters(""), b.shortcut.parameters("shortcut.")...)
+}
