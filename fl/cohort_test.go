@@ -73,6 +73,25 @@ func TestBatchesDealEveryExampleOncePerPass(t *testing.T) {
 	}
 }
 
+func TestBatchesEndWithAPartOfAPass(t *testing.T) {
+	view := openGlyphs(t, 2, 40).Clients[0].Train
+	n := view.Len()
+	p := ClientParams{Epochs: 1.3, Batch: 7}
+	l := &Local{Params: p, Train: view, worker: &worker{}, key: 1}
+	b := l.newBatches()
+	var dealt []int32
+	for range p.LocalSteps(n) {
+		dealt = append(dealt, b.next()...)
+	}
+	part := int(math.Ceil(0.3 * float64(n)))
+	if len(dealt) != n+part || len(dealt) != p.examples(n) {
+		t.Fatalf("%d examples dealt of %d, want %d; the plan counts %d", len(dealt), n, n+part, p.examples(n))
+	}
+	if last := slices.Sorted(slices.Values(dealt[n:])); len(slices.Compact(last)) != part {
+		t.Errorf("the part of a pass repeats an example: %v", dealt[n:])
+	}
+}
+
 func TestLongestFirst(t *testing.T) {
 	slots := []Slot{{TrainExamples: 10}, {TrainExamples: 30}, {TrainExamples: 20}, {TrainExamples: 30}}
 	for i := range slots {

@@ -1,0 +1,68 @@
+package fl
+
+import (
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+)
+
+// TestEvaluationFoldsTheClients measures each client alone and folds the scores
+// by hand. One client has no test examples, one trains never.
+func TestEvaluationFoldsTheClients(t *testing.T) {
+	fed := *openGlyphs(t, 14, 60)
+	fed.Unseen = fed.Clients[:1]
+	fed.Clients = fed.Clients[1:]
+	fed.Clients[0].Test = data.View{}
+	model := smallCNN(t, &fed)
+	clients := []ClientParams{DefaultClientParams()}
+	e := newEngine(t, Config{Model: model, Data: &fed, Cohort: 5, Seed: 1})
+	tr := e.NewTrial(0)
+	runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: clients}, 20)
+	got, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: clients})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrong, plain, loss, n, tested float64
+	for i := range fed.Clients {
+		one := fed
+		one.Clients, one.Unseen = fed.Clients[i:i+1], nil
+		alone, err := newEngine(t, Config{Model: model, Data: &one, Cohort: 1, Seed: 1}).Evaluate(t.Context(), tr.Weights(), EvalConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := alone.GlobalTest
+		if s.Examples != fed.Clients[i].Test.Len() {
+			t.Errorf("client %d: %d test examples measured of %d", i, s.Examples, fed.Clients[i].Test.Len())
+		}
+		if s.Examples == 0 {
+			continue
+		}
+		wrong += s.Error * float64(s.Examples)
+		loss += s.Loss * float64(s.Examples)
+		n += float64(s.Examples)
+		plain += s.Error
+		tested++
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s is %v, want %v", what, got, want)
+		}
+	}
+	g := got.GlobalTest
+	near("weighted error", g.Error, wrong/n)
+	near("weighted loss", g.Loss, loss/n)
+	near("unweighted error", g.Unweighted, plain/tested)
+	near("number of clients", float64(g.Clients), float64(len(fed.Clients)-1))
+	if wrong/n == plain/tested {
+		t.Error("the clients are too alike to tell the means apart")
+	}
+	u := got.Unseen
+	if u.Clients != 1 || u.Examples != fed.Unseen[0].Test.Len() || !(u.Error > 0 && u.Error <= 1) {
+		t.Errorf("unseen clients: %+v", u)
+	}
+	if got.PersonalizedTest.Loss == g.Loss {
+		t.Error("the personalized models score as the global one")
+	}
+}
