@@ -34,6 +34,7 @@ type driver struct {
 
 	mu     sync.Mutex // guards what follows
 	best   candidate
+	free   [][]float32 // weights that no candidate holds
 	rounds int
 	shown  float64 // the best score seen so far, for the display only
 }
@@ -240,8 +241,24 @@ func (d *driver) take(c candidate) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.objective.Better(c.score, d.best.score) || c.score == d.best.score && c.trial.number < d.best.trial.number {
-		d.best = c
+		c, d.best = d.best, c
 	}
+	if c.weights != nil {
+		d.free = append(d.free, c.weights)
+	}
+}
+
+// buffer returns memory for the weights of a candidate, nil when none is free.
+func (d *driver) buffer() []float32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := len(d.free)
+	if n == 0 {
+		return nil
+	}
+	w := d.free[n-1]
+	d.free = d.free[:n-1]
+	return w
 }
 
 // firstCause returns the first error that is not just the others' being

@@ -235,3 +235,30 @@ func TestMethodsAreCheckedWithTheTrialsParams(t *testing.T) {
 		}
 	}
 }
+
+// TestFewModelsWait runs many trials on two workers: the study holds the best
+// model and one a worker, however many trials there are.
+func TestFewModelsWait(t *testing.T) {
+	s := glyphStudy(t, &script{})
+	s.Workers = 2
+	d, err := newDriver(t.Context(), &s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	var legs []leg
+	for i := range 12 {
+		tr, err := d.open(t.Context(), i, learningRates(0.01 * float64(i+1))[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.trials = append(d.trials, tr)
+		legs = append(legs, leg{tr, 2})
+	}
+	if err := d.run(t.Context(), legs); err != nil {
+		t.Fatal(err)
+	}
+	if d.best.weights == nil || len(d.free) > s.Workers {
+		t.Errorf("%d models wait beside the best one, want at most %d", len(d.free), s.Workers)
+	}
+}

@@ -89,7 +89,7 @@ func (d *driver) openClientSession(ctx context.Context, t *trial, state []byte) 
 // the leg that beats floor is kept in t.best.
 func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(Event)) error {
 	d := t.driver
-	t.best = candidate{score: math.NaN(), trial: t}
+	t.best = candidate{score: math.NaN(), trial: t, weights: d.buffer()}
 	var score float64
 	for t.rounds < toRound {
 		r, err := t.round(ctx)
