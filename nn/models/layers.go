@@ -13,7 +13,8 @@ import (
 // LayerSpec is one [[model.layers]] table of a study. Type says which of the keys
 // apply; a zero key is one that was not given.
 type LayerSpec struct {
-	// Type is conv, dense, maxpool, relu, dropout, flatten, embedding or lstm.
+	// Type is conv, dense, maxpool, avgpool, lrn, groupnorm, relu, dropout, flatten,
+	// embedding or lstm.
 	Type string `toml:"type" json:"type"`
 	// Units of a dense layer. The last layer of a network may leave it out: it
 	// has one unit a class.
@@ -23,12 +24,22 @@ type LayerSpec struct {
 	Filters int    `toml:"filters,omitempty" json:"filters,omitempty"`
 	Kernel  int    `toml:"kernel,omitempty" json:"kernel,omitempty"`
 	Padding string `toml:"padding,omitempty" json:"padding,omitempty"`
-	// Stride is also a max-pool's, whose default is its size.
+	// Stride is also that of a pool, whose default is its size; Padding also that
+	// of a max-pool.
 	Stride int `toml:"stride,omitempty" json:"stride,omitempty"`
-	// Size is the window of a max-pool, or the width of an embedding.
+	// Size is the window of a pool (without one, an average pool takes the mean of
+	// the whole image), or the width of an embedding.
 	Size int `toml:"size,omitempty" json:"size,omitempty"`
 	// ZeroPadding makes an embedding's token 0 a zero row that is not trained.
 	ZeroPadding bool `toml:"zero_padding,omitempty" json:"zero_padding,omitempty"`
+	// Groups of a group normalisation.
+	Groups int `toml:"groups,omitempty" json:"groups,omitempty"`
+	// Radius, Bias (default 1), Alpha and Beta (0.25, 0.5, 0.75, the default, or 1)
+	// of a local response normalisation; see nn.LRN.
+	Radius int      `toml:"radius,omitempty" json:"radius,omitempty"`
+	Bias   *float64 `toml:"bias,omitempty" json:"bias,omitempty"`
+	Alpha  *float64 `toml:"alpha,omitempty" json:"alpha,omitempty"`
+	Beta   *float64 `toml:"beta,omitempty" json:"beta,omitempty"`
 	// Rate of a dropout layer, or between the layers of an LSTM.
 	Rate *float64 `toml:"rate,omitempty" json:"rate,omitempty"`
 	// Hidden, Layers (default 1), Output ("last", the default, or "every") and
@@ -59,8 +70,17 @@ var layerTypes = map[string]layerType{
 		}
 		return nn.Dense{Units: s.Units, Init: s.init()}
 	}},
-	"maxpool": {[]string{"size", "stride"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.MaxPool{Size: s.Size, Stride: s.Stride}
+	"maxpool": {[]string{"size", "stride", "padding"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.MaxPool{Size: s.Size, Stride: s.Stride, Same: s.Padding == "same"}
+	}},
+	"avgpool": {[]string{"size", "stride"}, nil, func(s LayerSpec, _ int) nn.Layer {
+		return nn.AvgPool{Size: s.Size, Stride: s.Stride}
+	}},
+	"lrn": {[]string{"radius", "bias", "alpha", "beta"}, []string{"radius", "alpha"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.LRN{Radius: s.Radius, Bias: or(s.Bias, 1), Alpha: *s.Alpha, Beta: or(s.Beta, 0.75)}
+	}},
+	"groupnorm": {[]string{"groups"}, []string{"groups"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.GroupNorm{Groups: s.Groups}
 	}},
 	"relu":    {nil, nil, func(LayerSpec, int) nn.Layer { return nn.ReLU{} }},
 	"flatten": {nil, nil, func(LayerSpec, int) nn.Layer { return nn.Flatten{} }},
@@ -80,6 +100,14 @@ var layerTypes = map[string]layerType{
 		}
 		return l
 	}},
+}
+
+// or returns the number that was given, or otherwise the default.
+func or(given *float64, otherwise float64) float64 {
+	if given == nil {
+		return otherwise
+	}
+	return *given
 }
 
 // words lists the values that a key of text may have.

@@ -135,6 +135,49 @@ const tinyNWP = `
 	[[layers]]
 	type = "dense"`
 
+// tinyNormal has the normalisations and pools that tinyNWP and the CIFAR networks
+// of FedEx do not have.
+const tinyNormal = `
+	[[layers]]
+	type = "conv"
+	filters = 9
+	kernel = 3
+	padding = "same"
+	[[layers]]
+	type = "relu"
+	[[layers]]
+	type = "lrn"
+	radius = 2
+	alpha = 3
+	[[layers]]
+	type = "maxpool"
+	size = 3
+	stride = 2
+	padding = "same"
+	[[layers]]
+	type = "conv"
+	filters = 18
+	kernel = 3
+	padding = "same"
+	[[layers]]
+	type = "groupnorm"
+	groups = 3
+	[[layers]]
+	type = "relu"
+	[[layers]]
+	type = "lrn"
+	radius = 1
+	bias = 2.0
+	alpha = 0.5
+	beta = 0.5
+	[[layers]]
+	type = "maxpool"
+	size = 2
+	[[layers]]
+	type = "avgpool"
+	[[layers]]
+	type = "dense"`
+
 // TestFromLayersNextWord trains a tiny next-word model with masked positions.
 func TestFromLayersNextWord(t *testing.T) {
 	m, err := FromLayers(decode(t, tinyNWP), nn.Shape{Seq: 5, Vocab: 14}, 14)
@@ -174,7 +217,7 @@ func TestFromLayersErrors(t *testing.T) {
 		want  string
 	}{
 		{nil, image, "model.layers is empty"},
-		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; there are conv, dense, dropout, embedding, flatten, lstm, maxpool, relu`},
+		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; there are avgpool, conv, dense, dropout, embedding, flatten, groupnorm, lrn, lstm, maxpool, relu`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3}, dense}, image, `model.layers[1] (conv): key "filters" is missing`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: -4}, dense}, image, "model.layers[1] (conv): filters = -4; it must be at least 1"},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "full"}, dense}, image, `model.layers[1] (conv): padding = "full"; it must be valid or same`},
@@ -184,6 +227,10 @@ func TestFromLayersErrors(t *testing.T) {
 		{[]LayerSpec{{Type: "dropout"}, dense}, image, `model.layers[1] (dropout): key "rate" is missing`},
 		{[]LayerSpec{{Type: "dropout", Rate: rate(1)}, dense}, image, "model.layers[1] (dropout): rate = 1; it must be at least 0 and below 1"},
 		{[]LayerSpec{{Type: "embedding", Size: 2}, {Type: "lstm", Hidden: 3, Biases: 3}, dense}, text, "model.layers[2] (lstm): biases = 3; it must be 1 or 2"},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "lrn", Radius: 2}, dense}, image, `model.layers[2] (lrn): key "alpha" is missing`},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "lrn", Radius: 2, Alpha: rate(1), Beta: rate(0.3)}, dense}, image, "model layers: layer 2 (lrn): beta 0.3; it must be 0.25, 0.5, 0.75 or 1"},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "groupnorm", Groups: 3}, dense}, image, "model layers: layer 2 (groupnorm): 3 groups of 4 channels; the groups must divide the channels"},
+		{[]LayerSpec{{Type: "maxpool", Size: 3, Padding: "full"}, dense}, image, `model.layers[1] (maxpool): padding = "full"; it must be valid or same`},
 		{[]LayerSpec{dense, {Type: "relu"}}, image, "model.layers[2] (relu): the last layer must be dense"},
 		{[]LayerSpec{{Type: "lstm", Hidden: 3}, dense}, image, "model layers: layer 1 (lstm): "},
 		{[]LayerSpec{{Type: "conv", Kernel: 9, Filters: 4}, dense}, image, "model layers: layer 1 (conv): "},

@@ -32,7 +32,7 @@ type model struct {
 // named lists the models in the order in which they are shown.
 var named = []model{
 	logistic,
-	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, fedtune2Conv, fedtune4Conv,
+	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, resnet18GN,
 	leafCharLSTM, fedexCharLSTM, tffCharLSTM, soNWPLSTM,
 }
 

@@ -28,6 +28,10 @@ func TestParameterCounts(t *testing.T) {
 		{"fedtune-2conv2dense", Options{}, 1_663_370},
 		{"fedtune-2conv2dense", Options{Classes: 62}, 1_690_046},
 		{"fedtune-4conv2dense", Options{}, 2_196_042},
+		{"mcmahan-cifar-cnn", Options{}, 1_068_298},
+		{"resnet18-gn", Options{}, 11_173_962},
+		{"resnet18-gn", Options{Classes: 100}, 11_220_132},
+		{"resnet18-gn", Options{Input: nn.Shape{H: 17, W: 20, C: 3}}, 11_173_962},
 		{"logistic", Options{}, 62 * 785},
 		{"logistic", Options{Classes: 10, Input: nn.Shape{H: 1, W: 1, C: 60}}, 610},
 	} {
@@ -72,6 +76,7 @@ func TestInit(t *testing.T) {
 	for name, want := range map[string][]float64{
 		"logistic":          {0.02062, 0.02062},
 		"leaf-femnist-cnn":  {0.0492, 0, 0.02887, 0, 0.01964, 0, 0.03079, 0},
+		"mcmahan-cifar-cnn": {0.03455, 0, 0.025, 0, 0.02728, 0, 0.05893, 0, 0.09950, 0},
 		"fedex-femnist-cnn": {0.1925, 0.1925, 0.03402, 0.03402, 0.006014, 0.006014, 0.01804, 0.01804},
 		"leaf-char-lstm":    {0.1508, 0.03941, 0.03941, 0, 0.03608, 0.03608, 0, 0.07715, 0},
 		"tff-char-lstm":     {0.02887, 0.04352, 0.03125, 0.5, 0.03953, 0.03125, 0.5, 0.07602, 0},
@@ -119,7 +124,7 @@ func TestFreshLoss(t *testing.T) {
 			b := torchBatch(m, 2)
 			first := ws.Evaluate(w, b)
 			for range 3 {
-				ws.Step(w, b, nn.TrainOpts{}, nn.SGD{LR: 0.01}, nil, nil, true)
+				ws.Step(w, b, nn.TrainOpts{}, nn.SGD{LR: 0.001}, nil, nil, true)
 			}
 			if last := ws.Evaluate(w, b); !(last.Loss < first.Loss) || first.Count != b.N*m.LabelsPerExample() {
 				t.Errorf("loss %v of %d, after three steps %v", first.Loss, first.Count, last.Loss)

@@ -3,7 +3,7 @@
 Called by torch_test.go as:  train_steps.py JOB.json PARAMS.f32 INPUT.f32 OUT.f64
 
 JOB.json holds
-  layers   list of {"op": conv | pool | relu | flatten | linear | embedding | lstm | last | every, ...}
+  layers   list of {"op": conv | pool | lrn | groupnorm | residual | mean | relu | flatten | linear | embedding | lstm | last | every, ...}
   shapes   shape of every parameter, in the order in which the layers consume them
   tokens   list of token sequences (token models), or null
   x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
@@ -59,16 +59,40 @@ def forget_bias(layer, bias):
     return constant
 
 
-def forward(job, params, x):
-    it = iter(params)
-    for layer in job["layers"]:
+def max_pool(layer, x):
+    """A pool of 2, or one of any size with the padding that TensorFlow calls same."""
+    if "size" not in layer:
+        return F.max_pool2d(x, 2)
+    size, stride = layer["size"], layer["stride"]
+    pads = []
+    for n in (x.shape[3], x.shape[2]):
+        total = max((-(-n // stride) - 1) * stride + size - n, 0)
+        pads += [total // 2, total - total // 2]
+    return F.max_pool2d(F.pad(x, pads, value=-float("inf")), size, stride)
+
+
+def forward(layers, it, x):
+    """Takes x through the layers, which consume the parameters of the iterator it."""
+    for layer in layers:
         op = layer["op"]
         if op == "conv":
-            x = F.conv2d(x, next(it), next(it), stride=layer.get("stride", 1), padding=layer["padding"])
+            weight = next(it)
+            bias = None if layer.get("no_bias") else next(it)
+            x = F.conv2d(x, weight, bias, stride=layer.get("stride", 1), padding=layer["padding"])
         elif op == "relu":
             x = torch.relu(x)
         elif op == "pool":
-            x = F.max_pool2d(x, 2)
+            x = max_pool(layer, x)
+        elif op == "lrn":
+            size = 2 * layer["radius"] + 1
+            x = F.local_response_norm(x, size, alpha=layer["alpha"] * size, beta=layer["beta"], k=layer["k"])
+        elif op == "groupnorm":
+            x = F.group_norm(x, layer["groups"], next(it), next(it))
+        elif op == "residual":
+            body = forward(layer["body"], it, x)
+            x = body + forward(layer.get("shortcut", []), it, x)
+        elif op == "mean":
+            x = x.mean((2, 3))
         elif op == "flatten":
             if layer.get("order") == "hwc":
                 x = x.permute(0, 2, 3, 1)
@@ -105,7 +129,7 @@ def main():
     sgd = torch.optim.SGD(params, lr=job["lr"], momentum=job["momentum"], weight_decay=job["weight_decay"])
     for _ in range(job["steps"]):
         sgd.zero_grad()
-        loss = F.cross_entropy(forward(job, params, x), labels, ignore_index=-1)
+        loss = F.cross_entropy(forward(job["layers"], iter(params), x), labels, ignore_index=-1)
         loss.backward()
         sgd.step()
         print("%.17g" % loss.item())
