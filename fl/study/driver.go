@@ -65,7 +65,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	return d, nil
 }
 
-// openTuners merges the search space and lets the tuners check the set-up.
+// openTuners merges the search space and checks what the client tuner asks for.
 func (d *driver) openTuners(ctx context.Context) error {
 	c := &d.setup.Config
 	var err error
@@ -101,9 +101,6 @@ func (d *driver) openTuners(ctx context.Context) error {
 		if setters[dim.Name] == nil && !d.adds[dim.Name] {
 			return fmt.Errorf("space: unknown hyperparameter %q; tunable are %s", dim.Name, strings.Join(Tunable(), ", "))
 		}
-	}
-	if err := d.validate(ctx, "client_tuner", d.setup.ClientTuner, d.clientOptions); err != nil {
-		return err
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package study
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/plugins"
@@ -51,5 +52,34 @@ func TestFedExUnderSuccessiveHalving(t *testing.T) {
 	}
 	if !reflect.DeepEqual(counts, []int{27, 9, 3, 1}) {
 		t.Errorf("trials at the rungs: %v, want 27, 9, 3, 1", counts)
+	}
+}
+
+// TestFedExAlone names FedEx as the trial tuner only: it tunes the clients of
+// its one trial itself.
+func TestFedExAlone(t *testing.T) {
+	fedex := plugins.Builtin()["fedex"]
+	run := func(change func(*Setup)) (*Result, error) {
+		s := glyphStudy(t, fedex)
+		change(&s)
+		return Tune(t.Context(), s)
+	}
+	few := map[string]any{"configs": int64(3)}
+	alone, err := run(func(s *Setup) { s.Config.Tuner.Options = few })
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := run(func(s *Setup) { s.ClientTuner, s.Config.ClientTuner.Options = fedex, few })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alone.WeightsSHA256 != both.WeightsSHA256 || len(alone.Trials) != 1 || alone.Survivor == nil {
+		t.Errorf("alone FedEx returns %s of %d trials, as its own client tuner %s", alone.WeightsSHA256, len(alone.Trials), both.WeightsSHA256)
+	}
+	if _, drawn := alone.Best.Params["fedex.gamma"]; !drawn {
+		t.Errorf("alone FedEx runs a trial with %s", alone.Best.Params)
+	}
+	if _, err := run(func(s *Setup) { s.Config.Tuner.Options = map[string]any{"eps": 2.0} }); err == nil || !strings.HasPrefix(err.Error(), "tuner.options.eps: ") {
+		t.Errorf("got error %v, want one about tuner.options.eps", err)
 	}
 }

@@ -20,7 +20,8 @@ type Setup struct {
 	// Data and Model come from Prepare.
 	Data  *data.Federation
 	Model *nn.Model
-	// Tuner is the trial tuner, ClientTuner the client tuner; nil is none.
+	// Tuner is the trial tuner, ClientTuner the client tuner; nil is none. A
+	// Tuner that can be both, such as FedEx, is both when ClientTuner is nil.
 	Tuner, ClientTuner tuners.Tuner
 	// Workers is the number of client tasks that run at once; 0 is one a
 	// processor.

@@ -17,6 +17,14 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if s.Tuner == nil {
 		return nil, errors.New("tuner.name: none is set; `fedfast list tuners` shows them")
 	}
+	about, err := s.Tuner.Describe(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, err)
+	}
+	if s.ClientTuner == nil && about.Trials && about.Rounds {
+		s.ClientTuner = s.Tuner
+		s.Config.ClientTuner = ClientTuner{Name: s.Config.Tuner.Name, Options: s.Config.Tuner.Options}
+	}
 	d, err := newDriver(ctx, &s)
 	if err != nil {
 		return nil, err
@@ -44,7 +52,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	return r, nil
 }
 
-// openStudySession checks the set-up with the trial tuner and opens its
+// openStudySession lets the tuners check the set-up and opens the trial tuner's
 // session.
 func (d *driver) openStudySession(ctx context.Context) (tuners.Session, error) {
 	c := &d.setup.Config
@@ -66,6 +74,9 @@ func (d *driver) openStudySession(ctx context.Context) (tuners.Session, error) {
 		return nil, err
 	}
 	if err := d.validate(ctx, "tuner", d.setup.Tuner, options); err != nil {
+		return nil, err
+	}
+	if err := d.validate(ctx, "client_tuner", d.setup.ClientTuner, d.clientOptions); err != nil {
 		return nil, err
 	}
 	s, err := d.setup.Tuner.Open(ctx, tuners.OpenRequest{Study: c.Name, Space: d.space, Options: options, Budget: d.budget,
