@@ -4,6 +4,7 @@ package plugins
 
 import (
 	"github.com/fedfast/fedfast/plugins/asha"
+	"github.com/fedfast/fedfast/plugins/bo"
 	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/plugins/grid"
 	"github.com/fedfast/fedfast/plugins/hyperband"
@@ -16,6 +17,7 @@ import (
 func Builtin() map[string]tuners.Tuner {
 	return map[string]tuners.Tuner{
 		"asha":      asha.Tuner{},
+		"bo":        bo.Tuner{},
 		"fedex":     fedex.Tuner{},
 		"grid":      grid.Tuner{},
 		"hyperband": hyperband.Tuner{},

@@ -133,7 +133,7 @@ func (s *session) prune() []tuners.Decision {
 
 // leader returns the best of the trials that wait at the highest rung where one does, -1 when none does.
 func (s *session) leader() int {
-	for k := len(s.rungs) - 1; k >= 0; k-- {
+	for k := range slices.Backward(s.rungs) {
 		ranked, _ := s.standings(k)
 		if i := slices.IndexFunc(ranked, func(i int) bool { return s.waits(i, k) }); i >= 0 {
 			return ranked[i]

@@ -2,6 +2,8 @@ package grid
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -24,8 +26,7 @@ func Count(space tuners.Space, points, limit int) (n int, all bool) {
 // dimensions go from Lo to Hi in equal steps of the drawn scale, a single point is the middle.
 func Point(space tuners.Space, points, i int) tuners.Params {
 	p := make(tuners.Params, len(space))
-	for at := len(space) - 1; at >= 0; at-- {
-		d := space[at]
+	for _, d := range slices.Backward(space) {
 		k := int(axis(d, points))
 		p[d.Name] = value(d, k, i%k)
 		i /= k
@@ -70,7 +71,7 @@ func size(space tuners.Space, points int) string {
 		n = float64(n * axis(d, points))
 	}
 	if n < 1e6 {
-		return fmt.Sprintf("%d", int(n))
+		return strconv.Itoa(int(n))
 	}
 	return fmt.Sprintf("%.3g", n)
 }

@@ -1,0 +1,86 @@
+// Package bo is the built-in tuner `bo`: Bayesian optimization. After some random trials it models the score as a Gaussian process over
+// the search space (package gp) and runs the point of largest expected improvement next.
+//
+// Given the scores, decisions are the same on every CPU of one architecture, and across architectures but for one case: the model's
+// hyperparameters are found with gonum, whose last bits may differ between architectures, and are then rounded to a grid, so that
+// another decision can follow only where they fall on an edge of that grid. Everything after that is plain Go with written-out
+// roundings, and the maximum of expected improvement is taken over a finite list, ties to its first.
+package bo
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/plugins/internal/options"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// The ends of the options.
+const (
+	maxTrials     = 500 // each proposal takes time that grows with the cube of the trials before it
+	maxCandidates = 16384
+)
+
+// Tuner is Bayesian optimization. The zero value is ready to use.
+type Tuner struct{}
+
+var _ tuners.Tuner = Tuner{}
+
+// Describe says what Bayesian optimization is.
+func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
+
+var description = tuners.Description{
+	Name:    "bo",
+	Version: "1.0.0",
+	Doc:     "Bayesian optimization: a Gaussian process over the space, the point of largest expected improvement next, each trained for budget.trial_rounds rounds.",
+	Options: []tuners.Option{
+		{Name: "init", Default: tuners.Num(5), Doc: "random trials before the first one that the model proposes"},
+		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0 takes floor(budget.rounds / budget.trial_rounds), at most 500"},
+		{Name: "candidates", Default: tuners.Num(1024), Doc: "points at which expected improvement is compared; a space of no more points is compared whole"},
+	},
+	Trials: true,
+}
+
+// plan is what the options and the budget fix.
+type plan struct{ initial, trials, candidates int }
+
+// Validate checks the options and that the budget pays for a trial that the model proposes.
+func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
+	_, problems := newPlan(req.Options, req.Budget)
+	return problems, nil
+}
+
+// Open starts a study's session.
+func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	p, problems := newPlan(req.Options, req.Budget)
+	if err := options.Open("bo", req.Trial, problems); err != nil {
+		return nil, err
+	}
+	return newSession(req, p)
+}
+
+// newPlan reads the options.
+func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
+	r := options.Read(description, given)
+	p := plan{initial: r.Whole("init", 1, maxTrials), trials: r.Whole("trials", 0, maxTrials), candidates: r.Whole("candidates", 1, maxCandidates)}
+	if b.TrialRounds < 1 {
+		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
+	}
+	if len(r.Problems) > 0 {
+		return plan{}, r.Problems
+	}
+	fit := max(0, b.Rounds/b.TrialRounds)
+	switch {
+	case fit < 1:
+		r.Problem("budget.rounds", "%d rounds do not pay for one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
+		return plan{}, r.Problems
+	case p.trials > fit:
+		r.Problem("options.trials", "%d trials of %d rounds cost more than the %d rounds of budget.rounds; at most %d fit", p.trials, b.TrialRounds, b.Rounds, fit)
+		return plan{}, r.Problems
+	case p.trials == 0:
+		p.trials = min(fit, maxTrials)
+	}
+	if p.initial >= p.trials {
+		r.Problem("options.init", "%d random trials leave none of %d for the model to propose: lower options.init or raise budget.rounds", p.initial, p.trials)
+	}
+	return p, r.Problems
+}
