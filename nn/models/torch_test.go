@@ -109,7 +109,7 @@ var torchCases = []struct {
 		opFlatten, opLinear, opRelu, opLinear, opRelu, opLinear,
 	}, nn.Shape{}},
 	// Weights of normalisations are near 1, so float32 knows their changes to some 1e-4.
-	{"resnet18-gn", 3, 0.01, slices.Concat(
+	{"resnet18-gn", 3, 0.005, slices.Concat(
 		[]torchOp{opPlain(1, 1), opNorm, opRelu}, opBlocks(1), opBlocks(2), opBlocks(2), opBlocks(2), []torchOp{{Op: "mean"}, opLinear},
 	), nn.Shape{H: 16, W: 16, C: 3}},
 	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
