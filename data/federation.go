@@ -40,6 +40,9 @@ type Federation struct {
 	SeqLen, Vocab int
 	// Classes is the number of classes; labels are in [0, Classes).
 	Classes int
+	// EveryStep says that an example has a label at each of its SeqLen tokens, -1
+	// where there is none, instead of one label.
+	EveryStep bool
 	// Synthetic says that nobody wrote, drew or photographed the examples.
 	Synthetic bool
 	// Clients take part in training. Each has at least one training example.

@@ -2,6 +2,7 @@ package data
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -10,18 +11,43 @@ func TestFillAllocates(t *testing.T) {
 	augmented := span(pictures(4), 0, 4)
 	augmented.augment = true
 	text := span(&windows{seq: 80, text: make([]byte, 200)}, 0, 100)
+	every := span(&sequences{seq: 80, rows: make([]byte, 4*81)}, 0, 4)
 	aug := &Augment{Key: 1}
 	pos := []int32{0, 3}
-	x, tokens, labels := make([]float32, 2*3072), make([]int32, 2*80), make([]int32, 2)
+	x, tokens, labels := make([]float32, 2*3072), make([]int32, 2*80), make([]int32, 2*80)
 	for name, fill := range map[string]func(){
 		"augmented images": func() { augmented.Fill(pos, x, nil, labels, aug) },
 		"images":           func() { augmented.Fill(pos, x, nil, labels, nil) },
 		"windows":          func() { text.Fill(pos, nil, tokens, labels, nil) },
+		"every step":       func() { every.Fill(pos, nil, tokens, labels, nil) },
 	} {
 		if n := testing.AllocsPerRun(20, fill); n > 0 {
 			t.Errorf("%s: Fill allocates %v times", name, n)
 		}
 	}
+}
+
+// TestFillEveryStep checks the labels at every token: the next one's id, -1 for
+// padding.
+func TestFillEveryStep(t *testing.T) {
+	v := span(&sequences{seq: 3, rows: []byte{5, 1, 2, 6, 7, 2, 0, 0, 5, 2, 2, 2}}, 0, 3)
+	tokens, labels := make([]int32, 6), make([]int32, 6)
+	v.Fill([]int32{1, 0}, nil, tokens, labels, nil)
+	if want := []int32{7, 2, 0, 5, 1, 2}; !slices.Equal(tokens, want) {
+		t.Errorf("tokens %v, want %v", tokens, want)
+	}
+	if want := []int32{2, -1, -1, 1, 2, 6}; !slices.Equal(labels, want) {
+		t.Errorf("labels %v, want %v", labels, want)
+	}
+	if got, want := v.ClassCounts(8), []int{0, 1, 5, 0, 0, 0, 1, 0}; !slices.Equal(got, want) {
+		t.Errorf("class counts %v, want %v", got, want)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("labels for one step an example were enough")
+		}
+	}()
+	v.Fill([]int32{0, 1}, nil, tokens, labels[:2], nil)
 }
 
 func BenchmarkFill(b *testing.B) {

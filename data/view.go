@@ -18,6 +18,14 @@ type source interface {
 	size() (floats, tokens int)
 }
 
+// stepSource is a source whose examples have a label at each of their tokens. Its
+// read and label return that at the first token.
+type stepSource interface {
+	source
+	// steps writes the labels of example at, one a token, -1 where none is.
+	steps(at int32, labels []int32)
+}
+
 // View is a list of examples that live elsewhere: a span of a source or chosen
 // places of it. Copying a View copies no example. The zero View is empty.
 type View struct {
@@ -83,9 +91,10 @@ func (v View) places() []int32 {
 // Fill reads the examples at positions pos, each in [0, Len()), in that order.
 // x gets len(pos) rows of H*W*C floats with channels last (images, vectors),
 // tokens len(pos) rows of SeqLen ids (token sequences), labels one label an
-// example; what the kind of the federation lacks may be nil. aug is nil for
-// the plain examples; it changes nothing in a test view or in a federation
-// without augmentation. Fill allocates nothing.
+// example, or len(pos) rows of SeqLen labels (-1: none at this token) if the
+// federation's are EveryStep; what the kind of the federation lacks may be nil.
+// aug is nil for the plain examples; it changes nothing in a test view or in a
+// federation without augmentation. Fill allocates nothing.
 func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augment) {
 	if len(pos) == 0 {
 		return
@@ -94,20 +103,45 @@ func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augmen
 		aug = nil
 	}
 	floats, ids := v.src.size()
-	if len(x) < len(pos)*floats || len(tokens) < len(pos)*ids || len(labels) < len(pos) {
+	each := 1 // labels of an example
+	every, everyStep := v.src.(stepSource)
+	if everyStep {
+		each = ids
+	}
+	if len(x) < len(pos)*floats || len(tokens) < len(pos)*ids || len(labels) < len(pos)*each {
 		panic("data: Fill into a buffer shorter than its examples")
 	}
 	for i, p := range pos {
 		if uint(p) >= uint(v.n) {
 			panic("data: Fill of a position outside of the view")
 		}
-		labels[i] = v.src.read(v.at(int(p)), x[i*floats:(i+1)*floats], tokens[i*ids:(i+1)*ids], aug)
+		at := v.at(int(p))
+		label := v.src.read(at, x[i*floats:(i+1)*floats], tokens[i*ids:(i+1)*ids], aug)
+		if everyStep {
+			every.steps(at, labels[i*each:(i+1)*each])
+		} else {
+			labels[i] = label
+		}
 	}
 }
 
-// ClassCounts returns how many examples of each of the classes v holds.
+// ClassCounts returns how many labels of each of the classes v holds: one an
+// example, or those at all tokens of a federation whose labels are EveryStep.
 func (v View) ClassCounts(classes int) []int {
 	counts := make([]int, classes)
+	if every, ok := v.src.(stepSource); ok && v.n > 0 {
+		_, ids := every.size()
+		labels := make([]int32, ids)
+		for i := range v.n {
+			every.steps(v.at(i), labels)
+			for _, l := range labels {
+				if l >= 0 {
+					counts[l]++
+				}
+			}
+		}
+		return counts
+	}
 	for i := range v.n {
 		counts[v.src.label(v.at(i))]++
 	}

@@ -89,8 +89,11 @@ func checkFit(m *nn.Model, d *data.Federation) error {
 			return misfit("the number of inputs", in.H*in.W*in.C, d.H*d.W*d.C)
 		}
 	}
-	if n := m.LabelsPerExample(); n != 1 {
+	switch n := m.LabelsPerExample(); {
+	case n != 1 && !d.EveryStep:
 		return fmt.Errorf("model %s predicts at each of %d steps, data %s has one label an example", m.Name(), n, d.Name)
+	case n == 1 && d.EveryStep:
+		return fmt.Errorf("model %s predicts once an example, data %s has a label at every step", m.Name(), d.Name)
 	}
 	if m.Classes() < d.Classes {
 		return misfit("the number of classes", m.Classes(), d.Classes)
