@@ -37,13 +37,11 @@ func newPool(m *nn.Model, workers int) *pool {
 			seq:      m.Input().Seq,
 			labels:   m.LabelsPerExample(),
 		}
-		p.wg.Add(1)
-		go func() {
-			defer p.wg.Done()
+		p.wg.Go(func() {
 			for task := range p.tasks {
 				task(w)
 			}
-		}()
+		})
 	}
 	return p
 }

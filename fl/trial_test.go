@@ -33,8 +33,12 @@ func smallCNN(t testing.TB, fed *data.Federation) *nn.Model {
 	t.Helper()
 	rate := 0.2
 	m, err := models.FromLayers([]models.LayerSpec{
-		{Type: "conv", Filters: 8, Kernel: 5, Stride: 2, Padding: "valid"}, {Type: "relu"}, {Type: "maxpool", Size: 2},
-		{Type: "flatten"}, {Type: "dropout", Rate: &rate}, {Type: "dense", Units: fed.Classes},
+		{Type: "conv", Filters: 8, Kernel: 5, Stride: 2, Padding: "valid"},
+		{Type: "relu"},
+		{Type: "maxpool", Size: 2},
+		{Type: "flatten"},
+		{Type: "dropout", Rate: &rate},
+		{Type: "dense", Units: fed.Classes},
 	}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +75,10 @@ func runRounds(t testing.TB, tr *Trial, plan Plan, rounds int) []*RoundResult {
 func mixedPlan(slots int) Plan {
 	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99}, Probes: []string{"val_error_before", "val_loss_after", "delta_norm"}}
 	for i := range slots {
-		p.Clients = append(p.Clients, ClientParams{LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),
-			Mu: 0.01 * float64(i%2), Epochs: 0.5 * float64(i+1), Batch: 4 + 7*i, Dropout: 0.1 * float64(i%4), Wrap: i%2 == 1})
+		p.Clients = append(p.Clients, ClientParams{
+			LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),
+			Mu: 0.01 * float64(i%2), Epochs: 0.5 * float64(i+1), Batch: 4 + 7*i, Dropout: 0.1 * float64(i%4), Wrap: i%2 == 1,
+		})
 	}
 	return p
 }

@@ -37,6 +37,7 @@ func gemmAt(l Level) gemmTable {
 		return gemmTable{nn: tilesAVX512.multiply, tn: tilesAVX512.multiplyT, peak: peakAVX512, peakFLOPs: 24 * 2 * 16, transpose: transposeAVX2}
 	case AVX2:
 		return gemmTable{nn: tilesAVX2.multiply, tn: tilesAVX2.multiplyT, peak: peakAVX2, peakFLOPs: 24 * 2 * 8, transpose: transposeAVX2}
+	default:
+		return gemmGeneric
 	}
-	return gemmGeneric
 }

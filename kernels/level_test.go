@@ -6,7 +6,7 @@ import (
 )
 
 func TestParseLevel(t *testing.T) {
-	for l := Generic; l < numLevels; l++ {
+	for l := range Level(numLevels) {
 		if got, err := ParseLevel(l.String()); got != l || err != nil {
 			t.Errorf("ParseLevel(%q) = %v, %v", l.String(), got, err)
 		}
@@ -28,7 +28,7 @@ func TestStartLevel(t *testing.T) {
 		t.Errorf("supported levels %v", levels)
 	}
 	highest := levels[len(levels)-1]
-	for l := Generic; l < numLevels; l++ {
+	for l := range Level(numLevels) {
 		want := highest
 		if slices.Contains(levels, l) {
 			want = l
@@ -47,7 +47,7 @@ func TestStartLevel(t *testing.T) {
 func TestSetLevel(t *testing.T) {
 	old := Current()
 	defer bind(old)
-	for l := Generic; l < numLevels; l++ {
+	for l := range Level(numLevels) {
 		err := SetLevel(l)
 		switch supported := slices.Contains(Supported(), l); {
 		case supported && (err != nil || Current() != l):

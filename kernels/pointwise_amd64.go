@@ -10,8 +10,9 @@ func actAt(l Level) actTable {
 		return actTable{exp: expAVX512, sigmoid: sigmoidAVX512, tanh: tanhAVX512, reluBackward: reluBackwardAVX512}
 	case AVX2:
 		return actTable{exp: expAVX2, sigmoid: sigmoidAVX2, tanh: tanhAVX2, reluBackward: reluBackwardAVX2}
+	default:
+		return actGeneric
 	}
-	return actGeneric
 }
 
 func vectorAt(l Level) vectorTable {
@@ -20,8 +21,9 @@ func vectorAt(l Level) vectorTable {
 		return vectorTable{axpy: axpyAVX512, scale: scaleAVX512, add: addAVX512, sub: subAVX512}
 	case AVX2:
 		return vectorTable{axpy: axpyAVX2, scale: scaleAVX2, add: addAVX2, sub: subAVX2}
+	default:
+		return vectorGeneric
 	}
-	return vectorGeneric
 }
 
 func reduceAt(l Level) reduceTable {
@@ -30,8 +32,9 @@ func reduceAt(l Level) reduceTable {
 		return reduceTable{dot: dotAVX512, sum: sumAVX512, colSum: colSumAVX512}
 	case AVX2:
 		return reduceTable{dot: dotAVX2, sum: sumAVX2, colSum: colSumAVX2}
+	default:
+		return reduceGeneric
 	}
-	return reduceGeneric
 }
 
 func optimAt(l Level) optimTable {
@@ -40,8 +43,9 @@ func optimAt(l Level) optimTable {
 		return optimTable{plain: sgdPlainAVX512, momentum: sgdMomentumAVX512, velocity: sgdVelocityAVX512}
 	case AVX2:
 		return optimTable{plain: sgdPlainAVX2, momentum: sgdMomentumAVX2, velocity: sgdVelocityAVX2}
+	default:
+		return optimGeneric
 	}
-	return optimGeneric
 }
 
 func softmaxAt(l Level) softmaxTable {
@@ -50,8 +54,9 @@ func softmaxAt(l Level) softmaxTable {
 		return softmaxTable{row: softmaxRowAVX512}
 	case AVX2:
 		return softmaxTable{row: softmaxRowAVX2}
+	default:
+		return softmaxGeneric
 	}
-	return softmaxGeneric
 }
 
 func lstmAt(l Level) lstmTable {
@@ -60,8 +65,9 @@ func lstmAt(l Level) lstmTable {
 		return lstmTable{forward: lstmForwardAVX512, backward: lstmBackwardAVX512}
 	case AVX2:
 		return lstmTable{forward: lstmForwardAVX2, backward: lstmBackwardAVX2}
+	default:
+		return lstmGeneric
 	}
-	return lstmGeneric
 }
 
 func poolAt(l Level) poolTable {
@@ -70,8 +76,9 @@ func poolAt(l Level) poolTable {
 		return poolTable{forward: pool2x2AVX512, backward: pool2x2BackwardAVX512}
 	case AVX2:
 		return poolTable{forward: pool2x2AVX2, backward: pool2x2BackwardAVX2}
+	default:
+		return poolGeneric
 	}
-	return poolGeneric
 }
 
 func dropoutAt(l Level) dropoutTable {
@@ -80,6 +87,7 @@ func dropoutAt(l Level) dropoutTable {
 		return dropoutTable{apply: dropoutApplyAVX512}
 	case AVX2:
 		return dropoutTable{apply: dropoutApplyAVX2}
+	default:
+		return dropoutGeneric
 	}
-	return dropoutGeneric
 }

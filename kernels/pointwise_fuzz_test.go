@@ -32,7 +32,11 @@ func addFloats(f *testing.F, lengths ...int) {
 // onLevels calls f on every level.
 func onLevels(t *testing.T, f func()) {
 	old := kernels.Current()
-	defer kernels.SetLevel(old)
+	defer func() {
+		if err := kernels.SetLevel(old); err != nil {
+			t.Fatal(err)
+		}
+	}()
 	for _, l := range kernels.Supported() {
 		if err := kernels.SetLevel(l); err != nil {
 			t.Fatal(err)

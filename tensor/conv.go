@@ -59,8 +59,10 @@ func (v Conv) window(y int) (lo, hi int) {
 // left border of the image's first row and has xRow floats from row to row; y
 // starts at the first pixel and has yRow. bias may be nil.
 func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []float32, relu bool) {
-	g := kernels.NN{M: v.OW, N: v.N, K: v.KW * v.C, Lda: v.Stride * v.C, SegStride: xRow,
-		BRows: v.Rows(), Bias: bias, Ldc: v.N, ReLU: relu}
+	g := kernels.NN{
+		M: v.OW, N: v.N, K: v.KW * v.C, Lda: v.Stride * v.C, SegStride: xRow,
+		BRows: v.Rows(), Bias: bias, Ldc: v.N, ReLU: relu,
+	}
 	for r := range v.OH {
 		lo, hi := v.window(r)
 		g.C = y[r*yRow:]
@@ -81,8 +83,10 @@ func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []fl
 // unless that is nil; or it adds to them if accumulate.
 func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow int, accumulate bool) {
 	k := v.KW * v.C
-	t := kernels.TN{M: v.OW, K: k, N: v.N, ASeg: v.Stride * xRow, GSeg: dyRow, Lda: v.Stride * v.C, Ldg: v.N,
-		CRows: v.Rows(), Accumulate: accumulate}
+	t := kernels.TN{
+		M: v.OW, K: k, N: v.N, ASeg: v.Stride * xRow, GSeg: dyRow, Lda: v.Stride * v.C, Ldg: v.N,
+		CRows: v.Rows(), Accumulate: accumulate,
+	}
 	for kh := range v.KH {
 		lo := (max(0, v.Top-kh) + v.Stride - 1) / v.Stride
 		hi := min(v.OH, (v.H-1+v.Top-kh+v.Stride)/v.Stride)
@@ -109,8 +113,10 @@ func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow
 // the gradient of the output, spread out by the stride with zeros between, with
 // the weights that Flip makes.
 func (v Conv) Input() Conv {
-	b := Conv{H: (v.OH-1)*v.Stride + 1, W: (v.OW-1)*v.Stride + 1, C: v.N, OH: v.H, OW: v.W, N: kernels.Pad(v.C),
-		KH: v.KH, KW: v.KW, Stride: 1, Top: v.KH - 1 - v.Top, Left: v.KW - 1 - v.Left}
+	b := Conv{
+		H: (v.OH-1)*v.Stride + 1, W: (v.OW-1)*v.Stride + 1, C: v.N, OH: v.H, OW: v.W, N: kernels.Pad(v.C),
+		KH: v.KH, KW: v.KW, Stride: 1, Top: v.KH - 1 - v.Top, Left: v.KW - 1 - v.Left,
+	}
 	b.RightBorder = max(b.OW-1+b.KW-b.Left-b.W, 0)
 	return b
 }

@@ -162,8 +162,10 @@ func DefaultConfig() Config {
 
 // client returns the client hyperparameters before any tuning.
 func (c *Config) client() fl.ClientParams {
-	return fl.ClientParams{LR: c.Client.LR, Momentum: c.Client.Momentum, WeightDecay: c.Client.WeightDecay, Mu: c.Client.Mu,
-		Epochs: c.Client.Epochs, Steps: c.Client.Steps, Batch: c.Client.Batch, Dropout: c.Client.Dropout, Wrap: c.Client.Wrap}
+	return fl.ClientParams{
+		LR: c.Client.LR, Momentum: c.Client.Momentum, WeightDecay: c.Client.WeightDecay, Mu: c.Client.Mu,
+		Epochs: c.Client.Epochs, Steps: c.Client.Steps, Batch: c.Client.Batch, Dropout: c.Client.Dropout, Wrap: c.Client.Wrap,
+	}
 }
 
 // server returns the server hyperparameters before any tuning.
@@ -183,7 +185,9 @@ func (c *Config) eval(clients []fl.ClientParams, o Observer) fl.EvalConfig {
 // data returns what data.Open needs.
 func (c *Config) data() data.Config {
 	d := c.Data
-	return data.Config{Name: d.Name, Path: d.Path, Split: d.Split, IID: d.IID, Unseen: d.Unseen, MaxSamples: d.MaxSamples,
+	return data.Config{
+		Name: d.Name, Path: d.Path, Split: d.Split, IID: d.IID, Unseen: d.Unseen, MaxSamples: d.MaxSamples,
 		MinSamples: d.MinSamples, Partition: d.Partition, Alpha: d.Alpha, Clients: d.Clients, Samples: d.Samples,
-		Encoding: d.Encoding, Augment: d.Augment, Seed: c.Seed}
+		Encoding: d.Encoding, Augment: d.Augment, Seed: c.Seed,
+	}
 }

@@ -50,9 +50,11 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 		return nil, err
 	}
 	method, _ := fl.MethodByName(c.Method) // the engine has it
-	d := &driver{setup: s, engine: engine, method: method, base: hyper{c.client(), c.server()}, adds: map[string]bool{},
+	d := &driver{
+		setup: s, engine: engine, method: method, base: hyper{c.client(), c.server()}, adds: map[string]bool{},
 		budget:    tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
-		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, best: candidate{score: math.NaN()}, shown: math.NaN()}
+		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, best: candidate{score: math.NaN()}, shown: math.NaN(),
+	}
 	side := "before"
 	if c.Target == tuners.TargetPersonalized {
 		side = "after"

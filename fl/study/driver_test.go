@@ -77,7 +77,7 @@ func TestARoundThatHasBegunEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.trials = append(d.trials, tr)
-	if err := d.run(ctx, []leg{{tr, 5}}); err != context.Canceled {
+	if err := d.run(ctx, []leg{{tr, 5}}); err != context.Canceled { //nolint:errorlint // it must not be wrapped
 		t.Errorf("got error %v, want the bare context.Canceled", err)
 	}
 	if tr.rounds != 3 || tr.train.Rounds() != 3 || string(tr.session.State()) != "3" || len(rec.events) != 3 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
@@ -71,8 +72,10 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if s.Observer == nil {
 		s.Observer = silent{}
 	}
-	return fl.New(fl.Config{Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
-		Seed: c.Seed, Workers: s.Workers})
+	return fl.New(fl.Config{
+		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
+		Seed: c.Seed, Workers: s.Workers,
+	})
 }
 
 // Check returns an error for the first setting that cannot be used, as far as
@@ -100,10 +103,8 @@ func (c *Config) Check() error {
 }
 
 func oneOf(key, value string, valid ...string) error {
-	for _, v := range valid {
-		if v == value {
-			return nil
-		}
+	if slices.Contains(valid, value) {
+		return nil
 	}
 	return fmt.Errorf("%s = %q: must be one of %s", key, value, strings.Join(valid, ", "))
 }

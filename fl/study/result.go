@@ -59,8 +59,10 @@ func errorsOf(e *fl.Evaluation) Errors {
 		}
 		return &s.Error
 	}
-	return Errors{GlobalVal: of(e.GlobalVal), GlobalTest: of(e.GlobalTest), PersonalizedVal: of(e.PersonalizedVal),
-		PersonalizedTest: of(e.PersonalizedTest), UnseenTest: of(e.Unseen), Evaluation: e}
+	return Errors{
+		GlobalVal: of(e.GlobalVal), GlobalTest: of(e.GlobalTest), PersonalizedVal: of(e.PersonalizedVal),
+		PersonalizedTest: of(e.PersonalizedTest), UnseenTest: of(e.Unseen), Evaluation: e,
+	}
 }
 
 // Result is the end of a study.

@@ -72,7 +72,7 @@ func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, err
 	if err != nil {
 		return nil, err
 	}
-	defer session.Close(context.WithoutCancel(ctx))
+	defer func() { _ = session.Close(context.WithoutCancel(ctx)) }() // it has decided
 	r := &BaselineResult{Rounds: rounds}
 	if _, err := d.follow(ctx, session); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (d *driver) openStudySession(ctx context.Context) (tuners.Session, error) {
 		return nil, fmt.Errorf("budget.rounds = %d, budget.trial_rounds = %d: both must be 1 or more", c.Budget.Rounds, c.Budget.TrialRounds)
 	}
 	if len(d.space) == 0 {
-		return nil, fmt.Errorf("space: it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}")
+		return nil, errors.New("space: it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}")
 	}
 	desc, err := d.setup.Tuner.Describe(ctx)
 	if err != nil {
@@ -79,8 +79,10 @@ func (d *driver) openStudySession(ctx context.Context) (tuners.Session, error) {
 	if err := d.validate(ctx, "client_tuner", d.setup.ClientTuner, d.clientOptions); err != nil {
 		return nil, err
 	}
-	s, err := d.setup.Tuner.Open(ctx, tuners.OpenRequest{Study: c.Name, Space: d.space, Options: options, Budget: d.budget,
-		Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession})
+	s, err := d.setup.Tuner.Open(ctx, tuners.OpenRequest{
+		Study: c.Name, Space: d.space, Options: options, Budget: d.budget,
+		Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)
 	}
@@ -233,7 +235,7 @@ func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer s.Close(context.WithoutCancel(ctx))
+		defer func() { _ = s.Close(context.WithoutCancel(ctx)) }() // it has answered
 		session = s
 	}
 	clients, err := c.trial.testPlan(ctx, session, c.round)
@@ -244,6 +246,8 @@ func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Chosen{Number: c.trial.number, Params: c.trial.params, Round: c.round, Score: c.score,
-		SHA256: fl.WeightsSHA256(d.setup.Model, c.weights), Errors: errorsOf(e)}, nil
+	return &Chosen{
+		Number: c.trial.number, Params: c.trial.params, Round: c.round, Score: c.score,
+		SHA256: fl.WeightsSHA256(d.setup.Model, c.weights), Errors: errorsOf(e),
+	}, nil
 }

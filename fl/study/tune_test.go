@@ -85,13 +85,15 @@ func (s *scriptSession) Report(_ context.Context, r tuners.TrialReport) error {
 
 func (s *scriptSession) State() []byte { return nil }
 
-// slotTuner is a client tuner that gives every slot its own learning rate and
-// remembers in its state how many rounds it has seen.
-type slotTuner struct{ seen map[int][]tuners.Observation }
+// slotTuner is a client tuner that gives every slot its own learning rate; its
+// sessions remember in their state how many rounds they have seen.
+type slotTuner struct{}
 
 func (s *slotTuner) Describe(context.Context) (tuners.Description, error) {
-	return tuners.Description{Name: "slots", Rounds: true, Controls: []string{"client.lr"},
-		Adds: []tuners.Dim{{Name: "slots.spread", Kind: tuners.Uniform, Lo: 0, Hi: 1}}, Probes: []string{"val_error_after", "examples_val"}}, nil
+	return tuners.Description{
+		Name: "slots", Rounds: true, Controls: []string{"client.lr"},
+		Adds: []tuners.Dim{{Name: "slots.spread", Kind: tuners.Uniform, Lo: 0, Hi: 1}}, Probes: []string{"val_error_after", "examples_val"},
+	}, nil
 }
 
 func (s *slotTuner) Validate(context.Context, tuners.ValidateRequest) ([]tuners.Problem, error) {
@@ -218,7 +220,7 @@ func TestTuneReturnsTheBestRoundAndTheSurvivor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best := Event{Score: ptr(math.Inf(1))}
+	best := Event{Score: new(math.Inf(1))}
 	for _, e := range rec.events {
 		if e.Event == "round" && *e.Score < *best.Score {
 			best = e
@@ -246,8 +248,6 @@ func TestTuneReturnsTheBestRoundAndTheSurvivor(t *testing.T) {
 		}
 	}
 }
-
-func ptr(x float64) *float64 { return &x }
 
 func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 	tests := []struct {

@@ -55,7 +55,7 @@ func Clip(s string) string {
 func Wrap(s string) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		if line != "" && len(line)+1+len(word) > clip {
 			lines = append(lines, line)
 			line = ""
