@@ -1,0 +1,102 @@
+package tff
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/data/formats/tff/tfftest"
+)
+
+// labelled returns rows with a label each.
+func labelled(split, client string, labels ...int64) []tfftest.Row {
+	var rows []tfftest.Row
+	for _, l := range labels {
+		rows = append(rows, tfftest.Row{Split: split, Client: client, Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{l}})})
+	}
+	return rows
+}
+
+// readAll returns the examples of splits as "split/client:label".
+func readAll(t *testing.T, path string, splits ...string) ([]string, error) {
+	t.Helper()
+	var got []string
+	err := Read(t.Context(), path, splits, func(split, client string, e *Example) error {
+		l, err := e.Label("label", 10)
+		got = append(got, fmt.Sprintf("%s/%s:%d", split, client, l))
+		return err
+	})
+	return got, err
+}
+
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a set #1 %41.sqlite") // what a URI must escape
+	tfftest.Write(t, path, slices.Concat(
+		labelled("train", "b", 1, 2), labelled("test", "a", 3), labelled("train", "a", 4),
+		labelled("other", "a", 99), labelled("train", "b", 5)))
+	want := []string{"train/b:1", "train/b:2", "test/a:3", "train/a:4", "train/b:5"}
+	packed := tfftest.Pack(t, path)
+	for range 2 { // the second time from the copy
+		for _, p := range []string{path, packed} {
+			got, err := readAll(t, p, "train", "test")
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %v, %v", p, got, err)
+			}
+		}
+	}
+	if got, err := readAll(t, path, "test"); err != nil || !slices.Equal(got, want[2:3]) {
+		t.Errorf("one split: %v, %v", got, err)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	write := func(rows []tfftest.Row, statements ...string) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			tfftest.Write(t, path, rows)
+			tfftest.Exec(t, path, statements...)
+		}
+	}
+	good := slices.Concat(labelled("train", "a", 1, 2), labelled("test", "a", 3))
+	for _, tt := range []struct {
+		name string
+		make func(t *testing.T, path string)
+		want string
+	}{
+		{"table", write(good, "DROP TABLE client_metadata"), "has no table client_metadata"},
+		{"empty", func(t *testing.T, path string) { tfftest.Exec(t, path, "CREATE TABLE federated_data (x)") }, "has no table examples"},
+		{"column", write(good, "ALTER TABLE examples RENAME COLUMN client_id TO client"), "table examples has no column client_id, only split_name, client, serialized_example_proto"},
+		{"split", write(labelled("all_train", "a", 1)), "has no split train, only all_train"},
+		{"fewer", write(good, "DELETE FROM examples WHERE split_name = 'test'"), `split test, client "a": 1 examples fewer than client_metadata says; is the file complete?`},
+		{"more", write(good, "UPDATE client_metadata SET num_examples = 1"), `split train, client "a": more examples than client_metadata says`},
+		{"negative", write(good, "UPDATE client_metadata SET num_examples = -1"), `client "a": num_examples is -1`},
+		{"label", write(slices.Concat(good, labelled("train", "b", 11))), `client "b", example 4 of the splits train and test: label 11 must be in 0 to 9`},
+		{"no example", write(good, "UPDATE examples SET serialized_example_proto = x'0aff'"), `client "a", example 1 of the splits train and test: is no tf.train.Example`},
+		{"no SQLite", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte("<html>Not found</html>"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "not an SQLite file, nor one packed by LZMA (.lzma, .xz)"},
+		{"cut off", func(t *testing.T, path string) {
+			tfftest.Write(t, path, slices.Repeat(good, 200))
+			if err := os.Truncate(path, 8192); err != nil {
+				t.Fatal(err)
+			}
+		}, "is the file complete?"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.sqlite")
+			tt.make(t, path)
+			_, err := readAll(t, path, "train", "test")
+			if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, must be one line with %s", err, tt.want)
+			}
+		})
+	}
+	if _, err := readAll(t, filepath.Join(t.TempDir(), "none.sqlite"), "train"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
