@@ -214,7 +214,12 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 		return nil, err
 	}
 	r.Best, r.Errors, r.WeightsSHA256, r.weights = *best, best.Errors, best.SHA256, d.best.weights
-	if survivor != nil {
+	switch {
+	case survivor == nil:
+		return r, nil
+	case survivor == d.best.trial && survivor.rounds == d.best.round:
+		r.Survivor = best
+	default:
 		last := candidate{score: survivor.rungs[len(survivor.rungs)-1].Score, trial: survivor, round: survivor.rounds, weights: survivor.train.Weights()}
 		if survivor.session != nil {
 			last.state = survivor.session.State()
@@ -222,8 +227,8 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 		if r.Survivor, err = d.choose(ctx, last); err != nil {
 			return nil, err
 		}
-		r.SurvivorSHA256 = r.Survivor.SHA256
 	}
+	r.SurvivorSHA256 = r.Survivor.SHA256
 	return r, nil
 }
 
