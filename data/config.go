@@ -3,7 +3,6 @@ package data
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -34,16 +33,39 @@ type Config struct {
 	// MinSamples leaves out clients with fewer samples. 0 means 10.
 	MinSamples int
 	// Partition deals a set without clients of its own to Clients clients:
-	// "iid" (or "") or "dirichlet".
+	// "iid" (or ""), "dirichlet" by Alpha, "shards" by Shards, or "classes" by
+	// ClientClasses or HI; how many samples each gets is a matter of Samples,
+	// Sizes, SizeSigma and SizeExponent.
 	Partition string
 	// Alpha is the concentration of the Dirichlet partition: small is skewed.
 	Alpha float64
+	// Shards is the number of runs of the samples sorted by class that a client
+	// gets; 0 means 2.
+	Shards int
+	// ClientClasses is the number of classes that a client holds.
+	ClientClasses int
+	// HI says the same as a heterogeneity index in [0, 1]: of C classes a client
+	// holds c with HI = 1 - (c-1)/(C-1), to the nearest whole number. Of several,
+	// client i gets number floor(i/S) modulo their number, S being the number
+	// of Sizes (1 without).
+	HI []float64
+	// Sizes are the numbers of samples dealt to clients: client i gets Sizes[i
+	// modulo their number].
+	Sizes []int
+	// SizeSigma above 0 deals log-normal numbers of samples, the deviation of
+	// their logarithms being SizeSigma; Samples is their mean, and none is
+	// below MinSamples.
+	SizeSigma float64
+	// SizeExponent above 0 deals numbers of samples in proportion to
+	// r^-SizeExponent, r = 1, 2, ... being a client's rank; Samples is their
+	// mean, and none is below MinSamples.
+	SizeExponent float64
 	// Clients is the number of clients to deal to or to draw (0 means the
 	// set's default, 100 for a set that is dealt); of a set that comes with
 	// clients the first Clients are kept, 0 keeps all.
 	Clients int
 	// Samples is the number of samples dealt to each client, 0 being all that
-	// there are; with a split that keeps the files' test samples, only the
+	// there are (or, if the classes of clients allow less, as many as they do); with a split that keeps the files' test samples, only the
 	// others count. For glyphs it is the mean number of samples of a writer.
 	Samples int
 	// Encoding numbers the characters of a text set: "leaf" (or "") or "fedex".
@@ -56,14 +78,12 @@ type Config struct {
 
 // The values of Config's fields.
 const (
-	partitionIID       = "iid"
-	partitionDirichlet = "dirichlet"
-	encodingLEAF       = "leaf"
-	encodingFedEx      = "fedex"
-	augmentFedEx       = "fedex-cifar"
-	defaultSplit       = "80/10/10"
-	defaultMinSamples  = 10
-	defaultClients     = 100
+	encodingLEAF      = "leaf"
+	encodingFedEx     = "fedex"
+	augmentFedEx      = "fedex-cifar"
+	defaultSplit      = "80/10/10"
+	defaultMinSamples = 10
+	defaultClients    = 100
 )
 
 // resolved returns c with its defaults filled in, or the errors of all fields
@@ -112,20 +132,6 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 		c.Path = s.DefaultPath
 	}
 	return c, errors.Join(problems...)
-}
-
-// checkPartition reports what is wrong with Partition and Alpha.
-func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
-	switch {
-	case c.Partition != "" && c.Partition != partitionIID && c.Partition != partitionDirichlet:
-		bad("data.partition = %q: must be %q or %q", c.Partition, partitionIID, partitionDirichlet)
-	case c.Partition != "" && !s.Dealt:
-		bad("data.partition = %q: %s comes with its clients; leave data.partition out", c.Partition, s.Name)
-	case c.Partition == partitionDirichlet && !(c.Alpha > 0 && c.Alpha <= 1e6):
-		bad("data.alpha = %v: the Dirichlet partition needs a number above 0, at most 1e6", c.Alpha)
-	case c.Partition != partitionDirichlet && (c.Alpha != 0 || math.IsNaN(c.Alpha)):
-		bad("data.alpha = %v: only data.partition = %q uses it", c.Alpha, partitionDirichlet)
-	}
 }
 
 // choice returns value, or fallback for "" if the set has such a choice, and

@@ -2,26 +2,33 @@
 // a function returns depends on its arguments alone, on every CPU.
 package partition
 
-import "github.com/fedfast/fedfast/data/internal/draw"
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/data/internal/draw"
+)
 
 // Purposes keep the streams of one key apart.
 const (
 	purposeOrder uint64 = iota + 1
 	purposeMix
 	purposeClass
+	purposeWithin
+	purposeSize
+	purposeRun
 )
 
-// IID deals samples 0 to n-1 at random: each client gets so many, no sample
-// goes to two. clients*each must not exceed n.
-func IID(n, clients, each int, key uint64) [][]int32 {
+// IID deals samples 0 to n-1 at random: client i gets sizes[i] of them, no
+// sample goes to two. The sizes must not sum to more than n.
+func IID(n int, sizes []int, key uint64) [][]int32 {
 	order := make([]int32, n)
 	for i := range order {
 		order[i] = int32(i)
 	}
 	draw.New(key, purposeOrder).Shuffle(order)
-	dealt := make([][]int32, clients)
-	for i := range dealt {
-		dealt[i] = order[i*each : (i+1)*each : (i+1)*each]
+	dealt := make([][]int32, len(sizes))
+	for i, size := range sizes {
+		dealt[i], order = order[:size:size], order[size:]
 	}
 	return dealt
 }
@@ -45,14 +52,14 @@ func Dirichlet(labels []int32, classes, clients int, alpha float64, key uint64) 
 	return mixes
 }
 
-// ByMix deals samples by the clients' class mixes without dealing one twice:
-// clients take turns, and each draws a class by its mix among the classes that
-// have samples left (in proportion to what is left if its mix has none of
-// them), then the next sample of that class in random order. len(mixes)*each
-// must not exceed len(labels).
-func ByMix(labels []int32, mixes [][]float64, each int, key uint64) [][]int32 {
+// ByMix deals sizes[i] samples to client i by the clients' class mixes without
+// dealing one twice: clients that have not got all take turns, and each draws a
+// class by its mix among the classes that have samples left (in proportion to
+// what is left if its mix has none of them), then the next sample of that class
+// in random order. The sizes must not sum to more than len(labels).
+func ByMix(labels []int32, mixes [][]float64, sizes []int, key uint64) [][]int32 {
 	dealt := make([][]int32, len(mixes))
-	if each == 0 {
+	if len(mixes) == 0 {
 		return dealt
 	}
 	left := byClass(labels, len(mixes[0]), key)
@@ -60,8 +67,11 @@ func ByMix(labels []int32, mixes [][]float64, each int, key uint64) [][]int32 {
 	for i := range draws {
 		draws[i] = draw.New(key, purposeClass, uint64(i))
 	}
-	for range each {
+	for turn := range slices.Max(sizes) {
 		for i, mix := range mixes {
+			if turn >= sizes[i] {
+				continue
+			}
 			c := pick(left, mix, draws[i].Float64())
 			dealt[i] = append(dealt[i], left[c][0])
 			left[c] = left[c][1:]
@@ -70,11 +80,14 @@ func ByMix(labels []int32, mixes [][]float64, each int, key uint64) [][]int32 {
 	return dealt
 }
 
-// byClass lists the samples of each class in random order.
+// byClass lists the samples of each class in random order, without those of
+// label -1.
 func byClass(labels []int32, classes int, key uint64) [][]int32 {
 	lists := make([][]int32, classes)
 	for i, l := range labels {
-		lists[l] = append(lists[l], int32(i))
+		if l >= 0 {
+			lists[l] = append(lists[l], int32(i))
+		}
 	}
 	for c, list := range lists {
 		draw.New(key, purposeOrder, uint64(c)).Shuffle(list)

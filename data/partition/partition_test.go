@@ -16,15 +16,15 @@ func someLabels(n int) []int32 {
 }
 
 // checkDealt checks the number of samples and that none is dealt twice.
-func checkDealt(t *testing.T, dealt [][]int32, n, clients, each int) {
+func checkDealt(t *testing.T, dealt [][]int32, n int, sizes []int) {
 	t.Helper()
-	if len(dealt) != clients {
-		t.Fatalf("%d clients, must be %d", len(dealt), clients)
+	if len(dealt) != len(sizes) {
+		t.Fatalf("%d clients, must be %d", len(dealt), len(sizes))
 	}
 	seen := make([]bool, n)
 	for i, samples := range dealt {
-		if len(samples) != each {
-			t.Fatalf("client %d has %d samples, must have %d", i, len(samples), each)
+		if len(samples) != sizes[i] {
+			t.Fatalf("client %d has %d samples, must have %d", i, len(samples), sizes[i])
 		}
 		for _, s := range samples {
 			if seen[s] {
@@ -35,21 +35,28 @@ func checkDealt(t *testing.T, dealt [][]int32, n, clients, each int) {
 	}
 }
 
+// alike returns the sizes of clients that all get the same.
+func alike(clients, each int) []int { return slices.Repeat([]int{each}, clients) }
+
 func TestIID(t *testing.T) {
-	dealt := IID(1000, 33, 30, 1)
-	checkDealt(t, dealt, 1000, 33, 30)
-	if !slices.Equal(dealt[7], IID(1000, 33, 30, 1)[7]) || slices.Equal(dealt[7], IID(1000, 33, 30, 2)[7]) {
+	dealt := IID(1000, alike(33, 30), 1)
+	checkDealt(t, dealt, 1000, alike(33, 30))
+	if !slices.Equal(dealt[7], IID(1000, alike(33, 30), 1)[7]) || slices.Equal(dealt[7], IID(1000, alike(33, 30), 2)[7]) {
 		t.Error("the key does not decide what is dealt")
 	}
-	checkDealt(t, IID(10, 3, 0, 1), 10, 3, 0)
+	uneven := []int{1, 0, 500, 3}
+	checkDealt(t, IID(504, uneven, 1), 504, uneven)
+	labels := someLabels(504)
+	checkDealt(t, ByMix(labels, Dirichlet(labels, 10, 4, 1, 2), uneven, 2), 504, uneven)
+	checkDealt(t, IID(10, alike(3, 0), 1), 10, alike(3, 0))
 }
 
 func TestDirichletFollowsMixes(t *testing.T) {
 	labels := someLabels(22_000)
 	for _, alpha := range []float64{0.1, 1, 100} {
 		mixes := Dirichlet(labels, 10, 50, alpha, 3)
-		dealt := ByMix(labels, mixes, 100, 3)
-		checkDealt(t, dealt, len(labels), 50, 100)
+		dealt := ByMix(labels, mixes, alike(len(mixes), 100), 3)
+		checkDealt(t, dealt, len(labels), alike(50, 100))
 		var apart float64 // mean distance of a client's classes from its mix
 		var zero float64  // mean share of class 0, which has 2/11 of the labels
 		for i, samples := range dealt {
@@ -75,9 +82,9 @@ func TestDirichletFollowsMixes(t *testing.T) {
 func TestByMixRunsDry(t *testing.T) {
 	labels := someLabels(1100)
 	mixes := Dirichlet(labels, 10, 11, 0.01, 4)
-	dealt := ByMix(labels, mixes, 100, 4)
-	checkDealt(t, dealt, 1100, 11, 100)
-	again := ByMix(labels, mixes, 100, 4)
+	dealt := ByMix(labels, mixes, alike(len(mixes), 100), 4)
+	checkDealt(t, dealt, 1100, alike(11, 100))
+	again := ByMix(labels, mixes, alike(len(mixes), 100), 4)
 	for i := range dealt {
 		if !slices.Equal(dealt[i], again[i]) {
 			t.Fatalf("client %d is dealt differently the second time", i)
@@ -89,7 +96,7 @@ func TestByMixRunsDry(t *testing.T) {
 func TestByMixBits(t *testing.T) {
 	labels := someLabels(5000)
 	h := uint64(14695981039346656037)
-	for _, samples := range ByMix(labels, Dirichlet(labels, 10, 40, 0.3, 5), 120, 5) {
+	for _, samples := range ByMix(labels, Dirichlet(labels, 10, 40, 0.3, 5), alike(40, 120), 5) {
 		for _, s := range samples {
 			h = (h ^ uint64(s)) * 1099511628211
 		}

@@ -81,19 +81,25 @@ type Server struct {
 
 // Data holds the keys data.*, see data.Config.
 type Data struct {
-	Name       string  `toml:"name"`
-	Path       string  `toml:"path"`
-	Split      string  `toml:"split"`
-	IID        bool    `toml:"iid"`
-	Unseen     bool    `toml:"unseen"`
-	MaxSamples int     `toml:"max_samples"`
-	MinSamples int     `toml:"min_samples"`
-	Partition  string  `toml:"partition"`
-	Alpha      float64 `toml:"alpha"`
-	Clients    int     `toml:"clients"`
-	Samples    int     `toml:"samples"`
-	Encoding   string  `toml:"encoding"`
-	Augment    string  `toml:"augment"`
+	Name          string    `toml:"name"`
+	Path          string    `toml:"path"`
+	Split         string    `toml:"split"`
+	IID           bool      `toml:"iid"`
+	Unseen        bool      `toml:"unseen"`
+	MaxSamples    int       `toml:"max_samples"`
+	MinSamples    int       `toml:"min_samples"`
+	Partition     string    `toml:"partition"`
+	Alpha         float64   `toml:"alpha"`
+	Shards        int       `toml:"shards"`
+	ClientClasses int       `toml:"client_classes"`
+	HI            []float64 `toml:"hi"`
+	Clients       int       `toml:"clients"`
+	Samples       int       `toml:"samples"`
+	Sizes         []int     `toml:"sizes"`
+	SizeSigma     float64   `toml:"size_sigma"`
+	SizeExponent  float64   `toml:"size_exponent"`
+	Encoding      string    `toml:"encoding"`
+	Augment       string    `toml:"augment"`
 }
 
 // Score holds the keys score.*.
@@ -186,8 +192,9 @@ func (c *Config) eval(clients []fl.ClientParams, o Observer) fl.EvalConfig {
 func (c *Config) data() data.Config {
 	d := c.Data
 	return data.Config{
-		Name: d.Name, Path: d.Path, Split: d.Split, IID: d.IID, Unseen: d.Unseen, MaxSamples: d.MaxSamples,
-		MinSamples: d.MinSamples, Partition: d.Partition, Alpha: d.Alpha, Clients: d.Clients, Samples: d.Samples,
+		Name: d.Name, Path: d.Path, Split: d.Split, IID: d.IID, Unseen: d.Unseen, MaxSamples: d.MaxSamples, MinSamples: d.MinSamples,
+		Partition: d.Partition, Alpha: d.Alpha, Shards: d.Shards, ClientClasses: d.ClientClasses, HI: d.HI,
+		Clients: d.Clients, Samples: d.Samples, Sizes: d.Sizes, SizeSigma: d.SizeSigma, SizeExponent: d.SizeExponent,
 		Encoding: d.Encoding, Augment: d.Augment, Seed: c.Seed,
 	}
 }

@@ -67,7 +67,7 @@ func (w *writer) open(key string, table map[string]any) {
 	fmt.Fprintf(&w.out, "\n[%s]\n", key)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if key != "space" {
-			w.line(strconv.Quote(name), table[name])
+			fmt.Fprintf(&w.out, "%s = %s\n", strconv.Quote(name), w.value(table[name]))
 			continue
 		}
 		dim, err := tuners.ParseDim(name, table[name])
@@ -96,11 +96,11 @@ func (w *writer) line(key string, value any) {
 	var literal string
 	switch x := value.(type) {
 	case []string:
-		quoted := make([]string, len(x))
-		for i, s := range x {
-			quoted[i] = w.value(s)
-		}
-		literal = "[" + strings.Join(quoted, ", ") + "]"
+		literal = list(x, w.value)
+	case []float64:
+		literal = list(x, w.value)
+	case []int:
+		literal = list(x, func(n any) string { return strconv.Itoa(n.(int)) })
 	case int:
 		literal = strconv.Itoa(x)
 	case uint64:
@@ -112,6 +112,15 @@ func (w *writer) line(key string, value any) {
 		literal = w.value(x)
 	}
 	fmt.Fprintf(&w.out, "%s = %s\n", key, literal)
+}
+
+// list writes a list of values, each as element writes it.
+func list[T any](x []T, element func(any) string) string {
+	literals := make([]string, len(x))
+	for i, v := range x {
+		literals[i] = element(v)
+	}
+	return "[" + strings.Join(literals, ", ") + "]"
 }
 
 func (w *writer) value(x any) string {

@@ -101,31 +101,38 @@ func drawConfig(t *rapid.T) *Config {
 // fill draws every field of a struct but the tables.
 func fill(t *rapid.T, v reflect.Value) {
 	for _, f := range v.Fields() {
-		switch f.Kind() {
-		case reflect.Struct:
-			fill(t, f)
-		case reflect.String:
-			f.SetString(rapid.String().Draw(t, "text"))
-		case reflect.Bool:
-			f.SetBool(rapid.Bool().Draw(t, "switch"))
-		case reflect.Int:
-			f.SetInt(int64(rapid.Int32().Draw(t, "whole")))
-		case reflect.Uint64:
-			f.SetUint(rapid.Uint64().Draw(t, "seed"))
-		case reflect.Float64:
-			f.SetFloat(rapid.Float64().Draw(t, "number"))
-		case reflect.Pointer:
-			x := rapid.Float64().Draw(t, "rate")
-			f.Set(rapid.SampledFrom([]reflect.Value{reflect.Zero(f.Type()), reflect.ValueOf(&x)}).Draw(t, "pointer"))
-		case reflect.Slice:
-			if words := rapid.SliceOf(rapid.String()).Draw(t, "words"); f.Type().Elem().Kind() == reflect.String {
-				f.Set(reflect.Zero(f.Type()))
-				if len(words) > 0 {
-					f.Set(reflect.ValueOf(words))
-				}
+		fillOne(t, f)
+	}
+}
+
+// fillOne draws one value.
+func fillOne(t *rapid.T, f reflect.Value) {
+	switch f.Kind() {
+	case reflect.Struct:
+		fill(t, f)
+	case reflect.String:
+		f.SetString(rapid.String().Draw(t, "text"))
+	case reflect.Bool:
+		f.SetBool(rapid.Bool().Draw(t, "switch"))
+	case reflect.Int:
+		f.SetInt(int64(rapid.Int32().Draw(t, "whole")))
+	case reflect.Uint64:
+		f.SetUint(rapid.Uint64().Draw(t, "seed"))
+	case reflect.Float64:
+		f.SetFloat(rapid.Float64().Draw(t, "number"))
+	case reflect.Pointer:
+		x := rapid.Float64().Draw(t, "rate")
+		f.Set(rapid.SampledFrom([]reflect.Value{reflect.Zero(f.Type()), reflect.ValueOf(&x)}).Draw(t, "pointer"))
+	case reflect.Slice:
+		if kind := f.Type().Elem().Kind(); kind != reflect.Struct { // not the layers of a model
+			f.Set(reflect.Zero(f.Type()))
+			for range rapid.IntRange(0, 3).Draw(t, "length") {
+				entry := reflect.New(f.Type().Elem()).Elem()
+				fillOne(t, entry)
+				f.Set(reflect.Append(f, entry))
 			}
-		default: // the tables
 		}
+	default: // the tables
 	}
 }
 

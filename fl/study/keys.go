@@ -295,17 +295,38 @@ func assign(f reflect.Value, s setting) error {
 		}
 		f.SetFloat(x)
 		return wrong(ok, s, "a number")
-	default: // a list of strings
-		list, ok := s.value.([]any)
-		words := make([]string, len(list))
-		for i, e := range list {
-			if words[i], ok = e.(string); !ok {
-				break
-			}
-		}
-		f.Set(reflect.ValueOf(words))
-		return wrong(ok, s, "a list of strings")
+	default: // a list
+		return assignList(f, s)
 	}
+}
+
+// assignList writes a list of a decoder into a field. Where numbers are wanted,
+// one number is a list of one; no numbers are nil.
+func assignList(f reflect.Value, s setting) error {
+	want, numbers := "a list of strings", true
+	switch f.Interface().(type) {
+	case []int:
+		want = "a list of whole numbers"
+	case []float64:
+		want = "a list of numbers"
+	default:
+		numbers = false
+	}
+	list, ok := s.value.([]any)
+	if !ok && numbers {
+		list, ok = []any{s.value}, true
+	}
+	values := reflect.MakeSlice(f.Type(), len(list), len(list))
+	for i, e := range list {
+		if err := assign(values.Index(i), setting{key: s.key, value: e}); err != nil {
+			ok = false
+		}
+	}
+	if numbers && len(list) == 0 {
+		values = reflect.Zero(f.Type())
+	}
+	f.Set(values)
+	return wrong(ok, s, want)
 }
 
 // wrong returns an error unless the value is right.

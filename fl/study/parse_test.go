@@ -39,6 +39,9 @@ func TestLoadErrors(t *testing.T) {
 		{"fraction", "cohort = 2.5\n", nil, `study.toml:1: cohort = 2.5: must be a whole number`},
 		{"bool", "data.iid = 1\n", nil, `study.toml:1: data.iid = 1: must be true or false`},
 		{"list", "tuner.allow = [1]\n", nil, `study.toml:1: tuner.allow: must be a list of strings`},
+		{"list of whole numbers", "data.sizes = [1, 2.5]\n", nil, `study.toml:1: data.sizes: must be a list of whole numbers`},
+		{"list of numbers", "data.hi = [0.5, \"x\"]\n", nil, `study.toml:1: data.hi: must be a list of numbers`},
+		{"no list", "data.hi = \"much\"\n", nil, `study.toml:1: data.hi = "much": must be a list of numbers`},
 		{"negative seed", "seed = -1\n", nil, `study.toml:1: seed = -1: must be a whole number of 0 or more`},
 		{"long seed", "seed = \"18446744073709551616\"\n", nil, `must be a whole number from 0 to 2^64 - 1`},
 		{"twice", "client.lr = 1\n\"client.lr\" = 2\n", nil, `key "client.lr" is set twice`},
@@ -104,6 +107,7 @@ func TestSetTakesLiteralsAndBareWords(t *testing.T) {
 		"data.path=../x", "data.split=80/10/10", "name=2024", "data.iid=true", "client.lr=1e-3", "client.epochs=2",
 		`space."client.lr"={log10=[-3,0]}`, "space.server.lr={choice=[1, 0.5]}", "tuner.options.mode=fast", "tuner.options.n=3",
 		`data.encoding="leaf"`, "tuner.allow=[]", "model.layers=[{type='dense', rate=0.0}]", "data.name = a=b",
+		"data.sizes=[100, 200]", "data.hi=0.4",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -112,12 +116,14 @@ func TestSetTakesLiteralsAndBareWords(t *testing.T) {
 	got := []any{
 		c.Data.Path, c.Data.Split, c.Name, c.Data.IID, c.Client.LR, c.Client.Epochs, c.Space, c.Tuner.Options,
 		c.Data.Encoding, len(c.Tuner.Allow), c.Model.Layers[0].Type, c.Model.Layers[0].Rate, c.Seed, c.Data.Name,
+		c.Data.Sizes, c.Data.HI, c.data().Sizes, c.data().HI,
 	}
 	want := []any{
 		"../x", "80/10/10", "2024", true, 1e-3, 2.0,
 		map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "server.lr": map[string]any{"choice": []any{1.0, 0.5}}},
 		map[string]any{"mode": "fast", "n": 3.0},
 		"leaf", 0, "dense", &rate, seed, "a=b",
+		[]int{100, 200}, []float64{0.4}, []int{100, 200}, []float64{0.4},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)

@@ -1,0 +1,96 @@
+package data
+
+import (
+	"slices"
+	"strings"
+)
+
+// The ways to deal a set without clients: the values of data.partition.
+const (
+	partitionIID       = "iid"
+	partitionDirichlet = "dirichlet"
+	partitionShards    = "shards"
+	partitionClasses   = "classes"
+)
+
+const (
+	defaultShards = 2  // McMahan et al.'s
+	maxSkew       = 10 // of SizeSigma and SizeExponent: beyond it one client has all
+)
+
+// checkPartition reports what is wrong with Partition and the fields that shape
+// it, and fills in its defaults.
+func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
+	ways := []string{partitionIID, partitionDirichlet, partitionShards, partitionClasses}
+	switch {
+	case c.Partition != "" && !slices.Contains(ways, c.Partition):
+		bad("data.partition = %q: must be one of %s", c.Partition, strings.Join(ways, ", "))
+		return
+	case c.Partition != "" && !s.Dealt:
+		bad("data.partition = %q: %s comes with its clients; leave data.partition out", c.Partition, s.Name)
+		return
+	}
+	switch {
+	case c.Partition == partitionDirichlet && !(c.Alpha > 0 && c.Alpha <= 1e6):
+		bad("data.alpha = %v: the Dirichlet partition needs a number above 0, at most 1e6", c.Alpha)
+	case c.Partition != partitionDirichlet && c.Alpha != 0:
+		bad("data.alpha = %v: only data.partition = %q uses it", c.Alpha, partitionDirichlet)
+	}
+	switch {
+	case c.Shards < 0:
+		bad("data.shards = %d: must be 0 or more", c.Shards)
+	case c.Shards > 0 && c.Partition != partitionShards:
+		bad("data.shards = %d: only data.partition = %q uses it", c.Shards, partitionShards)
+	case c.Shards == 0 && c.Partition == partitionShards:
+		c.Shards = defaultShards
+	}
+	c.checkClasses(bad)
+	c.checkSizes(s, bad)
+}
+
+// checkClasses reports what is wrong with ClientClasses and HI.
+func (c *Config) checkClasses(bad func(string, ...any)) {
+	asked := c.ClientClasses != 0 || len(c.HI) > 0
+	switch {
+	case asked && c.Partition != partitionClasses:
+		bad("data.client_classes = %d, data.hi = %v: only data.partition = %q uses them", c.ClientClasses, c.HI, partitionClasses)
+	case !asked && c.Partition == partitionClasses, c.ClientClasses != 0 && len(c.HI) > 0:
+		bad("data.client_classes = %d, data.hi = %v: data.partition = %q needs one of the two", c.ClientClasses, c.HI, partitionClasses)
+	case c.ClientClasses < 0:
+		bad("data.client_classes = %d: must be 1 or more", c.ClientClasses)
+	}
+	for _, hi := range c.HI {
+		if !(hi >= 0 && hi <= 1) {
+			bad("data.hi = %v: the heterogeneity index must be in [0, 1]", c.HI)
+			return
+		}
+	}
+}
+
+// checkSizes reports what is wrong with Sizes, SizeSigma and SizeExponent.
+func (c *Config) checkSizes(s *SetInfo, bad func(string, ...any)) {
+	ways := 0
+	for _, given := range []bool{len(c.Sizes) > 0, c.SizeSigma != 0, c.SizeExponent != 0} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways > 0 && !s.Dealt:
+		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: %s comes with its clients; leave them out", c.Sizes, c.SizeSigma, c.SizeExponent, s.Name)
+	case ways > 1:
+		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: use one of the three", c.Sizes, c.SizeSigma, c.SizeExponent)
+	case len(c.Sizes) > 0 && c.Samples > 0:
+		bad("data.samples = %d, data.sizes = %v: use one of the two", c.Samples, c.Sizes)
+	case len(c.Sizes) > 0 && slices.Min(c.Sizes) < c.MinSamples:
+		bad("data.sizes = %v: %d is below data.min_samples = %d", c.Sizes, slices.Min(c.Sizes), c.MinSamples)
+	}
+	for _, skew := range []struct {
+		key   string
+		value float64
+	}{{"size_sigma", c.SizeSigma}, {"size_exponent", c.SizeExponent}} {
+		if !(skew.value >= 0 && skew.value <= maxSkew) {
+			bad("data.%s = %v: must be above 0 and at most %d, or 0 for none", skew.key, skew.value, maxSkew)
+		}
+	}
+}
