@@ -80,7 +80,7 @@ func TestSets(t *testing.T) {
 			t.Errorf("facts are missing: %+v", s)
 		}
 	}
-	if want := []string{"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10"}; !slices.Equal(names, want) {
+	if want := []string{"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100"}; !slices.Equal(names, want) {
 		t.Errorf("sets %q", names)
 	}
 }

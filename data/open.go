@@ -40,7 +40,8 @@ type writer struct {
 
 // sets returns all named sets in the order in which they are listed.
 func sets() []set {
-	return []set{glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set()}
+	return []set{glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(),
+		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set()}
 }
 
 // Sets returns the facts of all named sets.

@@ -2,7 +2,6 @@ package data
 
 import (
 	"context"
-	"slices"
 
 	"github.com/fedfast/fedfast/data/formats/leaf"
 )
@@ -32,29 +31,14 @@ func loadFEMNIST(ctx context.Context, cfg *Config) (*Federation, []writer, error
 	}
 	writers := make([]writer, len(people))
 	for i, p := range people {
-		train, test := p.train, p.test
-		labels := slices.Concat(train.Labels, test.Labels)
-		var src source
-		if train.Values == nil && test.Values == nil {
-			src = newImages(femnistSide, femnistSide, 1, slices.Concat(train.Pixels, test.Pixels), labels)
-		} else {
-			src = &vectors{n: form.Pixels, values: slices.Concat(floats(train), floats(test)), labels: labels}
-		}
-		writers[i] = writer{id: p.id, train: span(src, 0, len(train.Labels)), test: span(src, len(train.Labels), len(test.Labels))}
+		writers[i] = greyWriter(p.id, femnistSide, femnistSide, rowsOf(&p.train), rowsOf(&p.test))
 	}
 	return &Federation{H: femnistSide, W: femnistSide, C: 1, Classes: femnistClasses}, writers, nil
 }
 
-// floats returns the pixels of a user as floats.
-func floats(u leaf.User) []float32 {
-	if u.Values != nil {
-		return u.Values
-	}
-	values := make([]float32, len(u.Pixels))
-	for i, k := range u.Pixels {
-		values[i] = unitTable[k]
-	}
-	return values
+// rowsOf returns the images of a user.
+func rowsOf(u *leaf.User) *pixelRows {
+	return &pixelRows{bytes: u.Pixels, floats: u.Values, labels: u.Labels}
 }
 
 // person is one user with what train and test files hold of it.

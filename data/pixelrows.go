@@ -1,0 +1,69 @@
+package data
+
+import (
+	"fmt"
+	"slices"
+)
+
+// pixelRows gathers images of floats with their labels: as bytes while every
+// float is a byte's k/255, as floats from the first one on that is none.
+type pixelRows struct {
+	bytes  []byte
+	floats []float32
+	labels []int32
+}
+
+// add appends an image. Its floats must be numbers in [0, 1].
+func (p *pixelRows) add(values []float32, label int32) error {
+	exact := p.floats == nil
+	start := len(p.bytes)
+	for i, v := range values {
+		if !(v >= 0 && v <= 1) {
+			return fmt.Errorf("pixel %d is %v, must be in 0 to 1", i, v)
+		}
+		if exact {
+			k := byte(float32(v*255) + 0.5) // the nearest; the table decides
+			p.bytes = append(p.bytes, k)
+			exact = unitTable[k] == v
+		}
+	}
+	p.labels = append(p.labels, label)
+	if exact {
+		return nil
+	}
+	if p.floats == nil {
+		p.floats = asFloats(p.bytes[:start])
+		p.bytes = nil
+	}
+	p.floats = append(p.floats, values...)
+	return nil
+}
+
+// asFloats returns the floats that bytes stand for; it is never nil.
+func asFloats(bytes []byte) []float32 {
+	values := make([]float32, len(bytes))
+	for i, k := range bytes {
+		values[i] = unitTable[k]
+	}
+	return values
+}
+
+// greyWriter returns the writer of h x w grey images.
+func greyWriter(id string, h, w int, train, test *pixelRows) writer {
+	labels := slices.Concat(train.labels, test.labels)
+	var src source
+	if train.floats == nil && test.floats == nil {
+		src = newImages(h, w, 1, slices.Concat(train.bytes, test.bytes), labels)
+	} else {
+		src = &vectors{n: h * w, values: slices.Concat(train.all(), test.all()), labels: labels}
+	}
+	return writer{id: id, train: span(src, 0, len(train.labels)), test: span(src, len(train.labels), len(test.labels))}
+}
+
+// all returns all images as floats.
+func (p *pixelRows) all() []float32 {
+	if p.floats != nil {
+		return p.floats
+	}
+	return asFloats(p.bytes)
+}

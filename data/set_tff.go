@@ -1,0 +1,177 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/data/formats/cifar"
+	"github.com/fedfast/fedfast/data/formats/tff"
+)
+
+// tffPath tells what data.path of a set of TFF is.
+func tffPath(name string) string {
+	return "TFF's " + name + ".sqlite, or " + name + ".sqlite.lzma, which is unpacked once into the user's cache folder (or the folder that holds it)"
+}
+
+// tffFEMNISTSet is TFF's EMNIST by writers.
+func tffFEMNISTSet() set {
+	return set{SetInfo{
+		Name: "tff-femnist",
+		Doc:  "TensorFlow Federated's EMNIST: LEAF's FEMNIST, but another choice of writers and another split of their samples. Paper 1, ink 0",
+		Kind: Image, Input: "28x28x1", Classes: femnistClasses,
+		Clients: "3,400 writers", Samples: "671,585 + 77,483",
+		Path: tffPath("emnist_all"),
+	}, func(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
+		return loadTFFImages(ctx, cfg, "all_train", "all_test", femnistClasses)
+	}}
+}
+
+// tffDigitsSet is the digits of TFF's EMNIST by writers.
+func tffDigitsSet() set {
+	return set{SetInfo{
+		Name: "tff-femnist-digits",
+		Doc:  "TensorFlow Federated's EMNIST, the digits only. Paper 1, ink 0",
+		Kind: Image, Input: "28x28x1", Classes: digitClasses,
+		Clients: "3,383 writers", Samples: "341,873 + 40,832",
+		Path: tffPath("emnist_all"),
+	}, func(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
+		return loadTFFImages(ctx, cfg, "digits_only_train", "digits_only_test", digitClasses)
+	}}
+}
+
+// findTFF returns the file of a set: the path itself or one in the folder.
+func findTFF(path, name string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	for _, suffix := range []string{".sqlite", ".sqlite.lzma"} {
+		file := filepath.Join(path, name+suffix)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%s: no file %s.sqlite or %s.sqlite.lzma", path, name, name)
+}
+
+// byClient returns the value of a client, a new one for the first time.
+func byClient[T any](clients map[string]*T, id string) *T {
+	c := clients[id]
+	if c == nil {
+		c = new(T)
+		clients[strings.Clone(id)] = c
+	}
+	return c
+}
+
+func loadTFFImages(ctx context.Context, cfg *Config, train, test string, classes int) (*Federation, []writer, error) {
+	path, err := findTFF(cfg.Path, "emnist_all")
+	if err != nil {
+		return nil, nil, err
+	}
+	people := map[string]*[2]pixelRows{}
+	err = tff.Read(ctx, path, []string{train, test}, func(split, client string, e *tff.Example) error {
+		label, err := e.Label("label", classes)
+		if err != nil {
+			return err
+		}
+		pixels, err := e.Floats("pixels", femnistSide*femnistSide)
+		if err != nil {
+			return err
+		}
+		rows := byClient(people, client)
+		if split == train {
+			return rows[0].add(pixels, label)
+		}
+		return rows[1].add(pixels, label)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var writers []writer
+	for _, id := range slices.Sorted(maps.Keys(people)) {
+		writers = append(writers, greyWriter(id, femnistSide, femnistSide, &people[id][0], &people[id][1]))
+		delete(people, id) // the source has a copy of its own
+	}
+	return &Federation{H: femnistSide, W: femnistSide, C: 1, Classes: classes}, writers, nil
+}
+
+// tffCIFAR100Set is TFF's CIFAR-100.
+func tffCIFAR100Set() set {
+	return set{SetInfo{
+		Name: "tff-cifar100",
+		Doc:  "TensorFlow Federated's CIFAR-100: small colour pictures of 100 kinds of things, dealt by Pachinko allocation. The test samples are with 100 clients of their own, named test/0 and so on (data.unseen = true evaluates them)",
+		Kind: Image, Input: "32x32x3", Classes: cifar100Classes,
+		Clients: "500 clients + 100 with test samples only", Samples: "50,000 + 10,000",
+		Path: tffPath("cifar100"),
+	}, loadTFFCIFAR100}
+}
+
+// The classes of CIFAR-100, and the groups of them.
+const (
+	cifar100Classes = 100
+	cifar100Groups  = 20
+)
+
+// byteImages gathers images of bytes with their labels.
+type byteImages struct {
+	pixels []byte
+	labels []int32
+}
+
+func loadTFFCIFAR100(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
+	path, err := findTFF(cfg.Path, "cifar100")
+	if err != nil {
+		return nil, nil, err
+	}
+	people := map[string]*byteImages{}
+	err = tff.Read(ctx, path, []string{"train", "test"}, func(split, client string, e *tff.Example) error {
+		label, err := e.Label("label", cifar100Classes)
+		if err != nil {
+			return err
+		}
+		if _, err := e.Label("coarse_label", cifar100Groups); err != nil {
+			return err
+		}
+		pixels, err := e.Ints("image", cifar.Pixels)
+		if err != nil {
+			return err
+		}
+		// Both kinds of clients are numbered from 0, and are others.
+		if split == "test" {
+			client = "test/" + client
+		}
+		rows := byClient(people, client)
+		for i, v := range pixels {
+			if v < 0 || v > 255 {
+				return fmt.Errorf("pixel value %d of image is %d, must be in 0 to 255", i, v)
+			}
+			rows.pixels = append(rows.pixels, byte(v))
+		}
+		rows.labels = append(rows.labels, label)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var writers []writer
+	for _, id := range slices.Sorted(maps.Keys(people)) {
+		rows := people[id]
+		all := span(newImages(cifar.Side, cifar.Side, cifar.Colours, slices.Clone(rows.pixels), rows.labels), 0, len(rows.labels))
+		delete(people, id) // the source has a copy without spare room
+		if strings.HasPrefix(id, "test/") {
+			writers = append(writers, writer{id: id, test: all})
+		} else {
+			writers = append(writers, writer{id: id, train: all})
+		}
+	}
+	return &Federation{H: cifar.Side, W: cifar.Side, C: cifar.Colours, Classes: cifar100Classes}, writers, nil
+}
