@@ -123,7 +123,10 @@ func TestSetTakesLiteralsAndBareWords(t *testing.T) {
 		map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "server.lr": map[string]any{"choice": []any{1.0, 0.5}}},
 		map[string]any{"mode": "fast", "n": 3.0},
 		"leaf", 0, "dense", &rate, seed, "a=b",
-		[]int{100, 200}, []float64{0.4}, []int{100, 200}, []float64{0.4},
+		[]int{100, 200},
+		[]float64{0.4},
+		[]int{100, 200},
+		[]float64{0.4},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
