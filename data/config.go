@@ -70,6 +70,8 @@ type Config struct {
 	Samples int
 	// Encoding numbers the characters of a text set: "leaf" (or "") or "fedex".
 	Encoding string
+	// Labels chooses the labels of a set with several: "fine" (or "") or "coarse".
+	Labels string
 	// Augment changes training and validation images at random: "" or "fedex-cifar".
 	Augment string
 	// Seed decides all draws.
@@ -81,6 +83,8 @@ const (
 	encodingLEAF      = "leaf"
 	encodingFedEx     = "fedex"
 	augmentFedEx      = "fedex-cifar"
+	labelsFine        = "fine"
+	labelsCoarse      = "coarse"
 	defaultSplit      = "80/10/10"
 	defaultMinSamples = 10
 	defaultClients    = 100
@@ -116,6 +120,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	}
 	c.checkPartition(s, bad)
 	c.Encoding = choice("encoding", c.Encoding, s, s.Encodings, encodingLEAF, bad)
+	c.Labels = choice("labels", c.Labels, s, s.Labels, labelsFine, bad)
 	c.Augment = choice("augment", c.Augment, s, s.Augments, "", bad)
 	if c.Samples > 0 && !s.Dealt && !s.Synthetic {
 		bad("data.samples = %d: %s comes with its clients; use data.max_samples to cap theirs", c.Samples, s.Name)

@@ -53,6 +53,9 @@ func TestOpenErrors(t *testing.T) {
 		{"samples of clients", Config{Name: "qmnist", Path: none, Samples: 5}, "data.samples = 5: qmnist comes with its clients; use data.max_samples"},
 		{"encoding of images", Config{Name: "glyphs", Encoding: "leaf"}, `data.encoding = "leaf": glyphs has no such choice; leave data.encoding out`},
 		{"unknown encoding", Config{Name: "leaf-shakespeare", Path: none, Encoding: "ascii"}, `data.encoding = "ascii": must be one of leaf, fedex for leaf-shakespeare`},
+		{"labels of one kind", Config{Name: "cifar10", Path: none, Labels: "fine"}, `data.labels = "fine": cifar10 has no such choice`},
+		{"unknown labels", Config{Name: "cifar100", Path: none, Labels: "all"}, `data.labels = "all": must be one of fine, coarse for cifar100`},
+		{"path to no kinds", Config{Name: "cifar100", Path: none}, `open cifar100: data.path = "` + none + `": no such folder`},
 		{"augmented text", Config{Name: "leaf-shakespeare", Path: none, Augment: "fedex-cifar"}, `data.augment = "fedex-cifar": leaf-shakespeare has no such choice`},
 		{"nobody left", Config{Name: "glyphs", Clients: 3, Samples: 20, MinSamples: 1000}, "open glyphs: no client is left to train on: 3 have fewer than data.min_samples = 1000"},
 	} {
@@ -80,7 +83,7 @@ func TestSets(t *testing.T) {
 			t.Errorf("facts are missing: %+v", s)
 		}
 	}
-	if want := []string{"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100"}; !slices.Equal(names, want) {
+	if want := []string{"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10", "cifar100", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100"}; !slices.Equal(names, want) {
 		t.Errorf("sets %q", names)
 	}
 }

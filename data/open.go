@@ -17,8 +17,9 @@ type SetInfo struct {
 	Clients, Samples string
 	// Path tells what data.path must be; DefaultPath is used when it is not set.
 	Path, DefaultPath string
-	// Encodings and Augments are the values of data.encoding and data.augment.
-	Encodings, Augments []string
+	// Encodings, Augments and Labels are the values of data.encoding,
+	// data.augment and data.labels.
+	Encodings, Augments, Labels []string
 	// Dealt says that the set has no clients of its own: data.partition deals it.
 	Dealt bool
 	// Synthetic says that nobody wrote, drew or photographed the examples.
@@ -40,8 +41,10 @@ type writer struct {
 
 // sets returns all named sets in the order in which they are listed.
 func sets() []set {
-	return []set{glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(),
-		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set()}
+	return []set{
+		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(),
+		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(),
+	}
 }
 
 // Sets returns the facts of all named sets.

@@ -132,6 +132,7 @@ type setEntry struct {
 	DefaultPath string   `json:"default_path,omitempty"`
 	Encodings   []string `json:"encodings,omitempty"`
 	Augments    []string `json:"augments,omitempty"`
+	Labels      []string `json:"labels,omitempty"`
 	Dealt       bool     `json:"dealt"` // it has no clients of its own
 	Synthetic   bool     `json:"synthetic"`
 }
@@ -142,7 +143,7 @@ func (a *app) listData() error {
 	for _, s := range data.Sets() {
 		entries = append(entries, setEntry{
 			s.Name, s.Doc, s.Kind.String(), s.Input, s.Classes, s.Clients, s.Samples, s.Path, s.DefaultPath,
-			s.Encodings, s.Augments, s.Dealt, s.Synthetic,
+			s.Encodings, s.Augments, s.Labels, s.Dealt, s.Synthetic,
 		})
 	}
 	if a.json {
