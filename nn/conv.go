@@ -71,13 +71,14 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (Bound, error) {
 	if l.Pad > 0 {
 		t = tensor.NewPaddedConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, l.Pad)
 	}
-	return &boundConv{l: l, in: in, t: t, relu: relu, mask: mask}, nil
+	return &boundConv{l: l, in: in, t: t, back: t.Input(), relu: relu, mask: mask}, nil
 }
 
 type boundConv struct {
 	l          Conv2D
 	in         Flow
 	t          tensor.Conv
+	back       tensor.ConvInput
 	relu, mask bool
 }
 
@@ -85,11 +86,12 @@ func (b *boundConv) Out() Flow { return Flow{H: b.t.OH, W: b.t.OW, C: b.l.Filter
 
 func (b *boundConv) border() Border { return Border{b.t.Left, b.t.RightBorder} }
 
+func (b *boundConv) backBorder() Border { return Border{b.back.Left, b.back.Right} }
+
 func (b *boundConv) Traits() Traits {
 	t := Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.mask, InBorder: b.border()}
-	if b.l.Stride == 1 && !b.in.Raw {
-		back := b.t.Input()
-		t.GradBorder = Border{back.Left, back.RightBorder}
+	if !b.in.Raw {
+		t.GradBorder = b.backBorder()
 	}
 	return t
 }

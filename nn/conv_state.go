@@ -1,9 +1,6 @@
 package nn
 
-import (
-	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/tensor"
-)
+import "github.com/fedfast/fedfast/kernels"
 
 // convState is a convolution in one workspace. It works image by image.
 type convState struct {
@@ -12,21 +9,18 @@ type convState struct {
 	x, y    Act
 	padded  Act // one image of the input with its border, when x comes without
 
-	back    tensor.Conv // computes the input's gradient
-	dx      Act
-	spread  Act       // one image of the output's gradient, bordered and spread
-	flipped []float32 // weights of back, refreshed with each batch
+	dx       Act
+	bordered Act       // one image of the output's gradient, when it comes without
+	flipped  []float32 // weights of the backward pass, refreshed with each batch
 }
 
 func (b *boundConv) NewState(e *Env) State {
 	s := &convState{b: b, w: e.Offset, bias: e.Offset + b.t.Rows()*b.t.N, y: e.Output()}
 	s.padded = newAct(e.Arena, b.in, 1, b.border(), true)
 	if e.NeedDX {
-		s.back = b.t.Input()
 		s.dx = e.Gradient()
-		s.flipped = e.Arena.Alloc(s.back.Rows() * s.back.N)
-		f := Flow{H: s.back.H, W: s.back.W, C: s.back.C}
-		s.spread = newAct(e.Arena, f, 1, Border{s.back.Left, s.back.RightBorder}, true)
+		s.flipped = e.Arena.Alloc(b.back.Size())
+		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), true)
 	}
 	return s
 }
@@ -64,7 +58,7 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 	t := s.b.t
 	if r.Starts(lo) && s.dx.Data != nil {
-		t.Flip(s.flipped, r.W[s.w:s.bias])
+		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
 	}
 	for i := lo; i < hi; i++ {
 		if s.b.mask {
@@ -77,7 +71,7 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 			continue
 		}
 		g, gRow := s.gradient(dy, i)
-		s.back.Forward(s.dx.At(i, 0, 0), s.dx.Row, g, gRow, s.flipped, nil, false)
+		s.b.back.Forward(s.dx.At(i, 0, 0), s.dx.Row, g, gRow, s.flipped)
 	}
 	return s.dx
 }
@@ -95,22 +89,15 @@ func maskRows(dy, y Act, i, h, w int) {
 	}
 }
 
-// gradient returns image i of dy as back reads it, and its row length.
+// gradient returns image i of dy from its left border on, and its row length.
 func (s *convState) gradient(dy Act, i int) ([]float32, int) {
-	t := s.b.t
-	need := s.spread.Border
-	if t.Stride == 1 && dy.Has(need) {
-		return dy.At(i, 0, -need.Left), dy.Row
+	b := s.b.backBorder()
+	if dy.Has(b) {
+		return dy.At(i, 0, -b.Left), dy.Row
 	}
-	for y := range t.OH {
-		from := dy.At(i, y, 0)
-		if t.Stride == 1 {
-			copy(s.spread.At(0, y, 0)[:t.OW*t.N], from)
-			continue
-		}
-		for x := range t.OW {
-			copy(s.spread.At(0, y*t.Stride, x*t.Stride)[:t.N], from[x*t.N:])
-		}
+	n := s.b.t.OW * s.b.t.N
+	for y := range s.b.t.OH {
+		copy(s.bordered.At(0, y, 0)[:n], dy.At(i, y, 0))
 	}
-	return s.spread.At(0, 0, -need.Left), s.spread.Row
+	return s.bordered.At(0, 0, -b.Left), s.bordered.Row
 }

@@ -18,6 +18,8 @@ type Conv struct {
 	Stride      int
 	Top, Left   int // zero rows and columns before the image
 	RightBorder int // zero columns that must follow the image in memory
+
+	outPixel int // floats from one output pixel to the next; 0 means N
 }
 
 // NewConv fills in the output size for valid or same padding. Same padding, as
@@ -61,13 +63,13 @@ func (v Conv) window(y int) (lo, hi int) {
 func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []float32, relu bool) {
 	g := kernels.NN{
 		M: v.OW, N: v.N, K: v.KW * v.C, Lda: v.Stride * v.C, SegStride: xRow,
-		BRows: v.Rows(), Bias: bias, Ldc: v.N, ReLU: relu,
+		BRows: v.Rows(), Bias: bias, Ldc: v.outStep(), ReLU: relu,
 	}
 	for r := range v.OH {
 		lo, hi := v.window(r)
 		g.C = y[r*yRow:]
 		if lo >= hi { // dX of rows that no window covered
-			clear(g.C[:v.OW*v.N])
+			v.clearRow(g.C)
 			continue
 		}
 		g.Segs = hi - lo
@@ -75,6 +77,20 @@ func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []fl
 		g.B = w[lo*v.KW*v.C*kernels.Width:]
 		g.BRows = v.Rows()
 		kernels.GemmNN(&g)
+	}
+}
+
+func (v Conv) outStep() int {
+	if v.outPixel > 0 {
+		return v.outPixel
+	}
+	return v.N
+}
+
+// clearRow sets a row of outputs to zero.
+func (v Conv) clearRow(y []float32) {
+	for x := range v.OW {
+		clear(y[x*v.outStep():][:v.N])
 	}
 }
 
@@ -106,26 +122,5 @@ func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow
 	}
 	for r := range v.OH {
 		kernels.ColSum(gb, dy[r*dyRow:], v.OW, v.N, v.N)
-	}
-}
-
-// Input returns the convolution that computes the gradient of the input: over
-// the gradient of the output, spread out by the stride with zeros between, with
-// the weights that Flip makes.
-func (v Conv) Input() Conv {
-	b := Conv{
-		H: (v.OH-1)*v.Stride + 1, W: (v.OW-1)*v.Stride + 1, C: v.N, OH: v.H, OW: v.W, N: kernels.Pad(v.C),
-		KH: v.KH, KW: v.KW, Stride: 1, Top: v.KH - 1 - v.Top, Left: v.KW - 1 - v.Left,
-	}
-	b.RightBorder = max(b.OW-1+b.KW-b.Left-b.W, 0)
-	return b
-}
-
-// Flip turns the weights w of v into those of v.Input: rotated by half a turn,
-// with inputs and outputs exchanged. flipped has v.Input().Rows()*Pad(C) floats.
-func (v Conv) Flip(flipped, w []float32) {
-	rows := v.KH * v.KW * v.N
-	for i := range v.KH * v.KW {
-		kernels.PackT(flipped[(v.KH*v.KW-1-i)*v.N*kernels.Width:], rows, w[i*v.C*kernels.Width:], v.Rows(), v.C, v.N)
 	}
 }

@@ -177,19 +177,13 @@ func checkWeights(t *testing.T, v Conv, in []float32, row int, dy []float32, dw,
 
 func checkInput(t *testing.T, v Conv, dy, packed []float32, dx []float64) {
 	b := v.Input()
-	flipped := make([]float32, b.Rows()*b.N)
-	v.Flip(flipped, packed)
-	spread := make([]float32, b.H*b.W*b.C)
-	for y := range v.OH {
-		for x := range v.OW {
-			copy(spread[(y*v.Stride*b.W+x*v.Stride)*b.C:], dy[(y*v.OW+x)*v.N:][:v.N])
-		}
-	}
-	g, row := bordered(spread, b.H, b.W, b.C, b.Left, b.RightBorder)
+	flipped := make([]float32, b.Size())
+	b.Flip(flipped, packed)
+	g, row := bordered(dy, v.OH, v.OW, v.N, b.Left, b.Right)
 	got := make([]float32, len(dx))
 	for i := range got {
 		got[i] = 3 // must be overwritten
 	}
-	b.Forward(got, b.OW*b.N, g, row, flipped, nil, false)
+	b.Forward(got, v.W*v.C, g, row, flipped)
 	near(t, "dx", got, dx, v.KH*v.KW*v.N)
 }

@@ -1,10 +1,12 @@
 package models
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -129,6 +131,47 @@ func TestFreshLoss(t *testing.T) {
 			if last := ws.Evaluate(w, b); !(last.Loss < first.Loss) || first.Count != b.N*m.LabelsPerExample() {
 				t.Errorf("loss %v of %d, after three steps %v", first.Loss, first.Count, last.Loss)
 			}
+		})
+	}
+}
+
+// TestLevels checks that a few steps give the same weights on all assembly levels.
+// Layers that are not in assembly are the same code everywhere, so small inputs do.
+func TestLevels(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		input nn.Shape
+	}{
+		{"mcmahan-cifar-cnn", nn.Shape{H: 13, W: 12, C: 3}},
+		{"resnet18-gn", nn.Shape{H: 9, W: 8, C: 3}},
+		{"tff-char-lstm", nn.Shape{Seq: 4, Vocab: 90}},
+		{"so-nwp-lstm", nn.Shape{Seq: 3, Vocab: 50}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := New(c.name, Options{Input: c.input, Classes: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := torchBatch(m, 3)
+			var first []float32
+			kernelstest.ForEachLevel(t, func(t *testing.T) {
+				if kernels.Current() == kernels.Generic {
+					return // held to PyTorch and float64 references only
+				}
+				w, v, ws := m.NewParams(), m.NewParams(), m.NewWorkspace()
+				m.Init(w, 2)
+				for k := range 2 {
+					ws.Step(w, b, nn.TrainOpts{}, nn.SGD{LR: 0.01, Momentum: 0.9}, v, nil, k == 0)
+				}
+				if first == nil {
+					first = w
+				}
+				for i, x := range w {
+					if math.Float32bits(x) != math.Float32bits(first[i]) {
+						t.Fatalf("weight %d is %v, want %v", i, x, first[i])
+					}
+				}
+			})
 		})
 	}
 }
