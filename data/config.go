@@ -37,8 +37,10 @@ type Config struct {
 	// ClientClasses or HI; how many samples each gets is a matter of Samples,
 	// Sizes, SizeSigma and SizeExponent.
 	Partition string
-	// Alpha is the concentration of the Dirichlet partition: small is skewed.
-	Alpha float64
+	// Alpha is the concentration of the Dirichlet partition: small is skewed. For
+	// the set "synthetic" it says how far the clients' models are apart, and
+	// Beta how far their points are, as standard deviations.
+	Alpha, Beta float64
 	// Shards is the number of runs of the samples sorted by class that a client
 	// gets; 0 means 2.
 	Shards int
@@ -66,7 +68,7 @@ type Config struct {
 	Clients int
 	// Samples is the number of samples dealt to each client, 0 being all that
 	// there are (or, if the classes of clients allow less, as many as they do); with a split that keeps the files' test samples, only the
-	// others count. For glyphs it is the mean number of samples of a writer.
+	// others count. For a set that is drawn it is the mean of its clients.
 	Samples int
 	// Encoding numbers the characters of a text set: "leaf" (or "") or "fedex".
 	Encoding string

@@ -49,7 +49,13 @@ func TestOpenErrors(t *testing.T) {
 		{"partition of clients", Config{Name: "leaf-femnist", Path: none, Partition: "iid"}, `data.partition = "iid": leaf-femnist comes with its clients`},
 		{"no alpha", Config{Name: "mnist", Path: none, Partition: "dirichlet"}, "data.alpha = 0: the Dirichlet partition needs a number above 0"},
 		{"alpha is no number", Config{Name: "mnist", Path: none, Partition: "dirichlet", Alpha: math.NaN()}, "data.alpha = NaN: the Dirichlet partition needs"},
-		{"alpha for nothing", Config{Name: "mnist", Path: none, Alpha: 1}, `data.alpha = 1: only data.partition = "dirichlet" uses it`},
+		{"alpha for nothing", Config{Name: "mnist", Path: none, Alpha: 1}, `data.alpha = 1: only data.partition = "dirichlet" and the set synthetic use it`},
+		{"beta for nothing", Config{Name: "mnist", Path: none, Beta: 1}, "data.beta = 1: only the set synthetic uses it"},
+		{"beta below 0", Config{Name: "synthetic", Alpha: 1, Beta: -1}, "data.alpha = 1, data.beta = -1: synthetic needs numbers from 0 to 1000"},
+		{"alpha of models is no number", Config{Name: "synthetic", Alpha: math.NaN()}, "data.alpha = NaN, data.beta = 0: synthetic needs"},
+		{"partition of drawn clients", Config{Name: "synthetic", Partition: "iid"}, `data.partition = "iid": synthetic comes with its clients`},
+		{"too many to draw", Config{Name: "synthetic", Clients: 1 << 20}, "open synthetic: data.clients = 1048576: at most 16777216 examples are drawn"},
+		{"too many of a mean", Config{Name: "synthetic", Clients: 5000, Samples: 5000}, "open synthetic: data.clients = 5000, data.samples = 5000: at most 1048576 clients and 16777216 examples are drawn"},
 		{"samples of clients", Config{Name: "qmnist", Path: none, Samples: 5}, "data.samples = 5: qmnist comes with its clients; use data.max_samples"},
 		{"encoding of images", Config{Name: "glyphs", Encoding: "leaf"}, `data.encoding = "leaf": glyphs has no such choice; leave data.encoding out`},
 		{"unknown encoding", Config{Name: "leaf-shakespeare", Path: none, Encoding: "ascii"}, `data.encoding = "ascii": must be one of leaf, fedex for leaf-shakespeare`},
@@ -83,7 +89,7 @@ func TestSets(t *testing.T) {
 			t.Errorf("facts are missing: %+v", s)
 		}
 	}
-	if want := []string{"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10", "cifar100", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100"}; !slices.Equal(names, want) {
+	if want := []string{"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10", "cifar100", "synthetic", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100"}; !slices.Equal(names, want) {
 		t.Errorf("sets %q", names)
 	}
 }

@@ -41,7 +41,11 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 		for j := range tests[i] {
 			tests[i][j] += int32(train)
 		}
-		writers[i] = writer{id: fmt.Sprintf("%0*d", digits, i), train: chosen(src, trains[i]), test: chosen(src, tests[i])}
+		writers[i] = writer{id: numbered(i, digits), train: chosen(src, trains[i]), test: chosen(src, tests[i])}
 	}
 	return writers, nil
 }
+
+// numbered returns the identity of client i of a set whose clients have none, so
+// that they sort by their number.
+func numbered(i, digits int) string { return fmt.Sprintf("%0*d", digits, i) }

@@ -14,8 +14,9 @@ const (
 )
 
 const (
-	defaultShards = 2  // McMahan et al.'s
-	maxSkew       = 10 // of SizeSigma and SizeExponent: beyond it one client has all
+	defaultShards = 2    // McMahan et al.'s
+	maxSkew       = 10   // of SizeSigma and SizeExponent: beyond it one client has all
+	maxApart      = 1000 // of the synthetic set's Alpha and Beta
 )
 
 // checkPartition reports what is wrong with Partition and the fields that shape
@@ -33,8 +34,12 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 	switch {
 	case c.Partition == partitionDirichlet && !(c.Alpha > 0 && c.Alpha <= 1e6):
 		bad("data.alpha = %v: the Dirichlet partition needs a number above 0, at most 1e6", c.Alpha)
-	case c.Partition != partitionDirichlet && c.Alpha != 0:
-		bad("data.alpha = %v: only data.partition = %q uses it", c.Alpha, partitionDirichlet)
+	case s.alphaBeta && !(c.Alpha >= 0 && c.Alpha <= maxApart && c.Beta >= 0 && c.Beta <= maxApart):
+		bad("data.alpha = %v, data.beta = %v: %s needs numbers from 0 to %d", c.Alpha, c.Beta, s.Name, maxApart)
+	case c.Partition != partitionDirichlet && !s.alphaBeta && c.Alpha != 0:
+		bad("data.alpha = %v: only data.partition = %q and the set synthetic use it", c.Alpha, partitionDirichlet)
+	case !s.alphaBeta && c.Beta != 0:
+		bad("data.beta = %v: only the set synthetic uses it", c.Beta)
 	}
 	switch {
 	case c.Shards < 0:

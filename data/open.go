@@ -24,6 +24,8 @@ type SetInfo struct {
 	Dealt bool
 	// Synthetic says that nobody wrote, drew or photographed the examples.
 	Synthetic bool
+	// alphaBeta says that data.alpha and data.beta shape the clients.
+	alphaBeta bool
 }
 
 // set is a named set: its facts and how to load it. load returns the federation
@@ -42,7 +44,7 @@ type writer struct {
 // sets returns all named sets in the order in which they are listed.
 func sets() []set {
 	return []set{
-		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(),
+		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(), syntheticSet(),
 		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(),
 	}
 }

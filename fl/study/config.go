@@ -90,6 +90,7 @@ type Data struct {
 	MinSamples    int       `toml:"min_samples"`
 	Partition     string    `toml:"partition"`
 	Alpha         float64   `toml:"alpha"`
+	Beta          float64   `toml:"beta"`
 	Shards        int       `toml:"shards"`
 	ClientClasses int       `toml:"client_classes"`
 	HI            []float64 `toml:"hi"`
@@ -194,7 +195,7 @@ func (c *Config) data() data.Config {
 	d := c.Data
 	return data.Config{
 		Name: d.Name, Path: d.Path, Split: d.Split, IID: d.IID, Unseen: d.Unseen, MaxSamples: d.MaxSamples, MinSamples: d.MinSamples,
-		Partition: d.Partition, Alpha: d.Alpha, Shards: d.Shards, ClientClasses: d.ClientClasses, HI: d.HI,
+		Partition: d.Partition, Alpha: d.Alpha, Beta: d.Beta, Shards: d.Shards, ClientClasses: d.ClientClasses, HI: d.HI,
 		Clients: d.Clients, Samples: d.Samples, Sizes: d.Sizes, SizeSigma: d.SizeSigma, SizeExponent: d.SizeExponent,
 		Encoding: d.Encoding, Labels: d.Labels, Augment: d.Augment, Seed: c.Seed,
 	}

@@ -16,6 +16,7 @@ const (
 	Order     uint64 = iota + 1 // a client's samples before the cut
 	Partition                   // dealing a set without clients
 	Jitter                      // augmentation
+	Synthetic                   // the set Synthetic(alpha, beta)
 )
 
 // Key mixes parts to one 64-bit key; their order matters.
