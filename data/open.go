@@ -46,6 +46,7 @@ func sets() []set {
 	return []set{
 		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(), syntheticSet(),
 		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(),
+		fedjaxFEMNISTSet(), fedjaxDigitsSet(), fedjaxShakespeareSet(),
 	}
 }
 

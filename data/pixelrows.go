@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -66,4 +67,15 @@ func (p *pixelRows) all() []float32 {
 		return p.floats
 	}
 	return asFloats(p.bytes)
+}
+
+// greyFederation returns the federation and writers of images as FEMNIST's: those
+// of training and test by writer, whose map it empties.
+func greyFederation(people map[string]*[2]pixelRows, classes int) (*Federation, []writer, error) {
+	var writers []writer
+	for _, id := range slices.Sorted(maps.Keys(people)) {
+		writers = append(writers, greyWriter(id, femnistSide, femnistSide, &people[id][0], &people[id][1]))
+		delete(people, id) // the source has a copy of its own
+	}
+	return &Federation{H: femnistSide, W: femnistSide, C: 1, Classes: classes}, writers, nil
 }

@@ -96,12 +96,7 @@ func loadTFFImages(ctx context.Context, cfg *Config, train, test string, classes
 	if err != nil {
 		return nil, nil, err
 	}
-	var writers []writer
-	for _, id := range slices.Sorted(maps.Keys(people)) {
-		writers = append(writers, greyWriter(id, femnistSide, femnistSide, &people[id][0], &people[id][1]))
-		delete(people, id) // the source has a copy of its own
-	}
-	return &Federation{H: femnistSide, W: femnistSide, C: 1, Classes: classes}, writers, nil
+	return greyFederation(people, classes)
 }
 
 // tffCIFAR100Set is TFF's CIFAR-100.

@@ -59,6 +59,16 @@ func loadTFFShakespeare(ctx context.Context, cfg *Config) (*Federation, []writer
 	if err != nil {
 		return nil, nil, err
 	}
+	fed, writers := stepFederation(people, tffVocab)
+	if strange > 0 {
+		fed.Notes = append(fed.Notes, fmt.Sprintf("%d characters are not in TFF's table: they count as id %d", strange, tffOther))
+	}
+	return fed, writers, nil
+}
+
+// stepFederation returns the federation and writers of rows for sequences: those
+// of training and test by client.
+func stepFederation(people map[string]*[2][]byte, vocab int) (*Federation, []writer) {
 	all := &sequences{seq: windowLen}
 	var writers []writer
 	for _, id := range slices.Sorted(maps.Keys(people)) {
@@ -69,11 +79,7 @@ func loadTFFShakespeare(ctx context.Context, cfg *Config) (*Federation, []writer
 		}
 		writers = append(writers, w)
 	}
-	fed := &Federation{SeqLen: windowLen, Vocab: tffVocab, Classes: tffVocab, EveryStep: true}
-	if strange > 0 {
-		fed.Notes = append(fed.Notes, fmt.Sprintf("%d characters are not in TFF's table: they count as id %d", strange, tffOther))
-	}
-	return fed, writers, nil
+	return &Federation{SeqLen: windowLen, Vocab: vocab, Classes: vocab, EveryStep: true}, writers
 }
 
 // appendSnippet appends the rows of a snippet: its begin, characters and end in
