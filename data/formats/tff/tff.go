@@ -90,7 +90,9 @@ func examples(ctx context.Context, f *sqlitefile.File, splits []string, left map
 	var e Example
 	var k key
 	var message sql.RawBytes
-	query := "SELECT split_name, client_id, serialized_example_proto FROM examples WHERE split_name IN (?" + strings.Repeat(",?", len(splits)-1) + ") ORDER BY rowid"
+	// The + keeps SQLite from an index on split_name, after which it would have to
+	// sort all examples back into the order of the file.
+	query := "SELECT split_name, client_id, serialized_example_proto FROM examples WHERE +split_name IN (?" + strings.Repeat(",?", len(splits)-1) + ") ORDER BY rowid"
 	args := make([]any, len(splits))
 	for i, s := range splits {
 		args[i] = s

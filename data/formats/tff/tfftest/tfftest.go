@@ -19,11 +19,14 @@ type Row struct {
 	Message       []byte
 }
 
-// Write makes a file with the rows, and counts them in client_metadata.
+// Write makes a file with the rows, and counts them in client_metadata. Tables and
+// indices are those of TFF's files.
 func Write(t testing.TB, path string, rows []Row) {
 	t.Helper()
 	Exec(t, path,
 		"CREATE TABLE examples (split_name TEXT NOT NULL, client_id TEXT NOT NULL, serialized_example_proto BLOB NOT NULL)",
+		"CREATE INDEX idx_examples_client_id ON examples (client_id)",
+		"CREATE INDEX idx_examples_client_id_split ON examples (split_name, client_id)",
 		"CREATE TABLE client_metadata (client_id TEXT NOT NULL, split_name TEXT NOT NULL, num_examples INTEGER NOT NULL)",
 	)
 	db := open(t, path)
