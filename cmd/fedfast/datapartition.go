@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/classbars"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// partitionOptions are the flags of data partition.
+type partitionOptions struct {
+	dataOptions
+	plot string
+}
+
+func newDataPartition(a *app) *cobra.Command {
+	o := &partitionOptions{}
+	cmd := &cobra.Command{
+		Use:   "partition [NAME]",
+		Short: "Say how examples and classes are spread over clients, and draw it",
+		Long: "Open a federation and say how its examples and classes are spread over the clients. A set without clients is dealt\n" +
+			"as the keys of the data say, here by FedTune's indices in sizes of a power law:\n" +
+			"  fedfast data partition cifar10 --set data.path=DIR --set data.partition=classes --set data.hi=[0.2,0.8] \\\n" +
+			"      --set data.size_exponent=1 --plot clients.svg",
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			c, err := o.validate(a, args)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), a, c)
+		}),
+	}
+	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.plot, "plot", "", "draw the classes of the clients as stacked bars into an SVG `FILE`")
+	return cmd
+}
+
+// amounts tells how large something is: of all clients together, and of one.
+type amounts struct {
+	Total  int `json:"total"`
+	Min    int `json:"min"`
+	Median int `json:"median"`
+	Max    int `json:"max"`
+}
+
+// partitionSummary is what data partition tells.
+type partitionSummary struct {
+	Name    string  `json:"name"`
+	Clients int     `json:"clients"`
+	Unseen  int     `json:"unseen_clients"`
+	Train   amounts `json:"train"`
+	Val     amounts `json:"val"`
+	Test    amounts `json:"test"`
+	Classes int     `json:"classes"`
+	// Held are the classes that a client has examples of.
+	Held amounts `json:"classes_of_a_client"`
+	// Entropy is that of the classes of all examples together, MeanEntropy the
+	// clients' own on average, in nats.
+	Entropy     float64  `json:"class_entropy"`
+	MeanEntropy float64  `json:"mean_class_entropy_of_a_client"`
+	Notes       []string `json:"notes"`
+}
+
+func (o *partitionOptions) run(ctx context.Context, a *app, c *study.Config) error {
+	fed, err := study.OpenData(ctx, c)
+	if err != nil {
+		return err
+	}
+	clients := classesOf(fed)
+	if o.plot != "" {
+		var svg bytes.Buffer
+		title := fmt.Sprintf("%s: %d clients, %d classes", fed.Name, len(clients), fed.Classes)
+		if err := classbars.Write(&svg, title, clients); err != nil {
+			return err
+		}
+		if err := os.WriteFile(o.plot, svg.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("--plot: %w", err)
+		}
+	}
+	s := summarize(fed, clients)
+	if a.json {
+		return a.printJSON(s)
+	}
+	t := table.New(a.out)
+	t.Row("set", s.Name)
+	t.Row("clients", table.Count(s.Clients))
+	if s.Unseen > 0 {
+		t.Row("unseen clients", table.Count(s.Unseen))
+	}
+	for _, part := range []struct {
+		name string
+		amounts
+	}{{"train", s.Train}, {"validation", s.Val}, {"test", s.Test}} {
+		t.Row(part.name+" examples", table.Count(part.Total)+", of a client "+part.text())
+	}
+	t.Row("classes", table.Count(s.Classes)+", of a client "+s.Held.text())
+	t.Row("class entropy", fmt.Sprintf("%.3f nats of all examples, %.3f of a client's on average", s.Entropy, s.MeanEntropy))
+	for _, n := range s.Notes {
+		t.Row("note", n)
+	}
+	return t.Flush()
+}
+
+// text writes what one client has.
+func (s amounts) text() string {
+	return fmt.Sprintf("%s to %s, median %s", table.Count(s.Min), table.Count(s.Max), table.Count(s.Median))
+}
+
+// classesOf counts the classes of every client's examples.
+func classesOf(fed *data.Federation) []classbars.Client {
+	clients := make([]classbars.Client, len(fed.Clients))
+	for i := range clients {
+		c := &fed.Clients[i]
+		clients[i] = classbars.Client{ID: c.ID, Counts: make([]int, fed.Classes)}
+		for _, v := range []data.View{c.Train, c.Val, c.Test} {
+			for class, n := range v.ClassCounts(fed.Classes) {
+				clients[i].Counts[class] += n
+			}
+		}
+	}
+	return clients
+}
+
+// summarize gathers the facts.
+func summarize(fed *data.Federation, clients []classbars.Client) partitionSummary {
+	s := data.Summarize(fed)
+	held := make([]int, len(clients))
+	for i, c := range clients {
+		for _, n := range c.Counts {
+			if n > 0 {
+				held[i]++
+			}
+		}
+	}
+	slices.Sort(held)
+	return partitionSummary{
+		Name: fed.Name, Clients: s.Clients, Unseen: s.Unseen,
+		Train: amounts(s.Train), Val: amounts(s.Val), Test: amounts(s.Test),
+		Classes: s.Classes, Held: amounts{s.Classes, held[0], held[len(held)/2], held[len(held)-1]},
+		Entropy: s.Entropy, MeanEntropy: s.MeanEntropy, Notes: append([]string{}, fed.Notes...),
+	}
+}
