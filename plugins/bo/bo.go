@@ -1,10 +1,10 @@
 // Package bo is the built-in tuner `bo`: Bayesian optimization. After some random trials it models the score as a Gaussian process over
 // the search space (package gp) and runs the point of largest expected improvement next.
 //
-// Given the scores, decisions are the same on every CPU of one architecture, and across architectures but for one case: the model's
-// hyperparameters are found with gonum, whose last bits may differ between architectures, and are then rounded to a grid, so that
-// another decision can follow only where they fall on an edge of that grid. Everything after that is plain Go with written-out
-// roundings, and the maximum of expected improvement is taken over a finite list, ties to its first.
+// Given the scores, decisions are the same on every amd64 CPU, whatever its level. Between architectures that is not promised: gonum
+// finds the model's hyperparameters, its last bits differ between amd64 and arm64, and where the likelihood is flat the search may then
+// stop at another point. Everything else is the same everywhere: given the hyperparameters, the posterior and the expected improvement
+// are plain Go with written-out roundings, and the maximum is taken over a finite list, ties to its first.
 package bo
 
 import (

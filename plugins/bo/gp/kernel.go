@@ -2,8 +2,9 @@
 // noise, hyperparameters of highest marginal likelihood, the posterior, and the expected improvement under it.
 //
 // The posterior and the expected improvement are plain Go with every rounding written out: the same bits on every CPU. The search for
-// the hyperparameters uses gonum, whose sums may round otherwise on another architecture; what it finds is therefore rounded to a coarse
-// grid (see Fit), so that a difference in last bits changes a result only where it falls on the edge between two points of that grid.
+// the hyperparameters uses gonum, which does the same on every amd64 CPU (its assembly neither fuses nor depends on the CPU's level) but
+// may round otherwise on another architecture. What it finds is rounded to a grid (see Fit), which hides most such differences; a search
+// that stops elsewhere, where the likelihood is flat, is not hidden.
 package gp
 
 import "github.com/fedfast/fedfast/tuners/det"
