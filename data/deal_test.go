@@ -77,7 +77,7 @@ func TestDealErrors(t *testing.T) {
 		want string
 	}{
 		"more clients than samples": {Config{Clients: 30}, "data.clients = 30, data.samples = 0: there are 25 samples to deal"},
-		"sizes of more than all":    {Config{Clients: 3, Sizes: []int{10, 5}, MinSamples: 5, Split: "files"}, "data.sizes = [10 5]: 3 clients need 25 samples, there are 20 to deal"},
+		"sizes of more than all":    {Config{Clients: 3, Sizes: []int{10, 5}, MinSamples: 5, Split: "files"}, "data.sizes = [10 5]: 20 samples are enough for 2 clients, not for 3 (data.clients)"},
 		"log-normal of too few":     {Config{Clients: 3, SizeSigma: 1}, "data.clients = 3, data.samples = 0, data.min_samples = 10: there are 25 samples to deal"},
 		"power law of too many":     {Config{Clients: 2, Samples: 13, SizeExponent: 1}, "data.clients = 2, data.samples = 13, data.min_samples = 10: there are 25 samples to deal"},
 		"more shards than samples":  {Config{Clients: 12, Partition: "shards", Shards: 3}, "data.shards = 3: a client of 2 samples has no sample for each"},

@@ -69,14 +69,13 @@ func (d *dealer) sizes() ([]int, error) {
 	total := n
 	switch {
 	case len(d.Sizes) > 0:
-		sizes := make([]int, clients)
-		total = 0
-		for i := range sizes {
-			sizes[i] = d.Sizes[i%len(d.Sizes)]
-			total += sizes[i]
-		}
-		if total > n {
-			return nil, fmt.Errorf("data.sizes = %v: %d clients need %d samples, there are %d to deal", d.Sizes, clients, total, n)
+		var sizes []int
+		for i, left := 0, n; i < clients; i++ {
+			size := d.Sizes[i%len(d.Sizes)]
+			if left -= size; left < 0 {
+				return nil, fmt.Errorf("data.sizes = %v: %d samples are enough for %d clients, not for %d (data.clients)", d.Sizes, n, i, clients)
+			}
+			sizes = append(sizes, size)
 		}
 		return sizes, nil
 	case d.skewed():
