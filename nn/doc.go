@@ -34,4 +34,11 @@
 // starts it when Run.Starts(lo) says so, in the order of the samples; then the
 // cut of a batch into chunks does not show in the bits of the result. A gradient
 // passed to Backward may be overwritten.
+//
+// A layer may hold others: [Residual] binds two chains of them and takes each sample
+// through both. All layers that treat each sample of an image alone can be in it.
+//
+// What a layer computes in Go rather than in package kernels keeps to the kernels'
+// rule of the same bits on every machine: a fixed order of operations, float32(x*y)
+// and float64(x*y) around products that are added to, and of package math only Sqrt.
 package nn

@@ -85,6 +85,6 @@ func (c ConvInput) Forward(dx []float32, dxRow int, dy []float32, dyRow int, fli
 			}
 			continue
 		}
-		p.Conv.Forward(out, row, dy[(c.Left-p.Left)*p.C:], dyRow, flipped[p.weights:], nil, false)
+		p.Forward(out, row, dy[(c.Left-p.Left)*p.C:], dyRow, flipped[p.weights:], nil, false)
 	}
 }

@@ -48,8 +48,11 @@ var resnet18GN = model{
 					stride = 2
 				}
 				b := nn.Residual{Body: []nn.Layer{
-					nn.Conv2D{Filters: filters, Kernel: 3, Stride: stride, Pad: 1, NoBias: true}, norm, nn.ReLU{},
-					nn.Conv2D{Filters: filters, Kernel: 3, Pad: 1, NoBias: true}, norm,
+					nn.Conv2D{Filters: filters, Kernel: 3, Stride: stride, Pad: 1, NoBias: true},
+					norm,
+					nn.ReLU{},
+					nn.Conv2D{Filters: filters, Kernel: 3, Pad: 1, NoBias: true},
+					norm,
 				}}
 				if stride > 1 {
 					b.Shortcut = []nn.Layer{nn.Conv2D{Filters: filters, Kernel: 1, Stride: stride, NoBias: true}, norm}

@@ -38,7 +38,7 @@ var tffCharLSTM = model{
 	name: "tff-char-lstm",
 	doc: "The Shakespeare model of TensorFlow Federated's research baselines (Reddi et al. 2021): embedding 90 x 8, two LSTM layers of 256, dense 90 at every one of 80 steps; " +
 		"820,522 parameters. Keras' initialisation: embedding uniform in +-0.05, Glorot uniform input and dense weights, orthonormal recurrent weights, " +
-		"biases zero but for the forget gates', which start at 1. A pad (token 0) is an ordinary token here; with its label masked and at the end of a " +
+		"biases zero but for the forget gates', which start at 1 (TensorFlow Federated's own code draws the LSTM's input weights from a normal distribution). A pad (token 0) is an ordinary token here; with its label masked and at the end of a " +
 		"sequence, as these data sets have it, Keras' masking gives the same.",
 	input:   nn.Shape{Seq: 80, Vocab: 90},
 	classes: 90,

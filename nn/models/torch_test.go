@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,28 +16,6 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
-
-// torchOp is one step of the network as testdata/train_steps.py builds it. The
-// lists below are written by hand from the table of models, not derived from the
-// layers under test.
-type torchOp struct {
-	Op         string    `json:"op"`
-	Padding    any       `json:"padding,omitempty"`
-	Stride     int       `json:"stride,omitempty"`
-	NoBias     bool      `json:"no_bias,omitempty"`
-	Size       int       `json:"size,omitempty"`
-	Groups     int       `json:"groups,omitempty"`
-	Radius     int       `json:"radius,omitempty"`
-	K          float64   `json:"k,omitempty"`
-	Alpha      float64   `json:"alpha,omitempty"`
-	Beta       float64   `json:"beta,omitempty"`
-	Body       []torchOp `json:"body,omitempty"`
-	Shortcut   []torchOp `json:"shortcut,omitempty"`
-	PaddingIdx *int      `json:"padding_idx,omitempty"`
-	Layers     int       `json:"layers,omitempty"`
-	Biases     int       `json:"biases,omitempty"`
-	ForgetBias float64   `json:"forget_bias,omitempty"`
-}
 
 type torchJob struct {
 	Layers      []torchOp `json:"layers"`
@@ -50,78 +27,6 @@ type torchJob struct {
 	Momentum    float64   `json:"momentum"`
 	WeightDecay float64   `json:"weight_decay"`
 	Steps       int       `json:"steps"`
-}
-
-var (
-	opConv    = torchOp{Op: "conv", Padding: 0}
-	opRelu    = torchOp{Op: "relu"}
-	opPool    = torchOp{Op: "pool"}
-	opFlatten = torchOp{Op: "flatten"}
-	opLinear  = torchOp{Op: "linear"}
-	opLast    = torchOp{Op: "last"}
-	opEvery   = torchOp{Op: "every"}
-	opPool3   = torchOp{Op: "pool", Size: 3, Stride: 2}
-	opLRN     = torchOp{Op: "lrn", Radius: 4, K: 1, Alpha: 0.001 / 9, Beta: 0.75}
-	opNorm    = torchOp{Op: "groupnorm", Groups: 2}
-)
-
-// opPlain is a convolution without bias.
-func opPlain(stride, padding int) torchOp {
-	return torchOp{Op: "conv", Stride: stride, Padding: padding, NoBias: true}
-}
-
-// opBlocks is one stage of a ResNet of two blocks.
-func opBlocks(stride int) []torchOp {
-	first := torchOp{Op: "residual", Body: []torchOp{opPlain(stride, 1), opNorm, opRelu, opPlain(1, 1), opNorm}}
-	second := torchOp{Op: "residual", Body: []torchOp{opPlain(1, 1), opNorm, opRelu, opPlain(1, 1), opNorm}}
-	if stride > 1 {
-		first.Shortcut = []torchOp{opPlain(stride, 0), opNorm}
-	}
-	return []torchOp{first, opRelu, second, opRelu}
-}
-
-func opSame(padding int) torchOp { return torchOp{Op: "conv", Padding: padding} }
-
-func zeroIndex() *int { return new(int) }
-
-// torchCases holds every model at a batch and rate on which momentum 0.9 trains and
-// does not diverge, so that float32 and float64 stay comparable. A
-// ReLU or max-pool whose argument passes within a rounding error of its kink
-// changes a gradient by a percent; with a few thousand units and these batches
-// none does. Should one after a change of kernels, only the convolutional model
-// concerned fails, and another seed in torchBatch passes.
-var torchCases = []struct {
-	model string
-	batch int
-	lr    float32
-	ops   []torchOp
-	input nn.Shape // zero: the model's own
-}{
-	{"logistic", 8, 0.1, []torchOp{opFlatten, opLinear}, nn.Shape{}},
-	{"leaf-femnist-cnn", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
-	{"reddi-emnist-cnn", 6, 0.1, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
-	{"fedex-femnist-cnn", 6, 0.1, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
-	{"fedex-cifar-cnn", 6, 0.1, []torchOp{
-		opSame(1), opRelu, opPool, opSame(1), opRelu, opPool, opSame(1), opRelu, opPool,
-		opFlatten, opLinear, opRelu, opLinear,
-	}, nn.Shape{}},
-	{"mcmahan-cifar-cnn", 4, 0.1, []torchOp{
-		opSame(2), opRelu, opPool3, opLRN, opSame(2), opRelu, opLRN, opPool3,
-		opFlatten, opLinear, opRelu, opLinear, opRelu, opLinear,
-	}, nn.Shape{}},
-	// Weights of normalisations are near 1, so float32 knows their changes to some 1e-4.
-	{"resnet18-gn", 3, 0.005, slices.Concat(
-		[]torchOp{opPlain(1, 1), opNorm, opRelu}, opBlocks(1), opBlocks(2), opBlocks(2), opBlocks(2), []torchOp{{Op: "mean"}, opLinear},
-	), nn.Shape{H: 10, W: 10, C: 3}},
-	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
-	{"fedtune-4conv2dense", 6, 0.1, []torchOp{
-		opSame(1), opRelu, opSame(1), opRelu, opPool, opSame(1), opRelu, opSame(1), opRelu, opPool,
-		opFlatten, opLinear, opRelu, opLinear,
-	}, nn.Shape{}},
-	{"leaf-char-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1}, opLast, opLinear}, nn.Shape{}},
-	{"fedex-char-lstm", 4, 0.1, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 2, Biases: 2}, opLast, opLinear}, nn.Shape{}},
-	{"tff-char-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1}, opEvery, opLinear}, nn.Shape{Seq: 25, Vocab: 90}},
-	{"so-nwp-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear}, nn.Shape{Seq: 8, Vocab: 10004}},
 }
 
 // TestStepsMatchTorch trains each model for 5 steps here and in float64 PyTorch
@@ -167,8 +72,16 @@ func TestLayerStepsMatchTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareSteps(t, python, m, []torchOp{
-		opSame(1), opRelu, {Op: "lrn", Radius: 2, K: 1, Alpha: 3, Beta: 0.75}, {Op: "pool", Size: 3, Stride: 2},
-		opSame(1), {Op: "groupnorm", Groups: 3}, opRelu, {Op: "lrn", Radius: 1, K: 2, Alpha: 0.5, Beta: 0.5}, {Op: "pool", Size: 2, Stride: 2}, {Op: "mean"}, opLinear,
+		opSame(1), opRelu,
+		{Op: "lrn", Radius: 2, K: 1, Alpha: 3, Beta: 0.75},
+		{Op: "pool", Size: 3, Stride: 2},
+		opSame(1),
+		{Op: "groupnorm", Groups: 3},
+		opRelu,
+		{Op: "lrn", Radius: 1, K: 2, Alpha: 0.5, Beta: 0.5},
+		{Op: "pool", Size: 2, Stride: 2},
+		{Op: "mean"},
+		opLinear,
 	}, torchBatch(m, 5), 0.1)
 }
 
