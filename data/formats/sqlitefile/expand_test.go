@@ -2,9 +2,11 @@ package sqlitefile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"testing"
+	"testing/iotest"
 
 	"github.com/ulikunitz/xz/lzma"
 )
@@ -28,5 +30,29 @@ func TestExpandStopsAtItsLimit(t *testing.T) {
 		if !errors.Is(err, want) || n > limit+1 {
 			t.Errorf("limit %d: %d bytes, error %v, want %v", limit, n, err, want)
 		}
+	}
+}
+
+// TestExpandKeepsTheReadersError checks that a stop in the middle is told apart
+// from damaged data.
+func TestExpandKeepsTheReadersError(t *testing.T) {
+	var packed bytes.Buffer
+	w, err := lzma.NewWriter(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := []byte(magic)
+	for i := range 1 << 18 { // does not pack well
+		content = append(content, byte(i*i>>7), byte(i*i>>13))
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	broken := io.MultiReader(bytes.NewReader(packed.Bytes()[:packed.Len()/2]), iotest.ErrReader(context.Canceled))
+	if _, err := expand(io.Discard, broken, 1<<30); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, must be that of the reader", err)
 	}
 }

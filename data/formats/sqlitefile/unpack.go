@@ -74,7 +74,7 @@ func unpack(ctx context.Context, path string) (string, error) {
 		err = out.Sync()
 	}
 	err = errors.Join(err, out.Close())
-	whole := filepath.Join(cache, key+"-"+strconv.FormatInt(length, 10)+".sqlite")
+	whole := filepath.Join(cache, copyName(key, length))
 	if err == nil {
 		err = os.Rename(out.Name(), whole)
 	}
@@ -84,13 +84,21 @@ func unpack(ctx context.Context, path string) (string, error) {
 	return whole, nil
 }
 
+// copyName returns the name of an unpacked copy.
+func copyName(key string, length int64) string {
+	return key + "-" + strconv.FormatInt(length, 10) + ".sqlite"
+}
+
 // find returns the whole unpacked copy of a key, "" if there is none.
 func find(cache, key string) string {
-	copies, _ := filepath.Glob(filepath.Join(cache, key+"-*.sqlite")) // the pattern is a good one
-	for _, path := range copies {
-		length := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), key+"-"), ".sqlite")
-		if info, err := os.Stat(path); err == nil && length == strconv.FormatInt(info.Size(), 10) {
-			return path
+	copies, err := os.ReadDir(cache)
+	if err != nil {
+		return "" // there is no cache yet
+	}
+	for _, c := range copies {
+		info, err := c.Info()
+		if err == nil && c.Name() == copyName(key, info.Size()) {
+			return filepath.Join(cache, c.Name())
 		}
 	}
 	return ""
