@@ -14,6 +14,18 @@ type pixelRows struct {
 	labels []int32
 }
 
+// maxReserve bounds the images that are made room for before they are there.
+const maxReserve = 4096
+
+// reserve makes room for n images of size floats if p is new. The room serves for
+// the test images too, see greyWriter.
+func (p *pixelRows) reserve(n int64, size int) {
+	if p.labels == nil {
+		n := int(min(n, maxReserve))
+		p.bytes, p.labels = make([]byte, 0, n*size), make([]int32, 0, n)
+	}
+}
+
 // add appends an image. Its floats must be numbers in [0, 1].
 func (p *pixelRows) add(values []float32, label int32) error {
 	exact := p.floats == nil
@@ -49,16 +61,18 @@ func asFloats(bytes []byte) []float32 {
 	return values
 }
 
-// greyWriter returns the writer of h x w grey images.
+// greyWriter returns the writer of h x w grey images. It appends the test images to
+// the training images, so that room beyond those saves a copy.
 func greyWriter(id string, h, w int, train, test *pixelRows) writer {
-	labels := slices.Concat(train.labels, test.labels)
+	trains := len(train.labels)
+	labels := append(train.labels, test.labels...)
 	var src source
 	if train.floats == nil && test.floats == nil {
-		src = newImages(h, w, 1, slices.Concat(train.bytes, test.bytes), labels)
+		src = newImages(h, w, 1, append(train.bytes, test.bytes...), labels)
 	} else {
-		src = &vectors{n: h * w, values: slices.Concat(train.all(), test.all()), labels: labels}
+		src = &vectors{n: h * w, values: append(train.all(), test.all()...), labels: labels}
 	}
-	return writer{id: id, train: span(src, 0, len(train.labels)), test: span(src, len(train.labels), len(test.labels))}
+	return writer{id: id, train: span(src, 0, trains), test: span(src, trains, len(test.labels))}
 }
 
 // all returns all images as floats.
@@ -75,7 +89,7 @@ func greyFederation(people map[string]*[2]pixelRows, classes int) (*Federation, 
 	var writers []writer
 	for _, id := range slices.Sorted(maps.Keys(people)) {
 		writers = append(writers, greyWriter(id, femnistSide, femnistSide, &people[id][0], &people[id][1]))
-		delete(people, id) // the source has a copy of its own
+		delete(people, id) // its test images are with the training images now
 	}
 	return &Federation{H: femnistSide, W: femnistSide, C: 1, Classes: classes}, writers, nil
 }

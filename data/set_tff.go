@@ -78,7 +78,7 @@ func loadTFFImages(ctx context.Context, cfg *Config, train, test string, classes
 		return nil, nil, err
 	}
 	people := map[string]*[2]pixelRows{}
-	err = tff.Read(ctx, path, []string{train, test}, func(split, client string, e *tff.Example) error {
+	err = tff.Read(ctx, path, []string{train, test}, func(split, client string, of int64, e *tff.Example) error {
 		label, err := e.Label("label", classes)
 		if err != nil {
 			return err
@@ -89,6 +89,7 @@ func loadTFFImages(ctx context.Context, cfg *Config, train, test string, classes
 		}
 		rows := byClient(people, client)
 		if split == train {
+			rows[0].reserve(of, len(pixels))
 			return rows[0].add(pixels, label)
 		}
 		return rows[1].add(pixels, label)
@@ -128,7 +129,7 @@ func loadTFFCIFAR100(ctx context.Context, cfg *Config) (*Federation, []writer, e
 		return nil, nil, err
 	}
 	people := map[string]*byteImages{}
-	err = tff.Read(ctx, path, []string{"train", "test"}, func(split, client string, e *tff.Example) error {
+	err = tff.Read(ctx, path, []string{"train", "test"}, func(split, client string, _ int64, e *tff.Example) error {
 		label, err := e.Label("label", cifar100Classes)
 		if err != nil {
 			return err

@@ -41,7 +41,7 @@ func loadTFFShakespeare(ctx context.Context, cfg *Config) (*Federation, []writer
 	}
 	people := map[string]*[2][]byte{}
 	strange := 0
-	err = tff.Read(ctx, path, []string{"train", "test"}, func(split, client string, e *tff.Example) error {
+	err = tff.Read(ctx, path, []string{"train", "test"}, func(split, client string, _ int64, e *tff.Example) error {
 		text, err := e.Text("snippets")
 		if err != nil {
 			return err

@@ -23,10 +23,11 @@ import (
 type key struct{ split, client string }
 
 // Read calls each with every example of the splits, in the order of the file, in
-// one pass. client and e are valid until each returns. The clients of every
-// split must have as many examples as client_metadata says. Errors name the
-// file, and those of each the client and the example too.
-func Read(ctx context.Context, path string, splits []string, each func(split, client string, e *Example) error) (err error) {
+// one pass. e is valid until each returns; of is the number of examples that
+// client_metadata says the client has in all the splits. The clients of every
+// split must have as many as it says. Errors name the file, and those of each
+// the client and the example too.
+func Read(ctx context.Context, path string, splits []string, each func(split, client string, of int64, e *Example) error) (err error) {
 	f, err := sqlitefile.Open(ctx, path)
 	if err != nil {
 		return err
@@ -86,7 +87,11 @@ func metadata(ctx context.Context, f *sqlitefile.File, splits []string) (map[key
 }
 
 // examples reads the examples and counts left down.
-func examples(ctx context.Context, f *sqlitefile.File, splits []string, left map[key]int64, each func(split, client string, e *Example) error) error {
+func examples(ctx context.Context, f *sqlitefile.File, splits []string, left map[key]int64, each func(split, client string, of int64, e *Example) error) error {
+	of := map[string]int64{}
+	for k, n := range left {
+		of[k.client] += n
+	}
 	var e Example
 	var k key
 	var message sql.RawBytes
@@ -110,7 +115,7 @@ func examples(ctx context.Context, f *sqlitefile.File, splits []string, left map
 		left[k] = n - 1
 		err := e.Decode(message)
 		if err == nil {
-			err = each(k.split, k.client, &e)
+			err = each(k.split, k.client, of[k.client], &e)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: client %q, example %d of the splits %s: %w", f.Path, k.client, at, strings.Join(splits, " and "), err)

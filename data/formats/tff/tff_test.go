@@ -21,13 +21,13 @@ func labelled(split, client string, labels ...int64) []tfftest.Row {
 	return rows
 }
 
-// readAll returns the examples of splits as "split/client:label".
+// readAll returns the examples of splits as "split/client:label of examples".
 func readAll(t *testing.T, path string, splits ...string) ([]string, error) {
 	t.Helper()
 	var got []string
-	err := Read(t.Context(), path, splits, func(split, client string, e *Example) error {
+	err := Read(t.Context(), path, splits, func(split, client string, of int64, e *Example) error {
 		l, err := e.Label("label", 10)
-		got = append(got, fmt.Sprintf("%s/%s:%d", split, client, l))
+		got = append(got, fmt.Sprintf("%s/%s:%d of %d", split, client, l, of))
 		return err
 	})
 	return got, err
@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 	tfftest.Write(t, path, slices.Concat(
 		labelled("train", "b", 1, 2), labelled("test", "a", 3), labelled("train", "a", 4),
 		labelled("other", "a", 99), labelled("train", "b", 5)))
-	want := []string{"train/b:1", "train/b:2", "test/a:3", "train/a:4", "train/b:5"}
+	want := []string{"train/b:1 of 3", "train/b:2 of 3", "test/a:3 of 2", "train/a:4 of 2", "train/b:5 of 3"}
 	packed := tfftest.Pack(t, path)
 	for range 2 { // the second time from the copy
 		for _, p := range []string{path, packed} {
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 			}
 		}
 	}
-	if got, err := readAll(t, path, "test"); err != nil || !slices.Equal(got, want[2:3]) {
+	if got, err := readAll(t, path, "test"); err != nil || !slices.Equal(got, []string{"test/a:3 of 1"}) {
 		t.Errorf("one split: %v, %v", got, err)
 	}
 }
