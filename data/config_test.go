@@ -89,8 +89,10 @@ func TestSets(t *testing.T) {
 			t.Errorf("facts are missing: %+v", s)
 		}
 	}
-	if want := []string{"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10", "cifar100", "synthetic", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100",
-		"fedjax-femnist", "fedjax-femnist-digits", "fedjax-shakespeare"}; !slices.Equal(names, want) {
+	if want := []string{
+		"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10", "cifar100", "synthetic", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100",
+		"fedjax-femnist", "fedjax-femnist-digits", "fedjax-shakespeare",
+	}; !slices.Equal(names, want) {
 		t.Errorf("sets %q", names)
 	}
 }

@@ -19,7 +19,8 @@ func TestOpenFedJAXEMNIST(t *testing.T) {
 		}
 		return fedjaxtest.Client{ID: id, Examples: n, Arrays: []fedjaxtest.Array{
 			{Name: "label", Shape: []int{n}, Ints: labels},
-			{Name: "pixels", Shape: []int{n, 28, 28}, Floats: slices.Repeat([]float32{value}, 784*n)}}}
+			{Name: "pixels", Shape: []int{n, 28, 28}, Floats: slices.Repeat([]float32{value}, 784*n)},
+		}}
 	}
 	const b, a = "00112233445566:f2000_01", "00112233445566:f0001_02"
 	for _, stem := range []string{"federated_emnist", "federated_emnist_digitsonly"} {

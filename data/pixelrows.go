@@ -65,7 +65,8 @@ func asFloats(bytes []byte) []float32 {
 // the training images, so that room beyond those saves a copy.
 func greyWriter(id string, h, w int, train, test *pixelRows) writer {
 	trains := len(train.labels)
-	labels := append(train.labels, test.labels...)
+	train.labels = append(train.labels, test.labels...)
+	labels := train.labels
 	var src source
 	if train.floats == nil && test.floats == nil {
 		src = newImages(h, w, 1, append(train.bytes, test.bytes...), labels)

@@ -104,9 +104,9 @@ func TestOpenTFFCIFAR100(t *testing.T) {
 	checkExamples(t, fed)
 }
 
-// snippet returns the row of a text.
-func snippet(split, client, text string) tfftest.Row {
-	return tfftest.Row{Split: split, Client: client, Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)})}
+// snippet returns the row of a text of client R.
+func snippet(split, text string) tfftest.Row {
+	return tfftest.Row{Split: split, Client: "R", Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)})}
 }
 
 func TestOpenTFFShakespeare(t *testing.T) {
@@ -115,7 +115,7 @@ func TestOpenTFFShakespeare(t *testing.T) {
 	}
 	long := strings.Repeat("ad", 100) // 202 ids: two rows of 81 and one of 40
 	dir := writeTFF(t, "shakespeare", []tfftest.Row{
-		snippet("train", "R", "hd"), snippet("train", "R", long), snippet("test", "R", "\xffd"), snippet("train", "R", strings.Repeat("t", 80)),
+		snippet("train", "hd"), snippet("train", long), snippet("test", "\xffd"), snippet("train", strings.Repeat("t", 80)),
 	})
 	fed := mustOpen(t, Config{Name: "tff-shakespeare", Path: dir, Split: "100/0/files", MinSamples: 1})
 	if !fed.EveryStep || fed.SeqLen != 80 || fed.Vocab != 90 || fed.Classes != 90 || fed.Kind != Tokens {
@@ -153,9 +153,11 @@ func TestOpenTFFShakespeare(t *testing.T) {
 
 func TestOpenTFFErrors(t *testing.T) {
 	image := func(label int64, pixels []float32) []tfftest.Row {
-		return []tfftest.Row{{Split: "all_train", Client: "f1", Message: tfftest.Example(
-			tfftest.Feature{Name: "label", Ints: []int64{label}}, tfftest.Feature{Name: "pixels", Floats: pixels})},
-			{Split: "all_test", Client: "f1", Message: []byte{}}}
+		return []tfftest.Row{
+			{Split: "all_train", Client: "f1", Message: tfftest.Example(
+				tfftest.Feature{Name: "label", Ints: []int64{label}}, tfftest.Feature{Name: "pixels", Floats: pixels})},
+			{Split: "all_test", Client: "f1", Message: []byte{}},
+		}
 	}
 	bright := make([]float32, 784)
 	bright[5] = 255
@@ -169,9 +171,12 @@ func TestOpenTFFErrors(t *testing.T) {
 		{"tff-femnist", "emnist_all", image(1, bright), "pixel 5 is 255, must be in 0 to 1"},
 		{"tff-femnist-digits", "emnist_all", image(1, bright), "has no split digits_only_train, only all_test, all_train"},
 		{"tff-shakespeare", "shakespeare", []tfftest.Row{{Split: "train", Client: "f1", Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{1}})}, {Split: "test", Client: "f1", Message: []byte{}}}, "has no feature snippets"},
-		{"tff-cifar100", "cifar100", []tfftest.Row{{Split: "train", Client: "f1", Message: tfftest.Example(
-			tfftest.Feature{Name: "label", Ints: []int64{1}}, tfftest.Feature{Name: "coarse_label", Ints: []int64{1}}, tfftest.Feature{Name: "image", Ints: slices.Repeat([]int64{256}, 3072)})}, {Split: "test", Client: "f1", Message: []byte{}}},
-			"pixel value 0 of image is 256, must be in 0 to 255"},
+		{
+			"tff-cifar100", "cifar100",
+			[]tfftest.Row{{Split: "train", Client: "f1", Message: tfftest.Example(
+				tfftest.Feature{Name: "label", Ints: []int64{1}}, tfftest.Feature{Name: "coarse_label", Ints: []int64{1}}, tfftest.Feature{Name: "image", Ints: slices.Repeat([]int64{256}, 3072)})}, {Split: "test", Client: "f1", Message: []byte{}}},
+			"pixel value 0 of image is 256, must be in 0 to 255",
+		},
 	} {
 		dir := writeTFF(t, tt.file, tt.rows)
 		_, err := Open(t.Context(), Config{Name: tt.set, Path: dir})

@@ -1,9 +1,9 @@
 package fl
 
 import (
-	"fmt"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +22,7 @@ func TestLabelsAtEveryStep(t *testing.T) {
 		for i := range 10 {
 			text := strings.Repeat("abcd", 5+client+i)
 			for _, split := range []string{"train", "test"} {
-				rows = append(rows, tfftest.Row{Split: split, Client: fmt.Sprint(client), Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)})})
+				rows = append(rows, tfftest.Row{Split: split, Client: strconv.Itoa(client), Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)})})
 			}
 		}
 	}

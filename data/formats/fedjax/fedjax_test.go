@@ -48,7 +48,8 @@ func TestRead(t *testing.T) {
 	texts := slices.Repeat([][]byte{[]byte(strings.Repeat("x", 70000)), {}}, 10)
 	fedjaxtest.Write(t, path, []fedjaxtest.Client{
 		{ID: "b", Examples: 300, Arrays: []fedjaxtest.Array{
-			{Name: "pixels", Shape: []int{300, 28, 28}, Floats: pixels}, {Name: "label", Shape: []int{300}, Ints: make([]int32, 300)}}},
+			{Name: "pixels", Shape: []int{300, 28, 28}, Floats: pixels}, {Name: "label", Shape: []int{300}, Ints: make([]int32, 300)},
+		}},
 		{ID: "a", Examples: 20, Arrays: []fedjaxtest.Array{{Name: "snippets", Shape: []int{20}, Texts: texts}}},
 	})
 	var ids []string

@@ -44,8 +44,9 @@ func (f *feature) len() int {
 		return len(f.floats)
 	case intKind:
 		return len(f.ints)
+	default:
+		return 0
 	}
-	return 0
 }
 
 var errWire = errors.New("is no tf.train.Example")
@@ -82,6 +83,7 @@ func (e *Example) entry(message []byte) error {
 			name = v
 		case 2:
 			value = v
+		default: // a field of a later version
 		}
 		return nil
 	})

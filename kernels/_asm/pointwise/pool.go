@@ -94,8 +94,10 @@ func (v isa) windows(body func(dst, idx Mem, window [4]Mem)) {
 	MOVQ(c, channel)
 	Label(channels)
 	body(Mem{Base: dst}, Mem{Base: idx}, [4]Mem{
-		{Base: top}, {Base: top, Index: c, Scale: 1},
-		{Base: bottom}, {Base: bottom, Index: c, Scale: 1},
+		{Base: top},
+		{Base: top, Index: c, Scale: 1},
+		{Base: bottom},
+		{Base: bottom, Index: c, Scale: 1},
 	})
 	ADDQ(Imm(64), dst)
 	ADDQ(Imm(16), idx)

@@ -4,11 +4,10 @@ package fedjaxtest
 import (
 	"bytes"
 	"compress/zlib"
+	"database/sql"
 	"encoding/binary"
 	"math"
 	"testing"
-
-	"database/sql"
 
 	_ "modernc.org/sqlite" // the driver
 )
