@@ -72,10 +72,7 @@ func (a *app) printRun(r *study.RunResult, dir string) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out)
-	t = table.New(a.out, "model", "global val", "global test", "personalized val", "personalized test", "unseen test")
-	t.Row(errorCells("trained", r.Errors)...)
-	if err := t.Flush(); err != nil {
+	if err := printErrors(a.out, measured{"trained", r.Errors}); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
@@ -103,15 +100,6 @@ func spread(count, n int) []int {
 		chosen = append(chosen, i*(count-1)/(n-1))
 	}
 	return chosen
-}
-
-// errorCells is a row of error rates.
-func errorCells(name string, e study.Errors) []string {
-	cells := []string{name}
-	for _, x := range []*float64{e.GlobalVal, e.GlobalTest, e.PersonalizedVal, e.PersonalizedTest, e.UnseenTest} {
-		cells = append(cells, table.Percent(x))
-	}
-	return cells
 }
 
 func timing(t *table.Table, seconds, rate float64) {

@@ -32,13 +32,11 @@ func (a *app) printTune(r *study.Result, dir string) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out, "\nclassification error")
-	t = table.New(a.out, "model", "global val", "global test", "personalized val", "personalized test", "unseen test")
-	t.Row(errorCells(fmt.Sprintf("best (trial %d, round %d)", r.Best.Number, r.Best.Round), r.Best.Errors)...)
+	models := []measured{{fmt.Sprintf("best (trial %d, round %d)", r.Best.Number, r.Best.Round), r.Best.Errors}}
 	if s := r.Survivor; s != nil {
-		t.Row(errorCells(fmt.Sprintf("last survivor (trial %d, round %d)", s.Number, s.Round), s.Errors)...)
+		models = append(models, measured{fmt.Sprintf("last survivor (trial %d, round %d)", s.Number, s.Round), s.Errors})
 	}
-	if err := t.Flush(); err != nil {
+	if err := printErrors(a.out, models...); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)

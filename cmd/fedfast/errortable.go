@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// measured is a model with its errors.
+type measured struct {
+	name   string
+	errors study.Errors
+}
+
+// printErrors prints the error rates of models, and how their test errors are
+// spread over the clients.
+func printErrors(w io.Writer, models ...measured) error {
+	fmt.Fprintln(w, "\nclassification error, weighted by examples")
+	t := table.New(w, "model", "global val", "global test", "personalized val", "personalized test", "unseen test")
+	for _, m := range models {
+		cells := []string{m.name}
+		for _, x := range []*float64{m.errors.GlobalVal, m.errors.GlobalTest, m.errors.PersonalizedVal, m.errors.PersonalizedTest, m.errors.UnseenTest} {
+			cells = append(cells, table.Percent(x))
+		}
+		t.Row(cells...)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\ntest error of the single clients")
+	t = table.New(w, "model", "target", "clients", "mean", "10 %", "median", "90 %")
+	for _, m := range models {
+		e := m.errors.Evaluation
+		for _, target := range []struct {
+			name string
+			fl.Summary
+		}{{"global", e.GlobalTest}, {"personalized", e.PersonalizedTest}, {"unseen", e.Unseen}} {
+			if s := target.Summary; s.Clients > 0 {
+				t.Row(m.name, target.name, table.Count(s.Clients), table.Percent(&s.Unweighted), table.Percent(&s.P10), table.Percent(&s.P50), table.Percent(&s.P90))
+			}
+		}
+	}
+	return t.Flush()
+}
