@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // SetInfo says what a named set is and what it needs.
@@ -103,7 +105,7 @@ func find(name string) (*set, error) {
 func nearest(word string, names []string) string {
 	best, fewest := "", 0
 	for _, n := range names {
-		d := distance(word, n)
+		d := levenshtein.ComputeDistance(word, n)
 		if strings.Contains(n, word) {
 			d = 0
 		}
@@ -112,25 +114,4 @@ func nearest(word string, names []string) string {
 		}
 	}
 	return best
-}
-
-// distance returns the edit distance of a and b. (Levenshtein)
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -91,7 +93,7 @@ func unknownKey(key string) error {
 func nearest(word string, known []string) string {
 	best, distance := "", max(2, len(word)/3)+1
 	for _, k := range known {
-		if d := editDistance(word, k); d < distance {
+		if d := levenshtein.ComputeDistance(word, k); d < distance {
 			best, distance = k, d
 		}
 	}
@@ -104,27 +106,6 @@ func nearest(word string, known []string) string {
 		}
 	}
 	return ""
-}
-
-// editDistance is Levenshtein's: insertions, deletions and replacements of bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := corner
-			if a[i] != b[j] {
-				cost++
-			}
-			corner = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // set writes a setting into the configuration.
