@@ -10,6 +10,7 @@ import (
 type Summary struct {
 	Clients, Unseen  int
 	Train, Val, Test Sizes // of Clients
+	All              Sizes // of Clients, the three together
 	UnseenTest       Sizes
 	// Classes is the number of classes that any client's samples have.
 	Classes int
@@ -32,6 +33,7 @@ func Summarize(fed *Federation) Summary {
 		Train:      sizes(fed.Clients, func(c *Client) int { return c.Train.Len() }),
 		Val:        sizes(fed.Clients, func(c *Client) int { return c.Val.Len() }),
 		Test:       sizes(fed.Clients, func(c *Client) int { return c.Test.Len() }),
+		All:        sizes(fed.Clients, func(c *Client) int { return c.Train.Len() + c.Val.Len() + c.Test.Len() }),
 		UnseenTest: sizes(fed.Unseen, func(c *Client) int { return c.Test.Len() }),
 	}
 	pooled := make([]int, fed.Classes)

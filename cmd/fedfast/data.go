@@ -108,14 +108,9 @@ func describe(fed *data.Federation) federation {
 	if fed.Kind == data.Tokens {
 		f.Input = fmt.Sprintf("%d of %d tokens", fed.SeqLen, fed.Vocab)
 	}
-	var sizes []int
-	for _, c := range fed.Clients {
-		f.Train, f.Val, f.Test = f.Train+c.Train.Len(), f.Val+c.Val.Len(), f.Test+c.Test.Len()
-		sizes = append(sizes, c.Train.Len()+c.Val.Len()+c.Test.Len())
-	}
-	if slices.Sort(sizes); len(sizes) > 0 {
-		f.Smallest, f.Median, f.Largest = sizes[0], sizes[len(sizes)/2], sizes[len(sizes)-1]
-	}
+	s := data.Summarize(fed)
+	f.Train, f.Val, f.Test = s.Train.Total, s.Val.Total, s.Test.Total
+	f.Smallest, f.Median, f.Largest = s.All.Min, s.All.Median, s.All.Max
 	return f
 }
 
