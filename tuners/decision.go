@@ -1,6 +1,9 @@
 package tuners
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // DecisionKind says what a Decision asks for.
 type DecisionKind uint8
@@ -55,4 +58,9 @@ type TrialReport struct {
 	Score  float64 // in the study's objective; NaN when Failed
 	Failed bool    // the trial cannot go on (its loss is not finite, a client failed)
 	Reason string  // why it failed
+}
+
+// Unusable says that the report holds no score to compare: the trial failed, or its score is not finite.
+func (r TrialReport) Unusable() bool {
+	return r.Failed || math.IsNaN(r.Score) || math.IsInf(r.Score, 0)
 }

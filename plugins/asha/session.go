@@ -188,7 +188,7 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	}
 	t := &s.state.Trials[r.Trial]
 	t.Running = false
-	if t.Failed = r.Failed || math.IsNaN(r.Score) || math.IsInf(r.Score, 0); !t.Failed {
+	if t.Failed = r.Unusable(); !t.Failed {
 		t.Scores = append(t.Scores, r.Score)
 	}
 	return s.save()

@@ -183,7 +183,7 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	}
 	t := &s.state.Trials[r.Trial]
 	t.Reported = true
-	if t.Failed = r.Failed || math.IsNaN(r.Score) || math.IsInf(r.Score, 0); !t.Failed {
+	if t.Failed = r.Unusable(); !t.Failed {
 		t.Score = r.Score
 	}
 	return s.save()

@@ -138,7 +138,7 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	}
 	a := &s.state.Arms[i]
 	a.Reported = true
-	if a.Failed = r.Failed || math.IsNaN(r.Score) || math.IsInf(r.Score, 0); !a.Failed {
+	if a.Failed = r.Unusable(); !a.Failed {
 		a.Score = r.Score
 	}
 	return s.save()
