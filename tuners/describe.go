@@ -15,6 +15,10 @@ type Description struct {
 	Fork          bool // it may fork trials
 	Prepare       bool // as a client tuner it gets its own Suggest / Report loop before the first trial
 
+	// Free says that a client tuner's plans may set controlled params to values outside of the study's space, which then only says
+	// where trials start: it moves them as FATHOM does, by steps that know no grid.
+	Free bool
+
 	Controls []string // the params that a client tuner sets per round; a trailing ".*" takes every name with that prefix
 	Adds     []Dim    // dimensions of its own that join the study's space, e.g. "fedex.gamma"
 	Probes   []string // per-slot probes that it can use; a session that needs fewer says so, see Prober

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -39,7 +40,8 @@ func Checked(d tuners.Description, req tuners.OpenRequest, s tuners.Session) (tu
 		c.probes = p.Probes()
 	}
 	for _, p := range c.probes {
-		if !slices.Contains(d.Probes, p) {
+		name, _, _ := strings.Cut(p, "{") // a probe's options follow its name
+		if !slices.Contains(d.Probes, name) {
 			return nil, c.bad("Open", "the probe %q is not among those of its description", p)
 		}
 	}
@@ -255,13 +257,14 @@ func (c *checked) PlanRound(ctx context.Context, r tuners.PlanRequest) (tuners.P
 	return plan, nil
 }
 
-// params checks values that a client tuner sets: controlled names only, inside of the space where it has the name, finite elsewhere.
+// params checks values that a client tuner sets: controlled names only, inside of the space where it has the name and the tuner is not
+// free to leave it, finite elsewhere.
 func (c *checked) params(p tuners.Params) error {
 	for _, name := range p.Keys() {
 		if !tuners.Matches(name, c.about.Controls...) {
 			return fmt.Errorf("%s is not among the params that it controls", name)
 		}
-		if d, ok := c.req.Space.Dim(name); ok {
+		if d, ok := c.req.Space.Dim(name); ok && !c.about.Free {
 			if err := d.Contains(p[name]); err != nil {
 				return err
 			}

@@ -147,7 +147,22 @@ func TestPlansAreChecked(t *testing.T) {
 	}
 }
 
+func TestAFreeTunerMayLeaveTheSpace(t *testing.T) {
+	d := about
+	d.Free = true
+	s, err := host.Local(&scripted{about: d, plan: tuners.Plan{Clients: []tuners.Params{at(1e9)}}}).Open(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = s.PlanRound(t.Context(), tuners.PlanRequest{Trial: 2, Slots: 3}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestUnknownProbesAreRefusedAtOpen(t *testing.T) {
 	_, err := host.Local(&scripted{about: about, probes: []string{"p", "weights"}}).Open(t.Context(), request)
 	oneLine(t, err, `bad answer to Open: the probe "weights"`)
+	if _, err := host.Local(&scripted{about: about, probes: []string{"p{alpha=0.5}"}}).Open(t.Context(), request); err != nil {
+		t.Errorf("a known probe with an option: %v", err)
+	}
 }

@@ -635,6 +635,7 @@ type DescribeReply struct {
 	Adds          []*Dim                  `protobuf:"bytes,12,rep,name=adds,proto3" json:"adds,omitempty"`         // dimensions of its own
 	Probes        []string                `protobuf:"bytes,13,rep,name=probes,proto3" json:"probes,omitempty"`     // per-slot probes that it can use
 	Scalars       []string                `protobuf:"bytes,14,rep,name=scalars,proto3" json:"scalars,omitempty"`   // "examples_train", "examples_val", "client_key"
+	Free          bool                    `protobuf:"varint,15,opt,name=free,proto3" json:"free,omitempty"`        // its plans may leave the space, which then only says where trials start
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -765,6 +766,13 @@ func (x *DescribeReply) GetScalars() []string {
 		return x.Scalars
 	}
 	return nil
+}
+
+func (x *DescribeReply) GetFree() bool {
+	if x != nil {
+		return x.Free
+	}
+	return false
 }
 
 type ValidateRequest struct {
@@ -1976,7 +1984,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12\x1a\n" +
 	"\bmaximize\x18\x03 \x01(\bR\bmaximize\"'\n" +
 	"\x0fDescribeRequest\x12\x14\n" +
-	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\x89\x04\n" +
+	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\x9d\x04\n" +
 	"\rDescribeReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -1992,7 +2000,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\bcontrols\x18\v \x03(\tR\bcontrols\x12)\n" +
 	"\x04adds\x18\f \x03(\v2\x15.fedfast.tuner.v1.DimR\x04adds\x12\x16\n" +
 	"\x06probes\x18\r \x03(\tR\x06probes\x12\x18\n" +
-	"\ascalars\x18\x0e \x03(\tR\ascalars\x1aa\n" +
+	"\ascalars\x18\x0e \x03(\tR\ascalars\x12\x12\n" +
+	"\x04free\x18\x0f \x01(\bR\x04free\x1aa\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\adefault\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\adefault\x12\x10\n" +
