@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fedfast/fedfast/plugins/internal/batch"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -82,7 +83,9 @@ func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session
 		return nil, fmt.Errorf("fedex: %s: %s", problems[0].Key, problems[0].Message)
 	}
 	if req.Trial == tuners.StudySession {
-		return newAlone(req)
+		return batch.Open("fedex", req, 1, func(int) tuners.Params {
+			return req.Space.Sample(tuners.NewDraws(req.Seed, 0, 0, "trial params"))
+		})
 	}
 	o, _ := readOptions(req.Options) // checked above
 	return newSession(req, o)

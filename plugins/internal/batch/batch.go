@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -14,6 +13,9 @@ import (
 // Open starts or continues the session of the tuner called name: the given number of trials of budget.trial_rounds rounds, with the
 // params that point returns for each trial's number.
 func Open(name string, req tuners.OpenRequest, trials int, point func(trial int) tuners.Params) (tuners.Session, error) {
+	if req.Budget.TrialRounds < 1 {
+		return nil, fmt.Errorf("%s: budget.trial_rounds: a trial needs at least 1 round, not %d", name, req.Budget.TrialRounds)
+	}
 	s := &session{name: name, req: req, trials: trials, point: point, state: state{Best: -1}}
 	if req.State != nil {
 		if err := json.Unmarshal(req.State, &s.state); err != nil {
@@ -63,7 +65,7 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 		return fmt.Errorf("%s: a report about trial %d, which is not running", s.name, r.Trial)
 	}
 	s.state.Reported++
-	if !r.Failed && !math.IsNaN(r.Score) && !math.IsInf(r.Score, 0) {
+	if !r.Unusable() {
 		better := s.state.Best < 0 || s.req.Objective.Better(r.Score, s.state.Score)
 		tie := s.state.Best > r.Trial && r.Score == s.state.Score
 		if better || tie {

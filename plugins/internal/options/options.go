@@ -38,6 +38,24 @@ func (r *Reader) Whole(name string, least, most int) int {
 	return r.defaults.Int(name, least)
 }
 
+// Real returns a number that ok accepts; want says which those are. Anything else is a problem, and the default stands in for it.
+func (r *Reader) Real(name, want string, ok func(float64) bool) float64 {
+	key := "options." + name
+	x := r.values.Float(name, 0)
+	if !r.bad[key] && ok(x) {
+		return x
+	}
+	if !r.bad[key] {
+		r.Problem(key, "%s must be %s, not %s", name, want, r.values[name])
+	}
+	return r.defaults.Float(name, 0)
+}
+
+// Truth returns true or false.
+func (r *Reader) Truth(name string) bool {
+	return r.values.Truth(name, r.defaults.Truth(name, false))
+}
+
 // Problem adds a problem with a key.
 func (r *Reader) Problem(key, format string, args ...any) {
 	r.bad[key] = true

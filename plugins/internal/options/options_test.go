@@ -35,6 +35,23 @@ options.eta: eta must be a whole number from 2 to 10, not 2.5`
 	}
 }
 
+func TestReals(t *testing.T) {
+	d := tuners.Description{Name: "x", Options: []tuners.Option{
+		{Name: "eps", Default: tuners.Num(0.1)}, {Name: "alpha", Default: tuners.Num(0.5)}, {Name: "fast", Default: tuners.Bool(true)},
+	}}
+	r := options.Read(d, tuners.Params{"eps": tuners.Num(2), "alpha": tuners.Str("half"), "fast": tuners.Bool(false)})
+	unit := func(x float64) bool { return x >= 0 && x <= 1 }
+	if eps, alpha, fast := r.Real("eps", "from 0 to 1", unit), r.Real("alpha", "from 0 to 1", unit), r.Truth("fast"); eps != 0.1 || alpha != 0.5 || fast {
+		t.Errorf("eps %v, alpha %v, fast %v; want the defaults of the bad ones, and false", eps, alpha, fast)
+	}
+	if len(r.Problems) != 2 || r.Problems[1].Message != "eps must be from 0 to 1, not 2" {
+		t.Errorf("problems %v", r.Problems)
+	}
+	if r := options.Read(d, tuners.Params{"eps": tuners.Num(0.7)}); r.Real("eps", "from 0 to 1", unit) != 0.7 || len(r.Problems) != 0 {
+		t.Errorf("a good number is refused: %v", r.Problems)
+	}
+}
+
 func TestOpen(t *testing.T) {
 	if err := options.Open("x", 3, nil); !errors.Is(err, tuners.ErrUnsupported) {
 		t.Errorf("a trial's session: %v", err)

@@ -1,0 +1,142 @@
+package fathom
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/det"
+)
+
+// logs are the natural logarithms of the three hyperparameters. They are the session's whole state.
+type logs struct {
+	LR     float64 `json:"log_lr"`
+	Epochs float64 `json:"log_epochs"`
+	Batch  float64 `json:"log_batch"`
+}
+
+func logsOf(lr, epochs, batch float64) logs {
+	return logs{det.Log(lr), det.Log(epochs), det.Log(batch)}
+}
+
+// clip bounds each from above. FATHOM has no lower bounds.
+func (l logs) clip(most logs) logs {
+	return logs{min(l.LR, most.LR), min(l.Epochs, most.Epochs), min(l.Batch, most.Batch)}
+}
+
+// params returns what clients train with: the batch is rounded to the nearest whole number, 1 at least.
+func (l logs) params() tuners.Params {
+	return tuners.Params{
+		lr:     tuners.Num(det.Exp(l.LR)),
+		epochs: tuners.Num(det.Exp(l.Epochs)),
+		size:   tuners.Num(max(1, math.Round(det.Exp(l.Batch)))),
+	}
+}
+
+// step moves the logarithms by equations 13 to 15 of the FATHOM paper: glob is the cosine of the round's change with the smoothed one
+// before (minus their H and N), local the weighted mean of the clients' phi (minus their G).
+func (l logs) step(s settings, glob, local float64) logs {
+	if s.asPaper {
+		local = float64(local * det.Exp(min(l.LR, s.most.LR)))
+	}
+	next := logs{
+		LR:     l.LR + float64(s.gammaLR*glob),
+		Epochs: l.Epochs + float64(s.gammaEpochs*(glob+local)),
+		Batch:  l.Batch - float64(s.gammaBatch*local),
+	}
+	if s.clipLogs {
+		return next.clip(s.most)
+	}
+	return next
+}
+
+// session is one trial's FATHOM.
+type session struct {
+	tuners.RoundsOnly
+	trial    int
+	settings settings
+	logs     logs
+	bytes    []byte
+}
+
+var _ tuners.Prober = (*session)(nil)
+
+func newSession(req tuners.OpenRequest, set settings) (*session, error) {
+	s := &session{trial: req.Trial, settings: set}
+	if req.State != nil {
+		if err := json.Unmarshal(req.State, &s.logs); err != nil {
+			return nil, fmt.Errorf("fathom: the recorded state is damaged: %w", err)
+		}
+		return s, s.save()
+	}
+	var start [3]float64
+	for i, name := range []string{lr, epochs, size} {
+		x, ok := req.Params[name].Float()
+		if !ok || !(x > 0) || math.IsInf(x, 1) {
+			return nil, fmt.Errorf("fathom: trial %d needs %s above 0 to start from, not %s", req.Trial, name, req.Params[name])
+		}
+		start[i] = x
+	}
+	s.logs = logsOf(start[0], start[1], start[2])
+	if set.clipLogs {
+		s.logs = s.logs.clip(set.most)
+	}
+	return s, s.save()
+}
+
+// Probes names what the session's steps use.
+func (s *session) Probes() []string { return []string{s.settings.probe(), localProbe} }
+
+// PlanRound returns the hyperparameters of the moment, the same for every client.
+func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
+	if r.Trial != s.trial {
+		return tuners.Plan{}, fmt.Errorf("fathom: a plan for trial %d was asked of the session of trial %d", r.Trial, s.trial)
+	}
+	return tuners.Plan{Clients: []tuners.Params{s.logs.clip(s.settings.most).params()}}, nil
+}
+
+// ObserveRound takes the round's step. A client that dropped out, or whose cosine is not finite, does not count; a round without any
+// that does changes nothing.
+func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
+	if o.Trial != s.trial {
+		return fmt.Errorf("fathom: an observation of trial %d reached the session of trial %d", o.Trial, s.trial)
+	}
+	glob, ok := o.Aggregates[s.settings.probe()]
+	if !ok {
+		return fmt.Errorf("fathom: round %d: the probe %s is missing", o.Round, s.settings.probe())
+	}
+	sum, weight := 0.0, 0.0
+	for i, slot := range o.Slots {
+		if slot.Dropped {
+			continue
+		}
+		phi, ok := slot.Probes[localProbe]
+		n, counted := slot.Probes[examples]
+		if !ok || !counted {
+			return fmt.Errorf("fathom: round %d, slot %d: %s or %s is missing", o.Round, i, localProbe, examples)
+		}
+		if !finite(phi) || !(n > 0) {
+			continue
+		}
+		sum += float64(n * phi)
+		weight += n
+	}
+	if weight == 0 || !finite(glob) {
+		return nil
+	}
+	s.logs = s.logs.step(s.settings, glob, sum/weight)
+	return s.save()
+}
+
+// State returns the state after the last observation.
+func (s *session) State() []byte { return s.bytes }
+
+func (s *session) save() (err error) {
+	s.bytes, err = json.Marshal(s.logs)
+	return err
+}
+
+// finite says whether x is a number and not infinite.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
