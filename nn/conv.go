@@ -96,8 +96,20 @@ func (b *boundConv) Traits() Traits {
 	return t
 }
 
+// FLOPs leaves out the products with padding, which are zero.
 func (b *boundConv) FLOPs() int64 {
-	return 2 * int64(b.t.OH*b.t.OW*b.l.Filters) * int64(b.l.Kernel*b.l.KernelW*b.in.C)
+	rows := taps(b.t.OH, b.l.Stride, b.l.Kernel, b.t.Top, b.in.H)
+	return 2 * rows * taps(b.t.OW, b.l.Stride, b.l.KernelW, b.t.Left, b.in.W) * int64(b.l.Filters*b.in.C)
+}
+
+// taps counts the rows (or columns) of an image of size that a kernel reads in
+// all of its n places, the first of which lies pad before the image.
+func taps(n, stride, kernel, pad, size int) int64 {
+	count := 0
+	for at := -pad; at < n*stride-pad; at += stride {
+		count += min(at+kernel, size) - max(at, 0)
+	}
+	return int64(count)
 }
 
 func (b *boundConv) Params() []Param {

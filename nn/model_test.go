@@ -210,10 +210,11 @@ func TestResidualExport(t *testing.T) {
 	sameBits(t, back, w, "imported")
 }
 
-// TestFLOPs checks the counts of one network by hand.
+// TestFLOPs checks the counts of one network by hand: padded by one, 3 columns of a
+// kernel meet 3*10-2 rows and 3*9-2 columns of the image.
 func TestFLOPs(t *testing.T) {
 	forward, train := dropoutNet(t).FLOPs()
-	first, rest := int64(2*10*9*6*9), int64(2*3*2*20*9*6+2*20*33+2*33*7)
+	first, rest := int64(2*28*25*6), int64(2*3*2*20*9*6+2*20*33+2*33*7)
 	if forward != first+rest || train != 2*first+3*rest {
 		t.Errorf("FLOPs are %d and %d, want %d and %d", forward, train, first+rest, 2*first+3*rest)
 	}
