@@ -5,9 +5,11 @@ package plugins
 import (
 	"github.com/fedfast/fedfast/plugins/asha"
 	"github.com/fedfast/fedfast/plugins/bo"
+	"github.com/fedfast/fedfast/plugins/fathom"
 	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/plugins/grid"
 	"github.com/fedfast/fedfast/plugins/hyperband"
+	"github.com/fedfast/fedfast/plugins/pbt"
 	"github.com/fedfast/fedfast/plugins/random"
 	"github.com/fedfast/fedfast/plugins/sha"
 	"github.com/fedfast/fedfast/tuners"
@@ -18,9 +20,11 @@ func Builtin() map[string]tuners.Tuner {
 	return map[string]tuners.Tuner{
 		"asha":      asha.Tuner{},
 		"bo":        bo.Tuner{},
+		"fathom":    fathom.Tuner{},
 		"fedex":     fedex.Tuner{},
 		"grid":      grid.Tuner{},
 		"hyperband": hyperband.Tuner{},
+		"pbt":       pbt.Tuner{},
 		"random":    random.Tuner{},
 		"sha":       sha.Tuner{},
 	}

@@ -19,6 +19,7 @@ type Study struct {
 	Parallel int                                                       // trials in flight, as tuner.parallel; 0 is 1
 	Score    func(trial int, params tuners.Params, round int) float64  // NaN is a failure
 	Next     func(running []int) int                                   // index of the trial, of those in flight in the order of their start, that reports next; nil is the first
+	Forked   func(trial, source int)                                   // is told of every fork before the copy's score is asked for; nil when the tuner may not fork
 	Rungs    bool                                                      // reports are handed over together and the tuner is asked after the last one, not after each
 	Cut      int                                                       // the session is closed after so many calls and opened again from its state; 0 is never
 	Check    func(session tuners.Session, decisions []tuners.Decision) // is shown every answer to Suggest; may be nil
@@ -74,10 +75,17 @@ func (s Study) Play(t testing.TB) Result {
 		for _, d := range decisions {
 			r.Log = append(r.Log, describe(d))
 			switch d.Kind {
-			case tuners.Start, tuners.Resume:
-				if d.Kind == tuners.Start {
+			case tuners.Start, tuners.Resume, tuners.Fork:
+				if d.Kind != tuners.Resume {
 					r.Params[d.Trial] = d.Params
 					live[d.Trial] = true
+				}
+				if d.Kind == tuners.Fork {
+					if s.Forked == nil {
+						t.Fatal("an unexpected fork")
+					}
+					s.Forked(d.Trial, d.Source)
+					r.Rounds[d.Trial] = r.Rounds[d.Source]
 				}
 				r.Spent += d.ToRound - r.Rounds[d.Trial]
 				r.Rounds[d.Trial] = d.ToRound
@@ -98,8 +106,6 @@ func (s Study) Play(t testing.TB) Result {
 				r.Best = d.Best
 				return r
 			case tuners.Wait, tuners.Release:
-			case tuners.Fork:
-				t.Fatal("an unexpected fork")
 			}
 		}
 		r.Live = max(r.Live, len(live))
@@ -164,7 +170,9 @@ func describe(d tuners.Decision) string {
 		return fmt.Sprintf("done %d", d.Best)
 	case tuners.Wait:
 		return "wait"
-	case tuners.Fork, tuners.Stop, tuners.Release:
+	case tuners.Fork:
+		return fmt.Sprintf("fork %d to %d with %s, to round %d", d.Source, d.Trial, d.Params, d.ToRound)
+	case tuners.Stop, tuners.Release:
 	}
 	return fmt.Sprintf("%s %d", d.Kind, d.Trial)
 }
