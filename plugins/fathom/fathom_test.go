@@ -1,8 +1,8 @@
 package fathom_test
 
 import (
-	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,7 +81,7 @@ func TestAsPaperScalesTheLocalCosine(t *testing.T) {
 // TestBounds drives lr up to its bound and down again: with clipped logarithms it comes down at once, without it has to unwind.
 func TestBounds(t *testing.T) {
 	for _, clip := range []bool{true, false} {
-		t.Run(fmt.Sprint(clip), func(t *testing.T) {
+		t.Run(strconv.FormatBool(clip), func(t *testing.T) {
 			s := open(t, request(tuners.Params{
 				"clip_logs": tuners.Bool(clip), "gamma_lr": tuners.Num(1), "gamma_batch": tuners.Num(1), "max_lr": tuners.Num(0.1), "max_epochs": tuners.Num(1), "max_batch": tuners.Num(64),
 			}))

@@ -115,7 +115,7 @@ func (s *session) exploit(ranked []int, round int) []tuners.Decision {
 		copies = append(copies, c)
 		forks = append(forks, tuners.Decision{Kind: tuners.Fork, Trial: c.Trial, Source: source.Trial, Params: c.Params, ToRound: st.Round, Independent: true})
 	}
-	st.Members = append(next, copies...)
+	st.Members = slices.Concat(next, copies)
 	return append(forks, stops...)
 }
 
