@@ -1,0 +1,50 @@
+package data_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+)
+
+// TestViewsOfMemory reads examples that a caller holds.
+func TestViewsOfMemory(t *testing.T) {
+	pixels := []byte{0, 51, 102, 153, 204, 255, 255, 0}
+	images := data.ImageView(1, 2, 2, pixels, []int32{3, 1})
+	x, labels := make([]float32, 4), make([]int32, 1)
+	images.Part(1, 2).Fill([]int32{0}, x, nil, labels, nil)
+	if !slices.Equal(x, []float32{0.8, 1, 1, 0}) || labels[0] != 1 {
+		t.Errorf("image %v of class %d", x, labels[0])
+	}
+	data.VectorView(4, []float32{1, 2, 3, 4, 5, 6, 7, 8}, []int32{0, 2}).Fill([]int32{1}, x, nil, labels, nil)
+	if !slices.Equal(x, []float32{5, 6, 7, 8}) || labels[0] != 2 {
+		t.Errorf("vector %v of class %d", x, labels[0])
+	}
+	text := data.TextView(3, []byte{7, 8, 9, 10, 11})
+	tokens := make([]int32, 3)
+	text.Fill([]int32{1}, nil, tokens, labels, nil)
+	if text.Len() != 2 || !slices.Equal(tokens, []int32{8, 9, 10}) || labels[0] != 11 {
+		t.Errorf("%d windows; the second is %v, then %d", text.Len(), tokens, labels[0])
+	}
+	if n := data.TextView(3, nil).Len(); n != 0 {
+		t.Errorf("%d windows of an empty text", n)
+	}
+}
+
+// TestViewsOfMemoryRefuse holds what is a caller's mistake.
+func TestViewsOfMemoryRefuse(t *testing.T) {
+	for name, f := range map[string]func(){
+		"images":  func() { data.ImageView(2, 2, 1, make([]byte, 7), make([]int32, 2)) },
+		"vectors": func() { data.VectorView(3, make([]float32, 7), make([]int32, 2)) },
+		"part":    func() { data.VectorView(3, make([]float32, 6), make([]int32, 2)).Part(1, 3) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
