@@ -49,6 +49,23 @@ type Decision struct {
 	ToRound     int    // Start, Resume, Fork: rounds that the trial has run when it reports (absolute, from its round 0)
 	Independent bool   // it depends on no outstanding report: the host may run it beside its neighbours
 	Best        int    // Done: the surviving trial, -1 when none
+	// Environment says where a Start of a session that prepares runs its trial; nil is the study's own federation. The params of such a
+	// trial are those that the tuner controls, and need not be a point of the space.
+	Environment *Environment
+}
+
+// Proxy is the kind of an Environment.
+const Proxy = "proxy"
+
+// Environment is a side federation, drawn from samples that the study took out of its federation for this (data.proxy). Its trials are
+// scored by the error of the global model on proxy samples that no client of it holds, and never count as the study's best.
+type Environment struct {
+	Kind    string  // Proxy
+	HI      float64 // heterogeneity index of every client, 0..1: 1 - (c - 1) / (classes - 1) for c classes a client
+	Samples int     // of each client
+	Clients int
+	Cohort  int // clients a round
+	Seed    uint64
 }
 
 // TrialReport tells how a trial did when it reached its decision's ToRound.

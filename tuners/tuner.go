@@ -37,10 +37,14 @@ type Problem struct {
 	Message string // one line: what is wrong and what would be right
 }
 
-// StudySession is the OpenRequest.Trial of a session that decides about trials.
-const StudySession = -1
+// The OpenRequest.Trial of a session that is not about one trial.
+const (
+	StudySession   = -1 // it decides about trials
+	PrepareSession = -2 // it prepares a client tuner, before the first trial: its last state opens every trial's session
+)
 
-// OpenRequest opens a session: one per study for a trial tuner (Trial = StudySession), one per trial for a client tuner.
+// OpenRequest opens a session: one per study for a trial tuner (Trial = StudySession), one per trial for a client tuner, before those
+// one (Trial = PrepareSession) for a client tuner that says so in its Description.
 type OpenRequest struct {
 	Study     string // the study's name, for logs
 	Space     Space  // of the whole study, with the client tuner's Adds
@@ -48,7 +52,7 @@ type OpenRequest struct {
 	Budget    Budget
 	Objective Objective
 	Seed      uint64 // of the study; key every draw with it
-	Trial     int    // StudySession, or the trial's number
+	Trial     int    // StudySession, PrepareSession, or the trial's number
 	Params    Params // the trial's params; nil for a study session
 	State     []byte // nil, or a State of an earlier session with otherwise the same request: go on from there
 }

@@ -154,14 +154,28 @@ func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
 func decisionToWire(d Decision) *tunerv1.Decision {
 	return &tunerv1.Decision{
 		Kind: tunerv1.Decision_Kind(d.Kind), Trial: int64(d.Trial), Source: int64(d.Source), Params: paramsToWire(d.Params),
-		ToRound: int64(d.ToRound), Independent: d.Independent, Best: int64(d.Best),
+		ToRound: int64(d.ToRound), Independent: d.Independent, Best: int64(d.Best), Environment: environmentToWire(d.Environment),
 	}
+}
+
+func environmentToWire(e *Environment) *tunerv1.Environment {
+	if e == nil {
+		return nil
+	}
+	return &tunerv1.Environment{Kind: e.Kind, Hi: e.HI, Samples: int64(e.Samples), Clients: int64(e.Clients), Cohort: int64(e.Cohort), Seed: e.Seed}
+}
+
+func environmentFromWire(w *tunerv1.Environment) *Environment {
+	if w == nil {
+		return nil
+	}
+	return &Environment{Kind: w.GetKind(), HI: w.GetHi(), Samples: int(w.GetSamples()), Clients: int(w.GetClients()), Cohort: int(w.GetCohort()), Seed: w.GetSeed()}
 }
 
 func decisionFromWire(w *tunerv1.Decision) Decision {
 	return Decision{
 		Kind: DecisionKind(w.GetKind()), Trial: int(w.GetTrial()), Source: int(w.GetSource()), Params: paramsFromWire(w.GetParams()),
-		ToRound: int(w.GetToRound()), Independent: w.GetIndependent(), Best: int(w.GetBest()),
+		ToRound: int(w.GetToRound()), Independent: w.GetIndependent(), Best: int(w.GetBest()), Environment: environmentFromWire(w.GetEnvironment()),
 	}
 }
 
@@ -196,6 +210,9 @@ func planToWire(p Plan) *tunerv1.PlanRoundReply {
 		}
 		w.Clients = append(w.Clients, paramsToWire(c))
 	}
+	for _, c := range p.Table {
+		w.Table = append(w.Table, &tunerv1.Cell{Keys: c.Keys, Params: paramsToWire(c.Params)})
+	}
 	return w
 }
 
@@ -203,6 +220,9 @@ func planFromWire(w *tunerv1.PlanRoundReply) Plan {
 	p := Plan{Server: paramsFromWire(w.GetServer())}
 	for _, c := range w.GetClients() {
 		p.Clients = append(p.Clients, paramsFromWire(c))
+	}
+	for _, c := range w.GetTable() {
+		p.Table = append(p.Table, Cell{Keys: c.GetKeys(), Params: paramsFromWire(c.GetParams())})
 	}
 	return p
 }

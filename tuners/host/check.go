@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -190,7 +191,7 @@ func (c *checked) newTrial(d tuners.Decision) error {
 	if d.Trial != c.next {
 		return fmt.Errorf("the new trial is numbered %d, the next number is %d", d.Trial, c.next)
 	}
-	if err := c.req.Space.Contains(d.Params); err != nil {
+	if err := c.point(d); err != nil {
 		return fmt.Errorf("trial %d: %w", d.Trial, err)
 	}
 	t := &trial{to: d.ToRound, running: true}
@@ -214,8 +215,31 @@ func (c *checked) newTrial(d tuners.Decision) error {
 	return c.round(d)
 }
 
+// point checks the params of a new trial, and where it runs.
+func (c *checked) point(d tuners.Decision) error {
+	e := d.Environment
+	switch {
+	case e == nil:
+		return c.req.Space.Contains(d.Params)
+	case c.req.Trial != tuners.PrepareSession || d.Kind != tuners.Start:
+		return errors.New("only a start of a session that prepares may have an environment")
+	case e.Kind != tuners.Proxy:
+		return fmt.Errorf("there is no environment %q, only %q", e.Kind, tuners.Proxy)
+	case !(e.HI >= 0 && e.HI <= 1) || e.Samples < 1 || e.Clients < 1 || e.Cohort < 1 || e.Cohort > e.Clients:
+		return fmt.Errorf("its environment needs hi from 0 to 1, at least 1 sample and client, and a cohort from 1 to its clients, not hi %v, %d samples, %d clients, cohort %d",
+			e.HI, e.Samples, e.Clients, e.Cohort)
+	}
+	return c.params(d.Params)
+}
+
 // round checks how far a decision sends a trial.
 func (c *checked) round(d tuners.Decision) error {
+	if d.Environment != nil { // a side federation spends nothing of the study's budget
+		if d.ToRound < 1 {
+			return fmt.Errorf("trial %d is sent to round %d, before its first", d.Trial, d.ToRound)
+		}
+		return nil
+	}
 	if m := c.req.Budget.TrialRounds; d.ToRound < 1 || m > 0 && d.ToRound > m {
 		return fmt.Errorf("trial %d is sent to round %d; a trial has rounds 1 to %d", d.Trial, d.ToRound, m)
 	}
@@ -243,7 +267,10 @@ func (c *checked) PlanRound(ctx context.Context, r tuners.PlanRequest) (tuners.P
 		return tuners.Plan{}, err
 	}
 	where := fmt.Sprintf("PlanRound (trial %d, round %d)", r.Trial, r.Round)
-	if n := len(plan.Clients); n != 1 && n != r.Slots {
+	if err := c.table(plan); err != nil {
+		return tuners.Plan{}, c.bad(where, "%v", err)
+	}
+	if n := len(plan.Clients); n != 1 && n != r.Slots && len(plan.Table) == 0 {
 		return tuners.Plan{}, c.bad(where, "params for %d slots, want 1 for all or %d", n, r.Slots)
 	}
 	if err := c.params(plan.Server); err != nil {
@@ -255,6 +282,29 @@ func (c *checked) PlanRound(ctx context.Context, r tuners.PlanRequest) (tuners.P
 		}
 	}
 	return plan, nil
+}
+
+// table checks the cells of a plan.
+func (c *checked) table(plan tuners.Plan) error {
+	switch {
+	case len(plan.Table) == 0:
+		return nil
+	case !c.about.Tables:
+		return errors.New("it holds a table, but its description does not say that there are any")
+	case len(plan.Clients) > 0:
+		return errors.New("it holds a table and params for slots; only one of them can be")
+	}
+	for i, cell := range plan.Table {
+		for _, key := range slices.Sorted(maps.Keys(cell.Keys)) {
+			if x := cell.Keys[key]; key != tuners.KeyHI && key != tuners.KeySamples || math.IsNaN(x) || math.IsInf(x, 0) {
+				return fmt.Errorf("cell %d: its key %s = %v is not a finite %s or %s", i, key, x, tuners.KeyHI, tuners.KeySamples)
+			}
+		}
+		if err := c.params(cell.Params); err != nil {
+			return fmt.Errorf("cell %d: %w", i, err)
+		}
+	}
+	return nil
 }
 
 // params checks values that a client tuner sets: controlled names only, inside of the space where it has the name and the tuner is not

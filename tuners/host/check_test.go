@@ -147,6 +147,70 @@ func TestPlansAreChecked(t *testing.T) {
 	}
 }
 
+func TestTablesAndEnvironments(t *testing.T) {
+	prepares := about
+	prepares.Tables, prepares.Prepare, prepares.Controls = true, true, []string{"client.n"}
+	cell := func(keys map[string]float64, n float64) tuners.Cell { return tuners.Cell{Keys: keys, Params: at(n)} }
+	for _, c := range []struct {
+		name   string
+		tables bool
+		plan   tuners.Plan
+		want   string
+	}{
+		{"a table", true, tuners.Plan{Table: []tuners.Cell{cell(map[string]float64{"hi": 0.2, "samples": 100}, 3), cell(nil, 4)}}, ""},
+		{"a secret table", false, tuners.Plan{Table: []tuners.Cell{cell(nil, 3)}}, "does not say that there are any"},
+		{"both", true, tuners.Plan{Table: []tuners.Cell{cell(nil, 3)}, Clients: []tuners.Params{at(3)}}, "only one of them"},
+		{"a strange key", true, tuners.Plan{Table: []tuners.Cell{cell(map[string]float64{"age": 3}, 3)}}, "cell 0: its key age = 3"},
+		{"a bad cell", true, tuners.Plan{Table: []tuners.Cell{cell(nil, 3), cell(nil, 1e9)}}, "cell 1: client.n = 1e+09 is outside"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := prepares
+			d.Tables = c.tables
+			s, err := host.Local(&scripted{about: d, plan: c.plan}).Open(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = s.PlanRound(t.Context(), tuners.PlanRequest{Trial: 2, Round: 7, Slots: 3}); c.want != "" {
+				oneLine(t, err, `bad answer to PlanRound (trial 2, round 7): `, c.want)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	good := tuners.Environment{Kind: tuners.Proxy, HI: 0.5, Samples: 10, Clients: 5, Cohort: 5}
+	for _, c := range []struct {
+		name  string
+		trial int
+		to    int
+		alter func(e *tuners.Environment)
+		want  string
+	}{
+		{"good", tuners.PrepareSession, 1000, func(*tuners.Environment) {}, ""},
+		{"in a study", tuners.StudySession, 2, func(*tuners.Environment) {}, "only a start of a session that prepares"},
+		{"kind", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Kind = "moon" }, `no environment "moon"`},
+		{"cohort", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Cohort = 6 }, "cohort 6"},
+		{"hi", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.HI = math.NaN() }, "not hi NaN"},
+		{"round", tuners.PrepareSession, 0, func(*tuners.Environment) {}, "before its first"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := good
+			c.alter(&e)
+			d := tuners.Decision{Kind: tuners.Start, Params: at(2), ToRound: c.to, Environment: &e}
+			req := request
+			req.Trial = c.trial
+			s, err := host.Local(&scripted{about: prepares, decisions: [][]tuners.Decision{{d}}}).Open(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = s.Suggest(t.Context(), 1); c.want != "" {
+				oneLine(t, err, "bad answer to Suggest: ", c.want)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestAFreeTunerMayLeaveTheSpace(t *testing.T) {
 	d := about
 	d.Free = true

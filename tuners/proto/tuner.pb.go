@@ -196,7 +196,7 @@ func (x PlanRoundRequest_Purpose) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlanRoundRequest_Purpose.Descriptor instead.
 func (PlanRoundRequest_Purpose) EnumDescriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{17, 0}
+	return file_tuner_proto_rawDescGZIP(), []int{18, 0}
 }
 
 type Value struct {
@@ -905,7 +905,7 @@ type OpenRequest struct {
 	Budget        *Budget                `protobuf:"bytes,5,opt,name=budget,proto3" json:"budget,omitempty"`
 	Objective     *Objective             `protobuf:"bytes,6,opt,name=objective,proto3" json:"objective,omitempty"`
 	Seed          uint64                 `protobuf:"varint,7,opt,name=seed,proto3" json:"seed,omitempty"`
-	Trial         int64                  `protobuf:"varint,8,opt,name=trial,proto3" json:"trial,omitempty"`    // -1: the session decides about trials
+	Trial         int64                  `protobuf:"varint,8,opt,name=trial,proto3" json:"trial,omitempty"`    // -1: the session decides about trials; -2: it prepares a client tuner
 	Params        *Params                `protobuf:"bytes,9,opt,name=params,proto3" json:"params,omitempty"`   // of the trial
 	State         []byte                 `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`    // of an earlier session: go on from there
 	Resume        bool                   `protobuf:"varint,11,opt,name=resume,proto3" json:"resume,omitempty"` // state is set (it may be empty)
@@ -1157,6 +1157,7 @@ type Decision struct {
 	ToRound       int64                  `protobuf:"varint,5,opt,name=to_round,json=toRound,proto3" json:"to_round,omitempty"` // rounds that the trial has run when it reports
 	Independent   bool                   `protobuf:"varint,6,opt,name=independent,proto3" json:"independent,omitempty"`        // depends on no outstanding report
 	Best          int64                  `protobuf:"varint,7,opt,name=best,proto3" json:"best,omitempty"`                      // DONE: the surviving trial, -1 when none
+	Environment   *Environment           `protobuf:"bytes,8,opt,name=environment,proto3" json:"environment,omitempty"`         // START of a session that prepares: where the trial runs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1240,6 +1241,98 @@ func (x *Decision) GetBest() int64 {
 	return 0
 }
 
+func (x *Decision) GetEnvironment() *Environment {
+	if x != nil {
+		return x.Environment
+	}
+	return nil
+}
+
+// Environment is a side federation, drawn from samples that the study took out of its federation for this.
+type Environment struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`        // "proxy"
+	Hi            float64                `protobuf:"fixed64,2,opt,name=hi,proto3" json:"hi,omitempty"`          // heterogeneity index of every client, 0..1
+	Samples       int64                  `protobuf:"varint,3,opt,name=samples,proto3" json:"samples,omitempty"` // of each client
+	Clients       int64                  `protobuf:"varint,4,opt,name=clients,proto3" json:"clients,omitempty"`
+	Cohort        int64                  `protobuf:"varint,5,opt,name=cohort,proto3" json:"cohort,omitempty"` // clients a round
+	Seed          uint64                 `protobuf:"varint,6,opt,name=seed,proto3" json:"seed,omitempty"`     // of its draws
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Environment) Reset() {
+	*x = Environment{}
+	mi := &file_tuner_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Environment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Environment) ProtoMessage() {}
+
+func (x *Environment) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Environment.ProtoReflect.Descriptor instead.
+func (*Environment) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Environment) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Environment) GetHi() float64 {
+	if x != nil {
+		return x.Hi
+	}
+	return 0
+}
+
+func (x *Environment) GetSamples() int64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
+func (x *Environment) GetClients() int64 {
+	if x != nil {
+		return x.Clients
+	}
+	return 0
+}
+
+func (x *Environment) GetCohort() int64 {
+	if x != nil {
+		return x.Cohort
+	}
+	return 0
+}
+
+func (x *Environment) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
 type SuggestReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Decisions     []*Decision            `protobuf:"bytes,1,rep,name=decisions,proto3" json:"decisions,omitempty"`
@@ -1250,7 +1343,7 @@ type SuggestReply struct {
 
 func (x *SuggestReply) Reset() {
 	*x = SuggestReply{}
-	mi := &file_tuner_proto_msgTypes[14]
+	mi := &file_tuner_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1355,7 @@ func (x *SuggestReply) String() string {
 func (*SuggestReply) ProtoMessage() {}
 
 func (x *SuggestReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[14]
+	mi := &file_tuner_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1368,7 @@ func (x *SuggestReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestReply.ProtoReflect.Descriptor instead.
 func (*SuggestReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{14}
+	return file_tuner_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SuggestReply) GetDecisions() []*Decision {
@@ -1307,7 +1400,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_tuner_proto_msgTypes[15]
+	mi := &file_tuner_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1412,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[15]
+	mi := &file_tuner_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1425,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{15}
+	return file_tuner_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReportRequest) GetSession() string {
@@ -1393,7 +1486,7 @@ type ReportReply struct {
 
 func (x *ReportReply) Reset() {
 	*x = ReportReply{}
-	mi := &file_tuner_proto_msgTypes[16]
+	mi := &file_tuner_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1498,7 @@ func (x *ReportReply) String() string {
 func (*ReportReply) ProtoMessage() {}
 
 func (x *ReportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[16]
+	mi := &file_tuner_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1511,7 @@ func (x *ReportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
 func (*ReportReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{16}
+	return file_tuner_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReportReply) GetState() []byte {
@@ -1442,7 +1535,7 @@ type PlanRoundRequest struct {
 
 func (x *PlanRoundRequest) Reset() {
 	*x = PlanRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[17]
+	mi := &file_tuner_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1547,7 @@ func (x *PlanRoundRequest) String() string {
 func (*PlanRoundRequest) ProtoMessage() {}
 
 func (x *PlanRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[17]
+	mi := &file_tuner_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1560,7 @@ func (x *PlanRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRoundRequest.ProtoReflect.Descriptor instead.
 func (*PlanRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{17}
+	return file_tuner_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlanRoundRequest) GetSession() string {
@@ -1515,15 +1608,16 @@ func (x *PlanRoundRequest) GetPurpose() PlanRoundRequest_Purpose {
 type PlanRoundReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Server        *Params                `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
-	Clients       []*Params              `protobuf:"bytes,2,rep,name=clients,proto3" json:"clients,omitempty"` // one for all slots, or one per slot
+	Clients       []*Params              `protobuf:"bytes,2,rep,name=clients,proto3" json:"clients,omitempty"` // one for all slots, or one per slot; none when there is a table
 	State         []byte                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Table         []*Cell                `protobuf:"bytes,4,rep,name=table,proto3" json:"table,omitempty"` // each client looks its own params up, by facts that it does not tell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanRoundReply) Reset() {
 	*x = PlanRoundReply{}
-	mi := &file_tuner_proto_msgTypes[18]
+	mi := &file_tuner_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1629,7 @@ func (x *PlanRoundReply) String() string {
 func (*PlanRoundReply) ProtoMessage() {}
 
 func (x *PlanRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[18]
+	mi := &file_tuner_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1642,7 @@ func (x *PlanRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRoundReply.ProtoReflect.Descriptor instead.
 func (*PlanRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{18}
+	return file_tuner_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PlanRoundReply) GetServer() *Params {
@@ -1572,6 +1666,66 @@ func (x *PlanRoundReply) GetState() []byte {
 	return nil
 }
 
+func (x *PlanRoundReply) GetTable() []*Cell {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+// Cell is a row of a table: a client takes the one nearest in "hi", of those the nearest in "samples", of those the first.
+type Cell struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          map[string]float64     `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	Params        *Params                `protobuf:"bytes,2,opt,name=params,proto3" json:"params,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cell) Reset() {
+	*x = Cell{}
+	mi := &file_tuner_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cell) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cell) ProtoMessage() {}
+
+func (x *Cell) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cell.ProtoReflect.Descriptor instead.
+func (*Cell) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Cell) GetKeys() map[string]float64 {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *Cell) GetParams() *Params {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
 type Slot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Probes        map[string]float64     `protobuf:"bytes,1,rep,name=probes,proto3" json:"probes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
@@ -1582,7 +1736,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_tuner_proto_msgTypes[19]
+	mi := &file_tuner_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1748,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[19]
+	mi := &file_tuner_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1761,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{19}
+	return file_tuner_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Slot) GetProbes() map[string]float64 {
@@ -1638,7 +1792,7 @@ type ObserveRoundRequest struct {
 
 func (x *ObserveRoundRequest) Reset() {
 	*x = ObserveRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1804,7 @@ func (x *ObserveRoundRequest) String() string {
 func (*ObserveRoundRequest) ProtoMessage() {}
 
 func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1817,7 @@ func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{20}
+	return file_tuner_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ObserveRoundRequest) GetSession() string {
@@ -1717,7 +1871,7 @@ type ObserveRoundReply struct {
 
 func (x *ObserveRoundReply) Reset() {
 	*x = ObserveRoundReply{}
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1883,7 @@ func (x *ObserveRoundReply) String() string {
 func (*ObserveRoundReply) ProtoMessage() {}
 
 func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1896,7 @@ func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundReply.ProtoReflect.Descriptor instead.
 func (*ObserveRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{21}
+	return file_tuner_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ObserveRoundReply) GetState() []byte {
@@ -1761,7 +1915,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1927,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1940,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{22}
+	return file_tuner_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CloseRequest) GetSession() string {
@@ -1804,7 +1958,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1970,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +1983,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{23}
+	return file_tuner_proto_rawDescGZIP(), []int{25}
 }
 
 type DescribeReply_Option struct {
@@ -1843,7 +1997,7 @@ type DescribeReply_Option struct {
 
 func (x *DescribeReply_Option) Reset() {
 	*x = DescribeReply_Option{}
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +2009,7 @@ func (x *DescribeReply_Option) String() string {
 func (*DescribeReply_Option) ProtoMessage() {}
 
 func (x *DescribeReply_Option) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +2056,7 @@ type ValidateReply_Problem struct {
 
 func (x *ValidateReply_Problem) Reset() {
 	*x = ValidateReply_Problem{}
-	mi := &file_tuner_proto_msgTypes[26]
+	mi := &file_tuner_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2068,7 @@ func (x *ValidateReply_Problem) String() string {
 func (*ValidateReply_Problem) ProtoMessage() {}
 
 func (x *ValidateReply_Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[26]
+	mi := &file_tuner_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2192,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x0eSuggestRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\f\n" +
-	"\x01n\x18\x03 \x01(\x03R\x01n\"\xda\x02\n" +
+	"\x01n\x18\x03 \x01(\x03R\x01n\"\x9b\x03\n" +
 	"\bDecision\x123\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1f.fedfast.tuner.v1.Decision.KindR\x04kind\x12\x14\n" +
 	"\x05trial\x18\x02 \x01(\x03R\x05trial\x12\x16\n" +
@@ -2046,7 +2200,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06params\x18\x04 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06params\x12\x19\n" +
 	"\bto_round\x18\x05 \x01(\x03R\atoRound\x12 \n" +
 	"\vindependent\x18\x06 \x01(\bR\vindependent\x12\x12\n" +
-	"\x04best\x18\a \x01(\x03R\x04best\"h\n" +
+	"\x04best\x18\a \x01(\x03R\x04best\x12?\n" +
+	"\venvironment\x18\b \x01(\v2\x1d.fedfast.tuner.v1.EnvironmentR\venvironment\"h\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05START\x10\x01\x12\n" +
@@ -2056,7 +2211,14 @@ const file_tuner_proto_rawDesc = "" +
 	"\x04STOP\x10\x04\x12\v\n" +
 	"\aRELEASE\x10\x05\x12\b\n" +
 	"\x04WAIT\x10\x06\x12\b\n" +
-	"\x04DONE\x10\a\"^\n" +
+	"\x04DONE\x10\a\"\x91\x01\n" +
+	"\vEnvironment\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
+	"\x02hi\x18\x02 \x01(\x01R\x02hi\x12\x18\n" +
+	"\asamples\x18\x03 \x01(\x03R\asamples\x12\x18\n" +
+	"\aclients\x18\x04 \x01(\x03R\aclients\x12\x16\n" +
+	"\x06cohort\x18\x05 \x01(\x03R\x06cohort\x12\x12\n" +
+	"\x04seed\x18\x06 \x01(\x04R\x04seed\"^\n" +
 	"\fSuggestReply\x128\n" +
 	"\tdecisions\x18\x01 \x03(\v2\x1a.fedfast.tuner.v1.DecisionR\tdecisions\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\fR\x05state\"\xad\x01\n" +
@@ -2079,11 +2241,18 @@ const file_tuner_proto_rawDesc = "" +
 	"\apurpose\x18\x06 \x01(\x0e2*.fedfast.tuner.v1.PlanRoundRequest.PurposeR\apurpose\"\x1e\n" +
 	"\aPurpose\x12\t\n" +
 	"\x05TRAIN\x10\x00\x12\b\n" +
-	"\x04TEST\x10\x01\"\x8c\x01\n" +
+	"\x04TEST\x10\x01\"\xba\x01\n" +
 	"\x0ePlanRoundReply\x120\n" +
 	"\x06server\x18\x01 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06server\x122\n" +
 	"\aclients\x18\x02 \x03(\v2\x18.fedfast.tuner.v1.ParamsR\aclients\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\fR\x05state\"\x97\x01\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\x12,\n" +
+	"\x05table\x18\x04 \x03(\v2\x16.fedfast.tuner.v1.CellR\x05table\"\xa7\x01\n" +
+	"\x04Cell\x124\n" +
+	"\x04keys\x18\x01 \x03(\v2 .fedfast.tuner.v1.Cell.KeysEntryR\x04keys\x120\n" +
+	"\x06params\x18\x02 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06params\x1a7\n" +
+	"\tKeysEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\x97\x01\n" +
 	"\x04Slot\x12:\n" +
 	"\x06probes\x18\x01 \x03(\v2\".fedfast.tuner.v1.Slot.ProbesEntryR\x06probes\x12\x18\n" +
 	"\adropped\x18\x02 \x01(\bR\adropped\x1a9\n" +
@@ -2131,7 +2300,7 @@ func file_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_tuner_proto_goTypes = []any{
 	(Dim_Kind)(0),                 // 0: fedfast.tuner.v1.Dim.Kind
 	(Decision_Kind)(0),            // 1: fedfast.tuner.v1.Decision.Kind
@@ -2150,34 +2319,37 @@ var file_tuner_proto_goTypes = []any{
 	(*OpenReply)(nil),             // 14: fedfast.tuner.v1.OpenReply
 	(*SuggestRequest)(nil),        // 15: fedfast.tuner.v1.SuggestRequest
 	(*Decision)(nil),              // 16: fedfast.tuner.v1.Decision
-	(*SuggestReply)(nil),          // 17: fedfast.tuner.v1.SuggestReply
-	(*ReportRequest)(nil),         // 18: fedfast.tuner.v1.ReportRequest
-	(*ReportReply)(nil),           // 19: fedfast.tuner.v1.ReportReply
-	(*PlanRoundRequest)(nil),      // 20: fedfast.tuner.v1.PlanRoundRequest
-	(*PlanRoundReply)(nil),        // 21: fedfast.tuner.v1.PlanRoundReply
-	(*Slot)(nil),                  // 22: fedfast.tuner.v1.Slot
-	(*ObserveRoundRequest)(nil),   // 23: fedfast.tuner.v1.ObserveRoundRequest
-	(*ObserveRoundReply)(nil),     // 24: fedfast.tuner.v1.ObserveRoundReply
-	(*CloseRequest)(nil),          // 25: fedfast.tuner.v1.CloseRequest
-	(*CloseReply)(nil),            // 26: fedfast.tuner.v1.CloseReply
-	nil,                           // 27: fedfast.tuner.v1.Params.ValuesEntry
-	(*DescribeReply_Option)(nil),  // 28: fedfast.tuner.v1.DescribeReply.Option
-	(*ValidateReply_Problem)(nil), // 29: fedfast.tuner.v1.ValidateReply.Problem
-	nil,                           // 30: fedfast.tuner.v1.Slot.ProbesEntry
-	nil,                           // 31: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	(*Environment)(nil),           // 17: fedfast.tuner.v1.Environment
+	(*SuggestReply)(nil),          // 18: fedfast.tuner.v1.SuggestReply
+	(*ReportRequest)(nil),         // 19: fedfast.tuner.v1.ReportRequest
+	(*ReportReply)(nil),           // 20: fedfast.tuner.v1.ReportReply
+	(*PlanRoundRequest)(nil),      // 21: fedfast.tuner.v1.PlanRoundRequest
+	(*PlanRoundReply)(nil),        // 22: fedfast.tuner.v1.PlanRoundReply
+	(*Cell)(nil),                  // 23: fedfast.tuner.v1.Cell
+	(*Slot)(nil),                  // 24: fedfast.tuner.v1.Slot
+	(*ObserveRoundRequest)(nil),   // 25: fedfast.tuner.v1.ObserveRoundRequest
+	(*ObserveRoundReply)(nil),     // 26: fedfast.tuner.v1.ObserveRoundReply
+	(*CloseRequest)(nil),          // 27: fedfast.tuner.v1.CloseRequest
+	(*CloseReply)(nil),            // 28: fedfast.tuner.v1.CloseReply
+	nil,                           // 29: fedfast.tuner.v1.Params.ValuesEntry
+	(*DescribeReply_Option)(nil),  // 30: fedfast.tuner.v1.DescribeReply.Option
+	(*ValidateReply_Problem)(nil), // 31: fedfast.tuner.v1.ValidateReply.Problem
+	nil,                           // 32: fedfast.tuner.v1.Cell.KeysEntry
+	nil,                           // 33: fedfast.tuner.v1.Slot.ProbesEntry
+	nil,                           // 34: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
 }
 var file_tuner_proto_depIdxs = []int32{
-	27, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
+	29, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
 	0,  // 1: fedfast.tuner.v1.Dim.kind:type_name -> fedfast.tuner.v1.Dim.Kind
 	3,  // 2: fedfast.tuner.v1.Dim.choices:type_name -> fedfast.tuner.v1.Value
 	5,  // 3: fedfast.tuner.v1.Space.dims:type_name -> fedfast.tuner.v1.Dim
-	28, // 4: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
+	30, // 4: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
 	5,  // 5: fedfast.tuner.v1.DescribeReply.adds:type_name -> fedfast.tuner.v1.Dim
 	6,  // 6: fedfast.tuner.v1.ValidateRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 7: fedfast.tuner.v1.ValidateRequest.options:type_name -> fedfast.tuner.v1.Params
 	7,  // 8: fedfast.tuner.v1.ValidateRequest.budget:type_name -> fedfast.tuner.v1.Budget
 	8,  // 9: fedfast.tuner.v1.ValidateRequest.objective:type_name -> fedfast.tuner.v1.Objective
-	29, // 10: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
+	31, // 10: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
 	6,  // 11: fedfast.tuner.v1.OpenRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 12: fedfast.tuner.v1.OpenRequest.options:type_name -> fedfast.tuner.v1.Params
 	7,  // 13: fedfast.tuner.v1.OpenRequest.budget:type_name -> fedfast.tuner.v1.Budget
@@ -2185,36 +2357,40 @@ var file_tuner_proto_depIdxs = []int32{
 	4,  // 15: fedfast.tuner.v1.OpenRequest.params:type_name -> fedfast.tuner.v1.Params
 	1,  // 16: fedfast.tuner.v1.Decision.kind:type_name -> fedfast.tuner.v1.Decision.Kind
 	4,  // 17: fedfast.tuner.v1.Decision.params:type_name -> fedfast.tuner.v1.Params
-	16, // 18: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
-	2,  // 19: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
-	4,  // 20: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
-	4,  // 21: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
-	30, // 22: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
-	22, // 23: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
-	31, // 24: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
-	3,  // 25: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
-	3,  // 26: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
-	9,  // 27: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
-	11, // 28: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
-	13, // 29: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
-	15, // 30: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
-	18, // 31: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
-	20, // 32: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
-	23, // 33: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
-	25, // 34: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
-	10, // 35: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
-	12, // 36: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
-	14, // 37: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
-	17, // 38: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
-	19, // 39: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
-	21, // 40: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
-	24, // 41: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
-	26, // 42: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
-	35, // [35:43] is the sub-list for method output_type
-	27, // [27:35] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	17, // 18: fedfast.tuner.v1.Decision.environment:type_name -> fedfast.tuner.v1.Environment
+	16, // 19: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
+	2,  // 20: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
+	4,  // 21: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
+	4,  // 22: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
+	23, // 23: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
+	32, // 24: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
+	4,  // 25: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
+	33, // 26: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
+	24, // 27: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
+	34, // 28: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	3,  // 29: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
+	3,  // 30: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
+	9,  // 31: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
+	11, // 32: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
+	13, // 33: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
+	15, // 34: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
+	19, // 35: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
+	21, // 36: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
+	25, // 37: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
+	27, // 38: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
+	10, // 39: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
+	12, // 40: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
+	14, // 41: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
+	18, // 42: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
+	20, // 43: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
+	22, // 44: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
+	26, // 45: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
+	28, // 46: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
+	39, // [39:47] is the sub-list for method output_type
+	31, // [31:39] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_tuner_proto_init() }
@@ -2233,7 +2409,7 @@ func file_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tuner_proto_rawDesc), len(file_tuner_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   29,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
