@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
 	"google.golang.org/grpc"
@@ -24,6 +25,9 @@ func NewRemote(conn grpc.ClientConnInterface, name string) *Remote {
 	return &Remote{rpc: tunerv1.NewTunerClient(conn), name: name}
 }
 
+// ErrTooLarge is wrapped by the error about an answer or a state that is larger than the protocol allows.
+var ErrTooLarge = errors.New("too large")
+
 // LostError means that the process at the other end did not answer as the protocol asks: it died, hangs, or sent what is no message.
 type LostError struct{ Err error }
 
@@ -39,6 +43,9 @@ func received(err error) error {
 		return nil
 	}
 	s := status.Convert(err)
+	if s.Code() == codes.ResourceExhausted && strings.Contains(s.Message(), "larger than max") { // our own limit, see package host
+		return fmt.Errorf("its answer is %w: a state has at most %d bytes (%s)", ErrTooLarge, MaxState, s.Message())
+	}
 	switch s.Code() {
 	case codes.Unavailable, codes.Internal, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.FailedPrecondition, codes.DataLoss:
 		return &LostError{Err: err}
@@ -115,7 +122,7 @@ func (s *RemoteSession) Probes() []string { return s.probes }
 // keep records a state that came with an answer.
 func (s *RemoteSession) keep(state []byte) error {
 	if len(state) > MaxState {
-		return fmt.Errorf("its state has %d bytes; at most %d are allowed", len(state), MaxState)
+		return fmt.Errorf("its state is %w: it has %d bytes; at most %d are allowed", ErrTooLarge, len(state), MaxState)
 	}
 	s.state = append([]byte{}, state...)
 	return nil

@@ -3,7 +3,12 @@ package tuners
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"os/signal"
+	"slices"
+	"strings"
 	"time"
 
 	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
@@ -29,6 +34,14 @@ const PluginName = "tuner"
 // maxMessage bounds a message: a state and what comes with it.
 const maxMessage = 2*MaxState + 1<<20
 
+// WatchStdin is the environment variable with which a host says that it holds the tuner's stdin open as long as it lives: its end is the
+// end of the tuner, on every system and even when the host is killed.
+const WatchStdin = "FEDFAST_TUNER_WATCH_STDIN"
+
+// DebugEnv is the environment variable that makes a tuner serve without a host, for a debugger: it prints where it serves, for
+// --tuner-reattach, and runs until it is interrupted.
+const DebugEnv = "FEDFAST_TUNER_DEBUG"
+
 // parentCheck is how often a tuner looks whether its host still lives.
 const parentCheck = 500 * time.Millisecond
 
@@ -48,15 +61,45 @@ func Serve(served ...Tuner) {
 		}
 		byName[d.Name] = t
 	}
-	go endWithParent(os.Getppid())
-	plugin.Serve(&plugin.ServeConfig{
+	config := &plugin.ServeConfig{
 		HandshakeConfig:  Handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &Plugin{Tuners: byName}}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))...)
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: os.Stderr, JSONFormat: true}),
-	})
+	}
+	if os.Getenv(DebugEnv) != "" {
+		debug(config, slices.Sorted(maps.Keys(byName)))
+		return
+	}
+	go endWithParent(os.Getppid())
+	if os.Getenv(WatchStdin) != "" {
+		go endWithStdin(os.Stdin)
+	}
+	plugin.Serve(config)
+}
+
+// debug serves without a host until the process is interrupted.
+func debug(config *plugin.ServeConfig, names []string) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	at := make(chan *plugin.ReattachConfig, 1)
+	config.Test = &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: at}
+	go func() {
+		r := <-at
+		for i, name := range names {
+			names[i] = fmt.Sprintf("%s=%s:%s@%d", name, r.Addr.Network(), r.Addr, r.Pid)
+		}
+		fmt.Printf("serving without a host; give fedfast --tuner-reattach %s\n", strings.Join(names, ","))
+	}()
+	plugin.Serve(config)
+}
+
+// endWithStdin ends the process when its stdin ends, which the host holds open as long as it lives.
+func endWithStdin(stdin io.Reader) {
+	_, _ = io.Copy(io.Discard, stdin) // an end of any kind is the end
+	os.Exit(1)
 }
 
 // endWithParent ends the process when its parent is gone, so that a killed host leaves nothing running.

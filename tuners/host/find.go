@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -31,13 +32,17 @@ type Ref struct {
 	Path    string   // of the program
 	Args    []string // after the program's name
 	Builtin bool
-	SHA256  string // of the program, in hexadecimal
+	SHA256  string  // of the program, in hexadecimal; "" when attached to
+	Attach  *Attach // a process to attach to instead of starting the program; nil for none
 }
 
 // String says which tuner this is: random (built in), or coordinate (/opt/tuners/fedfast-tuner-coordinate).
 func (r Ref) String() string {
-	if r.Builtin {
+	switch {
+	case r.Builtin:
 		return r.Name + " (built in)"
+	case r.Attach != nil:
+		return r.Name + " (attached to process " + strconv.Itoa(r.Attach.PID) + ")"
 	}
 	return r.Name + " (" + r.Path + ")"
 }
@@ -46,6 +51,7 @@ func (r Ref) String() string {
 type Paths struct {
 	Dirs    []string // directories for external tuners
 	Builtin []string // names that Serve knows
+	Attach  []Attach // tuners that run already, before all others
 	Serve   []string // program and arguments that serve the built-in tuner whose name is appended
 }
 
@@ -91,6 +97,11 @@ func dataDir() string {
 func Find(name string, p Paths) (Ref, error) {
 	if !nameForm.MatchString(name) {
 		return Ref{}, fmt.Errorf("tuner %q: %w: a name has small letters, digits, - and _ only", name, ErrNotFound)
+	}
+	for _, a := range p.Attach {
+		if a.Name == name {
+			return Ref{Name: name, Path: a.String(), Attach: &a}, nil
+		}
 	}
 	var skipped []string
 	for _, dir := range p.Dirs {

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -35,28 +34,6 @@ func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
 		}
 	}
 	s.log.Log(context.Background(), to, msg, args...)
-}
-
-// lines hands what a tuner prints after its start to slog, line by line.
-type lines struct {
-	log  *slog.Logger
-	mu   sync.Mutex
-	rest []byte
-}
-
-// Write takes a piece of output.
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.rest = append(l.rest, p...)
-	for {
-		line, after, found := bytes.Cut(l.rest, []byte("\n"))
-		if !found && len(l.rest) < tailSize {
-			return len(p), nil
-		}
-		l.log.Info(strings.TrimRight(string(line), "\r"))
-		l.rest = after
-	}
 }
 
 // tailSize bounds what is kept of a tuner's output.

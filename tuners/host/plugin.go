@@ -22,6 +22,10 @@ type Options struct {
 	Backoff      time.Duration // wait before the first repetition, doubled each time; 0 takes 100 ms
 	Logger       *slog.Logger  // nil takes slog.Default()
 	Env          []string      // "KEY=value" for the process, beside this process's own environment
+
+	// NoDeathSignal starts the process without the system's parent-death signal, so that the tuner itself has to notice that its host is
+	// gone, as it must on other systems than Linux. It is for checks of tuners.
+	NoDeathSignal bool
 }
 
 func (o Options) withDefaults() Options {
@@ -43,6 +47,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// maxBackoff bounds the wait before a repetition.
+const maxBackoff = 5 * time.Second
+
 // Plugin is a tuner in a supervised subprocess. Its methods may be called from several goroutines.
 type Plugin struct {
 	ref     Ref
@@ -62,6 +69,9 @@ var _ tuners.Tuner = (*Plugin)(nil)
 // not tried again; later crashes are, see Options.
 func Launch(ctx context.Context, ref Ref, o Options) (*Plugin, error) {
 	p := &Plugin{ref: ref, options: o.withDefaults()}
+	if ref.Attach != nil {
+		p.options.CallTimeout = max(p.options.CallTimeout, attachTimeout)
+	}
 	live, err := start(ctx, ref, p.options)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -93,6 +103,26 @@ func (p *Plugin) Restarts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.restarts
+}
+
+// PID returns the number of the running process, 0 when there is none or when it is attached to.
+func (p *Plugin) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.live == nil || p.live.runs == nil {
+		return 0
+	}
+	return p.live.runs.pid
+}
+
+// Noise returns what the running process printed to stdout, which belongs to the handshake: tuners write to stderr.
+func (p *Plugin) Noise() Noise {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.live == nil || p.live.runs == nil {
+		return Noise{}
+	}
+	return p.live.runs.stdout.read()
 }
 
 // Close ends the process. Sessions that are open fail from then on.
@@ -217,7 +247,7 @@ func (p *Plugin) do(ctx context.Context, what string, call func(context.Context,
 		case <-ctx.Done():
 			return p.named(ctx.Err())
 		}
-		wait *= 2
+		wait = min(2*wait, maxBackoff)
 	}
 }
 
@@ -230,7 +260,7 @@ func (e *lostError) Error() string { return e.why }
 func (p *Plugin) try(ctx context.Context, what string, call func(context.Context, *process) error) error {
 	live, err := p.process(ctx)
 	if err != nil {
-		if errors.Is(err, errClosed) {
+		if errors.Is(err, errClosed) || errors.Is(err, errChanged) || p.ref.Attach != nil {
 			return err
 		}
 		return &lostError{why: firstLine(err)}
@@ -244,6 +274,9 @@ func (p *Plugin) try(ctx context.Context, what string, call func(context.Context
 	}
 	late := timed.Err() != nil
 	p.discard(live)
+	if p.ref.Attach != nil {
+		return fmt.Errorf("%w: the process that was attached to did not answer %s (%s); start it again", ErrLost, what, firstLine(lost))
+	}
 	if late {
 		return &lostError{why: fmt.Sprintf("it did not answer %s within %v", what, p.options.CallTimeout)}
 	}

@@ -6,12 +6,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/tuners"
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
 )
@@ -19,45 +22,67 @@ import (
 // killPatience is how long a process may take to end by itself, and how long its output is waited for after it was killed.
 const killPatience = 2 * time.Second
 
-// process is one running subprocess of a tuner.
+// process is one running subprocess of a tuner, or one that is attached to.
 type process struct {
-	cmd    *exec.Cmd
+	runs   *runs // nil when attached
 	client *plugin.Client
 	conn   *grpc.ClientConn
 	remote *tuners.Remote
 	stderr *tail
 }
 
+// maxAnswer bounds one message of a tuner: a state of 16 MiB and as much of anything else.
+const maxAnswer = 2*tuners.MaxState + 1<<20
+
+// errChanged says that a program is another one than was found.
+var errChanged = errors.New("the program changed since it was found")
+
 // start runs the program, shakes hands and checks its health. The error is one line without the tuner's name.
 func start(ctx context.Context, ref Ref, o Options) (*process, error) {
-	sum, err := hex.DecodeString(ref.SHA256)
-	if err != nil {
-		return nil, fmt.Errorf("the checksum %q is no hexadecimal number", ref.SHA256)
+	if ref.Attach != nil {
+		return attach(ctx, ref, o)
 	}
-	p := &process{cmd: exec.Command(ref.Path, ref.Args...), stderr: &tail{}}
-	p.cmd.Env = o.Env
-	out := &lines{log: o.Logger.With("tuner", ref.Name)}
-	p.client = plugin.NewClient(&plugin.ClientConfig{
+	if err := sameProgram(ref); err != nil {
+		return nil, err
+	}
+	log := o.Logger.With("tuner", ref.Name)
+	p := &process{stderr: &tail{}}
+	prints := newLines(log)
+	config := &plugin.ClientConfig{
 		HandshakeConfig:  tuners.Handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{tuners.ProtocolVersion: {tuners.PluginName: &tuners.Plugin{}}},
-		Cmd:              p.cmd,
-		SecureConfig:     &plugin.SecureConfig{Checksum: sum, Hash: sha256.New()},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         true,
 		StartTimeout:     o.StartTimeout,
-		Stderr:           p.stderr,
-		SyncStdout:       out,
-		SyncStderr:       out,
+		SyncStdout:       synced{p},
+		SyncStderr:       io.MultiWriter(prints, p.stderr),
 		Logger:           newLogger(o.Logger, ref.Name),
-	})
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: socketParent()},
+		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer))},
+		RunnerFunc: func(_ hclog.Logger, wanted *exec.Cmd, _ string) (runner.Runner, error) {
+			cmd := exec.Command(ref.Path, ref.Args...)
+			cmd.Env = append(append(wanted.Env, o.Env...), tuners.WatchStdin+"=1")
+			var err error
+			if p.runs, err = newRuns(cmd, log, p.stderr, prints, !o.NoDeathSignal); err != nil {
+				return nil, err
+			}
+			return p.runs, nil
+		},
+	}
+	p.client = plugin.NewClient(config)
 	if _, err := p.client.Start(); err != nil {
 		ended := p.kill(true)
 		return nil, p.explain(err, ended, o.StartTimeout)
 	}
+	if !p.runs.stdout.secure {
+		// A tuner that cannot do TLS with the host's certificate is spoken to through a socket in a directory that only this user can
+		// enter. The library would insist on TLS; it reads its configuration again when it connects.
+		config.TLSConfig = nil
+	}
 	// From here the library has no time-out of its own: killing the process ends whatever hangs.
 	ctx, cancel := context.WithTimeout(ctx, o.StartTimeout)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })
+	stop := context.AfterFunc(ctx, func() { _ = p.runs.Kill(ctx) })
 	defer stop()
 	if err := p.connect(ctx); err != nil {
 		p.kill(true)
@@ -99,11 +124,15 @@ func (p *process) ping(ctx context.Context) error {
 	return nil
 }
 
-// kill ends the process: at once when hard, else after it had time to end by itself. It says whether the process is known to have
-// ended, which a child of its own that keeps its output open can prevent.
+// kill ends the process and its group: at once when hard, else after it had time to end by itself. It says whether the process is known
+// to have ended, which a child of its own that left the group and keeps the output open can delay. An attached process lives on.
 func (p *process) kill(hard bool) bool {
-	if hard && p.cmd.Process != nil {
-		_ = p.cmd.Process.Kill()
+	if p.runs == nil {
+		_ = p.conn.Close() // nothing can be done about it
+		return true
+	}
+	if hard {
+		_ = p.runs.Kill(context.Background())
 	}
 	done := make(chan struct{})
 	go func() {
@@ -115,11 +144,10 @@ func (p *process) kill(hard bool) bool {
 		case <-done:
 			return true
 		case <-time.After(killPatience):
-			if p.cmd.Process != nil {
-				_ = p.cmd.Process.Kill()
-			}
+			_ = p.runs.Kill(context.Background())
 		}
 	}
+	p.runs.abandon()
 	return false
 }
 
@@ -136,20 +164,34 @@ func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 	line, rubbish := strings.CutPrefix(firstLine(err), "Unrecognized remote plugin message:")
 	line = strings.TrimSpace(line)
 	switch {
-	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
-		return errors.New("the program changed since it was found")
-	case p.cmd.Process == nil:
+	case p.runs == nil || p.runs.pid == 0:
 		return fmt.Errorf("cannot be started: %w", err)
 	case rubbish && line != "":
 		return fmt.Errorf("printed %q instead of the plugin handshake: does its main end in tuners.Serve?%s", line, p.said())
 	case strings.HasPrefix(firstLine(err), "timeout"):
 		return fmt.Errorf("did not say hello within %v%s", timeout, p.said())
-	case rubbish && ended && p.cmd.ProcessState != nil:
-		return fmt.Errorf("ended at once (%s)%s", p.cmd.ProcessState, p.said())
+	case rubbish && ended && p.runs.cmd.ProcessState != nil:
+		return fmt.Errorf("ended at once (%s)%s", p.runs.cmd.ProcessState, p.said())
 	case rubbish:
 		return fmt.Errorf("closed its output before the plugin handshake%s", p.said())
 	}
 	return fmt.Errorf("cannot be started: %s%s", firstLine(err), p.said())
+}
+
+// sameProgram checks the program against the checksum with which it was found.
+func sameProgram(ref Ref) error {
+	sum, err := hex.DecodeString(ref.SHA256)
+	if err != nil {
+		return fmt.Errorf("the checksum %q is no hexadecimal number", ref.SHA256)
+	}
+	secure := plugin.SecureConfig{Checksum: sum, Hash: sha256.New()}
+	switch same, err := secure.Check(ref.Path); {
+	case err != nil:
+		return fmt.Errorf("cannot be started: %w", err)
+	case !same:
+		return errChanged
+	}
+	return nil
 }
 
 // firstLine returns the first line of an error's text.

@@ -1,0 +1,94 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+)
+
+// Attach is a tuner that somebody else started, for example in a debugger: fedfast speaks with it but neither starts nor ends it.
+type Attach struct {
+	Name    string // of the tuner
+	Network string // "unix" or "tcp"
+	Address string // path of the socket, or host:port
+	PID     int    // of the process
+}
+
+// AttachEnv is the environment variable that lists tuners to attach to.
+const AttachEnv = "FEDFAST_TUNER_REATTACH"
+
+// attachForm is how a tuner to attach to is written.
+var attachForm = regexp.MustCompile(`^([a-z0-9][a-z0-9_-]*)=(unix|tcp):(.+)@([0-9]+)$`)
+
+// ParseAttach reads the text with which a tuner in debug mode says where it serves: NAME=unix:/path/of/socket@PID. Several are separated
+// by commas; none is fine.
+func ParseAttach(text string) ([]Attach, error) {
+	var all []Attach
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		m := attachForm.FindStringSubmatch(item)
+		if m == nil {
+			return nil, fmt.Errorf("%q does not say which tuner to attach to; a tuner that is started with %s=1 prints it: NAME=unix:/path/of/socket@PID", item, tuners.DebugEnv)
+		}
+		pid, err := strconv.Atoi(m[4])
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", item, err)
+		}
+		all = append(all, Attach{Name: m[1], Network: m[2], Address: m[3], PID: pid})
+	}
+	return all, nil
+}
+
+// String writes the tuner as ParseAttach reads it.
+func (a Attach) String() string {
+	return fmt.Sprintf("%s=%s:%s@%d", a.Name, a.Network, a.Address, a.PID)
+}
+
+// Addr returns the address of the socket.
+func (a Attach) Addr() (net.Addr, error) {
+	if a.Network == "tcp" {
+		return net.ResolveTCPAddr("tcp", a.Address)
+	}
+	return net.ResolveUnixAddr("unix", a.Address)
+}
+
+// attachTimeout is how long one call of an attached tuner may take at least: somebody may be looking at it in a debugger.
+const attachTimeout = time.Hour
+
+// attach connects to a tuner that runs already.
+func attach(ctx context.Context, ref Ref, o Options) (*process, error) {
+	addr, err := ref.Attach.Addr()
+	if err != nil {
+		return nil, fmt.Errorf("cannot be attached to: %w", err)
+	}
+	p := &process{stderr: &tail{}}
+	p.client = plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  tuners.Handshake,
+		Plugins:          plugin.PluginSet{tuners.PluginName: &tuners.Plugin{}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		Reattach: &plugin.ReattachConfig{
+			Protocol: plugin.ProtocolGRPC, ProtocolVersion: tuners.ProtocolVersion, Addr: addr, Pid: ref.Attach.PID, Test: true,
+		},
+		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer))},
+		Logger:          newLogger(o.Logger, ref.Name),
+	})
+	if _, err := p.client.Start(); err != nil {
+		return nil, fmt.Errorf("cannot be attached to at %s: %s; does process %d still run?", ref.Attach.Address, firstLine(err), ref.Attach.PID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.StartTimeout)
+	defer cancel()
+	if err := p.connect(ctx); err != nil {
+		return nil, fmt.Errorf("cannot be attached to at %s: %s", ref.Attach.Address, firstLine(err))
+	}
+	return p, nil
+}

@@ -1,0 +1,134 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"github.com/hashicorp/go-plugin/runner"
+)
+
+// runs is how go-plugin runs a tuner's process: in a process group of its own that is killed as a whole, with a stdin that ends when this
+// process does, killed by the system together with this process where the system can do that, and with bounded output.
+type runs struct {
+	cmd    *exec.Cmd
+	log    *slog.Logger
+	stdin  io.Closer // held open: its end tells the tuner that the host is gone
+	stdout *greeting
+	stderr *gate
+	pid    int
+	ended  chan struct{} // closed by Wait
+
+	once sync.Once
+}
+
+var _ runner.Runner = (*runs)(nil)
+
+// newRuns prepares a command that was not started.
+func newRuns(cmd *exec.Cmd, log *slog.Logger, last *tail, prints *lines, deathSignal bool) (*runs, error) {
+	r := &runs{cmd: cmd, log: log, ended: make(chan struct{})}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	r.stdin, r.stdout, r.stderr = stdin, newGreeting(stdout, prints), &gate{ReadCloser: stderr, last: last, may: prints.may}
+	ownGroup(cmd, deathSignal)
+	return r, nil
+}
+
+// Start starts the process from a thread that lives as long as the process: Linux sends the parent-death signal when the thread ends.
+func (r *runs) Start(context.Context) error {
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := r.cmd.Start()
+		started <- err
+		if err == nil {
+			<-r.ended
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	r.pid = r.cmd.Process.Pid
+	r.log.Debug("plugin started", "path", r.cmd.Path, "pid", r.pid)
+	return nil
+}
+
+// Wait waits for the end of the process and ends what it left in its group.
+func (r *runs) Wait(context.Context) error {
+	err := r.cmd.Wait()
+	killGroup(r.cmd.Process)
+	r.once.Do(func() { close(r.ended) })
+	return err
+}
+
+// Kill ends the process and its children at once.
+func (r *runs) Kill(context.Context) error {
+	if r.pid != 0 {
+		killGroup(r.cmd.Process)
+	}
+	return nil
+}
+
+// abandon closes this side of the output, which something that left the process group may hold open.
+func (r *runs) abandon() {
+	_ = r.stdout.Close()
+	_ = r.stderr.Close()
+}
+
+// Stdout returns what go-plugin may read: the line of the handshake.
+func (r *runs) Stdout() io.ReadCloser { return r.stdout }
+
+// Stderr returns the output for the log, as much of it as the log takes.
+func (r *runs) Stderr() io.ReadCloser { return r.stderr }
+
+// Name returns the program.
+func (r *runs) Name() string { return r.cmd.Path }
+
+// ID returns the pid.
+func (r *runs) ID() string { return strconv.Itoa(r.pid) }
+
+// Diagnose has nothing to add: explain tells more.
+func (r *runs) Diagnose(context.Context) string { return "" }
+
+// PluginToHost refuses addresses that are not on this machine.
+func (r *runs) PluginToHost(network, address string) (hostNetwork, hostAddress string, err error) {
+	if network == "tcp" {
+		where, _, err := net.SplitHostPort(address)
+		if ip := net.ParseIP(where); err != nil || ip == nil || !ip.IsLoopback() {
+			return "", "", fmt.Errorf("it serves at %s, which is no address of this machine's loopback", address)
+		}
+	}
+	return network, address, nil
+}
+
+// HostToPlugin changes nothing: both are on one machine.
+func (r *runs) HostToPlugin(network, address string) (pluginNetwork, pluginAddress string, err error) {
+	return network, address, nil
+}
+
+// socketParent is where the directory of a tuner's socket is made: the usual place for temporary files unless its name is too long for
+// the address of a socket, which has about 100 bytes.
+func socketParent() string {
+	if dir := os.TempDir(); len(dir) <= 50 || runtime.GOOS == "windows" {
+		return dir
+	}
+	return "/tmp"
+}
