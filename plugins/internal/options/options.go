@@ -3,6 +3,8 @@ package options
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -54,6 +56,21 @@ func (r *Reader) Real(name, want string, ok func(float64) bool) float64 {
 // Truth returns true or false.
 func (r *Reader) Truth(name string) bool {
 	return r.values.Truth(name, r.defaults.Truth(name, false))
+}
+
+// Text returns a string.
+func (r *Reader) Text(name string) string {
+	return r.values.Text(name, r.defaults.Text(name, ""))
+}
+
+// OneOf returns one of the strings. Anything else is a problem, and the default stands in for it.
+func (r *Reader) OneOf(name string, valid ...string) string {
+	x := r.Text(name)
+	if slices.Contains(valid, x) {
+		return x
+	}
+	r.Problem("options."+name, "%s must be one of %s, not %q", name, strings.Join(valid, ", "), x)
+	return r.defaults.Text(name, "")
 }
 
 // Problem adds a problem with a key.

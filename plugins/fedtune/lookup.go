@@ -1,0 +1,61 @@
+package fedtune
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// lookup is one trial's session: it sends the same table every round.
+type lookup struct {
+	tuners.RoundsOnly
+	trial int
+	table []tuners.Cell
+	bytes []byte
+}
+
+// newLookup reads the table from the state in which the search ended.
+func newLookup(req tuners.OpenRequest, p plan) (*lookup, error) {
+	if req.State == nil {
+		return nil, fmt.Errorf("fedtune-hrt: trial %d has no table: the tuner must prepare before the first trial", req.Trial)
+	}
+	s, err := readState(req.State, p)
+	if err != nil {
+		return nil, err
+	}
+	l := &lookup{trial: req.Trial, bytes: req.State}
+	for cell := range p.cells() {
+		tried := s.of(cell)
+		best := bestOf(tried, req.Objective)
+		if best < 0 {
+			continue // clients of such a cell take a neighbour's
+		}
+		hi, samples := p.keys(cell)
+		l.table = append(l.table, tuners.Cell{
+			Keys:   map[string]float64{tuners.KeyHI: hi, tuners.KeySamples: samples},
+			Params: p.params(tried[best].Point),
+		})
+	}
+	if len(l.table) == 0 {
+		return nil, fmt.Errorf("fedtune-hrt: trial %d: the table is empty: no trial on a side federation has a score", req.Trial)
+	}
+	return l, nil
+}
+
+// Probes returns none: nothing is learned from the rounds.
+func (*lookup) Probes() []string { return nil }
+
+// PlanRound returns the table.
+func (l *lookup) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
+	if r.Trial != l.trial {
+		return tuners.Plan{}, fmt.Errorf("fedtune-hrt: a plan for trial %d was asked of the session of trial %d", r.Trial, l.trial)
+	}
+	return tuners.Plan{Table: l.table}, nil
+}
+
+// ObserveRound learns nothing.
+func (*lookup) ObserveRound(context.Context, tuners.Observation) error { return nil }
+
+// State returns the state that the session was opened with.
+func (l *lookup) State() []byte { return l.bytes }
