@@ -55,7 +55,7 @@ func readPlan(given tuners.Params) (plan, []tuners.Problem) {
 // numbers reads a list of different numbers, "1, 2, 3".
 func numbers(r *options.Reader, name, want string, ok func(float64) bool) []float64 {
 	var out []float64
-	for _, text := range strings.Split(r.Text(name), ",") {
+	for text := range strings.SplitSeq(r.Text(name), ",") {
 		x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil || !ok(x) {
 			r.Problem("options."+name, "%s must be numbers %s, separated by commas, not %q", name, want, r.Text(name))
