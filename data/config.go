@@ -76,6 +76,9 @@ type Config struct {
 	Labels string
 	// Augment changes training and validation images at random: "" or "fedex-cifar".
 	Augment string
+	// Proxy samples, drawn from all clients' training samples before these are
+	// cut or dealt, are set apart for side federations; see Federation.Side.
+	Proxy int
 	// Seed decides all draws.
 	Seed uint64
 }
@@ -106,7 +109,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	for _, n := range []struct {
 		key   string
 		value int
-	}{{"max_samples", c.MaxSamples}, {"min_samples", c.MinSamples}, {"clients", c.Clients}, {"samples", c.Samples}} {
+	}{{"max_samples", c.MaxSamples}, {"min_samples", c.MinSamples}, {"clients", c.Clients}, {"samples", c.Samples}, {"proxy", c.Proxy}} {
 		if n.value < 0 {
 			bad("data.%s = %d: must be 0 or more", n.key, n.value)
 		}

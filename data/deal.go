@@ -20,16 +20,26 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 		fed.Notes = append(fed.Notes, fmt.Sprintf("the files' %d training and %d test samples were merged before they were dealt (data.split = %q)", train, len(labels)-train, c.Split))
 		train = len(labels)
 	}
-	d := &dealer{Config: c, fed: fed, labels: labels[:train], key: draw.Key(c.Seed, draw.Partition)}
+	proxy, rest, err := c.draw(train)
+	if err != nil {
+		return nil, err
+	}
+	d := &dealer{Config: c, fed: fed, labels: at(labels, rest), key: draw.Key(c.Seed, draw.Partition)}
 	trains, err := d.train()
 	if err != nil {
 		return nil, err
 	}
 	testSizes := make([]int, len(trains))
 	for i := range testSizes {
-		testSizes[i] = len(trains[i]) * (len(labels) - train) / train
+		testSizes[i] = len(trains[i]) * (len(labels) - train) / len(rest)
 	}
 	tests := d.test(trains, labels[train:], testSizes)
+	if len(proxy) > 0 {
+		fed.Proxy = chosen(src, proxy)
+		for i := range trains {
+			trains[i] = at(rest, trains[i])
+		}
+	}
 	note := fmt.Sprintf("dealt (%s) to %d clients of %s samples", c.Partition, len(trains), lengths(trains))
 	if parts.files {
 		note += fmt.Sprintf(" and %s test samples", lengths(tests))

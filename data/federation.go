@@ -49,6 +49,9 @@ type Federation struct {
 	Clients []Client
 	// Unseen clients have test examples only; nil unless Config.Unseen.
 	Unseen []Client
+	// Proxy holds the samples that were set apart for side federations: no client
+	// has them. It is empty unless Config.Proxy.
+	Proxy View
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string
 }

@@ -1,0 +1,157 @@
+package data_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/partition"
+)
+
+// pixelsOf returns the examples of a view as comparable strings.
+func pixelsOf(f *data.Federation, v data.View) []string {
+	out := make([]string, v.Len())
+	x, label := make([]float32, f.H*f.W*f.C), make([]int32, 1)
+	for i := range out {
+		v.Fill([]int32{int32(i)}, x, nil, label, nil)
+		var b strings.Builder
+		for _, p := range x {
+			b.WriteByte(byte(255 * p))
+		}
+		out[i] = b.String()
+	}
+	return out
+}
+
+func TestProxySamplesAreNobodys(t *testing.T) {
+	whole, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 20, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 20, Seed: 4, Proxy: 150})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fed.Proxy.Len() != 150 || whole.Proxy.Len() != 0 {
+		t.Fatalf("%d and %d proxy samples, want 150 and 0", fed.Proxy.Len(), whole.Proxy.Len())
+	}
+	count := map[string]int{}
+	samples := func(f *data.Federation) (n int) {
+		for _, c := range f.Clients {
+			n += c.Train.Len() + c.Val.Len() + c.Test.Len()
+		}
+		return n
+	}
+	if a, b := samples(whole), samples(fed); a-b != 150 {
+		t.Errorf("the clients have %d samples of %d, want 150 less", b, a)
+	}
+	for _, c := range fed.Clients {
+		for _, v := range []data.View{c.Train, c.Val, c.Test} {
+			for _, p := range pixelsOf(fed, v) {
+				count[p]++
+			}
+		}
+	}
+	for _, p := range pixelsOf(fed, fed.Proxy) {
+		if count[p] > 0 {
+			t.Fatal("a client has a proxy sample")
+		}
+	}
+}
+
+func TestSideFederations(t *testing.T) {
+	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 40, Seed: 4, Proxy: 800})
+	if err != nil {
+		t.Fatal(err)
+	}
+	side, err := fed.Side(data.Side{Clients: 5, Samples: 60, HI: 0.8, Test: 200, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(side.Notes) != 0 || len(side.Clients) != 5 || len(side.Unseen) != 1 || side.Unseen[0].Test.Len() != 200 {
+		t.Fatalf("%d clients, %v, notes %q", len(side.Clients), side.Unseen, side.Notes)
+	}
+	held := partition.HeldClasses(0.8, fed.Classes)
+	seen := map[string]bool{}
+	for _, p := range pixelsOf(side, side.Unseen[0].Test) {
+		seen[p] = true
+	}
+	for _, c := range side.Clients {
+		if c.Train.Len() != 60 {
+			t.Errorf("client %s has %d samples, want 60", c.ID, c.Train.Len())
+		}
+		classes := 0
+		for _, n := range c.Train.ClassCounts(side.Classes) {
+			if n > 0 {
+				classes++
+			}
+		}
+		if classes != held {
+			t.Errorf("client %s holds %d classes, want %d", c.ID, classes, held)
+		}
+		for _, p := range pixelsOf(side, c.Train) {
+			if seen[p] {
+				t.Fatal("a sample has two owners")
+			}
+			seen[p] = true
+		}
+	}
+	again, err := fed.Side(data.Side{Clients: 5, Samples: 60, HI: 0.8, Test: 200, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := fed.Side(data.Side{Clients: 5, Samples: 60, HI: 0.2, Test: 200, Seed: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func(f *data.Federation) []string { return pixelsOf(f, f.Clients[0].Train) }
+	if !slices.Equal(first(side), first(again)) || slices.Equal(first(side), first(other)) {
+		t.Error("the clients do not follow from the seed")
+	}
+	if !slices.Equal(pixelsOf(side, side.Unseen[0].Test), pixelsOf(other, other.Unseen[0].Test)) {
+		t.Error("two side federations are tested on different samples")
+	}
+}
+
+func TestSideFederationsShareWhatIsShort(t *testing.T) {
+	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 40, Seed: 4, Proxy: 800})
+	if err != nil {
+		t.Fatal(err)
+	}
+	side, err := fed.Side(data.Side{Clients: 5, Samples: 100, HI: 0.5, Test: 500, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(side.Notes) != 1 || !strings.Contains(side.Notes[0], "they share some") || side.Clients[4].Train.Len() != 100 {
+		t.Errorf("notes %q, %d samples", side.Notes, side.Clients[4].Train.Len())
+	}
+	side, err = fed.Side(data.Side{Clients: 2, Samples: 100, HI: 1, Test: 200, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(side.Notes) != 2 || !strings.Contains(side.Notes[1], "a client of 1 classes gets") {
+		t.Errorf("notes %q", side.Notes)
+	}
+	for _, c := range []struct {
+		side data.Side
+		want string
+	}{
+		{data.Side{Clients: 2, Samples: 10, Test: 800}, "data.proxy_test = 800: must be from 1 to 799"},
+		{data.Side{Clients: 0, Samples: 10, Test: 4}, "0 clients of 10 samples"},
+	} {
+		if _, err := fed.Side(c.side); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+	none, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := none.Side(data.Side{Clients: 2, Samples: 10, Test: 4}); err == nil || !strings.Contains(err.Error(), "set data.proxy") {
+		t.Errorf("without proxy samples: %v", err)
+	}
+	if _, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 5, Proxy: 1 << 20}); err == nil || !strings.Contains(err.Error(), "data.proxy = 1048576: there are only") {
+		t.Errorf("too many: %v", err)
+	}
+}
