@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -106,7 +107,7 @@ func (f *Federation) Side(s Side) (*Federation, error) {
 	n := f.Proxy.Len()
 	switch {
 	case n == 0:
-		return nil, fmt.Errorf("a side federation needs samples that are set apart: set data.proxy")
+		return nil, errors.New("a side federation needs samples that are set apart: set data.proxy")
 	case f.Kind == Tokens:
 		return nil, fmt.Errorf("a side federation needs one class an example; %s is text", f.Name)
 	case s.Test < 1 || s.Test >= n:
