@@ -38,7 +38,7 @@ func newData(a *app) *cobra.Command {
 		}),
 	}
 	o.addFlags(info)
-	return group("data", "Federations: list, info, partition", list, info, newDataPartition(a))
+	return group("data", "Federations: list, info, partition, fetch", list, info, newDataPartition(a), newDataFetch(a))
 }
 
 // validate resolves the configuration.

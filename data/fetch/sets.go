@@ -1,0 +1,189 @@
+package fetch
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Set is what can be fetched by a name: that of a set of package data, or one
+// of a form in which such a set also comes.
+type Set struct {
+	Name string
+	// Data is the set of package data that reads the files.
+	Data string
+	// Note tells what else is needed; "" for most sets.
+	Note  string
+	Files []File
+}
+
+// File is one file of a set. Zero lengths and empty checksums are not known.
+type File struct {
+	// Name is the file's at its place and below Options.From.
+	Name string
+	URLs []string
+	Size int64
+	// SHA256 and MD5 are in hexadecimal.
+	SHA256, MD5 string
+	// Hint says that length and checksums come from third parties: what differs
+	// from them is told, not refused.
+	Hint bool
+	// Gives are the files and folders in it if it is an archive that is to be
+	// unpacked.
+	Gives []string
+	// Renames give members of the archive another name.
+	Renames map[string]string
+}
+
+// Public places.
+const (
+	tffBase    = "https://storage.googleapis.com/tff-datasets-public/"
+	fedmlBase  = "https://fedml.s3-us-west-1.amazonaws.com/"
+	fedjaxBase = "https://storage.googleapis.com/gresearch/fedjax/"
+	cifarBase  = "https://www.cs.toronto.edu/~kriz/"
+	cifarBase2 = "https://cave.cs.toronto.edu/kriz/"
+	mnistBase  = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+	mnistBase2 = "http://yann.lecun.com/exdb/mnist/"
+	fashion    = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
+	fashion2   = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
+	qmnistBase = "https://raw.githubusercontent.com/facebookresearch/qmnist/master/"
+	nistBase   = "https://s3.amazonaws.com/nist-srd/SD19/"
+)
+
+// from returns a file at the places whose addresses begin with the bases.
+func from(f File, bases ...string) File {
+	for _, b := range bases {
+		f.URLs = append(f.URLs, b+f.Name)
+	}
+	f.Name = path.Base(f.Name)
+	return f
+}
+
+// Sets returns all that can be fetched, in the order in which it is listed. The
+// lengths and checksums are those that LEAF, TensorFlow Federated, FedJAX,
+// torchvision and QMNIST state, or hints.
+func Sets() []Set {
+	emnist := from(File{Name: "emnist_all.sqlite.lzma", Size: 170507172, SHA256: "c3aaf91b4cf4e69d53d81627ad119eccdc878ff906f68e66063ff10f67faad48", Hint: true}, tffBase)
+	return []Set{
+		{Name: "leaf-shakespeare", Data: "leaf-shakespeare", Files: []File{{
+			Name:  "1994-01-100.zip",
+			URLs:  []string{"https://www.gutenberg.org/files/100/old/old/1994-01-100.zip", "http://www.gutenberg.org/files/100/old/1994-01-100.zip"},
+			Gives: []string{"raw_data.txt"}, Renames: map[string]string{"100.txt": "raw_data.txt"},
+		}}},
+		{Name: "leaf-femnist", Data: "leaf-femnist", Note: "these are the scans of NIST's Special Database 19: LEAF's scripts (github.com/TalwalkarLab/leaf, data/femnist) make the JSON files that fedfast reads from the two archives", Files: []File{
+			from(File{Name: "by_class.zip", MD5: "79572b1694a8506f2b722c7be54130c4", Hint: true}, nistBase),
+			from(File{Name: "by_write.zip", Size: 568113446, MD5: "a29f21babf83db0bb28a2f77b2b456cb", Hint: true}, nistBase),
+		}},
+		{Name: "mnist", Data: "mnist", Files: mnistFiles()},
+		{Name: "qmnist", Data: "qmnist", Files: append(mnistFiles(),
+			from(File{Name: "qmnist-train-labels-idx2-int.gz", Size: 463024, MD5: "0058f8dd561b90ffdd0f734c6a30e5e4"}, qmnistBase),
+			from(File{Name: "qmnist-test-labels-idx2-int.gz", Size: 526800, MD5: "5b5b05890a5e13444e108efe57b788aa"}, qmnistBase),
+		)},
+		{Name: "fashion-mnist", Data: "fashion-mnist", Files: []File{
+			from(File{Name: "train-images-idx3-ubyte.gz", MD5: "8d4fb7e6c68d591d4c3dfef9ec88bf0d"}, fashion, fashion2),
+			from(File{Name: "train-labels-idx1-ubyte.gz", MD5: "25c81989df183df01b3e8a0aad5dffbe"}, fashion, fashion2),
+			from(File{Name: "t10k-images-idx3-ubyte.gz", MD5: "bef4ecab320f06d8554ea6380940ec79"}, fashion, fashion2),
+			from(File{Name: "t10k-labels-idx1-ubyte.gz", MD5: "bb300cfdad3c16e7a12a480ee83cd310"}, fashion, fashion2),
+		}},
+		{Name: "cifar10", Data: "cifar10", Files: []File{
+			// The MD5 is on the authors' page.
+			from(File{Name: "cifar-10-binary.tar.gz", MD5: "c32a1d4ab5d03f1284b67883e8d87530", Gives: []string{"cifar-10-batches-bin"}}, cifarBase, cifarBase2),
+		}},
+		{Name: "cifar100", Data: "cifar100", Files: []File{
+			from(File{Name: "cifar-100-binary.tar.gz", MD5: "03b5dce01913d631647c71ecec9e9cb8", Hint: true, Gives: []string{"cifar-100-binary"}}, cifarBase, cifarBase2),
+		}},
+		{Name: "tff-femnist", Data: "tff-femnist", Files: []File{emnist}},
+		{Name: "tff-femnist-digits", Data: "tff-femnist-digits", Files: []File{emnist}},
+		{Name: "tff-shakespeare", Data: "tff-shakespeare", Files: []File{
+			from(File{Name: "shakespeare.sqlite.lzma", Size: 1329828, SHA256: "d3d11fceb9e105439ac6f4d52af6efafed5a2a1e1eb24c5bd2dd54ced242f5c4"}, tffBase),
+		}},
+		{Name: "tff-cifar100", Data: "tff-cifar100", Files: []File{
+			from(File{Name: "cifar100.sqlite.lzma", Size: 153019920, SHA256: "23d3916c9caa33395737ee560cc7cb77bbd05fc7b73647ee7be3a7e764172939"}, tffBase),
+		}},
+		{Name: "tff-femnist-h5", Data: "tff-femnist", Files: []File{tarball("fed_emnist", "fe1ed5a502cea3a952eb105920bff8cffb32836b5173cb18a57a32c3606f3ea0")}},
+		{Name: "tff-femnist-digits-h5", Data: "tff-femnist-digits", Files: []File{tarball("fed_emnist_digitsonly", "55333deb8546765427c385710ca5e7301e16f4ed8b60c1dc5ae224b42bd5b14b")}},
+		{Name: "tff-shakespeare-h5", Data: "tff-shakespeare", Files: []File{tarball("shakespeare", "0285be9906cb5f268092eee4edeeacfc2af4574f2941f7cc2f08a321d7f5c707")}},
+		{Name: "tff-cifar100-h5", Data: "tff-cifar100", Files: []File{tarball("fed_cifar100", "e8575e22c038ecef1ce6c7d492d7abee7da13b1e1ba9b70a7fc18531ba7590de")}},
+		{Name: "fedjax-femnist", Data: "fedjax-femnist", Files: fedjaxFiles("emnist/federated_emnist")},
+		{Name: "fedjax-femnist-digits", Data: "fedjax-femnist-digits", Files: fedjaxFiles("emnist/federated_emnist_digitsonly")},
+		{Name: "fedjax-shakespeare", Data: "fedjax-shakespeare", Files: fedjaxFiles("shakespeare/shakespeare")},
+	}
+}
+
+// mnistFiles returns MNIST's files.
+func mnistFiles() []File {
+	return []File{
+		from(File{Name: "train-images-idx3-ubyte.gz", Size: 9912422, MD5: "f68b3c2dcbeaaa9fbdd348bbdeb94873"}, mnistBase, mnistBase2),
+		from(File{Name: "train-labels-idx1-ubyte.gz", Size: 28881, MD5: "d53e105ee54ea40749a09fcbcd1e9432"}, mnistBase, mnistBase2),
+		from(File{Name: "t10k-images-idx3-ubyte.gz", Size: 1648877, MD5: "9fb629c4189551a2d022fa330f9573f3"}, mnistBase, mnistBase2),
+		from(File{Name: "t10k-labels-idx1-ubyte.gz", Size: 4542, MD5: "ec29112dd5afa0611ce80d1b7f02629c"}, mnistBase, mnistBase2),
+	}
+}
+
+// tarball returns one of TFF's older archives.
+func tarball(stem, sha256 string) File {
+	bases := []string{tffBase}
+	if stem != "fed_emnist_digitsonly" {
+		bases = append(bases, fedmlBase)
+	}
+	return from(File{Name: stem + ".tar.bz2", SHA256: sha256, Gives: []string{stem + "_train.h5", stem + "_test.h5"}}, bases...)
+}
+
+// fedjaxFiles returns the two files of one of FedJAX's sets.
+func fedjaxFiles(stem string) []File {
+	return []File{from(File{Name: stem + "_train.sqlite"}, fedjaxBase), from(File{Name: stem + "_test.sqlite"}, fedjaxBase)}
+}
+
+// packed says whether the file is an archive to unpack.
+func (f *File) packed() bool { return len(f.Gives) > 0 }
+
+// gives returns the names that the file leaves in the folder.
+func (f *File) gives() []string {
+	if f.packed() {
+		return f.Gives
+	}
+	return []string{f.Name}
+}
+
+// present says whether all that the file gives is in a folder. What is there is
+// whole: it got its name at the end.
+func (f *File) present(dir string) bool {
+	return !slices.ContainsFunc(f.gives(), func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err != nil
+	})
+}
+
+// magics are the first bytes of the kinds of files, by the ends of their names.
+var magics = []struct{ suffix, magic string }{
+	{".gz", "\x1f\x8b"},
+	{".bz2", "BZh"},
+	{".zip", "PK"},
+	{".lzma", "\x5d\x00\x00"},
+	{".sqlite", "SQLite format 3\x00"},
+}
+
+// magic returns the first bytes of the file's kind.
+func (f *File) magic() string {
+	for _, m := range magics {
+		if strings.HasSuffix(f.Name, m.suffix) {
+			return m.magic
+		}
+	}
+	return ""
+}
+
+// Find returns the set of a name.
+func Find(name string) (*Set, error) {
+	var all []string
+	for _, s := range Sets() {
+		if s.Name == name {
+			return &s, nil
+		}
+		all = append(all, s.Name)
+	}
+	return nil, fmt.Errorf("%q cannot be fetched; there are %s", name, strings.Join(all, ", "))
+}
