@@ -1,0 +1,163 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+var winogradCases = []struct {
+	convCase
+	images int
+}{
+	{convCase{8, 8, 16, 16, 3, 3, 1, true, 0}, 1},
+	{convCase{7, 6, 32, 48, 3, 3, 1, true, 0}, 3},
+	{convCase{6, 9, 16, 80, 3, 3, 1, false, 0}, 2},
+	{convCase{5, 5, 48, 16, 3, 3, 1, false, 2}, 2},
+	{convCase{4, 4, 256, 32, 3, 3, 1, true, 0}, 5},
+	{convCase{1, 2, 16, 16, 3, 3, 1, true, 0}, 2},
+	{convCase{3, 3, 16, 16, 3, 3, 1, false, 0}, 1},
+	{convCase{19, 20, 80, 32, 3, 3, 1, false, 1}, 2},
+}
+
+// bound is what the comment on Winograd states for a float32 result: terms products
+// were summed for each element of the tile, and size is the largest sum of |A'|
+// ((|G| |g| |G|') * (|B'| |d| |B|)) |A| (or of the like for a gradient) for values
+// up to 1. |B'| and |A'| have rows of at most 2 and 3 ones, |G| of 3/2.
+func bound(terms int, size float64) float64 { return float64(terms+14) * size / (1 << 24) }
+
+// TestWinograd compares the three passes with plain loops in float64, for several
+// images in a call.
+func TestWinograd(t *testing.T) {
+	for _, c := range winogradCases {
+		t.Run(fmt.Sprintf("%d of %v", c.images, c.convCase), func(t *testing.T) {
+			v := NewConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)
+			if c.pad > 0 {
+				v = NewPaddedConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.pad)
+			}
+			s := kernels.NewStream(1, 2)
+			x, w, bias := draw(s, c.images*c.h*c.w*c.c), draw(s, v.Rows()*c.n), draw(s, c.n)
+			dy := draw(s, c.images*v.OH*v.OW*c.n)
+			y, dw, dx := make([]float64, len(dy)), make([]float64, len(w)), make([]float64, len(x))
+			for i := range y {
+				y[i] = float64(bias[i%c.n])
+			}
+			ySize, xSize := v.OH*v.OW*c.n, c.h*c.w*c.c
+			for i := range c.images {
+				walk(v, func(out, in, k int) {
+					out, in = out+i*ySize, in+i*xSize
+					y[out] += float64(x[in]) * float64(w[k])
+					dw[k] += float64(dy[out]) * float64(x[in])
+					dx[in] += float64(dy[out]) * float64(w[k])
+				})
+			}
+			packed := make([]float32, len(w))
+			kernels.Pack(packed, w, v.Rows(), c.n, c.n)
+			kernelstest.ForEachLevel(t, func(t *testing.T) {
+				f, _ := v.Winograd()
+				// A value is a sum of 9 products of elements whose transforms are at most 9/4 and 4 large, for each channel.
+				got := winogradForward(f, x, packed, bias, c.images)
+				within(t, "y", got, y, bound(c.c, 9*float64(c.c)*9/4*4+1))
+				b, _ := v.WinogradInput()
+				within(t, "dx", winogradForward(b, dy, packed, nil, c.images), dx, bound(c.n, 9*float64(c.n)*9/4*4))
+				// And the gradient of a weight of products of elements at most 4 large each, times 9/4.
+				for _, calls := range []int{1, c.images} {
+					gw := winogradGradient(f, x, dy, c.images, calls)
+					plain := make([]float32, len(dw))
+					kernels.Unpack(plain, gw, v.Rows(), c.n, c.n)
+					within(t, "dw", plain, dw, bound(c.images*f.Tiles(), float64(c.images*f.Tiles())*4*4*9/4))
+				}
+			})
+		})
+	}
+}
+
+func within(t *testing.T, what string, got []float32, want []float64, bound float64) {
+	t.Helper()
+	for i, v := range want {
+		if !(math.Abs(float64(got[i])-v) <= bound) {
+			t.Fatalf("%s: value %d is %v, want %v within %g", what, i, got[i], v, bound)
+		}
+	}
+}
+
+// load transforms image after image of x.
+func (w Winograd) load(x []float32, n int) []float32 {
+	scratch := make([]float32, w.Space(n))
+	for i := range scratch {
+		scratch[i] = float32(math.NaN()) // nothing may be expected of it
+	}
+	size := w.H * w.W * w.C
+	for i := range n {
+		in, row := bordered(x[i*size:][:size], w.H, w.W, w.C, w.Left, w.RightBorder)
+		w.Input(scratch, n, i, in, row)
+	}
+	return scratch
+}
+
+func winogradForward(w Winograd, x, weights, bias []float32, n int) []float32 {
+	size := w.OH * w.OW * w.N
+	y := make([]float32, n*size)
+	w.Forward(Images{y, size, w.OW * w.N}, n, w.load(x, n), weights, bias, false)
+	return y
+}
+
+// winogradGradient computes the gradient of the weights in some calls.
+func winogradGradient(w Winograd, x, dy []float32, n, calls int) []float32 {
+	gw, sums := make([]float32, 9*w.C*w.N), []float32(nil)
+	if calls > 1 {
+		sums = make([]float32, w.Sums())
+	}
+	size := w.OH * w.OW * w.N
+	for at := 0; at < n; at += n / calls {
+		m := min(n/calls, n-at)
+		w.BackwardWeights(gw, sums, Images{dy[at*size:], size, w.OW * w.N}, m, w.load(x[at*w.H*w.W*w.C:], m), at == 0, at+m == n)
+	}
+	return gw
+}
+
+// TestWinogradBits holds that neither the level nor the number of images in a call
+// shows in the bits, and that a ReLU changes nothing else.
+func TestWinogradBits(t *testing.T) {
+	v := NewConv(9, 11, 32, 48, 3, 3, 1, true)
+	f, _ := v.Winograd()
+	const n = 4
+	s := kernels.NewStream(3, 4)
+	x, w, dy := draw(s, n*v.H*v.W*v.C), draw(s, v.Rows()*v.N), draw(s, n*v.OH*v.OW*v.N)
+	var want []float32
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		got := append(winogradForward(f, x, w, dy[:v.N], n), winogradGradient(f, x, dy, n, 1)...)
+		var single []float32
+		for i := range n {
+			single = append(single, winogradForward(f, x[i*v.H*v.W*v.C:], w, dy[:v.N], 1)...)
+		}
+		single = append(single, winogradGradient(f, x, dy, n, n)...)
+		sameFloats(t, "image by image", single, got)
+		if kernels.Current() == kernels.Generic {
+			return
+		}
+		if want == nil {
+			want = got
+		}
+		sameFloats(t, "on another level", got, want)
+		y := make([]float32, n*v.OH*v.OW*v.N)
+		f.Forward(Images{y, len(y) / n, v.OW * v.N}, n, f.load(x, n), w, dy[:v.N], true)
+		for i := range y {
+			if y[i] != max(want[i], 0) {
+				t.Fatalf("with ReLU: value %d is %v from %v", i, y[i], want[i])
+			}
+		}
+	})
+}
+
+func sameFloats(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	for i, v := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(v) {
+			t.Fatalf("%s: value %d is %v, want %v", what, i, got[i], v)
+		}
+	}
+}
