@@ -25,4 +25,5 @@ func bind(l Level) {
 	lstms = lstmAt(l)
 	pools = poolAt(l)
 	dropouts = dropoutAt(l)
+	winograds = winogradAt(l)
 }

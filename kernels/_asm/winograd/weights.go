@@ -1,0 +1,95 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+const half = 0x3f000000
+
+const planesSignature = "(dst, src *float32, vectors, dstPlane, srcPlane int)"
+
+func weights(v isa) {
+	v.text("Weights", planesSignature, "transforms nine planes of weights; see winogradTable.")
+	dst, src, count := parameter("dst"), parameter("src"), parameter("vectors")
+	from, to := newSteps("srcPlane"), newSteps("dstPlane")
+	h := v.number(half)
+	v.each("vector", count, func() {
+		middle, last, at := GP64(), GP64(), GP64()
+		LEAQ(from.at(src, 3), middle)
+		LEAQ(from.at(middle, 3), last)
+		var g [3][4]reg.VecVirtual
+		for x := range g {
+			g[x] = v.weightColumn(h, v.load(from.at(src, x)), v.load(from.at(middle, x)), v.load(from.at(last, x)))
+		}
+		MOVQ(dst, at)
+		for y := range 4 {
+			if y > 0 {
+				LEAQ(Mem{Base: at, Index: to.step, Scale: 4}, at)
+			}
+			for x, out := range v.weightColumn(h, g[0][y], g[1][y], g[2][y]) {
+				VMOVUPS(out, to.at(at, x))
+			}
+		}
+		v.forward(src, dst)
+	})
+	v.end()
+}
+
+// weightColumn multiplies a column by G.
+func (v isa) weightColumn(h, a, b, c reg.VecVirtual) [4]reg.VecVirtual {
+	ends := v.sum(a, c)
+	plus, minus := v.sum(ends, b), v.difference(ends, b)
+	VMULPS(h, plus, plus)
+	VMULPS(h, minus, minus)
+	return [4]reg.VecVirtual{a, plus, minus, c}
+}
+
+func gradient(v isa) {
+	v.text("Gradient", planesSignature, "transforms 16 planes of gradients; see winogradTable.")
+	dst, src, count := parameter("dst"), parameter("src"), parameter("vectors")
+	from, to := newSteps("srcPlane"), newSteps("dstPlane")
+	h := v.number(half)
+	v.each("vector", count, func() {
+		var rows [4]reg.GPVirtual
+		rows[0] = src
+		for y := 1; y < 4; y++ {
+			rows[y] = GP64()
+			LEAQ(Mem{Base: rows[y-1], Index: from.step, Scale: 4}, rows[y])
+		}
+		var u [4][3]reg.VecVirtual
+		for x := range u {
+			u[x] = v.gradientColumn(h, v.load(from.at(rows[0], x)), v.load(from.at(rows[1], x)), from.at(rows[2], x), from.at(rows[3], x))
+		}
+		at := GP64()
+		MOVQ(dst, at)
+		for y := range 3 {
+			if y > 0 {
+				ADDQ(to.step3, at)
+			}
+			for x, out := range v.gradientColumn(h, u[0][y], u[1][y], u[2][y], u[3][y]) {
+				VMOVUPS(out, to.at(at, x))
+			}
+		}
+		v.forward(src, dst)
+	})
+	v.end()
+}
+
+// gradientColumn multiplies a column whose last row has its sign turned by G'. It uses a and b up.
+func (v isa) gradientColumn(h, a, b reg.VecVirtual, c, d Op) [3]reg.VecVirtual {
+	mean := v.sum(b, c)
+	VMULPS(h, mean, mean)
+	VSUBPS(c, b, b)
+	VMULPS(h, b, b)
+	VADDPS(mean, a, a)
+	VSUBPS(d, mean, mean)
+	return [3]reg.VecVirtual{a, b, mean}
+}
+
+// newSteps returns the steps of a parameter's size.
+func newSteps(name string) steps {
+	s := parameter(name)
+	return steps{s, times3(s)}
+}

@@ -1,0 +1,22 @@
+//go:build !purego
+
+package kernels
+
+//go:generate go run -C _asm ./winograd -out ../winograd_amd64.s -stubs ../winograd_stubs_amd64.go -pkg kernels
+
+func winogradAt(l Level) winogradTable {
+	switch l {
+	case AVX512:
+		return winogradTable{
+			input: winogradInputAVX512, spread: winogradSpreadAVX512, output: winogradOutputAVX512,
+			weights: winogradWeightsAVX512, gradient: winogradGradientAVX512,
+		}
+	case AVX2:
+		return winogradTable{
+			input: winogradInputAVX2, spread: winogradSpreadAVX2, output: winogradOutputAVX2,
+			weights: winogradWeightsAVX2, gradient: winogradGradientAVX2,
+		}
+	default:
+		return winogradGeneric
+	}
+}
