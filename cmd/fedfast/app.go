@@ -13,20 +13,22 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tuners/host"
 )
 
 // app is one call of the program.
 type app struct {
 	out, err io.Writer
 
-	seed       uint64
-	seedGiven  bool
-	workers    int
-	cpu        string
-	json       bool
-	tunerPaths []string
-	log        slog.Level
-	logs       *logs
+	seed          uint64
+	seedGiven     bool
+	workers       int
+	cpu           string
+	json          bool
+	tunerPaths    []string
+	tunerReattach string
+	log           slog.Level
+	logs          *logs
 
 	// running is set when a command begins its work: errors before are wrong
 	// usage.
@@ -97,6 +99,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.cpu, "cpu", "", "instruction set: generic, avx2, avx512 or neon; empty is the best (also FEDFAST_CPU)")
 	flags.BoolVar(&a.json, "json", false, "print the result as JSON")
 	flags.StringSliceVar(&a.tunerPaths, "tuner-path", nil, "directories of tuner binaries, before those of FEDFAST_TUNER_DIR")
+	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "tuners that run already, in a debugger, as they print it: NAME=unix:/path@PID (also "+host.AttachEnv+")")
 	flags.TextVar(&a.log, "log", slog.LevelWarn, "least level of log lines on stderr: debug, info (what tuners print), warn or error")
 	root.AddCommand(newRun(a), newTune(a), newBench(a), newData(a), newTuner(a), newList(a), newVersion(a))
 	return root

@@ -4,24 +4,18 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
 func newTuner(a *app) *cobra.Command {
-	list := &cobra.Command{
-		Use:   "list",
-		Short: "List the tuners that can be used, built in and external",
-		Args:  cobra.NoArgs,
-		RunE:  a.work(func(cmd *cobra.Command, _ []string) error { return a.listTuners(cmd.Context()) }),
-	}
 	serve := &cobra.Command{
 		Use:   "serve NAME",
 		Short: "Serve a built-in tuner to the program that started this one",
@@ -29,7 +23,7 @@ func newTuner(a *app) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE:  a.work(func(_ *cobra.Command, args []string) error { return serve(args[0]) }),
 	}
-	return group("tuner", "Tuners: list, serve", list, serve)
+	return group("tuner", "Tuners: list, serve", newTunerList(a), serve)
 }
 
 // serve answers the host over the plugin protocol until the host ends.
@@ -45,7 +39,18 @@ func serve(name string) error {
 
 // paths says where tuners are looked for.
 func (a *app) paths() (host.Paths, error) {
-	return host.DefaultPaths(slices.Collect(maps.Keys(plugins.Builtin())), a.tunerPaths...)
+	paths, err := host.DefaultPaths(slices.Collect(maps.Keys(plugins.Builtin())), a.tunerPaths...)
+	if err != nil {
+		return paths, err
+	}
+	for _, given := range []struct{ by, text string }{{"--tuner-reattach", a.tunerReattach}, {host.AttachEnv, os.Getenv(host.AttachEnv)}} {
+		attach, err := host.ParseAttach(given.text)
+		if err != nil {
+			return paths, usageError{fmt.Errorf("%s: %w", given.by, err)}
+		}
+		paths.Attach = append(paths.Attach, attach...)
+	}
+	return paths, nil
 }
 
 // launch finds a tuner and starts it. A name that nothing has is wrong usage.
@@ -60,66 +65,4 @@ func (a *app) launch(ctx context.Context, key, name string) (*host.Plugin, error
 		return nil, usageError{fmt.Errorf("%s: %w", key, err)}
 	}
 	return host.Launch(context.WithoutCancel(ctx), ref, host.Options{Logger: a.newLog()})
-}
-
-// tunerEntry is a line of `list tuners --json`.
-type tunerEntry struct {
-	tunerRef
-	Version string   `json:"version,omitempty"`
-	Doc     string   `json:"doc,omitempty"`
-	Trials  bool     `json:"trials"`
-	Rounds  bool     `json:"rounds"`
-	Options []option `json:"options,omitempty"`
-	Skipped string   `json:"skipped,omitempty"` // why it cannot be used
-}
-
-// option is one of a tuner's options.
-type option struct {
-	Name    string       `json:"name"`
-	Default tuners.Value `json:"default"`
-	Doc     string       `json:"doc"`
-}
-
-// listTuners starts every tuner once for its description.
-func (a *app) listTuners(ctx context.Context) error {
-	paths, err := a.paths()
-	if err != nil {
-		return err
-	}
-	entries := []tunerEntry{}
-	for _, e := range host.List(ctx, paths, host.Options{Logger: a.newLog()}) {
-		d := e.Description
-		entry := tunerEntry{tunerRef: refOf(e.Ref), Version: d.Version, Doc: d.Doc, Trials: d.Trials, Rounds: d.Rounds, Skipped: e.Skipped}
-		for _, o := range d.Options {
-			entry.Options = append(entry.Options, option(o))
-		}
-		entries = append(entries, entry)
-	}
-	if a.json {
-		return a.printJSON(entries)
-	}
-	t := table.New(a.out, "name", "version", "use as", "from", "what it does")
-	for _, e := range entries {
-		from, doc := "built in", e.Doc
-		if !e.Builtin {
-			from = e.Path
-		}
-		if e.Skipped != "" {
-			doc = "cannot be used: " + e.Skipped
-		}
-		t.Row(e.Name, e.Version, e.roles(), from, doc)
-	}
-	return t.Flush()
-}
-
-// roles says which keys of a study may name the tuner.
-func (e tunerEntry) roles() string {
-	var roles []string
-	if e.Trials {
-		roles = append(roles, "tuner")
-	}
-	if e.Rounds {
-		roles = append(roles, "client tuner")
-	}
-	return strings.Join(roles, ", ")
 }

@@ -107,6 +107,9 @@ func Find(name string, p Paths) (Ref, error) {
 	for _, dir := range p.Dirs {
 		ref, err := external(dir, name)
 		if err == nil {
+			err = safe(dir)
+		}
+		if err == nil {
 			return ref, nil
 		}
 		if !errors.Is(err, os.ErrNotExist) {
@@ -144,6 +147,11 @@ func external(dir, name string) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
+	return program(name, path)
+}
+
+// program checks a file that should be a tuner's program.
+func program(name, path string) (Ref, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -152,12 +160,54 @@ func external(dir, name string) (Ref, error) {
 		return Ref{}, fmt.Errorf("%s is not a file", path)
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
 		return Ref{}, fmt.Errorf("%s is not executable", path)
+	case openToAll(info):
+		return Ref{}, fmt.Errorf("%s is world-writable: anyone could change what it does; chmod o-w it", path)
 	}
 	sum, err := checksum(path)
 	if err != nil {
 		return Ref{}, err
 	}
 	return Ref{Name: name, Path: path, SHA256: sum}, nil
+}
+
+// openToAll says whether everyone may write. Windows' file modes do not tell.
+func openToAll(info os.FileInfo) bool { return runtime.GOOS != "windows" && info.Mode()&0o002 != 0 }
+
+// safe says why programs of a directory are not started.
+func safe(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && openToAll(info) {
+		return fmt.Errorf("%s is world-writable: anyone could put programs there; chmod o-w it", dir)
+	}
+	return nil
+}
+
+// At returns the tuner whose program is at a path, which is named by itself, or is the only one in a directory, also written DIR/... .
+// Unlike Find it takes world-writable directories: the path was given by a person.
+func At(path string) (Ref, error) {
+	path, _ = strings.CutSuffix(filepath.ToSlash(path), "/...")
+	path, err := filepath.Abs(filepath.FromSlash(path))
+	if err != nil {
+		return Ref{}, err
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		names, _ := namesIn(path)
+		if len(names) != 1 {
+			return Ref{}, fmt.Errorf("%s holds %d programs called %sNAME, want one; is it built yet?", path, len(names), Prefix)
+		}
+		path = filepath.Join(path, fileName(names[0]))
+	}
+	name, ok := nameOf(filepath.Base(path))
+	if !ok {
+		return Ref{}, fmt.Errorf("%s: a tuner's program is called %sNAME, where NAME has small letters, digits, - and _ only", path, Prefix)
+	}
+	return program(name, path)
+}
+
+// nameOf reads a tuner's name from the name of its file.
+func nameOf(file string) (string, bool) {
+	name, ok := strings.CutPrefix(strings.TrimSuffix(file, ".exe"), Prefix)
+	return name, ok && nameForm.MatchString(name) && file == fileName(name)
 }
 
 // checksum is the SHA-256 of a file.

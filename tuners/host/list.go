@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,26 +18,46 @@ type Entry struct {
 }
 
 // List returns every tuner that the paths hold, by name, each started once to describe itself. A file that is hidden by an earlier one,
-// or a tuner that cannot be used, is listed with the reason.
+// that only looks like a tuner's, or a tuner that cannot be used, is listed with the reason.
 func List(ctx context.Context, p Paths, o Options) []Entry {
 	var entries []Entry
 	used := map[string]string{}
+	for _, a := range p.Attach {
+		entries = append(entries, Entry{Ref: Ref{Name: a.Name, Path: a.String(), Attach: &a}})
+		used[a.Name] = a.String()
+	}
+	seen := map[string]bool{}
 	for _, dir := range p.Dirs {
-		for _, name := range namesIn(dir) {
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		names, odd := namesIn(dir)
+		for _, name := range names {
 			ref, err := external(dir, name)
+			if err == nil {
+				err = safe(dir)
+			}
 			e := Entry{Ref: ref}
 			switch {
 			case err != nil:
 				e.Ref = Ref{Name: name, Path: filepath.Join(dir, fileName(name))}
 				e.Skipped = err.Error()
-			case used[name] == ref.Path:
-				continue // the same directory twice
 			case used[name] != "":
 				e.Skipped = "hidden by " + used[name]
 			default:
 				used[name] = ref.Path
 			}
 			entries = append(entries, e)
+		}
+		for _, file := range odd {
+			entries = append(entries, Entry{
+				Ref:     Ref{Name: strings.TrimPrefix(file, Prefix), Path: filepath.Join(dir, file)},
+				Skipped: "wrong name: " + fileName("NAME") + " is wanted, where NAME has small letters, digits, - and _ only",
+			})
 		}
 	}
 	for _, name := range p.Builtin {
@@ -74,18 +93,19 @@ func describe(ctx context.Context, ref Ref, o Options) (d tuners.Description, sk
 	return d, ""
 }
 
-// namesIn returns the names of the tuners' files in a directory, in order. A directory that cannot be read has none.
-func namesIn(dir string) []string {
+// namesIn returns the names of the tuners' files in a directory, in order, and the files that only begin like one. A directory that
+// cannot be read has none.
+func namesIn(dir string) (names, odd []string) {
 	files, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) && len(files) == 0 {
-		return nil
+	if err != nil && len(files) == 0 {
+		return nil, nil
 	}
-	var names []string
 	for _, f := range files {
-		name, ok := strings.CutPrefix(strings.TrimSuffix(f.Name(), ".exe"), Prefix)
-		if ok && nameForm.MatchString(name) && f.Name() == fileName(name) {
+		if name, ok := nameOf(f.Name()); ok {
 			names = append(names, name)
+		} else if strings.HasPrefix(f.Name(), Prefix) {
+			odd = append(odd, f.Name())
 		}
 	}
-	return names
+	return names, odd
 }

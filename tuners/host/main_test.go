@@ -17,9 +17,11 @@ import (
 
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/fedfast/fedfast/tuners/internal/rogue"
 )
 
-// TestMain makes this test binary its own tuner: `serve NAME` serves the fake, `launch` is a host that is going to be killed.
+// TestMain makes this test binary its own tuner: `serve NAME` serves the fake, `launch` is a host that is going to be
+// killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "serve" {
 		if os.Args[2] == "mute" {
@@ -28,8 +30,12 @@ func TestMain(m *testing.M) {
 		tuners.Serve(fake{name: os.Args[2]})
 		return
 	}
-	if len(os.Args) == 2 && os.Args[1] == "launch" {
-		launchAndWait()
+	if len(os.Args) == 3 && os.Args[1] == "rogue" {
+		rogue.Serve(os.Args[2])
+		return
+	}
+	if len(os.Args) == 2 && strings.HasPrefix(os.Args[1], "launch") {
+		launchAndWait(os.Args[1] == "launch-unsignalled")
 		return
 	}
 	os.Exit(m.Run())

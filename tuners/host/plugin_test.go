@@ -201,7 +201,7 @@ func TestContextEndsTheProcess(t *testing.T) {
 }
 
 // launchAndWait is a host that launches the fake with the pid of its process in the log, then waits to be killed.
-func launchAndWait() {
+func launchAndWait(unsignalled bool) {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
@@ -211,7 +211,7 @@ func launchAndWait() {
 		panic(err)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	if _, err := host.Launch(context.Background(), ref, host.Options{Logger: log}); err != nil {
+	if _, err := host.Launch(context.Background(), ref, host.Options{Logger: log, NoDeathSignal: unsignalled}); err != nil {
 		panic(err)
 	}
 	log.Info("launched")
@@ -222,11 +222,17 @@ func TestATunerDiesWithItsHost(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("processes have no living parent to watch on Windows")
 	}
+	orphan(t, "launch")
+}
+
+// orphan runs a host that launches a tuner, kills the host, and waits for the end of the tuner.
+func orphan(t *testing.T, how string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "launch")
+	cmd := exec.Command(self, how)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -251,10 +257,13 @@ func TestATunerDiesWithItsHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed: the error says so
-	eventually(t, "the end of the orphan", func() bool {
-		p, err := os.FindProcess(pid)
-		return err != nil || p.Signal(syscall.Signal(0)) != nil || zombie(pid)
-	})
+	eventually(t, "the end of the orphan", func() bool { return gone(pid) })
+}
+
+// gone says whether a process has ended.
+func gone(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err != nil || p.Signal(syscall.Signal(0)) != nil || zombie(pid)
 }
 
 // zombie says whether a process has ended but was not yet collected, as where no init does it.

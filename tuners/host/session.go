@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -109,7 +110,11 @@ func (s *session) Close(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.plugin.options.CallTimeout)
 	defer cancel()
-	if err := s.remote.Close(ctx); err != nil {
+	err := s.remote.Close(ctx)
+	var lost *tuners.LostError
+	if errors.As(err, &lost) {
+		s.plugin.discard(s.at)
+	} else if err != nil {
 		return s.plugin.named(err)
 	}
 	s.at = nil

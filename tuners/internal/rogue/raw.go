@@ -1,0 +1,46 @@
+package rogue
+
+import (
+	"context"
+	"os"
+
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/fedfast/fedfast/tuners"
+	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
+)
+
+// serveRaw serves without what tuners.Serve adds: limits and the watch of the host. Answers go through spoil.
+func serveRaw(t tuner, spoil grpc.UnaryServerInterceptor) {
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: tuners.Handshake,
+		VersionedPlugins: map[int]plugin.PluginSet{
+			tuners.ProtocolVersion: {tuners.PluginName: &tuners.Plugin{Tuners: map[string]tuners.Tuner{t.mode: t}}},
+		},
+		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+			if spoil != nil {
+				opts = append(opts, grpc.UnaryInterceptor(spoil))
+			}
+			return grpc.NewServer(append(opts, grpc.MaxSendMsgSize(1<<30))...)
+		},
+	})
+}
+
+// hugeState puts a state of 100 MB into the third answer to Suggest.
+func hugeState(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	reply, err := handler(ctx, req)
+	if r, ok := reply.(*tunerv1.SuggestReply); ok && len(r.GetDecisions()) > 0 && r.GetDecisions()[0].GetTrial() == 2 {
+		r.State = make([]byte, 100_000_000)
+	}
+	return reply, err
+}
+
+// severs closes every connection at the third answer to Suggest, as a process does that ends.
+func severs(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	reply, err := handler(ctx, req)
+	if r, ok := reply.(*tunerv1.SuggestReply); ok && len(r.GetDecisions()) > 0 && r.GetDecisions()[0].GetTrial() == 2 {
+		os.Exit(0)
+	}
+	return reply, err
+}
