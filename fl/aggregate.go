@@ -16,7 +16,10 @@ type aggregate struct {
 	mu      sync.Mutex
 	moved   *sync.Cond
 	sum     []float32 // sum of weight_i delta_i over the results taken
-	weight  float64   // sum of their weights
+	extra   []float32 // the method's second sum, nil unless it has one
+	signs   []float32 // sum of weight_i sign(delta_i), nil unless asked for
+	weight  float64   // sum of the weights
+	taken   int       // results with a weight
 	next    int       // the task whose result comes next
 	pending map[int]contribution
 }
@@ -25,10 +28,17 @@ type aggregate struct {
 type contribution struct {
 	delta  []float32
 	weight float64
+	gather func(extra, delta []float32) // adds to the second sum; may be nil
 }
 
-func newAggregate(p *pool) *aggregate {
+func newAggregate(p *pool, extra, signs bool) *aggregate {
 	a := &aggregate{pool: p, sum: p.borrowSum(), pending: map[int]contribution{}}
+	if extra {
+		a.extra = p.borrowSum()
+	}
+	if signs {
+		a.signs = p.borrowSum()
+	}
 	a.moved = sync.NewCond(&a.mu)
 	return a
 }
@@ -68,11 +78,36 @@ func (a *aggregate) take(c contribution) {
 	if c.weight > 0 {
 		kernels.Axpy(a.sum, float32(c.weight), c.delta)
 		a.weight += c.weight
+		a.taken++
+		if c.gather != nil {
+			c.gather(a.extra, c.delta)
+		}
+		if a.signs != nil {
+			addSigns(a.signs, float32(c.weight), c.delta)
+		}
 	}
 }
 
-// release gives the memory back; mean's result is not valid after it.
-func (a *aggregate) release() { a.pool.returnSum(a.sum) }
+// addSigns adds weight sign(delta).
+func addSigns(sum []float32, weight float32, delta []float32) {
+	for i, d := range delta {
+		switch {
+		case d > 0:
+			sum[i] += weight
+		case d < 0:
+			sum[i] -= weight
+		}
+	}
+}
+
+// release gives the memory back; the results are not valid after it.
+func (a *aggregate) release() {
+	for _, sum := range [][]float32{a.sum, a.extra, a.signs} {
+		if sum != nil {
+			a.pool.returnSum(sum)
+		}
+	}
+}
 
 // mean returns sum_i p_i (w - w_i), the server's pseudo-gradient, with p_i the
 // shares of the weights that were taken. It is 0 when there were none.

@@ -51,7 +51,7 @@ func TestBatchesDealEveryExampleOncePerPass(t *testing.T) {
 	n := view.Len()
 	for _, wrap := range []bool{false, true} {
 		l := &Local{Params: ClientParams{Epochs: 3, Batch: 7, Wrap: wrap}, Train: view, worker: &worker{}, key: 1}
-		b := l.newBatches()
+		b := l.newBatches(0, l.Params)
 		var dealt []int32
 		for range l.Params.LocalSteps(n) {
 			dealt = append(dealt, b.next()...)
@@ -78,7 +78,7 @@ func TestBatchesEndWithAPartOfAPass(t *testing.T) {
 	n := view.Len()
 	p := ClientParams{Epochs: 1.3, Batch: 7}
 	l := &Local{Params: p, Train: view, worker: &worker{}, key: 1}
-	b := l.newBatches()
+	b := l.newBatches(0, l.Params)
 	var dealt []int32
 	for range p.LocalSteps(n) {
 		dealt = append(dealt, b.next()...)

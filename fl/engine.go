@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/nn"
@@ -27,13 +28,31 @@ type Config struct {
 	// Workers is the number of client tasks that run at once; 0 is one a
 	// processor. It does not change any result.
 	Workers int
+	// HeadLayers is the number of last layers with parameters that are the head
+	// of methods that treat it apart; 0 is 1.
+	HeadLayers int
+	// Widths are the widths of the clients' sub-networks, each in (0, 1]: client
+	// i has Widths[i mod len], unless ClientParams.Width says otherwise. nil is 1
+	// for all.
+	Widths []float64
+	// StateMemory is how many bytes of memory the clients' states may take; what
+	// is beyond goes to a temporary file. 0 is DefaultStateMemory.
+	StateMemory int64
+
+	// trainer makes the trainer of a worker; nil is the model's workspace.
+	trainer func() trainer
 }
 
 // Engine runs the client tasks of any number of trials on one pool of workers.
 // Its methods may be called from several goroutines.
 type Engine struct {
-	cfg  Config
-	pool *pool
+	cfg    Config
+	pool   *pool
+	head   nn.Span
+	store  *store // of the clients' states, nil for methods without any
+	layout func() [32]byte
+
+	trainFLOPs float64 // of an example
 }
 
 // New checks cfg and starts the workers. Close releases them.
@@ -65,7 +84,31 @@ func New(cfg Config) (*Engine, error) {
 	if err := checkFit(cfg.Model, cfg.Data); err != nil {
 		return nil, err
 	}
-	return &Engine{cfg: cfg, pool: newPool(cfg.Model, cfg.Workers)}, nil
+	if cfg.HeadLayers < 0 || cfg.StateMemory < 0 {
+		return nil, fmt.Errorf("head_layers = %d, data.state_memory = %d: must be 0 (the default) or more", cfg.HeadLayers, cfg.StateMemory)
+	}
+	e := &Engine{
+		cfg: cfg, head: cfg.Model.Head(max(1, cfg.HeadLayers)),
+		layout: sync.OnceValue(func() [32]byte { return Layout(cfg.Model) }),
+	}
+	_, flops := cfg.Model.FLOPs()
+	e.trainFLOPs = float64(flops)
+	if k, ok := cfg.Method.(keeper); ok {
+		if cfg.Replacement {
+			return nil, fmt.Errorf("sampling with replacement: method %q keeps a state for each client, so a client cannot be twice in a cohort; sample without", cfg.Method.Name())
+		}
+		e.store = newStore(k.stateLen(cfg.Model.Size(), e.head.Len()), cfg.StateMemory)
+	}
+	if f, ok := cfg.Method.(fitter); ok {
+		if err := f.fit(e); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.trainer == nil {
+		cfg.trainer = func() trainer { return cfg.Model.NewWorkspace() }
+	}
+	e.pool = newPool(cfg.Model, cfg.Workers, cfg.trainer)
+	return e, nil
 }
 
 // checkFit compares what the model reads with what the clients hold.
@@ -108,4 +151,9 @@ func (e *Engine) Workers() int { return e.cfg.Workers }
 func (e *Engine) Model() *nn.Model { return e.cfg.Model }
 
 // Close stops the workers; rounds and evaluations must have ended.
-func (e *Engine) Close() { e.pool.close() }
+func (e *Engine) Close() {
+	e.pool.close()
+	if e.store != nil {
+		e.store.close()
+	}
+}

@@ -57,6 +57,12 @@ type EvalConfig struct {
 	// personalized scores: one for all clients of the federation, or one for
 	// each. nil leaves the personalized scores out.
 	Clients []ClientParams
+	// Server holds the server hyperparameters that such training looks at; nil is
+	// the method's defaults.
+	Server *ServerParams
+	// State is the method's memory of the trial, see Trial.State. nil is that of a
+	// trial that has not begun.
+	State *State
 	// Sample, when > 0, measures on so many of the clients, drawn by the seed
 	// alone: the same ones for every model. 0 measures on all.
 	Sample int
@@ -70,7 +76,11 @@ type EvalConfig struct {
 // equal weights and hyperparameters give equal scores.
 func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig) (*Evaluation, error) {
 	fed := e.cfg.Data
-	plan := Plan{Server: DefaultServerParams(), Clients: cfg.Clients}
+	_, server := Defaults(e.cfg.Method)
+	if cfg.Server != nil {
+		server = *cfg.Server
+	}
+	plan := Plan{Server: server, Clients: cfg.Clients}
 	if cfg.Clients != nil {
 		if err := plan.check(e.cfg.Method, len(fed.Clients)); err != nil {
 			return nil, fmt.Errorf("evaluation: %w", err)
@@ -79,35 +89,52 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	ids, unseenIDs := e.evalSample(len(fed.Clients), cfg.Sample), e.evalSample(len(fed.Unseen), cfg.Sample)
 	of := len(ids) + len(unseenIDs)
 	var measured atomic.Int64
-	each := func(n int, task func(i int, w *worker)) error {
+	each := func(n int, task func(i int, w *worker) error) error {
 		return e.pool.run(n, func(i int, w *worker) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			task(i, w)
+			if err := task(i, w); err != nil {
+				return err
+			}
 			if cfg.Done != nil {
 				cfg.Done(int(measured.Add(1)), of)
 			}
 			return nil
 		})
 	}
+	memory := e.serverOf(cfg.State)
 	seen := make([]clientScores, len(ids))
-	err := each(len(ids), func(i int, w *worker) {
+	err := each(len(ids), func(i int, w *worker) error {
 		c, s := &fed.Clients[ids[i]], &seen[i]
 		s.globalVal = w.score(weights, c.Val)
 		s.globalTest = w.score(weights, c.Test)
-		if cfg.Clients != nil {
-			w.train(e.cfg.Method, c, plan.client(ids[i]), weights, kernels.Key(e.cfg.Seed, uint64(ids[i]), purposeTest))
-			s.personalVal = w.score(w.local, c.Val)
-			s.personalTest = w.score(w.local, c.Test)
+		if cfg.Clients == nil {
+			return nil
 		}
+		l, err := w.begin(visit{
+			engine: e, client: ids[i], params: plan.client(ids[i]), server: server, weights: weights,
+			state: memory, kept: cfg.State.of(ids[i]), key: kernels.Key(e.cfg.Seed, uint64(ids[i]), purposeTest),
+		})
+		if err != nil {
+			return err
+		}
+		if p, ok := e.cfg.Method.(personalizer); ok {
+			p.personalize(l)
+		} else {
+			e.cfg.Method.Local(l)
+		}
+		s.personalVal = l.scoreSet(c.Val)
+		s.personalTest = l.scoreSet(c.Test)
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	unseen := make([]clientScores, len(unseenIDs))
-	err = each(len(unseenIDs), func(i int, w *worker) {
+	err = each(len(unseenIDs), func(i int, w *worker) error {
 		unseen[i].globalTest = w.score(weights, fed.Unseen[unseenIDs[i]].Test)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -137,6 +164,14 @@ func (w *worker) score(weights []float32, v data.View) setScore {
 		return setScore{}
 	}
 	return setScore{Score: scoreOf(w.evaluate(weights, v, nil)), n: v.Len()}
+}
+
+// scoreSet measures the client's model after its training likewise.
+func (l *Local) scoreSet(v data.View) setScore {
+	if v.Len() == 0 {
+		return setScore{}
+	}
+	return setScore{Score: scoreOf(l.measure(v, nil)), n: v.Len()}
 }
 
 // summarize folds the clients' scores in the order of the clients.

@@ -1,10 +1,6 @@
 package fl
 
-import (
-	"errors"
-
-	"github.com/fedfast/fedfast/kernels"
-)
+import "github.com/fedfast/fedfast/kernels"
 
 func init() { register(fedAvg{}) }
 
@@ -18,12 +14,7 @@ func (fedAvg) Doc() string {
 	return "federated averaging: local SGD, then the mean of the clients' weights (McMahan et al. 2017)"
 }
 
-func (fedAvg) Check(c ClientParams, s ServerParams) error {
-	if c.Mu != 0 {
-		return errors.New(`client.mu: method "fedavg" has no proximal term; use method "fedprox" or "reptile"`)
-	}
-	return checkPlainServer("fedavg", s)
-}
+func (fedAvg) Check(c ClientParams, s ServerParams) error { return uses("fedavg", c, s, localSGD) }
 
 func (fedAvg) Local(l *Local) { l.SGD(0) }
 
@@ -32,16 +23,6 @@ func (fedAvg) NewServer(int) Server { return plainServer{} }
 // plainServer takes the mean of the clients' weights as the next weights.
 type plainServer struct{}
 
-func (plainServer) Step(w, g []float32, _ int, _ ServerParams) { kernels.Sub(w, w, g) }
+func (plainServer) Step(w []float32, u *Update, _ ServerParams) { kernels.Sub(w, w, u.Mean) }
 
 func (plainServer) State() [][]float32 { return nil }
-
-// checkPlainServer refuses server hyperparameters that plain averaging would
-// silently ignore.
-func checkPlainServer(method string, s ServerParams) error {
-	if s != DefaultServerParams() {
-		return errors.New(`server.lr, server.momentum, server.decay: method "` + method +
-			`" averages plainly (lr 1, momentum 0, decay 1); use method "reptile" for a server step`)
-	}
-	return nil
-}

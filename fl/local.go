@@ -18,18 +18,25 @@ const (
 	purposeAugment
 	purposeTest
 	purposeSample
+	purposeScore
 )
 
 // Local is one client's local training, the argument of Method.Local.
 type Local struct {
-	// Params are the client's hyperparameters.
-	Params ClientParams
-	// Train holds the client's training examples.
-	Train data.View
+	// Params are the client's hyperparameters, ServerParams those of the server.
+	Params       ClientParams
+	ServerParams ServerParams
+	// Round is the number of the round, from 0.
+	Round int
+	// Train and Val hold the client's training and validation examples.
+	Train, Val data.View
 	// Broadcast holds the weights that the server sent; read-only.
 	Broadcast []float32
 	// Weights hold the broadcast weights before and the client's after.
 	Weights []float32
+	// Weight is the client's weight in the aggregate: the number of its training
+	// examples, unless the method sets another.
+	Weight float64
 
 	// Steps counts the local steps taken, Examples the training examples
 	// processed.
@@ -39,61 +46,155 @@ type Local struct {
 	Loss   float64
 	Labels int
 
+	client int
+	engine *Engine
+	server Server    // of the trial; read-only
+	state  []float32 // what the client keeps, changed in place; zero when fresh
+	fresh  bool      // no state was kept of the client
+	upload []float32 // what goes to the server, when it is not Broadcast - Weights
+
 	worker *worker
 	key    uint64 // of this visit: seed, trial, round, slot, client
 	passes uint64
+
+	score    func(weights []float32)                  // measures the personalized model; nil when nobody asks
+	evaluate func(data.View, *data.Augment) nn.Result // how, when not by the weights in the whole network
+	phi      float64                                  // the least cosine so far, when asked for
+	wantPhi  bool
+	flops    float64 // operations spent
+	traffic  int     // parameters that are sent to the client, and back
 }
 
 // SGD runs the client's local steps by SGD with momentum, weight decay and a
 // proximal term of weight mu that pulls towards the broadcast weights. The
 // training examples are shuffled anew for each pass.
-func (l *Local) SGD(mu float64) {
-	p := l.Params
-	sgd := nn.SGD{LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(mu)}
+func (l *Local) SGD(mu float64) { l.steps(course{mu: mu}) }
+
+// course is a run of local steps. Its zero value is that of FedAvg.
+type course struct {
+	params  *ClientParams // nil is the client's
+	weights []float32     // nil is the client's
+	mu      float64       // weight of the proximal term towards the broadcast weights
+	only    nn.Span       // empty is all
+	shift   []float32     // added to each gradient, when not nil
+	each    func(step int)
+	apart   bool // a model besides the one that the method trains: its loss does not count
+}
+
+// steps runs a course.
+func (l *Local) steps(c course) {
+	p, w := l.Params, l.Weights
+	if c.params != nil {
+		p = *c.params
+	}
+	if c.weights != nil {
+		w = c.weights
+	}
+	sgd := nn.SGD{LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(c.mu)}
 	var velocity, anchor []float32
 	if p.Momentum != 0 {
 		velocity = l.worker.velocity
 	}
-	if mu != 0 {
+	if c.mu != 0 {
 		anchor = l.Broadcast
 	}
-	opts := nn.TrainOpts{Key: kernels.Key(l.key, purposeDropout), Dropout: float32(p.Dropout)}
-	aug := &data.Augment{Key: kernels.Key(l.key, purposeAugment)}
-	batches := l.newBatches()
+	opts := l.trainOpts(p)
+	opts.Only, opts.Shift = c.only, c.shift
+	if l.wantPhi && !c.apart {
+		opts.Probe = &l.worker.probe
+		opts.Probe.Anchor = l.Broadcast
+	}
+	batches := l.newBatches(0, p)
 	for step := range p.LocalSteps(l.Train.Len()) {
-		pos := batches.next()
-		opts.Step = uint32(step)
-		r := l.worker.ws.Step(l.Weights, l.worker.fill(l.Train, pos, aug), opts, sgd, velocity, anchor, step == 0)
+		b := batches.fill()
+		opts.Step = uint32(l.Steps)
+		if opts.Probe != nil {
+			opts.Probe.Reset()
+		}
+		r := l.worker.ws.Step(w, b, opts, sgd, velocity, anchor, step == 0)
 		l.Steps++
-		l.Examples += len(pos)
-		l.Loss += r.Loss
-		l.Labels += r.Count
+		if !c.apart {
+			l.Loss += r.Loss
+			l.Labels += r.Count
+		}
+		if opts.Probe != nil {
+			l.phi = min(l.phi, opts.Probe.Cosine())
+		}
+		if c.each != nil {
+			c.each(step)
+		}
+	}
+}
+
+// trainOpts returns the options of the visit's steps; their Step is to be set.
+func (l *Local) trainOpts(p ClientParams) nn.TrainOpts {
+	return nn.TrainOpts{Key: kernels.Key(l.key, purposeDropout), Dropout: float32(p.Dropout)}
+}
+
+// personal tells which weights are the client's personalized model, for methods
+// that make others than what Local returns. They are measured at once.
+func (l *Local) personal(weights []float32) {
+	if l.score != nil {
+		l.score(weights)
+		l.score = nil
+	}
+}
+
+// measure scores the client's model as it is after its training on a set of
+// examples.
+func (l *Local) measure(v data.View, aug *data.Augment) nn.Result {
+	if l.evaluate != nil {
+		return l.evaluate(v, aug)
+	}
+	return l.worker.evaluate(l.Weights, v, aug)
+}
+
+// uniform gives all clients one weight unless the server asks for their numbers of
+// examples.
+func (l *Local) uniform() {
+	if !l.ServerParams.Weighted {
+		l.Weight = 1
 	}
 }
 
 // batches deals out the positions of the training examples.
 type batches struct {
-	l     *Local
-	order []int32 // of the pass
-	rest  []int32 // of the pass, not yet dealt
-	pos   []int32 // a batch that runs over the end of a pass
-	left  float64 // passes that are not yet begun
+	l      *Local
+	params ClientParams
+	order  []int32 // of the pass
+	rest   []int32 // of the pass, not yet dealt
+	pos    []int32 // a batch that runs over the end of a pass
+	left   float64 // passes that are not yet begun
+	aug    data.Augment
 }
 
-func (l *Local) newBatches() *batches {
-	n := l.Train.Len()
-	l.worker.pass = grown(l.worker.pass, n)
-	b := &batches{l: l, order: l.worker.pass, pos: l.worker.order, left: l.Params.Epochs}
-	if l.Params.Steps > 0 {
+// newBatches deals the training examples out by p. Batches with different numbers
+// are independent and can be used side by side.
+func (l *Local) newBatches(number int, p ClientParams) *batches {
+	n, w := l.Train.Len(), l.worker
+	for len(w.pass) <= number {
+		w.pass = append(w.pass, nil)
+	}
+	w.pass[number] = grown(w.pass[number], n)
+	b := &batches{l: l, params: p, order: w.pass[number], pos: w.order, left: p.Epochs, aug: data.Augment{Key: kernels.Key(l.key, purposeAugment)}}
+	if p.Steps > 0 {
 		b.left = math.Inf(1)
 	}
 	return b
 }
 
+// fill reads the next batch into the worker's memory and counts its examples.
+func (b *batches) fill() *nn.Batch {
+	pos := b.next()
+	b.l.Examples += len(pos)
+	b.l.flops += float64(len(pos)) * b.l.engine.trainFLOPs
+	return b.l.worker.fill(b.l.Train, pos, &b.aug)
+}
+
 // next returns the positions of the next batch, valid until the call after.
 func (b *batches) next() []int32 {
-	size := b.l.Params.Batch
-	if !b.l.Params.Wrap {
+	size := b.params.Batch
+	if !b.params.Wrap {
 		if len(b.rest) == 0 {
 			b.shuffle()
 			if n := b.l.Train.Len(); b.left < 1 {
@@ -130,10 +231,38 @@ func (b *batches) shuffle() {
 	b.rest = b.order
 }
 
-// train runs Loc_c for one client in the worker's own weights.
-func (w *worker) train(m Method, client *data.Client, params ClientParams, broadcast []float32, key uint64) *Local {
-	copy(w.local, broadcast)
-	l := &Local{Params: params, Train: client.Train, Broadcast: broadcast, Weights: w.local, worker: w, key: key}
-	m.Local(l)
-	return l
+// visit is what the engine tells a worker about one client's local training.
+type visit struct {
+	engine  *Engine
+	client  int
+	params  ClientParams
+	server  ServerParams
+	round   int
+	weights []float32 // broadcast
+	state   Server
+	kept    *block // the client's state; nil when there is none
+	key     uint64
+}
+
+// begin prepares a client's local training in the worker's own weights.
+func (w *worker) begin(v visit) (*Local, error) {
+	copy(w.local, v.weights)
+	e := v.engine
+	c := &e.cfg.Data.Clients[v.client]
+	l := &Local{
+		Params: v.params, ServerParams: v.server, Round: v.round, Train: c.Train, Val: c.Val,
+		Broadcast: v.weights, Weights: w.local, Weight: float64(c.Train.Len()),
+		client: v.client, engine: e, server: v.state, fresh: v.kept == nil, worker: w, key: v.key,
+		phi: math.Inf(1), traffic: e.cfg.Model.NumParams(),
+	}
+	if e.store == nil {
+		return l, nil
+	}
+	w.state = grown(w.state, e.store.size)
+	l.state = w.state
+	if l.fresh {
+		clear(l.state)
+		return l, nil
+	}
+	return l, e.store.read(l.state, v.kept)
 }

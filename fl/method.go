@@ -26,12 +26,64 @@ type Method interface {
 
 // Server is the server side of Agg_b for one trial.
 type Server interface {
-	// Step moves the weights w of round t = 0, 1, ... by the pseudo-gradient
-	// g = w - sum_i p_i w_i. It may overwrite g.
-	Step(w, g []float32, t int, p ServerParams)
+	// Step moves the weights w by what the clients of a round returned.
+	Step(w []float32, u *Update, p ServerParams)
 	// State returns the arrays that must outlive the process, in a fixed
 	// order, for snapshots; the caller may read and overwrite them.
 	State() [][]float32
+}
+
+// Update is what a round's clients returned together.
+type Update struct {
+	// Mean is the pseudo-gradient g = sum_i p_i (w - w_i), with p_i the shares of
+	// the clients' weights: those of their training examples, unless the method
+	// weighs otherwise. The server may overwrite it. It is 0 without any client.
+	Mean []float32
+	// Extra is the second sum of a method that has one, else nil.
+	Extra []float32
+	// Weight is the sum of the clients' weights, Taken their number: those whose
+	// results were finite.
+	Weight float64
+	Taken  int
+	// Clients is N, the number of clients in the federation.
+	Clients int
+	// Round is t = 0, 1, ...
+	Round int
+}
+
+// defaulter is a method with hyperparameters of its own that must not be 0.
+type defaulter interface {
+	// defaults sets them.
+	defaults(c *ClientParams, s *ServerParams)
+}
+
+// Defaults returns the hyperparameters that a method starts from.
+func Defaults(m Method) (ClientParams, ServerParams) {
+	c, s := DefaultClientParams(), DefaultServerParams()
+	if d, ok := m.(defaulter); ok {
+		d.defaults(&c, &s)
+	}
+	return c, s
+}
+
+// personalizer is a method whose personalized model is not what Local returns.
+type personalizer interface {
+	// personalize makes l.Weights, which hold the broadcast weights, the client's
+	// personalized model; it changes no state.
+	personalize(l *Local)
+}
+
+// gatherer is a method whose server needs a second sum over the clients.
+type gatherer interface {
+	// gather adds a client's part to the sum, in the fixed order of the clients;
+	// delta is w - w_i.
+	gather(extra, delta []float32, l *Local)
+}
+
+// fitter is a method that does not fit every model or setting.
+type fitter interface {
+	// fit returns an error that says why the method cannot be used.
+	fit(e *Engine) error
 }
 
 // methods lists the built-in methods by name.

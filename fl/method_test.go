@@ -95,7 +95,7 @@ func TestServerStepsByHand(t *testing.T) {
 			for round, g := range grads {
 				padded := make([]float32, len(w))
 				copy(padded, g)
-				s.Step(w, padded, round, tt.params)
+				s.Step(w, &Update{Mean: padded, Round: round}, tt.params)
 				for i := range want {
 					v[i] = tt.params.Momentum*v[i] + float64(g[i])
 					want[i] -= tt.params.LR * math.Pow(tt.params.Decay, float64(round)) * v[i]

@@ -36,6 +36,34 @@ type ClientParams struct {
 	// passes are joined, so each batch is full, a batch may exceed the
 	// number of examples, and there are max(1, ceil(Epochs n / Batch)) steps.
 	Wrap bool
+
+	// What follows is for the methods that are named; 0 does nothing.
+
+	// Lambda is Ditto's weight of the pull of the personalized model towards the
+	// broadcast one, >= 0.
+	Lambda float64
+	// PersonalLR and PersonalEpochs are those of Ditto's personalized model, >= 0;
+	// 0 is LR and Epochs (or Steps).
+	PersonalLR, PersonalEpochs float64
+	// HeadEpochs is how often FedRep and FedBABU pass over the training examples
+	// to train the head alone, >= 0.
+	HeadEpochs float64
+	// InnerLR is the learning rate a of Per-FedAvg's inner step, >= 0.
+	InnerLR float64
+	// InnerSteps is the number of such steps that personalize a model, >= 0.
+	InnerSteps int
+	// FirstOrder leaves the products with Hessians out of the meta-gradients of
+	// Per-FedAvg and MAML.
+	FirstOrder bool
+	// BurnIn is the number of local steps before FedPA's first sample, Window the
+	// number of steps that each sample averages, both >= 0.
+	BurnIn, Window int
+	// Rho is the shrinkage of FedPA's covariance, >= 0; 0 is FedAvg on the last
+	// samples' mean.
+	Rho float64
+	// Width is the share of the channels of HeteroFL's sub-network, in (0, 1]; 0
+	// is the client's own, see Config.Widths.
+	Width float64
 }
 
 // ServerParams are the hyperparameters of the server, b in Agg_b.
@@ -46,6 +74,19 @@ type ServerParams struct {
 	Momentum float64
 	// Decay is gamma of alpha_t = LR gamma^t, in (0, 1].
 	Decay float64
+
+	// What follows is for the methods that are named; 0 does nothing.
+
+	// B1 and B2 are the decay rates of the moments of FedAdagrad, FedAdam and
+	// FedYogi, in [0, 1); Tau is their degree of adaptivity, >= 0.
+	B1, B2, Tau float64
+	// Alpha is the weight of FedDyn's dynamic regularizer, >= 0.
+	Alpha float64
+	// Weighted lets SCAFFOLD and FedDyn weigh clients by their training examples
+	// instead of uniformly.
+	Weighted bool
+	// BurnIn is the number of FedPA's first rounds that are FedAvg's, >= 0.
+	BurnIn int
 }
 
 // DefaultClientParams are plain SGD, one epoch, batches of 20.
@@ -75,6 +116,8 @@ func firstFailed(checks []check) error {
 	return nil
 }
 
+func notNegative(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
+
 // Check returns an error that names the first hyperparameter out of its range.
 func (c ClientParams) Check() error {
 	return firstFailed([]check{
@@ -85,6 +128,16 @@ func (c ClientParams) Check() error {
 		{c.Steps > 0 || c.Epochs > 0 && c.Epochs <= 1e6, "client.epochs", c.Epochs, "above 0 and at most 1e6"},
 		{c.Steps >= 0, "client.steps", float64(c.Steps), "0 (use epochs) or more"},
 		{c.Batch >= 1, "client.batch", float64(c.Batch), "a whole number of 1 or more"},
+		{notNegative(c.Lambda), "client.lambda", c.Lambda, "a finite number of 0 or more"},
+		{notNegative(c.PersonalLR), "client.personal_lr", c.PersonalLR, "a finite number of 0 (client.lr) or more"},
+		{c.PersonalEpochs >= 0 && c.PersonalEpochs <= 1e6, "client.personal_epochs", c.PersonalEpochs, "from 0 (client.epochs) to 1e6"},
+		{c.HeadEpochs >= 0 && c.HeadEpochs <= 1e6, "client.head_epochs", c.HeadEpochs, "from 0 to 1e6"},
+		{notNegative(c.InnerLR), "client.inner_lr", c.InnerLR, "a finite number of 0 or more"},
+		{c.InnerSteps >= 0, "client.inner_steps", float64(c.InnerSteps), "0 or more"},
+		{c.BurnIn >= 0, "client.burn_in", float64(c.BurnIn), "0 or more"},
+		{c.Window >= 0, "client.window", float64(c.Window), "0 or more"},
+		{notNegative(c.Rho), "client.rho", c.Rho, "a finite number of 0 or more"},
+		{c.Width >= 0 && c.Width <= 1, "client.width", c.Width, "in (0, 1], or 0 for the client's own"},
 		{c.Dropout == OwnDropout || c.Dropout >= 0 && c.Dropout < 1, "client.dropout", c.Dropout, "in [0, 1), or -1 for the model's own rates"},
 	})
 }
@@ -95,6 +148,11 @@ func (s ServerParams) Check() error {
 		{s.LR > 0 && !math.IsInf(s.LR, 0), "server.lr", s.LR, "a finite number above 0"},
 		{s.Momentum >= 0 && s.Momentum < 1, "server.momentum", s.Momentum, "in [0, 1)"},
 		{s.Decay > 0 && s.Decay <= 1, "server.decay", s.Decay, "in (0, 1]"},
+		{s.B1 >= 0 && s.B1 < 1, "server.b1", s.B1, "in [0, 1)"},
+		{s.B2 >= 0 && s.B2 < 1, "server.b2", s.B2, "in [0, 1)"},
+		{notNegative(s.Tau), "server.tau", s.Tau, "a finite number of 0 or more"},
+		{notNegative(s.Alpha), "server.alpha", s.Alpha, "a finite number of 0 or more"},
+		{s.BurnIn >= 0, "server.burn_in", float64(s.BurnIn), "0 or more"},
 	})
 }
 

@@ -26,11 +26,11 @@ type pool struct {
 // before them in the order of summing: so many buffers a worker.
 const sparePerWorker = 2
 
-func newPool(m *nn.Model, workers int) *pool {
+func newPool(m *nn.Model, workers int, newTrainer func() trainer) *pool {
 	p := &pool{tasks: make(chan func(*worker)), size: m.Size(), left: sparePerWorker * workers}
 	for range workers {
 		w := &worker{
-			ws:       m.NewWorkspace(),
+			ws:       newTrainer(),
 			local:    m.NewParams(),
 			velocity: m.NewParams(),
 			inputs:   inputSize(m.Input()),
@@ -128,17 +128,38 @@ func (p *pool) run(n int, task func(i int, w *worker) error) error {
 	return nil
 }
 
+// trainer computes a network's loss and gradient; it is a *nn.Workspace.
+type trainer interface {
+	Step(w []float32, b *nn.Batch, o nn.TrainOpts, s nn.SGD, velocity, anchor []float32, first bool) nn.Result
+	Gradient(w []float32, b *nn.Batch, o nn.TrainOpts) nn.Result
+	Grad() []float32
+	Evaluate(w []float32, b *nn.Batch) nn.Result
+}
+
 // worker is what one client task at a time works in.
 type worker struct {
-	ws       *nn.Workspace
+	ws       trainer
 	local    []float32 // the weights of the client at work
 	velocity []float32
 	inputs   int // floats of an example, 0 for token sequences
 	seq      int // tokens of an example, 0 for images and vectors
 	labels   int // labels of an example
 	batch    nn.Batch
-	order    []int32 // positions of a batch
-	pass     []int32 // positions of a pass over the training examples
+	order    []int32   // positions of a batch
+	pass     [][]int32 // positions of passes over the training examples
+
+	state   []float32       // of the client at work
+	vectors [][]float32     // weight-sized scratch memory that methods borrow
+	probe   nn.Displacement // of the steps
+}
+
+// vector returns weight-sized scratch memory by its number; its values are
+// anything.
+func (w *worker) vector(i int) []float32 {
+	for len(w.vectors) <= i {
+		w.vectors = append(w.vectors, make([]float32, len(w.local)))
+	}
+	return w.vectors[i]
 }
 
 // fill reads the examples at pos of v into the worker's batch.

@@ -2,59 +2,185 @@ package fl
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
 
 // probeFuncs are the measurements of a slot by their names in the tuner
 // protocol. A value is NaN where the client has no examples to measure on.
 var probeFuncs = map[string]func(*Slot) float64{
-	"val_error_before": func(s *Slot) float64 { return s.Before.Error },
-	"val_error_after":  func(s *Slot) float64 { return s.After.Error },
-	"val_loss_before":  func(s *Slot) float64 { return s.Before.Loss },
-	"val_loss_after":   func(s *Slot) float64 { return s.After.Loss },
-	"train_loss":       func(s *Slot) float64 { return s.TrainLoss },
-	"examples_train":   func(s *Slot) float64 { return float64(s.TrainExamples) },
-	"examples_val":     func(s *Slot) float64 { return float64(s.ValExamples) },
-	"steps":            func(s *Slot) float64 { return float64(s.Steps) },
-	"delta_norm":       func(s *Slot) float64 { return s.DeltaNorm },
+	"val_error_before":          func(s *Slot) float64 { return s.Before.Error },
+	"val_error_after":           func(s *Slot) float64 { return s.After.Error },
+	"val_loss_before":           func(s *Slot) float64 { return s.Before.Loss },
+	"val_loss_after":            func(s *Slot) float64 { return s.After.Loss },
+	"train_loss":                func(s *Slot) float64 { return s.TrainLoss },
+	"examples_train":            func(s *Slot) float64 { return float64(s.TrainExamples) },
+	"examples_val":              func(s *Slot) float64 { return float64(s.ValExamples) },
+	"steps":                     func(s *Slot) float64 { return float64(s.Steps) },
+	"delta_norm":                func(s *Slot) float64 { return s.DeltaNorm },
+	"seconds_simulated":         func(s *Slot) float64 { return s.Seconds },
+	"min_cos_grad_displacement": func(s *Slot) float64 { return s.MinCosine },
 }
 
-// ProbeNames returns the names of all probes, sorted.
+// The probes of a whole round.
+const (
+	// signAgreement is the mean, over the parameters that moved, of
+	// |sum_i p_i sign(w - w_i)|: 1 when all clients move each of them to the same
+	// side, near 0 when they undo one another.
+	signAgreement = "sign_agreement"
+	// smoothedCosine is FATHOM's glob_t = cos(s_{t-1}, g_t), with
+	// s_t = alpha s_{t-1} + (1 - alpha) g_t and s_0 = 0, so that it is 0 in the
+	// first round in which it is asked for. Its option is alpha in [0, 1).
+	smoothedCosine = "cos_delta_smoothed"
+)
+
+const defaultAlpha = 0.5 // of the smoothed cosine
+
+// ProbeNames returns the names of all probes, sorted, without options: those of
+// slots, and "cos_delta_smoothed" and "sign_agreement", which a round has as a
+// whole. Options follow a name in braces: "cos_delta_smoothed{alpha=0.5}".
 func ProbeNames() []string {
-	names := make([]string, 0, len(probeFuncs))
-	for name := range probeFuncs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(probeFuncs)), signAgreement, smoothedCosine)))
 }
 
-// probeSet says which measurements cost an extra evaluation and are wanted.
-type probeSet struct{ before, after bool }
+// probeSet says which measurements cost something and are wanted.
+type probeSet struct {
+	before, after, phi, signs bool
+	smoothed                  []smoothedProbe
+}
+
+type smoothedProbe struct {
+	name  string // as it was asked for
+	alpha float64
+}
 
 func parseProbes(names []string) (probeSet, error) {
 	var p probeSet
 	for _, name := range names {
-		if probeFuncs[name] == nil {
+		base, options, has := strings.Cut(name, "{")
+		switch {
+		case base == smoothedCosine:
+			alpha := defaultAlpha
+			if has {
+				text, ok := strings.CutPrefix(strings.TrimSuffix(options, "}"), "alpha=")
+				var err error
+				if alpha, err = strconv.ParseFloat(text, 64); err != nil || !ok || !strings.HasSuffix(options, "}") || !(alpha >= 0 && alpha < 1) {
+					return p, fmt.Errorf("probe %q: its option must be {alpha=A} with A in [0, 1)", name)
+				}
+			}
+			if !slices.ContainsFunc(p.smoothed, func(s smoothedProbe) bool { return s.name == name }) {
+				p.smoothed = append(p.smoothed, smoothedProbe{name, alpha})
+			}
+		case has && slices.Contains(ProbeNames(), base):
+			return p, fmt.Errorf("probe %q: %s takes no options", name, base)
+		case base == signAgreement:
+			p.signs = true
+		case probeFuncs[name] == nil:
 			return p, fmt.Errorf("unknown probe %q; the probes are %s", name, strings.Join(ProbeNames(), ", "))
 		}
 		p.before = p.before || strings.HasSuffix(name, "_before")
 		p.after = p.after || strings.HasSuffix(name, "_after")
+		p.phi = p.phi || name == "min_cos_grad_displacement"
 	}
 	return p, nil
 }
 
 // Probe returns the measurement of the slot by its name, see ProbeNames; ok is
-// false for an unknown name. Values that the engine was not asked for are NaN.
+// false for a name that slots do not have. Values that the engine was not asked
+// for are NaN.
 func (s *Slot) Probe(name string) (value float64, ok bool) {
 	f := probeFuncs[name]
 	if f == nil {
 		return 0, false
 	}
 	return f(s), true
+}
+
+// Probe returns a measurement of the whole round by its name: for one that slots
+// have too the mean over the slots weighted by their training examples, but for
+// seconds_simulated the longest, since a round waits for its slowest client. ok is
+// false for an unknown name and for one that was not asked for.
+func (r *RoundResult) Probe(name string) (value float64, ok bool) {
+	if v, has := r.aggregates[name]; has {
+		return v, true
+	}
+	f := probeFuncs[name]
+	if f == nil {
+		return 0, false
+	}
+	var sum, weight float64
+	for i := range r.Slots {
+		s := &r.Slots[i]
+		if name == "seconds_simulated" {
+			sum, weight = max(sum, f(s)), 1
+			continue
+		}
+		n := float64(s.TrainExamples)
+		if strings.HasPrefix(name, "val_") && s.ValExamples == 0 {
+			continue
+		}
+		sum += float64(f(s) * n)
+		weight += n
+	}
+	return sum / weight, true
+}
+
+// minCosine returns FATHOM's phi_i; a client that diverged has no direction: 0.
+func (l *Local) minCosine() float64 {
+	if !finite(l.phi) {
+		return 0
+	}
+	return l.phi
+}
+
+// observe takes the measurements of the whole round, before the server's step.
+func (t *Trial) observe(r *RoundResult, u *Update, a *aggregate, probes probeSet) {
+	if probes.signs {
+		r.aggregates[signAgreement] = agreement(a.signs, u)
+	}
+	for _, p := range probes.smoothed {
+		r.aggregates[p.name] = t.smoothed(p, u.Mean)
+	}
+}
+
+// agreement folds the sums of signs.
+func agreement(signs []float32, u *Update) float64 {
+	var sum float64
+	moved := 0
+	for i, x := range signs {
+		if x != 0 || u.Mean[i] != 0 {
+			sum += math.Abs(float64(x))
+			moved++
+		}
+	}
+	if moved == 0 {
+		return 0
+	}
+	return sum / (float64(moved) * u.Weight)
+}
+
+// smoothed returns the cosine of the round's change with the smoothed one of the
+// rounds before, and takes the change into that.
+func (t *Trial) smoothed(p smoothedProbe, g []float32) float64 {
+	i := slices.IndexFunc(t.smooth, func(s ProbeState) bool { return s.Name == p.name })
+	if i < 0 {
+		i = len(t.smooth)
+		t.smooth = append(t.smooth, ProbeState{Name: p.name, Values: make([]float32, len(g))})
+	}
+	s := t.smooth[i].Values
+	var cos float64
+	if norms := kernels.Norm(s) * kernels.Norm(g); norms > 0 {
+		cos = kernels.Dot(s, g) / norms
+	}
+	kernels.Scale(s, float32(p.alpha))
+	kernels.Axpy(s, float32(1-p.alpha), g)
+	return cos
 }
 
 // Score is a model measured on one set of examples.

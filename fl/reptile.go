@@ -15,7 +15,9 @@ func (reptile) Doc() string {
 	return "FedAvg with a server step: learning rate, momentum and decay on the averaged client change (Nichol et al. 2018)"
 }
 
-func (reptile) Check(ClientParams, ServerParams) error { return nil }
+func (reptile) Check(c ClientParams, s ServerParams) error {
+	return uses("reptile", c, s, localSGD, serverStep, []string{"client.mu"})
+}
 
 func (reptile) Local(l *Local) { l.SGD(l.Params.Mu) }
 
@@ -27,13 +29,16 @@ func (reptile) NewServer(size int) Server {
 // that decays by the round.
 type momentumServer struct{ velocity []float32 }
 
-func (s *momentumServer) Step(w, g []float32, t int, p ServerParams) {
+func (s *momentumServer) Step(w []float32, u *Update, p ServerParams) {
 	kernels.Scale(s.velocity, float32(p.Momentum))
-	kernels.Add(s.velocity, s.velocity, g)
-	kernels.Axpy(w, -float32(p.LR*wholePower(p.Decay, t)), s.velocity)
+	kernels.Add(s.velocity, s.velocity, u.Mean)
+	kernels.Axpy(w, -float32(p.rate(u.Round)), s.velocity)
 }
 
 func (s *momentumServer) State() [][]float32 { return [][]float32{s.velocity} }
+
+// rate returns alpha_t = lr gamma^t.
+func (p ServerParams) rate(t int) float64 { return p.LR * wholePower(p.Decay, t) }
 
 // wholePower returns x^n for n >= 0 by repeated squaring: products only, so
 // the same bits on every machine.

@@ -66,8 +66,15 @@ type Slot struct {
 	// Before and After score the broadcast and the client's own weights on
 	// V_i; NaN where no probe asked for them.
 	Before, After Score
-	// DeltaNorm is the Euclidean norm of the client's change w - w_i.
+	// DeltaNorm is the Euclidean norm of what the client returned, w - w_i unless
+	// the method says otherwise.
 	DeltaNorm float64
+	// MinCosine is FATHOM's phi_i: the least cosine, over the local steps, of the
+	// step's gradient and the displacement from the broadcast weights after it;
+	// NaN where no probe asked for it.
+	MinCosine float64
+	// Seconds is the visit's time on the simulated device, see DeviceFLOPS.
+	Seconds float64
 	// Dropped says that the change held a number that is not finite, so that
 	// it was left out of the aggregate.
 	Dropped bool
@@ -86,6 +93,10 @@ type RoundResult struct {
 	Steps, Examples int
 	// Dropped counts the slots that were left out of the aggregate.
 	Dropped int
+
+	// draws keys the noise on scores.
+	draws      uint64
+	aggregates map[string]float64 // probes of the whole round
 }
 
 // cohort draws the clients of the trial's next round.
@@ -132,14 +143,19 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &RoundResult{Round: t.round, Slots: make([]Slot, cfg.Cohort)}
+	result := &RoundResult{
+		Round: t.round, Slots: make([]Slot, cfg.Cohort), aggregates: map[string]float64{},
+		draws: kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeScore),
+	}
 	for i, client := range t.cohort() {
 		c := &cfg.Data.Clients[client]
 		result.Slots[i] = Slot{Client: client, Params: plan.client(i), TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
 	}
 	order := longestFirst(result.Slots)
-	agg := newAggregate(t.engine.pool)
+	_, gathers := cfg.Method.(gatherer)
+	agg := newAggregate(t.engine.pool, gathers, probes.signs)
 	defer agg.release()
+	left := make([]*block, cfg.Cohort)
 	err = t.engine.pool.run(len(order), func(task int, w *worker) error {
 		i := order[task]
 		delivered := false
@@ -148,43 +164,82 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 				w.local = agg.deliver(task, contribution{delta: w.local})
 			}
 		}()
-		weight := t.localTask(w, i, &result.Slots[i], probes)
+		c, state, err := t.localTask(w, i, &result.Slots[i], plan.Server, probes)
+		if err != nil {
+			return err
+		}
+		left[i] = state
 		delivered = true
-		w.local = agg.deliver(task, contribution{delta: w.local, weight: weight})
+		w.local = agg.deliver(task, c)
 		return nil
 	})
 	if err != nil {
+		for _, b := range left {
+			t.engine.store.recycle(b)
+		}
 		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
 	}
-	t.server.Step(t.weights, agg.mean(), t.round, plan.Server)
+	u := &Update{Mean: agg.mean(), Extra: agg.extra, Weight: agg.weight, Taken: agg.taken, Clients: len(cfg.Data.Clients), Round: t.round}
+	t.observe(result, u, agg, probes)
+	t.server.Step(t.weights, u, plan.Server)
+	t.commit(result.Slots, left)
 	t.round++
 	result.total()
 	return result, nil
 }
 
-// localTask trains the client of a slot, measures it, and leaves its change in
-// w.local. It returns the change's weight in the aggregate.
-func (t *Trial) localTask(w *worker, slot int, s *Slot, probes probeSet) (weight float64) {
+// localTask trains the client of a slot and measures it. It returns the client's
+// change, which lies in w.local, and the state that the client keeps, nil without
+// any.
+func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, probes probeSet) (contribution, *block, error) {
 	e := t.engine
 	client := &e.cfg.Data.Clients[s.Client]
 	key := kernels.Key(e.cfg.Seed, uint64(t.number), uint64(t.round), uint64(slot), uint64(s.Client))
 	aug := &data.Augment{Key: kernels.Key(key, purposeAugment)}
-	s.Before, s.After = Score{math.NaN(), math.NaN()}, Score{math.NaN(), math.NaN()}
+	s.Before, s.After, s.MinCosine = Score{math.NaN(), math.NaN()}, Score{math.NaN(), math.NaN()}, math.NaN()
 	if probes.before {
 		s.Before = scoreOf(w.evaluate(t.weights, client.Val, aug))
 	}
-	l := w.train(e.cfg.Method, client, s.Params, t.weights, key)
+	v := visit{engine: e, client: s.Client, params: s.Params, server: server, round: t.round, weights: t.weights, state: t.server, key: key}
+	if t.clients != nil {
+		v.kept = t.clients[s.Client]
+	}
+	l, err := w.begin(v)
+	if err != nil {
+		return contribution{}, nil, err
+	}
+	l.wantPhi = probes.phi
 	if probes.after {
-		s.After = scoreOf(w.evaluate(w.local, client.Val, aug))
+		l.score = func(weights []float32) { s.After = scoreOf(w.evaluate(weights, client.Val, aug)) }
 	}
-	s.Steps, s.Examples = l.Steps, l.Examples
+	e.cfg.Method.Local(l)
+	if l.score != nil {
+		s.After = scoreOf(l.measure(client.Val, aug))
+	}
+	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds()
 	s.TrainLoss = scoreOf(nn.Result{Loss: l.Loss, Count: l.Labels}).Loss
-	s.DeltaNorm = delta(t.weights, w.local)
-	if !finite(s.DeltaNorm) {
-		s.Dropped = true
-		return 0
+	if probes.phi {
+		s.MinCosine = l.minCosine()
 	}
-	return float64(s.TrainExamples)
+	if l.upload != nil {
+		copy(w.local, l.upload)
+		s.DeltaNorm = kernels.Norm(w.local)
+	} else {
+		s.DeltaNorm = delta(t.weights, w.local)
+	}
+	c := contribution{delta: w.local, weight: l.Weight}
+	if !finite(s.DeltaNorm) || l.state != nil && !finite(kernels.Norm(l.state)) {
+		s.Dropped = true
+		return contribution{delta: w.local}, nil, nil
+	}
+	if g, ok := e.cfg.Method.(gatherer); ok {
+		c.gather = func(extra, delta []float32) { g.gather(extra, delta, l) }
+	}
+	if l.state == nil {
+		return c, nil, nil
+	}
+	state, err := e.store.write(l.state)
+	return c, state, err
 }
 
 // longestFirst returns the slots in the order in which their tasks start and
@@ -215,28 +270,4 @@ func (r *RoundResult) total() {
 		weight += n
 	}
 	r.TrainLoss = loss / weight
-}
-
-// ValScore returns the mean score of the round on the clients' validation
-// examples, weighted by their number: of the clients' own weights when
-// personalized, else of the broadcast ones. Clients without validation
-// examples do not count; without any such client the score is NaN.
-func (r *RoundResult) ValScore(personalized bool) Score {
-	var sum Score
-	var weight float64
-	for i := range r.Slots {
-		s := &r.Slots[i]
-		score := s.Before
-		if personalized {
-			score = s.After
-		}
-		n := float64(s.ValExamples)
-		if n == 0 {
-			continue
-		}
-		sum.Error += float64(score.Error * n)
-		sum.Loss += float64(score.Loss * n)
-		weight += n
-	}
-	return Score{Error: sum.Error / weight, Loss: sum.Loss / weight}
 }

@@ -1,29 +1,42 @@
 package fl
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
-// Trial is one federated training in progress: the weights, the server's state
-// and the number of rounds done. It may be used by one goroutine at a time.
+// Trial is one federated training in progress: the weights, the states of the
+// server and of the clients, and the number of rounds done. It may be used by one
+// goroutine at a time.
 type Trial struct {
 	engine  *Engine
 	number  int
 	round   int
 	weights []float32
 	server  Server
+	clients []*block // states by client; nil for methods without any
+	smooth  []ProbeState
 }
 
 // NewTrial starts a training from freshly drawn weights. The number keys all
 // its draws: trials with different numbers are independent, two with the same
 // number and hyperparameters are equal bit for bit.
 func (e *Engine) NewTrial(number int) *Trial {
-	t := &Trial{engine: e, number: number, weights: e.cfg.Model.NewParams(), server: e.cfg.Method.NewServer(e.cfg.Model.Size())}
+	t := e.emptyTrial(number, 0)
 	e.cfg.Model.Init(t.weights, kernels.Key(e.cfg.Seed, uint64(number), purposeInit))
 	return t
+}
+
+func (e *Engine) emptyTrial(number, round int) *Trial {
+	return &Trial{
+		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
+		server: e.cfg.Method.NewServer(e.cfg.Model.Size()), clients: e.newClients(),
+	}
 }
 
 // Number returns the number that keys the trial's draws.
@@ -36,40 +49,102 @@ func (t *Trial) Rounds() int { return t.round }
 // change with the next round; copy them to keep them.
 func (t *Trial) Weights() []float32 { return t.weights }
 
-// Snapshot is the state of a trial between two rounds. A trial restored from
-// it goes on with the same bits.
-type Snapshot struct {
-	// Number and Round are the trial's number and how many rounds it did.
-	Number, Round int
-	// Weights are the model's packed weights.
-	Weights []float32
-	// Server holds the arrays of the server's state.
-	Server [][]float32
+// Layout returns a digest of the places of the model's parameters in its packed
+// layout, which a snapshot's vectors have.
+func Layout(m *nn.Model) [32]byte {
+	h := sha256.New()
+	at := m.NewParams()
+	for _, place := range []func(i int) int{
+		func(i int) int { return i & 0xfff }, func(i int) int { return i >> 12 }, // exact in a float32
+	} {
+		for i := range at {
+			at[i] = float32(place(i))
+		}
+		for _, t := range m.Export(at) {
+			h.Write([]byte(t.Name))
+			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(t.Data))))
+			h.Write(littleEndian(t.Data))
+		}
+	}
+	return [32]byte(h.Sum(nil))
 }
 
-// Snapshot returns a copy of the trial's state.
+// Snapshot returns the trial's state. The clients' states are shared with the
+// trial until it changes them, everything else is copied.
 func (t *Trial) Snapshot() Snapshot {
-	s := Snapshot{Number: t.number, Round: t.round, Weights: slices.Clone(t.weights)}
+	e := t.engine
+	s := Snapshot{
+		Model: e.cfg.Model.Name(), Method: e.cfg.Method.Name(), Layout: e.layout(),
+		Number: t.number, Round: t.round, Weights: slices.Clone(t.weights),
+	}
 	for _, a := range t.server.State() {
 		s.Server = append(s.Server, slices.Clone(a))
+	}
+	for client, b := range t.share() {
+		if b != nil {
+			s.Clients = append(s.Clients, ClientState{Client: client, store: e.store, block: b})
+		}
+	}
+	for _, p := range t.smooth {
+		s.Probes = append(s.Probes, ProbeState{Name: p.Name, Values: slices.Clone(p.Values)})
 	}
 	return s
 }
 
 // Restore returns a trial in the state of a snapshot that an engine with the
-// same model and method took.
+// same model, method and federation took.
 func (e *Engine) Restore(s Snapshot) (*Trial, error) {
-	t := &Trial{engine: e, number: s.Number, round: s.Round, weights: e.cfg.Model.NewParams(), server: e.cfg.Method.NewServer(e.cfg.Model.Size())}
-	state := t.server.State()
-	if len(s.Weights) != len(t.weights) || len(s.Server) != len(state) {
-		return nil, fmt.Errorf("snapshot of trial %d at round %d does not fit model %s with method %s", s.Number, s.Round, e.cfg.Model.Name(), e.cfg.Method.Name())
+	if s.Model != e.cfg.Model.Name() || s.Method != e.cfg.Method.Name() {
+		return nil, fmt.Errorf("snapshot of trial %d at round %d: it is of model %s with method %s, not of %s with %s",
+			s.Number, s.Round, s.Model, s.Method, e.cfg.Model.Name(), e.cfg.Method.Name())
 	}
-	copy(t.weights, s.Weights)
-	for i, a := range state {
-		if len(a) != len(s.Server[i]) {
-			return nil, fmt.Errorf("snapshot of trial %d at round %d: server state %d has %d values, not %d", s.Number, s.Round, i, len(s.Server[i]), len(a))
+	if s.Layout != e.layout() {
+		return nil, fmt.Errorf("snapshot of trial %d at round %d: model %s has another memory layout in it; it is of another network or version of fedfast", s.Number, s.Round, s.Model)
+	}
+	t := e.emptyTrial(s.Number, s.Round)
+	into := func(what string, dst, src []float32) error {
+		if len(src) != len(dst) {
+			return fmt.Errorf("snapshot of trial %d at round %d: %s has %d values, not %d", s.Number, s.Round, what, len(src), len(dst))
 		}
-		copy(a, s.Server[i])
+		copy(dst, src)
+		return nil
+	}
+	if err := into("the model", t.weights, s.Weights); err != nil {
+		return nil, err
+	}
+	state := t.server.State()
+	if len(s.Server) != len(state) {
+		return nil, fmt.Errorf("snapshot of trial %d at round %d: the server's state has %d arrays, not %d", s.Number, s.Round, len(s.Server), len(state))
+	}
+	for i, a := range state {
+		if err := into(fmt.Sprintf("server state %d", i), a, s.Server[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range s.Clients {
+		if c.Client < 0 || c.Client >= len(t.clients) {
+			return nil, fmt.Errorf("snapshot of trial %d at round %d: it holds a state of client %d; there are states of %d clients", s.Number, s.Round, c.Client, len(t.clients))
+		}
+		values, err := c.values()
+		if err != nil {
+			return nil, err
+		}
+		if len(values) != e.store.size {
+			return nil, fmt.Errorf("snapshot of trial %d at round %d: the state of client %d has %d values, not %d", s.Number, s.Round, c.Client, len(values), e.store.size)
+		}
+		if c.store == e.store {
+			t.clients[c.Client] = c.block // shared since the snapshot was taken
+			continue
+		}
+		if t.clients[c.Client], err = e.store.write(values); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range s.Probes {
+		if len(p.Values) != len(t.weights) {
+			return nil, fmt.Errorf("snapshot of trial %d at round %d: probe %s has %d values, not %d", s.Number, s.Round, p.Name, len(p.Values), len(t.weights))
+		}
+		t.smooth = append(t.smooth, ProbeState{Name: p.Name, Values: slices.Clone(p.Values)})
 	}
 	return t, nil
 }

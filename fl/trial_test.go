@@ -73,7 +73,7 @@ func runRounds(t testing.TB, tr *Trial, plan Plan, rounds int) []*RoundResult {
 // mixedPlan gives every slot its own hyperparameters, so that tasks differ in
 // length and kind.
 func mixedPlan(slots int) Plan {
-	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99}, Probes: []string{"val_error_before", "val_loss_after", "delta_norm"}}
+	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99}, Probes: []string{"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement", "seconds_simulated", "sign_agreement", "cos_delta_smoothed{alpha=0.7}"}}
 	for i := range slots {
 		p.Clients = append(p.Clients, ClientParams{
 			LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),
@@ -189,7 +189,7 @@ func TestSnapshotGoesOnWithTheSameBits(t *testing.T) {
 	runRounds(t, tr, plan, 2)
 	snap := tr.Snapshot()
 	runRounds(t, tr, plan, 2)
-	again, err := e.Restore(snap)
+	again, err := e.Restore(written(t, snap))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,11 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	for _, slot := range []int{0, 2} {
 		s := r.Slots[slot]
 		key := kernels.Key(2, 0, 0, uint64(slot), uint64(s.Client))
-		w.train(fedAvg{}, &fed.Clients[s.Client], good, alone.Weights(), key)
+		l, err := w.begin(visit{engine: e, client: s.Client, params: good, weights: alone.Weights(), key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fedAvg{}.Local(l)
 		sum += float64(s.TrainExamples)
 		for i := range change {
 			change[i] += float64(s.TrainExamples) * (float64(want[i]) - float64(w.local[i]))

@@ -24,12 +24,25 @@ type update struct {
 	SGD
 	velocity, anchor []float32
 	first            bool
+	only             Span
+	shift            []float32
+	probe            *Displacement
 }
 
 // apply updates the part of the weights w that starts at and has the gradient
 // grad.
 func (u *update) apply(w, grad []float32, at int) {
 	end := at + len(grad)
+	if !u.only.empty() {
+		lo, hi := max(at, u.only.Lo), min(end, u.only.Hi)
+		if lo >= hi {
+			return
+		}
+		grad, at, end = grad[lo-at:hi-at], lo, hi
+	}
+	if u.shift != nil {
+		kernels.Add(grad, grad, u.shift[at:end])
+	}
 	k := kernels.SGD{W: w[at:end], G: grad, LR: u.LR, WeightDecay: u.WeightDecay, First: u.first}
 	if u.Momentum != 0 {
 		k.V, k.Momentum = u.velocity[at:end], u.Momentum
@@ -38,4 +51,7 @@ func (u *update) apply(w, grad []float32, at int) {
 		k.Anchor, k.Mu = u.anchor[at:end], u.Mu
 	}
 	kernels.SGDStep(&k)
+	if u.probe != nil {
+		u.probe.add(w[at:end], grad, at)
+	}
 }

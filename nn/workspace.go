@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"math"
+
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
 )
@@ -22,6 +24,19 @@ type TrainOpts struct {
 	// Dropout replaces the rate of every dropout layer; a negative one keeps the
 	// model's own rates. (The zero value trains without dropout.)
 	Dropout float32
+	// Absent lists classes that the softmax leaves out: their logits have no
+	// probability and no gradient. No label may be one of them.
+	Absent []int32
+
+	// What follows is for Step alone.
+
+	// Only, when not empty, is the span of the parameters that are trained; the
+	// others are frozen.
+	Only Span
+	// Shift, when not nil, is added to the gradient: a vector of the model's size.
+	Shift []float32
+	// Probe, when not nil, gathers products of the step's gradient.
+	Probe *Displacement
 }
 
 // Result is what a pass over a batch measured.
@@ -45,6 +60,8 @@ type Workspace struct {
 	run    Run
 	labels []int32 // of the chunk, in row order
 	step   update
+	absent []int32 // classes
+	lowest int     // the first layer that needs its backward pass
 }
 
 // NewWorkspace returns a workspace for the model.
@@ -94,7 +111,7 @@ func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 // the memory of large dense layers. It leaves nothing of use in Grad.
 func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, s SGD, velocity, anchor []float32, first bool) Result {
 	ws.m.check(w)
-	ws.step = update{SGD: s, velocity: velocity, anchor: anchor, first: first}
+	ws.step = update{SGD: s, velocity: velocity, anchor: anchor, first: first, only: o.Only, shift: o.Shift, probe: o.Probe}
 	sum := ws.train(w, b, o, &ws.step)
 	if sum.Count == 0 {
 		ws.step.apply(w, ws.grad, 0)
@@ -125,6 +142,10 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, u *update) Result
 		return Result{}
 	}
 	ws.run = Run{W: w, G: ws.grad, Train: true, Dropout: o.Dropout, Key: kernels.Key(o.Key, uint64(o.Step))}
+	ws.absent, ws.lowest = o.Absent, 0
+	if u != nil {
+		ws.lowest = ws.m.nodes.lowest(u.only)
+	}
 	return ws.chunks(b, 1/float32(count), u)
 }
 
@@ -132,6 +153,7 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, u *update) Result
 func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
 	ws.m.check(w)
 	ws.run = Run{W: w}
+	ws.absent = nil
 	return ws.chunks(b, 0, nil)
 }
 
@@ -152,6 +174,7 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		logits := ws.forward(x)
 		labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
 		rows := len(labels)
+		ws.leaveOut(logits, rows)
 		var grad []float32
 		if r.Train {
 			grad = ws.dlogit.Data
@@ -189,6 +212,19 @@ func (ws *Workspace) order(labels []int32, n int) []int32 {
 	return ws.labels[:n*steps]
 }
 
+// leaveOut gives the absent classes logits that no softmax sees.
+func (ws *Workspace) leaveOut(logits Act, rows int) {
+	if len(ws.absent) == 0 {
+		return
+	}
+	for i := range rows {
+		row := logits.At(i, 0, 0)
+		for _, class := range ws.absent {
+			row[class] = -math.MaxFloat32
+		}
+	}
+}
+
 func (ws *Workspace) forward(x Act) Act {
 	r, trunk := &ws.run, ws.m.trunk
 	y := x
@@ -208,14 +244,14 @@ func (ws *Workspace) forward(x Act) Act {
 
 func (ws *Workspace) backward(dy Act) {
 	r, trunk := &ws.run, ws.m.trunk
-	for i := len(ws.states) - 1; i >= trunk; i-- {
+	for i := len(ws.states) - 1; i >= max(trunk, ws.lowest); i-- {
 		if dy = ws.states[i].Backward(r, dy, 0, r.N); dy.Data == nil {
 			return
 		}
 	}
 	for i := range r.N {
 		d := dy
-		for j := trunk - 1; j >= 0 && d.Data != nil; j-- {
+		for j := trunk - 1; j >= ws.lowest && d.Data != nil; j-- {
 			d = ws.states[j].Backward(r, d, i, i+1)
 		}
 	}

@@ -1,0 +1,105 @@
+package fl
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tuners/det"
+)
+
+// ScoreOptions say how a round's score is taken, for studies of noisy evaluation.
+// The zero value is the mean over the whole cohort, weighted by examples.
+type ScoreOptions struct {
+	// Clients, when > 0, scores on so many clients of the cohort, drawn anew each
+	// round.
+	Clients int
+	// Uniform gives all clients one weight instead of their numbers of validation
+	// examples.
+	Uniform bool
+	// Epsilon, when > 0, is the privacy that one score spends: Laplace noise of
+	// scale 1/(Epsilon k) is added to the error, the mean over k clients of values
+	// in [0, 1]. It needs Uniform. A study that scores m times at a total of e has
+	// Epsilon = e/m.
+	Epsilon float64
+}
+
+// Check returns an error that names the first option that cannot be used.
+func (o ScoreOptions) Check() error {
+	switch {
+	case o.Clients < 0:
+		return fmt.Errorf("score.clients = %d: must be 0 (the whole cohort) or more", o.Clients)
+	case !notNegative(o.Epsilon):
+		return fmt.Errorf("score.epsilon = %v: must be 0 (no noise) or more", o.Epsilon)
+	case o.Epsilon > 0 && !o.Uniform:
+		return errors.New("score.epsilon: private scores need score.uniform = true, since a client's share must be bounded")
+	}
+	return nil
+}
+
+// ValScore returns the mean score of the round on the clients' validation
+// examples, weighted by their number: of the clients' own weights when
+// personalized, else of the broadcast ones. Clients without validation
+// examples do not count; without any such client the score is NaN.
+func (r *RoundResult) ValScore(personalized bool) Score {
+	return r.NoisyScore(personalized, ScoreOptions{})
+}
+
+// NoisyScore is ValScore taken by options. Noise is drawn for the round of its
+// trial, and only on the error: the loss is NaN with an Epsilon, since it has no
+// bound.
+func (r *RoundResult) NoisyScore(personalized bool, o ScoreOptions) Score {
+	var sum Score
+	var weight float64
+	stream := kernels.NewStream(r.draws, 0)
+	counted := 0
+	for _, i := range r.scored(o, stream) {
+		s := &r.Slots[i]
+		score := s.Before
+		if personalized {
+			score = s.After
+		}
+		n := float64(s.ValExamples)
+		if o.Uniform {
+			n = 1
+		}
+		sum.Error += float64(score.Error * n)
+		sum.Loss += float64(score.Loss * n)
+		weight += n
+		counted++
+	}
+	score := Score{Error: sum.Error / weight, Loss: sum.Loss / weight}
+	if o.Epsilon > 0 && counted > 0 {
+		score.Error += laplace(stream) / (o.Epsilon * float64(counted))
+		score.Loss = math.NaN()
+	}
+	return score
+}
+
+// scored returns the slots with validation examples that a score counts.
+func (r *RoundResult) scored(o ScoreOptions, stream *kernels.Stream) []int {
+	var slots []int
+	for i := range r.Slots {
+		if r.Slots[i].ValExamples > 0 {
+			slots = append(slots, i)
+		}
+	}
+	if o.Clients == 0 || o.Clients >= len(slots) {
+		return slots
+	}
+	var few []int
+	for _, k := range draw(stream, len(slots), o.Clients) {
+		few = append(few, slots[k])
+	}
+	return few
+}
+
+// laplace draws from the Laplace distribution of scale 1.
+func laplace(stream *kernels.Stream) float64 {
+	x := -det.Log(1 - stream.Float64())
+	if stream.Uint32()&1 == 1 {
+		return -x
+	}
+	return x
+}

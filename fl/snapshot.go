@@ -1,0 +1,254 @@
+package fl
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"math"
+	"slices"
+)
+
+// Snapshot is the state of a trial between two rounds. A trial restored from it
+// goes on with the same bits. It does not change.
+type Snapshot struct {
+	// Model and Method are the names of what the trial trains.
+	Model, Method string
+	// Layout is the digest of the model's memory layout, see Layout.
+	Layout [32]byte
+	// Number and Round are the trial's number and how many rounds it did.
+	Number, Round int
+	// Weights are the model's packed weights.
+	Weights []float32
+	// Server holds the arrays of the server's state.
+	Server [][]float32
+	// Clients hold the states of the clients that were drawn, by client.
+	Clients []ClientState
+	// Probes hold what probes remember from round to round.
+	Probes []ProbeState
+}
+
+// ClientState is what a client of a stateful method keeps.
+type ClientState struct {
+	// Client is the index of the client in the federation.
+	Client int
+	store  *store
+	block  *block
+}
+
+// ProbeState is what a probe remembers.
+type ProbeState struct {
+	// Name is the probe's, with its options.
+	Name string
+	// Values are its memory.
+	Values []float32
+}
+
+// The binary form of a snapshot, all numbers little-endian:
+//
+//	8 bytes   "ffsnap", 0, the version: 1
+//	string    model
+//	string    method
+//	32 bytes  layout
+//	uint64    number, round
+//	vector    weights
+//	uint32    number of server arrays, then so many vectors
+//	uint32    number of clients, then for each a uint64 index and a vector
+//	uint32    number of probes, then for each a string and a vector
+//	uint32    CRC-32C of all before
+//
+// A string is a uint32 length and its bytes; a vector is a uint64 length and its
+// float32 values in the packed layout that the digest names.
+const snapshotMagic = "ffsnap\x00\x01"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// WriteTo writes the snapshot in its binary form, which ReadSnapshot reads.
+func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
+	e := &snapshotWriter{w: bufio.NewWriterSize(w, 1<<16), crc: crc32.New(castagnoli)}
+	e.write([]byte(snapshotMagic))
+	e.text(s.Model)
+	e.text(s.Method)
+	e.write(s.Layout[:])
+	e.uint64(uint64(s.Number))
+	e.uint64(uint64(s.Round))
+	e.vector(s.Weights)
+	e.uint32(len(s.Server))
+	for _, a := range s.Server {
+		e.vector(a)
+	}
+	e.uint32(len(s.Clients))
+	for _, c := range s.Clients {
+		values, err := c.values()
+		if err != nil {
+			return e.n, err
+		}
+		e.uint64(uint64(c.Client))
+		e.vector(values)
+	}
+	e.uint32(len(s.Probes))
+	for _, p := range s.Probes {
+		e.text(p.Name)
+		e.vector(p.Values)
+	}
+	e.write(binary.LittleEndian.AppendUint32(nil, e.crc.Sum32()))
+	if e.err == nil {
+		e.err = e.w.Flush()
+	}
+	if e.err != nil {
+		return e.n, fmt.Errorf("snapshot of trial %d: %w", s.Number, e.err)
+	}
+	return e.n, nil
+}
+
+// values returns the state's numbers; they may be read only.
+func (c ClientState) values() ([]float32, error) {
+	if c.block.values != nil {
+		return c.block.values, nil
+	}
+	values := make([]float32, c.store.size)
+	return values, c.store.read(values, c.block)
+}
+
+type snapshotWriter struct {
+	w   *bufio.Writer
+	crc hash.Hash32
+	n   int64
+	err error
+}
+
+func (e *snapshotWriter) write(b []byte) {
+	if e.err != nil {
+		return
+	}
+	_, _ = e.crc.Write(b) // a hash takes everything
+	var n int
+	n, e.err = e.w.Write(b)
+	e.n += int64(n)
+}
+
+func (e *snapshotWriter) uint32(n int) {
+	e.write(binary.LittleEndian.AppendUint32(nil, uint32(n)))
+}
+
+func (e *snapshotWriter) uint64(n uint64) { e.write(binary.LittleEndian.AppendUint64(nil, n)) }
+
+func (e *snapshotWriter) text(s string) {
+	e.uint32(len(s))
+	e.write([]byte(s))
+}
+
+func (e *snapshotWriter) vector(x []float32) {
+	e.uint64(uint64(len(x)))
+	for part := range slices.Chunk(x, vectorPart) {
+		e.write(littleEndian(part))
+	}
+}
+
+const (
+	vectorPart = 1 << 14 // floats that are read or written at a time
+	maxText    = 1 << 12 // bytes of a name
+)
+
+// ReadSnapshot reads what Snapshot.WriteTo wrote, without reading beyond it by
+// more than a buffer. A file that is cut off, damaged or of another version is an
+// error, and memory is taken only for what the file holds.
+func ReadSnapshot(r io.Reader) (*Snapshot, error) {
+	d := &snapshotReader{r: bufio.NewReaderSize(r, 1<<16), crc: crc32.New(castagnoli)}
+	s := &Snapshot{}
+	magic := d.bytes(len(snapshotMagic))
+	if d.err == nil && string(magic[:6]) != snapshotMagic[:6] {
+		return nil, errors.New("snapshot: this is no snapshot of fedfast")
+	}
+	if d.err == nil && string(magic) != snapshotMagic {
+		return nil, fmt.Errorf("snapshot: its version is %d; this fedfast reads version %d", magic[7], snapshotMagic[7])
+	}
+	s.Model, s.Method = d.text(), d.text()
+	copy(s.Layout[:], d.bytes(len(s.Layout)))
+	s.Number, s.Round = d.index(), d.index()
+	s.Weights = d.vector()
+	for range d.count() {
+		s.Server = append(s.Server, d.vector())
+		if d.err != nil {
+			break
+		}
+	}
+	for range d.count() {
+		s.Clients = append(s.Clients, ClientState{Client: d.index(), block: &block{values: d.vector(), shared: true}})
+		if d.err != nil {
+			break
+		}
+	}
+	for range d.count() {
+		s.Probes = append(s.Probes, ProbeState{Name: d.text(), Values: d.vector()})
+		if d.err != nil {
+			break
+		}
+	}
+	want := d.crc.Sum32()
+	if sum := d.bytes(4); d.err == nil && binary.LittleEndian.Uint32(sum) != want {
+		d.err = errors.New("it is damaged: its checksum is wrong")
+	}
+	if errors.Is(d.err, io.EOF) || errors.Is(d.err, io.ErrUnexpectedEOF) {
+		d.err = errors.New("it is cut off")
+	}
+	if d.err != nil {
+		return nil, fmt.Errorf("snapshot: %w", d.err)
+	}
+	return s, nil
+}
+
+type snapshotReader struct {
+	r   *bufio.Reader
+	crc hash.Hash32
+	err error
+}
+
+// bytes reads n bytes; after an error they are zero.
+func (d *snapshotReader) bytes(n int) []byte {
+	b := make([]byte, n)
+	if d.err == nil {
+		_, d.err = io.ReadFull(d.r, b)
+		_, _ = d.crc.Write(b) // a hash takes everything
+	}
+	return b
+}
+
+func (d *snapshotReader) count() int { return int(binary.LittleEndian.Uint32(d.bytes(4))) }
+
+func (d *snapshotReader) index() int {
+	n := binary.LittleEndian.Uint64(d.bytes(8))
+	if n > math.MaxInt32 && d.err == nil {
+		d.err = fmt.Errorf("it is damaged: a number of %d", n)
+	}
+	return int(n)
+}
+
+func (d *snapshotReader) text() string {
+	n := d.count()
+	if n > maxText && d.err == nil {
+		d.err = fmt.Errorf("it is damaged: a name of %d bytes", n)
+	}
+	if d.err != nil {
+		return ""
+	}
+	return string(d.bytes(n))
+}
+
+// vector reads in parts, so that a wrong length ends with the file.
+func (d *snapshotReader) vector() []float32 {
+	n := binary.LittleEndian.Uint64(d.bytes(8))
+	var x []float32
+	for n > 0 && d.err == nil {
+		part := min(n, vectorPart)
+		raw := d.bytes(int(4 * part))
+		for i := range int(part) {
+			x = append(x, math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
+		}
+		n -= part
+	}
+	return x
+}

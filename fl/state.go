@@ -1,0 +1,87 @@
+package fl
+
+import "slices"
+
+// State is a method's memory of a trial after some round: what its server and
+// every client that was drawn keep. It does not change, and it shares the
+// clients' part with the trial, so that taking it is cheap.
+type State struct {
+	server  [][]float32
+	store   *store
+	clients []*block // by client; nil marks one that was never drawn
+}
+
+// State returns the method's memory of the trial as it is now, for an evaluation
+// of weights of the same round. It is nil for methods whose clients keep nothing.
+func (t *Trial) State() *State {
+	if t.clients == nil {
+		return nil
+	}
+	s := &State{store: t.engine.store, clients: t.share()}
+	for _, a := range t.server.State() {
+		s.server = append(s.server, slices.Clone(a))
+	}
+	return s
+}
+
+// of returns what a client keeps, nil when it was never drawn.
+func (s *State) of(client int) *block {
+	if s == nil || client >= len(s.clients) {
+		return nil
+	}
+	return s.clients[client]
+}
+
+// serverOf returns the server side of a state, for methods whose clients look at
+// it.
+func (e *Engine) serverOf(s *State) Server {
+	if e.store == nil {
+		return nil
+	}
+	server := e.cfg.Method.NewServer(e.cfg.Model.Size())
+	if s != nil {
+		for i, a := range server.State() {
+			copy(a, s.server[i])
+		}
+	}
+	return server
+}
+
+// share returns the blocks of all clients, which nobody may write from now on.
+func (t *Trial) share() []*block {
+	for _, b := range t.clients {
+		if b != nil {
+			b.shared = true
+		}
+	}
+	return slices.Clone(t.clients)
+}
+
+// keeper is a method whose clients keep a state from visit to visit.
+type keeper interface {
+	// stateLen returns the floats of a client's state in a model with size
+	// packed parameters whose head has head of them.
+	stateLen(size, head int) int
+}
+
+// newClients returns the states of a new trial's clients, nil for methods
+// without any.
+func (e *Engine) newClients() []*block {
+	if e.store == nil {
+		return nil
+	}
+	return make([]*block, len(e.cfg.Data.Clients))
+}
+
+// commit takes over the states that a round's slots have left. The slots of one
+// round have different clients.
+func (t *Trial) commit(slots []Slot, left []*block) {
+	for i, b := range left {
+		if b == nil {
+			continue
+		}
+		client := slots[i].Client
+		t.engine.store.recycle(t.clients[client])
+		t.clients[client] = b
+	}
+}

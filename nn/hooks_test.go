@@ -1,0 +1,120 @@
+package nn
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// drawn returns initial weights and two vectors of their size.
+func drawn(m *Model) (w, a, b []float32) {
+	w, a, b = m.NewParams(), m.NewParams(), m.NewParams()
+	m.Init(w, 1)
+	m.Init(a, 2)
+	m.Init(b, 3)
+	return w, a, b
+}
+
+// TestOnlyASpanIsTrained compares a step of a span, layer by layer and for all but
+// the head, with the same span of a whole step.
+func TestOnlyASpanIsTrained(t *testing.T) {
+	forEachNet(t, func(t *testing.T, m *Model) {
+		ws := m.NewWorkspace()
+		b := images(m, 9)
+		start, _, velocity := drawn(m)
+		s := SGD{LR: 0.1, Momentum: 0.5, WeightDecay: 0.01}
+		o := TrainOpts{Key: 7, Dropout: -1}
+		whole := slices.Clone(start)
+		ws.Step(whole, b, o, s, slices.Clone(velocity), nil, false)
+		head := m.Head(1)
+		if head.Hi != m.Size() || head.Len() <= 0 || m.Head(100) != (Span{0, m.Size()}) || m.Head(2).Lo >= head.Lo {
+			t.Fatalf("heads: %v of 1 layer, %v of 2, %v of 100", head, m.Head(2), m.Head(100))
+		}
+		for _, only := range []Span{head, m.Head(2), {m.Head(2).Lo, head.Lo}, {0, head.Lo}} {
+			o.Only = only
+			w := slices.Clone(start)
+			ws.Step(w, b, o, s, slices.Clone(velocity), nil, false)
+			sameBits(t, w[only.Lo:only.Hi], whole[only.Lo:only.Hi], "trained span")
+			sameBits(t, w[:only.Lo], start[:only.Lo], "before the span")
+			sameBits(t, w[only.Hi:], start[only.Hi:], "behind the span")
+		}
+	})
+}
+
+// TestShiftAndDisplacement compares Step with its halves and float64.
+func TestShiftAndDisplacement(t *testing.T) {
+	forEachNet(t, func(t *testing.T, m *Model) {
+		ws := m.NewWorkspace()
+		b := images(m, 9)
+		start, shift, anchor := drawn(m)
+		s := SGD{LR: 0.1, Momentum: 0.9, WeightDecay: 0.02, Mu: 0.3}
+		probe := &Displacement{Anchor: anchor}
+		o := TrainOpts{Key: 7, Dropout: -1}
+		got, v := slices.Clone(start), m.NewParams()
+		want, vw := slices.Clone(start), m.NewParams()
+		for k := range 2 {
+			o.Step = uint32(k)
+			ws.Gradient(want, b, o)
+			g := slices.Clone(ws.Grad())
+			kernels.Add(g, g, shift)
+			s.Step(want, g, vw, anchor, k == 0)
+			with := o
+			with.Shift, with.Probe = shift, probe
+			probe.Reset()
+			ws.Step(got, b, with, s, v, anchor, k == 0)
+			sameBits(t, got, want, "weights")
+			var gg, gd, dd float64
+			for i, x := range g {
+				d := float64(anchor[i]) - float64(want[i])
+				gg += float64(x) * float64(x)
+				gd += float64(x) * d
+				dd += d * d
+			}
+			if cos := gd / math.Sqrt(gg*dd); math.Abs(probe.Cosine()-cos) > 1e-5 {
+				t.Errorf("step %d: cosine %v, want %v", k, probe.Cosine(), cos)
+			}
+		}
+	})
+}
+
+// TestAbsentClasses compares the loss with that of a softmax over the other
+// classes, and looks for gradients of the absent ones.
+func TestAbsentClasses(t *testing.T) {
+	m := dropoutNet(t)
+	ws := m.NewWorkspace()
+	b := images(m, 9)
+	absent := []int32{1, 4}
+	for i, l := range b.Labels {
+		if slices.Contains(absent, l) {
+			b.Labels[i] = 0
+		}
+	}
+	w, _, _ := drawn(m)
+	r := ws.Gradient(w, b, TrainOpts{Absent: absent})
+	// With a bias of -1000 the softmax has no room for the absent classes.
+	ts := m.Export(w)
+	bias := ts[len(ts)-1].Data
+	for _, class := range absent {
+		bias[class] = -1000
+	}
+	low := m.NewParams()
+	if err := m.Import(low, ts); err != nil {
+		t.Fatal(err)
+	}
+	if want := ws.Evaluate(low, b); math.Abs(r.Loss-want.Loss) > 1e-4 || r.Correct != want.Correct {
+		t.Errorf("got %+v, want %+v", r, want)
+	}
+	ws.Gradient(w, b, TrainOpts{Absent: absent})
+	grad := m.Export(ws.Grad())
+	gb := grad[len(grad)-1].Data
+	for class, g := range gb {
+		if (g == 0) != slices.Contains(absent, int32(class)) {
+			t.Errorf("the bias of class %d has gradient %v", class, g)
+		}
+	}
+	if all := ws.Evaluate(w, b); all.Loss <= r.Loss {
+		t.Errorf("the loss over all classes is %v, over fewer %v", all.Loss, r.Loss)
+	}
+}

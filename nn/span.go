@@ -1,0 +1,28 @@
+package nn
+
+import "slices"
+
+// Span is a part of a packed parameter vector: the places [Lo, Hi). It holds whole
+// layers.
+type Span struct{ Lo, Hi int }
+
+func (s Span) empty() bool { return s.Lo >= s.Hi }
+
+// Len returns the number of packed floats.
+func (s Span) Len() int { return s.Hi - s.Lo }
+
+// Head returns the span of the last n layers with parameters, n >= 1; it is the
+// whole vector when there are no more than n. A residual block counts as one.
+func (m *Model) Head(n int) Span {
+	s := Span{0, m.Size()}
+	for _, nd := range slices.Backward(m.nodes) {
+		if nd.size() == 0 {
+			continue
+		}
+		s.Lo = nd.offset
+		if n--; n == 0 {
+			break
+		}
+	}
+	return s
+}
