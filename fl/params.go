@@ -77,9 +77,9 @@ type ServerParams struct {
 
 	// What follows is for the methods that are named; 0 does nothing.
 
-	// B1 and B2 are the decay rates of the moments of FedAdagrad, FedAdam and
+	// Beta1 and Beta2 are the decay rates of the moments of FedAdagrad, FedAdam and
 	// FedYogi, in [0, 1); Tau is their degree of adaptivity, >= 0.
-	B1, B2, Tau float64
+	Beta1, Beta2, Tau float64
 	// Alpha is the weight of FedDyn's dynamic regularizer, >= 0.
 	Alpha float64
 	// Weighted lets SCAFFOLD and FedDyn weigh clients by their training examples
@@ -148,8 +148,8 @@ func (s ServerParams) Check() error {
 		{s.LR > 0 && !math.IsInf(s.LR, 0), "server.lr", s.LR, "a finite number above 0"},
 		{s.Momentum >= 0 && s.Momentum < 1, "server.momentum", s.Momentum, "in [0, 1)"},
 		{s.Decay > 0 && s.Decay <= 1, "server.decay", s.Decay, "in (0, 1]"},
-		{s.B1 >= 0 && s.B1 < 1, "server.b1", s.B1, "in [0, 1)"},
-		{s.B2 >= 0 && s.B2 < 1, "server.b2", s.B2, "in [0, 1)"},
+		{s.Beta1 >= 0 && s.Beta1 < 1, "server.beta1", s.Beta1, "in [0, 1)"},
+		{s.Beta2 >= 0 && s.Beta2 < 1, "server.beta2", s.Beta2, "in [0, 1)"},
 		{notNegative(s.Tau), "server.tau", s.Tau, "a finite number of 0 or more"},
 		{notNegative(s.Alpha), "server.alpha", s.Alpha, "a finite number of 0 or more"},
 		{s.BurnIn >= 0, "server.burn_in", float64(s.BurnIn), "0 or more"},

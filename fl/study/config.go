@@ -13,6 +13,9 @@ type Config struct {
 	Name string `toml:"name"`
 	// Method names the federated method, see fl.Methods.
 	Method string `toml:"method"`
+	// HeadLayers is the number of last layers with parameters that methods with a
+	// head apart take for it.
+	HeadLayers int `toml:"head_layers"`
 	// Model is the network: a name, or a list of layers.
 	Model Model `toml:"model"`
 	// Rounds is the length of a plain run; a study has Budget.
@@ -21,6 +24,10 @@ type Config struct {
 	Cohort int `toml:"cohort"`
 	// Sampling of a cohort's clients: "without" or "with" replacement.
 	Sampling string `toml:"sampling"`
+	// Nonfinite says what becomes of a client whose result is not finite:
+	// "drop" leaves it out of the aggregate and counts it, "fail" gives the
+	// trial up.
+	Nonfinite string `toml:"nonfinite"`
 	// Seed keys every random draw.
 	Seed uint64 `toml:"seed"`
 	// Objective is what a study minimizes: "error" or "loss".
@@ -51,6 +58,12 @@ type Config struct {
 	Space map[string]any `toml:"space"`
 }
 
+// The values of Config.Nonfinite.
+const (
+	NonfiniteDrop = "drop"
+	NonfiniteFail = "fail"
+)
+
 // Model is a network by name or by its layers.
 type Model struct {
 	// Name is one of models.Names, empty when Layers are given.
@@ -70,6 +83,20 @@ type Client struct {
 	Batch       int     `toml:"batch"`
 	Dropout     float64 `toml:"dropout"`
 	Wrap        bool    `toml:"wrap"`
+
+	Lambda         float64 `toml:"lambda"`
+	PersonalLR     float64 `toml:"personal_lr"`
+	PersonalEpochs float64 `toml:"personal_epochs"`
+	HeadEpochs     float64 `toml:"head_epochs"`
+	InnerLR        float64 `toml:"inner_lr"`
+	InnerSteps     int     `toml:"inner_steps"`
+	FirstOrder     bool    `toml:"first_order"`
+	BurnIn         int     `toml:"burn_in"`
+	Window         int     `toml:"window"`
+	Rho            float64 `toml:"rho"`
+	Width          float64 `toml:"width"`
+	// Widths are the clients' own widths: client i has Widths[i mod len].
+	Widths []float64 `toml:"widths"`
 }
 
 // Server holds the keys server.*, see fl.ServerParams.
@@ -77,6 +104,13 @@ type Server struct {
 	LR       float64 `toml:"lr"`
 	Momentum float64 `toml:"momentum"`
 	Decay    float64 `toml:"decay"`
+
+	Beta1    float64 `toml:"beta1"`
+	Beta2    float64 `toml:"beta2"`
+	Tau      float64 `toml:"tau"`
+	Alpha    float64 `toml:"alpha"`
+	Weighted bool    `toml:"weighted"`
+	BurnIn   int     `toml:"burn_in"`
 }
 
 // Data holds the keys data.*, see data.Config.
@@ -102,6 +136,9 @@ type Data struct {
 	Encoding      string    `toml:"encoding"`
 	Labels        string    `toml:"labels"`
 	Augment       string    `toml:"augment"`
+	// StateMemory is how many MiB of memory the clients' states may take, for
+	// methods whose clients keep one; the rest goes to a temporary file.
+	StateMemory int `toml:"state_memory"`
 }
 
 // Score holds the keys score.*.
@@ -109,6 +146,20 @@ type Score struct {
 	// Discount in [0, 1] weighs the rounds since the last rung: a round's
 	// weight is Discount^age. 0 scores by the last round alone.
 	Discount float64 `toml:"discount"`
+	// Clients, when above 0, scores on so many clients of the cohort, drawn anew
+	// each round.
+	Clients int `toml:"clients"`
+	// Uniform gives the scored clients one weight instead of their numbers of
+	// validation examples.
+	Uniform bool `toml:"uniform"`
+	// Epsilon, when above 0, adds Laplace noise of scale 1/(epsilon k) to the error
+	// of k clients: the privacy that each round's score spends.
+	Epsilon float64 `toml:"epsilon"`
+}
+
+// options returns what the engine needs to take a score.
+func (s Score) options() fl.ScoreOptions {
+	return fl.ScoreOptions{Clients: s.Clients, Uniform: s.Uniform, Epsilon: s.Epsilon}
 }
 
 // Eval holds the keys eval.*.
@@ -152,34 +203,49 @@ type ClientTuner struct {
 
 // DefaultConfig is what a study file starts from.
 func DefaultConfig() Config {
-	c, s := fl.DefaultClientParams(), fl.DefaultServerParams()
-	return Config{
-		Method:    "fedavg",
-		Rounds:    100,
-		Cohort:    10,
-		Sampling:  "without",
-		Objective: "error",
-		Target:    "personalized",
-		Client:    Client{LR: c.LR, Epochs: c.Epochs, Batch: c.Batch, Dropout: c.Dropout},
-		Server:    Server{LR: s.LR, Momentum: s.Momentum, Decay: s.Decay},
-		Data:      Data{Split: "80/10/10"},
-		Eval:      Eval{Personalized: true},
-		Tuner:     Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
+	c := Config{
+		Method:     "fedavg",
+		HeadLayers: 1,
+		Rounds:     100,
+		Cohort:     10,
+		Sampling:   "without",
+		Nonfinite:  NonfiniteDrop,
+		Objective:  "error",
+		Target:     "personalized",
+		Data:       Data{Split: "80/10/10", StateMemory: fl.DefaultStateMemory >> 20},
+		Eval:       Eval{Personalized: true},
+		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
+	c.setHyper(fl.DefaultClientParams(), fl.DefaultServerParams())
+	return c
+}
+
+// setHyper writes hyperparameters into the keys.
+func (c *Config) setHyper(p fl.ClientParams, s fl.ServerParams) {
+	c.Client = Client{
+		LR: p.LR, Momentum: p.Momentum, WeightDecay: p.WeightDecay, Mu: p.Mu,
+		Epochs: p.Epochs, Steps: p.Steps, Batch: p.Batch, Dropout: p.Dropout, Wrap: p.Wrap,
+		Lambda: p.Lambda, PersonalLR: p.PersonalLR, PersonalEpochs: p.PersonalEpochs, HeadEpochs: p.HeadEpochs,
+		InnerLR: p.InnerLR, InnerSteps: p.InnerSteps, FirstOrder: p.FirstOrder,
+		BurnIn: p.BurnIn, Window: p.Window, Rho: p.Rho, Width: p.Width,
+	}
+	c.Server = Server(s)
 }
 
 // client returns the client hyperparameters before any tuning.
 func (c *Config) client() fl.ClientParams {
+	k := c.Client
 	return fl.ClientParams{
-		LR: c.Client.LR, Momentum: c.Client.Momentum, WeightDecay: c.Client.WeightDecay, Mu: c.Client.Mu,
-		Epochs: c.Client.Epochs, Steps: c.Client.Steps, Batch: c.Client.Batch, Dropout: c.Client.Dropout, Wrap: c.Client.Wrap,
+		LR: k.LR, Momentum: k.Momentum, WeightDecay: k.WeightDecay, Mu: k.Mu,
+		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Dropout: k.Dropout, Wrap: k.Wrap,
+		Lambda: k.Lambda, PersonalLR: k.PersonalLR, PersonalEpochs: k.PersonalEpochs, HeadEpochs: k.HeadEpochs,
+		InnerLR: k.InnerLR, InnerSteps: k.InnerSteps, FirstOrder: k.FirstOrder,
+		BurnIn: k.BurnIn, Window: k.Window, Rho: k.Rho, Width: k.Width,
 	}
 }
 
 // server returns the server hyperparameters before any tuning.
-func (c *Config) server() fl.ServerParams {
-	return fl.ServerParams{LR: c.Server.LR, Momentum: c.Server.Momentum, Decay: c.Server.Decay}
-}
+func (c *Config) server() fl.ServerParams { return fl.ServerParams(c.Server) }
 
 // eval returns how the end result is measured, with the hyperparameters of the
 // personalized model's local training.

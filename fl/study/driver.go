@@ -179,7 +179,7 @@ func (d *driver) close() {
 
 // scoreOf returns a round's score in the study's objective.
 func (d *driver) scoreOf(r *fl.RoundResult) float64 {
-	s := r.ValScore(d.objective.Target == tuners.TargetPersonalized)
+	s := r.NoisyScore(d.objective.Target == tuners.TargetPersonalized, d.setup.Config.Score.options())
 	if d.objective.Metric == tuners.MetricLoss {
 		return s.Loss
 	}

@@ -20,17 +20,34 @@ type hyper struct {
 // setters writes one hyperparameter by its key. Every key here can be a
 // dimension of a search space.
 var setters = map[string]func(*hyper, tuners.Value) error{
-	"client.lr":           number(func(h *hyper) *float64 { return &h.client.LR }),
-	"client.momentum":     number(func(h *hyper) *float64 { return &h.client.Momentum }),
-	"client.weight_decay": number(func(h *hyper) *float64 { return &h.client.WeightDecay }),
-	"client.mu":           number(func(h *hyper) *float64 { return &h.client.Mu }),
-	"client.epochs":       number(func(h *hyper) *float64 { return &h.client.Epochs }),
-	"client.steps":        whole(func(h *hyper) *int { return &h.client.Steps }),
-	"client.batch":        whole(func(h *hyper) *int { return &h.client.Batch }),
-	"client.dropout":      number(func(h *hyper) *float64 { return &h.client.Dropout }),
-	"server.lr":           number(func(h *hyper) *float64 { return &h.server.LR }),
-	"server.momentum":     number(func(h *hyper) *float64 { return &h.server.Momentum }),
-	"server.decay":        number(func(h *hyper) *float64 { return &h.server.Decay }),
+	"client.lr":              number(func(h *hyper) *float64 { return &h.client.LR }),
+	"client.momentum":        number(func(h *hyper) *float64 { return &h.client.Momentum }),
+	"client.weight_decay":    number(func(h *hyper) *float64 { return &h.client.WeightDecay }),
+	"client.mu":              number(func(h *hyper) *float64 { return &h.client.Mu }),
+	"client.epochs":          number(func(h *hyper) *float64 { return &h.client.Epochs }),
+	"client.steps":           whole(func(h *hyper) *int { return &h.client.Steps }),
+	"client.batch":           whole(func(h *hyper) *int { return &h.client.Batch }),
+	"client.dropout":         number(func(h *hyper) *float64 { return &h.client.Dropout }),
+	"client.lambda":          number(func(h *hyper) *float64 { return &h.client.Lambda }),
+	"client.personal_lr":     number(func(h *hyper) *float64 { return &h.client.PersonalLR }),
+	"client.personal_epochs": number(func(h *hyper) *float64 { return &h.client.PersonalEpochs }),
+	"client.head_epochs":     number(func(h *hyper) *float64 { return &h.client.HeadEpochs }),
+	"client.inner_lr":        number(func(h *hyper) *float64 { return &h.client.InnerLR }),
+	"client.inner_steps":     whole(func(h *hyper) *int { return &h.client.InnerSteps }),
+	"client.first_order":     truth(func(h *hyper) *bool { return &h.client.FirstOrder }),
+	"client.burn_in":         whole(func(h *hyper) *int { return &h.client.BurnIn }),
+	"client.window":          whole(func(h *hyper) *int { return &h.client.Window }),
+	"client.rho":             number(func(h *hyper) *float64 { return &h.client.Rho }),
+	"client.width":           number(func(h *hyper) *float64 { return &h.client.Width }),
+	"server.lr":              number(func(h *hyper) *float64 { return &h.server.LR }),
+	"server.momentum":        number(func(h *hyper) *float64 { return &h.server.Momentum }),
+	"server.decay":           number(func(h *hyper) *float64 { return &h.server.Decay }),
+	"server.beta1":           number(func(h *hyper) *float64 { return &h.server.Beta1 }),
+	"server.beta2":           number(func(h *hyper) *float64 { return &h.server.Beta2 }),
+	"server.tau":             number(func(h *hyper) *float64 { return &h.server.Tau }),
+	"server.alpha":           number(func(h *hyper) *float64 { return &h.server.Alpha }),
+	"server.weighted":        truth(func(h *hyper) *bool { return &h.server.Weighted }),
+	"server.burn_in":         whole(func(h *hyper) *int { return &h.server.BurnIn }),
 }
 
 func number(field func(*hyper) *float64) func(*hyper, tuners.Value) error {
@@ -51,6 +68,17 @@ func whole(field func(*hyper) *int) func(*hyper, tuners.Value) error {
 			return fmt.Errorf("must be a whole number, not %s", v)
 		}
 		*field(h) = int(x)
+		return nil
+	}
+}
+
+func truth(field func(*hyper) *bool) func(*hyper, tuners.Value) error {
+	return func(h *hyper, v tuners.Value) error {
+		x, ok := v.Truth()
+		if !ok {
+			return fmt.Errorf("must be true or false, not %s", v)
+		}
+		*field(h) = x
 		return nil
 	}
 }

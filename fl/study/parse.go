@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/fedfast/fedfast/fl"
 )
 
 // Source says where a configuration comes from. Each layer overrides the ones
@@ -28,13 +30,28 @@ type Source struct {
 // Load resolves a configuration. Its errors are one line that names the file and
 // the line, or the flag, the key, and what would be right.
 //
-// Three rules go beyond overriding. A layer that sets budget.rounds and not
+// The defaults of client.* and server.* are those of the method. Three rules go
+// beyond overriding. A layer that sets budget.rounds and not
 // budget.trial_rounds scales the latter in the proportion that it had below. The
 // options of a tuner that a later layer replaces are dropped. client_tuner.name
 // = "none" removes the client tuner, and the value "none" a dimension of the
 // space.
 func Load(src Source) (*Config, error) {
-	c := DefaultConfig()
+	c, err := load(src, DefaultConfig())
+	if err != nil {
+		return nil, err
+	}
+	m, err := fl.MethodByName(c.Method)
+	if err != nil {
+		return c, nil // Check says so
+	}
+	defaults := DefaultConfig()
+	defaults.setHyper(fl.Defaults(m))
+	return load(src, defaults)
+}
+
+// load resolves a configuration from defaults.
+func load(src Source, c Config) (*Config, error) {
 	r := &resolver{config: &c}
 	if src.Preset != "" {
 		text, err := presetText(src.Preset)

@@ -74,7 +74,7 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	}
 	return fl.New(fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
-		Seed: c.Seed, Workers: s.Workers,
+		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, StateMemory: int64(c.Data.StateMemory) << 20,
 	})
 }
 
@@ -98,6 +98,9 @@ func (c *Config) Check() error {
 		c.client().Check(),
 		c.server().Check(),
 		inUnit("score.discount", c.Score.Discount),
+		c.Score.options().Check(),
+		atLeast(1, "head_layers", c.HeadLayers),
+		atLeast(0, "data.state_memory", c.Data.StateMemory),
 		atLeast(0, "eval.clients", c.Eval.Clients),
 	)
 }
