@@ -1,7 +1,6 @@
 package fl
 
 import (
-	"fmt"
 	"runtime/debug"
 	"sync"
 
@@ -113,7 +112,7 @@ func (p *pool) run(n int, task func(i int, w *worker) error) error {
 			defer wg.Done()
 			defer func() {
 				if r := recover(); r != nil {
-					errs[i] = fmt.Errorf("panic in a client task: %v\n%s", r, debug.Stack())
+					errs[i] = &PanicError{Value: r, Stack: debug.Stack()}
 				}
 			}()
 			errs[i] = task(i, w)

@@ -30,19 +30,32 @@ type driver struct {
 	clientScalars []string // facts about clients that it asks for
 	scoreProbes   []string
 
-	trials []*trial
+	trials   []*trial
+	history  *history
+	forks    bool // the tuner copies trials, also stopped ones
+	unscored bool // a plain run: there are no scores
 
-	mu     sync.Mutex // guards what follows
+	layoutOnce sync.Once
+	digest     [32]byte // of the model's layout
+
+	taking sync.Mutex // guards best
 	best   candidate
+
+	mu     sync.Mutex  // guards what follows
 	free   [][]float32 // weights that no candidate holds
 	rounds int
 	shown  float64 // the best score seen so far, for the display only
 }
 
-// newDriver checks a set-up with its tuners and starts the engine.
+// newDriver checks a set-up with its tuners, reads what is recorded of the study
+// and starts the engine.
 func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	c := &s.Config
 	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	past, err := readHistory(ctx, s.Store)
+	if err != nil {
 		return nil, err
 	}
 	engine, err := s.engine()
@@ -51,7 +64,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	}
 	method, _ := fl.MethodByName(c.Method) // the engine has it
 	d := &driver{
-		setup: s, engine: engine, method: method, base: hyper{c.client(), c.server()}, adds: map[string]bool{},
+		setup: s, engine: engine, method: method, base: hyper{c.client(), c.server()}, adds: map[string]bool{}, history: past,
 		budget:    tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
 		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, best: candidate{score: math.NaN()}, shown: math.NaN(),
 	}
@@ -172,7 +185,7 @@ func parseOptions(role string, table map[string]any) (tuners.Params, error) {
 // close ends the sessions of all trials and the engine.
 func (d *driver) close() {
 	for _, t := range d.trials {
-		_ = t.stop(context.Background()) // the study's outcome is decided
+		_ = t.session.close(context.Background()) // the study's outcome is decided
 	}
 	d.engine.Close()
 }
@@ -187,13 +200,13 @@ func (d *driver) scoreOf(r *fl.RoundResult) float64 {
 }
 
 // roundDone counts a round and tells the display.
-func (d *driver) roundDone(t *trial, toRound int, r *fl.RoundResult, score float64) {
+func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64) {
 	d.mu.Lock()
 	d.rounds++
 	if d.objective.Better(score, d.shown) {
 		d.shown = score
 	}
-	p := Progress{Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds, Loss: r.TrainLoss, Score: score, Best: d.shown}
+	p := Progress{Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Score: score, Best: d.shown}
 	d.mu.Unlock()
 	d.setup.Observer.Progress(p)
 }
@@ -223,7 +236,11 @@ func (d *driver) run(ctx context.Context, legs []leg) error {
 			if errs[i] != nil {
 				cancel() // the others end after their round
 			}
-			d.take(l.trial.best) // now and not at the end, so that few models wait
+			// Now and not at the end, so that few models wait. A leg that was
+			// broken off is not over: what it stored stays.
+			if err := d.take(ctx, l.trial.best, errs[i] == nil); err != nil && errs[i] == nil {
+				errs[i] = err
+			}
 			l.trial.best = candidate{}
 		})
 	}
@@ -236,15 +253,26 @@ func (d *driver) run(ctx context.Context, legs []leg) error {
 
 // take makes a model the study's best if its score is lower, or equal with a
 // lower trial number: the same one in whatever order legs end.
-func (d *driver) take(c candidate) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// The loser's snapshot is deleted once the winner's is durable.
+func (d *driver) take(ctx context.Context, c candidate, ended bool) error {
+	d.taking.Lock()
+	defer d.taking.Unlock()
+	var err error
 	if d.objective.Better(c.score, d.best.score) || c.score == d.best.score && c.trial.number < d.best.trial.number {
+		if ended {
+			err = d.saveCandidate(context.WithoutCancel(ctx), &c)
+		}
 		c, d.best = d.best, c
 	}
 	if c.weights != nil {
+		d.mu.Lock()
 		d.free = append(d.free, c.weights)
+		d.mu.Unlock()
 	}
+	if err == nil && ended && d.history.store != nil && c.trial != nil && c.round > 0 {
+		err = d.history.store.RemoveSnapshot(c.name())
+	}
+	return err
 }
 
 // buffer returns memory for the weights of a candidate, nil when none is free.

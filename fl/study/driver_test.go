@@ -72,7 +72,7 @@ func TestARoundThatHasBegunEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := d.open(ctx, 0, learningRates(0.1)[0])
+	tr, err := d.open(ctx, 0, learningRates(0.1)[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +80,9 @@ func TestARoundThatHasBegunEnds(t *testing.T) {
 	if err := d.run(ctx, []leg{{tr, 5}}); err != context.Canceled { //nolint:errorlint // it must not be wrapped
 		t.Errorf("got error %v, want the bare context.Canceled", err)
 	}
-	if tr.rounds != 3 || tr.train.Rounds() != 3 || string(tr.session.State()) != "3" || len(rec.events) != 3 {
+	if tr.rounds != 3 || tr.train.Rounds() != 3 || string(tr.session.live.State()) != "3" || len(rec.events) != 3 {
 		t.Errorf("the trial counts %d rounds, its weights %d, the client tuner %s, the events %d; want 3 each",
-			tr.rounds, tr.train.Rounds(), tr.session.State(), len(rec.events))
+			tr.rounds, tr.train.Rounds(), tr.session.live.State(), len(rec.events))
 	}
 }
 
@@ -132,9 +132,11 @@ func TestBestModelWhateverTheOrder(t *testing.T) {
 	}
 	permute(nil, []int{0, 1, 2, 3})
 	for _, order := range orders {
-		d := &driver{best: candidate{score: math.NaN()}}
+		d := &driver{best: candidate{score: math.NaN()}, history: &history{}}
 		for _, number := range order {
-			d.take(candidate{score: scores[number], trial: &trial{number: number}})
+			if err := d.take(t.Context(), candidate{score: scores[number], trial: &trial{number: number}}, true); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if d.best.trial.number != 1 {
 			t.Errorf("trials ending as %v return trial %d, want 1", order, d.best.trial.number)
@@ -248,7 +250,7 @@ func TestFewModelsWait(t *testing.T) {
 	defer d.close()
 	var legs []leg
 	for i := range 12 {
-		tr, err := d.open(t.Context(), i, learningRates(0.01 * float64(i+1))[0])
+		tr, err := d.open(t.Context(), i, learningRates(0.01 * float64(i+1))[0], nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import "sync"
 // Event is one line of a study's metrics: a round or a rung of a trial. The
 // sequence of events is the same for any number of workers.
 type Event struct {
-	// Event is "round" or "rung".
+	// Event is "round", "rung" or "fail".
 	Event string `json:"event"`
 	Trial int    `json:"trial"`
 	// Round is how many rounds the trial has run.
@@ -19,6 +19,8 @@ type Event struct {
 	Examples  int      `json:"examples,omitempty"`
 	Dropped   int      `json:"dropped,omitempty"`
 	Clients   []string `json:"clients,omitempty"`
+	// Reason says why the trial failed.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Progress tells how far a study is, for a display.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
@@ -29,6 +32,31 @@ type Setup struct {
 	Workers int
 	// Observer watches; nil is nobody.
 	Observer Observer
+	// Store keeps the study, so that another process can go on with it; nil
+	// keeps nothing. A study of the same configuration that it holds is gone on
+	// with; one of another configuration is a *ConfigError.
+	Store *store.Store
+	// Environment says where the study runs, as JSON in its record.
+	Environment any
+	// SnapshotEvery is the least time between two snapshots of a running trial
+	// outside of rungs and of the end; 0 is 30 s.
+	SnapshotEvery time.Duration
+	// Log is told about failed trials and damaged files; nil drops that.
+	Log *slog.Logger
+}
+
+func (s *Setup) snapshotEvery() time.Duration {
+	if s.SnapshotEvery == 0 {
+		return 30 * time.Second
+	}
+	return s.SnapshotEvery
+}
+
+func (s *Setup) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Log
 }
 
 // Prepare opens the federation and builds the model of a configuration.
@@ -92,6 +120,7 @@ func (c *Config) Check() error {
 	return errors.Join(
 		oneOf("sampling", c.Sampling, "without", "with"),
 		oneOf("objective", c.Objective, tuners.MetricError, tuners.MetricLoss),
+		oneOf("nonfinite", c.Nonfinite, NonfiniteDrop, NonfiniteFail),
 		oneOf("target", c.Target, tuners.TargetPersonalized, tuners.TargetGlobal),
 		atLeast(1, "rounds", c.Rounds),
 		atLeast(1, "cohort", c.Cohort),

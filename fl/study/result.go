@@ -23,6 +23,10 @@ type TrialResult struct {
 	Rungs []Rung `json:"rungs"`
 	// Dropped counts client results left out because they were not finite.
 	Dropped int `json:"dropped"`
+	// Source is the trial that this one was forked from.
+	Source *int `json:"source,omitempty"`
+	// Failed says why the trial was given up, empty when it was not.
+	Failed string `json:"failed,omitempty"`
 }
 
 // Chosen is a model that a study returns, with its evaluation.

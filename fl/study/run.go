@@ -15,42 +15,67 @@ import (
 // Run trains a federation once, without tuning, for Config.Rounds rounds and
 // evaluates the result.
 func Run(ctx context.Context, s Setup) (*RunResult, error) {
-	c := &s.Config
-	if err := c.Check(); err != nil {
-		return nil, err
-	}
-	engine, err := s.engine()
+	config := s.Config // as it was given, for the record
+	s.Tuner, s.ClientTuner = nil, nil
+	s.Config.Space, s.Config.ClientTuner = nil, ClientTuner{}
+	s.Config.Budget = Budget{Rounds: config.Rounds, TrialRounds: config.Rounds}
+	d, err := newDriver(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
-	defer engine.Close()
-	method, _ := fl.MethodByName(c.Method) // the engine has it
-	if err := method.Check(c.client(), c.server()); err != nil {
+	defer d.close()
+	d.unscored, d.scoreProbes = true, nil
+	start := time.Now()
+	t, err := d.train(ctx, &config)
+	if err != nil {
 		return nil, err
 	}
-	plan := fl.Plan{Server: c.server(), Clients: []fl.ClientParams{c.client()}}
-	t := engine.NewTrial(0)
-	r := &RunResult{Study: c.Name, TrainLoss: []float64{}}
-	start := time.Now()
-	for t.Rounds() < c.Rounds {
-		round, err := t.Round(ctx, plan)
+	if err := t.materialize(ctx); err != nil {
+		return nil, err
+	}
+	if d.history.result != nil {
+		r, err := decode[resultRecord](kindResult, d.history.result)
 		if err != nil {
 			return nil, err
 		}
-		r.TrainLoss = append(r.TrainLoss, round.TrainLoss)
-		r.Examples += round.Examples
-		r.Dropped += round.Dropped
-		s.Observer.Event(Event{Event: "round", Round: t.Rounds(), TrainLoss: &round.TrainLoss, Steps: round.Steps, Examples: round.Examples, Dropped: round.Dropped})
-		s.Observer.Progress(Progress{TrialRound: t.Rounds(), ToRound: c.Rounds, Round: t.Rounds(), Rounds: c.Rounds, Loss: round.TrainLoss, Score: math.NaN(), Best: math.NaN()})
+		r.Run.weights = t.train.Weights()
+		return r.Run, nil
 	}
+	start = start.Add(-d.history.elapsed)
 	trained := time.Since(start).Seconds()
-	e, err := engine.Evaluate(ctx, t.Weights(), c.eval(plan.Clients, s.Observer))
+	weights := t.train.Weights()
+	e, err := d.engine.Evaluate(ctx, weights, config.eval(t.own().Clients, s.Observer))
 	if err != nil {
 		return nil, err
 	}
-	r.Errors, r.WeightsSHA256, r.weights = errorsOf(e), fl.WeightsSHA256(s.Model, t.Weights()), t.Weights()
-	r.Rounds, r.Seconds, r.RoundsPerSecond = t.Rounds(), time.Since(start).Seconds(), float64(t.Rounds())/trained
-	return r, nil
+	r := &RunResult{
+		Study: config.Name, TrainLoss: t.losses, Errors: errorsOf(e), WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
+		Rounds: t.rounds, Dropped: t.dropped, Examples: t.examples,
+		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(t.rounds) / trained,
+	}
+	return r, d.finish(resultRecord{Run: r})
+}
+
+// train runs the one trial of a plain run to its end.
+func (d *driver) train(ctx context.Context, config *Config) (*trial, error) {
+	if err := d.base.check(d.method); err != nil {
+		return nil, err
+	}
+	if err := d.history.begin(config, modeRun, d.setup.Environment); err != nil {
+		return nil, err
+	}
+	t, err := d.open(ctx, 0, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	d.trials = append(d.trials, t)
+	if err := t.leg(ctx, config.Rounds, math.NaN(), d.setup.Observer.Event); err != nil {
+		return nil, err
+	}
+	if t.fail != nil {
+		return nil, fmt.Errorf("the training failed in %s", t.fail.Reason)
+	}
+	return t, nil
 }
 
 // Baseline trains n configurations that the tuner of s suggests, each for the
@@ -58,7 +83,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 // test error of each. With random search as the tuner it is the yardstick of a
 // study.
 func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, error) {
-	s.ClientTuner = nil
+	s.ClientTuner, s.Store = nil, nil
 	s.Config.ClientTuner = ClientTuner{}
 	s.Config.Budget = Budget{Rounds: n * rounds, TrialRounds: rounds}
 	s.Config.Tuner.Options = nil
@@ -78,7 +103,10 @@ func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, err
 		return nil, err
 	}
 	for _, t := range d.trials {
-		if t.train == nil {
+		if t.fail != nil {
+			return nil, fmt.Errorf("baseline: trial %d failed in %s", t.number, t.fail.Reason)
+		}
+		if t.stopped {
 			return nil, fmt.Errorf("baseline: the tuner %s stopped trial %d early; use one that runs every trial to its end", s.Config.Tuner.Name, t.number)
 		}
 		e, err := d.engine.Evaluate(ctx, t.train.Weights(), s.Config.eval(nil, s.Observer))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, err)
 	}
+	config := s.Config // as it was given, for the record
 	if s.ClientTuner == nil && about.Trials && about.Rounds {
 		s.ClientTuner = s.Tuner
 		s.Config.ClientTuner = ClientTuner{Name: s.Config.Tuner.Name, Options: s.Config.Tuner.Options}
@@ -30,9 +32,13 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 		return nil, err
 	}
 	defer d.close()
+	d.forks = about.Fork
 	start := time.Now()
 	session, err := d.openStudySession(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.history.begin(&config, modeTune, s.Environment); err != nil {
 		return nil, err
 	}
 	survivor, err := d.follow(ctx, session)
@@ -42,6 +48,10 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.history.result != nil {
+		return d.stored(ctx)
+	}
+	start = start.Add(-d.history.elapsed)
 	trained := time.Since(start).Seconds()
 	r, err := d.result(ctx, survivor)
 	if err != nil {
@@ -49,12 +59,15 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	}
 	r.RoundsPerSecond = float64(r.Rounds) / trained
 	r.Seconds = time.Since(start).Seconds()
-	return r, nil
+	if err := d.finish(resultRecord{Tune: r}); err != nil {
+		return nil, err
+	}
+	return r, d.tidy(survivor)
 }
 
-// openStudySession lets the tuners check the set-up and opens the trial tuner's
-// session.
-func (d *driver) openStudySession(ctx context.Context) (tuners.Session, error) {
+// openStudySession lets the tuners check the set-up and returns the trial
+// tuner's session.
+func (d *driver) openStudySession(ctx context.Context) (*decider, error) {
 	c := &d.setup.Config
 	if c.Budget.Rounds < 1 || c.Budget.TrialRounds < 1 {
 		return nil, fmt.Errorf("budget.rounds = %d, budget.trial_rounds = %d: both must be 1 or more", c.Budget.Rounds, c.Budget.TrialRounds)
@@ -79,19 +92,20 @@ func (d *driver) openStudySession(ctx context.Context) (tuners.Session, error) {
 	if err := d.validate(ctx, "client_tuner", d.setup.ClientTuner, d.clientOptions); err != nil {
 		return nil, err
 	}
-	s, err := d.setup.Tuner.Open(ctx, tuners.OpenRequest{
-		Study: c.Name, Space: d.space, Options: options, Budget: d.budget,
-		Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)
-	}
-	return s, nil
+	return &decider{
+		history: d.history, number: tuners.StudySession, name: c.Tuner.Name, past: d.history.calls[tuners.StudySession],
+		open: func(ctx context.Context, state []byte) (tuners.Session, error) {
+			return d.setup.Tuner.Open(ctx, tuners.OpenRequest{
+				Study: c.Name, Space: d.space, Options: options, Budget: d.budget,
+				Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession, State: state,
+			})
+		},
+	}, nil
 }
 
 // follow does what the tuner suggests until it is done and returns the trial
 // that it names as its choice, or nil.
-func (d *driver) follow(ctx context.Context, session tuners.Session) (*trial, error) {
+func (d *driver) follow(ctx context.Context, session *decider) (*trial, error) {
 	name := d.setup.Config.Tuner.Name
 	parallel := max(1, d.setup.Config.Tuner.Parallel)
 	for {
@@ -123,8 +137,7 @@ func (d *driver) follow(ctx context.Context, session tuners.Session) (*trial, er
 		}
 		slices.SortStableFunc(legs, func(a, b leg) int { return a.trial.number - b.trial.number })
 		for _, l := range legs {
-			rung := l.trial.rungs[len(l.trial.rungs)-1]
-			if err := session.Report(ctx, tuners.TrialReport{Trial: l.trial.number, Round: rung.Round, Score: rung.Score}); err != nil {
+			if err := session.Report(ctx, l.trial.report()); err != nil {
 				return nil, fmt.Errorf("tuner %s: %w", name, err)
 			}
 		}
@@ -137,8 +150,8 @@ func (d *driver) chosen(number int) (*trial, error) {
 		return nil, nil
 	}
 	t, err := d.trial(number)
-	if err == nil && t.train == nil {
-		err = fmt.Errorf("tuner %s: it chose trial %d, which it had stopped", d.setup.Config.Tuner.Name, number)
+	if err == nil && t.stopped {
+		err = fmt.Errorf("tuner %s: it chose trial %d, which it had stopped or which failed", d.setup.Config.Tuner.Name, number)
 	}
 	return t, err
 }
@@ -157,7 +170,14 @@ func (d *driver) act(ctx context.Context, dec tuners.Decision) (*leg, error) {
 		if dec.Trial != len(d.trials) {
 			return nil, fmt.Errorf("decision to start trial %d: the next trial is %d", dec.Trial, len(d.trials))
 		}
-		t, err := d.open(ctx, dec.Trial, dec.Params)
+		t, err := d.open(ctx, dec.Trial, dec.Params, nil)
+		if err != nil {
+			return nil, err
+		}
+		d.trials = append(d.trials, t)
+		return d.legTo(t, dec.ToRound)
+	case tuners.Fork:
+		t, err := d.copy(ctx, dec)
 		if err != nil {
 			return nil, err
 		}
@@ -174,12 +194,18 @@ func (d *driver) act(ctx context.Context, dec tuners.Decision) (*leg, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.rounds < t.toRound {
+		if t.running() {
 			return nil, fmt.Errorf("decision to stop trial %d, which it has just sent to round %d", t.number, t.toRound)
 		}
 		return nil, t.stop(ctx)
-	case tuners.Release, tuners.Wait:
-		return nil, nil // trials live in memory until they are stopped
+	case tuners.Release:
+		t, err := d.trial(dec.Trial)
+		if err != nil {
+			return nil, err
+		}
+		return nil, t.release()
+	case tuners.Wait:
+		return nil, nil
 	default:
 		return nil, fmt.Errorf("decision %q is not one that this version of fedfast carries out", dec.Kind)
 	}
@@ -187,9 +213,9 @@ func (d *driver) act(ctx context.Context, dec tuners.Decision) (*leg, error) {
 
 func (d *driver) legTo(t *trial, round int) (*leg, error) {
 	switch {
-	case t.train == nil:
-		return nil, fmt.Errorf("decision to run trial %d, which it had stopped", t.number)
-	case t.rounds < t.toRound:
+	case t.stopped:
+		return nil, fmt.Errorf("decision to run trial %d, which it had stopped or which failed", t.number)
+	case t.running():
 		return nil, fmt.Errorf("decision to run trial %d to round %d, which it has just sent to round %d", t.number, round, t.toRound)
 	case round <= t.rounds:
 		return nil, fmt.Errorf("decision to run trial %d to round %d: it is at round %d", t.number, round, t.rounds)
@@ -200,6 +226,35 @@ func (d *driver) legTo(t *trial, round int) (*leg, error) {
 	return &leg{trial: t, toRound: round}, nil
 }
 
+// running says whether the trial has been sent to a round that it has not reached.
+func (t *trial) running() bool { return t.rounds < t.toRound && t.fail == nil }
+
+// report is what the tuner is told at the end of a leg.
+func (t *trial) report() tuners.TrialReport {
+	if t.fail != nil {
+		return tuners.TrialReport{Trial: t.number, Round: t.rounds, Score: math.NaN(), Failed: true, Reason: t.fail.Reason}
+	}
+	rung := t.rungs[len(t.rungs)-1]
+	return tuners.TrialReport{Trial: t.number, Round: rung.Round, Score: rung.Score}
+}
+
+// copy opens a trial as the copy of another one at its round.
+func (d *driver) copy(ctx context.Context, dec tuners.Decision) (*trial, error) {
+	if dec.Trial != len(d.trials) {
+		return nil, fmt.Errorf("decision to fork a new trial %d: the next trial is %d", dec.Trial, len(d.trials))
+	}
+	source, err := d.trial(dec.Source)
+	switch {
+	case err != nil:
+		return nil, err
+	case source.fail != nil || source.stopped && (source.released || !d.forks):
+		return nil, fmt.Errorf("decision to fork trial %d, which failed or was released", source.number)
+	case source.running():
+		return nil, fmt.Errorf("decision to fork trial %d, which it has just sent to round %d", source.number, source.toRound)
+	}
+	return d.open(ctx, dec.Trial, dec.Params, source)
+}
+
 // result evaluates the best model and the survivor.
 func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	if d.best.trial == nil {
@@ -208,6 +263,9 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	r := &Result{Study: d.setup.Config.Name, Rounds: d.rounds}
 	for _, t := range d.trials {
 		r.Trials = append(r.Trials, t.result())
+	}
+	if err := d.load(ctx, &d.best); err != nil {
+		return nil, err
 	}
 	best, err := d.choose(ctx, d.best)
 	if err != nil {
@@ -220,9 +278,12 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	case survivor == d.best.trial && survivor.rounds == d.best.round:
 		r.Survivor = best
 	default:
+		if err := survivor.materialize(ctx); err != nil {
+			return nil, err
+		}
 		last := candidate{score: survivor.rungs[len(survivor.rungs)-1].Score, trial: survivor, round: survivor.rounds, weights: survivor.train.Weights()}
-		if survivor.session != nil {
-			last.state = survivor.session.State()
+		if err := d.complete(ctx, &last); err != nil {
+			return nil, err
 		}
 		if r.Survivor, err = d.choose(ctx, last); err != nil {
 			return nil, err

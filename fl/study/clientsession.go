@@ -1,0 +1,152 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// clientSession is the client tuner's session about a trial. As long as the
+// trial's rounds come from the record it is not open; then it is opened in the
+// state that the record has reached. Its calls are two a round: a plan and an
+// observation.
+type clientSession struct {
+	trial *trial
+	live  tuners.Session // nil while it is not open
+	calls int            // that led to where the trial is
+}
+
+// candidateSlot is where a session's state at its trial's best round is kept,
+// beside the two newest states.
+const candidateSlot = 2
+
+// wake opens the session where the trial is.
+func (s *clientSession) wake(ctx context.Context) error {
+	if s.live != nil {
+		return nil
+	}
+	var err error
+	s.live, err = s.at(ctx, s.calls)
+	return err
+}
+
+// at opens a session in the state after so many calls: the newest recorded state
+// before, and the recorded calls from there repeated.
+func (s *clientSession) at(ctx context.Context, calls int) (tuners.Session, error) {
+	t := s.trial
+	h := t.driver.history
+	state, at, err := h.state(ctx, t.number, calls)
+	if err != nil {
+		return nil, err
+	}
+	if state == nil && t.source != nil {
+		if state, err = t.source.session.stateAt(ctx, 2*(t.base-t.source.base)); err != nil {
+			return nil, err
+		}
+	}
+	live, err := t.driver.openClientSession(ctx, t, state)
+	if err != nil {
+		return nil, err
+	}
+	for ; at < calls; at++ {
+		if err := s.repeat(ctx, live, at); err != nil {
+			return nil, fmt.Errorf("client tuner: %w", err)
+		}
+	}
+	return live, nil
+}
+
+// repeat asks a session a recorded call again.
+func (s *clientSession) repeat(ctx context.Context, live tuners.Session, call int) error {
+	t := s.trial
+	round := t.base + call/2
+	if call%2 == 1 {
+		rec, err := t.recorded(ctx, round)
+		if err != nil {
+			return err
+		}
+		if rec == nil {
+			return fmt.Errorf("trial %d: round %d is not in the record", t.number, round+1)
+		}
+		return live.ObserveRound(ctx, rec.observation(t.number, round))
+	}
+	want, err := t.recordedPlan(ctx, round)
+	if err != nil {
+		return err
+	}
+	got, err := live.PlanRound(ctx, s.request(round))
+	if err != nil {
+		return err
+	}
+	if again, err := json.Marshal(got); err != nil || want == nil || !bytes.Equal(again, want) {
+		return fmt.Errorf("trial %d, round %d: asked again, it plans otherwise than the record says", t.number, round+1)
+	}
+	return nil
+}
+
+func (s *clientSession) request(round int) tuners.PlanRequest {
+	return tuners.PlanRequest{Trial: s.trial.number, Round: round, Slots: s.trial.driver.setup.Config.Cohort}
+}
+
+// plan asks for the params of the trial's next round and records the answer.
+func (s *clientSession) plan(ctx context.Context) (tuners.Plan, error) {
+	t := s.trial
+	if err := s.wake(ctx); err != nil {
+		return tuners.Plan{}, err
+	}
+	p, err := s.live.PlanRound(ctx, s.request(t.rounds))
+	if err != nil {
+		return tuners.Plan{}, fmt.Errorf("client tuner: %w", err)
+	}
+	s.calls++
+	h := t.driver.history
+	if err := h.append(kindPlan, t.number, t.rounds+1, p); err != nil {
+		return tuners.Plan{}, err
+	}
+	return p, h.setState(t.number, s.calls%2, s.calls, s.live.State())
+}
+
+// observe tells how the round went whose record is rec.
+func (s *clientSession) observe(ctx context.Context, rec *roundRecord) error {
+	t := s.trial
+	if err := s.wake(ctx); err != nil { // its plan was a recorded one
+		return err
+	}
+	if err := s.live.ObserveRound(ctx, rec.observation(t.number, t.rounds)); err != nil {
+		return fmt.Errorf("client tuner: %w", err)
+	}
+	s.calls++
+	return t.driver.history.setState(t.number, s.calls%2, s.calls, s.live.State())
+}
+
+// stateAt returns the session's state after so many calls. It opens a session
+// for that when neither the live one nor the record is there.
+func (s *clientSession) stateAt(ctx context.Context, calls int) ([]byte, error) {
+	if s.live != nil && s.calls == calls {
+		return slices.Clone(s.live.State()), nil
+	}
+	state, at, err := s.trial.driver.history.state(ctx, s.trial.number, calls)
+	if err != nil || state != nil && at == calls {
+		return state, err
+	}
+	live, err := s.at(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	state = slices.Clone(live.State())
+	return state, live.Close(ctx)
+}
+
+// close ends the session, if it is open.
+func (s *clientSession) close(ctx context.Context) error {
+	if s == nil || s.live == nil {
+		return nil
+	}
+	live := s.live
+	s.live = nil
+	return live.Close(ctx)
+}

@@ -1,0 +1,65 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// ConfigError says that a directory holds the study of another configuration.
+type ConfigError struct {
+	// Dir is the directory.
+	Dir string
+	// Diff has a line for each key that differs.
+	Diff []string
+}
+
+// Error lists the keys.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("%s holds a study of another configuration (%s); name another directory, or resume it with `fedfast study resume %s`",
+		e.Dir, strings.Join(e.Diff, "; "), e.Dir)
+}
+
+// diffConfigs lists the keys in which two encoded configurations differ.
+func diffConfigs(stored, given string) []string {
+	a, b := flatConfig(stored), flatConfig(given)
+	var diff []string
+	for key, was := range a {
+		if is, ok := b[key]; !ok {
+			diff = append(diff, fmt.Sprintf("%s = %s there, not set here", key, was))
+		} else if is != was {
+			diff = append(diff, fmt.Sprintf("%s = %s there, %s here", key, was, is))
+		}
+	}
+	for key, is := range b {
+		if _, ok := a[key]; !ok {
+			diff = append(diff, fmt.Sprintf("%s is not set there, %s here", key, is))
+		}
+	}
+	slices.Sort(diff)
+	return diff
+}
+
+// flatConfig maps the dotted keys of an encoded configuration to their values.
+func flatConfig(text string) map[string]string {
+	var tree map[string]any
+	if _, err := toml.Decode(text, &tree); err != nil {
+		return map[string]string{"the whole study file": err.Error()}
+	}
+	flat := map[string]string{}
+	var walk func(prefix string, v any)
+	walk = func(prefix string, v any) {
+		table, ok := v.(map[string]any)
+		if !ok {
+			flat[prefix] = fmt.Sprint(v)
+			return
+		}
+		for key, v := range table {
+			walk(strings.TrimPrefix(prefix+"."+key, "."), v)
+		}
+	}
+	walk("", tree)
+	return flat
+}

@@ -1,0 +1,238 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/plugins"
+)
+
+// hostEnv makes the test binary work on a study and nothing else: the kind of
+// study and its directory.
+const hostEnv = "FEDFAST_TEST_STUDY"
+
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(hostEnv); spec != "" {
+		kind, dir, _ := strings.Cut(spec, ":")
+		if err := hostStudy(kind, dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// faultStudies are small studies that between them use all that a study records:
+// rungs and stops with a client tuner, forks, and a plain run.
+var faultStudies = []string{"sha-fedex", "pbt", "run"}
+
+// faultSetup is the set-up of one of faultStudies.
+func faultSetup(ctx context.Context, kind string) (Setup, error) {
+	c := DefaultConfig()
+	c.Name, c.Method, c.Cohort, c.Seed, c.Sampling = kind, "reptile", 4, 11, "with"
+	c.Model.Name = "logistic"
+	c.Data.Name, c.Data.Clients, c.Data.Samples = "glyphs", 9, 30
+	c.Score.Discount = 0.5
+	c.Space = map[string]any{
+		"client.lr":    map[string]any{"log10": []any{-4.0, 0.0}},
+		"client.batch": map[string]any{"log2": []any{int64(3), int64(5)}},
+		"server.lr":    map[string]any{"log10": []any{-1.0, 1.0}},
+	}
+	s := Setup{Workers: 2, SnapshotEvery: 15 * time.Millisecond}
+	builtin := plugins.Builtin()
+	switch kind {
+	case "sha-fedex":
+		c.Tuner = Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow}
+		c.ClientTuner = ClientTuner{Name: "fedex", Options: map[string]any{"configs": 5}}
+		c.Budget = Budget{Rounds: 400, TrialRounds: 40}
+		s.Tuner, s.ClientTuner = builtin["sha"], builtin["fedex"]
+	case "pbt":
+		c.Tuner = Tuner{Name: "pbt", Parallel: 1, Options: map[string]any{"population": 6, "interval": 8}}
+		c.Budget = Budget{Rounds: 400, TrialRounds: 60}
+		s.Tuner = builtin["pbt"]
+	case "run":
+		c.Rounds, c.Method, c.Client.LR = 400, "fedavg", 0.01
+	default:
+		return s, fmt.Errorf("no study %q", kind)
+	}
+	s.Config = c
+	var err error
+	s.Data, s.Model, err = Prepare(ctx, &s.Config)
+	return s, err
+}
+
+// eventLog is an observer that keeps the events.
+type eventLog struct{ text bytes.Buffer }
+
+func (l *eventLog) Event(e Event) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	l.text.Write(append(text, '\n'))
+}
+func (l *eventLog) Progress(Progress)  {}
+func (l *eventLog) Evaluated(int, int) {}
+
+// outcome is what must not depend on how often a study was broken off.
+type outcome struct {
+	Result string
+	Events string
+}
+
+// workOn begins a study or goes on with it. It returns the notes of its store
+// and what it logged, too.
+func workOn(ctx context.Context, kind, dir string) (o *outcome, said string, err error) {
+	st, err := store.Open(ctx, dir)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	s, err := faultSetup(ctx, kind)
+	if err != nil {
+		return nil, "", err
+	}
+	var log bytes.Buffer
+	events := &eventLog{}
+	s.Store, s.Observer, s.Log = st, events, slog.New(slog.NewTextHandler(&log, nil))
+	defer func() { said = strings.Join(st.Notes(), "\n") + log.String() }()
+	var text []byte
+	if kind == "run" {
+		r, err := Run(ctx, s)
+		if err != nil {
+			return nil, "", err
+		}
+		r.Seconds, r.RoundsPerSecond = 0, 0
+		text, err = json.Marshal(r)
+		if err != nil {
+			return nil, "", err
+		}
+	} else {
+		r, err := Tune(ctx, s)
+		if err != nil {
+			return nil, "", err
+		}
+		if r.WeightsSHA256 == "" || r.Weights() == nil {
+			return nil, "", errors.New("the result has no weights")
+		}
+		r.Seconds, r.RoundsPerSecond = 0, 0
+		text, err = json.Marshal(r)
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	return &outcome{string(text), events.text.String()}, "", nil
+}
+
+// hostStudy works on a study and writes its outcome beside the directory.
+func hostStudy(kind, dir string) error {
+	o, said, err := workOn(context.Background(), kind, dir)
+	fmt.Fprint(os.Stderr, said)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(dir+".outcome", text, 0o600)
+}
+
+// uninterrupted runs a study in one go.
+func uninterrupted(t *testing.T, kind string) *outcome {
+	t.Helper()
+	o, said, err := workOn(t.Context(), kind, filepath.Join(t.TempDir(), "whole"))
+	if err != nil || strings.TrimSpace(said) != "" {
+		t.Fatalf("%s: %v %s", kind, err, said)
+	}
+	return o
+}
+
+// equal compares outcomes.
+func (o *outcome) equal(t *testing.T, want *outcome, when string) {
+	t.Helper()
+	if o.Result != want.Result {
+		t.Errorf("%s: the result differs:\n%s\n%s", when, o.Result, want.Result)
+	}
+	if o.Events != want.Events {
+		t.Errorf("%s: the events differ", when)
+	}
+}
+
+// TestFaultKillHost kills the process that works on a study at 50 random moments
+// and lets others go on with it.
+func TestFaultKillHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts processes for half a minute")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kills := map[string]int{"sha-fedex": 22, "pbt": 18, "run": 10}
+	for _, kind := range faultStudies {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(1, uint64(kills[kind])))
+			want := uninterrupted(t, kind)
+			dir := filepath.Join(t.TempDir(), "study")
+			killed, studies := 0, 0
+			for killed < kills[kind] {
+				host := exec.CommandContext(t.Context(), exe)
+				host.Env = append(os.Environ(), hostEnv+"="+kind+":"+dir)
+				var stderr bytes.Buffer
+				host.Stderr = &stderr
+				if err := host.Start(); err != nil {
+					t.Fatal(err)
+				}
+				after := time.Duration(random.Int64N(int64(900 * time.Millisecond)))
+				timer := time.AfterFunc(after, func() { _ = host.Process.Kill() })
+				err := host.Wait()
+				timer.Stop()
+				var exit *exec.ExitError
+				switch {
+				case errors.As(err, &exit) && exit.ExitCode() == -1:
+					killed++
+					continue
+				case err != nil:
+					t.Fatalf("after %d kills: %v\n%s", killed, err, stderr.String())
+				}
+				checkOutcome(t, dir, want, fmt.Sprintf("%s, study %d after %d kills", kind, studies, killed))
+				studies++
+				dir = fmt.Sprintf("%s-%d", dir, studies)
+			}
+			if err := hostStudy(kind, dir); err != nil {
+				t.Fatal(err)
+			}
+			checkOutcome(t, dir, want, fmt.Sprintf("%s, the last study after %d kills", kind, killed))
+			t.Logf("%s: %d kills in %d studies", kind, killed, studies+1)
+		})
+	}
+}
+
+// checkOutcome compares what a host wrote.
+func checkOutcome(t *testing.T, dir string, want *outcome, when string) {
+	t.Helper()
+	text, err := os.ReadFile(dir + ".outcome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got outcome
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	got.equal(t, want, when)
+}

@@ -1,0 +1,164 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// history is what a store holds of a study when a process begins to work on it.
+// Without a store it is empty, and what is recorded goes nowhere.
+type history struct {
+	store *store.Store // nil: nothing outlives the process
+	upTo  int64        // the last row when the study was opened
+
+	study   *studyRecord
+	calls   map[int][]callRecord // by session, in order
+	trials  map[int]*pastTrial
+	result  []byte        // nil while the study is not finished
+	elapsed time.Duration // that earlier processes worked
+}
+
+// pastTrial is what is recorded of a trial, but for its rounds.
+type pastTrial struct {
+	opened   trialRecord
+	rounds   int          // that the trial has run, 0 when none is recorded
+	rungs    map[int]bool // recorded, by round
+	fail     *failRecord
+	failedAt int
+}
+
+// readHistory reads what a store holds; nil stands for no store.
+func readHistory(ctx context.Context, s *store.Store) (*history, error) {
+	h := &history{store: s, calls: map[int][]callRecord{}, trials: map[int]*pastTrial{}}
+	if s == nil {
+		return h, nil
+	}
+	h.upTo = s.Seq()
+	var err error
+	if h.elapsed, err = s.Elapsed(ctx, kindSession); err != nil {
+		return nil, err
+	}
+	if err := s.Each(ctx, h.read, kindStudy, kindSuggest, kindReport, kindTrial, kindRung, kindFail, kindResult); err != nil {
+		return nil, err
+	}
+	last, err := s.LastRounds(ctx, kindRound)
+	if err != nil {
+		return nil, err
+	}
+	for trial, round := range last {
+		h.past(trial).rounds = round
+	}
+	return h, nil
+}
+
+// past returns what is recorded of a trial, making room for it.
+func (h *history) past(trial int) *pastTrial {
+	p := h.trials[trial]
+	if p == nil {
+		p = &pastTrial{rungs: map[int]bool{}}
+		h.trials[trial] = p
+	}
+	return p
+}
+
+// read takes in one row.
+func (h *history) read(r store.Row) error {
+	switch r.Kind {
+	case kindStudy:
+		rec, err := decode[studyRecord](r.Kind, r.Data)
+		h.study = rec
+		return err
+	case kindSuggest, kindReport:
+		rec, err := decode[callRecord](r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		rec.kind = r.Kind
+		h.calls[r.Trial] = append(h.calls[r.Trial], *rec)
+	case kindTrial:
+		rec, err := decode[trialRecord](r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		h.past(r.Trial).opened = *rec
+	case kindRung:
+		h.past(r.Trial).rungs[r.Round] = true
+	case kindFail:
+		rec, err := decode[failRecord](r.Kind, r.Data)
+		h.past(r.Trial).fail, h.past(r.Trial).failedAt = rec, r.Round
+		return err
+	case kindResult:
+		h.result = r.Data
+	}
+	return nil
+}
+
+// append records something. What a tuner answered before is not recorded again.
+func (h *history) append(kind string, trial, round int, v any) error {
+	if h.store == nil {
+		return nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("record of kind %s: %w", kind, err)
+	}
+	return h.store.Append(kind, trial, round, data)
+}
+
+// setState keeps a session's state after so many calls. A session without a
+// state is brought back by repeating its calls.
+func (h *history) setState(session, slot, calls int, state []byte) error {
+	if h.store == nil || state == nil {
+		return nil
+	}
+	return h.store.SetState(session, slot, calls, state)
+}
+
+// state returns the newest recorded state after at most so many calls; nil is
+// the session's beginning.
+func (h *history) state(ctx context.Context, session, calls int) (state []byte, at int, err error) {
+	if h.store == nil {
+		return nil, 0, nil
+	}
+	return h.store.State(ctx, session, calls)
+}
+
+// flush makes durable what was recorded.
+func (h *history) flush() error {
+	if h.store == nil {
+		return nil
+	}
+	return h.store.Flush()
+}
+
+// begin records that a process works on the study, and first what the study is,
+// or compares that with the record.
+func (h *history) begin(c *Config, mode string, environment any) error {
+	if h.store == nil {
+		return nil
+	}
+	text, err := Encode(c)
+	if err != nil {
+		return err
+	}
+	rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds}
+	switch {
+	case h.study == nil:
+		if err := h.append(kindStudy, tuners.StudySession, 0, rec); err != nil {
+			return err
+		}
+	case h.study.Mode != mode:
+		return fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", h.store.Dir(), h.study.Mode, mode)
+	case h.study.Config != rec.Config:
+		return &ConfigError{Dir: h.store.Dir(), Diff: diffConfigs(h.study.Config, rec.Config)}
+	}
+	if h.result != nil {
+		return nil
+	}
+	return h.append(kindSession, tuners.StudySession, 0, environment)
+}

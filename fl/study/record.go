@@ -1,0 +1,241 @@
+package study
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// The kinds of rows in a study's journal.
+const (
+	kindStudy   = "study"   // what the study is; the first row
+	kindSession = "session" // a process begins to work on it
+	kindSuggest = "suggest" // an answer of the trial tuner: decisions
+	kindReport  = "report"  // what the trial tuner was told
+	kindTrial   = "trial"   // a trial is opened
+	kindPlan    = "plan"    // an answer of the client tuner, before its round
+	kindRound   = "round"   // what a round measured
+	kindRung    = "rung"    // the score at the end of a leg
+	kindFail    = "fail"    // why a trial cannot go on
+	kindResult  = "result"  // the end of the study
+)
+
+// studyRecord is the first row.
+type studyRecord struct {
+	Name string `json:"name"`
+	// Mode is "tune" or "run".
+	Mode string `json:"mode"`
+	// Config is the study file that Encode writes.
+	Config      string `json:"config"`
+	TrialRounds int    `json:"trial_rounds"`
+}
+
+// callRecord is an answered call of a tuner's session that decides about trials.
+type callRecord struct {
+	kind string
+	// N and Decisions are of a Suggest.
+	N         int              `json:"n,omitempty"`
+	Decisions []decisionRecord `json:"decisions,omitempty"`
+	// Trial and what follows are of a Report.
+	Trial  *int   `json:"trial,omitempty"`
+	Round  int    `json:"round,omitempty"`
+	Score  *real  `json:"score,omitempty"`
+	Failed bool   `json:"failed,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// decisionRecord is a tuners.Decision with names for its kind.
+type decisionRecord struct {
+	Kind        string              `json:"kind"`
+	Trial       int                 `json:"trial"`
+	Source      *int                `json:"source,omitempty"`
+	Params      tuners.Params       `json:"params,omitempty"`
+	ToRound     int                 `json:"to_round,omitempty"`
+	Independent bool                `json:"independent,omitempty"`
+	Best        *int                `json:"best,omitempty"`
+	Environment *tuners.Environment `json:"environment,omitempty"`
+}
+
+func suggestRecord(n int, decisions []tuners.Decision) callRecord {
+	c := callRecord{kind: kindSuggest, N: n, Decisions: []decisionRecord{}}
+	for _, d := range decisions {
+		r := decisionRecord{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Independent: d.Independent, Environment: d.Environment}
+		switch d.Kind {
+		case tuners.Fork:
+			r.Source = &d.Source
+		case tuners.Done:
+			r.Best = &d.Best
+		case tuners.Start, tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait:
+		}
+		c.Decisions = append(c.Decisions, r)
+	}
+	return c
+}
+
+func reportRecord(r tuners.TrialReport) callRecord {
+	return callRecord{kind: kindReport, Trial: &r.Trial, Round: r.Round, Score: new(real(r.Score)), Failed: r.Failed, Reason: r.Reason}
+}
+
+// decisions returns those of a Suggest.
+func (c *callRecord) decisions() ([]tuners.Decision, error) {
+	var out []tuners.Decision
+	for _, r := range c.Decisions {
+		d := tuners.Decision{Trial: r.Trial, Params: r.Params, ToRound: r.ToRound, Independent: r.Independent, Environment: r.Environment}
+		for kind := tuners.Start; kind <= tuners.Done; kind++ {
+			if kind.String() == r.Kind {
+				d.Kind = kind
+			}
+		}
+		if d.Kind == 0 {
+			return nil, fmt.Errorf("recorded decision %q is not one that this version knows", r.Kind)
+		}
+		if r.Source != nil {
+			d.Source = *r.Source
+		}
+		if r.Best != nil {
+			d.Best = *r.Best
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// same says whether two records hold the same call and answer.
+func (c *callRecord) same(o *callRecord) bool {
+	a, errA := json.Marshal(c)
+	b, errB := json.Marshal(o)
+	return errA == nil && errB == nil && c.kind == o.kind && bytes.Equal(a, b)
+}
+
+// trialRecord tells how a trial was opened.
+type trialRecord struct {
+	Params tuners.Params `json:"params"`
+	// Source is the trial that it was forked from.
+	Source *int `json:"source,omitempty"`
+	// Probes are those that the client tuner's session sees.
+	Probes []string `json:"probes,omitempty"`
+}
+
+// roundRecord is what a round measured, as far as anything later depends on it.
+type roundRecord struct {
+	// Score is the round's own, before earlier rounds are weighed in.
+	Score     real `json:"score"`
+	TrainLoss real `json:"train_loss"`
+	Steps     int  `json:"steps"`
+	Examples  int  `json:"examples"`
+	Dropped   int  `json:"dropped"`
+	// Clients are the indices of the cohort.
+	Clients []int `json:"clients"`
+	// Probes are what the client tuner observes, by name, one a slot.
+	Probes map[string][]real `json:"probes,omitempty"`
+}
+
+// rungRecord is a score at which the tuner decides.
+type rungRecord struct {
+	Score real `json:"score"`
+}
+
+// failRecord says why a trial cannot go on.
+type failRecord struct {
+	Reason string `json:"reason"`
+	Stack  string `json:"stack,omitempty"`
+}
+
+// record keeps of a round's result what is recorded.
+func (t *trial) record(r *fl.RoundResult) *roundRecord {
+	rec := &roundRecord{
+		Score: real(t.driver.scoreOf(r)), TrainLoss: real(r.TrainLoss),
+		Steps: r.Steps, Examples: r.Examples, Dropped: r.Dropped, Clients: make([]int, len(r.Slots)),
+	}
+	for i := range r.Slots {
+		rec.Clients[i] = r.Slots[i].Client
+	}
+	for _, name := range t.probes {
+		if rec.Probes == nil {
+			rec.Probes = map[string][]real{}
+		}
+		values := make([]real, len(r.Slots))
+		for i := range r.Slots {
+			x, _ := r.Slots[i].Probe(name)
+			values[i] = real(x)
+		}
+		rec.Probes[name] = values
+	}
+	return rec
+}
+
+// observation is what the client tuner is told about a recorded round, from 0.
+func (rec *roundRecord) observation(trial, round int) tuners.Observation {
+	o := tuners.Observation{
+		Trial: trial, Round: round, Slots: make([]tuners.Slot, len(rec.Clients)),
+		Aggregates: map[string]float64{"train_loss": float64(rec.TrainLoss)},
+	}
+	for i := range o.Slots {
+		o.Slots[i].Probes = make(map[string]float64, len(rec.Probes))
+		for name, values := range rec.Probes {
+			o.Slots[i].Probes[name] = float64(values[i])
+		}
+	}
+	return o
+}
+
+// event is the line of the metrics about the round after which the trial has run
+// so many.
+func (t *trial) event(rec *roundRecord, score float64) Event {
+	loss := float64(rec.TrainLoss)
+	e := Event{Event: "round", Trial: t.number, Round: t.rounds, TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped}
+	if t.driver.unscored {
+		return e
+	}
+	e.Score = &score
+	for _, client := range rec.Clients {
+		e.Clients = append(e.Clients, t.driver.setup.Data.Clients[client].ID)
+	}
+	return e
+}
+
+// real is a float64 whose JSON holds every value: NaN is null, infinities are
+// strings.
+type real float64
+
+// MarshalJSON writes the shortest number that reads back as the same bits.
+func (x real) MarshalJSON() ([]byte, error) {
+	switch f := float64(x); {
+	case math.IsNaN(f):
+		return []byte("null"), nil
+	case math.IsInf(f, 1):
+		return []byte(`"inf"`), nil
+	case math.IsInf(f, -1):
+		return []byte(`"-inf"`), nil
+	default:
+		return json.Marshal(f)
+	}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (x *real) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "null":
+		*x = real(math.NaN())
+	case `"inf"`:
+		*x = real(math.Inf(1))
+	case `"-inf"`:
+		*x = real(math.Inf(-1))
+	default:
+		return json.Unmarshal(b, (*float64)(x))
+	}
+	return nil
+}
+
+// decode reads the data of a row.
+func decode[T any](kind string, data []byte) (*T, error) {
+	v := new(T)
+	if err := json.Unmarshal(data, v); err != nil {
+		return nil, fmt.Errorf("a record of kind %s cannot be read: %w", kind, err)
+	}
+	return v, nil
+}

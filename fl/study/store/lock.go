@@ -1,0 +1,62 @@
+package store
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// lockFile names the file that a working process holds locked. It stays behind;
+// the lock ends with the process.
+const lockFile = "study.lock"
+
+// BusyError says that another process works on the study.
+type BusyError struct {
+	// Dir is the study's directory.
+	Dir string
+	// PID is the other process, 0 when it has not written its number yet.
+	PID int
+}
+
+// Error names the process.
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%s: process %d works on this study; wait for it or end it", e.Dir, e.PID)
+}
+
+// takeLock locks a study's directory for this process. A lock that a killed
+// process left is taken over: the system has released it.
+func takeLock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	free, err := lockExclusive(f)
+	if err == nil && !free {
+		err = &BusyError{Dir: dir, PID: readPID(f)}
+	}
+	if err == nil {
+		err = writePID(f)
+	}
+	if err != nil {
+		_ = f.Close() // the first error stands
+		return nil, err
+	}
+	return f, nil
+}
+
+func readPID(f *os.File) int {
+	text, _ := io.ReadAll(io.NewSectionReader(f, 0, 32)) // a number is a help, not a need
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A snapshot is a file: the magic, what was written, and the SHA-256 of both.
+const (
+	snapshotDir   = "snapshots"
+	snapshotEnd   = ".snap"
+	partEnd       = ".part"
+	snapshotMagic = "fedfast snapshot 1\n"
+)
+
+// ErrDamaged is wrapped by the error of a snapshot whose checksum is wrong.
+var ErrDamaged = errors.New("the checksum is wrong")
+
+// WriteSnapshot writes a snapshot: rows appended so far are committed, then a
+// temporary file is written, synced and renamed, and its directory synced. A
+// snapshot of that name is replaced only when the new one is whole.
+func (s *Store) WriteSnapshot(name string, write func(io.Writer) error) error {
+	if err := s.Flush(); err != nil {
+		return err
+	}
+	path := s.snapshotPath(name)
+	if err := writeSummed(path+partEnd, write); err != nil {
+		_ = os.Remove(path + partEnd) // the first error stands
+		return fmt.Errorf("snapshot %s: %w", name, err)
+	}
+	if err := os.Rename(path+partEnd, path); err != nil {
+		return fmt.Errorf("snapshot %s: %w", name, err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func (s *Store) snapshotPath(name string) string {
+	return filepath.Join(s.dir, snapshotDir, name+snapshotEnd)
+}
+
+// writeSummed writes a file with its checksum and waits until it is on the disk.
+func writeSummed(path string, write func(io.Writer) error) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<18)
+	if _, err := io.WriteString(w, snapshotMagic); err != nil {
+		return err
+	}
+	if err := write(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if _, err := f.Write(sum.Sum(nil)); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// syncDir makes the names in a directory durable, where the system can.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }() // it was read only
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
+// ReadSnapshot reads a snapshot after its checksum was found right. The error
+// wraps ErrDamaged when it is wrong and fs.ErrNotExist when there is none.
+func (s *Store) ReadSnapshot(name string, read func(io.Reader) error) error {
+	if err := s.readSnapshot(name, read); err != nil {
+		return fmt.Errorf("snapshot %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Store) readSnapshot(name string, read func(io.Reader) error) error {
+	f, err := os.Open(s.snapshotPath(name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	size := info.Size() - sha256.Size
+	if size < int64(len(snapshotMagic)) {
+		return fmt.Errorf("%w: it has only %d bytes", ErrDamaged, info.Size())
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
+		return err
+	}
+	stored := make([]byte, sha256.Size)
+	if _, err := f.ReadAt(stored, size); err != nil {
+		return err
+	}
+	if !bytes.Equal(sum.Sum(nil), stored) {
+		return ErrDamaged
+	}
+	head := make([]byte, len(snapshotMagic))
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return err
+	}
+	if string(head) != snapshotMagic {
+		return fmt.Errorf("it begins with %q: not a snapshot that this version reads", head)
+	}
+	return read(bufio.NewReaderSize(io.NewSectionReader(f, int64(len(head)), size-int64(len(head))), 1<<18))
+}
+
+// Snapshots returns the names of the snapshots, sorted.
+func (s *Store) Snapshots() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, snapshotDir))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), snapshotEnd); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// RemoveSnapshot deletes a snapshot, if it is there.
+func (s *Store) RemoveSnapshot(name string) error {
+	if err := os.Remove(s.snapshotPath(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// clearParts deletes what a killed process had not finished to write.
+func (s *Store) clearParts() error {
+	parts, err := filepath.Glob(filepath.Join(s.dir, snapshotDir, "*"+partEnd))
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := os.Remove(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver, SQLite in Go
+)
+
+// File names the database of a study.
+const File = "study.db"
+
+// Store is a study's directory that this process works on. Its methods may be
+// called from several goroutines.
+type Store struct {
+	dir   string
+	lock  *os.File
+	db    *sql.DB
+	notes []string
+
+	committing sync.Mutex // held while a batch is written
+	mu         sync.Mutex // guards what follows
+	waiting    batch
+	timer      *time.Timer
+	seq        int64  // of the last row
+	last       []byte // its checksum
+	err        error  // the first of a commit
+}
+
+// Open takes the lock of a study's directory, makes the directory and the
+// database where there are none, and checks what is there. Rows from the first
+// damaged one on are set aside, see Notes. A directory in which another process
+// works is a *BusyError.
+func Open(ctx context.Context, dir string) (*Store, error) {
+	if err := os.MkdirAll(filepath.Join(dir, snapshotDir), 0o755); err != nil {
+		return nil, fmt.Errorf("study directory: %w", err)
+	}
+	lock, err := takeLock(dir)
+	if err != nil {
+		return nil, fmt.Errorf("study directory: %w", err)
+	}
+	s := &Store{dir: dir, lock: lock}
+	s.timer = time.AfterFunc(time.Hour, func() { _ = s.Flush() }) // the error stands for the next caller
+	s.timer.Stop()
+	if err := s.open(ctx); err != nil {
+		s.timer.Stop()
+		if s.db != nil {
+			_ = s.db.Close() // the first error stands
+		}
+		_ = s.lock.Close()
+		return nil, fmt.Errorf("%s: %w", s.path(), err)
+	}
+	return s, nil
+}
+
+// open opens the database, or what can be saved of it.
+func (s *Store) open(ctx context.Context) error {
+	if err := s.clearParts(); err != nil {
+		return err
+	}
+	db, err := openDB(s.path())
+	if err != nil {
+		return err
+	}
+	s.db = db
+	err = migrate(ctx, db)
+	if err == nil {
+		err = s.check(ctx)
+	}
+	if err == nil || !isDamage(err) {
+		return err
+	}
+	return s.salvage(ctx, err)
+}
+
+// openDB opens a database for work, without touching it yet.
+func openDB(path string) (*sql.DB, error) {
+	name, err := fileURL(path, url.Values{"_pragma": {
+		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-4096)",
+	}, "_txlock": {"immediate"}})
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", name)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(4)
+	db.SetMaxIdleConns(4)
+	return db, nil
+}
+
+// fileURL writes a path as SQLite takes it with options.
+func fileURL(path string, options url.Values) (string, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	full = filepath.ToSlash(full)
+	if !strings.HasPrefix(full, "/") {
+		full = "/" + full // a drive letter
+	}
+	u := url.URL{Scheme: "file", Path: full, RawQuery: options.Encode()}
+	return u.String(), nil
+}
+
+func (s *Store) path() string { return filepath.Join(s.dir, File) }
+
+// Dir returns the study's directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Notes says in sentences what was found damaged when the study was opened, and
+// what is used instead.
+func (s *Store) Notes() []string { return s.notes }
+
+// Exists says whether a directory holds a study's database.
+func Exists(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, File))
+	return err == nil
+}
+
+// Close commits what waits and releases the lock.
+func (s *Store) Close() error {
+	s.timer.Stop()
+	return errors.Join(s.Flush(), s.db.Close(), s.lock.Close())
+}
+
+// Discard closes the store and deletes what it made: a study in which nothing
+// happened.
+func (s *Store) Discard() error {
+	err := s.Close()
+	for _, name := range []string{File, File + "-wal", File + "-shm", lockFile} {
+		if e := os.Remove(filepath.Join(s.dir, name)); e != nil && !errors.Is(e, os.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return errors.Join(err, os.Remove(filepath.Join(s.dir, snapshotDir)))
+}

@@ -1,0 +1,97 @@
+-- The views of a study's journal. Their names and columns are for people and for
+-- other programs: pandas.read_sql("SELECT * FROM rounds", ...), or the tools of
+-- Optuna, whose names trials, trial_params and so on are.
+
+DROP VIEW IF EXISTS decisions;
+CREATE VIEW decisions AS
+SELECT j.seq AS call, d.key AS number, j.at / 1000.0 AS time,
+       json_extract(d.value, '$.kind') AS kind,
+       json_extract(d.value, '$.trial') AS trial,
+       json_extract(d.value, '$.source') AS source,
+       json_extract(d.value, '$.to_round') AS to_round,
+       json_extract(d.value, '$.params') AS params
+FROM journal j, json_each(j.data, '$.decisions') d
+WHERE j.kind = 'suggest';
+
+DROP VIEW IF EXISTS reports;
+CREATE VIEW reports AS
+SELECT seq AS call, at / 1000.0 AS time, trial, round,
+       json_extract(data, '$.score') AS score,
+       json_extract(data, '$.failed') AS failed,
+       json_extract(data, '$.reason') AS reason
+FROM journal WHERE kind = 'report';
+
+DROP VIEW IF EXISTS rounds;
+CREATE VIEW rounds AS
+SELECT trial, round, at / 1000.0 AS time,
+       json_extract(data, '$.score') AS score,
+       json_extract(data, '$.train_loss') AS train_loss,
+       json_extract(data, '$.steps') AS steps,
+       json_extract(data, '$.examples') AS examples,
+       json_extract(data, '$.dropped') AS dropped
+FROM journal WHERE kind = 'round';
+
+DROP VIEW IF EXISTS rungs;
+CREATE VIEW rungs AS
+SELECT trial, round, at / 1000.0 AS time, json_extract(data, '$.score') AS score
+FROM journal WHERE kind = 'rung';
+
+DROP VIEW IF EXISTS sessions;
+CREATE VIEW sessions AS
+SELECT seq AS session, at / 1000.0 AS time,
+       json_extract(data, '$.version') AS version,
+       json_extract(data, '$.cpu') AS cpu,
+       json_extract(data, '$.level') AS level,
+       json_extract(data, '$.workers') AS workers,
+       json_extract(data, '$.tuners') AS tuners
+FROM journal WHERE kind = 'session';
+
+DROP VIEW IF EXISTS studies;
+CREATE VIEW studies AS
+SELECT 1 AS study_id, json_extract(data, '$.name') AS study_name FROM journal WHERE kind = 'study';
+
+DROP VIEW IF EXISTS study_directions;
+CREATE VIEW study_directions AS
+SELECT 1 AS study_direction_id, 'MINIMIZE' AS direction, 1 AS study_id, 0 AS objective;
+
+DROP VIEW IF EXISTS trials;
+CREATE VIEW trials AS
+WITH stopped AS (SELECT DISTINCT trial FROM decisions WHERE kind = 'stop'),
+     sent AS (SELECT trial, max(to_round) AS to_round FROM decisions WHERE kind IN ('start', 'resume', 'fork') GROUP BY trial),
+     ran AS (SELECT trial, max(round) AS round, max(at) AS at, count(*) AS rounds FROM journal WHERE kind = 'round' GROUP BY trial)
+SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
+       CASE
+         WHEN EXISTS (SELECT 1 FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial) THEN 'FAIL'
+         WHEN j.trial IN (SELECT trial FROM stopped) AND ran.round < (SELECT json_extract(data, '$.trial_rounds') FROM journal WHERE kind = 'study') THEN 'PRUNED'
+         WHEN j.trial IN (SELECT trial FROM stopped) OR EXISTS (SELECT 1 FROM journal r WHERE r.kind = 'result') THEN 'COMPLETE'
+         WHEN ran.round IS NULL THEN 'WAITING'
+         WHEN ran.round < sent.to_round THEN 'RUNNING'
+         ELSE 'PAUSED'
+       END AS state,
+       coalesce(ran.round, j.round) AS rounds,
+       (SELECT json_extract(data, '$.score') FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial ORDER BY g.seq DESC LIMIT 1) AS score,
+       (SELECT json_extract(data, '$.reason') FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial) AS reason,
+       json_extract(j.data, '$.source') AS source,
+       json_extract(j.data, '$.params') AS params,
+       strftime('%Y-%m-%d %H:%M:%f', j.at / 1000.0, 'unixepoch') AS datetime_start,
+       strftime('%Y-%m-%d %H:%M:%f', ran.at / 1000.0, 'unixepoch') AS datetime_complete
+FROM journal j LEFT JOIN ran ON ran.trial = j.trial LEFT JOIN sent ON sent.trial = j.trial
+WHERE j.kind = 'trial';
+
+DROP VIEW IF EXISTS trial_params;
+CREATE VIEW trial_params AS
+SELECT j.trial * 1000 + row_number() OVER (PARTITION BY j.trial ORDER BY p.key) AS param_id, j.trial AS trial_id,
+       p.key AS param_name, p.value AS param_value
+FROM journal j, json_each(j.data, '$.params') p
+WHERE j.kind = 'trial';
+
+DROP VIEW IF EXISTS trial_values;
+CREATE VIEW trial_values AS
+SELECT number AS trial_value_id, number AS trial_id, 0 AS objective, score AS value, 'FINITE' AS value_type
+FROM trials WHERE score IS NOT NULL;
+
+DROP VIEW IF EXISTS trial_intermediate_values;
+CREATE VIEW trial_intermediate_values AS
+SELECT seq AS trial_intermediate_value_id, trial AS trial_id, round AS step,
+       json_extract(data, '$.score') AS intermediate_value, 'FINITE' AS intermediate_value_type
+FROM journal WHERE kind = 'rung';
