@@ -72,6 +72,8 @@ type Config struct {
 	Samples int
 	// Encoding numbers the characters of a text set: "leaf" (or "") or "fedex".
 	Encoding string
+	// Vocab is the number of words of a set of words; 0 means 10,000.
+	Vocab int
 	// Labels chooses the labels of a set with several: "fine" (or "") or "coarse".
 	Labels string
 	// Augment changes training and validation images at random: "" or "fedex-cifar".
@@ -122,6 +124,14 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	}
 	if c.Path != "" && s.Synthetic {
 		bad("data.path = %q: %s is drawn, not read; leave data.path out", c.Path, s.Name)
+	}
+	switch {
+	case c.Vocab > 0 && !s.vocab:
+		bad("data.vocab = %d: %s has no words to choose; leave data.vocab out", c.Vocab, s.Name)
+	case c.Vocab > maxVocab:
+		bad("data.vocab = %d: must be at most %d", c.Vocab, maxVocab)
+	case c.Vocab == 0 && s.vocab:
+		c.Vocab = defaultVocab
 	}
 	c.checkPartition(s, bad)
 	c.Encoding = choice("encoding", c.Encoding, s, s.Encodings, encodingLEAF, bad)

@@ -43,6 +43,13 @@ type Federation struct {
 	// EveryStep says that an example has a label at each of its SeqLen tokens, -1
 	// where there is none, instead of one label.
 	EveryStep bool
+	// Masks are the groups of labels that accuracies over words also leave out,
+	// beside the accuracy over all labels; nil for most sets.
+	Masks []Mask
+	// Lazy says that a client's examples are read from a file when they are asked
+	// for, and forgotten when others are. There may be hundreds of thousands of
+	// clients: what needs the examples of all of them takes long.
+	Lazy bool
 	// Synthetic says that nobody wrote, drew or photographed the examples.
 	Synthetic bool
 	// Clients take part in training. Each has at least one training example.
@@ -54,6 +61,13 @@ type Federation struct {
 	Proxy View
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string
+}
+
+// Mask names labels that an accuracy leaves out: a step with such a label does
+// not count, whatever is predicted there.
+type Mask struct {
+	Name   string
+	Labels []int32
 }
 
 // Client is one participant of a federation.

@@ -26,6 +26,17 @@ func TextView(seq int, text []byte) View {
 	return span(&windows{seq: seq, text: text}, 0, max(0, len(text)-seq))
 }
 
+// StepView returns examples with a label at every token: rows holds rows of
+// seq+1 token ids, of which the first seq are an example and the label at each
+// is the id after it; id 0 pads and is no label. It keeps rows, which must not
+// change. A federation of such examples is EveryStep.
+func StepView(seq int, rows []byte) View {
+	if len(rows)%(seq+1) != 0 {
+		panic("data: StepView has not whole rows")
+	}
+	return span(&sequences{seq: seq, rows: rows}, 0, len(rows)/(seq+1))
+}
+
 // Part returns examples lo to hi-1 of v.
 func (v View) Part(lo, hi int) View {
 	if lo < 0 || lo > hi || hi > v.n {

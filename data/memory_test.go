@@ -26,6 +26,11 @@ func TestViewsOfMemory(t *testing.T) {
 	if text.Len() != 2 || !slices.Equal(tokens, []int32{8, 9, 10}) || labels[0] != 11 {
 		t.Errorf("%d windows; the second is %v, then %d", text.Len(), tokens, labels[0])
 	}
+	labels = make([]int32, 3)
+	data.StepView(3, []byte{1, 2, 3, 4, 5, 6, 0, 0}).Fill([]int32{1}, nil, tokens, labels, nil)
+	if !slices.Equal(tokens, []int32{5, 6, 0}) || !slices.Equal(labels, []int32{6, -1, -1}) {
+		t.Errorf("tokens %v with labels %v", tokens, labels)
+	}
 	if n := data.TextView(3, nil).Len(); n != 0 {
 		t.Errorf("%d windows of an empty text", n)
 	}
@@ -36,6 +41,7 @@ func TestViewsOfMemoryRefuse(t *testing.T) {
 	for name, f := range map[string]func(){
 		"images":  func() { data.ImageView(2, 2, 1, make([]byte, 7), make([]int32, 2)) },
 		"vectors": func() { data.VectorView(3, make([]float32, 7), make([]int32, 2)) },
+		"steps":   func() { data.StepView(3, make([]byte, 7)) },
 		"part":    func() { data.VectorView(3, make([]float32, 6), make([]int32, 2)).Part(1, 3) },
 	} {
 		func() {

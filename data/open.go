@@ -26,6 +26,8 @@ type SetInfo struct {
 	Dealt bool
 	// Synthetic says that nobody wrote, drew or photographed the examples.
 	Synthetic bool
+	// vocab says that data.vocab is the number of words.
+	vocab bool
 	// alphaBeta says that data.alpha and data.beta shape the clients.
 	alphaBeta bool
 }
@@ -47,7 +49,7 @@ type writer struct {
 func sets() []set {
 	return []set{
 		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(), syntheticSet(),
-		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(),
+		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(), stackOverflowSet(),
 		fedjaxFEMNISTSet(), fedjaxDigitsSet(), fedjaxShakespeareSet(),
 	}
 }

@@ -88,34 +88,37 @@ func (s *windows) read(at int32, _ []float32, tokens []int32, _ *Augment) int32 
 	return s.label(at)
 }
 
-// sequences holds rows of seq+1 token ids: the first seq are an example, and the
+// sequences are tokenRows of few ids, as characters have.
+type sequences = tokenRows[byte]
+
+// tokenRows holds rows of seq+1 token ids: the first seq are an example, and the
 // label at each of them is the id after it. Id 0 pads: it is no label.
-type sequences struct {
+type tokenRows[T byte | uint16] struct {
 	seq  int
-	rows []byte
+	rows []T
 }
 
-func (s *sequences) row(at int32) []byte { return s.rows[int(at)*(s.seq+1):][:s.seq+1] }
+func (s *tokenRows[T]) row(at int32) []T { return s.rows[int(at)*(s.seq+1):][:s.seq+1] }
 
-func (s *sequences) size() (floats, tokens int) { return 0, s.seq }
+func (s *tokenRows[T]) size() (floats, tokens int) { return 0, s.seq }
 
-func (s *sequences) label(at int32) int32 { return stepLabel(s.row(at)[1]) }
+func (s *tokenRows[T]) label(at int32) int32 { return stepLabel(s.row(at)[1]) }
 
-func (s *sequences) read(at int32, _ []float32, tokens []int32, _ *Augment) int32 {
+func (s *tokenRows[T]) read(at int32, _ []float32, tokens []int32, _ *Augment) int32 {
 	for i, id := range s.row(at)[:s.seq] {
 		tokens[i] = int32(id)
 	}
 	return s.label(at)
 }
 
-func (s *sequences) steps(at int32, labels []int32) {
+func (s *tokenRows[T]) steps(at int32, labels []int32) {
 	for i, id := range s.row(at)[1:] {
 		labels[i] = stepLabel(id)
 	}
 }
 
 // stepLabel returns the label that an id is.
-func stepLabel(id byte) int32 {
+func stepLabel[T byte | uint16](id T) int32 {
 	if id == 0 {
 		return -1
 	}

@@ -146,7 +146,9 @@ func (c *Config) capped(left *tally, v View) View {
 	if m := c.MaxSamples; m > 0 && v.Len() > m {
 		left.capped++
 		left.cappedSamples += v.Len() - m
-		return v.cut(0, m)
+		v = v.cut(0, m)
+		v.index = slices.Clone(v.index) // not to hold the places that are cut off
+		return v
 	}
 	return v
 }

@@ -12,7 +12,8 @@ type Summary struct {
 	Train, Val, Test Sizes // of Clients
 	All              Sizes // of Clients, the three together
 	UnseenTest       Sizes
-	// Classes is the number of classes that any client's samples have.
+	// Classes is the number of classes that any client's samples have. It and the
+	// entropies are 0 for a Lazy federation: they would need all of its file.
 	Classes int
 	// Entropy is that of the classes of all clients' samples together, in nats;
 	// MeanEntropy the mean over clients of the entropy of the own ones. The
@@ -35,6 +36,9 @@ func Summarize(fed *Federation) Summary {
 		Test:       sizes(fed.Clients, func(c *Client) int { return c.Test.Len() }),
 		All:        sizes(fed.Clients, func(c *Client) int { return c.Train.Len() + c.Val.Len() + c.Test.Len() }),
 		UnseenTest: sizes(fed.Unseen, func(c *Client) int { return c.Test.Len() }),
+	}
+	if fed.Lazy {
+		return s
 	}
 	pooled := make([]int, fed.Classes)
 	for i := range fed.Clients {

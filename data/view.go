@@ -26,6 +26,22 @@ type stepSource interface {
 	steps(at int32, labels []int32)
 }
 
+// lazySource is a source that has its examples read from a file when they are
+// asked for.
+type lazySource interface {
+	source
+	// open returns the source with its examples in memory.
+	open() source
+}
+
+// opened returns src with its examples in memory. It panics with a *ReadError.
+func opened(src source) source {
+	if l, ok := src.(lazySource); ok {
+		return l.open()
+	}
+	return src
+}
+
 // View is a list of examples that live elsewhere: a span of a source or chosen
 // places of it. Copying a View copies no example. The zero View is empty.
 type View struct {
@@ -94,7 +110,8 @@ func (v View) places() []int32 {
 // example, or len(pos) rows of SeqLen labels (-1: none at this token) if the
 // federation's are EveryStep; what the kind of the federation lacks may be nil.
 // aug is nil for the plain examples; it changes nothing in a test view or in a
-// federation without augmentation. Fill allocates nothing.
+// federation without augmentation. Fill allocates nothing but for a Lazy
+// federation, where it panics with a *ReadError if the file cannot be read.
 func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augment) {
 	if len(pos) == 0 {
 		return
@@ -102,9 +119,10 @@ func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augmen
 	if !v.augment {
 		aug = nil
 	}
-	floats, ids := v.src.size()
+	src := opened(v.src)
+	floats, ids := src.size()
 	each := 1 // labels of an example
-	every, everyStep := v.src.(stepSource)
+	every, everyStep := src.(stepSource)
 	if everyStep {
 		each = ids
 	}
@@ -116,7 +134,7 @@ func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augmen
 			panic("data: Fill of a position outside of the view")
 		}
 		at := v.at(int(p))
-		label := v.src.read(at, x[i*floats:(i+1)*floats], tokens[i*ids:(i+1)*ids], aug)
+		label := src.read(at, x[i*floats:(i+1)*floats], tokens[i*ids:(i+1)*ids], aug)
 		if everyStep {
 			every.steps(at, labels[i*each:(i+1)*each])
 		} else {
@@ -129,7 +147,11 @@ func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augmen
 // example, or those at all tokens of a federation whose labels are EveryStep.
 func (v View) ClassCounts(classes int) []int {
 	counts := make([]int, classes)
-	if every, ok := v.src.(stepSource); ok && v.n > 0 {
+	if v.n == 0 {
+		return counts
+	}
+	src := opened(v.src)
+	if every, ok := src.(stepSource); ok {
 		_, ids := every.size()
 		labels := make([]int32, ids)
 		for i := range v.n {
@@ -143,7 +165,7 @@ func (v View) ClassCounts(classes int) []int {
 		return counts
 	}
 	for i := range v.n {
-		counts[v.src.label(v.at(i))]++
+		counts[src.label(v.at(i))]++
 	}
 	return counts
 }

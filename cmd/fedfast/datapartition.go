@@ -75,6 +75,9 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *study.Config) err
 	if err != nil {
 		return err
 	}
+	if most := 1000; fed.Lazy && len(fed.Clients) > most {
+		return fmt.Errorf("%s: the classes of %d clients cannot be counted at once; look at the first %d with --set data.clients=%d", fed.Name, len(fed.Clients), most, most)
+	}
 	clients := classesOf(fed)
 	if o.plot != "" {
 		var svg bytes.Buffer
@@ -103,7 +106,9 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *study.Config) err
 		t.Row(part.name+" examples", table.Count(part.Total)+", of a client "+part.text())
 	}
 	t.Row("classes", table.Count(s.Classes)+", of a client "+s.Held.text())
-	t.Row("class entropy", fmt.Sprintf("%.3f nats of all examples, %.3f of a client's on average", s.Entropy, s.MeanEntropy))
+	if !fed.Lazy {
+		t.Row("class entropy", fmt.Sprintf("%.3f nats of all examples, %.3f of a client's on average", s.Entropy, s.MeanEntropy))
+	}
 	for _, n := range s.Notes {
 		t.Row("note", n)
 	}

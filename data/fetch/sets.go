@@ -103,6 +103,10 @@ func Sets() []Set {
 		{Name: "tff-cifar100", Data: "tff-cifar100", Files: []File{
 			from(File{Name: "cifar100.sqlite.lzma", Size: 153019920, SHA256: "23d3916c9caa33395737ee560cc7cb77bbd05fc7b73647ee7be3a7e764172939"}, tffBase),
 		}},
+		{Name: "stackoverflow", Data: "stackoverflow", Files: []File{
+			from(File{Name: "stackoverflow.word_count.tar.bz2", SHA256: "1dc00256d6e527c54b9756d968118378ae14e6692c0b3b6cad470cdd3f0c519c", Gives: []string{"stackoverflow.word_count"}}, tffBase, fedmlBase),
+			from(File{Name: "stackoverflow.sqlite.lzma"}, tffBase),
+		}},
 		{Name: "tff-femnist-h5", Data: "tff-femnist", Files: []File{tarball("fed_emnist", "fe1ed5a502cea3a952eb105920bff8cffb32836b5173cb18a57a32c3606f3ea0")}},
 		{Name: "tff-femnist-digits-h5", Data: "tff-femnist-digits", Files: []File{tarball("fed_emnist_digitsonly", "55333deb8546765427c385710ca5e7301e16f4ed8b60c1dc5ae224b42bd5b14b")}},
 		{Name: "tff-shakespeare-h5", Data: "tff-shakespeare", Files: []File{tarball("shakespeare", "0285be9906cb5f268092eee4edeeacfc2af4574f2941f7cc2f08a321d7f5c707")}},

@@ -134,6 +134,7 @@ type Data struct {
 	SizeSigma     float64   `toml:"size_sigma"`
 	SizeExponent  float64   `toml:"size_exponent"`
 	Encoding      string    `toml:"encoding"`
+	Vocab         int       `toml:"vocab"`
 	Labels        string    `toml:"labels"`
 	Augment       string    `toml:"augment"`
 	// StateMemory is how many MiB of memory the clients' states may take, for
@@ -263,6 +264,6 @@ func (c *Config) data() data.Config {
 		Name: d.Name, Path: d.Path, Split: d.Split, IID: d.IID, Unseen: d.Unseen, MaxSamples: d.MaxSamples, MinSamples: d.MinSamples,
 		Partition: d.Partition, Alpha: d.Alpha, Beta: d.Beta, Shards: d.Shards, ClientClasses: d.ClientClasses, HI: d.HI,
 		Clients: d.Clients, Samples: d.Samples, Sizes: d.Sizes, SizeSigma: d.SizeSigma, SizeExponent: d.SizeExponent,
-		Encoding: d.Encoding, Labels: d.Labels, Augment: d.Augment, Seed: c.Seed,
+		Encoding: d.Encoding, Vocab: d.Vocab, Labels: d.Labels, Augment: d.Augment, Seed: c.Seed,
 	}
 }

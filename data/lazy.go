@@ -1,0 +1,120 @@
+package data
+
+import (
+	"container/list"
+	"fmt"
+	"sync"
+)
+
+// ReadError says that examples of a Lazy federation could not be read. View.Fill
+// panics with it.
+type ReadError struct {
+	err error
+}
+
+// Error returns what went wrong, with the file and the client.
+func (e *ReadError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *ReadError) Unwrap() error { return e.err }
+
+// maxCached bounds the bytes of clients' rows that are kept for the next use.
+const maxCached = 64 << 20
+
+// rowCache reads the rows of clients and keeps those used last. Its methods may
+// be called from several goroutines; a client that several ask for at once is
+// read once.
+type rowCache struct {
+	// load reads the rows of a client. It may be called from several goroutines.
+	load func(client int32) ([]uint16, error)
+	most int64 // bytes to keep
+
+	mu    sync.Mutex
+	bytes int64
+	used  list.List // of *cached, the one used last in front
+	known map[int32]*list.Element
+}
+
+// cached is a client of a rowCache.
+type cached struct {
+	client int32
+	once   sync.Once
+	rows   []uint16
+	err    error
+	bytes  int64 // counted in the cache
+}
+
+func newRowCache(most int64, load func(client int32) ([]uint16, error)) *rowCache {
+	return &rowCache{load: load, most: most, known: map[int32]*list.Element{}}
+}
+
+// get returns the rows of a client.
+func (c *rowCache) get(client int32) ([]uint16, error) {
+	c.mu.Lock()
+	at := c.known[client]
+	if at == nil {
+		at = c.used.PushFront(&cached{client: client})
+		c.known[client] = at
+	} else {
+		c.used.MoveToFront(at)
+	}
+	c.mu.Unlock()
+	entry := at.Value.(*cached)
+	entry.once.Do(func() {
+		entry.rows, entry.err = c.load(client)
+		c.count(at, entry)
+	})
+	return entry.rows, entry.err
+}
+
+// count adds what was read to the sum, and drops clients that were used long ago
+// while that is too large. One that could not be read is dropped at once.
+func (c *rowCache) count(at *list.Element, entry *cached) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if entry.err != nil {
+		c.drop(at)
+		return
+	}
+	if c.known[entry.client] != at {
+		return // dropped meanwhile
+	}
+	entry.bytes = int64(2 * cap(entry.rows))
+	c.bytes += entry.bytes
+	for c.bytes > c.most && c.used.Len() > 1 {
+		c.drop(c.used.Back())
+	}
+}
+
+// drop forgets an entry. Who has its rows keeps them.
+func (c *rowCache) drop(at *list.Element) {
+	entry := at.Value.(*cached)
+	if c.known[entry.client] == at {
+		delete(c.known, entry.client)
+		c.used.Remove(at)
+		c.bytes -= entry.bytes
+	}
+}
+
+// lazySequences is the source of one client's rows in a file.
+type lazySequences struct {
+	cache  *rowCache
+	client int32
+	seq    int32
+}
+
+func (s *lazySequences) open() source {
+	rows, err := s.cache.get(s.client)
+	if err != nil {
+		panic(&ReadError{fmt.Errorf("read examples: %w", err)})
+	}
+	return &tokenRows[uint16]{seq: int(s.seq), rows: rows}
+}
+
+func (s *lazySequences) size() (floats, tokens int) { return 0, int(s.seq) }
+
+func (s *lazySequences) label(at int32) int32 { return s.open().label(at) }
+
+func (s *lazySequences) read(at int32, x []float32, tokens []int32, aug *Augment) int32 {
+	return s.open().read(at, x, tokens, aug)
+}
