@@ -25,5 +25,6 @@ func bind(l Level) {
 	lstms = lstmAt(l)
 	pools = poolAt(l)
 	dropouts = dropoutAt(l)
+	sparses = sparseAt(l)
 	winograds = winogradAt(l)
 }

@@ -130,6 +130,9 @@ func (c chain) states(p place) []State {
 			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Index: p.index(i), NeedDX: need,
 			in: nd.in, out: nd.Out(), shareOut: !c.keeps(i, p.trunk), shareGrad: i < p.trunk,
 		}
+		if i > 0 {
+			e.before = states[i-1]
+		}
 		if nd.Traits().PerSample {
 			if i > 0 {
 				e.gradBorder = c[i-1].Traits().GradBorder

@@ -32,20 +32,34 @@ type Conv2D struct {
 func (Conv2D) Kind() string { return "conv" }
 
 // Bind fixes the layer for its input.
-func (l Conv2D) Bind(in Flow) (Bound, error) { return l.bind(in, false, false) }
+func (l Conv2D) Bind(in Flow) (Bound, error) {
+	b, err := l.bind(in, false, false)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
 
 func (l Conv2D) fuseReLU() Layer { return fusedConv{Conv2D: l} }
 
 // fusedConv is a convolution followed by a ReLU. With maskLater, the max-pool
-// that follows does the ReLU's part of the backward pass.
+// that follows does the ReLU's part of the backward pass; halved says that the
+// pool has windows of 2 x 2 pixels side by side.
 type fusedConv struct {
 	Conv2D
-	maskLater bool
+	maskLater, halved bool
 }
 
-func (l fusedConv) Bind(in Flow) (Bound, error) { return l.bind(in, true, !l.maskLater) }
+func (l fusedConv) Bind(in Flow) (Bound, error) {
+	b, err := l.bind(in, true, !l.maskLater)
+	if err != nil {
+		return nil, err
+	}
+	b.pooled = l.halved && !in.Raw && b.t.CanPool()
+	return b, nil
+}
 
-func (l Conv2D) bind(in Flow, relu, mask bool) (Bound, error) {
+func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	if l.KernelW == 0 {
 		l.KernelW = l.Kernel
 	}
@@ -80,6 +94,9 @@ type boundConv struct {
 	t          tensor.Conv
 	back       tensor.ConvInput
 	relu, mask bool
+	// pooled says that the gradient comes as that of a max-pool, which hands it
+	// through; see tensor.Pooled.
+	pooled bool
 }
 
 func (b *boundConv) Out() Flow { return Flow{H: b.t.OH, W: b.t.OW, C: b.l.Filters} }
@@ -90,7 +107,7 @@ func (b *boundConv) backBorder() Border { return Border{b.back.Left, b.back.Righ
 
 func (b *boundConv) Traits() Traits {
 	t := Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.mask, InBorder: b.border()}
-	if !b.in.Raw {
+	if !b.in.Raw && !b.pooled {
 		t.GradBorder = b.backBorder()
 	}
 	return t

@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
+)
 
 // convState is a convolution in one workspace. It works image by image.
 type convState struct {
@@ -9,7 +12,10 @@ type convState struct {
 	x, y    Act
 	padded  Act // one image of the input with its border, when x comes without
 
-	dx       Act
+	dx     Act
+	pooled *tensor.Pooled // takes the gradient of pool's maxima, if not nil
+	pool   *poolState
+
 	bordered Act       // one image of the output's gradient, when it comes without
 	flipped  []float32 // weights of the backward pass, refreshed with each batch
 }
@@ -19,6 +25,10 @@ func (b *boundConv) NewState(e *Env) State {
 	s.padded = newAct(e.Arena, b.in, 1, b.border(), true)
 	if e.NeedDX {
 		s.dx = e.Gradient()
+	}
+	if b.pooled {
+		s.pooled = tensor.NewPooled(b.t, e.Arena, e.NeedDX)
+	} else if e.NeedDX {
 		s.flipped = e.Arena.Alloc(b.back.Size())
 		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), true)
 	}
@@ -56,6 +66,9 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 }
 
 func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
+	if s.pooled != nil {
+		return s.backwardPooled(r, dy, lo, hi)
+	}
 	t := s.b.t
 	if r.Starts(lo) && s.dx.Data != nil {
 		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
@@ -72,6 +85,30 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 		}
 		g, gRow := s.gradient(dy, i)
 		s.b.back.Forward(s.dx.At(i, 0, 0), s.dx.Row, g, gRow, s.flipped)
+	}
+	return s.dx
+}
+
+// backwardPooled is Backward for the gradient dy of the maxima.
+func (s *convState) backwardPooled(r *Run, dy Act, lo, hi int) Act {
+	p := s.pooled
+	if r.Starts(lo) {
+		p.Reset()
+		clear(s.biases(r.G))
+		if s.dx.Data != nil {
+			p.Load(r.W[s.w:s.bias])
+		}
+	}
+	for i := lo; i < hi; i++ {
+		p.Gradient(dy.At(i, 0, 0), dy.Row, s.pool.places(i))
+		x, xRow := s.input(i)
+		p.BackwardWeights(s.biases(r.G), x, xRow)
+		if s.dx.Data != nil {
+			p.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row)
+		}
+	}
+	if hi == r.N {
+		p.Store(r.G[s.w:s.bias])
 	}
 	return s.dx
 }

@@ -8,7 +8,8 @@ type placed struct {
 
 // fuse folds layers into the ones before them where one kernel does both: a ReLU
 // into a dense or convolutional layer. A max-pool after such a convolution takes
-// over the ReLU's backward pass, on its smaller image.
+// over the ReLU's backward pass, on its smaller image, and may leave its own to the
+// convolution.
 func fuse(layers []Layer) []placed {
 	var out []placed
 	for i, l := range layers {
@@ -22,7 +23,7 @@ func fuse(layers []Layer) []placed {
 				}
 			case MaxPool:
 				if c, ok := last.Layer.(fusedConv); ok {
-					c.maskLater = true
+					c.maskLater, c.halved = true, now.halves()
 					last.Layer = c
 					l = maskedPool{now}
 				}

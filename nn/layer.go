@@ -78,6 +78,8 @@ type Env struct {
 	Index   int  // of the layer in its model, for drawing keys
 	NeedDX  bool // whether Backward must return the input's gradient
 
+	before State // of the layer before in the chain, or nil
+
 	in, out    Flow
 	outBorder  Border // wished by the next layer around this output
 	gradBorder Border // wished by the layer before around its gradient

@@ -48,6 +48,12 @@ func (l MaxPool) bind(in Flow, mask bool) (Bound, error) {
 	return b, nil
 }
 
+// halves reports whether the windows are 2 x 2 pixels that lie side by side in the
+// image.
+func (l MaxPool) halves() bool {
+	return l.Size == 2 && (l.Stride == 0 || l.Stride == 2) && !l.Same
+}
+
 // poolSpan is a run of output rows, or columns, whose windows have the same size
 // within the image.
 type poolSpan struct {
@@ -100,7 +106,9 @@ func (b *boundPool) FLOPs() int64 { return 0 }
 
 func (b *boundPool) NewState(e *Env) State {
 	s := &poolState{b: b, y: e.Output(), idx: make([]uint8, e.Samples*b.out.H*b.out.W*b.out.Ld())}
-	if e.NeedDX {
+	if c, ok := e.before.(*convState); ok && c.pooled != nil {
+		s.through, c.pool = true, s
+	} else if e.NeedDX {
 		s.dx = e.Gradient()
 	}
 	return s
@@ -109,8 +117,10 @@ func (b *boundPool) NewState(e *Env) State {
 type poolState struct {
 	b     *boundPool
 	y, dx Act
-	idx   []uint8      // which pixel of the window was the maximum
-	part  kernels.Pool // at work
+	idx   []uint8 // which pixel of the window was the maximum
+	// through says that the convolution before takes the gradient of the maxima.
+	through bool
+	part    kernels.Pool // at work
 }
 
 // parts calls f for the parts of image i whose windows have the same size and
@@ -119,7 +129,7 @@ type poolState struct {
 func (s *poolState) parts(i int, big, small Act, f func(p *kernels.Pool)) {
 	b := s.b
 	ld, n := b.out.Ld(), b.out.W*b.out.Ld()
-	idx := s.idx[i*b.out.H*n:][:b.out.H*n]
+	idx := s.places(i)
 	p := &s.part
 	*p = kernels.Pool{C: ld, Stride: b.l.Stride, SrcW: big.Row / big.Pixel}
 	for _, r := range b.rows {
@@ -139,6 +149,12 @@ func (s *poolState) parts(i int, big, small Act, f func(p *kernels.Pool)) {
 	}
 }
 
+// places returns the part of idx that belongs to image i.
+func (s *poolState) places(i int) []uint8 {
+	n := s.b.out.H * s.b.out.W * s.b.out.Ld()
+	return s.idx[i*n:][:n]
+}
+
 func (s *poolState) Forward(_ *Run, x Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
 		s.parts(i, x, s.y, kernels.MaxPool)
@@ -147,15 +163,21 @@ func (s *poolState) Forward(_ *Run, x Act, lo, hi int) Act {
 }
 
 func (s *poolState) Backward(_ *Run, dy Act, lo, hi int) Act {
-	if s.dx.Data == nil {
+	if s.dx.Data == nil && !s.through {
 		return Act{}
 	}
 	for i := lo; i < hi; i++ {
 		if s.b.mask {
 			maskRows(dy, s.y, i, s.b.out.H, s.b.out.W)
 		}
+		if s.through {
+			continue
+		}
 		clear(s.dx.At(i, 0, -s.dx.Border.Left)[:s.b.in.H*s.dx.Row])
 		s.parts(i, s.dx, dy, kernels.MaxPoolBackward)
+	}
+	if s.through {
+		return dy
 	}
 	return s.dx
 }

@@ -5,6 +5,12 @@ package kernels
 type (
 	nnArgs struct{}
 	tnArgs struct{}
+	ntArgs struct{}
+
+	maximaArgs        struct{}
+	appendArgs        struct{}
+	sparseWeightsArgs struct{}
+	sparseInputArgs   struct{}
 
 	sgdRates struct{ lr, momentum, decay, mu float32 }
 
@@ -17,4 +23,4 @@ type (
 	}
 )
 
-var _ = []any{nnArgs{}, tnArgs{}, sgdRates{}, dropout{}}
+var _ = []any{nnArgs{}, tnArgs{}, maximaArgs{}, appendArgs{}, sparseWeightsArgs{}, sparseInputArgs{}, sgdRates{}, dropout{}}

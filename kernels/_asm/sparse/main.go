@@ -1,0 +1,80 @@
+// Command sparse writes the amd64 assembly for gradients that are mostly zero, each function for AVX2 and for AVX-512.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func main() {
+	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
+	ConstraintExpr("!purego")
+	maximaAVX2()
+	maximaAVX512()
+	appendByFilter()
+	for _, v := range []isa{{"AVX2", false}, {"AVX512", true}} {
+		for _, t := range []tile{{3, 3, 2, v}, {3, 3, 1, v}, {5, 5, 1, v}} {
+			if !v.wide {
+				t.rows = 1
+			}
+			t.weights()
+			t.input()
+		}
+	}
+	Generate()
+}
+
+// isa is a level's way to hold 16 floats: one register of AVX-512 (wide) or two of AVX2.
+type isa struct {
+	name string
+	wide bool
+}
+
+// vec returns a fresh vector register.
+func (v isa) vec() reg.VecVirtual {
+	if v.wide {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// bytes returns the size of a register.
+func (v isa) bytes() int {
+	if v.wide {
+		return 64
+	}
+	return 32
+}
+
+// zero sets x to zero.
+func (v isa) zero(x reg.VecVirtual) {
+	if v.wide {
+		VPXORD(x, x, x)
+	} else {
+		VXORPS(x, x, x)
+	}
+}
+
+// tile is the sums that a function keeps in registers: rows x cols pixels of the kernel and groups of 16 channels.
+type tile struct {
+	rows, cols, groups int
+	isa
+}
+
+// vecs returns the registers of a pixel.
+func (t tile) vecs() int { return t.groups * 64 / t.bytes() }
+
+// field returns a field of the arguments.
+func field(args reg.GPVirtual, offset int) Mem { return Mem{Base: args, Disp: offset} }
+
+// load returns a copy of a field of the arguments.
+func load(args reg.GPVirtual, offset int) reg.GPVirtual {
+	r := GP64()
+	MOVQ(field(args, offset), r)
+	return r
+}
+
+// align starts a new 64-byte block of code.
+func align() { Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}}) }

@@ -1,0 +1,283 @@
+package kernels
+
+// SparsePixels lists the values that are not zero in the gradient of a convolution's output, pixel after pixel. The entries of pixel x
+// are Start[x] to Start[x+1], in the order of their filters; a filter has one entry in a pixel at most. [ListMaxima] makes the lists.
+type SparsePixels struct {
+	N      int       // filters, a multiple of Width
+	Start  []int32   // one for each pixel, and the end
+	Value  []float32 // of every entry; Width floats must follow the last
+	Filter []uint32  // of every entry, below N; as long as Value
+}
+
+// SparseFilters holds the same entries filter after filter, each with the place of the pixel's window in the convolution's input.
+// The entries of filter f are f*Room to Tail[f]. [AppendByFilter] makes the lists.
+type SparseFilters struct {
+	Room   int       // entries that a filter has room for, at least 1
+	Tail   []int32   // the ends of N lists
+	Value  []float32 // N x Room
+	At     []uint32  // N x Room: where the window starts in the input, in floats
+	Sum    []float32 // N: AppendByFilter adds the values of each filter to it
+	pixels int       // appended since Reset
+	reach  int       // no window starts behind it
+}
+
+// SparseWeights describes the gradient of the weights for filters whose values are listed, for Rows x Cols pixels of the kernel and
+// Groups*16 channels:
+//
+//	Sums[f][ky][kx][c] += sum over the entries of filter f of Value * X[At + ky*XRow + kx*Pixel + c]
+//
+// On assembly levels an element is one chain of fused multiply-adds in the order of the entries. A value that is zero would change a
+// chain only if the input is not finite (or to turn -0 into 0), so the result is that of [GemmTN] on the whole gradient.
+type SparseWeights struct {
+	Rows, Cols, Groups int
+	Lists              *SparseFilters
+	X                  []float32
+	XRow, Pixel        int       // floats from a row of X, or a pixel, to the next
+	Sums               []float32 // N x Rows x Cols x Groups*16
+}
+
+// SparseInput describes the gradient of the input from one row of listed pixels, [First, First+Pixels), for one row of the kernel and
+// Groups*16 channels:
+//
+//	DX[(x+kx)*Pixel + c] += sum over the entries of pixel First+x of Value * W[Filter][kx][c]
+//
+// On assembly levels an element is one chain of fused multiply-adds in the order of the entries, so that the rows of the kernel taken
+// from the last to the first give what [GemmNN] with the kernel turned gives on the whole gradient.
+type SparseInput struct {
+	Cols, Groups  int
+	Lists         *SparsePixels
+	First, Pixels int
+	W             []float32 // N x Cols x Groups*16
+	DX            []float32
+	Pixel         int  // floats from a pixel of DX to the next
+	Fresh         bool // DX counts as zero before
+}
+
+// maximaArgs, appendArgs, sparseWeightsArgs and sparseInputArgs are what assembly reads; their offsets are known to _asm/sparse.
+// Distances are in bytes.
+type maximaArgs struct {
+	grad     *float32
+	idx      *uint8
+	start    *int32 // of the first pixel
+	value    *float32
+	filter   *uint32
+	windows  int // at least 1
+	groups   int // of 16 filters, at least 1
+	position int // of the left pixel in the windows
+}
+
+type appendArgs struct {
+	start     *int32 // of the first pixel
+	pixels    int    // at least 1
+	value     *float32
+	filter    *uint32
+	tail      *int32
+	listValue *float32
+	listAt    *uint32
+	sum       *float32
+	at, step  int
+}
+
+type sparseWeightsArgs struct {
+	x           *float32
+	xRow, pixel int
+	value       *float32
+	at          *uint32
+	tail        *int32 // of the first filter
+	first       int    // entry of the first filter
+	room        int
+	filters     int // at least 1
+	sums        *float32
+}
+
+type sparseInputArgs struct {
+	dx     *float32
+	pixel  int
+	w      *float32
+	value  *float32
+	filter *uint32
+	start  *int32 // of the first pixel
+	pixels int    // at least 1
+	fresh  int
+}
+
+// sparseTable holds the functions of one level. weights and input get a tile that sparseCols and the level allow.
+type sparseTable struct {
+	maxima  func(a *maximaArgs)
+	append  func(a *appendArgs)
+	weights func(rows, cols, groups int, a *sparseWeightsArgs)
+	input   func(cols, groups int, a *sparseInputArgs)
+	// whole says that the weights' tiles have as many rows as columns, else one.
+	whole bool
+}
+
+var sparses sparseTable
+
+const (
+	msgSparse      = "kernels: sparse gradient with a negative size, N that is no multiple of Width, or a slice too short"
+	msgSparseTile  = "kernels: sparse gradient with a tile that no level has"
+	msgSparseRoom  = "kernels: sparse gradient with more pixels than its lists have room for"
+	msgSparseLists = "kernels: sparse gradient with different numbers of filters"
+)
+
+// SparseGroups returns how many groups of 16 channels one call of SparseWeightsAdd or SparseInputAdd may take for kernels of that many
+// columns; fewer are fine too. It returns 0 if there is no kernel for so many columns.
+func SparseGroups(cols int) int {
+	switch {
+	case sparses.input == nil:
+		return 0
+	case cols == 3:
+		return 2
+	case cols == 5:
+		return 1
+	}
+	return 0
+}
+
+// SparseRows returns how many rows of a kernel of rows x cols one call of SparseWeightsAdd takes on the level in use.
+func SparseRows(rows, cols int) int {
+	if sparses.whole && rows == cols {
+		return rows
+	}
+	return 1
+}
+
+// ListMaxima appends one row of pixels to the lists: those of row 0 or 1 of the windows of a max-pool with windows of 2 x 2 pixels, two
+// apart. grad is the gradient of the maxima, windows x N, and idx their places, as [MaxPool] left them. at is the number of the row's
+// first pixel, whose Start must be set; those of the pixels that follow, two for each window, will be.
+func ListMaxima(l *SparsePixels, at int, grad []float32, idx []uint8, row int) {
+	if l.N < Width || l.N%Width != 0 || len(grad)%l.N != 0 || len(idx) != len(grad) || row&^1 != 0 || at < 0 {
+		panic(msgSparse)
+	}
+	windows := len(grad) / l.N
+	if windows == 0 {
+		return
+	}
+	start := l.Start[at:][:2*windows+1]
+	if from := int(start[0]); from < 0 || len(l.Value) < from+len(grad)+Width || len(l.Filter) < len(l.Value) {
+		panic(msgSparse)
+	}
+	raceRead(grad)
+	raceRead(idx)
+	a := maximaArgs{
+		grad: &grad[0], idx: &idx[0], start: &start[0], value: &l.Value[0], filter: &l.Filter[0],
+		windows: windows, groups: l.N / Width, position: 2 * row,
+	}
+	callMaxima(noescape(&a))
+	raceWrite(l.Value[start[0]:start[2*windows]])
+}
+
+//go:noinline
+func callMaxima(a *maximaArgs) { sparses.maxima(a) }
+
+// Reset empties the lists. It leaves Sum alone.
+func (l *SparseFilters) Reset() {
+	for f := range l.Tail {
+		l.Tail[f] = int32(f * l.Room)
+	}
+	l.pixels, l.reach = 0, 0
+}
+
+// AppendByFilter appends the entries of the pixels [first, first+n) of p to the lists of their filters. The window of pixel first+x
+// starts at float at + x*step of the input. The pixels appended since Reset must not be more than Room.
+func AppendByFilter(l *SparseFilters, p *SparsePixels, first, n, at, step int) {
+	if n < 0 || first < 0 || at < 0 || step < 0 || len(p.Start) < first+n+1 || len(l.Value) < p.N*l.Room || len(l.At) < p.N*l.Room || len(l.Sum) < p.N {
+		panic(msgSparse)
+	}
+	if len(l.Tail) != p.N {
+		panic(msgSparseLists)
+	}
+	if l.pixels += n; l.pixels > l.Room {
+		panic(msgSparseRoom)
+	}
+	if n == 0 {
+		return
+	}
+	l.reach = max(l.reach, at+(n-1)*step)
+	if end := int(p.Start[first+n]); end > len(p.Value) || end > len(p.Filter) || p.Start[first] < 0 {
+		panic(msgSparse)
+	}
+	raceWrite(l.Value)
+	raceWrite(l.Sum)
+	a := appendArgs{
+		start: &p.Start[first], pixels: n, value: &p.Value[0], filter: &p.Filter[0],
+		tail: &l.Tail[0], listValue: &l.Value[0], listAt: &l.At[0], sum: &l.Sum[0], at: at, step: step,
+	}
+	callAppend(noescape(&a))
+}
+
+//go:noinline
+func callAppend(a *appendArgs) { sparses.append(a) }
+
+// SparseWeightsAdd computes s. It panics if a slice is too short for the entries.
+func SparseWeightsAdd(s *SparseWeights) {
+	l, tile := s.Lists, s.Rows*s.Cols*s.Groups*Width
+	if s.Rows < 1 || s.Groups < 1 || s.Groups > SparseGroups(s.Cols) || s.Rows != 1 && s.Rows != SparseRows(s.Rows, s.Cols) {
+		panic(msgSparseTile)
+	}
+	n := len(l.Tail)
+	if s.XRow < 0 || s.Pixel < 0 || len(s.Sums) < n*tile || len(s.X) < l.reach+(s.Rows-1)*s.XRow+(s.Cols-1)*s.Pixel+s.Groups*Width {
+		panic(msgSparse)
+	}
+	if n == 0 || l.pixels == 0 {
+		return
+	}
+	raceRead(s.X)
+	raceWrite(s.Sums)
+	step := max(1, maxFLOPs/(2*tile*l.Room))
+	a := sparseWeightsArgs{x: &s.X[0], xRow: 4 * s.XRow, pixel: 4 * s.Pixel, value: &l.Value[0], at: &l.At[0], room: l.Room}
+	for f := 0; f < n; f += step {
+		a.tail, a.first, a.filters, a.sums = &l.Tail[f], f*l.Room, min(step, n-f), &s.Sums[f*tile]
+		callSparseWeights(s.Rows, s.Cols, s.Groups, noescape(&a))
+	}
+}
+
+//go:noinline
+func callSparseWeights(rows, cols, groups int, a *sparseWeightsArgs) {
+	sparses.weights(rows, cols, groups, a)
+}
+
+// SparseInputAdd computes s. It panics if a slice is too short for the entries.
+func SparseInputAdd(s *SparseInput) {
+	l, tile := s.Lists, s.Cols*s.Groups*Width
+	if s.Groups < 1 || s.Groups > SparseGroups(s.Cols) {
+		panic(msgSparseTile)
+	}
+	if s.First < 0 || s.Pixels < 0 || s.Pixel < s.Groups*Width || len(l.Start) < s.First+s.Pixels+1 || len(s.W) < l.N*tile {
+		panic(msgSparse)
+	}
+	if s.Pixels == 0 {
+		return
+	}
+	if len(s.DX) < (s.Pixels+s.Cols-2)*s.Pixel+s.Groups*Width {
+		panic(msgSparse)
+	}
+	if end := int(l.Start[s.First+s.Pixels]); end > len(l.Value) || end > len(l.Filter) || l.Start[s.First] < 0 {
+		panic(msgSparse)
+	}
+	raceRead(s.W)
+	raceWrite(s.DX)
+	step := max(1, maxFLOPs/(2*tile*l.N))
+	a := sparseInputArgs{pixel: 4 * s.Pixel, w: &s.W[0], value: &l.Value[0], filter: &l.Filter[0]}
+	for x := 0; x < s.Pixels; x += step {
+		a.dx, a.start, a.pixels = &s.DX[x*s.Pixel], &l.Start[s.First+x], min(step, s.Pixels-x)
+		if a.fresh = 0; s.Fresh {
+			a.fresh = 1
+			if x > 0 { // the columns that the last call has begun
+				clearColumns(s, x+s.Cols-1, min(x+step+s.Cols-1, s.Pixels+s.Cols-1))
+				a.fresh = 0
+			}
+		}
+		callSparseInput(s.Cols, s.Groups, noescape(&a))
+	}
+}
+
+// clearColumns sets the pixels [lo, hi) of DX to zero.
+func clearColumns(s *SparseInput, lo, hi int) {
+	for x := lo; x < hi; x++ {
+		clear(s.DX[x*s.Pixel:][:s.Groups*Width])
+	}
+}
+
+//go:noinline
+func callSparseInput(cols, groups int, a *sparseInputArgs) { sparses.input(cols, groups, a) }
