@@ -1,13 +1,14 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/fedfast/fedfast/kernels"
 )
 
 // kernelRows lists the matrix products at the shapes of the models.
-func kernelRows(cfg Config) ([]row, error) {
+func kernelRows(_ context.Context, cfg Config) ([]row, error) {
 	heights := []int{1, 2, 3, 4, 8, 10, 16, 20, 32, 64, 128}
 	switch {
 	case cfg.Quick:

@@ -1,77 +1,81 @@
 package bench
 
 import (
-	"strings"
+	"context"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
-	"github.com/fedfast/fedfast/nn/models"
 )
 
-// trainRows lists whole training steps: gradient and SGD with momentum and weight decay.
-func trainRows(cfg Config) ([]row, error) {
-	return modelRows(cfg, func(m *nn.Model, n int) row {
-		_, flops := m.FLOPs()
-		return row{
-			name: m.Name(), shape: "train,momentum", batch: n, samples: n, flops: int64(n) * flops,
-			setup: func() func() { return trainStep(m, n) },
+// The optimizers of training steps.
+const (
+	plainSGD    = "sgd"
+	momentumSGD = "momentum"
+)
+
+// optimizer returns the SGD of a name. The learning rate is so low that the weights stay as they are: their values must not make the
+// arithmetic faster or slower.
+func optimizer(name string) nn.SGD {
+	s := nn.SGD{LR: 1e-6}
+	if name == momentumSGD {
+		s.Momentum = 0.9
+	}
+	return s
+}
+
+// trainRows lists whole training steps: gradient and SGD.
+func trainRows(ctx context.Context, cfg Config) ([]row, error) {
+	return modelRows(ctx, cfg, func(net network, n int) []row {
+		_, flops := net.FLOPs()
+		optimizers := []string{momentumSGD}
+		if net.plain {
+			optimizers = append(optimizers, plainSGD)
 		}
+		var rows []row
+		for _, o := range optimizers {
+			rows = append(rows, row{
+				name: net.name, shape: inputText(net.Input()), batch: n, optimizer: o, samples: n, flops: int64(n) * flops,
+				setup: func() func() { return trainStep(net.Model, n, optimizer(o)) },
+				torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
+			})
+		}
+		return rows
 	})
 }
 
 // forwardRows lists evaluations.
-func forwardRows(cfg Config) ([]row, error) {
-	return modelRows(cfg, func(m *nn.Model, n int) row {
-		flops, _ := m.FLOPs()
-		return row{
-			name: m.Name(), shape: "forward", batch: n, samples: n, flops: int64(n) * flops,
+func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
+	return modelRows(ctx, cfg, func(net network, n int) []row {
+		flops, _ := net.FLOPs()
+		return []row{{
+			name: net.name, shape: inputText(net.Input()), batch: n, samples: n, flops: int64(n) * flops,
 			setup: func() func() {
-				w, ws, b := newWeights(m), m.NewWorkspace(), randomBatch(m, n)
+				w, ws, b := newWeights(net.Model), net.NewWorkspace(), randomBatch(net.Model, n)
 				return func() { ws.Evaluate(w, b) }
 			},
-		}
+			torch: &torchJob{op: "forward", net: net, batch: n},
+		}}
 	})
 }
 
 // modelRows calls f for the models and batch sizes of cfg.
-func modelRows(cfg Config, f func(m *nn.Model, n int) row) ([]row, error) {
-	names := cfg.Models
-	if len(names) == 0 {
-		names = models.Names()
+func modelRows(ctx context.Context, cfg Config, f func(net network, n int) []row) ([]row, error) {
+	nets, err := networks(ctx, cfg)
+	if err != nil {
+		return nil, err
 	}
 	var rows []row
-	for _, name := range names {
-		m, err := models.New(name, models.Options{})
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range batches(cfg, m) {
-			rows = append(rows, f(m, n))
+	for _, net := range nets {
+		for _, n := range net.batches {
+			rows = append(rows, f(net, n)...)
 		}
 	}
 	return rows, nil
 }
 
-// batches returns the batch sizes to measure m at: those that its papers train it with, and larger ones.
-func batches(cfg Config, m *nn.Model) []int {
-	switch {
-	case cfg.Batch > 0:
-		return []int{cfg.Batch}
-	case cfg.Quick:
-		return []int{10}
-	case m.Input().Seq > 0:
-		return []int{8, 10, 16, 64}
-	case strings.Contains(m.Name(), "cifar"):
-		return []int{20, 50}
-	}
-	return []int{10, 20, 64}
-}
-
-// trainStep returns one step on random samples, the same each time. The learning rate is so low that the weights stay as they are:
-// their values must not make the arithmetic faster or slower.
-func trainStep(m *nn.Model, n int) func() {
+// trainStep returns one step on random samples, the same each time.
+func trainStep(m *nn.Model, n int, sgd nn.SGD) func() {
 	w, v, ws, b := newWeights(m), m.NewParams(), m.NewWorkspace(), randomBatch(m, n)
-	sgd := nn.SGD{LR: 1e-6, Momentum: 0.9, WeightDecay: 1e-4}
 	var step uint32
 	return func() {
 		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, sgd, v, nil, step == 0)

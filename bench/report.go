@@ -1,21 +1,25 @@
 package bench
 
 import (
-	"fmt"
-	"io"
-	"math"
+	"os"
 	"runtime"
-	"text/tabwriter"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/klauspost/cpuid/v2"
 )
 
-// Report is what one run measured.
+// Report is what one run measured; its JSON form is that of `bench --json`.
 type Report struct {
-	Machine    Machine  `json:"machine"`
-	PeakGFLOPS float64  `json:"peak_gflops"` // one thread, registers only, at the level of the run; median
-	Results    []Result `json:"results"`
+	Date       string     `json:"date"` // of the start, RFC 3339
+	Machine    Machine    `json:"machine"`
+	Revision   string     `json:"revision,omitempty"` // of the source that the program was built from, "+" when it was changed
+	Torch      *TorchInfo `json:"torch,omitempty"`    // what was compared with
+	PeakGFLOPS float64    `json:"peak_gflops"`        // one thread, registers only, at the level of the run; median
+	Results    []Result   `json:"results"`
 }
 
 // Machine is where a report was made. Sizes are in bytes, 0 where the processor does not tell.
@@ -23,9 +27,10 @@ type Machine struct {
 	OS        string   `json:"os"`
 	Arch      string   `json:"arch"`
 	CPU       string   `json:"cpu"`
-	Cores     int      `json:"cores"`  // that Go uses
-	Level     string   `json:"level"`  // in use
-	Levels    []string `json:"levels"` // supported
+	Cores     int      `json:"cores"`          // that Go uses
+	Level     string   `json:"level"`          // in use
+	Levels    []string `json:"levels"`         // supported
+	Load      string   `json:"load,omitempty"` // load averages over 1, 5 and 15 minutes before the run (Linux)
 	GoVersion string   `json:"go"`
 	L1D       int      `json:"l1d"`
 	L2        int      `json:"l2"`
@@ -35,15 +40,55 @@ type Machine struct {
 // Result is one measured row.
 type Result struct {
 	Suite            string  `json:"suite"`
-	Name             string  `json:"name"`
+	Name             string  `json:"name"` // of a kernel, a call, or exactly the model's
 	Level            string  `json:"level"`
-	Threads          int     `json:"threads"`
+	Threads          int     `json:"threads"` // workers of a round, else 1
 	Batch            int     `json:"batch"`
-	Shape            string  `json:"shape"`
-	GFLOPS           float64 `json:"gflops"`             // 0 where operations are not counted
-	PeakFraction     float64 `json:"peak_fraction"`      // of the peak measured between the samples of this row
-	SamplesPerSecond float64 `json:"samples_per_second"` // samples of a model, rows of a product, elements of a vector
-	Spread           float64 `json:"spread"`             // 10th to 90th percentile of the times over their median
+	Shape            string  `json:"shape"`                    // of a product, or a model's input
+	Optimizer        string  `json:"optimizer,omitempty"`      // of a training step: "sgd" or "momentum" (0.9)
+	Seconds          float64 `json:"seconds"`                  // of one repetition, median
+	GFLOPS           float64 `json:"gflops"`                   // 0 where operations are not counted
+	PeakGFLOPS       float64 `json:"peak_gflops,omitempty"`    // measured between the samples of this row, of all its threads
+	PeakFraction     float64 `json:"peak_fraction"`            // gflops / peak_gflops: for models, the share of the dense limit
+	Bound            string  `json:"bound,omitempty"`          // what bounds the row: "peak" or "memory"
+	BoundFraction    float64 `json:"bound_fraction,omitempty"` // the time that the bound allows over the row's
+	SamplesPerSecond float64 `json:"samples_per_second"`       // samples of a model, rows of a product, elements of a vector
+	Spread           float64 `json:"spread"`                   // 10th to 90th percentile of the times over their median
+	Ratio            float64 `json:"ratio_to_torch,omitempty"` // samples per second over those of the fastest entry of Torch
+	Torch            []Rival `json:"torch,omitempty"`          // PyTorch, measured in turns with this row
+	Round            *Round  `json:"round,omitempty"`          // of suites fl and scale
+	P99              float64 `json:"p99_seconds,omitempty"`    // of a tuner's call, whose median is Seconds
+	times            []float64
+}
+
+// Rival is PyTorch doing the same as a row.
+type Rival struct {
+	Threads          int     `json:"threads"`   // of each process
+	Processes        int     `json:"processes"` // beside each other
+	Seconds          float64 `json:"seconds"`
+	SamplesPerSecond float64 `json:"samples_per_second"`
+	Spread           float64 `json:"spread"`
+	Ratio            float64 `json:"ratio"` // the row's samples per second over these
+}
+
+// compare adds what PyTorch did.
+func (r *Result) compare(rivals ...Rival) {
+	for _, v := range rivals {
+		v.Ratio = r.SamplesPerSecond / v.SamplesPerSecond
+		r.Torch = append(r.Torch, v)
+		if r.Ratio == 0 || v.Ratio < r.Ratio {
+			r.Ratio = v.Ratio
+		}
+	}
+}
+
+func newReport(cfg Config) *Report {
+	r := &Report{Date: time.Now().UTC().Format(time.RFC3339), Machine: machine(), Revision: revision(), Results: []Result{}}
+	if cfg.Torch != nil {
+		info := cfg.Torch.Info()
+		r.Torch = &info
+	}
+	return r
 }
 
 func machine() Machine {
@@ -55,36 +100,29 @@ func machine() Machine {
 	for _, l := range kernels.Supported() {
 		m.Levels = append(m.Levels, l.String())
 	}
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		fields := strings.Fields(string(text))
+		m.Load = strings.Join(fields[:min(3, len(fields))], " ")
+	}
 	return m
 }
 
-// WriteTable writes the report for people: the machine, the peak and a line per row.
-func (r *Report) WriteTable(w io.Writer) error {
-	m := r.Machine
-	if _, err := fmt.Fprintf(w, "%s, %d cores, %s/%s, %s, level %s; peak of one thread %.1f GFLOP/s\n\n",
-		m.CPU, m.Cores, m.OS, m.Arch, m.GoVersion, m.Level, r.PeakGFLOPS); err != nil {
-		return err
+// revision returns the revision that the program was built from, as far as the linker knows.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(tw, "suite\tname\tshape\tbatch\tGFLOP/s\tof peak\tsamples/s\tspread\t")
-	for _, x := range r.Results {
-		gflops, fraction := "", ""
-		if x.GFLOPS > 0 {
-			gflops, fraction = fmt.Sprintf("%.1f", x.GFLOPS), fmt.Sprintf("%.1f %%", 100*x.PeakFraction)
+	setting := func(key string) string {
+		i := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == key })
+		if i < 0 {
+			return ""
 		}
-		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%.0f %%\t\n",
-			x.Suite, x.Name, x.Shape, x.Batch, gflops, fraction, rate(x.SamplesPerSecond), 100*x.Spread)
+		return info.Settings[i].Value
 	}
-	return tw.Flush() // tells of w's errors
-}
-
-// rate writes x with three or more significant digits and a thousand, million or billion as k, M or G.
-func rate(x float64) string {
-	for _, unit := range []string{"", "k", "M"} {
-		if x < 99_950 {
-			return fmt.Sprintf("%.*f%s", max(0, 2-int(math.Log10(max(x, 1)))), x, unit)
-		}
-		x /= 1000
+	rev := setting("vcs.revision")
+	if setting("vcs.modified") == "true" {
+		rev += "+"
 	}
-	return fmt.Sprintf("%.0fG", x)
+	return rev
 }

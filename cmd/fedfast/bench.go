@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"runtime/pprof"
 	"slices"
 	"strings"
 
@@ -16,17 +18,24 @@ import (
 
 // benchOptions are the flags of bench.
 type benchOptions struct {
-	config bench.Config
-	json   string
+	config   bench.Config
+	input    string
+	against  string
+	python   string
+	json     string
+	markdown string
+	profile  string
+	gobench  bool
 }
 
 func newBench(a *app) *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure the throughput of this machine",
-		Long:  "Measure the throughput of this machine on one thread. Suites:\n" + suites(),
-		Args:  cobra.NoArgs,
+		Short: "Measure the throughput of this machine, beside PyTorch if asked",
+		Long: "Measure the throughput of this machine. Kernels and steps run on one thread. Suites:\n" + suites() +
+			"\n\nModels are timed by name, or composed of the layers of a study file: bench --suite nn --model FILE.toml --input 28x28x1.",
+		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},
@@ -49,14 +58,37 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.config.Suites, "suite", nil, "suites to run (default all)")
 	f.BoolVar(&o.config.Quick, "quick", false, "fewer rows and shorter samples: seconds")
 	f.BoolVar(&o.config.Full, "full", false, "every row count of every product")
-	f.StringSliceVar(&o.config.Models, "model", nil, "models of the nn suites (default all)")
-	f.IntVar(&o.config.Batch, "batch", 0, "batch size of the nn suites; 0 is each model's own")
+	f.StringSliceVar(&o.config.Models, "model", nil, "models of the suites nn, nn-forward and fl: names or study files (default all)")
+	f.StringVar(&o.input, "input", "", "shape of a sample for --model: 28x28x1, 784, or 80of90 for 80 tokens of 90; empty is the model's own or that of the study's data")
+	f.IntVar(&o.config.Classes, "classes", 0, "number of classes for --model; 0 is the model's own")
+	f.IntVar(&o.config.Batch, "batch", 0, "batch size of these suites; 0 is each model's own")
+	f.StringVar(&o.against, "against", "", "compare models and rounds with this system, in turns: torch")
+	f.StringVar(&o.python, "python", "", "Python for --against torch (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
 	f.StringVar(&o.json, "json", "", "also write the report as JSON to this file")
+	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
+	f.BoolVar(&o.gobench, "gobench", false, "print every sample as a line that benchstat reads, in place of the table")
+	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this file")
 }
 
 func (o *benchOptions) validate() error {
 	if o.config.Batch < 0 {
 		return fmt.Errorf("--batch %d: must be 1 or more, or 0 for each model's own", o.config.Batch)
+	}
+	if o.config.Classes < 0 {
+		return fmt.Errorf("--classes %d: must be 1 or more, or 0 for each model's own", o.config.Classes)
+	}
+	if o.against != "" && o.against != "torch" {
+		return fmt.Errorf("--against %s: there is torch", o.against)
+	}
+	if o.input != "" {
+		shape, err := bench.ParseInput(o.input)
+		if err != nil {
+			return fmt.Errorf("--%w", err)
+		}
+		o.config.Input = shape
+	}
+	if len(o.config.Models) == 0 && (o.input != "" || o.config.Classes > 0) {
+		return errors.New("--input and --classes go with --model")
 	}
 	for _, name := range o.config.Suites {
 		var known []string
@@ -70,20 +102,75 @@ func (o *benchOptions) validate() error {
 	return nil
 }
 
-func (o *benchOptions) run(ctx context.Context, a *app) error {
+func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
+	o.config.Workers = a.workers
+	if o.config.Tuners, err = a.paths(); err != nil {
+		return err
+	}
+	if o.against == "torch" {
+		if o.config.Torch, err = bench.StartTorch(ctx, o.python); err != nil {
+			return fmt.Errorf("--against torch: %w", err)
+		}
+		defer func() { err = errors.Join(err, o.config.Torch.Close()) }()
+	}
+	stop, err := startProfile(o.profile)
+	if err != nil {
+		return err
+	}
 	report, err := bench.Run(ctx, o.config, func(line string) { fmt.Fprintln(a.err, line) })
+	if profileErr := stop(); err == nil {
+		err = profileErr
+	}
 	if report == nil {
 		return err
 	}
-	if tableErr := report.WriteTable(a.out); tableErr != nil {
-		return tableErr
+	print := report.WriteTable
+	if o.gobench {
+		print = report.WriteGobench
 	}
-	if o.json == "" {
+	return errors.Join(err, print(a.out), o.write(report))
+}
+
+// write writes the files that were asked for.
+func (o *benchOptions) write(report *bench.Report) error {
+	var errs []error
+	if o.json != "" {
+		text, err := json.MarshalIndent(report, "", "  ")
+		errs = append(errs, err)
+		if err == nil {
+			errs = append(errs, os.WriteFile(o.json, append(text, '\n'), 0o644))
+		}
+	}
+	errs = append(errs, writeFile(o.markdown, report.WriteMarkdown))
+	return errors.Join(errs...)
+}
+
+// writeFile writes a file, unless its name is empty.
+func writeFile(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
 		return err
 	}
-	text, encodeErr := json.MarshalIndent(report, "", "  ")
-	if encodeErr != nil {
-		return encodeErr
+	return errors.Join(write(f), f.Close())
+}
+
+// startProfile starts a CPU profile, unless path is empty, and returns what ends it.
+func startProfile(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
 	}
-	return errors.Join(err, os.WriteFile(o.json, append(text, '\n'), 0o644))
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
 }

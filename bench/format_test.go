@@ -1,0 +1,96 @@
+package bench_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/bench"
+)
+
+// sampleReport has a row of each kind.
+func sampleReport() *bench.Report {
+	return &bench.Report{
+		Date:    "2026-01-02T03:04:05Z",
+		Machine: bench.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, Level: "avx2", GoVersion: "go1"},
+		Torch:   &bench.TorchInfo{Version: "1.13", Python: "3.11", BLAS: "libopenblas.so"},
+		Results: []bench.Result{
+			{
+				Suite: "nn", Name: "logistic", Threads: 1, Batch: 10, Shape: "784", Optimizer: "momentum", Seconds: 1e-3, GFLOPS: 50, PeakGFLOPS: 100,
+				PeakFraction: 0.5, SamplesPerSecond: 1e4, Ratio: 2, Torch: []bench.Rival{{Threads: 1, Processes: 2, SamplesPerSecond: 5e3, Ratio: 2}},
+			},
+			{Suite: "kernels", Name: "gemm", Threads: 1, Batch: 1, Shape: "m=1", Seconds: 2e-6, Bound: "memory", BoundFraction: 0.9, SamplesPerSecond: 5e5},
+			{Suite: "fl", Name: "logistic", Threads: 2, Batch: 10, Shape: "784", Seconds: 0.25, SamplesPerSecond: 8e3, Round: &bench.Round{Speedup: 1.9, Outside: 0.02}},
+		},
+	}
+}
+
+// TestTables wants every row, and as many cells as heads in each.
+func TestTables(t *testing.T) {
+	report := sampleReport()
+	var table, markdown strings.Builder
+	if err := report.WriteTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.WriteMarkdown(&markdown); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"2 processes", "90.0 % memory", "2.00", "1.90", "2.00 us", "PyTorch 1.13", "2026-01-02"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, table.String())
+		}
+		if !strings.Contains(markdown.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	rows := 0
+	bars := 0
+	for line := range strings.Lines(markdown.String()) {
+		if n := strings.Count(line, "|"); n > 0 {
+			rows++
+			if bars == 0 {
+				bars = n
+			}
+			if n != bars {
+				t.Errorf("%d bars, the head has %d: %s", n, bars, line)
+			}
+		}
+	}
+	if rows != 2+len(report.Results) {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+// benchmarkLine is the form of a benchmark's result in Go's proposal 14313.
+var benchmarkLine = regexp.MustCompile(`^Benchmark[A-Z]\S* [1-9]\d* [0-9.e+-]+ ns/op( [0-9.e+-]+ [A-Za-z/]+)*$`)
+
+// TestGobench checks the lines for benchstat: one a sample, in Go's form.
+func TestGobench(t *testing.T) {
+	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn", "nn-forward", "fl"}, Models: []string{"logistic"}, Batch: 4, Quick: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := report.WriteGobench(&b); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]int{}
+	for line := range strings.Lines(b.String()) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "Benchmark") {
+			if !benchmarkLine.MatchString(line) {
+				t.Errorf("no line of a benchmark: %s", line)
+			}
+			names[strings.Fields(line)[0]]++
+		} else if !regexp.MustCompile(`^(goos|goarch|pkg|cpu): \S`).MatchString(line) {
+			t.Errorf("neither a benchmark nor a key: %s", line)
+		}
+	}
+	if len(names) != len(report.Results) {
+		t.Errorf("%d names for %d results: %v", len(names), len(report.Results), names)
+	}
+	level := report.Machine.Level
+	if n := names["BenchmarkNN/model=logistic/shape=28x28x1/batch=4/optimizer=momentum/level="+level+"/threads=1"]; n < 2 {
+		t.Errorf("%d samples of the training step: %v", n, names)
+	}
+}
