@@ -113,7 +113,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 			return nil
 		}
 		l, err := w.begin(visit{
-			engine: e, client: ids[i], params: plan.client(ids[i]), server: server, weights: weights,
+			engine: e, client: ids[i], params: plan.client(e, ids[i], ids[i]), server: server, weights: weights,
 			state: memory, kept: cfg.State.of(ids[i]), key: kernels.Key(e.cfg.Seed, uint64(ids[i]), purposeTest),
 		})
 		if err != nil {

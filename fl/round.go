@@ -18,14 +18,19 @@ type Plan struct {
 	// Clients holds one c in Loc_c for all slots of the cohort, or one for
 	// each.
 	Clients []ClientParams
+	// Table, instead of Clients, lets every client look its own up.
+	Table []Cell
 	// Probes names the measurements to take, see ProbeNames; each kind of
 	// val_ probe costs an evaluation of every client of the cohort.
 	Probes []string
 }
 
-// client returns the hyperparameters of a slot.
-func (p Plan) client(slot int) ClientParams {
-	if len(p.Clients) == 1 {
+// client returns the hyperparameters of a slot that holds a client of e.
+func (p Plan) client(e *Engine, slot, client int) ClientParams {
+	switch {
+	case len(p.Table) > 0:
+		return e.Lookup(p.Table, client)
+	case len(p.Clients) == 1:
 		return p.Clients[0]
 	}
 	return p.Clients[slot]
@@ -33,13 +38,20 @@ func (p Plan) client(slot int) ClientParams {
 
 // check returns an error that names what is wrong with the plan.
 func (p Plan) check(m Method, slots int) error {
-	if len(p.Clients) != 1 && len(p.Clients) != slots {
+	clients := p.Clients
+	for _, c := range p.Table {
+		clients = append(clients, c.Params)
+	}
+	if err := p.checkTable(); err != nil {
+		return err
+	}
+	if len(p.Table) == 0 && len(p.Clients) != 1 && len(p.Clients) != slots {
 		return fmt.Errorf("plan has %d client configurations: must be 1 or one for each of %d clients", len(p.Clients), slots)
 	}
 	if err := p.Server.Check(); err != nil {
 		return err
 	}
-	for _, c := range p.Clients {
+	for _, c := range clients {
 		if err := c.Check(); err != nil {
 			return err
 		}
@@ -149,7 +161,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	for i, client := range t.cohort() {
 		c := &cfg.Data.Clients[client]
-		result.Slots[i] = Slot{Client: client, Params: plan.client(i), TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
+		result.Slots[i] = Slot{Client: client, Params: plan.client(t.engine, i, client), TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
 	}
 	order := longestFirst(result.Slots)
 	_, gathers := cfg.Method.(gatherer)

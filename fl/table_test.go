@@ -1,0 +1,87 @@
+package fl
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+)
+
+func TestLookup(t *testing.T) {
+	cell := func(hi, samples, lr float64) Cell {
+		return Cell{HI: hi, Samples: samples, Params: ClientParams{LR: lr}}
+	}
+	table := []Cell{cell(0.2, 100, 1), cell(0.2, 1000, 2), cell(0.6, 100, 3), cell(0.6, 1000, 4)}
+	for _, c := range []struct{ hi, samples, lr float64 }{
+		{0.1, 90, 1}, {0.3, 2000, 2}, {1, 100, 3}, {0.6, 900, 4},
+		{0.4, 1000, 2}, // midway: the lower column
+		{0.2, 550, 1},  // midway: the lower row
+		{0.9, 0, 3},    // the column counts first
+	} {
+		if got := lookup(table, c.hi, c.samples).LR; got != c.lr {
+			t.Errorf("hi %v, %v samples: cell %v, want %v", c.hi, c.samples, got, c.lr)
+		}
+	}
+}
+
+func TestHeterogeneity(t *testing.T) {
+	labels := []int32{0, 3, 3, 0, 7, 7, 7}
+	v := data.VectorView(1, make([]float32, len(labels)), labels)
+	if got := Heterogeneity(v, 11); math.Abs(got-0.8) > 1e-15 {
+		t.Errorf("3 of 11 classes give %v, want 0.8", got)
+	}
+	if got := Heterogeneity(v.Part(1, 3), 11); got != 1 {
+		t.Errorf("1 class gives %v, want 1", got)
+	}
+	if got := Heterogeneity(data.View{}, 11); got != 1 {
+		t.Errorf("no examples give %v, want 1", got)
+	}
+}
+
+// TestTablesAreLookedUpByClients trains with a table and with the same
+// hyperparameters a slot.
+func TestTablesAreLookedUpByClients(t *testing.T) {
+	fed := openGlyphs(t, 8, 40)
+	e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Cohort: 4, Seed: 1})
+	low, high := DefaultClientParams(), DefaultClientParams()
+	low.LR, high.LR = 0.01, 0.1
+	middle := 0.0
+	for _, c := range fed.Clients {
+		middle += float64(c.Train.Len()) / float64(len(fed.Clients))
+	}
+	table := []Cell{{Samples: middle - 10, Params: low}, {Samples: middle + 10, Params: high}}
+	tr, same := e.NewTrial(0), e.NewTrial(0)
+	r, err := tr.Round(t.Context(), Plan{Server: DefaultServerParams(), Table: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var each []ClientParams
+	used := map[float64]bool{}
+	for _, s := range r.Slots {
+		want := low
+		if float64(s.TrainExamples) > middle {
+			want = high
+		}
+		if s.Params.LR != want.LR {
+			t.Errorf("a client of %d examples trains with lr %v, want %v", s.TrainExamples, s.Params.LR, want.LR)
+		}
+		used[s.Params.LR] = true
+		each = append(each, want)
+	}
+	if len(used) != 2 {
+		t.Fatalf("the cohort uses %v; both cells should be", used)
+	}
+	runRounds(t, same, Plan{Server: DefaultServerParams(), Clients: each}, 1)
+	if a, b := WeightsSHA256(e.Model(), tr.Weights()), WeightsSHA256(e.Model(), same.Weights()); a != b {
+		t.Errorf("with the table %s, with the same hyperparameters a slot %s", a, b)
+	}
+	_, err = tr.Round(t.Context(), Plan{Server: DefaultServerParams(), Table: table, Clients: each})
+	if err == nil || !strings.Contains(err.Error(), "only one of the two") {
+		t.Errorf("a plan with both: %v", err)
+	}
+	table[1].Params.LR = -1
+	if _, err = tr.Round(t.Context(), Plan{Server: DefaultServerParams(), Table: table}); err == nil || !strings.Contains(err.Error(), "client.lr") {
+		t.Errorf("a bad cell: %v", err)
+	}
+}
