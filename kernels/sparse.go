@@ -123,12 +123,10 @@ const (
 // SparseGroups returns how many groups of 16 channels one call of SparseWeightsAdd or SparseInputAdd may take for kernels of that many
 // columns; fewer are fine too. It returns 0 if there is no kernel for so many columns.
 func SparseGroups(cols int) int {
-	switch {
-	case sparses.input == nil:
-		return 0
-	case cols == 3:
+	switch cols {
+	case 3:
 		return 2
-	case cols == 5:
+	case 5:
 		return 1
 	}
 	return 0
