@@ -7,7 +7,7 @@ import "github.com/klauspost/cpuid/v2"
 // detect returns the assembly levels that this processor and operating system can run, lowest first.
 func detect() []Level {
 	var levels []Level
-	if cpuid.CPU.Supports(cpuid.AVX2, cpuid.FMA3) {
+	if cpuid.CPU.Supports(cpuid.AVX2, cpuid.FMA3, cpuid.POPCNT) {
 		levels = append(levels, AVX2)
 		// Every processor with these four has BMI2, whose shifts make the masks.
 		if cpuid.CPU.Supports(cpuid.AVX512F, cpuid.AVX512DQ, cpuid.AVX512BW, cpuid.AVX512VL, cpuid.BMI2) {

@@ -20,43 +20,43 @@ func weightsAVX512(rows, cols, groups int, a *sparseWeightsArgs) {
 	case rows != cols:
 		weightsAVX2(rows, cols, groups, a)
 	case cols == 5:
-		sparseWeightsAVX512x5x5x1(a)
+		sparseWeights5x5x1AVX512(a)
 	case groups == 2:
-		sparseWeightsAVX512x3x3x2(a)
+		sparseWeights3x3x2AVX512(a)
 	default:
-		sparseWeightsAVX512x3x3x1(a)
+		sparseWeights3x3x1AVX512(a)
 	}
 }
 
 func weightsAVX2(_, cols, groups int, a *sparseWeightsArgs) {
 	switch {
 	case cols == 5:
-		sparseWeightsAVX2x1x5x1(a)
+		sparseWeights1x5x1AVX2(a)
 	case groups == 2:
-		sparseWeightsAVX2x1x3x2(a)
+		sparseWeights1x3x2AVX2(a)
 	default:
-		sparseWeightsAVX2x1x3x1(a)
+		sparseWeights1x3x1AVX2(a)
 	}
 }
 
 func inputAVX512(cols, groups int, a *sparseInputArgs) {
 	switch {
 	case cols == 5:
-		sparseInputAVX512x5x1(a)
+		sparseInput5x1AVX512(a)
 	case groups == 2:
-		sparseInputAVX512x3x2(a)
+		sparseInput3x2AVX512(a)
 	default:
-		sparseInputAVX512x3x1(a)
+		sparseInput3x1AVX512(a)
 	}
 }
 
 func inputAVX2(cols, groups int, a *sparseInputArgs) {
 	switch {
 	case cols == 5:
-		sparseInputAVX2x5x1(a)
+		sparseInput5x1AVX2(a)
 	case groups == 2:
-		sparseInputAVX2x3x2(a)
+		sparseInput3x2AVX2(a)
 	default:
-		sparseInputAVX2x3x1(a)
+		sparseInput3x1AVX2(a)
 	}
 }

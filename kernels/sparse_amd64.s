@@ -519,9 +519,9 @@ next:
 	JNE  pixels
 	RET
 
-// func sparseWeightsAVX2x1x3x2(args *sparseWeightsArgs)
+// func sparseWeights1x3x2AVX2(args *sparseWeightsArgs)
 // Requires: AVX, FMA3
-TEXT ·sparseWeightsAVX2x1x3x2(SB), NOSPLIT, $0-8
+TEXT ·sparseWeights1x3x2AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 24(AX), DX
@@ -592,9 +592,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func sparseInputAVX2x3x2(args *sparseInputArgs)
+// func sparseInput3x2AVX2(args *sparseInputArgs)
 // Requires: AVX, FMA3
-TEXT ·sparseInputAVX2x3x2(SB), NOSPLIT, $0-8
+TEXT ·sparseInput3x2AVX2(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    16(AX), DX
@@ -807,9 +807,9 @@ return:
 	VZEROUPPER
 	RET
 
-// func sparseWeightsAVX2x1x3x1(args *sparseWeightsArgs)
+// func sparseWeights1x3x1AVX2(args *sparseWeightsArgs)
 // Requires: AVX, FMA3
-TEXT ·sparseWeightsAVX2x1x3x1(SB), NOSPLIT, $0-8
+TEXT ·sparseWeights1x3x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 24(AX), DX
@@ -862,9 +862,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func sparseInputAVX2x3x1(args *sparseInputArgs)
+// func sparseInput3x1AVX2(args *sparseInputArgs)
 // Requires: AVX, FMA3
-TEXT ·sparseInputAVX2x3x1(SB), NOSPLIT, $0-8
+TEXT ·sparseInput3x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    16(AX), DX
@@ -1019,9 +1019,9 @@ return:
 	VZEROUPPER
 	RET
 
-// func sparseWeightsAVX2x1x5x1(args *sparseWeightsArgs)
+// func sparseWeights1x5x1AVX2(args *sparseWeightsArgs)
 // Requires: AVX, FMA3
-TEXT ·sparseWeightsAVX2x1x5x1(SB), NOSPLIT, $0-8
+TEXT ·sparseWeights1x5x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 24(AX), DX
@@ -1087,9 +1087,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func sparseInputAVX2x5x1(args *sparseInputArgs)
+// func sparseInput5x1AVX2(args *sparseInputArgs)
 // Requires: AVX, FMA3
-TEXT ·sparseInputAVX2x5x1(SB), NOSPLIT, $0-8
+TEXT ·sparseInput5x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    16(AX), DX
@@ -1375,9 +1375,9 @@ return:
 	VZEROUPPER
 	RET
 
-// func sparseWeightsAVX512x3x3x2(args *sparseWeightsArgs)
+// func sparseWeights3x3x2AVX512(args *sparseWeightsArgs)
 // Requires: AVX, AVX512F
-TEXT ·sparseWeightsAVX512x3x3x2(SB), NOSPLIT, $0-8
+TEXT ·sparseWeights3x3x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 24(AX), DX
@@ -1469,9 +1469,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func sparseInputAVX512x3x2(args *sparseInputArgs)
+// func sparseInput3x2AVX512(args *sparseInputArgs)
 // Requires: AVX, AVX512F
-TEXT ·sparseInputAVX512x3x2(SB), NOSPLIT, $0-8
+TEXT ·sparseInput3x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    16(AX), DX
@@ -1626,9 +1626,9 @@ return:
 	VZEROUPPER
 	RET
 
-// func sparseWeightsAVX512x3x3x1(args *sparseWeightsArgs)
+// func sparseWeights3x3x1AVX512(args *sparseWeightsArgs)
 // Requires: AVX, AVX512F
-TEXT ·sparseWeightsAVX512x3x3x1(SB), NOSPLIT, $0-8
+TEXT ·sparseWeights3x3x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 24(AX), DX
@@ -1693,9 +1693,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func sparseInputAVX512x3x1(args *sparseInputArgs)
+// func sparseInput3x1AVX512(args *sparseInputArgs)
 // Requires: AVX, AVX512F
-TEXT ·sparseInputAVX512x3x1(SB), NOSPLIT, $0-8
+TEXT ·sparseInput3x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    16(AX), DX
@@ -1821,9 +1821,9 @@ return:
 	VZEROUPPER
 	RET
 
-// func sparseWeightsAVX512x5x5x1(args *sparseWeightsArgs)
+// func sparseWeights5x5x1AVX512(args *sparseWeightsArgs)
 // Requires: AVX, AVX512F
-TEXT ·sparseWeightsAVX512x5x5x1(SB), NOSPLIT, $0-8
+TEXT ·sparseWeights5x5x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 24(AX), DX
@@ -1939,9 +1939,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func sparseInputAVX512x5x1(args *sparseInputArgs)
+// func sparseInput5x1AVX512(args *sparseInputArgs)
 // Requires: AVX, AVX512F
-TEXT ·sparseInputAVX512x5x1(SB), NOSPLIT, $0-8
+TEXT ·sparseInput5x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    16(AX), DX

@@ -19,62 +19,62 @@ func maximaAVX512(args *maximaArgs)
 //go:noescape
 func appendAVX2(args *appendArgs)
 
-// sparseWeightsAVX2x1x3x2 adds to 1 x 3 pixels of kernels and 32 channels; see sparseWeightsArgs.
+// sparseWeights1x3x2AVX2 adds to 1 x 3 pixels of kernels and 32 channels; see sparseWeightsArgs.
 //
 //go:noescape
-func sparseWeightsAVX2x1x3x2(args *sparseWeightsArgs)
+func sparseWeights1x3x2AVX2(args *sparseWeightsArgs)
 
-// sparseInputAVX2x3x2 adds rows of 3 pixels of kernels to 32 channels; see sparseInputArgs.
+// sparseInput3x2AVX2 adds rows of 3 pixels of kernels to 32 channels; see sparseInputArgs.
 //
 //go:noescape
-func sparseInputAVX2x3x2(args *sparseInputArgs)
+func sparseInput3x2AVX2(args *sparseInputArgs)
 
-// sparseWeightsAVX2x1x3x1 adds to 1 x 3 pixels of kernels and 16 channels; see sparseWeightsArgs.
+// sparseWeights1x3x1AVX2 adds to 1 x 3 pixels of kernels and 16 channels; see sparseWeightsArgs.
 //
 //go:noescape
-func sparseWeightsAVX2x1x3x1(args *sparseWeightsArgs)
+func sparseWeights1x3x1AVX2(args *sparseWeightsArgs)
 
-// sparseInputAVX2x3x1 adds rows of 3 pixels of kernels to 16 channels; see sparseInputArgs.
+// sparseInput3x1AVX2 adds rows of 3 pixels of kernels to 16 channels; see sparseInputArgs.
 //
 //go:noescape
-func sparseInputAVX2x3x1(args *sparseInputArgs)
+func sparseInput3x1AVX2(args *sparseInputArgs)
 
-// sparseWeightsAVX2x1x5x1 adds to 1 x 5 pixels of kernels and 16 channels; see sparseWeightsArgs.
+// sparseWeights1x5x1AVX2 adds to 1 x 5 pixels of kernels and 16 channels; see sparseWeightsArgs.
 //
 //go:noescape
-func sparseWeightsAVX2x1x5x1(args *sparseWeightsArgs)
+func sparseWeights1x5x1AVX2(args *sparseWeightsArgs)
 
-// sparseInputAVX2x5x1 adds rows of 5 pixels of kernels to 16 channels; see sparseInputArgs.
+// sparseInput5x1AVX2 adds rows of 5 pixels of kernels to 16 channels; see sparseInputArgs.
 //
 //go:noescape
-func sparseInputAVX2x5x1(args *sparseInputArgs)
+func sparseInput5x1AVX2(args *sparseInputArgs)
 
-// sparseWeightsAVX512x3x3x2 adds to 3 x 3 pixels of kernels and 32 channels; see sparseWeightsArgs.
+// sparseWeights3x3x2AVX512 adds to 3 x 3 pixels of kernels and 32 channels; see sparseWeightsArgs.
 //
 //go:noescape
-func sparseWeightsAVX512x3x3x2(args *sparseWeightsArgs)
+func sparseWeights3x3x2AVX512(args *sparseWeightsArgs)
 
-// sparseInputAVX512x3x2 adds rows of 3 pixels of kernels to 32 channels; see sparseInputArgs.
+// sparseInput3x2AVX512 adds rows of 3 pixels of kernels to 32 channels; see sparseInputArgs.
 //
 //go:noescape
-func sparseInputAVX512x3x2(args *sparseInputArgs)
+func sparseInput3x2AVX512(args *sparseInputArgs)
 
-// sparseWeightsAVX512x3x3x1 adds to 3 x 3 pixels of kernels and 16 channels; see sparseWeightsArgs.
+// sparseWeights3x3x1AVX512 adds to 3 x 3 pixels of kernels and 16 channels; see sparseWeightsArgs.
 //
 //go:noescape
-func sparseWeightsAVX512x3x3x1(args *sparseWeightsArgs)
+func sparseWeights3x3x1AVX512(args *sparseWeightsArgs)
 
-// sparseInputAVX512x3x1 adds rows of 3 pixels of kernels to 16 channels; see sparseInputArgs.
+// sparseInput3x1AVX512 adds rows of 3 pixels of kernels to 16 channels; see sparseInputArgs.
 //
 //go:noescape
-func sparseInputAVX512x3x1(args *sparseInputArgs)
+func sparseInput3x1AVX512(args *sparseInputArgs)
 
-// sparseWeightsAVX512x5x5x1 adds to 5 x 5 pixels of kernels and 16 channels; see sparseWeightsArgs.
+// sparseWeights5x5x1AVX512 adds to 5 x 5 pixels of kernels and 16 channels; see sparseWeightsArgs.
 //
 //go:noescape
-func sparseWeightsAVX512x5x5x1(args *sparseWeightsArgs)
+func sparseWeights5x5x1AVX512(args *sparseWeightsArgs)
 
-// sparseInputAVX512x5x1 adds rows of 5 pixels of kernels to 16 channels; see sparseInputArgs.
+// sparseInput5x1AVX512 adds rows of 5 pixels of kernels to 16 channels; see sparseInputArgs.
 //
 //go:noescape
-func sparseInputAVX512x5x1(args *sparseInputArgs)
+func sparseInput5x1AVX512(args *sparseInputArgs)

@@ -16,7 +16,7 @@ const (
 
 // weights writes the function that goes through the lists of filters with the sums of one filter in registers.
 func (t tile) weights() {
-	name := fmt.Sprintf("sparseWeights%sx%dx%dx%d", t.name, t.rows, t.cols, t.groups)
+	name := fmt.Sprintf("sparseWeights%dx%dx%d%s", t.rows, t.cols, t.groups, t.name)
 	TEXT(name, NOSPLIT, "func(args *sparseWeightsArgs)")
 	Doc(fmt.Sprintf("%s adds to %d x %d pixels of kernels and %d channels; see sparseWeightsArgs.", name, t.rows, t.cols, 16*t.groups))
 	Pragma("noescape")
@@ -93,7 +93,7 @@ const (
 // input writes the function that goes along a row of pixels with the sums of the pixels under the kernel in registers. Column kx of the
 // pixel is in set (pixel + kx) % cols; so there are cols copies of the loop's body.
 func (t tile) input() {
-	name := fmt.Sprintf("sparseInput%sx%dx%d", t.name, t.cols, t.groups)
+	name := fmt.Sprintf("sparseInput%dx%d%s", t.cols, t.groups, t.name)
 	TEXT(name, NOSPLIT, "func(args *sparseInputArgs)")
 	Doc(fmt.Sprintf("%s adds rows of %d pixels of kernels to %d channels; see sparseInputArgs.", name, t.cols, 16*t.groups))
 	Pragma("noescape")
