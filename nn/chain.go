@@ -88,21 +88,71 @@ func (c chain) parameters(prefix string) []Param {
 	return ps
 }
 
+// groups says, for each layer of a chain and for what follows it, how many samples
+// they take in a call; 0 means all of a chunk. Neighbours with the same number take
+// a group through all of them before the next one.
+type groups []int
+
+// groups returns those of a model: as few samples as the layers on images want, for
+// they stay in the cache, but never fewer than a layer before.
+func (c chain) groups() groups {
+	g := make(groups, len(c)+1)
+	for i, n := 0, 1; i < len(c) && c[i].Traits().PerSample; i++ {
+		n = max(n, c[i].Traits().Group)
+		g[i] = n
+	}
+	return g
+}
+
+// end returns the layer behind those that take a group through with layer i.
+func (g groups) end(i int) int {
+	j := i + 1
+	for j < len(g)-1 && g[j] == g[i] {
+		j++
+	}
+	return j
+}
+
+// start returns the first layer that takes a group through with layer i.
+func (g groups) start(i int) int {
+	for i > 0 && g[i-1] == g[i] {
+		i--
+	}
+	return i
+}
+
+// most returns the most samples of a group.
+func (g groups) most() int {
+	n := 1
+	for _, m := range g {
+		n = max(n, m)
+	}
+	return n
+}
+
+// shares returns how many samples' memory serves for what layer i passes to the
+// next, when that is not kept: 0 means that there must be memory for all.
+func (g groups) shares(i int) int {
+	if g[i+1] == g[i] {
+		return g[i]
+	}
+	return 0
+}
+
 // keeps reports whether the output of layer i must outlast the next layer's
-// forward pass, all samples of a chunk at a time. The first trunk layers run
-// sample by sample.
-func (c chain) keeps(i, trunk int) bool {
-	if i+1 >= trunk || c[i].Traits().ReadsOutput {
+// forward pass, all samples of a chunk at a time.
+func (c chain) keeps(i int, g groups) bool {
+	if g.shares(i) == 0 || c[i].Traits().ReadsOutput {
 		return true
 	}
 	return i+1 < len(c) && c[i+1].Traits().ReadsInput
 }
 
 // floats counts what the layers keep of each sample for the backward pass.
-func (c chain) floats(trunk int) int {
+func (c chain) floats(g groups) int {
 	n := 0
 	for i, nd := range c {
-		if f := nd.Out(); c.keeps(i, trunk) {
+		if f := nd.Out(); c.keeps(i, g) {
 			n += max(1, f.Seq) * f.H * f.W * f.Ld()
 		}
 		n += nd.Traits().Extra
@@ -115,7 +165,8 @@ type place struct {
 	arena   *tensor.Arena
 	samples int // most samples of a chunk
 	offset  int // of the chain's first parameter
-	trunk   int // leading layers that run sample by sample
+	groups  groups
+	scratch *scratch
 	// needDX says that the first layer must return its input's gradient.
 	needDX bool
 	index  func(i int) int // the number of layer i for drawing keys
@@ -128,7 +179,13 @@ func (c chain) states(p place) []State {
 	for i, nd := range c {
 		e := &Env{
 			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Index: p.index(i), NeedDX: need,
-			in: nd.in, out: nd.Out(), shareOut: !c.keeps(i, p.trunk), shareGrad: i < p.trunk,
+			in: nd.in, out: nd.Out(), shareGrad: p.groups[i], scratch: p.scratch,
+		}
+		if !c.keeps(i, p.groups) {
+			e.shareOut = p.groups[i]
+		}
+		if i > 0 {
+			e.shareGrad = p.groups.shares(i - 1)
 		}
 		if i > 0 {
 			e.before = states[i-1]

@@ -55,7 +55,9 @@ func (l fusedConv) Bind(in Flow) (Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.pooled = l.halved && !in.Raw && b.t.CanPool()
+	if b.pooled = l.halved && !in.Raw && b.t.CanPool(); b.pooled {
+		b.fast.useInput = false
+	}
 	return b, nil
 }
 
@@ -85,7 +87,7 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	if l.Pad > 0 {
 		t = tensor.NewPaddedConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, l.Pad)
 	}
-	return &boundConv{l: l, in: in, t: t, back: t.Input(), relu: relu, mask: mask}, nil
+	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: newWinogradPlan(t), relu: relu, mask: mask}, nil
 }
 
 type boundConv struct {
@@ -93,6 +95,7 @@ type boundConv struct {
 	in         Flow
 	t          tensor.Conv
 	back       tensor.ConvInput
+	fast       winogradPlan
 	relu, mask bool
 	// pooled says that the gradient comes as that of a max-pool, which hands it
 	// through; see tensor.Pooled.
@@ -101,12 +104,24 @@ type boundConv struct {
 
 func (b *boundConv) Out() Flow { return Flow{H: b.t.OH, W: b.t.OW, C: b.l.Filters} }
 
-func (b *boundConv) border() Border { return Border{b.t.Left, b.t.RightBorder} }
+// border and backBorder are what the input and the gradient of the output need
+// around their rows.
+func (b *boundConv) border() Border {
+	if b.fast.useWeights {
+		return winogradBorder(b.fast.weights)
+	}
+	return Border{b.t.Left, b.t.RightBorder}
+}
 
-func (b *boundConv) backBorder() Border { return Border{b.back.Left, b.back.Right} }
+func (b *boundConv) backBorder() Border {
+	if b.fast.useInput {
+		return winogradBorder(b.fast.input)
+	}
+	return Border{b.back.Left, b.back.Right}
+}
 
 func (b *boundConv) Traits() Traits {
-	t := Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.mask, InBorder: b.border()}
+	t := Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.mask, InBorder: b.border(), Group: b.fast.wish()}
 	if !b.in.Raw && !b.pooled {
 		t.GradBorder = b.backBorder()
 	}

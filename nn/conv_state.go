@@ -18,19 +18,22 @@ type convState struct {
 
 	bordered Act       // one image of the output's gradient, when it comes without
 	flipped  []float32 // weights of the backward pass, refreshed with each batch
+	fast     winogradState
 }
 
 func (b *boundConv) NewState(e *Env) State {
-	s := &convState{b: b, w: e.Offset, bias: e.Offset + b.t.Rows()*b.t.N, y: e.Output()}
-	s.padded = newAct(e.Arena, b.in, 1, b.border(), true)
+	s := &convState{b: b, w: e.Offset, bias: e.Offset + b.t.Rows()*b.t.N, y: e.Output(), fast: newWinogradState(b.fast, e)}
+	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1)
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
 	if b.pooled {
 		s.pooled = tensor.NewPooled(b.t, e.Arena, e.NeedDX)
 	} else if e.NeedDX {
-		s.flipped = e.Arena.Alloc(b.back.Size())
-		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), true)
+		if !b.fast.useInput {
+			s.flipped = e.Arena.Alloc(b.back.Size())
+		}
+		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1)
 	}
 	return s
 }
@@ -58,6 +61,10 @@ func (s *convState) input(i int) ([]float32, int) {
 
 func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
+	if s.fast.useWeights {
+		s.forwardWinograd(r, lo, hi)
+		return s.y
+	}
 	for i := lo; i < hi; i++ {
 		in, row := s.input(i)
 		s.b.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
@@ -69,22 +76,23 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 	if s.pooled != nil {
 		return s.backwardPooled(r, dy, lo, hi)
 	}
-	t := s.b.t
-	if r.Starts(lo) && s.dx.Data != nil {
-		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
-	}
 	for i := lo; i < hi; i++ {
 		if s.b.mask {
-			maskRows(dy, s.y, i, t.OH, t.OW)
+			maskRows(dy, s.y, i, s.b.t.OH, s.b.t.OW)
 		}
-		x, xRow := s.input(i)
-		g := dy.At(i, 0, 0)
-		t.BackwardWeights(r.G[s.w:s.bias], s.biases(r.G), x, xRow, g, dy.Row, !r.Starts(i))
-		if s.dx.Data == nil {
-			continue
-		}
-		g, gRow := s.gradient(dy, i)
-		s.b.back.Forward(s.dx.At(i, 0, 0), s.dx.Row, g, gRow, s.flipped)
+		s.b.t.BackwardBias(s.biases(r.G), dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+	}
+	if s.fast.useWeights {
+		s.weightsWinograd(r, dy, lo, hi)
+	} else {
+		s.backwardWeights(r, dy, lo, hi)
+	}
+	switch {
+	case s.dx.Data == nil:
+	case s.fast.useInput:
+		s.inputWinograd(r, dy, lo, hi)
+	default:
+		s.backwardInput(r, dy, lo, hi)
 	}
 	return s.dx
 }
@@ -111,6 +119,23 @@ func (s *convState) backwardPooled(r *Run, dy Act, lo, hi int) Act {
 		p.Store(r.G[s.w:s.bias])
 	}
 	return s.dx
+}
+
+func (s *convState) backwardWeights(r *Run, dy Act, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		x, row := s.input(i)
+		s.b.t.BackwardWeights(r.G[s.w:s.bias], nil, x, row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+	}
+}
+
+func (s *convState) backwardInput(r *Run, dy Act, lo, hi int) {
+	if r.Starts(lo) {
+		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
+	}
+	for i := lo; i < hi; i++ {
+		g, row := s.gradient(dy, i)
+		s.b.back.Forward(s.dx.At(i, 0, 0), s.dx.Row, g, row, s.flipped)
+	}
 }
 
 // maskRows applies a ReLU's backward pass to image i of dy, h x w pixels, where y

@@ -57,9 +57,11 @@ type Act struct {
 	// Origin is the index of the first value of sample 0, behind its border.
 	Origin int
 	// Sample, Row and Pixel are the floats from a sample, image row or pixel to
-	// the next. Sample is 0 when all samples share memory because none is kept.
-	// The rows of a sequence are Sample apart, see Flow.
+	// the next. The rows of a sequence are Sample apart, see Flow.
 	Sample, Row, Pixel int
+	// Fold holds the bits of a sample's number that do not matter: samples that
+	// are worked on after one another, and not kept, share memory.
+	Fold int
 	// Border holds the zero pixels that stand around each image row.
 	Border Border
 }
@@ -67,7 +69,7 @@ type Act struct {
 // At returns the values from sample (or row of a sequence) i, image row y, pixel
 // x on. x may reach -Border.Left.
 func (a Act) At(i, y, x int) []float32 {
-	return a.Data[a.Origin+i*a.Sample+y*a.Row+x*a.Pixel:]
+	return a.Data[a.Origin+(i&^a.Fold)*a.Sample+y*a.Row+x*a.Pixel:]
 }
 
 // Has reports whether the image rows have at least border b.

@@ -40,6 +40,9 @@ type Traits struct {
 	// InBorder is wished around the input, GradBorder around the gradient of
 	// the output. A wish: the layer must cope with an Act that lacks it.
 	InBorder, GradBorder Border
+	// Group is how many samples a PerSample layer of an image wishes for in a call, a
+	// power of 2; 0 means that it does not matter.
+	Group int
 	// Extra counts the floats that the layer keeps of each sample for Backward
 	// besides its output.
 	Extra int
@@ -83,8 +86,23 @@ type Env struct {
 	in, out    Flow
 	outBorder  Border // wished by the next layer around this output
 	gradBorder Border // wished by the layer before around its gradient
-	shareOut   bool   // one sample's memory serves for all
-	shareGrad  bool
+	shareOut   int    // the memory of that many samples serves for all; 0 shares none
+	shareGrad  int
+	scratch    *scratch
+}
+
+// scratch is memory that the layers of a workspace use one after the other, within
+// a call.
+type scratch struct {
+	floats []float32
+	size   int
+}
+
+// Scratch makes sure that there are at least n floats of scratch memory when the
+// layers run, and returns where they will be.
+func (e *Env) Scratch(n int) *scratch {
+	e.scratch.size = max(e.scratch.size, n)
+	return e.scratch
 }
 
 // Output allocates the layer's output.
@@ -106,17 +124,18 @@ const (
 	lineFloats = 64 / 4
 )
 
-func newAct(a *tensor.Arena, f Flow, samples int, b Border, share bool) Act {
+// newAct makes room for the rows of samples samples, or for share samples, a power
+// of 2, when that is above 0.
+func newAct(a *tensor.Arena, f Flow, samples int, b Border, share int) Act {
 	ld := f.Ld()
 	act := Act{Pixel: ld, Row: (b.Left + f.W + b.Right) * ld, Origin: b.Left * ld, Border: b}
 	n := f.Rows(samples)
-	if share {
-		n = 1
-	} else {
-		act.Sample = f.H * act.Row
-		if f.Image() && act.Sample%pageFloats == 0 {
-			act.Sample += lineFloats
-		}
+	if share > 0 {
+		n, act.Fold = min(n, share), -share
+	}
+	act.Sample = f.H * act.Row
+	if f.Image() && act.Sample%pageFloats == 0 {
+		act.Sample += lineFloats
 	}
 	act.Data = a.Alloc(max(n*act.Sample, f.H*act.Row))
 	return act
@@ -137,11 +156,15 @@ type Run struct {
 	Key     uint64 // of the step's dropout draws
 
 	update *update // set in the last chunk of a Step
+	last   bool    // whether this is the last chunk of the batch
 }
 
 // Starts reports whether the gradient starts with sample lo of the chunk, so that
 // it is to be overwritten and not added to.
 func (r *Run) Starts(lo int) bool { return r.Base+lo == 0 }
+
+// Ends reports whether the gradient ends with the sample before hi of the chunk.
+func (r *Run) Ends(hi int) bool { return r.last && hi == r.N }
 
 // Rate returns the dropout rate to apply for a layer whose own rate is given.
 func (r *Run) Rate(own float32) float32 {

@@ -15,7 +15,7 @@ type Model struct {
 	input     Shape
 	classes   int
 	nodes     chain
-	trunk     int // leading layers that run sample by sample
+	groups    groups
 }
 
 // NewModel chains layers into a classifier of classes classes. The last layer
@@ -37,9 +37,7 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 		return nil, fmt.Errorf("model %s: the last layer gives %d x %d x %d values; %d classes need 1 x 1 x %d from a dense layer",
 			name, flow.H, flow.W, flow.C, classes, classes)
 	}
-	for m.trunk < len(m.nodes) && m.nodes[m.trunk].Traits().PerSample {
-		m.trunk++
-	}
+	m.groups = m.nodes.groups()
 	return m, nil
 }
 

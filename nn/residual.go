@@ -47,7 +47,9 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	case other.Raw:
 		return nil, errors.New("a residual block without a shortcut cannot be the first layer")
 	}
-	return &boundResidual{in: in, out: out, body: body, shortcut: shortcut, relu: relu}, nil
+	b := &boundResidual{in: in, out: out, relu: relu, group: max(body.groups().most(), shortcut.groups().most())}
+	b.body, b.shortcut = branch{body, b.groups(body)}, branch{shortcut, b.groups(shortcut)}
+	return b, nil
 }
 
 // bindBranch binds the layers of a branch, which must all be layers on images.
@@ -66,24 +68,41 @@ func bindBranch(name string, layers []Layer, in Flow) (chain, Flow, error) {
 
 type boundResidual struct {
 	in, out        Flow
-	body, shortcut chain
+	body, shortcut branch
 	relu           bool
+	group          int // samples that go through the branches at a time
 }
 
 func (b *boundResidual) Out() Flow { return b.out }
 
-// branchTrunk returns the trunk of a branch: all its layers, and what adds them up.
-func branchTrunk(c chain) int { return len(c) + 1 }
+// branch is the layers of a branch.
+type branch struct {
+	chain
+	groups groups
+}
+
+func (b branch) last() node { return b.chain[len(b.chain)-1] }
+
+// groups returns those of a branch, the same for all its layers and for what adds
+// the branches up.
+func (b *boundResidual) groups(c chain) groups {
+	g := make(groups, len(c)+1)
+	for i := range g {
+		g[i] = b.group
+	}
+	return g
+}
 
 func (b *boundResidual) Traits() Traits {
 	t := Traits{
 		PerSample: true, ReadsInput: true, ReadsOutput: b.relu,
-		InBorder:   b.body[0].Traits().InBorder,
-		GradBorder: b.body[len(b.body)-1].Traits().GradBorder,
-		Extra:      b.body.floats(branchTrunk(b.body)) + b.shortcut.floats(branchTrunk(b.shortcut)),
+		InBorder:   b.body.chain[0].Traits().InBorder,
+		GradBorder: b.body.last().Traits().GradBorder,
+		Group:      b.group,
+		Extra:      b.body.floats(b.body.groups) + b.shortcut.floats(b.shortcut.groups),
 	}
-	if len(b.shortcut) > 0 {
-		s := b.shortcut[0].Traits().InBorder
+	if len(b.shortcut.chain) > 0 {
+		s := b.shortcut.chain[0].Traits().InBorder
 		t.InBorder = Border{max(t.InBorder.Left, s.Left), max(t.InBorder.Right, s.Right)}
 	}
 	return t
@@ -91,7 +110,7 @@ func (b *boundResidual) Traits() Traits {
 
 func (b *boundResidual) FLOPs() int64 {
 	var n int64
-	for _, c := range []chain{b.body, b.shortcut} {
+	for _, c := range []chain{b.body.chain, b.shortcut.chain} {
 		for _, nd := range c {
 			n += nd.FLOPs()
 		}

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"cmp"
+
 	"math"
 
 	"github.com/fedfast/fedfast/kernels"
@@ -51,17 +53,18 @@ type Result struct {
 // belongs to one goroutine at a time. Batches larger than its chunk are worked
 // on in chunks, with the same bits as a result.
 type Workspace struct {
-	m      *Model
-	arena  tensor.Arena
-	grad   []float32
-	states []State
-	dlogit Act
-	chunk  int
-	run    Run
-	labels []int32 // of the chunk, in row order
-	step   update
-	absent []int32 // classes
-	lowest int     // the first layer that needs its backward pass
+	m       *Model
+	arena   tensor.Arena
+	grad    []float32
+	states  []State
+	dlogit  Act
+	chunk   int
+	run     Run
+	labels  []int32 // of the chunk, in row order
+	step    update
+	scratch scratch
+	absent  []int32 // classes
+	lowest  int     // the first layer that needs its backward pass
 }
 
 // NewWorkspace returns a workspace for the model.
@@ -80,7 +83,7 @@ func (m *Model) chunk() int {
 			most = min(most, c)
 		}
 	}
-	return min(max(chunkFloats/(1+m.nodes.floats(m.trunk)), 8), most)
+	return min(max(chunkFloats/(1+m.nodes.floats(m.groups)), 8, m.groups.most()), most)
 }
 
 func (m *Model) newWorkspace(chunk int) *Workspace {
@@ -89,11 +92,12 @@ func (m *Model) newWorkspace(chunk int) *Workspace {
 		ws.labels = make([]int32, chunk*m.LabelsPerExample())
 	}
 	ws.states = m.nodes.states(place{
-		arena: &ws.arena, samples: chunk, trunk: m.trunk,
+		arena: &ws.arena, samples: chunk, groups: m.groups, scratch: &ws.scratch,
 		index: func(i int) int { return i },
 	})
+	ws.scratch.floats = ws.arena.Alloc(ws.scratch.size)
 	last := m.nodes[len(m.nodes)-1].Out()
-	ws.dlogit = newAct(&ws.arena, last, chunk, Border{}, false)
+	ws.dlogit = newAct(&ws.arena, last, chunk, Border{}, 0)
 	return ws
 }
 
@@ -188,7 +192,7 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 			}
 		}
 		if at+r.N == b.N {
-			r.update = u
+			r.update, r.last = u, true
 		}
 		if r.Train {
 			ws.backward(ws.dlogit)
@@ -226,33 +230,32 @@ func (ws *Workspace) leaveOut(logits Act, rows int) {
 }
 
 func (ws *Workspace) forward(x Act) Act {
-	r, trunk := &ws.run, ws.m.trunk
-	y := x
-	if trunk > 0 {
-		for i := range r.N {
+	r, g := &ws.run, ws.m.groups
+	for i := 0; i < len(ws.states); {
+		end, n := g.end(i), cmp.Or(g[i], r.N)
+		var y Act
+		for at := 0; at < r.N; at += n {
 			y = x
-			for _, s := range ws.states[:trunk] {
-				y = s.Forward(r, y, i, i+1)
+			for _, s := range ws.states[i:end] {
+				y = s.Forward(r, y, at, min(at+n, r.N))
 			}
 		}
+		i, x = end, y
 	}
-	for _, s := range ws.states[trunk:] {
-		y = s.Forward(r, y, 0, r.N)
-	}
-	return y
+	return x
 }
 
 func (ws *Workspace) backward(dy Act) {
-	r, trunk := &ws.run, ws.m.trunk
-	for i := len(ws.states) - 1; i >= max(trunk, ws.lowest); i-- {
-		if dy = ws.states[i].Backward(r, dy, 0, r.N); dy.Data == nil {
-			return
+	r, g := &ws.run, ws.m.groups
+	for end := len(ws.states); end > ws.lowest && dy.Data != nil; {
+		i, n := g.start(end-1), cmp.Or(g[end-1], r.N)
+		var d Act
+		for at := 0; at < r.N; at += n {
+			d = dy
+			for j := end - 1; j >= max(i, ws.lowest) && d.Data != nil; j-- {
+				d = ws.states[j].Backward(r, d, at, min(at+n, r.N))
+			}
 		}
-	}
-	for i := range r.N {
-		d := dy
-		for j := trunk - 1; j >= ws.lowest && d.Data != nil; j-- {
-			d = ws.states[j].Backward(r, d, i, i+1)
-		}
+		end, dy = i, d
 	}
 }

@@ -114,6 +114,12 @@ func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow
 		}
 		kernels.GemmTN(&t)
 	}
+	v.BackwardBias(gb, dy, dyRow, accumulate)
+}
+
+// BackwardBias computes the gradient gb of the bias, unless that is nil, or adds to
+// it if accumulate.
+func (v Conv) BackwardBias(gb, dy []float32, dyRow int, accumulate bool) {
 	if gb == nil {
 		return
 	}

@@ -1,0 +1,107 @@
+package nn
+
+import "github.com/fedfast/fedfast/tensor"
+
+// winogradRows is how many tiles there should be in a call, which is as many rows as
+// the products have: the transforms of the weights are shared by them.
+const (
+	winogradRows  = 256
+	winogradGroup = 16 // most samples of a call
+)
+
+// winogradPlan says which passes of a convolution go by Winograd's F(2x2, 3x3): the
+// forward pass and the gradient of the weights by weights, that of the input by
+// input.
+type winogradPlan struct {
+	weights, input       tensor.Winograd
+	useWeights, useInput bool
+	group                int // samples of a call
+}
+
+func newWinogradPlan(t tensor.Conv) winogradPlan {
+	p := winogradPlan{group: 1}
+	p.weights, p.useWeights = t.Winograd()
+	p.input, p.useInput = t.WinogradInput()
+	for p.group < winogradGroup && p.group*p.weights.Tiles() < winogradRows {
+		p.group *= 2
+	}
+	return p
+}
+
+// wish returns the samples that the convolution wishes for in a call.
+func (p winogradPlan) wish() int {
+	if p.useWeights || p.useInput {
+		return p.group
+	}
+	return 0
+}
+
+// border returns what the input of w must have around its rows.
+func winogradBorder(w tensor.Winograd) Border { return Border{w.Left, w.RightBorder} }
+
+// winogradState is what a convolution by Winograd's algorithm needs in a workspace.
+type winogradState struct {
+	winogradPlan
+	arena   *tensor.Arena
+	scratch *scratch
+	sums    []float32 // the gradient of the weights between two calls of a batch
+}
+
+func newWinogradState(p winogradPlan, e *Env) winogradState {
+	s := winogradState{winogradPlan: p, arena: e.Arena, scratch: e.scratch}
+	if n := min(p.group, e.Samples); p.useWeights {
+		e.Scratch(p.weights.Space(n))
+	}
+	if n := min(p.group, e.Samples); p.useInput && e.NeedDX {
+		e.Scratch(p.input.Space(n))
+	}
+	return s
+}
+
+// images returns where the images of a from lo on lie.
+func (a Act) images(lo int) tensor.Images {
+	return tensor.Images{Data: a.At(lo, 0, 0), Sample: a.Sample, Row: a.Row}
+}
+
+// loadImages transforms the samples [lo, hi) of the input.
+func (s *convState) loadImages(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		x, row := s.input(i)
+		s.fast.weights.Input(s.fast.scratch.floats, hi-lo, i-lo, x, row)
+	}
+}
+
+func (s *convState) forwardWinograd(r *Run, lo, hi int) {
+	for ; lo < hi; lo += s.fast.group {
+		end := min(lo+s.fast.group, hi)
+		s.loadImages(lo, end)
+		s.fast.weights.Forward(s.y.images(lo), end-lo, s.fast.scratch.floats, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
+	}
+}
+
+// weightsWinograd computes the gradient of the weights.
+func (s *convState) weightsWinograd(r *Run, dy Act, lo, hi int) {
+	f := &s.fast
+	for ; lo < hi; lo += f.group {
+		end := min(lo+f.group, hi)
+		first, last := r.Starts(lo), r.Ends(end)
+		if f.sums == nil && !(first && last) {
+			f.sums = f.arena.Alloc(f.weights.Sums())
+		}
+		s.loadImages(lo, end)
+		f.weights.BackwardWeights(r.G[s.w:s.bias], f.sums, dy.images(lo), end-lo, f.scratch.floats, first, last)
+	}
+}
+
+// inputWinograd computes the gradient of the input.
+func (s *convState) inputWinograd(r *Run, dy Act, lo, hi int) {
+	f := &s.fast
+	for ; lo < hi; lo += f.group {
+		end := min(lo+f.group, hi)
+		for i := lo; i < end; i++ {
+			g, row := s.gradient(dy, i)
+			f.input.Input(f.scratch.floats, end-lo, i-lo, g, row)
+		}
+		f.input.Forward(s.dx.images(lo), end-lo, f.scratch.floats, r.W[s.w:s.bias], nil, false)
+	}
+}
