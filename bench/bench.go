@@ -70,6 +70,8 @@ func suites() []suite {
 		{"nn", "training steps of the models: gradient and SGD", trainRows},
 		{"nn-forward", "evaluation of the models", forwardRows},
 		{"fl", "whole rounds of federated averaging, with one worker and with all", roundRows},
+		{"tuner", "calls of a tuner in its own process", tunerRows},
+		{"scale", "rounds of many clients, of many clients in all, and of many trials at once; small models", scaleRows},
 	}
 }
 

@@ -155,7 +155,7 @@ func (r wholeRounds) results(ctx context.Context, m *meter, sims []*simulation, 
 		if i > 0 {
 			x.Round.Speedup = results[0].Seconds / x.Seconds
 		}
-		if err := s.countAllocs(ctx, x.Round); err != nil {
+		if err := s.countAllocs(ctx, x.Round, 3); err != nil {
 			return nil, err
 		}
 		var err error

@@ -207,15 +207,16 @@ func (s *simulation) fillSeconds() float64 {
 	return best
 }
 
-// countAllocs fills in the allocations of a round, told apart by rounds of few and of more local steps.
-func (s *simulation) countAllocs(ctx context.Context, r *Round) error {
+// countAllocs fills in the allocations of a round, told apart by rounds of few and of more local steps,
+// the fewest of so many tries.
+func (s *simulation) countAllocs(ctx context.Context, r *Round, tries int) error {
 	count := func(steps int) (allocs float64, done int, err error) {
 		plan := s.plan
 		plan.Clients = slices.Clone(plan.Clients)
 		plan.Clients[0].Steps = steps
 		least := math.Inf(1)
 		var before, after runtime.MemStats
-		for range 3 {
+		for range tries {
 			runtime.ReadMemStats(&before)
 			if done, err = s.all(ctx, plan); err != nil {
 				return 0, 0, err

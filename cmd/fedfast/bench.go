@@ -24,6 +24,7 @@ type benchOptions struct {
 	python   string
 	json     string
 	markdown string
+	plot     string
 	profile  string
 	gobench  bool
 }
@@ -66,6 +67,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.python, "python", "", "Python for --against torch (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
 	f.StringVar(&o.json, "json", "", "also write the report as JSON to this file")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
+	f.StringVar(&o.plot, "plot", "", "also draw the suite scale as SVG to this file")
 	f.BoolVar(&o.gobench, "gobench", false, "print every sample as a line that benchstat reads, in place of the table")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this file")
 }
@@ -141,7 +143,7 @@ func (o *benchOptions) write(report *bench.Report) error {
 			errs = append(errs, os.WriteFile(o.json, append(text, '\n'), 0o644))
 		}
 	}
-	errs = append(errs, writeFile(o.markdown, report.WriteMarkdown))
+	errs = append(errs, writeFile(o.markdown, report.WriteMarkdown), writeFile(o.plot, report.WriteScalePlot))
 	return errors.Join(errs...)
 }
 

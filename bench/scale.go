@@ -1,0 +1,156 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// scaleModel trains in the sweeps; each of its clients takes one step of a whole batch.
+const (
+	scaleModel = "reddi-emnist-cnn"
+	scaleBatch = 20
+)
+
+// sweep is a number that grows while the others stay.
+type sweep struct {
+	label  string // of the axis
+	shapes []crowd
+}
+
+// crowd is how many take part: clients of a round, clients in all, and trials at once.
+type crowd struct{ cohort, clients, trials int }
+
+// sweeps are the rows of the suite scale.
+var sweeps = []sweep{
+	{"clients a round, of 1,000", []crowd{{10, 1000, 1}, {30, 1000, 1}, {100, 1000, 1}, {300, 1000, 1}, {1000, 1000, 1}}},
+	{"clients in all, 10 a round", []crowd{{10, 10, 1}, {10, 100, 1}, {10, 1000, 1}, {10, 10000, 1}}},
+	{"trials at once, 10 clients a round of 100", []crowd{{10, 100, 1}, {10, 100, 3}, {10, 100, 9}, {10, 100, 27}}},
+}
+
+// The small model: a logistic regression on 10 numbers, trained by 100 clients a round.
+const (
+	smallInputs, smallClasses  = 10, 10
+	smallClients, smallSamples = 100, 50
+	smallBatch                 = 10
+	smallName                  = "logistic"
+)
+
+// Rounds of a crowd are timed so often; a quick run leaves out crowds of more than quickCrowd clients at work.
+const (
+	scalePasses = 5
+	quickCrowd  = 10
+)
+
+// scaleRows lists the sweeps and the small model.
+func scaleRows(ctx context.Context, cfg Config) ([]row, error) {
+	var rows []row
+	seen := map[crowd]bool{}
+	for _, s := range sweeps {
+		for _, c := range s.shapes {
+			if seen[c] || cfg.Quick && c.cohort*c.trials > quickCrowd {
+				continue
+			}
+			seen[c] = true
+			net, err := named(ctx, scaleModel, nn.Shape{}, 0)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, scaleRow(net, c, scaleBatch, scaleBatch, cfg.workers()))
+		}
+	}
+	m, err := models.New(smallName, models.Options{Input: nn.Shape{H: 1, W: 1, C: smallInputs}, Classes: smallClasses})
+	if err != nil {
+		return nil, err
+	}
+	small := network{Model: m, name: smallName}
+	return append(rows, scaleRow(small, crowd{smallClients, smallClients, 1}, smallSamples, smallBatch, cfg.workers())), nil
+}
+
+// scaleRow is rounds of a crowd.
+func scaleRow(net network, c crowd, samples, batch, workers int) row {
+	r := row{
+		name: net.name, shape: fmt.Sprintf("%s,cohort=%d,clients=%d,trials=%d", inputText(net.Input()), c.cohort, c.clients, c.trials),
+		batch: batch, optimizer: plainSGD,
+	}
+	r.run = func(ctx context.Context, m *meter) ([]Result, error) {
+		memory := startMemory()
+		defer memory.stop()
+		s, err := newSimulation(net, federation(net, c.clients, samples), c.cohort, batch, workers, c.trials)
+		if err != nil {
+			return nil, err
+		}
+		defer s.engine.Close()
+		if _, err := s.all(ctx, s.plan); err != nil { // touch the memory
+			return nil, err
+		}
+		passes, length := scalePasses, roundTime
+		if m.quick {
+			passes, length = 1, 0
+		}
+		var peaks []float64
+		for range passes {
+			peaks = append(peaks, m.samplePeak())
+			if err := s.take(ctx, length); err != nil {
+				return nil, err
+			}
+		}
+		m.peaks = append(m.peaks, peaks...)
+		x := s.result(r.shape, median(peaks))
+		x.Round.Heap, x.Round.RSS = memory.stop()
+		if err := s.countAllocs(ctx, x.Round, 1); err != nil {
+			return nil, err
+		}
+		return []Result{x}, nil
+	}
+	return r
+}
+
+// memory watches the memory of this process.
+type memory struct {
+	quit, done chan struct{}
+	heap       int64 // most bytes of objects that were seen
+	rss        int64
+}
+
+// startMemory gives free memory back to the system, so that what others left behind does not count, and begins to watch.
+func startMemory() *memory {
+	runtime.GC()
+	debug.FreeOSMemory()
+	resetPeakRSS()
+	m := &memory{quit: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(m.done)
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			metrics.Read(sample)
+			m.heap = max(m.heap, int64(sample[0].Value.Uint64()))
+			select {
+			case <-m.quit:
+				m.rss = peakRSS()
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return m
+}
+
+// stop ends the watch and returns the most bytes of objects, and the most that the process held. It may be called again.
+func (m *memory) stop() (heap, rss int64) {
+	select {
+	case <-m.done:
+	default:
+		close(m.quit)
+		<-m.done
+	}
+	return m.heap, m.rss
+}
