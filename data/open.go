@@ -49,7 +49,7 @@ type writer struct {
 func sets() []set {
 	return []set{
 		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(), syntheticSet(),
-		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(), stackOverflowSet(),
+		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(), stackOverflowSet(), stackExchangeSet(),
 		fedjaxFEMNISTSet(), fedjaxDigitsSet(), fedjaxShakespeareSet(),
 	}
 }

@@ -50,7 +50,7 @@ func totals(clients []Client) (train, val, test int) {
 func checkExamples(t *testing.T, fed *Federation) {
 	t.Helper()
 	x := make([]float32, fed.H*fed.W*fed.C)
-	tokens, label := make([]int32, fed.SeqLen), make([]int32, 1)
+	tokens, label := make([]int32, fed.SeqLen), make([]int32, max(1, fed.SeqLen))
 	read := func(id string, v View) {
 		for p := range v.Len() {
 			v.Fill([]int32{int32(p)}, x, tokens, label, nil)

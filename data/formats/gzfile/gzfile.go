@@ -8,9 +8,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+)
+
+// A file may unpack to slack bytes and maxRatio times its size, so that a small
+// harmful one does not fill the memory. LEAF's images unpack to 20 times.
+const (
+	maxRatio = 300
+	slack    = 256 << 20
 )
 
 // bufferSize is large enough that the system is asked seldom.
@@ -21,6 +29,7 @@ type File struct {
 	io.Reader
 	path string
 	file *os.File
+	left int64 // unpacked bytes that may still come
 }
 
 // Open opens a file for reading. A file that starts as gzip does is unpacked,
@@ -31,7 +40,7 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	in := bufio.NewReaderSize(f, bufferSize)
-	opened := &File{Reader: in, path: path, file: f}
+	opened := &File{Reader: in, path: path, file: f, left: math.MaxInt64}
 	if head, _ := in.Peek(2); string(head) != "\x1f\x8b" {
 		return opened, nil
 	}
@@ -39,13 +48,20 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(opened.named(err), f.Close())
 	}
-	opened.Reader = unpacked
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	opened.Reader, opened.left = unpacked, slack+maxRatio*info.Size()
 	return opened, nil
 }
 
 // Read reads unpacked bytes.
 func (f *File) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
+	if f.left -= int64(n); f.left < 0 {
+		return 0, fmt.Errorf("%s: unpacks to far more than any set of data does; it is not one", f.path)
+	}
 	return n, f.named(err)
 }
 

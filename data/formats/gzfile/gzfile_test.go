@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,5 +77,37 @@ func TestFind(t *testing.T) {
 	}
 	if _, err := Find(dir, "a.bin", "c.bin"); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), dir+": no file a.bin or c.bin, plain or .gz") {
 		t.Errorf("nothing to find: %v", err)
+	}
+}
+
+// zeros reads as zeros without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// A gzip file that unpacks to a thousand times its size is given up in time.
+func TestBomb(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bomb.gz")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(out)
+	if _, err := io.Copy(z, io.LimitReader(zeros{}, 400<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(z.Close(), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, f)
+	if err == nil || err.Error() != path+": unpacks to far more than any set of data does; it is not one" || n > slack+maxRatio*1<<20 {
+		t.Errorf("%d bytes, error %v", n, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
