@@ -25,6 +25,7 @@ func bind(l Level) {
 	lstms = lstmAt(l)
 	pools = poolAt(l)
 	dropouts = dropoutAt(l)
+	lrns = lrnAt(l)
 	sparses = sparseAt(l)
 	winograds = winogradAt(l)
 }

@@ -73,11 +73,22 @@ func lstmAt(l Level) lstmTable {
 func poolAt(l Level) poolTable {
 	switch l {
 	case AVX512:
-		return poolTable{forward: pool2x2AVX512, backward: pool2x2BackwardAVX512}
+		return poolTable{forward: pool2x2AVX512, backward: pool2x2BackwardAVX512, forwardAny: poolAnyAVX512, backwardAny: poolAnyBackwardAVX512}
 	case AVX2:
-		return poolTable{forward: pool2x2AVX2, backward: pool2x2BackwardAVX2}
+		return poolTable{forward: pool2x2AVX2, backward: pool2x2BackwardAVX2, forwardAny: poolAnyAVX2, backwardAny: poolAnyBackwardAVX2}
 	default:
 		return poolGeneric
+	}
+}
+
+func lrnAt(l Level) lrnTable {
+	switch l {
+	case AVX512:
+		return lrnTable{squares: lrnSquaresAVX512, normalize: lrnNormalizeAVX512, quotients: lrnQuotientsAVX512, gradient: lrnGradientAVX512}
+	case AVX2:
+		return lrnTable{squares: lrnSquaresAVX2, normalize: lrnNormalizeAVX2, quotients: lrnQuotientsAVX2, gradient: lrnGradientAVX2}
+	default:
+		return lrnGeneric
 	}
 }
 

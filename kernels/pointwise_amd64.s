@@ -2851,6 +2851,368 @@ channels93:
 	VZEROUPPER
 	RET
 
+// func poolAnyAVX2(args *poolArgs)
+// Requires: AVX, AVX2
+TEXT ·poolAnyAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), SI
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+
+windows94:
+	MOVQ R9, R11
+	MOVQ 32(SI), R12
+
+groups95:
+	MOVQ    R11, BX
+	VMOVUPS (BX), Y2
+	VXORPS  Y3, Y3, Y3
+	VMOVUPS 32(BX), Y4
+	VXORPS  Y5, Y5, Y5
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    40(SI), DX
+
+rows96:
+	MOVQ BX, AX
+	MOVQ 48(SI), CX
+
+cols97:
+	VMOVUPS      (AX), Y6
+	VCMPPS       $0x1e, Y2, Y6, Y7
+	VCMPPS       $0x03, Y6, Y6, Y8
+	VORPS        Y8, Y7, Y7
+	VBLENDVPS    Y7, Y6, Y2, Y2
+	VBLENDVPS    Y7, Y0, Y3, Y3
+	VMOVUPS      32(AX), Y6
+	VCMPPS       $0x1e, Y4, Y6, Y7
+	VCMPPS       $0x03, Y6, Y6, Y8
+	VORPS        Y8, Y7, Y7
+	VBLENDVPS    Y7, Y6, Y4, Y4
+	VBLENDVPS    Y7, Y1, Y5, Y5
+	VPADDD       all00000001<>+0(SB), Y0, Y0
+	VPADDD       all00000001<>+0(SB), Y1, Y1
+	ADDQ         64(SI), AX
+	DECQ         CX
+	JNE          cols97
+	ADDQ         56(SI), BX
+	DECQ         DX
+	JNE          rows96
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y4, 32(DI)
+	VPACKSSDW    Y5, Y3, Y3
+	VPERMQ       $0xd8, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X0
+	VPACKUSWB    X0, X3, X0
+	VMOVDQU      X0, (R8)
+	ADDQ         $0x40, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x40, R11
+	DECQ         R12
+	JNE          groups95
+	ADDQ         72(SI), R9
+	DECQ         R10
+	JNE          windows94
+	VZEROUPPER
+	RET
+
+// func poolAnyBackwardAVX2(args *poolArgs)
+// Requires: AVX, AVX2
+TEXT ·poolAnyBackwardAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), SI
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+
+windows98:
+	MOVQ R9, R11
+	MOVQ 32(SI), R12
+
+groups99:
+	MOVQ      R11, BX
+	VMOVUPS   (DI), Y3
+	VPMOVZXBD (R8), Y2
+	VMOVUPS   32(DI), Y5
+	VPMOVZXBD 8(R8), Y4
+	VPXOR     Y0, Y0, Y0
+	VPXOR     Y1, Y1, Y1
+	MOVQ      40(SI), DX
+
+rows100:
+	MOVQ BX, AX
+	MOVQ 48(SI), CX
+
+cols101:
+	VPCMPEQD Y0, Y2, Y6
+	VANDPS   Y3, Y6, Y6
+	VADDPS   (AX), Y6, Y6
+	VMOVUPS  Y6, (AX)
+	VPCMPEQD Y1, Y4, Y6
+	VANDPS   Y5, Y6, Y6
+	VADDPS   32(AX), Y6, Y6
+	VMOVUPS  Y6, 32(AX)
+	VPADDD   all00000001<>+0(SB), Y0, Y0
+	VPADDD   all00000001<>+0(SB), Y1, Y1
+	ADDQ     64(SI), AX
+	DECQ     CX
+	JNE      cols101
+	ADDQ     56(SI), BX
+	DECQ     DX
+	JNE      rows100
+	ADDQ     $0x40, DI
+	ADDQ     $0x10, R8
+	ADDQ     $0x40, R11
+	DECQ     R12
+	JNE      groups99
+	ADDQ     72(SI), R9
+	DECQ     R10
+	JNE      windows98
+	VZEROUPPER
+	RET
+
+// func lrnSquaresAVX2(args *lrnArgs)
+// Requires: AVX
+TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), CX
+	MOVQ (CX), DX
+	MOVQ 40(CX), BX
+	MOVQ 48(CX), SI
+	XORQ AX, AX
+
+pixels102:
+	MOVQ 56(CX), DI
+
+groups103:
+	VMOVUPS (DX)(AX*1), Y0
+	VMULPS  Y0, Y0, Y0
+	VMOVUPS Y0, (BX)
+	VMOVUPS 32(DX)(AX*1), Y0
+	VMULPS  Y0, Y0, Y0
+	VMOVUPS Y0, 32(BX)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNE     groups103
+	ADDQ    64(CX), BX
+	DECQ    SI
+	JNE     pixels102
+	VZEROUPPER
+	RET
+
+// func lrnNormalizeAVX2(args *lrnArgs)
+// Requires: AVX
+TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), CX
+	MOVQ         (CX), DX
+	MOVQ         8(CX), BX
+	MOVQ         16(CX), SI
+	MOVQ         32(CX), DI
+	MOVQ         40(CX), R8
+	MOVQ         48(CX), R9
+	VBROADCASTSS 96(CX), Y0
+	VBROADCASTSS 100(CX), Y1
+	VBROADCASTSS all3f800000<>+0(SB), Y2
+	XORQ         AX, AX
+
+pixels104:
+	MOVQ 56(CX), R10
+
+groups105:
+	MOVQ    R8, R11
+	SUBQ    72(CX), R11
+	MOVQ    80(CX), R12
+	VMOVUPS (R11), Y3
+	DECQ    R12
+	JEQ     summed107
+
+terms106:
+	VADDPS 4(R11), Y3, Y3
+	ADDQ   $0x04, R11
+	DECQ   R12
+	JNE    terms106
+
+summed107:
+	VMULPS  Y1, Y3, Y3
+	VADDPS  Y0, Y3, Y3
+	VMOVUPS Y3, (BX)(AX*1)
+	MOVQ    88(CX), R11
+	CMPQ    R11, $0x04
+	JEQ     raised110
+	CMPQ    R11, $0x03
+	JEQ     three108
+	CMPQ    R11, $0x02
+	JEQ     square109
+	VSQRTPS Y3, Y3
+
+square109:
+	VSQRTPS Y3, Y3
+	JMP     raised110
+
+three108:
+	VSQRTPS Y3, Y3
+	VSQRTPS Y3, Y4
+	VMULPS  Y4, Y3, Y3
+
+raised110:
+	VDIVPS  Y3, Y2, Y3
+	VMOVUPS Y3, (SI)(AX*1)
+	VMULPS  (DX)(AX*1), Y3, Y3
+	VMOVUPS Y3, (DI)(AX*1)
+	MOVQ    R8, R11
+	SUBQ    72(CX), R11
+	MOVQ    80(CX), R12
+	VMOVUPS 32(R11), Y3
+	DECQ    R12
+	JEQ     summed112
+
+terms111:
+	VADDPS 36(R11), Y3, Y3
+	ADDQ   $0x04, R11
+	DECQ   R12
+	JNE    terms111
+
+summed112:
+	VMULPS  Y1, Y3, Y3
+	VADDPS  Y0, Y3, Y3
+	VMOVUPS Y3, 32(BX)(AX*1)
+	MOVQ    88(CX), R11
+	CMPQ    R11, $0x04
+	JEQ     raised115
+	CMPQ    R11, $0x03
+	JEQ     three113
+	CMPQ    R11, $0x02
+	JEQ     square114
+	VSQRTPS Y3, Y3
+
+square114:
+	VSQRTPS Y3, Y3
+	JMP     raised115
+
+three113:
+	VSQRTPS Y3, Y3
+	VSQRTPS Y3, Y4
+	VMULPS  Y4, Y3, Y3
+
+raised115:
+	VDIVPS  Y3, Y2, Y3
+	VMOVUPS Y3, 32(SI)(AX*1)
+	VMULPS  32(DX)(AX*1), Y3, Y3
+	VMOVUPS Y3, 32(DI)(AX*1)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, R8
+	DECQ    R10
+	JNE     groups105
+	ADDQ    64(CX), R8
+	DECQ    R9
+	JNE     pixels104
+	VZEROUPPER
+	RET
+
+// func lrnQuotientsAVX2(args *lrnArgs)
+// Requires: AVX
+TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), CX
+	MOVQ (CX), DX
+	MOVQ 8(CX), BX
+	MOVQ 16(CX), SI
+	MOVQ 24(CX), DI
+	MOVQ 40(CX), R8
+	MOVQ 48(CX), R9
+	XORQ AX, AX
+
+pixels116:
+	MOVQ 56(CX), R10
+
+groups117:
+	VMOVUPS (DI)(AX*1), Y0
+	VMULPS  (DX)(AX*1), Y0, Y0
+	VMULPS  (SI)(AX*1), Y0, Y0
+	VDIVPS  (BX)(AX*1), Y0, Y0
+	VMOVUPS Y0, (R8)
+	VMOVUPS 32(DI)(AX*1), Y0
+	VMULPS  32(DX)(AX*1), Y0, Y0
+	VMULPS  32(SI)(AX*1), Y0, Y0
+	VDIVPS  32(BX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 32(R8)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, R8
+	DECQ    R10
+	JNE     groups117
+	ADDQ    64(CX), R8
+	DECQ    R9
+	JNE     pixels116
+	VZEROUPPER
+	RET
+
+// func lrnGradientAVX2(args *lrnArgs)
+// Requires: AVX
+TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), CX
+	MOVQ         (CX), DX
+	MOVQ         16(CX), BX
+	MOVQ         24(CX), SI
+	MOVQ         32(CX), DI
+	MOVQ         40(CX), R8
+	MOVQ         48(CX), R9
+	VBROADCASTSS 100(CX), Y0
+	XORQ         AX, AX
+
+pixels118:
+	MOVQ 56(CX), R10
+
+groups119:
+	MOVQ    R8, R11
+	SUBQ    72(CX), R11
+	MOVQ    80(CX), R12
+	VMOVUPS (R11), Y1
+	DECQ    R12
+	JEQ     summed121
+
+terms120:
+	VADDPS 4(R11), Y1, Y1
+	ADDQ   $0x04, R11
+	DECQ   R12
+	JNE    terms120
+
+summed121:
+	VMOVUPS (SI)(AX*1), Y2
+	VMULPS  Y0, Y1, Y1
+	VMULPS  (DX)(AX*1), Y1, Y1
+	VMULPS  (BX)(AX*1), Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, (DI)(AX*1)
+	MOVQ    R8, R11
+	SUBQ    72(CX), R11
+	MOVQ    80(CX), R12
+	VMOVUPS 32(R11), Y1
+	DECQ    R12
+	JEQ     summed123
+
+terms122:
+	VADDPS 36(R11), Y1, Y1
+	ADDQ   $0x04, R11
+	DECQ   R12
+	JNE    terms122
+
+summed123:
+	VMOVUPS 32(SI)(AX*1), Y2
+	VMULPS  Y0, Y1, Y1
+	VMULPS  32(DX)(AX*1), Y1, Y1
+	VMULPS  32(BX)(AX*1), Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, 32(DI)(AX*1)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, R8
+	DECQ    R10
+	JNE     groups119
+	ADDQ    64(CX), R8
+	DECQ    R9
+	JNE     pixels118
+	VZEROUPPER
+	RET
+
 // func dropoutApplyAVX2(dst []float32, src []float32, d dropout)
 // Requires: AVX, AVX2
 TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
@@ -2878,9 +3240,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest95
+	JLT          rest125
 
-loop94:
+loop124:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -3003,11 +3365,11 @@ loop94:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop94
+	JGE          loop124
 
-rest95:
+rest125:
 	ADDQ         $0x10, DX
-	JEQ          done96
+	JEQ          done126
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -3133,7 +3495,7 @@ rest95:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done96:
+done126:
 	VZEROUPPER
 	RET
 
@@ -3151,9 +3513,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest97
+	JLT  rest127
 
-loop98:
+loop128:
 	VMOVUPS           (CX)(BX*4), Z0
 	VBROADCASTSS      allc2d00000<>+0(SB), Z1
 	VMAXPS            Z0, Z1, Z0
@@ -3182,11 +3544,11 @@ loop98:
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop98
+	JGE               loop128
 
-rest97:
+rest127:
 	ADDQ              $0x10, DX
-	JEQ               done99
+	JEQ               done129
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -3217,7 +3579,7 @@ rest97:
 	VMULPS            Z1, Z2, Z2
 	VMOVUPS           Z2, K1, (AX)(BX*4)
 
-done99:
+done129:
 	VZEROUPPER
 	RET
 
@@ -3229,9 +3591,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest100
+	JLT  rest130
 
-loop101:
+loop131:
 	VMOVUPS           (CX)(BX*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -3259,11 +3621,11 @@ loop101:
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop101
+	JGE               loop131
 
-rest100:
+rest130:
 	ADDQ              $0x10, DX
-	JEQ               done102
+	JEQ               done132
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -3293,7 +3655,7 @@ rest100:
 	VDIVPS            Z2, Z0, Z2
 	VMOVUPS           Z2, K1, (AX)(BX*4)
 
-done102:
+done132:
 	VZEROUPPER
 	RET
 
@@ -3305,9 +3667,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest103
+	JLT  rest133
 
-loop104:
+loop134:
 	VMOVUPS           (CX)(BX*4), Z0
 	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
 	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
@@ -3336,11 +3698,11 @@ loop104:
 	VMOVUPS           Z3, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop104
+	JGE               loop134
 
-rest103:
+rest133:
 	ADDQ              $0x10, DX
-	JEQ               done105
+	JEQ               done135
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -3371,7 +3733,7 @@ rest103:
 	VORPS             Z1, Z3, Z3
 	VMOVUPS           Z3, K1, (AX)(BX*4)
 
-done105:
+done135:
 	VZEROUPPER
 	RET
 
@@ -3385,9 +3747,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest106
+	JLT    rest136
 
-loop107:
+loop137:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -3395,11 +3757,11 @@ loop107:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop107
+	JGE       loop137
 
-rest106:
+rest136:
 	ADDQ      $0x10, BX
-	JEQ       done108
+	JEQ       done138
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -3409,7 +3771,7 @@ rest106:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done108:
+done138:
 	VZEROUPPER
 	RET
 
@@ -3422,20 +3784,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest109
+	JLT          rest139
 
-loop110:
+loop140:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop110
+	JGE         loop140
 
-rest109:
+rest139:
 	ADDQ        $0x10, DX
-	JEQ         done111
+	JEQ         done141
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -3444,7 +3806,7 @@ rest109:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done111:
+done141:
 	VZEROUPPER
 	RET
 
@@ -3457,19 +3819,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest112
+	JLT          rest142
 
-loop113:
+loop143:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop113
+	JGE     loop143
 
-rest112:
+rest142:
 	ADDQ      $0x10, DX
-	JEQ       done114
+	JEQ       done144
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -3477,7 +3839,7 @@ rest112:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done114:
+done144:
 	VZEROUPPER
 	RET
 
@@ -3490,20 +3852,20 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest115
+	JLT  rest145
 
-loop116:
+loop146:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop116
+	JGE     loop146
 
-rest115:
+rest145:
 	ADDQ      $0x10, BX
-	JEQ       done117
+	JEQ       done147
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -3512,7 +3874,7 @@ rest115:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done117:
+done147:
 	VZEROUPPER
 	RET
 
@@ -3525,20 +3887,20 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest118
+	JLT  rest148
 
-loop119:
+loop149:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop119
+	JGE     loop149
 
-rest118:
+rest148:
 	ADDQ      $0x10, BX
-	JEQ       done120
+	JEQ       done150
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -3547,7 +3909,7 @@ rest118:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done120:
+done150:
 	VZEROUPPER
 	RET
 
@@ -3560,19 +3922,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest121
+	JLT    rest151
 
-loop122:
+loop152:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop122
+	JGE         loop152
 
-rest121:
+rest151:
 	ADDQ        $0x10, DX
-	JEQ         done123
+	JEQ         done153
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -3580,7 +3942,7 @@ rest121:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done123:
+done153:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3601,25 +3963,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest124
+	JLT    rest154
 
-loop125:
+loop155:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop125
+	JGE     loop155
 
-rest124:
+rest154:
 	ADDQ      $0x10, CX
-	JEQ       done126
+	JEQ       done156
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done126:
+done156:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3642,9 +4004,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide127:
+wide157:
 	CMPQ    DX, $0x40
-	JLT     narrow128
+	JLT     narrow158
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -3652,14 +4014,14 @@ wide127:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row129:
+row159:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row129
+	JNE     row159
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3667,32 +4029,32 @@ row129:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide127
+	JMP     wide157
 
-narrow128:
+narrow158:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest130
+	JLT  rest160
 
-loop131:
+loop161:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row133:
+row163:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row133
+	JNE     row163
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop131
+	JGE     loop161
 
-rest130:
+rest160:
 	ADDQ      $0x10, DX
-	JEQ       done132
+	JEQ       done162
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -3700,15 +4062,15 @@ rest130:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row134:
+row164:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row134
+	JNE       row164
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done132:
+done162:
 	VZEROUPPER
 	RET
 
@@ -3724,12 +4086,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free135
+	JEQ          free165
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest136
+	JLT          rest166
 
-loop137:
+loop167:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -3740,11 +4102,11 @@ loop137:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop137
+	JGE          loop167
 
-rest136:
+rest166:
 	ADDQ         $0x10, BX
-	JEQ          done138
+	JEQ          done168
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -3757,16 +4119,16 @@ rest136:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done138:
+done168:
 	VZEROUPPER
 	RET
 
-free135:
+free165:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest139
+	JLT  rest169
 
-loop140:
+loop170:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -3774,11 +4136,11 @@ loop140:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop140
+	JGE          loop170
 
-rest139:
+rest169:
 	ADDQ         $0x10, BX
-	JEQ          done141
+	JEQ          done171
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -3788,7 +4150,7 @@ rest139:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done141:
+done171:
 	VZEROUPPER
 	RET
 
@@ -3806,12 +4168,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free142
+	JEQ          free172
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest143
+	JLT          rest173
 
-loop144:
+loop174:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -3825,11 +4187,11 @@ loop144:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop144
+	JGE          loop174
 
-rest143:
+rest173:
 	ADDQ         $0x10, SI
-	JEQ          done145
+	JEQ          done175
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -3845,16 +4207,16 @@ rest143:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done145:
+done175:
 	VZEROUPPER
 	RET
 
-free142:
+free172:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest146
+	JLT  rest176
 
-loop147:
+loop177:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -3865,11 +4227,11 @@ loop147:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop147
+	JGE          loop177
 
-rest146:
+rest176:
 	ADDQ         $0x10, SI
-	JEQ          done148
+	JEQ          done178
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -3882,7 +4244,7 @@ rest146:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done148:
+done178:
 	VZEROUPPER
 	RET
 
@@ -3899,12 +4261,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free149
+	JEQ          free179
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest150
+	JLT          rest180
 
-loop151:
+loop181:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -3916,11 +4278,11 @@ loop151:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop151
+	JGE          loop181
 
-rest150:
+rest180:
 	ADDQ         $0x10, SI
-	JEQ          done152
+	JEQ          done182
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -3934,16 +4296,16 @@ rest150:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done152:
+done182:
 	VZEROUPPER
 	RET
 
-free149:
+free179:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest153
+	JLT  rest183
 
-loop154:
+loop184:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -3952,11 +4314,11 @@ loop154:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop154
+	JGE          loop184
 
-rest153:
+rest183:
 	ADDQ         $0x10, SI
-	JEQ          done155
+	JEQ          done185
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -3967,7 +4329,7 @@ rest153:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done155:
+done185:
 	VZEROUPPER
 	RET
 
@@ -3979,25 +4341,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z0
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest156
+	JLT          rest186
 
-loop157:
+loop187:
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z0, Z1, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop157
+	JGE     loop187
 
-rest156:
+rest186:
 	ADDQ      $0x10, CX
-	JEQ       done158
+	JEQ       done188
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VMAXPS    Z0, Z1, K1, Z0
 
-done158:
+done188:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4012,13 +4374,13 @@ done158:
 	VPXORD        Z2, Z2, Z2
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate159
+	JEQ           evaluate189
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest161
+	JLT           rest191
 
-loop162:
+loop192:
 	VMOVUPS           (AX)(SI*4), Z1
 	VSUBPS            Z0, Z1, Z1
 	VBROADCASTSS      allc2700000<>+0(SB), Z3
@@ -4044,11 +4406,11 @@ loop162:
 	VMOVUPS           Z1, (DX)(SI*4)
 	ADDQ              $0x10, SI
 	SUBQ              $0x10, CX
-	JGE               loop162
+	JGE               loop192
 
-rest161:
+rest191:
 	ADDQ              $0x10, CX
-	JEQ               done163
+	JEQ               done193
 	MOVL              $0x0000ffff, DI
 	BZHIL             CX, DI, DI
 	KMOVW             DI, K1
@@ -4077,16 +4439,16 @@ rest161:
 	VADDPS            Z0, Z2, Z2
 	VMOVUPS           Z0, (DX)(SI*4)
 
-done163:
-	JMP scale160
+done193:
+	JMP scale190
 
-evaluate159:
+evaluate189:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest164
+	JLT  rest194
 
-loop165:
+loop195:
 	VMOVUPS           (AX)(SI*4), Z1
 	VSUBPS            Z0, Z1, Z1
 	VBROADCASTSS      allc2700000<>+0(SB), Z3
@@ -4111,11 +4473,11 @@ loop165:
 	VADDPS            Z1, Z2, Z2
 	ADDQ              $0x10, SI
 	SUBQ              $0x10, CX
-	JGE               loop165
+	JGE               loop195
 
-rest164:
+rest194:
 	ADDQ              $0x10, CX
-	JEQ               done166
+	JEQ               done196
 	MOVL              $0x0000ffff, DI
 	BZHIL             CX, DI, DI
 	KMOVW             DI, K1
@@ -4143,8 +4505,8 @@ rest164:
 	VMOVAPS.Z         Z0, K1, Z0
 	VADDPS            Z0, Z2, Z2
 
-done166:
-scale160:
+done196:
+scale190:
 	VEXTRACTF32X8 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -4159,16 +4521,16 @@ scale160:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest167
+	JLT           rest197
 
-loop168:
+loop198:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop168
+	JGE     loop198
 
-rest167:
+rest197:
 	VZEROUPPER
 	RET
 
@@ -4183,12 +4545,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	MOVQ  c_len+56(FP), DI
 	MOVQ  cPrev_len+32(FP), R8
 	TESTQ R8, R8
-	JEQ   start170
+	JEQ   start200
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest171
+	JLT   rest201
 
-loop172:
+loop202:
 	VMOVUPS           (AX)(R8*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -4323,18 +4685,18 @@ loop172:
 	ADDQ              $0x000000c0, AX
 	ADDQ              $0x10, R8
 	SUBQ              $0x10, DI
-	JGE               loop172
+	JGE               loop202
 
-rest171:
+rest201:
 	VZEROUPPER
 	RET
 
-start170:
+start200:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest174
+	JLT  rest204
 
-loop175:
+loop205:
 	VMOVUPS           (AX)(CX*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -4468,9 +4830,9 @@ loop175:
 	ADDQ              $0x000000c0, AX
 	ADDQ              $0x10, CX
 	SUBQ              $0x10, DI
-	JGE               loop175
+	JGE               loop205
 
-rest174:
+rest204:
 	VZEROUPPER
 	RET
 
@@ -4486,12 +4848,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start177
+	JEQ   start207
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest178
+	JLT   rest208
 
-loop179:
+loop209:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -4528,18 +4890,18 @@ loop179:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop179
+	JGE          loop209
 
-rest178:
+rest208:
 	VZEROUPPER
 	RET
 
-start177:
+start207:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest181
+	JLT  rest211
 
-loop182:
+loop212:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -4573,9 +4935,9 @@ loop182:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop182
+	JGE          loop212
 
-rest181:
+rest211:
 	VZEROUPPER
 	RET
 
@@ -4594,10 +4956,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels184:
+pixels214:
 	MOVQ DI, R8
 
-channels185:
+channels215:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -4626,11 +4988,11 @@ channels185:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels185
+	JNE       channels215
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels184
+	JNE       pixels214
 	VZEROUPPER
 	RET
 
@@ -4649,10 +5011,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels186:
+pixels216:
 	MOVQ DI, R8
 
-channels187:
+channels217:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -4677,11 +5039,282 @@ channels187:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels187
+	JNE       channels217
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels186
+	JNE       pixels216
+	VZEROUPPER
+	RET
+
+// func poolAnyAVX512(args *poolArgs)
+// Requires: AVX, AVX512F
+TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), SI
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+
+windows218:
+	MOVQ R9, R11
+	MOVQ 32(SI), R12
+
+groups219:
+	MOVQ    R11, BX
+	VMOVUPS (BX), Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z0, Z0, Z0
+	MOVQ    40(SI), DX
+
+rows220:
+	MOVQ BX, AX
+	MOVQ 48(SI), CX
+
+cols221:
+	VMOVUPS     (AX), Z3
+	VCMPPS      $0x1e, Z1, Z3, K1
+	VCMPPS      $0x03, Z3, Z3, K2
+	KORW        K1, K2, K1
+	VMOVAPS     Z3, K1, Z1
+	VMOVDQA32   Z0, K1, Z2
+	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
+	ADDQ        64(SI), AX
+	DECQ        CX
+	JNE         cols221
+	ADDQ        56(SI), BX
+	DECQ        DX
+	JNE         rows220
+	VMOVUPS     Z1, (DI)
+	VPMOVDB     Z2, (R8)
+	ADDQ        $0x40, DI
+	ADDQ        $0x10, R8
+	ADDQ        $0x40, R11
+	DECQ        R12
+	JNE         groups219
+	ADDQ        72(SI), R9
+	DECQ        R10
+	JNE         windows218
+	VZEROUPPER
+	RET
+
+// func poolAnyBackwardAVX512(args *poolArgs)
+// Requires: AVX, AVX512F
+TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), SI
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+
+windows222:
+	MOVQ R9, R11
+	MOVQ 32(SI), R12
+
+groups223:
+	MOVQ      R11, BX
+	VMOVUPS   (DI), Z2
+	VPMOVZXBD (R8), Z1
+	VPXORD    Z0, Z0, Z0
+	MOVQ      40(SI), DX
+
+rows224:
+	MOVQ BX, AX
+	MOVQ 48(SI), CX
+
+cols225:
+	VPCMPEQD    Z0, Z1, K1
+	VMOVAPS.Z   Z2, K1, Z3
+	VADDPS      (AX), Z3, Z3
+	VMOVUPS     Z3, (AX)
+	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
+	ADDQ        64(SI), AX
+	DECQ        CX
+	JNE         cols225
+	ADDQ        56(SI), BX
+	DECQ        DX
+	JNE         rows224
+	ADDQ        $0x40, DI
+	ADDQ        $0x10, R8
+	ADDQ        $0x40, R11
+	DECQ        R12
+	JNE         groups223
+	ADDQ        72(SI), R9
+	DECQ        R10
+	JNE         windows222
+	VZEROUPPER
+	RET
+
+// func lrnSquaresAVX512(args *lrnArgs)
+// Requires: AVX, AVX512F
+TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), CX
+	MOVQ (CX), DX
+	MOVQ 40(CX), BX
+	MOVQ 48(CX), SI
+	XORQ AX, AX
+
+pixels226:
+	MOVQ 56(CX), DI
+
+groups227:
+	VMOVUPS (DX)(AX*1), Z0
+	VMULPS  Z0, Z0, Z0
+	VMOVUPS Z0, (BX)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNE     groups227
+	ADDQ    64(CX), BX
+	DECQ    SI
+	JNE     pixels226
+	VZEROUPPER
+	RET
+
+// func lrnNormalizeAVX512(args *lrnArgs)
+// Requires: AVX, AVX512F
+TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), CX
+	MOVQ         (CX), DX
+	MOVQ         8(CX), BX
+	MOVQ         16(CX), SI
+	MOVQ         32(CX), DI
+	MOVQ         40(CX), R8
+	MOVQ         48(CX), R9
+	VBROADCASTSS 96(CX), Z0
+	VBROADCASTSS 100(CX), Z1
+	VBROADCASTSS all3f800000<>+0(SB), Z2
+	XORQ         AX, AX
+
+pixels228:
+	MOVQ 56(CX), R10
+
+groups229:
+	MOVQ    R8, R11
+	SUBQ    72(CX), R11
+	MOVQ    80(CX), R12
+	VMOVUPS (R11), Z3
+	DECQ    R12
+	JEQ     summed231
+
+terms230:
+	VADDPS 4(R11), Z3, Z3
+	ADDQ   $0x04, R11
+	DECQ   R12
+	JNE    terms230
+
+summed231:
+	VMULPS  Z1, Z3, Z3
+	VADDPS  Z0, Z3, Z3
+	VMOVUPS Z3, (BX)(AX*1)
+	MOVQ    88(CX), R11
+	CMPQ    R11, $0x04
+	JEQ     raised234
+	CMPQ    R11, $0x03
+	JEQ     three232
+	CMPQ    R11, $0x02
+	JEQ     square233
+	VSQRTPS Z3, Z3
+
+square233:
+	VSQRTPS Z3, Z3
+	JMP     raised234
+
+three232:
+	VSQRTPS Z3, Z3
+	VSQRTPS Z3, Z4
+	VMULPS  Z4, Z3, Z3
+
+raised234:
+	VDIVPS  Z3, Z2, Z3
+	VMOVUPS Z3, (SI)(AX*1)
+	VMULPS  (DX)(AX*1), Z3, Z3
+	VMOVUPS Z3, (DI)(AX*1)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, R8
+	DECQ    R10
+	JNE     groups229
+	ADDQ    64(CX), R8
+	DECQ    R9
+	JNE     pixels228
+	VZEROUPPER
+	RET
+
+// func lrnQuotientsAVX512(args *lrnArgs)
+// Requires: AVX, AVX512F
+TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), CX
+	MOVQ (CX), DX
+	MOVQ 8(CX), BX
+	MOVQ 16(CX), SI
+	MOVQ 24(CX), DI
+	MOVQ 40(CX), R8
+	MOVQ 48(CX), R9
+	XORQ AX, AX
+
+pixels235:
+	MOVQ 56(CX), R10
+
+groups236:
+	VMOVUPS (DI)(AX*1), Z0
+	VMULPS  (DX)(AX*1), Z0, Z0
+	VMULPS  (SI)(AX*1), Z0, Z0
+	VDIVPS  (BX)(AX*1), Z0, Z0
+	VMOVUPS Z0, (R8)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, R8
+	DECQ    R10
+	JNE     groups236
+	ADDQ    64(CX), R8
+	DECQ    R9
+	JNE     pixels235
+	VZEROUPPER
+	RET
+
+// func lrnGradientAVX512(args *lrnArgs)
+// Requires: AVX, AVX512F
+TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), CX
+	MOVQ         (CX), DX
+	MOVQ         16(CX), BX
+	MOVQ         24(CX), SI
+	MOVQ         32(CX), DI
+	MOVQ         40(CX), R8
+	MOVQ         48(CX), R9
+	VBROADCASTSS 100(CX), Z0
+	XORQ         AX, AX
+
+pixels237:
+	MOVQ 56(CX), R10
+
+groups238:
+	MOVQ    R8, R11
+	SUBQ    72(CX), R11
+	MOVQ    80(CX), R12
+	VMOVUPS (R11), Z1
+	DECQ    R12
+	JEQ     summed240
+
+terms239:
+	VADDPS 4(R11), Z1, Z1
+	ADDQ   $0x04, R11
+	DECQ   R12
+	JNE    terms239
+
+summed240:
+	VMOVUPS (SI)(AX*1), Z2
+	VMULPS  Z0, Z1, Z1
+	VMULPS  (DX)(AX*1), Z1, Z1
+	VMULPS  (BX)(AX*1), Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, (DI)(AX*1)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, R8
+	DECQ    R10
+	JNE     groups238
+	ADDQ    64(CX), R8
+	DECQ    R9
+	JNE     pixels237
 	VZEROUPPER
 	RET
 
@@ -4712,9 +5345,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest189
+	JLT          rest242
 
-loop188:
+loop241:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -4799,11 +5432,11 @@ loop188:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop188
+	JGE             loop241
 
-rest189:
+rest242:
 	ADDQ            $0x20, DX
-	JEQ             done190
+	JEQ             done243
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -4891,7 +5524,7 @@ rest189:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done190:
+done243:
 	VZEROUPPER
 	RET
 

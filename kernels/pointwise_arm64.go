@@ -46,10 +46,13 @@ func lstmAt(l Level) lstmTable {
 
 func poolAt(l Level) poolTable {
 	if l == NEON {
-		return poolTable{forward: pool2x2NEON, backward: pool2x2BackwardNEON}
+		return poolTable{forward: pool2x2NEON, backward: pool2x2BackwardNEON, forwardAny: poolAnyGeneric, backwardAny: poolAnyBackwardGeneric}
 	}
 	return poolGeneric
 }
+
+// lrnAt: nothing in it is fused, so the plain Go level gives the bits of all.
+func lrnAt(Level) lrnTable { return lrnGeneric }
 
 func dropoutAt(l Level) dropoutTable {
 	if l == NEON {

@@ -10,3 +10,4 @@ func softmaxAt(Level) softmaxTable { return softmaxGeneric }
 func lstmAt(Level) lstmTable       { return lstmGeneric }
 func poolAt(Level) poolTable       { return poolGeneric }
 func dropoutAt(Level) dropoutTable { return dropoutGeneric }
+func lrnAt(Level) lrnTable         { return lrnGeneric }

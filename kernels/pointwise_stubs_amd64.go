@@ -99,6 +99,36 @@ func pool2x2AVX2(dst []float32, idx []uint8, top []float32, bottom []float32, c 
 //go:noescape
 func pool2x2BackwardAVX2(dst []float32, idx []uint8, top []float32, bottom []float32, c int)
 
+// poolAnyAVX2 computes maxima over windows of any size; see poolArgs.
+//
+//go:noescape
+func poolAnyAVX2(args *poolArgs)
+
+// poolAnyBackwardAVX2 adds gradients to the pixels of windows of any size that had the maxima; see poolArgs.
+//
+//go:noescape
+func poolAnyBackwardAVX2(args *poolArgs)
+
+// lrnSquaresAVX2 stores squares as terms; see lrnArgs.
+//
+//go:noescape
+func lrnSquaresAVX2(args *lrnArgs)
+
+// lrnNormalizeAVX2 normalises by the sums of terms; see lrnArgs.
+//
+//go:noescape
+func lrnNormalizeAVX2(args *lrnArgs)
+
+// lrnQuotientsAVX2 stores dy*x*power/base as terms; see lrnArgs.
+//
+//go:noescape
+func lrnQuotientsAVX2(args *lrnArgs)
+
+// lrnGradientAVX2 computes the gradient from the sums of terms; see lrnArgs.
+//
+//go:noescape
+func lrnGradientAVX2(args *lrnArgs)
+
 // dropoutApplyAVX2 drops and scales elements.
 //
 //go:noescape
@@ -198,6 +228,36 @@ func pool2x2AVX512(dst []float32, idx []uint8, top []float32, bottom []float32, 
 //
 //go:noescape
 func pool2x2BackwardAVX512(dst []float32, idx []uint8, top []float32, bottom []float32, c int)
+
+// poolAnyAVX512 computes maxima over windows of any size; see poolArgs.
+//
+//go:noescape
+func poolAnyAVX512(args *poolArgs)
+
+// poolAnyBackwardAVX512 adds gradients to the pixels of windows of any size that had the maxima; see poolArgs.
+//
+//go:noescape
+func poolAnyBackwardAVX512(args *poolArgs)
+
+// lrnSquaresAVX512 stores squares as terms; see lrnArgs.
+//
+//go:noescape
+func lrnSquaresAVX512(args *lrnArgs)
+
+// lrnNormalizeAVX512 normalises by the sums of terms; see lrnArgs.
+//
+//go:noescape
+func lrnNormalizeAVX512(args *lrnArgs)
+
+// lrnQuotientsAVX512 stores dy*x*power/base as terms; see lrnArgs.
+//
+//go:noescape
+func lrnQuotientsAVX512(args *lrnArgs)
+
+// lrnGradientAVX512 computes the gradient from the sums of terms; see lrnArgs.
+//
+//go:noescape
+func lrnGradientAVX512(args *lrnArgs)
 
 // dropoutApplyAVX512 drops and scales elements.
 //

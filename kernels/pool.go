@@ -11,11 +11,25 @@ type Pool struct {
 	Idx            []uint8   // OH x OW x C: the position ky*KW+kx of each maximum in its window
 }
 
-// poolTable holds the functions of one level for one output row of 2 x 2 windows with stride 2: top and bottom are the two source rows
-// of 2*len(dst) floats, idx is as long as dst, and c channels divide it.
+// poolTable holds the functions of one level for one output row. Those of 2 x 2 windows with stride 2 get the two source rows top and
+// bottom of 2*len(dst) floats; idx is as long as dst, and c channels divide it. The others are for windows of any size.
 type poolTable struct {
-	forward  func(dst []float32, idx []uint8, top, bottom []float32, c int)
-	backward func(dst []float32, idx []uint8, top, bottom []float32, c int)
+	forward, backward       func(dst []float32, idx []uint8, top, bottom []float32, c int)
+	forwardAny, backwardAny func(a *poolArgs)
+}
+
+// poolArgs is what the functions for windows of any size read, for a run of windows in a row. Distances are in bytes. Its offsets are
+// known to _asm/pointwise.
+type poolArgs struct {
+	dst     *float32
+	idx     *uint8
+	src     *float32
+	windows int // at least 1
+	groups  int // of 16 channels, at least 1
+	kh, kw  int
+	row     int // from a row of the source to the next
+	pixel   int // from a pixel to the next
+	step    int // from a window to the next
 }
 
 var pools poolTable
@@ -38,14 +52,17 @@ func (p *Pool) check() {
 
 // MaxPool stores in Dst the largest pixel of every window and in Idx its position, the first one in scan order among equals. A NaN in
 // the window is its maximum (the last one, if there are several).
-func MaxPool(p *Pool) { p.rows(pools.forward, maxPoolRow) }
+func MaxPool(p *Pool) { p.rows(pools.forward, pools.forwardAny) }
 
 // MaxPoolBackward adds every gradient in Dst to the pixel of Src that Idx names. An Idx that [MaxPool] did not write gives an
 // undefined result or a panic.
-func MaxPoolBackward(p *Pool) { p.rows(pools.backward, maxPoolBackwardRow) }
+func MaxPoolBackward(p *Pool) { p.rows(pools.backward, pools.backwardAny) }
 
-// rows calls f2x2 or f for every output row.
-func (p *Pool) rows(f2x2 func(dst []float32, idx []uint8, top, bottom []float32, c int), f func(p *Pool, y int)) {
+// maxWindows bounds the floats that one call of assembly reads from windows of any size.
+const maxWindows = 1 << 19
+
+// rows calls f2x2 or f for every output row, or parts of it.
+func (p *Pool) rows(f2x2 func(dst []float32, idx []uint8, top, bottom []float32, c int), f func(a *poolArgs)) {
 	p.check()
 	n := p.OW * p.C
 	if n == 0 {
@@ -53,7 +70,7 @@ func (p *Pool) rows(f2x2 func(dst []float32, idx []uint8, top, bottom []float32,
 	}
 	for y := range p.OH {
 		if p.KH != 2 || p.KW != 2 || p.Stride != 2 {
-			f(p, y)
+			p.row(f, y)
 			continue
 		}
 		top := p.Src[2*y*p.SrcW*p.C:][:2*n]
@@ -70,3 +87,26 @@ func callPool(f func(dst []float32, idx []uint8, top, bottom []float32, c int), 
 	raceWrite(bottom)
 	f(dst, idx, top, bottom, c)
 }
+
+// row calls f for output row y.
+func (p *Pool) row(f func(a *poolArgs), y int) {
+	a := poolArgs{
+		groups: p.C / Width, kh: p.KH, kw: p.KW,
+		row: 4 * p.SrcW * p.C, pixel: 4 * p.C, step: 4 * p.Stride * p.C,
+	}
+	step := max(1, maxWindows/(p.KH*p.KW*p.C))
+	for x := 0; x < p.OW; x += step {
+		at, from := (y*p.OW+x)*p.C, (y*p.SrcW+x)*p.Stride*p.C
+		a.windows = min(step, p.OW-x)
+		a.dst, a.idx, a.src = &p.Dst[at], &p.Idx[at], &p.Src[from]
+		if raceEnabled {
+			raceWrite(p.Dst[at:][:a.windows*p.C])
+			raceWrite(p.Idx[at:][:a.windows*p.C])
+			raceWrite(p.Src[from:][:((p.KH-1)*p.SrcW+(a.windows-1)*p.Stride+p.KW)*p.C])
+		}
+		callPoolAny(f, noescape(&a))
+	}
+}
+
+//go:noinline
+func callPoolAny(f func(a *poolArgs), a *poolArgs) { f(a) }

@@ -1,6 +1,8 @@
 package kernels
 
-var poolGeneric = poolTable{forward: pool2x2Generic, backward: pool2x2BackwardGeneric}
+import "unsafe"
+
+var poolGeneric = poolTable{forward: pool2x2Generic, backward: pool2x2BackwardGeneric, forwardAny: poolAnyGeneric, backwardAny: poolAnyBackwardGeneric}
 
 // pool2x2Generic is the row function for 2 x 2 windows, stated as the general one.
 func pool2x2Generic(dst []float32, idx []uint8, top, bottom []float32, c int) {
@@ -29,13 +31,13 @@ func pool2x2BackwardGeneric(dst []float32, idx []uint8, top, bottom []float32, c
 	}
 }
 
-// maxPoolRow computes output row y for windows of any size.
-func maxPoolRow(p *Pool, y int) {
-	for x := range p.OW {
-		out := (y*p.OW + x) * p.C
-		dst, idx := p.Dst[out:][:p.C], p.Idx[out:][:p.C]
-		for k := range p.KH * p.KW {
-			src := p.pixel(y, x, k)
+// poolAnyGeneric computes a run of windows of any size.
+func poolAnyGeneric(a *poolArgs) {
+	n := a.groups * Width
+	for x := range a.windows {
+		dst, idx := unsafe.Slice(index(a.dst, x*n), n), unsafe.Slice(index(a.idx, x*n), n)
+		for k := range a.kh * a.kw {
+			src := a.pixels(x, k)
 			if k == 0 {
 				copy(dst, src)
 				clear(idx)
@@ -50,16 +52,18 @@ func maxPoolRow(p *Pool, y int) {
 	}
 }
 
-func maxPoolBackwardRow(p *Pool, y int) {
-	for x := range p.OW {
-		out := (y*p.OW + x) * p.C
-		for ch, k := range p.Idx[out:][:p.C] {
-			p.pixel(y, x, int(k))[ch] += p.Dst[out+ch]
+func poolAnyBackwardGeneric(a *poolArgs) {
+	n := a.groups * Width
+	for x := range a.windows {
+		dst := unsafe.Slice(index(a.dst, x*n), n)
+		for ch, k := range unsafe.Slice(index(a.idx, x*n), n) {
+			a.pixels(x, int(k))[ch] += dst[ch]
 		}
 	}
 }
 
-// pixel returns the channels of pixel k of window (y, x).
-func (p *Pool) pixel(y, x, k int) []float32 {
-	return p.Src[((y*p.Stride+k/p.KW)*p.SrcW+x*p.Stride+k%p.KW)*p.C:][:p.C]
+// pixels returns the channels of pixel k of window x.
+func (a *poolArgs) pixels(x, k int) []float32 {
+	at := x*a.step + k/a.kw*a.row + k%a.kw*a.pixel
+	return unsafe.Slice(index(a.src, at/4), a.groups*Width)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/fedfast/fedfast/kernels"
 )
 
 // LRN is local response normalisation across the channels of each pixel
@@ -52,8 +54,8 @@ func (b *boundLRN) Traits() Traits {
 	return Traits{PerSample: true, ReadsInput: true, Extra: 2 * b.size()}
 }
 
-// size returns the values of one image, without padding.
-func (b *boundLRN) size() int { return b.in.H * b.in.W * b.in.C }
+// size returns the values of one image.
+func (b *boundLRN) size() int { return b.in.H * b.in.W * b.in.Ld() }
 
 // FLOPs returns 0: the few operations for each value are not counted.
 func (b *boundLRN) FLOPs() int64 { return 0 }
@@ -61,9 +63,12 @@ func (b *boundLRN) FLOPs() int64 { return 0 }
 func (b *boundLRN) NewState(e *Env) State {
 	s := &lrnState{
 		b: b, y: e.Output(),
-		base:   e.Arena.Alloc(e.Samples * b.size()),
-		power:  e.Arena.Alloc(e.Samples * b.size()),
-		prefix: make([]float64, b.in.C+1+2*b.l.Radius),
+		base:  e.Arena.Alloc(e.Samples * b.size()),
+		power: e.Arena.Alloc(e.Samples * b.size()),
+	}
+	s.row = kernels.LRN{
+		Pixels: b.in.W, C: b.in.Ld(), Radius: b.l.Radius, Bias: float32(b.l.Bias), Alpha: float32(b.l.Alpha), Quarters: b.quarters,
+		Space: e.Arena.Alloc(kernels.LRNSpace(b.in.W, b.in.Ld(), b.l.Radius)),
 	}
 	if e.NeedDX {
 		s.dx = e.Gradient()
@@ -72,107 +77,38 @@ func (b *boundLRN) NewState(e *Env) State {
 }
 
 type lrnState struct {
-	b        *boundLRN
-	x, y, dx Act
-	// base holds each value's divisor before it is raised to Beta, power that to
-	// -Beta.
-	base, power []float32
-	// prefix holds the sums over all channels before one, from Radius channels
-	// before the first to Radius behind the last, in float64: their differences
-	// are the sums over windows.
-	prefix []float64
+	b           *boundLRN
+	x, y, dx    Act
+	base, power []float32 // of all images; see kernels.LRN
+	row         kernels.LRN
 }
 
 func (s *lrnState) Forward(_ *Run, x Act, lo, hi int) Act {
 	s.x = x
-	s.pixels(lo, hi, func(i, y, px int, base, power []float32) {
-		in := x.At(i, y, px)[:len(base)]
-		out := s.y.At(i, y, px)[:len(base)]
-		sums, sum := s.prefix[s.b.l.Radius+1:][:len(in)], 0.0
-		for c, v := range in {
-			sum += float64(float64(v) * float64(v))
-			sums[c] = sum
+	for i := lo; i < hi; i++ {
+		for y := range s.b.in.H {
+			kernels.LRNForward(s.at(i, y), s.y.At(i, y, 0))
 		}
-		ahead := s.ahead(sum)
-		for c, before := range s.prefix[:len(in)] {
-			base[c] = float32(s.b.l.Bias + float64(s.b.l.Alpha*(ahead[c]-before)))
-		}
-		negativePower(power, base, s.b.quarters)
-		for c, v := range in {
-			out[c] = v * power[c]
-		}
-	})
+	}
 	return s.y
 }
 
-// Backward: y_j depends on x_c through its own factor and through the divisors of
-// all j in reach of c, so
-//
-//	dx_c = dy_c base_c^-Beta - 2 Alpha Beta x_c * sum of dy_j y_j / base_j over |j - c| <= Radius
 func (s *lrnState) Backward(_ *Run, dy Act, lo, hi int) Act {
 	if s.dx.Data == nil {
 		return Act{}
 	}
-	factor := float64(2*s.b.l.Alpha) * s.b.l.Beta
-	s.pixels(lo, hi, func(i, y, px int, base, power []float32) {
-		in, g := s.x.At(i, y, px)[:len(base)], dy.At(i, y, px)[:len(base)]
-		dx := s.dx.At(i, y, px)[:len(base)]
-		sums, sum := s.prefix[s.b.l.Radius+1:][:len(in)], 0.0
-		for c, v := range in {
-			sum += float64(g[c] * v * power[c] / base[c])
-			sums[c] = sum
+	for i := lo; i < hi; i++ {
+		for y := range s.b.in.H {
+			kernels.LRNBackward(s.at(i, y), s.dx.At(i, y, 0), dy.At(i, y, 0))
 		}
-		ahead := s.ahead(sum)
-		for c, before := range s.prefix[:len(in)] {
-			around := float32(factor * (ahead[c] - before))
-			dx[c] = float32(g[c]*power[c]) - float32(in[c]*around)
-		}
-	})
+	}
 	return s.dx
 }
 
-// pixels calls f for every pixel px of every row y of the images [lo, hi) with its
-// part of base and power.
-func (s *lrnState) pixels(lo, hi int, f func(i, y, px int, base, power []float32)) {
-	n := s.b.in.C
-	for i := lo; i < hi; i++ {
-		at := i * s.b.size()
-		for y := range s.b.in.H {
-			for px := range s.b.in.W {
-				f(i, y, px, s.base[at:][:n], s.power[at:][:n])
-				at += n
-			}
-		}
-	}
+// at returns what normalises row y of image i.
+func (s *lrnState) at(i, y int) *kernels.LRN {
+	n := s.b.in.W * s.b.in.Ld()
+	at := i*s.b.size() + y*n
+	s.row.X, s.row.Base, s.row.Power = s.x.At(i, y, 0)[:n], s.base[at:][:n], s.power[at:][:n]
+	return &s.row
 }
-
-// ahead fills the end of prefix with the sum over all channels and returns the sums
-// up to the ends of the windows of the channels.
-func (s *lrnState) ahead(sum float64) []float64 {
-	r, n := s.b.l.Radius, s.b.in.C
-	end := s.prefix[r+1+n:]
-	for i := range end {
-		end[i] = sum
-	}
-	return s.prefix[2*r+1:][:n]
-}
-
-// negativePower stores base^(-quarters/4) in power. Square roots and quotients of
-// float32 are rounded correctly everywhere.
-func negativePower(power, base []float32, quarters int) {
-	power = power[:len(base)]
-	for i, b := range base {
-		switch quarters {
-		case 1:
-			b = sqrt(sqrt(b))
-		case 2:
-			b = sqrt(b)
-		case 3:
-			root := sqrt(b)
-			b = root * sqrt(root)
-		}
-		power[i] = 1 / b
-	}
-}
-
-func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }

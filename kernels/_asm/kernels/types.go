@@ -7,6 +7,9 @@ type (
 	tnArgs struct{}
 	ntArgs struct{}
 
+	poolArgs struct{}
+	lrnArgs  struct{}
+
 	maximaArgs        struct{}
 	appendArgs        struct{}
 	sparseWeightsArgs struct{}
@@ -23,4 +26,4 @@ type (
 	}
 )
 
-var _ = []any{nnArgs{}, tnArgs{}, maximaArgs{}, appendArgs{}, sparseWeightsArgs{}, sparseInputArgs{}, sgdRates{}, dropout{}}
+var _ = []any{nnArgs{}, tnArgs{}, poolArgs{}, lrnArgs{}, maximaArgs{}, appendArgs{}, sparseWeightsArgs{}, sparseInputArgs{}, sgdRates{}, dropout{}}

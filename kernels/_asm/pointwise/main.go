@@ -16,6 +16,8 @@ func main() {
 		softmax(v)
 		lstm(v)
 		pool(v)
+		poolAny(v)
+		lrn(v)
 		dropout(v)
 	}
 	Generate()

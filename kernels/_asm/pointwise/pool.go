@@ -16,36 +16,12 @@ func pool(v isa) {
 		for _, p := range v.parts() {
 			best, at := v.load(window[0].Offset(p)), v.zeros()
 			for k := 1; k < 4; k++ {
-				x := v.load(window[k].Offset(p))
-				if v.wide {
-					greater, nan := K(), K()
-					VCMPPS(Imm(cmpGreater), best, x, greater)
-					VCMPPS(Imm(cmpUnordered), x, x, nan)
-					KORW(greater, nan, greater)
-					VMOVAPS(x, greater, best)
-					VMOVDQA32(position[k], greater, at)
-				} else {
-					greater, nan := YMM(), YMM()
-					VCMPPS(Imm(cmpGreater), best, x, greater)
-					VCMPPS(Imm(cmpUnordered), x, x, nan)
-					VORPS(nan, greater, greater)
-					VBLENDVPS(greater, x, best, best)
-					VBLENDVPS(greater, position[k], at, at)
-				}
+				v.take(v.load(window[k].Offset(p)), position[k], best, at)
 			}
 			VMOVUPS(best, dst.Offset(p))
 			halves = append(halves, at)
 		}
-		if v.wide {
-			VPMOVDB(halves[0], idx)
-			return
-		}
-		words, high := halves[0], XMM()
-		VPACKSSDW(halves[1], words, words) // words 0-3, 8-11 | 4-7, 12-15
-		VPERMQ(Imm(0b11_01_10_00), words, words)
-		VEXTRACTI128(Imm(1), words, high)
-		VPACKUSWB(high, words.AsX(), high)
-		VMOVDQU(high, idx)
+		v.storeBytes(halves, idx)
 	})
 	v.end()
 
@@ -56,17 +32,7 @@ func pool(v isa) {
 			at, d := v.vec(), v.load(dst.Offset(p))
 			VPMOVZXBD(idx.Offset(8*i), at)
 			for k, m := range window {
-				x := v.vec()
-				if v.wide {
-					here := K()
-					VPCMPEQD(position[k], at, here)
-					VMOVAPS_Z(d, here, x)
-				} else {
-					VPCMPEQD(position[k], at, x)
-					VANDPS(d, x, x)
-				}
-				VADDPS(m.Offset(p), x, x)
-				VMOVUPS(x, m.Offset(p))
+				v.give(d, position[k], at, m.Offset(p))
 			}
 		}
 	})
