@@ -53,9 +53,17 @@ type TN struct {
 type gemmTable struct {
 	nn func(g *NN)
 	tn func(t *TN)
+	nt func(g *NT)
+
+	step func(t *TNStep)
+
+	// fold adds up 16 lanes for each of 8*groups floats of dst.
+	fold func(dst, lanes *float32, groups int)
 
 	peak      func(n int) // n rounds of independent fused multiply-adds on registers
 	peakFLOPs int         // floating-point operations of one round
+
+	read func(x *float32, lines int) // reads 2*lines lines of 64 bytes; lines is a positive multiple of 4
 
 	// transpose transposes blocks of 16 x 16 floats that follow one another in src; in dst they are dstStep bytes apart.
 	transpose func(dst, src *float32, blocks, dstStep int)

@@ -8,17 +8,27 @@ import "math"
 
 var (
 	tilesAVX2 = tiles{
+		flops:   maxFLOPs,
 		ahead:   true,
 		wide:    1,
 		packMax: math.MaxInt,
-		gather:  []func(dst, src *float32, rows, ld int){gatherAVX2x1},
+		gather:  []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1},
 		nn:      []func(*nnArgs){nnAVX2x1, nnAVX2x2, nnAVX2x3, nnAVX2x4, nnAVX2x5, nnAVX2x6},
+		ts:      []func(*tsArgs){tsAVX2x1, tsAVX2x2, tsAVX2x3, tsAVX2x4, tsAVX2x5, tsAVX2x6},
+		copyB:   gatherAVX2x8,
+		nt:      []func(*ntArgs){ntAVX2x1, ntAVX2x2, ntAVX2x3},
 		tn:      []func(*tnArgs){tnAVX2x1, tnAVX2x2, tnAVX2x3, tnAVX2x4, tnAVX2x5, tnAVX2x6},
 	}
 	tilesAVX512 = tiles{
+		flops: maxFLOPs,
+		nt:    []func(*ntArgs){ntAVX512x1, ntAVX512x2, ntAVX512x3, ntAVX512x4, ntAVX512x5, ntAVX512x6},
+		ts: []func(*tsArgs){
+			tsAVX512x1, tsAVX512x2, tsAVX512x3, tsAVX512x4, tsAVX512x5, tsAVX512x6, tsAVX512x7,
+			tsAVX512x8, tsAVX512x9, tsAVX512x10, tsAVX512x11, tsAVX512x12, tsAVX512x13, tsAVX512x14,
+		},
 		wide:    2,
 		packMax: 64,
-		gather:  []func(dst, src *float32, rows, ld int){gatherAVX2x1, gatherAVX2x2},
+		gather:  []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
 		nn: []func(*nnArgs){
 			nnAVX512x1, nnAVX512x2, nnAVX512x3, nnAVX512x4, nnAVX512x5, nnAVX512x6, nnAVX512x7,
 			nnAVX512x8, nnAVX512x9, nnAVX512x10, nnAVX512x11, nnAVX512x12, nnAVX512x13, nnAVX512x14,
@@ -34,9 +44,15 @@ var (
 func gemmAt(l Level) gemmTable {
 	switch l {
 	case AVX512:
-		return gemmTable{nn: tilesAVX512.multiply, tn: tilesAVX512.multiplyT, peak: peakAVX512, peakFLOPs: 24 * 2 * 16, transpose: transposeAVX2}
+		return gemmTable{
+			nn: tilesAVX512.multiply, tn: tilesAVX512.multiplyT, nt: tilesAVX512.multiplyNT, step: tilesAVX512.step, fold: foldAVX2,
+			peak: peakAVX512, peakFLOPs: 24 * 2 * 16, read: readAVX2, transpose: transposeAVX2,
+		}
 	case AVX2:
-		return gemmTable{nn: tilesAVX2.multiply, tn: tilesAVX2.multiplyT, peak: peakAVX2, peakFLOPs: 24 * 2 * 8, transpose: transposeAVX2}
+		return gemmTable{
+			nn: tilesAVX2.multiply, tn: tilesAVX2.multiplyT, nt: tilesAVX2.multiplyNT, step: tilesAVX2.step, fold: foldAVX2,
+			peak: peakAVX2, peakFLOPs: 24 * 2 * 8, read: readAVX2, transpose: transposeAVX2,
+		}
 	default:
 		return gemmGeneric
 	}

@@ -39,3 +39,33 @@ type tnArgs struct {
 	accumulate   int // 0 starts at zero
 	_            int // the function's scratch: where it is in g
 }
+
+// ntArgs is what an NT tile function reads: a tile of fixed height over the rows of B. Distances are in bytes. Its offsets are known to
+// _asm/gemm.
+type ntArgs struct {
+	a, b, l    *float32
+	lda        int
+	panel      int // between panels of B
+	ldl        int // between rows of lanes
+	panels     int // at least 1
+	k          int // at least 1
+	accumulate int // 0 starts at zero
+	ahead      int // from a row of B to what it prefetches
+}
+
+// tsArgs is what a TS tile function reads: a tile of fixed height over some panels. Distances are in bytes. Its offsets are known to
+// _asm/gemm.
+type tsArgs struct {
+	a, g, w  *float32
+	v        *float32 // nil without momentum
+	lda, ldg int
+	m        int // at least 1
+	panel    int // between panels of w and v
+	panels   int // at least 1; 0 after the call
+	ahead    int // from a row of w to what it prefetches
+	aheadV   int // from a row of v to what it prefetches
+
+	lr, momentum, decay float32
+
+	_ int // the function's scratch: where it is in g
+}

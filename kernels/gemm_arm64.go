@@ -3,14 +3,19 @@
 package kernels
 
 var tilesNEON = tiles{
-	nn: []func(*nnArgs){nnNEONx1, nnNEONx2, nnNEONx3, nnNEONx4, nnNEONx5, nnNEONx6},
-	tn: []func(*tnArgs){tnNEONx1, tnNEONx2, tnNEONx3, tnNEONx4, tnNEONx5, tnNEONx6},
+	flops: maxFLOPs / 5,
+	nn:    []func(*nnArgs){nnNEONx1, nnNEONx2, nnNEONx3, nnNEONx4, nnNEONx5, nnNEONx6},
+	tn:    []func(*tnArgs){tnNEONx1, tnNEONx2, tnNEONx3, tnNEONx4, tnNEONx5, tnNEONx6},
+	nt:    []func(*ntArgs){ntNEONx1, ntNEONx2, ntNEONx3, ntNEONx4, ntNEONx5, ntNEONx6},
 }
 
 // gemmAt returns the matrix products of level l.
 func gemmAt(l Level) gemmTable {
 	if l == NEON {
-		return gemmTable{nn: tilesNEON.multiply, tn: tilesNEON.multiplyT, peak: peakNEON, peakFLOPs: 24 * 2 * 4, transpose: transposeNEON}
+		return gemmTable{
+			nn: tilesNEON.multiply, tn: tilesNEON.multiplyT, nt: tilesNEON.multiplyNT, step: tilesNEON.step, fold: foldGeneric,
+			peak: peakNEON, peakFLOPs: 24 * 2 * 4, read: readNEON, transpose: transposeNEON,
+		}
 	}
 	return gemmGeneric
 }
@@ -55,6 +60,26 @@ func tnNEONx5(args *tnArgs)
 //go:noescape
 func tnNEONx6(args *tnArgs)
 
+// The functions ntNEONx1 to ntNEONx6 compute the lanes of that many rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntNEONx1(args *ntArgs)
+
+//go:noescape
+func ntNEONx2(args *ntArgs)
+
+//go:noescape
+func ntNEONx3(args *ntArgs)
+
+//go:noescape
+func ntNEONx4(args *ntArgs)
+
+//go:noescape
+func ntNEONx5(args *ntArgs)
+
+//go:noescape
+func ntNEONx6(args *ntArgs)
+
 // transposeNEON transposes blocks of 16 x 16 floats; see gemmTable.
 //
 //go:noescape
@@ -64,3 +89,8 @@ func transposeNEON(dst, src *float32, blocks, dstStep int)
 //
 //go:noescape
 func peakNEON(n int)
+
+// readNEON reads 2*lines lines of 64 bytes; lines is a positive multiple of 4.
+//
+//go:noescape
+func readNEON(x *float32, lines int)

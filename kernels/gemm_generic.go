@@ -6,7 +6,10 @@ import (
 )
 
 // gemmGeneric is the plain Go level. Products are rounded before they are added, so that no compiler fuses them.
-var gemmGeneric = gemmTable{nn: nnGeneric, tn: tnGeneric, peak: peakGeneric, peakFLOPs: 16, transpose: transposeGeneric}
+var gemmGeneric = gemmTable{
+	nn: nnGeneric, tn: tnGeneric, nt: ntGeneric, fold: foldGeneric, step: stepInParts, peak: peakGeneric, peakFLOPs: 16, read: readGeneric,
+	transpose: transposeGeneric,
+}
 
 func nnGeneric(g *NN) {
 	for p := range g.N / Width {
@@ -79,6 +82,22 @@ func transposeGeneric(dst, src *float32, blocks, dstStep int) {
 			}
 		}
 	}
+}
+
+func foldGeneric(dst, lanes *float32, groups int) {
+	d, l := unsafe.Slice(dst, 8*groups), unsafe.Slice(lanes, 8*groups*Width)
+	for i := range d {
+		v := [Width]float32(l[i*Width:])
+		d[i] = tree(&v)
+	}
+}
+
+func readGeneric(x *float32, lines int) {
+	var sum float32
+	for _, v := range unsafe.Slice(x, 2*lines*Width) {
+		sum += v
+	}
+	runtime.KeepAlive(sum)
 }
 
 func peakGeneric(n int) {

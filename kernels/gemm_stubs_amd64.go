@@ -144,6 +144,106 @@ func tnAVX512x13(args *tnArgs)
 //go:noescape
 func tnAVX512x14(args *tnArgs)
 
+// tsAVX512x1 does 1 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x1(args *tsArgs)
+
+// tsAVX512x2 does 2 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x2(args *tsArgs)
+
+// tsAVX512x3 does 3 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x3(args *tsArgs)
+
+// tsAVX512x4 does 4 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x4(args *tsArgs)
+
+// tsAVX512x5 does 5 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x5(args *tsArgs)
+
+// tsAVX512x6 does 6 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x6(args *tsArgs)
+
+// tsAVX512x7 does 7 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x7(args *tsArgs)
+
+// tsAVX512x8 does 8 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x8(args *tsArgs)
+
+// tsAVX512x9 does 9 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x9(args *tsArgs)
+
+// tsAVX512x10 does 10 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x10(args *tsArgs)
+
+// tsAVX512x11 does 11 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x11(args *tsArgs)
+
+// tsAVX512x12 does 12 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x12(args *tsArgs)
+
+// tsAVX512x13 does 13 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x13(args *tsArgs)
+
+// tsAVX512x14 does 14 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX512x14(args *tsArgs)
+
+// ntAVX512x1 computes the lanes of 1 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x1(args *ntArgs)
+
+// ntAVX512x2 computes the lanes of 2 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x2(args *ntArgs)
+
+// ntAVX512x3 computes the lanes of 3 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x3(args *ntArgs)
+
+// ntAVX512x4 computes the lanes of 4 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x4(args *ntArgs)
+
+// ntAVX512x5 computes the lanes of 5 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x5(args *ntArgs)
+
+// ntAVX512x6 computes the lanes of 6 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x6(args *ntArgs)
+
 // peakAVX512 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX512(n int)
 
@@ -207,6 +307,51 @@ func tnAVX2x5(args *tnArgs)
 //go:noescape
 func tnAVX2x6(args *tnArgs)
 
+// tsAVX2x1 does 1 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX2x1(args *tsArgs)
+
+// tsAVX2x2 does 2 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX2x2(args *tsArgs)
+
+// tsAVX2x3 does 3 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX2x3(args *tsArgs)
+
+// tsAVX2x4 does 4 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX2x4(args *tsArgs)
+
+// tsAVX2x5 does 5 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX2x5(args *tsArgs)
+
+// tsAVX2x6 does 6 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsAVX2x6(args *tsArgs)
+
+// ntAVX2x1 computes the lanes of 1 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX2x1(args *ntArgs)
+
+// ntAVX2x2 computes the lanes of 2 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX2x2(args *ntArgs)
+
+// ntAVX2x3 computes the lanes of 3 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX2x3(args *ntArgs)
+
 // peakAVX2 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX2(n int)
 
@@ -215,12 +360,27 @@ func peakAVX2(n int)
 //go:noescape
 func transposeAVX2(dst *float32, src *float32, blocks int, dstStep int)
 
+// foldAVX2 adds up 16 lanes for each of groups times 8 floats of dst.
+//
+//go:noescape
+func foldAVX2(dst *float32, lanes *float32, groups int)
+
+// readAVX2 reads 2*lines lines of 64 bytes; lines is a positive multiple of 4.
+//
+//go:noescape
+func readAVX2(x *float32, lines int)
+
 // gatherAVX2x1 copies rows of 16 floats that are ld bytes apart in src.
 //
 //go:noescape
-func gatherAVX2x1(dst *float32, src *float32, rows int, ld int)
+func gatherAVX2x1(dst *float32, src *float32, rows int, ld int, ahead int)
 
 // gatherAVX2x2 copies rows of 32 floats that are ld bytes apart in src.
 //
 //go:noescape
-func gatherAVX2x2(dst *float32, src *float32, rows int, ld int)
+func gatherAVX2x2(dst *float32, src *float32, rows int, ld int, ahead int)
+
+// gatherAVX2x8 copies rows of 128 floats that are ld bytes apart in src.
+//
+//go:noescape
+func gatherAVX2x8(dst *float32, src *float32, rows int, ld int, ahead int)

@@ -2,15 +2,24 @@ package kernels
 
 import "unsafe"
 
-// tiles drives the tile functions of an assembly level: nn[r-1] and tn[r-1] compute r rows of C. The drivers choose the heights, and
+// tiles drives the tile functions of an assembly level: nn[r-1], tn[r-1] and nt[r-1] compute r rows of C. The drivers choose the heights, and
 // split the work so that B (or G) is read from memory once and one call stays short: the runtime can't interrupt assembly.
 type tiles struct {
 	nn []func(*nnArgs)
 	tn []func(*tnArgs)
+	nt []func(*ntArgs)
+	ts []func(*tsArgs) // nil where a step is done on a gradient in memory
 
-	wide    int                                     // panels of a full TN tile
-	gather  []func(dst, src *float32, rows, ld int) // gather[w-1] copies rows of w panels that are ld bytes apart
-	packMax int                                     // longest sum for which multiplyPacked is faster, measured
+	flops int // most floating-point operations of one call, about 100 us
+
+	wide   int                                            // panels of a full TN tile
+	gather []func(dst, src *float32, rows, ld, ahead int) // gather[w-1] copies rows of w panels that are ld bytes apart
+	// copyB, if not nil, copies copyRows rows of each panel of an NT product's B, which are ld bytes apart, next to each other. Tiles that
+	// are low, or take the halves of the lanes one after the other, read B several times, and in place its panels tend to meet in
+	// one set of a first-level cache.
+	copyB func(dst, src *float32, panels, ld, ahead int)
+
+	packMax int // longest sum for which multiplyPacked is faster, measured
 
 	// ahead tells that the NN tiles of four rows and more take one panel at a time and prefetch what nnArgs.ahead says: they read B from
 	// memory faster than the processor fetches a single stream by itself.
@@ -18,7 +27,7 @@ type tiles struct {
 }
 
 const (
-	maxFLOPs  = 10 << 20  // most floating-point operations of one call, about 100 us
+	maxFLOPs  = 10 << 20  // most floating-point operations of one call on amd64, about 100 us
 	maxBytes  = 2 << 20   // most bytes of B that one call streams, about 100 us from memory
 	largeB    = 8 << 10   // rows of panels (64 bytes each) above which B does not stay in the second-level cache
 	blockSize = 256 << 10 // bytes of B or G that stay in the second-level cache while the row blocks pass
@@ -94,7 +103,7 @@ func (t *tiles) multiply(g *NN) {
 func (t *tiles) group(g *NN, blocks int) int {
 	depth := g.Segs * g.K
 	rows := (g.M + blocks - 1) / blocks
-	group := min(maxFLOPs/(2*Width*depth*rows), maxBytes/(4*Width*depth))
+	group := min(t.flops/(2*Width*depth*rows), maxBytes/(4*Width*depth))
 	if blocks > 1 || t.ahead && rows > 3 && g.N/Width*depth > largeB {
 		group = min(group, blockSize/(4*Width*depth))
 	}
@@ -135,7 +144,7 @@ func (t *tiles) multiplyT(g *TN) {
 			args.gNext = 4 * (g.GSeg - args.m*g.Ldg)
 			at := g.G[s*g.GSeg+m*g.Ldg:]
 			all := g.N / Width
-			group := max(maxFLOPs/(2*Width*args.segs*args.m*len(t.tn))&^3, 4)
+			group := max(t.flops/(2*Width*args.segs*args.m*len(t.tn))&^3, 4)
 			for p := 0; p < all; p += group {
 				args.panels = min(group, all-p)
 				args.g = &at[p*Width]
@@ -169,7 +178,7 @@ func (t *tiles) multiplyPacked(g *TN, args tnArgs) {
 				args.panels = min(t.wide, all-p)
 				cols := args.panels * Width
 				gather := t.gather[args.panels-1]
-				gather(noescape(&packed[0]), &g.G[s*g.GSeg+m*g.Ldg+p*Width], args.m, 4*g.Ldg)
+				gather(noescape(&packed[0]), &g.G[s*g.GSeg+m*g.Ldg+p*Width], args.m, 4*g.Ldg, 4*cols)
 				args.g, args.ldg = &packed[0], 4*cols
 				t.runT(g, &args, s*g.ASeg+m*g.Lda, p)
 			}

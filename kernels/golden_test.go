@@ -128,6 +128,36 @@ func goldenTN(r *run) {
 	}
 }
 
+func goldenNT(r *run) {
+	for m := 1; m <= 14; m++ {
+		k, n := 1+m*7%29, 16*(1+m%6)
+		g := kernels.NT{M: m, K: k, N: n, Lda: n, LRows: kernels.Pad(k), Accumulate: m%2 == 0}
+		g.A, g.B, g.L = r.floats(m*n), r.floats(k*n), r.floats(m*g.LRows*16)
+		kernels.GemmNT(&g)
+		sums := make([]float32, m*g.LRows)
+		kernels.SumLanes(sums, g.L)
+		r.put(g.L...)
+		r.put(sums...)
+	}
+}
+
+func goldenStep(r *run) {
+	for k := 1; k <= 15; k++ {
+		m, n := 1+k*7%19, 16*(1+k%5)
+		s := kernels.TNStep{Step: kernels.SGD{W: r.floats(k * n), LR: 0.1, WeightDecay: 0.01, Momentum: 0.9, Mu: 0.3, First: k%5 == 0}}
+		s.Grad = kernels.TN{M: m, K: k, N: n, A: r.floats(m * k), Lda: k, G: r.floats(m * n), Ldg: n}
+		if k%2 == 0 {
+			s.Step.V = r.floats(k * n)
+		}
+		if k%3 == 0 {
+			s.Step.Anchor = r.floats(k * n)
+		}
+		kernels.GemmTNStep(&s)
+		r.put(s.Step.W...)
+		r.put(s.Step.V...)
+	}
+}
+
 func goldenSGD(r *run) {
 	for i, n := range goldenLengths {
 		s := kernels.SGD{W: r.floats(n), G: r.floats(n), LR: 0.1, WeightDecay: 0.01, Momentum: 0.9, Mu: 0.3, First: i%5 == 0}
@@ -229,6 +259,8 @@ var goldenRuns = []struct {
 	{"lstm", goldenLSTM},
 	{"max-pool", goldenPool},
 	{"dropout", goldenDropout},
+	{"gemm-nt", goldenNT},
+	{"gemm-step", goldenStep},
 }
 
 // TestGolden holds that every assembly level of every architecture returns the bits that the golden file has a digest of.

@@ -26,3 +26,19 @@ loop:
 	SUBS $1, R12
 	BNE  loop
 	RET
+
+// func readNEON(x *float32, lines int)
+TEXT ·readNEON(SB), NOSPLIT, $0-16
+	MOVD x+0(FP), R0
+	MOVD lines+8(FP), R2
+	ADD  R2<<6, R0, R1
+loop:
+	FLDPQ (R0), (F0, F1)
+	FLDPQ (R1), (F2, F3)
+	FLDPQ 32(R0), (F4, F5)
+	FLDPQ 32(R1), (F6, F7)
+	ADD  $64, R0
+	ADD  $64, R1
+	SUBS $1, R2
+	BNE  loop
+	RET

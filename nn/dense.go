@@ -112,8 +112,11 @@ func (b *boundDense) NewState(e *Env) State {
 	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output()}
 	if e.NeedDX {
 		s.dx = e.Gradient()
-		s.tile = e.Arena.Alloc(b.t.TileSize())
+		s.lanes = e.Arena.Alloc(b.t.LaneSize())
 	}
-	s.gradTile = e.Arena.Alloc(b.t.TileSize())
+	s.grad = e.Arena.Alloc(b.t.PartSize())
+	if b.t.N%pageFloats == 0 {
+		s.apart = e.Arena.Alloc(min(tensor.StepRows, b.in.Rows(e.Samples)) * (b.t.N + kernels.Width))
+	}
 	return s
 }

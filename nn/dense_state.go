@@ -1,13 +1,18 @@
 package nn
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
+)
 
 // denseState is a dense layer in one workspace.
 type denseState struct {
-	b              *boundDense
-	w, bias        int // offsets of the parameters
-	x, y, dx       Act
-	tile, gradTile []float32 // scratch for a tile of transposed weights and its gradient
+	b        *boundDense
+	w, bias  int // offsets of the parameters
+	x, y, dx Act
+	lanes    []float32 // scratch of the input's gradient
+	grad     []float32 // of a part of the weights
+	apart    []float32 // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
 }
 
 func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
@@ -25,38 +30,52 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])
 	}
 	t.BackwardBias(gb, g, dy.Sample, rows, add)
-	if r.update != nil {
-		s.updateTiles(r, x, g, dy.Sample, rows, add)
+	u := r.update
+	if u != nil && !add && rows <= tensor.StepRows && u.plain() {
+		s.step(r, x, g, dy.Sample, rows)
 		return s.dx
 	}
 	if s.dx.Data != nil {
-		t.BackwardInput(s.dx.Data, s.dx.Sample, g, dy.Sample, rows, w, s.tile)
+		t.BackwardInput(s.dx.Data, s.dx.Sample, g, dy.Sample, rows, w, s.lanes)
+	}
+	if u != nil {
+		s.updateParts(r, x, g, dy.Sample, rows, add)
+		return s.dx
 	}
 	t.BackwardWeights(gw, x, s.x.Sample, g, dy.Sample, rows, add)
 	return s.dx
 }
 
-// updateTiles takes the weights tile by tile through all that is left of a
-// training step: the input's gradient, the weights' and the update. A tile stays
-// in the cache, and its gradient never goes to memory unless earlier chunks did
-// begin it there.
-func (s *denseState) updateTiles(r *Run, x, g []float32, ldg, m int, add bool) {
+// step does all that is left of a training step in one pass over the weights.
+func (s *denseState) step(r *Run, x, g []float32, ldg, m int) {
 	t := s.b.t
-	rows, cols := t.Tile()
-	for k := 0; k < t.K; k += rows {
-		for j := 0; j < t.N; j += cols {
-			if s.dx.Data != nil {
-				t.InputTile(s.dx.Data, s.dx.Sample, g, ldg, m, r.W[s.w:s.bias], s.tile, k, j)
-			}
-			n, at := min(rows, t.K-k)*kernels.Width, s.w+j*t.K+k*kernels.Width
-			grad, panel := s.gradTile, n
-			if add {
-				grad, panel = r.G[at:s.bias], t.K*kernels.Width
-			}
-			t.WeightsTile(grad, panel, x, s.x.Sample, g, ldg, m, k, j, add)
-			for p := range min(cols, t.N-j) / kernels.Width {
-				r.update.apply(r.W, grad[p*panel:][:n], at+p*t.K*kernels.Width)
-			}
+	if s.apart != nil {
+		to := t.N + kernels.Width
+		for i := range m {
+			copy(s.apart[i*to:][:t.N], g[i*ldg:])
+		}
+		g, ldg = s.apart, to
+	}
+	t.Step(&tensor.Step{
+		M: m, X: x, LdX: s.x.Sample, DY: g, LdY: ldg, DX: s.dx.Data, LdDX: s.dx.Sample,
+		SGD: r.update.step(r.W, s.w, s.bias), Lanes: s.lanes,
+	})
+	r.update.apply(r.W, r.G[s.bias:s.bias+t.N], s.bias)
+}
+
+// updateParts updates the weights part by part; the gradient of a part is still in
+// the cache then, and does not go to memory unless earlier chunks did begin it
+// there.
+func (s *denseState) updateParts(r *Run, x, g []float32, ldg, m int, add bool) {
+	t := s.b.t
+	for p := t.LastPart(); p.Rows > 0; p = t.Before(p) {
+		at, grad, rows := s.w+t.At(p), s.grad, p.Rows
+		if add {
+			grad, rows = r.G[at:s.bias], t.K
+		}
+		t.WeightsPart(p, grad, rows, x, s.x.Sample, g, ldg, m, add)
+		for i := range p.Cols / kernels.Width {
+			r.update.apply(r.W, grad[i*rows*kernels.Width:][:p.Rows*kernels.Width], at+i*t.K*kernels.Width)
 		}
 	}
 	r.update.apply(r.W, r.G[s.bias:s.bias+t.N], s.bias)

@@ -29,6 +29,21 @@ type update struct {
 	probe            *Displacement
 }
 
+// plain reports whether the step is all there is to do with a gradient.
+func (u *update) plain() bool { return u.only.empty() && u.shift == nil && u.probe == nil }
+
+// step returns the step on the weights [lo, end) of w, without their gradient.
+func (u *update) step(w []float32, lo, end int) kernels.SGD {
+	k := kernels.SGD{W: w[lo:end], LR: u.LR, WeightDecay: u.WeightDecay, First: u.first}
+	if u.Momentum != 0 {
+		k.V, k.Momentum = u.velocity[lo:end], u.Momentum
+	}
+	if u.Mu != 0 {
+		k.Anchor, k.Mu = u.anchor[lo:end], u.Mu
+	}
+	return k
+}
+
 // apply updates the part of the weights w that starts at and has the gradient
 // grad.
 func (u *update) apply(w, grad []float32, at int) {
@@ -43,13 +58,8 @@ func (u *update) apply(w, grad []float32, at int) {
 	if u.shift != nil {
 		kernels.Add(grad, grad, u.shift[at:end])
 	}
-	k := kernels.SGD{W: w[at:end], G: grad, LR: u.LR, WeightDecay: u.WeightDecay, First: u.first}
-	if u.Momentum != 0 {
-		k.V, k.Momentum = u.velocity[at:end], u.Momentum
-	}
-	if u.Mu != 0 {
-		k.Anchor, k.Mu = u.anchor[at:end], u.Mu
-	}
+	k := u.step(w, at, end)
+	k.G = grad
 	kernels.SGDStep(&k)
 	if u.probe != nil {
 		u.probe.add(w[at:end], grad, at)

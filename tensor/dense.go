@@ -2,13 +2,16 @@ package tensor
 
 import "github.com/fedfast/fedfast/kernels"
 
-// The backward passes of Dense take the weights in tiles of tileCols columns, four
-// whole panels, and as many rows as make tileFloats: 128 KiB, so that a tile, its
-// transpose and its gradient stay in a second-level cache, while a tile's part
-// of a panel is long enough to be read from memory at full speed.
+// The passes of Dense take the weights in blocks of blockRows rows or fewer, and
+// the backward ones those in parts of blockCols columns, so that a part, 128 KiB
+// or less, stays in a second-level cache from the gradient of the input to the
+// update.
 const (
-	tileFloats = 1 << 15
-	tileCols   = 4 * kernels.Width
+	blockCols   = 512
+	blockRows   = 128
+	blockFloats = 1 << 15
+	// laneRows is how many rows of samples BackwardInput takes at a time.
+	laneRows = 64
 )
 
 // Dense is a fully connected product y = x W + b with packed W of K x N. N is the
@@ -21,43 +24,80 @@ func (d Dense) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []
 	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: x, Lda: ldx, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu})
 }
 
-// Tile returns the rows and columns of the tiles that cut W; those at the ends are
-// smaller.
-func (d Dense) Tile() (rows, cols int) {
-	cols = min(tileCols, d.N)
-	return min(tileFloats/cols, d.K), cols
+// A Part of the weights is Rows rows from row K and Cols columns from column J.
+type Part struct{ K, Rows, J, Cols int }
+
+// LastPart returns the first columns of the last block. The passes backwards start
+// there, with the weights that Forward read last, as some may still be in a cache.
+func (d Dense) LastPart() Part {
+	k := (d.K - 1) / d.rows() * d.rows()
+	return Part{k, d.K - k, 0, min(blockCols, d.N)}
 }
 
-// TileSize returns the floats of a tile, its rows padded to whole panels.
-func (d Dense) TileSize() int {
-	rows, cols := d.Tile()
-	return kernels.Pad(rows) * cols
+// Before returns the part that follows p on the way backwards: the next columns of
+// the block, or the first of the block before. Without any, it has no rows.
+func (d Dense) Before(p Part) Part {
+	if p.J += p.Cols; p.J < d.N {
+		p.Cols = min(blockCols, d.N-p.J)
+		return p
+	}
+	if p.K == 0 {
+		return Part{}
+	}
+	return Part{p.K - d.rows(), d.rows(), 0, min(blockCols, d.N)}
 }
 
-// BackwardInput computes m rows dx = dy W^T of Pad(K) columns; tile is scratch
-// memory of TileSize floats. The weights are transposed tile by tile, which saves
-// a transposed copy's way to memory and back.
-func (d Dense) BackwardInput(dx []float32, lddx int, dy []float32, lddy, m int, w, tile []float32) {
-	rows, cols := d.Tile()
-	for k := 0; k < d.K; k += rows {
-		for j := 0; j < d.N; j += cols {
-			d.InputTile(dx, lddx, dy, lddy, m, w, tile, k, j)
+// At returns the place of the part in the weights. Its panels are K*16 floats
+// apart.
+func (d Dense) At(p Part) int { return p.J*d.K + p.K*kernels.Width }
+
+// next returns x, which is laid out like the weights, from the part that follows p.
+func (d Dense) next(x []float32, p Part) []float32 {
+	if n := d.Before(p); n.Rows > 0 && x != nil {
+		return x[d.At(n):]
+	}
+	return nil
+}
+
+// PartSize returns the most floats of a part.
+func (d Dense) PartSize() int { return d.rows() * min(blockCols, d.N) }
+
+// rows returns the rows of a block of weights.
+func (d Dense) rows() int {
+	return min(blockFloats/min(d.N, blockCols), blockRows, d.K)
+}
+
+// LaneSize returns the floats of scratch memory that BackwardInput and Step need.
+func (d Dense) LaneSize() int { return laneRows * kernels.Pad(d.rows()) * kernels.Width }
+
+// BackwardInput computes m rows dx = dy W^T of Pad(K) columns. The sum over the
+// columns of W runs in 16 lanes, column j in lane j%16, which are then added up as
+// in [kernels.SumLanes]. lanes is scratch memory of LaneSize floats.
+func (d Dense) BackwardInput(dx []float32, lddx int, dy []float32, lddy, m int, w, lanes []float32) {
+	for i := 0; i < m; i += laneRows {
+		for p := d.LastPart(); p.Rows > 0; p = d.Before(p) {
+			d.inputPart(p, dx[i*lddx:], lddx, dy[i*lddy:], lddy, min(laneRows, m-i), w, lanes, d.next(w, p))
 		}
 	}
 }
 
-// InputTile is the part of BackwardInput for the tile of W at row k and column j.
-// The tiles of the same rows must be taken in the order of their columns.
-func (d Dense) InputTile(dx []float32, lddx int, dy []float32, lddy, m int, w, tile []float32, k, j int) {
-	rows, cols := d.tile(k, j)
-	kernels.PackT(tile, cols, w[j*d.K+k*kernels.Width:], d.K, rows, cols)
-	kernels.GemmNN(&kernels.NN{M: m, N: kernels.Pad(rows), K: cols, A: dy[j:], Lda: lddy, B: tile, C: dx[k:], Ldc: lddx, Accumulate: j > 0})
-}
-
-// tile returns the size of the tile at row k and column j.
-func (d Dense) tile(k, j int) (rows, cols int) {
-	rows, cols = d.Tile()
-	return min(rows, d.K-k), min(cols, d.N-j)
+// inputPart adds the columns of a part of W to the lanes, and sums the lanes up
+// with the last ones. The parts of a block must be taken in the order of their
+// columns.
+func (d Dense) inputPart(p Part, dx []float32, lddx int, dy []float32, lddy, m int, w, lanes, next []float32) {
+	pad := kernels.Pad(p.Rows)
+	kernels.GemmNT(&kernels.NT{
+		M: m, K: p.Rows, N: p.Cols, A: dy[p.J:], Lda: lddy, B: w[d.At(p):], BRows: d.K,
+		L: lanes, LRows: pad, Accumulate: p.J > 0, Next: next,
+	})
+	if p.J+p.Cols < d.N {
+		return
+	}
+	for i := range m {
+		l := lanes[i*pad*kernels.Width:][:pad*kernels.Width]
+		clear(l[p.Rows*kernels.Width:])
+		kernels.SumLanes(dx[i*lddx+p.K:][:pad], l)
+	}
 }
 
 // BackwardWeights computes the weights' gradient gw = x^T dy over m rows, or adds
@@ -66,12 +106,56 @@ func (d Dense) BackwardWeights(gw, x []float32, ldx int, dy []float32, lddy, m i
 	kernels.GemmTN(&kernels.TN{M: m, K: d.K, N: d.N, A: x, Lda: ldx, G: dy, Ldg: lddy, C: gw, Accumulate: accumulate})
 }
 
-// WeightsTile is the part of BackwardWeights for the tile at row k and column j.
-// gw starts at the tile; its panels are panel floats apart, K*16 within a whole
-// gradient.
-func (d Dense) WeightsTile(gw []float32, panel int, x []float32, ldx int, dy []float32, lddy, m, k, j int, accumulate bool) {
-	rows, cols := d.tile(k, j)
-	kernels.GemmTN(&kernels.TN{M: m, K: rows, N: cols, A: x[k:], Lda: ldx, G: dy[j:], Ldg: lddy, C: gw, CRows: panel / kernels.Width, Accumulate: accumulate})
+// WeightsPart is the part of BackwardWeights for a part of W. gw starts there; its
+// panels are rows*16 floats apart, rows = K within a whole gradient.
+func (d Dense) WeightsPart(p Part, gw []float32, rows int, x []float32, ldx int, dy []float32, lddy, m int, accumulate bool) {
+	kernels.GemmTN(&kernels.TN{
+		M: m, K: p.Rows, N: p.Cols, A: x[p.K:], Lda: ldx, G: dy[p.J:], Ldg: lddy, C: gw, CRows: rows, Accumulate: accumulate,
+	})
+}
+
+// Step is what is left of a training step when the gradient of the outputs is
+// known: that of the inputs, and an update of the weights.
+type Step struct {
+	M        int       // rows, at most StepRows
+	X, DY    []float32 // inputs, gradient of the outputs
+	LdX, LdY int
+	DX       []float32 // gradient of the inputs; nil if not wanted
+	LdDX     int
+	SGD      kernels.SGD // W, V and Anchor of the layer; its G is not used
+	Lanes    []float32   // scratch memory of LaneSize floats, if DX is wanted
+}
+
+// StepRows is the most rows of a Step.
+const StepRows = laneRows
+
+// Step takes W part by part through all that is left: it is read and written once,
+// and its gradient does not go to memory. The bits are those of BackwardInput,
+// BackwardWeights and kernels.SGDStep.
+func (d Dense) Step(s *Step) {
+	w, v := s.SGD.W, s.SGD.V
+	for p := d.LastPart(); p.Rows > 0; p = d.Before(p) {
+		at := d.At(p)
+		u := kernels.TNStep{
+			Grad: kernels.TN{M: s.M, K: p.Rows, N: p.Cols, A: s.X[p.K:], Lda: s.LdX, G: s.DY[p.J:], Ldg: s.LdY, CRows: d.K},
+			Step: s.SGD, Next: d.next(w, p), NextV: d.next(v, p),
+		}
+		u.Step.W = w[at:]
+		if v != nil {
+			u.Step.V = v[at:]
+		}
+		if s.SGD.Anchor != nil {
+			u.Step.Anchor = s.SGD.Anchor[at:]
+		}
+		if s.DX != nil {
+			next := u.Next
+			if v != nil {
+				next, u.NextV = u.Step.V, nil
+			}
+			d.inputPart(p, s.DX, s.LdDX, s.DY, s.LdY, s.M, w, s.Lanes, next)
+		}
+		kernels.GemmTNStep(&u)
+	}
 }
 
 // BackwardBias computes the bias' gradient gb, the column sums of m rows of dy, or

@@ -2,6 +2,8 @@ package tensor
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/kernels"
@@ -9,9 +11,9 @@ import (
 )
 
 // TestDense compares the three passes of a dense layer with plain loops; some
-// have several tiles of weights, with odd ones at the ends.
+// have several parts of weights, with odd ones at the ends.
 func TestDense(t *testing.T) {
-	for _, c := range []struct{ m, k, n int }{{1, 16, 16}, {5, 48, 32}, {3, 37, 64}, {20, 144, 2048}, {3, 1200, 80}} {
+	for _, c := range []struct{ m, k, n int }{{1, 16, 16}, {5, 48, 32}, {3, 37, 64}, {20, 144, 2048}, {3, 1200, 80}, {70, 150, 1040}} {
 		t.Run(fmt.Sprintf("%dx%dx%d", c.m, c.k, c.n), func(t *testing.T) {
 			d := Dense{K: c.k, N: c.n}
 			s := kernels.NewStream(4, 1)
@@ -40,7 +42,7 @@ func TestDense(t *testing.T) {
 				d.Forward(got, c.n, x, pad, c.m, packed, bias, false)
 				near(t, "y", got, y, c.k+1)
 				gx := make([]float32, c.m*pad)
-				d.BackwardInput(gx, pad, dy, c.n, c.m, packed, make([]float32, d.TileSize()))
+				d.BackwardInput(gx, pad, dy, c.n, c.m, packed, make([]float32, d.LaneSize()))
 				near(t, "dx", gx, dx, c.n)
 				gw, gb, plain := make([]float32, c.k*c.n), make([]float32, c.n), make([]float32, c.k*c.n)
 				gw[0], gb[0] = 3, 3 // must be overwritten
@@ -49,16 +51,48 @@ func TestDense(t *testing.T) {
 				kernels.Unpack(plain, gw, c.k, c.n, c.n)
 				near(t, "dw", plain, dw, c.m)
 				near(t, "db", gb, db, c.m)
-				rows, cols := d.Tile()
-				for k := 0; k < c.k; k += rows {
-					for j := 0; j < c.n; j += cols {
-						d.WeightsTile(gw[j*c.k+k*kernels.Width:], c.k*kernels.Width, x, pad, dy, c.n, c.m, k, j, true)
-					}
+				for p := d.LastPart(); p.Rows > 0; p = d.Before(p) {
+					d.WeightsPart(p, gw[d.At(p):], d.K, x, pad, dy, c.n, c.m, true)
 				}
 				kernels.Unpack(plain, gw, c.k, c.n, c.n)
 				kernels.Scale(plain, 0.5)
 				near(t, "dw twice", plain, dw, 2*c.m)
 			})
+		})
+	}
+}
+
+// TestDenseStep compares a step part by part with its passes one after the other:
+// every bit must be the same.
+func TestDenseStep(t *testing.T) {
+	for _, c := range []struct{ m, k, n int }{{1, 16, 16}, {3, 37, 64}, {10, 150, 1040}, {StepRows, 200, 528}} {
+		d := Dense{K: c.k, N: c.n}
+		s := kernels.NewStream(5, 1)
+		pad := kernels.Pad(c.k)
+		x, dy, w, v := draw(s, c.m*pad), draw(s, c.m*c.n), draw(s, c.k*c.n), draw(s, c.k*c.n)
+		kernelstest.ForEachLevel(t, func(t *testing.T) {
+			for _, momentum := range []bool{false, true} {
+				step := Step{
+					M: c.m, X: x, LdX: pad, DY: dy, LdY: c.n, DX: make([]float32, c.m*pad), LdDX: pad, Lanes: make([]float32, d.LaneSize()),
+					SGD: kernels.SGD{W: slices.Clone(w), LR: 0.1, Momentum: 0.9, WeightDecay: 0.01},
+				}
+				want := kernels.SGD{W: slices.Clone(w), G: make([]float32, len(w)), LR: 0.1, Momentum: 0.9, WeightDecay: 0.01}
+				if momentum {
+					step.SGD.V, want.V = slices.Clone(v), slices.Clone(v)
+				}
+				dx := make([]float32, c.m*pad)
+				d.BackwardInput(dx, pad, dy, c.n, c.m, want.W, step.Lanes)
+				d.BackwardWeights(want.G, x, pad, dy, c.n, c.m, false)
+				kernels.SGDStep(&want)
+				d.Step(&step)
+				for name, pair := range map[string][2][]float32{"dx": {step.DX, dx}, "w": {step.SGD.W, want.W}, "v": {step.SGD.V, want.V}} {
+					for i, got := range pair[0] {
+						if math.Float32bits(got) != math.Float32bits(pair[1][i]) {
+							t.Fatalf("%+v, momentum %v: %s[%d] is %v, want %v", c, momentum, name, i, got, pair[1][i])
+						}
+					}
+				}
+			}
 		})
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // gather writes the function that copies rows of some panels' width, which are far apart, next to each other. Meanwhile it prefetches
-// the panels that follow, as the processor does not see a pattern across pages. It moves bits only and needs AVX, so the AVX-512 level
+// what is ahead bytes further, as the processor does not see a pattern across pages. It moves bits only and needs AVX, so the AVX-512 level
 // uses it too.
-func gather(panels int) {
-	TEXT(fmt.Sprintf("gatherAVX2x%d", panels), NOSPLIT, "func(dst, src *float32, rows, ld int)")
+func gather(panels int, fetch func(Op)) {
+	TEXT(fmt.Sprintf("gatherAVX2x%d", panels), NOSPLIT, "func(dst, src *float32, rows, ld, ahead int)")
 	Doc(fmt.Sprintf("gatherAVX2x%d copies rows of %d floats that are ld bytes apart in src.", panels, 16*panels))
 	Pragma("noescape")
 	dst, src := reg.RDI, reg.RSI
@@ -21,9 +21,10 @@ func gather(panels int) {
 	Load(Param("src"), src)
 	Load(Param("rows"), count)
 	Load(Param("ld"), ld)
+	Load(Param("ahead"), ahead)
 	Label("loop")
 	for p := range panels {
-		PREFETCHT0(Mem{Base: src, Disp: 64 * (panels + p)})
+		fetch(Mem{Base: src, Index: ahead, Scale: 1, Disp: 64 * p})
 	}
 	for i := range 2 * panels {
 		VMOVUPS(Mem{Base: src, Disp: 32 * i}, ymm[i])

@@ -13,10 +13,19 @@ func main() {
 		for rows := 1; rows <= isa.rows; rows++ {
 			tn(isa, rows)
 		}
+		for rows := 1; rows <= isa.rows; rows++ {
+			ts(isa, rows)
+		}
+		for rows := 1; rows <= isa.ntHeight(); rows++ {
+			nt(isa, rows)
+		}
 		peak(isa)
 	}
 	transpose()
-	gather(1)
-	gather(2)
+	fold()
+	read()
+	gather(1, PREFETCHT0)
+	gather(2, PREFETCHT0)
+	gather(8, PREFETCHT1)
 	Generate()
 }

@@ -6,6 +6,7 @@ type (
 	nnArgs struct{}
 	tnArgs struct{}
 	ntArgs struct{}
+	tsArgs struct{}
 
 	poolArgs struct{}
 	lrnArgs  struct{}
@@ -26,4 +27,4 @@ type (
 	}
 )
 
-var _ = []any{nnArgs{}, tnArgs{}, poolArgs{}, lrnArgs{}, maximaArgs{}, appendArgs{}, sparseWeightsArgs{}, sparseInputArgs{}, sgdRates{}, dropout{}}
+var _ = []any{nnArgs{}, tnArgs{}, ntArgs{}, tsArgs{}, poolArgs{}, lrnArgs{}, maximaArgs{}, appendArgs{}, sparseWeightsArgs{}, sparseInputArgs{}, sgdRates{}, dropout{}}

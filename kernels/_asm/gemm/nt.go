@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets in ntArgs.
+const (
+	ntA, ntB, ntL         = 0, 8, 16
+	ntLda, ntPanel, ntLdl = 24, 32, 40
+	ntPanels, ntK         = 48, 56
+	ntAccumulate, ntAhead = 64, 72
+)
+
+// ntRows is how many rows of B a full nt tile takes.
+const ntRows = 4
+
+// Registers of an nt function that an nn function does not have.
+var (
+	left   = reg.R13 // rows of B
+	bRow   = reg.R14 // of the tile
+	ldl    = reg.R9
+	lanes  = reg.R12
+	ntLda3 = reg.RBX
+)
+
+// ntHeight returns the rows of A of the highest nt tile.
+func (v isa) ntHeight() int {
+	if v.zmm {
+		return 6
+	}
+	return 3
+}
+
+// nt writes the tile function for some rows of A: every row of B of the call, four at a time. A tile has one accumulator of 16 lanes for
+// each pair of rows; with registers of eight lanes it takes one half of the lanes after the other.
+func nt(v isa, rows int) {
+	TEXT(fmt.Sprintf("nt%sx%d", v.name, rows), NOSPLIT, "func(args *ntArgs)")
+	Doc(fmt.Sprintf("nt%sx%d computes the lanes of %d rows of an NT product; see ntArgs.", v.name, rows, rows))
+	Pragma("noescape")
+	Load(Param("args"), args)
+	MOVQ(Mem{Base: args, Disp: ntLda}, lda)
+	MOVQ(Mem{Base: args, Disp: ntPanel}, panel)
+	MOVQ(Mem{Base: args, Disp: ntLdl}, ldl)
+	MOVQ(Mem{Base: args, Disp: ntAhead}, ahead)
+	MOVQ(Mem{Base: args, Disp: ntB}, bRow)
+	MOVQ(Mem{Base: args, Disp: ntL}, lanes)
+	MOVQ(Mem{Base: args, Disp: ntK}, left)
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, ntLda3)
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
+	for _, n := range []int{ntRows, 1} {
+		tile, done := fmt.Sprintf("tile%d", n), fmt.Sprintf("done%d", n)
+		Label(tile)
+		CMPQ(left, U32(uint32(n)))
+		JLT(LabelRef(done))
+		for half := range v.perPa {
+			ntTile(v, rows, n, half)
+		}
+		ADDQ(U32(uint32(64*n)), bRow)
+		ADDQ(U32(uint32(64*n)), lanes)
+		SUBQ(U32(uint32(n)), left)
+		JMP(LabelRef(tile))
+		Label(done)
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// ntTile multiplies n rows of B by the rows of A, in the given half of the lanes.
+func ntTile(v isa, rows, n, half int) {
+	name, at := fmt.Sprintf("%dx%d", n, half), half*v.bytes()
+	acc := func(i, r int) reg.Register { return v.reg(i*n + r) }
+	eachLane := func(f func(m Mem, acc reg.Register)) {
+		MOVQ(lanes, bp)
+		for i := range rows {
+			if i > 0 {
+				ADDQ(ldl, bp)
+			}
+			for r := range n {
+				f(Mem{Base: bp, Disp: 64*r + at}, acc(i, r))
+			}
+		}
+	}
+	zero, started := "zero"+name, "started"+name
+	CMPQ(Mem{Base: args, Disp: ntAccumulate}, Imm(0))
+	JEQ(LabelRef(zero))
+	eachLane(func(m Mem, acc reg.Register) { VMOVUPS(m, acc) })
+	JMP(LabelRef(started))
+	Label(zero)
+	for i := range rows * n {
+		if v.zmm {
+			VPXORD(v.reg(i), v.reg(i), v.reg(i))
+		} else {
+			VXORPS(v.reg(i), v.reg(i), v.reg(i))
+		}
+	}
+	Label(started)
+	MOVQ(Mem{Base: args, Disp: ntA}, a0)
+	MOVQ(bRow, bp)
+	MOVQ(Mem{Base: args, Disp: ntPanels}, kc)
+	align()
+	Label("panel" + name)
+	ntStep(v, rows, n, half)
+	ADDQ(Imm(64), a0)
+	ADDQ(panel, bp)
+	DECQ(kc)
+	JNE(LabelRef("panel" + name))
+	eachLane(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
+}
+
+// ntStep takes one panel: either a register holds a row of B for all rows of A, or, with fewer registers, the other way round.
+func ntStep(v isa, rows, n, half int) {
+	at := half * v.bytes()
+	acc := func(i, r int) reg.Register { return v.reg(i*n + r) }
+	b := func(r int) Mem { return Mem{Base: bp, Disp: 64*r + at} }
+	if v.zmm {
+		for r := range n {
+			PREFETCHT1(Mem{Base: bp, Index: ahead, Scale: 1, Disp: 64 * r})
+			VMOVUPS(b(r), v.reg(rows*n+r))
+		}
+		for i := range rows {
+			x := v.reg(30 + i%2)
+			VMOVUPS(ntRow(i), x)
+			for r := range n {
+				VFMADD231PS(v.reg(rows*n+r), x, acc(i, r))
+			}
+		}
+		return
+	}
+	for i := range rows {
+		VMOVUPS(ntRow(i).Offset(at), v.reg(12+i))
+	}
+	for r := range n {
+		VMOVUPS(b(r), v.reg(15))
+		for i := range rows {
+			VFMADD231PS(v.reg(15), v.reg(12+i), acc(i, r))
+		}
+	}
+}
+
+// ntRow returns the address of row i of A, up to 5.
+func ntRow(i int) Mem {
+	m := Mem{Base: a0}
+	switch i {
+	case 1, 2, 4:
+		m.Index, m.Scale = lda, uint8(i)
+	case 3:
+		m.Index, m.Scale = ntLda3, 1
+	case 5:
+		m.Index, m.Scale = lda5, 1
+	}
+	return m
+}
+
+// fold writes the function that adds up lanes, each half of them to the other half. It needs AVX, so the AVX-512 level uses it too.
+func fold() {
+	TEXT("foldAVX2", NOSPLIT, "func(dst, lanes *float32, groups int)")
+	Doc("foldAVX2 adds up 16 lanes for each of groups times 8 floats of dst.")
+	Pragma("noescape")
+	dst, src, count := reg.RDI, reg.RSI, reg.RCX
+	Load(Param("dst"), dst)
+	Load(Param("lanes"), src)
+	Load(Param("groups"), count)
+	align()
+	Label("loop")
+	for i := range 8 { // 16 lanes to 8
+		VMOVUPS(Mem{Base: src, Disp: 64 * i}, ymm[i])
+		VADDPS(Mem{Base: src, Disp: 64*i + 32}, ymm[i], ymm[i])
+	}
+	for i := range 4 { // to 4, of floats i and i+4
+		VPERM2F128(Imm(0x20), ymm[i+4], ymm[i], ymm[8+i])
+		VPERM2F128(Imm(0x31), ymm[i+4], ymm[i], ymm[12+i])
+		VADDPS(ymm[12+i], ymm[8+i], ymm[i])
+	}
+	for i := range 2 { // to 2, of floats 2i and 2i+1
+		VUNPCKLPD(ymm[2*i+1], ymm[2*i], ymm[8])
+		VUNPCKHPD(ymm[2*i+1], ymm[2*i], ymm[9])
+		VADDPS(ymm[9], ymm[8], ymm[10+i])
+	}
+	VSHUFPS(Imm(0x88), ymm[11], ymm[10], ymm[0])
+	VSHUFPS(Imm(0xdd), ymm[11], ymm[10], ymm[1])
+	VADDPS(ymm[1], ymm[0], ymm[0])
+	VMOVUPS(ymm[0], Mem{Base: dst})
+	ADDQ(U32(512), src)
+	ADDQ(U32(32), dst)
+	DECQ(count)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}

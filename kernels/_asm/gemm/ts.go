@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets in tsArgs.
+const (
+	tsA, tsG, tsW, tsV        = 0, 8, 16, 24
+	tsLda, tsLdg, tsM         = 32, 40, 48
+	tsPanel, tsPanels         = 56, 64
+	tsAhead, tsAheadV         = 72, 80
+	tsLR, tsMomentum, tsDecay = 88, 92, 96
+	tsGAt                     = 104
+)
+
+// Registers of a ts function that a tn function does not have.
+var (
+	speed = reg.R13 // from the weights to their velocity
+	next  = reg.R11 // from the weights to what is prefetched
+	nextV = reg.RDX // from the weights to the velocity that is prefetched
+)
+
+// ts writes the tile function of one height: the gradient of the weights as in tn, and with it, while it is in registers, a step of
+// gradient descent, with momentum if there is a velocity.
+func ts(v isa, rows int) {
+	TEXT(fmt.Sprintf("ts%sx%d", v.name, rows), NOSPLIT, "func(args *tsArgs)")
+	Doc(fmt.Sprintf("ts%sx%d does %d rows of a step on the gradient of a TN product; see tsArgs.", v.name, rows, rows))
+	Pragma("noescape")
+	Load(Param("args"), args)
+	MOVQ(Mem{Base: args, Disp: tsLda}, lda)
+	MOVQ(Mem{Base: args, Disp: tsLdg}, ldg)
+	MOVQ(Mem{Base: args, Disp: tsG}, tmp)
+	MOVQ(tmp, Mem{Base: args, Disp: tsGAt})
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
+	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
+	MOVQ(Mem{Base: args, Disp: tsW}, cp)
+	MOVQ(Mem{Base: args, Disp: tsAhead}, next)
+	MOVQ(Mem{Base: args, Disp: tsV}, speed)
+	SUBQ(cp, speed)
+	MOVQ(Mem{Base: args, Disp: tsAheadV}, nextV)
+	ADDQ(speed, nextV)
+	for _, n := range v.groups(rows) {
+		tsGroup(tile{v, rows, n})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// tsGroup writes the loop over groups of t.panels panels.
+func tsGroup(t tile) {
+	group, done, plain, stepped := t.label("group"), t.label("groupdone"), t.label("plain"), t.label("stepped")
+	Label(group)
+	SUBQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsPanels})
+	JLT(LabelRef(done))
+	MOVQ(Mem{Base: args, Disp: tsA}, a0)
+	MOVQ(Mem{Base: args, Disp: tsGAt}, gp)
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: tsGAt})
+	t.zero()
+	MOVQ(Mem{Base: args, Disp: tsM}, kc)
+	t.loop("m", kc, 4, func(steps int) {
+		for s := range steps {
+			t.step(
+				func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },
+				func(j int) Mem { return stepOf(gp, ldg, ldg3, s).Offset(j * t.bytes()) })
+		}
+		if steps == 4 {
+			LEAQ(Mem{Base: a0, Index: lda, Scale: 4}, a0)
+			LEAQ(Mem{Base: gp, Index: ldg, Scale: 4}, gp)
+		} else {
+			ADDQ(lda, a0)
+			ADDQ(ldg, gp)
+		}
+	})
+	CMPQ(Mem{Base: args, Disp: tsV}, Imm(0))
+	JEQ(LabelRef(plain))
+	t.descend(true)
+	JMP(LabelRef(stepped))
+	Label(plain)
+	t.descend(false)
+	Label(stepped)
+	for range t.panels {
+		ADDQ(Mem{Base: args, Disp: tsPanel}, cp)
+	}
+	JMP(LabelRef(group))
+	Label(done)
+	ADDQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsPanels})
+}
+
+// descend does the step on every sum: the same operations in the same order as the optimizer's kernels.
+func (t tile) descend(momentum bool) {
+	free := t.rows * t.vecs() // first register that holds no sum
+	x, rate := t.reg(free), t.reg(free+1)
+	lr, decay := Mem{Base: args, Disp: tsLR}, Mem{Base: args, Disp: tsDecay}
+	MOVQ(cp, tmp)
+	for p := range t.panels {
+		if p > 0 {
+			ADDQ(Mem{Base: args, Disp: tsPanel}, tmp)
+		}
+		for i := range t.rows {
+			PREFETCHT1(Mem{Base: tmp, Index: next, Scale: 1, Disp: 64 * i})
+			if momentum {
+				PREFETCHT1(Mem{Base: tmp, Index: nextV, Scale: 1, Disp: 64 * i})
+			}
+			for h := range t.perPa {
+				d := t.acc(i, p*t.perPa+h)
+				w := Mem{Base: tmp, Disp: 64*i + h*t.bytes()}
+				v := Mem{Base: tmp, Index: speed, Scale: 1, Disp: w.Disp}
+				VMOVUPS(w, x)
+				if t.zmm {
+					VFMADD231PS_BCST(decay, x, d)
+					if momentum {
+						VMOVUPS(v, rate)
+						VFMADD231PS_BCST(Mem{Base: args, Disp: tsMomentum}, rate, d)
+						VMOVUPS(d, v)
+					}
+					VFNMADD231PS_BCST(lr, d, x)
+				} else {
+					VBROADCASTSS(decay, rate)
+					VFMADD231PS(x, rate, d)
+					if momentum {
+						VBROADCASTSS(Mem{Base: args, Disp: tsMomentum}, rate)
+						VFMADD231PS(v, rate, d)
+						VMOVUPS(d, v)
+					}
+					VBROADCASTSS(lr, rate)
+					VFNMADD231PS(d, rate, x)
+				}
+				VMOVUPS(x, w)
+			}
+		}
+	}
+}

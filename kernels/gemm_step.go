@@ -1,0 +1,108 @@
+package kernels
+
+// TNStep is a step of stochastic gradient descent on the gradient Aᵀ·G of packed weights, the same bits as [GemmTN] followed by
+// [SGDStep], but the gradient need not go to memory. Grad says how it is computed; its C and Accumulate are not used, its Segs must be
+// 0 or 1, and CRows is for the weights. W, V and Anchor of Step start at the first of the weights concerned; their panels are CRows*16 floats
+// apart, and what lies between is left alone. Step's G is not used. No slice may overlap another.
+type TNStep struct {
+	Grad TN
+	Step SGD
+
+	// Next and NextV start at the weights that are needed next and at their velocity: both are fetched into a cache meanwhile, rows and
+	// columns as many as are updated. nil fetches nothing. They have no part in the result.
+	Next, NextV []float32
+}
+
+const msgSegs = "kernels: a step on a gradient of several segments"
+
+// GemmTNStep does the step. It panics if a size is negative, N is not a multiple of Width or a slice is too short.
+//
+//go:noinline
+func GemmTNStep(t *TNStep) {
+	h := *t
+	g := &h.Grad
+	if g.Segs > 1 {
+		panic(msgSegs)
+	}
+	g.Segs, g.C, g.Accumulate = 1, h.Step.W, false
+	if g.CRows == 0 {
+		g.CRows = g.K
+	}
+	g.check()
+	if g.K == 0 || g.N == 0 {
+		return
+	}
+	if n := len(g.C); h.Step.V != nil && len(h.Step.V) < n || h.Step.Anchor != nil && len(h.Step.Anchor) < n {
+		panic(msgShort)
+	}
+	if raceEnabled {
+		g.race()
+	}
+	gemms.step(noescape(&h))
+}
+
+// stepFloats is the part of a gradient that stepInParts holds at a time: a quarter of a first-level cache.
+const stepFloats = 2048
+
+// stepInParts is GemmTNStep by GemmTN and SGDStep.
+func stepInParts(t *TNStep) {
+	var space [stepFloats]float32
+	for k := 0; k < t.Grad.K; k += stepFloats / Width {
+		g := t.Grad
+		g.K = min(stepFloats/Width, t.Grad.K-k)
+		g.A = g.A[min(k, len(g.A)):]
+		g.C, g.CRows, g.N = noescape(&space)[:g.K*Width], g.K, Width
+		for p := range t.Grad.N / Width {
+			g.G = t.Grad.G[min(p*Width, len(t.Grad.G)):]
+			GemmTN(&g)
+			s, at := t.Step, (p*t.Grad.CRows+k)*Width
+			s.W, s.G = s.W[at:][:len(g.C)], g.C
+			if s.V != nil {
+				s.V = s.V[at:][:len(g.C)]
+			}
+			if s.Anchor != nil {
+				s.Anchor = s.Anchor[at:][:len(g.C)]
+			}
+			SGDStep(&s)
+		}
+	}
+}
+
+// step is GemmTNStep.
+func (t *tiles) step(s *TNStep) {
+	g := &s.Grad
+	if t.ts == nil || g.M == 0 || s.Step.Anchor != nil || s.Step.V != nil && s.Step.First {
+		stepInParts(s)
+		return
+	}
+	args := tsArgs{
+		lda: 4 * g.Lda, ldg: 4 * g.Ldg, m: g.M, panel: 4 * Width * g.CRows, ahead: distance(s.Step.W, s.Next), aheadV: distance(s.Step.V, s.NextV),
+		lr: s.Step.LR, momentum: s.Step.Momentum, decay: s.Step.WeightDecay,
+	}
+	all := g.N / Width
+	group := max(t.flops/(2*Width*g.M*len(t.ts))&^3, 4)
+	blocks := (g.K + len(t.ts) - 1) / len(t.ts)
+	rows, taller := g.K/blocks, g.K%blocks // the first blocks have one row more
+	for p := 0; p < all; p += group {
+		k := 0
+		for b := range blocks {
+			n := rows
+			if b < taller {
+				n++
+			}
+			at := (p*g.CRows + k) * Width
+			args.a, args.g, args.w = &g.A[k], &g.G[p*Width], &s.Step.W[at]
+			if s.Step.V != nil {
+				args.v = &s.Step.V[at]
+			}
+			args.panels = min(group, all-p)
+			runTS(t.ts[n-1], noescape(&args))
+			k += n
+		}
+	}
+}
+
+// runTS is runNN for TS tiles.
+//
+//go:noinline
+func runTS(f func(*tsArgs), args *tsArgs) { f(args) }
