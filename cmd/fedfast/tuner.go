@@ -23,7 +23,7 @@ func newTuner(a *app) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE:  a.work(func(_ *cobra.Command, args []string) error { return serve(args[0]) }),
 	}
-	return group("tuner", "Tuners: list, serve", newTunerList(a), serve)
+	return group("tuner", "Tuners: list, check, serve", newTunerList(a), newTunerCheck(a), serve, newTunerAbandon(a))
 }
 
 // serve answers the host over the plugin protocol until the host ends.
@@ -56,6 +56,11 @@ func (a *app) paths() (host.Paths, error) {
 // launch finds a tuner and starts it. A name that nothing has is wrong usage.
 // The tuner outlives ctx until it is closed: a round that has begun needs it.
 func (a *app) launch(ctx context.Context, key, name string) (*host.Plugin, error) {
+	return a.launchPinned(ctx, key, name, func(r host.Ref) (host.Ref, error) { return r, nil })
+}
+
+// launchPinned is launch with a look at what was found before it starts.
+func (a *app) launchPinned(ctx context.Context, key, name string, pin func(host.Ref) (host.Ref, error)) (*host.Plugin, error) {
 	paths, err := a.paths()
 	if err != nil {
 		return nil, err
@@ -63,6 +68,9 @@ func (a *app) launch(ctx context.Context, key, name string) (*host.Plugin, error
 	ref, err := host.Find(name, paths)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s: %w", key, err)}
+	}
+	if ref, err = pin(ref); err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	return host.Launch(context.WithoutCancel(ctx), ref, host.Options{Logger: a.newLog()})
 }

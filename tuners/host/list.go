@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -71,11 +73,19 @@ func List(ctx context.Context, p Paths, o Options) []Entry {
 		}
 		entries = append(entries, e)
 	}
+	var all sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range entries {
-		if entries[i].Skipped == "" {
-			entries[i].Description, entries[i].Skipped = describe(ctx, entries[i].Ref, o)
+		if entries[i].Skipped != "" {
+			continue
 		}
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			entries[i].Description, entries[i].Skipped = describe(ctx, entries[i].Ref, o)
+		})
 	}
+	all.Wait()
 	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	return entries
 }

@@ -115,6 +115,13 @@ func (p *Plugin) PID() int {
 	return p.live.runs.pid
 }
 
+// Secure says whether the connection is TLS with certificates on both sides. Without, it is a socket that only this user can reach.
+func (p *Plugin) Secure() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.live != nil && p.live.runs != nil && p.live.runs.stdout.secure
+}
+
 // Noise returns what the running process printed to stdout, which belongs to the handshake: tuners write to stderr.
 func (p *Plugin) Noise() Noise {
 	p.mu.Lock()

@@ -111,8 +111,7 @@ func (s *session) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.plugin.options.CallTimeout)
 	defer cancel()
 	err := s.remote.Close(ctx)
-	var lost *tuners.LostError
-	if errors.As(err, &lost) {
+	if _, lost := errors.AsType[*tuners.LostError](err); lost {
 		s.plugin.discard(s.at)
 	} else if err != nil {
 		return s.plugin.named(err)

@@ -109,6 +109,9 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	if s.mode == "endless" && st.Next > 0 { // it never ends: one trial goes on for ever
 		return []tuners.Decision{{Kind: tuners.Wait}}, nil
 	}
+	if s.mode == "slow" {
+		time.Sleep(30 * time.Millisecond)
+	}
 	point := s.req.Space.Sample(tuners.NewDraws(s.req.Seed, st.Next, 0, "rogue"))
 	d := tuners.Decision{Kind: tuners.Start, Trial: st.Next, Params: point, ToRound: s.req.Budget.TrialRounds}
 	if st.Next == 2 {
@@ -136,8 +139,6 @@ func (s *session) misbehave(d *tuners.Decision) {
 		*d = tuners.Decision{Kind: tuners.Resume, Trial: 77, ToRound: s.req.Budget.TrialRounds}
 	case "hang":
 		time.Sleep(time.Hour)
-	case "slow":
-		time.Sleep(300 * time.Millisecond)
 	case "moody":
 		d.Params = s.req.Space.Sample(tuners.NewDraws(uint64(time.Now().UnixNano()), 0, 0, "rogue"))
 	case "sharing":

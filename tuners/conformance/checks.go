@@ -1,0 +1,222 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// check is one check. It returns what it measured, and what is wrong.
+type check struct {
+	name, about string
+	needs       []string
+	run         func(context.Context, *suite) (string, error)
+}
+
+// checks are all checks in their order.
+var checks = []check{
+	{"handshake", "starts, says hello in go-plugin's way, is healthy, and is called as its file", nil, handshake},
+	{"describe", "says what it is, with documented options, twice the same", []string{"handshake"}, describes},
+	{"validate", "accepts a sensible set-up", []string{"describe"}, validates},
+	{"options", "refuses unknown options, values of the wrong kind and numbers that are not finite, each with its key", []string{"validate"}, badOptions},
+	{"decisions", "plays studies to the end: inside of the space and the budget, with trials that exist", []string{"validate"}, decides},
+	{"determinism", "decides the same in another process", []string{"decisions"}, deterministic},
+	{"sessions", "keeps sessions of one process apart", []string{"determinism"}, sessions},
+	{"state", "goes on from its state after every call as if nothing had happened", []string{"determinism"}, reopened},
+	{"crash", "decides the same when it is killed before or during its calls", []string{"state"}, killed},
+	{"hang", "decides the same when its process stands still and is replaced", []string{"state"}, stopped},
+	{"failures", "copes with trials that fail", []string{"decisions"}, failures},
+	{"long", "plays 10,000 trials, and as many rounds as a client tuner, with a bounded state", []string{"decisions"}, long},
+	{"latency", "answers fast enough", []string{"decisions"}, latency},
+	{"stdout", "prints nothing to stdout, which belongs to the handshake", []string{"decisions"}, stdout},
+	{"orphan", "notices by itself that its host is gone, and ends", []string{"handshake"}, orphan},
+}
+
+// handshake starts the tuner once.
+func handshake(ctx context.Context, s *suite) (string, error) {
+	begin := time.Now()
+	p, err := s.launch(ctx, s.o.Timeout, s.o.Logger)
+	if err != nil {
+		return "", err
+	}
+	defer s.end(p)
+	ready := time.Since(begin)
+	if s.about, err = p.Describe(ctx); err != nil {
+		return "", err
+	}
+	s.report.Version = s.about.Version
+	how := "with mutual TLS"
+	if !p.Secure() {
+		how = "without TLS, through a socket that only this user can reach"
+	}
+	return fmt.Sprintf("ready after %s, %s", round(ready), how), p.Ping(ctx)
+}
+
+// describes looks at the description.
+func describes(ctx context.Context, s *suite) (string, error) {
+	d := s.about
+	texts := map[string]string{"version": d.Version, "doc": d.Doc}
+	for _, o := range d.Options {
+		texts["doc of the option "+o.Name] = o.Doc
+	}
+	for what, text := range texts {
+		if text == "" {
+			return "", fmt.Errorf("it has no %s", what)
+		}
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			return "", fmt.Errorf("its %s has control signs or several lines: %q", what, text)
+		}
+	}
+	seen := map[string]bool{}
+	for _, o := range d.Options {
+		if seen[o.Name] {
+			return "", fmt.Errorf("it has the option %s twice", o.Name)
+		}
+		seen[o.Name] = true
+	}
+	if d.Rounds && len(d.Controls) == 0 {
+		return "", errors.New("it is a client tuner but controls no param")
+	}
+	return "", s.with(ctx, func(p *host.Plugin) error {
+		again, err := p.Describe(ctx)
+		if err == nil && fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", d) {
+			err = fmt.Errorf("another process describes itself otherwise: %+v, before %+v", again, d)
+		}
+		return err
+	})
+}
+
+// budgets are tried until the tuner accepts one.
+var budgets = []tuners.Budget{
+	{Rounds: 30 * 27, TrialRounds: 27},
+	{Rounds: 10 * 27, TrialRounds: 27},
+	{Rounds: 27, TrialRounds: 27},
+	{Rounds: 100 * 100, TrialRounds: 100},
+	{Rounds: 30, TrialRounds: 1},
+}
+
+// Budgets returns budgets of which a tuner of any kind accepts one, the most useful first.
+func Budgets() []tuners.Budget { return slices.Clone(budgets) }
+
+// setup is a set-up of a study with a budget.
+func (s *suite) setup(b tuners.Budget) (tuners.ValidateRequest, error) {
+	space, err := surfaces["bowl"].space.With(s.about.Adds...)
+	return tuners.ValidateRequest{Space: space, Options: s.o.Options, Budget: b}, err
+}
+
+// validates looks for a budget that the tuner accepts.
+func validates(ctx context.Context, s *suite) (string, error) {
+	return "", s.with(ctx, func(p *host.Plugin) error {
+		var first []tuners.Problem
+		for _, b := range budgets {
+			req, err := s.setup(b)
+			if err != nil {
+				return err
+			}
+			problems, err := p.Validate(ctx, req)
+			if err != nil {
+				return err
+			}
+			if len(problems) == 0 {
+				s.budget = b
+				return nil
+			}
+			if first == nil {
+				first = problems
+			}
+		}
+		return fmt.Errorf("it refuses every set-up that was tried, the first one because of %s: %s", first[0].Key, first[0].Message)
+	})
+}
+
+// badOptions sends options that are wrong.
+func badOptions(ctx context.Context, s *suite) (string, error) {
+	bad := map[string]tuners.Value{"no-such-option": tuners.Num(1)}
+	for _, o := range s.about.Options {
+		if o.Default.Kind() == tuners.StrValue {
+			bad[o.Name] = tuners.Num(1)
+		} else {
+			bad[o.Name] = tuners.Str("rubbish")
+		}
+	}
+	tried := 0
+	return "", s.with(ctx, func(p *host.Plugin) error {
+		refuses := func(name string, v tuners.Value) error {
+			tried++
+			req, err := s.setup(s.budget)
+			if err != nil {
+				return err
+			}
+			req.Options = req.Options.Merge(tuners.Params{name: v})
+			problems, err := p.Validate(ctx, req)
+			if err != nil {
+				return fmt.Errorf("asked about the option %s = %s it fails instead of naming a problem: %w", name, v, err)
+			}
+			if !slices.ContainsFunc(problems, func(p tuners.Problem) bool { return p.Key == "options."+name && p.Message != "" }) {
+				return fmt.Errorf("it accepts the option %s = %s; Validate must return a problem with the key options.%s", name, v, name)
+			}
+			return nil
+		}
+		for _, name := range tuners.Params(bad).Keys() {
+			if err := refuses(name, bad[name]); err != nil {
+				return err
+			}
+		}
+		for _, o := range s.about.Options {
+			if o.Default.Kind() == tuners.NumValue {
+				if err := refuses(o.Name, tuners.Num(math.NaN())); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// decides plays the studies undisturbed and keeps what was said.
+func decides(ctx context.Context, s *suite) (string, error) {
+	var texts []string
+	err := s.with(ctx, func(p *host.Plugin) error {
+		for _, study := range s.studies() {
+			study.Timed = func(d time.Duration) {
+				s.times = append(s.times, d)
+				s.slowest = max(s.slowest, d)
+			}
+			out, err := s.play(ctx, study, p)
+			if err != nil {
+				return err
+			}
+			s.want = append(s.want, out)
+			texts = append(texts, fmt.Sprintf("%d trials in %d rounds", len(out.Trials), out.Rounds))
+		}
+		return restarted(p, 0)
+	})
+	return strings.Join(texts, ", "), err
+}
+
+// restarted makes sure that a process was lost no more often than wanted.
+func restarted(p *host.Plugin, most int) error {
+	if n := p.Restarts(); n > most {
+		return fmt.Errorf("its process died %d times by itself", n-most)
+	}
+	return nil
+}
+
+// round cuts a duration to what a person reads.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d > 10*time.Second:
+		return d.Round(100 * time.Millisecond)
+	case d > 10*time.Millisecond:
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}

@@ -1,0 +1,274 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// Verdict says how a check ended.
+type Verdict string
+
+// The verdicts.
+const (
+	Passed  Verdict = "passed"
+	Failed  Verdict = "failed"
+	Skipped Verdict = "skipped" // it needs another check that failed, or does not concern this tuner
+)
+
+// Check is one check of a report.
+type Check struct {
+	Name    string  `json:"name"`
+	About   string  `json:"about"` // what is checked
+	Verdict Verdict `json:"verdict"`
+	Message string  `json:"message,omitempty"` // one line: what is wrong, why it was skipped, or what was measured
+	Seconds float64 `json:"seconds"`
+}
+
+// Report is what came of all checks.
+type Report struct {
+	Tuner   string  `json:"tuner"`
+	Version string  `json:"version,omitempty"`
+	Path    string  `json:"path"`
+	SHA256  string  `json:"sha256,omitempty"`
+	Passed  bool    `json:"passed"`
+	Checks  []Check `json:"checks"`
+	Latency Latency `json:"latency"`
+}
+
+// Latency is how long the calls of one study took, in microseconds.
+type Latency struct {
+	Calls int     `json:"calls"`
+	P50   float64 `json:"p50_us"`
+	P99   float64 `json:"p99_us"`
+	Max   float64 `json:"max_us"`
+}
+
+// Options say how a tuner is checked. The zero value takes the defaults.
+type Options struct {
+	Options tuners.Params // of the tuner
+	Timeout time.Duration // of one call; 0 takes 10 s
+	P99     time.Duration // the slowest percentile of calls that is allowed; 0 takes 1 s
+	Trials  int           // of the long study; 0 takes 10,000
+	Long    time.Duration // after which the long study may stop short; 0 takes 30 s
+	Kills   int           // how often the process is killed; 0 takes 40
+	// Abandon is a command that calls the function Abandon with the reference that follows in JSON: a host that is going to be killed.
+	// Without it that check is skipped.
+	Abandon []string
+	Only    []string     // names of the checks that are wanted, with those that they need; none is all
+	Logger  *slog.Logger // for what the tuner prints; nil drops it
+	// Began is told the name of each check as it begins; may be nil.
+	Began func(name string)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.P99 == 0 {
+		o.P99 = time.Second
+	}
+	if o.Trials == 0 {
+		o.Trials = 10_000
+	}
+	if o.Long == 0 {
+		o.Long = 30 * time.Second
+	}
+	if o.Kills == 0 {
+		o.Kills = 40
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// suite is a run of all checks on one tuner.
+type suite struct {
+	ref     host.Ref
+	o       Options
+	about   tuners.Description
+	budget  tuners.Budget // that the tuner accepts
+	report  *Report
+	noise   host.Noise
+	times   []time.Duration // of the calls of an undisturbed study
+	slowest time.Duration
+	want    []*Outcome // what an undisturbed process says, study by study
+}
+
+// Run checks the tuner. The error is for failures of the checks themselves; what is wrong with the tuner is in the report.
+func Run(ctx context.Context, ref host.Ref, o Options) (*Report, error) {
+	if ref.Attach != nil {
+		return nil, fmt.Errorf("tuner %q: a check starts and kills the program itself; name the program instead of attaching to it", ref.Name)
+	}
+	wanted, err := selected(o.Only)
+	if err != nil {
+		return nil, err
+	}
+	s := &suite{ref: ref, o: o.withDefaults(), report: &Report{Tuner: ref.Name, Path: ref.Path, SHA256: ref.SHA256, Passed: true}}
+	for _, c := range checks {
+		if !wanted[c.name] {
+			continue
+		}
+		if err := s.run(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return s.report, nil
+}
+
+// Names returns the names of all checks in their order.
+func Names() []string {
+	var names []string
+	for _, c := range checks {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// selected returns the checks that are wanted and those that they need.
+func selected(only []string) (map[string]bool, error) {
+	if len(only) == 0 {
+		only = Names()
+	}
+	wanted := map[string]bool{}
+	for _, name := range only {
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("there is no check %q; there are %s", name, strings.Join(Names(), ", "))
+		}
+		wanted[name] = true
+	}
+	for _, c := range slices.Backward(checks) { // a check needs earlier ones only
+		for _, needed := range c.needs {
+			wanted[needed] = wanted[needed] || wanted[c.name]
+		}
+	}
+	return wanted, nil
+}
+
+// run runs one check unless one that it needs has failed.
+func (s *suite) run(ctx context.Context, c check) error {
+	if s.o.Began != nil {
+		s.o.Began(c.name)
+	}
+	done := Check{Name: c.name, About: c.about, Verdict: Passed}
+	for _, needed := range c.needs {
+		i := slices.IndexFunc(s.report.Checks, func(d Check) bool { return d.Name == needed })
+		if s.report.Checks[i].Verdict != Passed {
+			done.Verdict, done.Message = Skipped, "needs "+needed
+			s.report.Checks = append(s.report.Checks, done)
+			return nil
+		}
+	}
+	begin := time.Now()
+	message, err := c.run(ctx, s)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	done.Seconds, done.Message = time.Since(begin).Seconds(), message
+	if err != nil {
+		done.Verdict, s.report.Passed = Failed, false
+		done.Message = strings.TrimPrefix(oneLine(err.Error()), fmt.Sprintf("tuner %q: ", s.ref.Name))
+	} else if rest, skipped := strings.CutPrefix(message, skip); skipped {
+		done.Verdict, done.Message = Skipped, rest
+	}
+	s.report.Checks = append(s.report.Checks, done)
+	return nil
+}
+
+// skip begins the message of a check that does not concern the tuner.
+const skip = "skipped: "
+
+// oneLine joins lines.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// launch starts a process for one check.
+func (s *suite) launch(ctx context.Context, timeout time.Duration, log *slog.Logger) (*host.Plugin, error) {
+	return host.Launch(ctx, s.ref, host.Options{
+		CallTimeout: timeout, StartTimeout: s.o.Timeout, Restarts: 2, Backoff: time.Millisecond, Logger: log,
+	})
+}
+
+// end closes a process and keeps what it printed to stdout.
+func (s *suite) end(p *host.Plugin) {
+	if n := p.Noise(); n.Bytes > 0 && s.noise.Bytes == 0 {
+		s.noise = n
+	}
+	p.Close()
+}
+
+// with runs f on a process of its own.
+func (s *suite) with(ctx context.Context, f func(*host.Plugin) error) error {
+	p, err := s.launch(ctx, s.o.Timeout, s.o.Logger)
+	if err != nil {
+		return err
+	}
+	defer s.end(p)
+	return f(p)
+}
+
+// quietly is with for a process that is going to be lost on purpose, about which the log shall say nothing.
+func (s *suite) quietly(ctx context.Context, timeout time.Duration, f func(*host.Plugin) error) error {
+	p, err := s.launch(ctx, timeout, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer s.end(p)
+	return f(p)
+}
+
+// roles are the studies in which the tuner shows what it is: one of its own when it decides about trials, and one under a trial tuner
+// that is known to be right, told by its slots, when it is a client tuner.
+func (s *suite) roles() []Study {
+	var all []Study
+	base := Study{Surface: surfaces["bowl"], Options: s.o.Options, Budget: s.budget, Seed: 7}
+	if s.about.Trials {
+		all = append(all, base)
+	}
+	if s.about.Rounds {
+		under := base
+		under.Budget = tuners.Budget{Rounds: 3 * 10, TrialRounds: 10}
+		under.Slots = 5
+		all = append(all, under)
+	}
+	return all
+}
+
+// studies are the roles and, for a tuner that decides about trials, a study with several of them in flight.
+func (s *suite) studies() []Study {
+	all := s.roles()
+	if s.about.Trials {
+		many := all[0]
+		many.Parallel, many.Seed, many.Objective = 3, 8, tuners.Objective{Metric: tuners.MetricLoss}
+		all = append(all, many)
+	}
+	return all
+}
+
+// play plays a study with the tuner in its role: for the last kind it is the client tuner of a search that is part of the check.
+func (s *suite) play(ctx context.Context, study Study, t tuners.Tuner) (*Outcome, error) {
+	if study.Slots == 0 {
+		return study.Play(ctx, t)
+	}
+	study.Clients, study.ClientOptions, study.Options = t, study.Options, nil
+	return study.Play(ctx, host.Local(points{}))
+}
+
+// same compares what was said with what an undisturbed process said.
+func same(got, want *Outcome) error {
+	for i, said := range want.Said {
+		switch {
+		case i >= len(got.Said):
+			return fmt.Errorf("answer %d is missing, before it was %q", i+1, said)
+		case got.Said[i] != said:
+			return fmt.Errorf("answer %d is %q, before it was %q", i+1, got.Said[i], said)
+		}
+	}
+	return nil
+}

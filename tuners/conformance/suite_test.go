@@ -1,0 +1,126 @@
+package conformance_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fedfast/fedfast/tuners/conformance"
+	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/fedfast/fedfast/tuners/internal/rogue"
+)
+
+// TestMain makes this test binary its own tuner, `rogue MODE`, and the host that a check kills, `abandon REFERENCE`.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "rogue" {
+		rogue.Serve(os.Args[2])
+		return
+	}
+	if len(os.Args) == 3 && os.Args[1] == "abandon" {
+		if err := conformance.Abandon(context.Background(), os.Args[2], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// run checks a tuner of package rogue.
+func run(t *testing.T, mode string, o conformance.Options) *conformance.Report {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := host.Find(mode, host.Paths{Builtin: []string{mode}, Serve: []string{self, "rogue"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Abandon, o.Trials, o.Kills, o.Timeout = []string{self, "abandon"}, 200, 6, 2*time.Second
+	r, err := conformance.Run(t.Context(), ref, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestARightTunerPasses(t *testing.T) {
+	var began []string
+	r := run(t, "good", conformance.Options{Began: func(name string) { began = append(began, name) }})
+	for i, c := range r.Checks {
+		if c.Verdict != conformance.Passed || c.About == "" || began[i] != c.Name {
+			t.Errorf("%+v", c)
+		}
+	}
+	if !r.Passed || len(r.Checks) != 15 || r.Version != "1.0.0" || r.Latency.Calls < 100 || r.Latency.P50 <= 0 || r.Latency.P99 < r.Latency.P50 {
+		t.Errorf("%+v", r)
+	}
+	text, err := json.Marshal(r)
+	if err != nil || !strings.Contains(string(text), `"verdict":"passed"`) || !strings.Contains(string(text), `"p99_us":`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestWrongTunersFail holds the ways in which a tuner may be wrong and what is said about each: the first check that fails and its message.
+func TestWrongTunersFail(t *testing.T) {
+	said := map[string]string{}
+	for _, c := range []struct{ mode, check, want string }{
+		{"anonymous", "handshake", `describes itself badly: bad answer: it is called "nobody"`},
+		{"strict", "validate", "it refuses every set-up that was tried, the first one because of space: nothing is good enough"},
+		{"careless", "options", "it accepts the option no-such-option = 1; Validate must return a problem with the key options.no-such-option"},
+		{"nan", "decisions", "bad answer to Suggest: decision 0, start: trial 2: client.epochs = NaN is outside of [1, 3]"},
+		{"outside", "decisions", "trial 2: client.epochs = 1e+09 is outside of [1, 3]"},
+		{"stranger", "decisions", "decision 0, resume: trial 77 does not exist"},
+		{"overspender", "decisions", "it spends more than its budget: with trial 30 to round 27 it has asked for 837 rounds of 810"},
+		{"endless", "decisions", "start nothing, nothing runs, and the study is not done"},
+		{"hang", "decisions", "it did not answer Suggest within 2s, 3 times in a row"},
+		{"huge", "decisions", "its answer is too large: a state has at most 16777216 bytes"},
+		{"severed", "decisions", "it died in Suggest"},
+		{"moody", "determinism", `answer 3 is "start trial 2 to round 27`},
+		{"sharing", "sessions", `after another session: answer 3 is "start trial 2 to round 27`},
+		{"forgetful", "state", "it speaks of a trial that does not exist"},
+		{"timid", "failures", "told of trial 0 (failed: true): tuner \"timid\": a trial has failed"},
+		{"crash", "failures", "it said: no idea what to do with a failed trial"},
+		{"slow", "latency", "its slowest percentile of calls takes "},
+		{"garrulous", "stdout", `bytes to stdout, beginning with "the third trial begins\n`},
+		{"torrent", "stdout", `bytes to stdout, beginning with "lorem ipsum\nlorem ipsum`},
+		{"immortal", "orphan", "it still runs 5s after its host was killed"},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && (c.mode == "hang" || c.mode == "immortal") {
+				t.Skip("takes seconds")
+			}
+			r := run(t, c.mode, conformance.Options{P99: 25 * time.Millisecond, Only: []string{c.check}})
+			i := slices.IndexFunc(r.Checks, func(c conformance.Check) bool { return c.Verdict == conformance.Failed })
+			if i < 0 || r.Passed {
+				t.Fatalf("it passes: %+v", r)
+			}
+			if got := r.Checks[i]; got.Name != c.check || !strings.Contains(got.Message, c.want) {
+				t.Errorf("fails %s: %s; want %s: %s", got.Name, got.Message, c.check, c.want)
+			}
+		})
+		if other, twice := said[c.want]; twice {
+			t.Errorf("%s and %s fail with the same words", c.mode, other)
+		}
+		said[c.want] = c.mode
+	}
+}
+
+func TestWhatDoesNotConcernATunerIsSkipped(t *testing.T) {
+	r := run(t, "strict", conformance.Options{Only: []string{"crash", "stdout"}})
+	if len(r.Checks) != 8 {
+		t.Errorf("%d checks were run: %+v", len(r.Checks), r.Checks)
+	}
+	for _, c := range r.Checks {
+		if c.Name == "crash" && (c.Verdict != conformance.Skipped || c.Message != "needs state") {
+			t.Errorf("%+v", c)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Surface is what stands in for federated training: a score, an error from 0 to 1, for every point and round.
+type Surface interface {
+	// Space is where the surface is defined. It is asked about points of larger spaces, too, and does not look at their other names.
+	Space() tuners.Space
+	// Score is the validation error of a trial with these params after so many rounds, from 1.
+	Score(p tuners.Params, round int) float64
+	// Lowest is the lowest score that the surface has at a round.
+	Lowest(round int) float64
+}
+
+// analytic is a Surface with a formula on the unit cube of its space.
+type analytic struct {
+	doc    string
+	space  tuners.Space
+	height func(at []float64) float64 // of the final error above its lowest, 0..1, for a point of the unit cube
+	speed  func(at []float64) float64 // rounds in which the error of the start falls to 1/e; at its smallest 1
+}
+
+// clientSpace is a space that every tuner can work on, with few enough points for a grid.
+var clientSpace = tuners.Space{
+	{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 3},
+	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},
+	{Name: "client.momentum", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(0), tuners.Num(0.9)}},
+}
+
+// learningRates is a plane of two learning rates.
+var learningRates = tuners.Space{
+	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},
+	{Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1},
+}
+
+// surfaces are the analytic surfaces by name.
+var surfaces = map[string]analytic{
+	"bowl": {
+		doc:   "a quadratic bowl over client.epochs, client.lr and client.momentum, lowest at 0.4 of each range",
+		space: clientSpace,
+		height: func(at []float64) float64 {
+			sum := 0.0
+			for _, x := range at {
+				sum += (x - 0.4) * (x - 0.4)
+			}
+			return sum / float64(len(at))
+		},
+		speed: func([]float64) float64 { return 10 },
+	},
+	"branin": {
+		doc:   "Branin's function over client.lr and server.lr, with its three lowest points",
+		space: learningRates,
+		height: func(at []float64) float64 {
+			x, y := 15*at[0]-5, 15*at[1]
+			b := y - 5.1/(4*math.Pi*math.Pi)*x*x + 5/math.Pi*x - 6
+			return (b*b + 10*(1-1/(8*math.Pi))*math.Cos(x) + 10 - 0.397887) / 310
+		},
+		speed: func([]float64) float64 { return 10 },
+	},
+	"valley": {
+		doc:   "Rosenbrock's curved valley over client.lr and server.lr",
+		space: learningRates,
+		height: func(at []float64) float64 {
+			x, y := 4*at[0]-2, 4*at[1]-1
+			return math.Log1p(100*(y-x*x)*(y-x*x)+(1-x)*(1-x)) / math.Log1p(2509)
+		},
+		speed: func([]float64) float64 { return 10 },
+	},
+	"crossing": {
+		doc:   "like bowl, but the better a point is the slower it learns: early rounds mislead",
+		space: clientSpace,
+		height: func(at []float64) float64 {
+			sum := 0.0
+			for _, x := range at {
+				sum += (x - 0.4) * (x - 0.4)
+			}
+			return sum / float64(len(at))
+		},
+		speed: func(at []float64) float64 { return 3 + 6*math.Max(0, 1-2*math.Abs(at[1]-0.4)) },
+	},
+}
+
+// Surfaces returns the names of the analytic surfaces, in order.
+func Surfaces() []string { return slices.Sorted(maps.Keys(surfaces)) }
+
+// SurfaceDoc says what an analytic surface is.
+func SurfaceDoc(name string) string { return surfaces[name].doc }
+
+// SurfaceByName returns an analytic surface.
+func SurfaceByName(name string) (Surface, error) {
+	s, ok := surfaces[name]
+	if !ok {
+		return nil, fmt.Errorf("no surface is called %q; there are %s", name, strings.Join(Surfaces(), ", "))
+	}
+	return s, nil
+}
+
+// Space returns the space of the surface.
+func (s analytic) Space() tuners.Space { return s.space }
+
+// Score falls exponentially from 0.9 to 0.05 + 0.8 h where h is the height of the point.
+func (s analytic) Score(p tuners.Params, round int) float64 {
+	at := unit(s.space, p)
+	end := 0.05 + 0.8*math.Min(1, s.height(at))
+	return end + (0.9-end)*math.Exp(-float64(round)/s.speed(at))
+}
+
+// Lowest searches a grid of the space.
+func (s analytic) Lowest(round int) float64 {
+	low := math.Inf(1)
+	at := make([]float64, len(s.space))
+	var walk func(i int)
+	walk = func(i int) {
+		if i == len(at) {
+			end := 0.05 + 0.8*math.Min(1, s.height(at))
+			low = math.Min(low, end+(0.9-end)*math.Exp(-float64(round)/s.speed(at)))
+			return
+		}
+		steps := 100
+		switch d := s.space[i]; d.Kind {
+		case tuners.Choice:
+			steps = len(d.Choices) - 1
+		case tuners.Int, tuners.Log2:
+			steps = int(d.Hi - d.Lo)
+		default:
+		}
+		for k := range steps + 1 {
+			at[i] = float64(k) / math.Max(1, float64(steps))
+			walk(i + 1)
+		}
+	}
+	walk(0)
+	return low
+}
+
+// unit maps a point to the unit cube: the drawn scale for numbers, the place among the choices for a choice, 0.5 for what is missing.
+func unit(space tuners.Space, p tuners.Params) []float64 {
+	at := make([]float64, len(space))
+	for i, d := range space {
+		at[i] = 0.5
+		v, ok := p[d.Name]
+		switch {
+		case !ok:
+		case d.Kind == tuners.Choice:
+			if n := slices.Index(d.Choices, v); n >= 0 && len(d.Choices) > 1 {
+				at[i] = float64(n) / float64(len(d.Choices)-1)
+			}
+		case d.Hi > d.Lo:
+			at[i] = (d.Scale(v) - d.Lo) / (d.Hi - d.Lo)
+		}
+	}
+	return at
+}
