@@ -40,24 +40,6 @@ func blockNet(t testing.TB) *Model {
 	return m
 }
 
-// winogradNet is a small network of convolutions by Winograd's algorithm, in several
-// sizes of groups, beside others.
-func winogradNet(t testing.TB) *Model {
-	t.Helper()
-	m, err := NewModel("test", Shape{H: 21, W: 14, C: 2}, 7,
-		Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{},
-		Conv2D{Filters: 32, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Dropout{Rate: 0.2},
-		Residual{
-			Body:     []Layer{Conv2D{Filters: 48, Kernel: 3, Pad: 1, NoBias: true}, GroupNorm{Groups: 2}, ReLU{}, Conv2D{Filters: 32, Kernel: 3, Same: true}},
-			Shortcut: []Layer{Conv2D{Filters: 32, Kernel: 1}},
-		}, ReLU{},
-		Conv2D{Filters: 40, Kernel: 3, Stride: 2}, Conv2D{Filters: 33, Kernel: 3, Pad: 2}, AvgPool{}, Dense{Units: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // forEachNet runs f with all three networks.
 func forEachNet(t *testing.T, f func(t *testing.T, m *Model)) {
 	t.Helper()

@@ -53,7 +53,7 @@ func (v Conv) WinogradInput() (Winograd, bool) {
 	}
 	w, ok := back.Winograd()
 	w.turned = true
-	return w, ok && v.C%kernels.Width == 0
+	return w, ok && v.Stride == 1 && v.C%kernels.Width == 0
 }
 
 // winogradPays is the rule, measured with AVX-512 and AVX2 on Zen 4.
