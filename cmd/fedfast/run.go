@@ -21,43 +21,52 @@ func newRun(a *app) *cobra.Command {
 		Use:   "run [FILE]",
 		Short: "Train a federation once, without tuning",
 		Long: "Train a federation once, without tuning: the study file FILE or a preset, with the hyperparameters of [client] and\n" +
-			"[server]. Without either it trains the preset quickstart.",
+			"[server]. Without either it goes on with the training in --study, or trains the preset quickstart.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			c, err := o.loadChecked(a, args)
+			s, err := o.open(cmd.Context(), a, args, study.ModeRun)
 			if err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), a, c)
+			return o.run(cmd.Context(), a, s)
 		}),
 	}
 	o.addFlags(cmd)
 	return cmd
 }
 
-func (o *runOptions) run(ctx context.Context, a *app, c *study.Config) (err error) {
-	setup, err := a.prepare(ctx, c)
+// run goes on with a training, or prints the stored result of a finished one.
+func (o *runOptions) run(ctx context.Context, a *app, s *opened) (err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
+	if r := s.stored.Run; r != nil && s.dir.Complete() {
+		return a.showRun(r, o.dir)
+	}
+	setup, err := a.prepare(ctx, s.config)
 	if err != nil {
 		return err
 	}
-	w, err := a.watch(&setup, o.dir, c.Rounds, nil)
+	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeRun, s.config.Rounds, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	setup.Observer = w
+	defer w.Display.Close()
 	r, err := study.Run(ctx, setup)
 	if err != nil {
-		return err
+		return interrupted(ctx, err, o.dir)
 	}
 	w.Display.Close()
 	if err := errors.Join(w.Result(r), w.Model(setup.Model, r.Weights())); err != nil {
 		return err
 	}
+	return a.showRun(r, o.dir)
+}
+
+// showRun prints the end of a run in the form that was asked for.
+func (a *app) showRun(r *study.RunResult, dir string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	return a.printRun(r, w.Path())
+	return a.printRun(r, dir)
 }
 
 // shownRounds is how many rounds the table of a run shows at most.

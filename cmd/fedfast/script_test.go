@@ -36,6 +36,10 @@ func TestScripts(t *testing.T) {
 			"jsonlist": jsonList,
 			"jsonsame": jsonSame,
 			"waitfor":  waitFor,
+
+			"flip":      flip,
+			"sametext":  sameText,
+			"waitlines": waitLines,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FEDFAST_CPU", os.Getenv("FEDFAST_CPU"))

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -66,35 +70,101 @@ type studyOptions struct {
 
 func (o *studyOptions) addFlags(cmd *cobra.Command) {
 	o.configOptions.addFlags(cmd)
-	cmd.Flags().StringVar(&o.dir, "study", "", "directory for the results (default studies/DATE-NAME)")
+	cmd.Flags().StringVar(&o.dir, "study", "", "directory of the study: a new one, or one to go on with (default studies/DATE-NAME)")
 }
 
-// loadChecked resolves the configuration and checks it as far as that needs
-// neither data nor tuners.
-func (o *studyOptions) loadChecked(a *app, args []string) (*study.Config, error) {
-	c, err := o.load(a, args)
-	if err != nil {
+// opened is a study that a command works on.
+type opened struct {
+	config *study.Config
+	dir    *studydir.Dir
+	// stored is what earlier processes recorded; Config is empty when nothing.
+	stored *study.Stored
+}
+
+// open resolves the configuration, checks it as far as that needs neither data
+// nor tuners, and takes the directory. A directory that holds a study is gone on
+// with: given nothing else by its own configuration, else only if it is the same
+// one.
+func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode string) (*opened, error) {
+	own := o.dir != "" && store.Exists(o.dir) && len(args) == 0 && !a.seedGiven && o.bare()
+	s := &opened{stored: &study.Stored{}}
+	var err error
+	if !own {
+		if s.config, err = o.load(a, args); err != nil {
+			return nil, err
+		}
+		if err := s.config.Check(); err != nil {
+			return nil, usageError{err}
+		}
+		if o.dir == "" {
+			o.dir = studydir.Default(time.Now(), s.config.Name)
+		}
+		if !store.Exists(o.dir) {
+			return s, nil // it is made when the study can begin
+		}
+	}
+	if err := s.take(ctx, a, o.dir); err != nil {
 		return nil, err
 	}
-	if err := c.Check(); err != nil {
-		return nil, usageError{err}
+	if err := s.match(o.dir, mode); err != nil {
+		return nil, errors.Join(err, s.dir.Close())
 	}
-	if o.dir == "" {
-		o.dir = studydir.Default(time.Now(), c.Name)
+	return s, nil
+}
+
+// take takes the directory and reads what is recorded there.
+func (s *opened) take(ctx context.Context, a *app, path string) (err error) {
+	if s.dir, err = studydir.Open(ctx, path); err != nil {
+		return err
 	}
-	if err := studydir.Check(o.dir); err != nil {
-		return nil, usageError{err}
+	for _, note := range s.dir.Store().Notes() {
+		a.newLog().Warn(note)
 	}
-	return c, nil
+	if s.stored, err = study.Read(ctx, s.dir.Store()); err != nil {
+		return errors.Join(err, s.dir.Close())
+	}
+	return nil
+}
+
+// match compares the configuration with the recorded one, or takes that.
+func (s *opened) match(path, mode string) (err error) {
+	if s.config != nil {
+		if err := s.stored.Match(path, s.config, mode); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+	src := study.Source{Text: s.stored.Config}
+	if src.Text == "" { // the record is damaged from its first row on
+		src.File = filepath.Join(path, studydir.ConfigFile)
+	} else if s.stored.Mode != mode {
+		return usageError{fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", path, s.stored.Mode, mode)}
+	}
+	s.config, err = study.Load(src)
+	return err
+}
+
+// bare says that no flag changes the configuration.
+func (o *configOptions) bare() bool {
+	return o.preset == "" && len(o.sets) == 0 && o.tuner == "" && o.clientTuner == ""
+}
+
+// close gives the directory back, if it was taken.
+func (s *opened) close() error {
+	if s.dir == nil {
+		return nil
+	}
+	return s.dir.Close()
 }
 
 // environment is what env.json tells about where a study ran.
 type environment struct {
 	version
+	Command string     `json:"command"` // "tune" or "run"
 	Started string     `json:"started"`
 	CPU     string     `json:"cpu"`
 	Workers int        `json:"workers"`
-	Tuners  []tunerRef `json:"tuners,omitempty"`
+	Tuners  []host.Pin `json:"tuners,omitempty"`
 }
 
 // tunerRef says which tuner a study used.
@@ -114,15 +184,22 @@ func refOf(r host.Ref) tunerRef {
 }
 
 // environment describes this machine and process.
-func (a *app) environment(used []host.Ref) environment {
-	e := environment{version: thisVersion(), Started: time.Now().UTC().Format(time.RFC3339), CPU: cpuid.CPU.BrandName, Workers: a.workers}
+func (a *app) environment(command string, used []host.Pin) environment {
+	e := environment{version: thisVersion(), Command: command, Started: time.Now().UTC().Format(time.RFC3339), CPU: cpuid.CPU.BrandName, Workers: a.workers, Tuners: used}
 	if e.Workers == 0 {
 		e.Workers = runtime.GOMAXPROCS(0)
 	}
-	for _, r := range used {
-		e.Tuners = append(e.Tuners, refOf(r))
-	}
 	return e
+}
+
+// pins returns which tuners the study recorded when it began.
+func (s *opened) pins() ([]host.Pin, error) {
+	var e environment
+	if s.stored.Environment == nil {
+		return nil, nil
+	}
+	err := json.Unmarshal(s.stored.Environment, &e)
+	return e.Tuners, err
 }
 
 // watch is the observer of a study: a display and a directory.
@@ -136,21 +213,31 @@ var _ study.Observer = watch{}
 // Progress shows a round.
 func (w watch) Progress(p study.Progress) { w.Update(p) }
 
-// Close ends the display and the directory.
-func (w watch) Close() error {
-	w.Display.Close()
-	return w.Dir.Close()
-}
-
-// watch opens the display and the directory of a study of some rounds.
-func (a *app) watch(s *study.Setup, dir string, rounds int, used []host.Ref) (watch, error) {
-	d, err := studydir.Create(dir, &s.Config, a.environment(used))
-	if err != nil {
+// begin takes the directory of a study that can begin, and opens the display for
+// its rounds.
+func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, command string, rounds int, used []host.Pin) (watch, error) {
+	if s.dir == nil {
+		if err := s.take(ctx, a, path); err != nil {
+			return watch{}, err
+		}
+	}
+	env := a.environment(command, used)
+	if err := s.dir.Begin(s.config, env); err != nil {
 		return watch{}, err
 	}
-	display := progress.New(a.err, isTerminal(a.err), rounds, head(s), time.Now)
+	display := progress.New(a.err, isTerminal(a.err), rounds, head(setup), time.Now)
 	a.logs.redirect(display)
-	return watch{display, d}, nil
+	w := watch{display, s.dir}
+	setup.Observer, setup.Store, setup.Environment, setup.Log = w, s.dir.Store(), env, a.newLog()
+	return w, nil
+}
+
+// interrupted turns the error of a study that was broken off into how to go on.
+func interrupted(ctx context.Context, err error, dir string) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return fmt.Errorf("interrupted; go on with: fedfast study resume %s", dir)
+	}
+	return err
 }
 
 func isTerminal(w io.Writer) bool {

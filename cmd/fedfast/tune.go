@@ -14,7 +14,8 @@ import (
 // tuneOptions are the flags of tune.
 type tuneOptions struct {
 	studyOptions
-	baseline int
+	baseline         int
+	allowTunerChange bool
 }
 
 func newTune(a *app) *cobra.Command {
@@ -22,17 +23,18 @@ func newTune(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune [FILE]",
 		Short: "Tune a federated training: a study of many trials",
-		Long:  "Tune a federated training: the study file FILE or a preset. Without either it runs the preset quickstart.",
-		Args:  cobra.MaximumNArgs(1),
+		Long: "Tune a federated training: the study file FILE or a preset. Without either it goes on with the study in --study, or runs the\n" +
+			"preset quickstart. A study that was broken off is gone on with; a finished one is printed again.",
+		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			c, err := o.loadChecked(a, args)
+			s, err := o.open(cmd.Context(), a, args, study.ModeTune)
 			if err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), a, c)
+			return o.run(cmd.Context(), a, s)
 		}),
 	}
 	o.addFlags(cmd)
@@ -44,6 +46,13 @@ func (o *tuneOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.tuner, "tuner", "", "the tuner, as tuner.name")
 	f.StringVar(&o.clientTuner, "client-tuner", "", "the client tuner, as client_tuner.name; none for none")
+	o.addTuneFlags(cmd)
+}
+
+// addTuneFlags adds the flags that do not belong to the configuration.
+func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "go on with a study although its tuner is another program than it recorded")
 	f.IntVar(&o.baseline, "baseline", 0, "afterwards train so many random configurations, each as long as the survivor")
 }
 
@@ -54,20 +63,30 @@ func (o *tuneOptions) validate() error {
 	return nil
 }
 
-func (o *tuneOptions) run(ctx context.Context, a *app, c *study.Config) (err error) {
-	tuner, err := a.launch(ctx, "tuner.name", c.Tuner.Name)
+// run goes on with a study, or prints the stored result of a finished one.
+func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) (err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
+	if r := s.dir.Finished(s.stored.Tune, o.baseline); r != nil {
+		return a.showTune(r, o.dir)
+	}
+	c := s.config
+	pins, err := s.pins()
+	if err != nil {
+		return err
+	}
+	tuner, err := o.launch(ctx, a, "tuner.name", c.Tuner.Name, pins)
 	if err != nil {
 		return err
 	}
 	defer tuner.Close()
-	used := []host.Ref{tuner.Ref()}
+	used := []host.Pin{tuner.Pin()}
 	var client *host.Plugin
 	if c.ClientTuner.Name != "" {
-		if client, err = a.launch(ctx, "client_tuner.name", c.ClientTuner.Name); err != nil {
+		if client, err = o.launch(ctx, a, "client_tuner.name", c.ClientTuner.Name, pins); err != nil {
 			return err
 		}
 		defer client.Close()
-		used = append(used, client.Ref())
+		used = append(used, client.Pin())
 	}
 	setup, err := a.prepare(ctx, c)
 	if err != nil {
@@ -77,27 +96,42 @@ func (o *tuneOptions) run(ctx context.Context, a *app, c *study.Config) (err err
 	if client != nil {
 		setup.ClientTuner = client
 	}
-	w, err := a.watch(&setup, o.dir, c.Budget.Rounds, used)
+	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeTune, c.Budget.Rounds, used)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	setup.Observer = w
+	defer w.Display.Close()
 	r, err := study.Tune(ctx, setup)
 	if err != nil {
-		return err
+		return interrupted(ctx, err, o.dir)
 	}
 	w.Display.Close()
 	if r.Baseline, err = o.random(ctx, a, setup, r); err != nil {
-		return err
+		return interrupted(ctx, err, o.dir)
 	}
 	if err := errors.Join(w.Result(r), w.Model(setup.Model, r.Weights())); err != nil {
 		return err
 	}
+	return a.showTune(r, o.dir)
+}
+
+// launch starts a tuner: the very program that the study recorded, unless
+// another one is allowed.
+func (o *tuneOptions) launch(ctx context.Context, a *app, key, name string, pins []host.Pin) (*host.Plugin, error) {
+	for _, pin := range pins {
+		if pin.Name == name && !o.allowTunerChange {
+			return a.launchPinned(ctx, key, name, func(r host.Ref) (host.Ref, error) { return r.Pinned(o.dir, pin, "--allow-tuner-change") })
+		}
+	}
+	return a.launch(ctx, key, name)
+}
+
+// showTune prints the end of a study in the form that was asked for.
+func (a *app) showTune(r *study.Result, dir string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	return a.printTune(r, w.Path())
+	return a.printTune(r, dir)
 }
 
 // random runs the baseline, if one was asked for.

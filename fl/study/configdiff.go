@@ -22,6 +22,30 @@ func (e *ConfigError) Error() string {
 		e.Dir, strings.Join(e.Diff, "; "), e.Dir)
 }
 
+// match returns an error when a configuration is not the recorded one. Keys that
+// the record does not know yet have their defaults in it.
+func (r *studyRecord) match(dir string, c *Config, mode string) error {
+	if r.Mode != mode {
+		return fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", dir, r.Mode, mode)
+	}
+	given, err := Encode(c)
+	if err != nil {
+		return err
+	}
+	recorded, err := Load(Source{Text: r.Config})
+	if err != nil {
+		return err
+	}
+	stored, err := Encode(recorded)
+	if err != nil {
+		return err
+	}
+	if string(stored) != string(given) {
+		return &ConfigError{Dir: dir, Diff: diffConfigs(string(stored), string(given))}
+	}
+	return nil
+}
+
 // diffConfigs lists the keys in which two encoded configurations differ.
 func diffConfigs(stored, given string) []string {
 	a, b := flatConfig(stored), flatConfig(given)

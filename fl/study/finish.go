@@ -8,10 +8,10 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// The modes of a study.
+// The modes of a study, the commands that begin it.
 const (
-	modeTune = "tune"
-	modeRun  = "run"
+	ModeTune = "tune"
+	ModeRun  = "run"
 )
 
 // resultRecord is the end of a study as it is stored: one of both.
@@ -48,6 +48,8 @@ type Stored struct {
 	Config string
 	// Mode is "tune" or "run".
 	Mode string
+	// Environment is the Setup.Environment of the process that began the study.
+	Environment json.RawMessage
 	// Tune or Run is the end of a finished study, without its weights.
 	Tune *Result
 	Run  *RunResult
@@ -56,21 +58,38 @@ type Stored struct {
 // Finished says whether the study has ended.
 func (s *Stored) Finished() bool { return s.Tune != nil || s.Run != nil }
 
+// Match returns an error when the directory holds the study of another
+// configuration (a *ConfigError) or of another command than mode.
+func (s *Stored) Match(dir string, c *Config, mode string) error {
+	if s.Config == "" {
+		return nil
+	}
+	r := studyRecord{Mode: s.Mode, Config: s.Config}
+	return r.match(dir, c, mode)
+}
+
 // Read returns what a store holds of a study.
-func Read(ctx context.Context, s *store.Store) (*Stored, error) {
+func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 	out := &Stored{}
 	err := s.Each(ctx, func(r store.Row) error {
-		if r.Kind == kindStudy {
+		switch r.Kind {
+		case kindStudy:
 			rec, err := decode[studyRecord](r.Kind, r.Data)
 			if err == nil {
 				out.Config, out.Mode = rec.Config, rec.Mode
 			}
 			return err
+		case kindSession:
+			if out.Environment == nil {
+				out.Environment = r.Data
+			}
+			return nil
 		}
-		var rec resultRecord
-		err := json.Unmarshal(r.Data, &rec)
-		out.Tune, out.Run = rec.Tune, rec.Run
+		rec, err := decode[resultRecord](r.Kind, r.Data)
+		if err == nil {
+			out.Tune, out.Run = rec.Tune, rec.Run
+		}
 		return err
-	}, kindStudy, kindResult)
+	}, kindStudy, kindSession, kindResult)
 	return out, err
 }

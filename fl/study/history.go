@@ -142,23 +142,23 @@ func (h *history) begin(c *Config, mode string, environment any) error {
 	if h.store == nil {
 		return nil
 	}
-	text, err := Encode(c)
-	if err != nil {
-		return err
-	}
-	rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds}
-	switch {
-	case h.study == nil:
+	if h.study == nil {
+		text, err := Encode(c)
+		if err != nil {
+			return err
+		}
+		rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds}
 		if err := h.append(kindStudy, tuners.StudySession, 0, rec); err != nil {
 			return err
 		}
-	case h.study.Mode != mode:
-		return fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", h.store.Dir(), h.study.Mode, mode)
-	case h.study.Config != rec.Config:
-		return &ConfigError{Dir: h.store.Dir(), Diff: diffConfigs(h.study.Config, rec.Config)}
+	} else if err := h.study.match(h.store.Dir(), c, mode); err != nil {
+		return err
 	}
 	if h.result != nil {
 		return nil
 	}
-	return h.append(kindSession, tuners.StudySession, 0, environment)
+	if err := h.append(kindSession, tuners.StudySession, 0, environment); err != nil {
+		return err
+	}
+	return h.flush() // from here on it can be resumed
 }

@@ -18,6 +18,8 @@ type Source struct {
 	Preset string
 	// File is the path of a study file, or empty.
 	File string
+	// Text is the content of a study file that was recorded, or empty.
+	Text string
 	// Sets are key=value assignments. A value is a TOML literal; anything else
 	// that does not begin like a TOML string, list or table is a string.
 	Sets []string
@@ -68,6 +70,11 @@ func load(src Source, c Config) (*Config, error) {
 			return nil, fmt.Errorf("study file: %w", err)
 		}
 		if err := r.file(src.File, string(text)); err != nil {
+			return nil, err
+		}
+	}
+	if src.Text != "" {
+		if err := r.file("the recorded study file", src.Text); err != nil {
 			return nil, err
 		}
 	}

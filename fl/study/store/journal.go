@@ -194,11 +194,15 @@ func scan(rows *sql.Rows) (r Row, sum []byte, err error) {
 // Each calls f for every committed row of some kinds in order, until it returns
 // an error.
 func (s *Store) Each(ctx context.Context, f func(Row) error, kinds ...string) error {
+	return eachOf(ctx, s.db, f, kinds)
+}
+
+func eachOf(ctx context.Context, db *sql.DB, f func(Row) error, kinds []string) error {
 	args := make([]any, len(kinds))
 	for i, kind := range kinds {
 		args[i] = kind
 	}
-	return each(ctx, s.db, "SELECT "+columns+" FROM journal WHERE kind IN (?"+strings.Repeat(", ?", len(kinds)-1)+") ORDER BY seq", f, args...)
+	return each(ctx, db, "SELECT "+columns+" FROM journal WHERE kind IN (?"+strings.Repeat(", ?", len(kinds)-1)+") ORDER BY seq", f, args...)
 }
 
 // LastRounds returns for each trial the highest round of its rows of a kind.

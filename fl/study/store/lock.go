@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // lockFile names the file that a working process holds locked. It stays behind;
@@ -34,6 +35,13 @@ func takeLock(dir string) (*os.File, error) {
 		return nil, err
 	}
 	free, err := lockExclusive(f)
+	for range 5 {
+		if free || err != nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond) // somebody who only looks holds it for a moment
+		free, err = lockExclusive(f)
+	}
 	if err == nil && !free {
 		err = &BusyError{Dir: dir, PID: readPID(f)}
 	}

@@ -44,6 +44,10 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 		return nil, fmt.Errorf("study directory: %w", err)
 	}
 	lock, err := takeLock(dir)
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("study directory: %w", err)
 	}

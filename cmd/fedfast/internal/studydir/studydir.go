@@ -1,12 +1,18 @@
-// Package studydir keeps the files of a study: the resolved configuration, the
-// environment, the metrics, the result and the returned model.
+// Package studydir keeps the files of a study: the record from which it is gone
+// on with, and, for readers, the resolved configuration, the environment, the
+// metrics, the result and the returned model.
 package studydir
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +22,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -28,13 +35,17 @@ const (
 	ModelFile   = "model.safetensors"
 )
 
-// Dir is the directory of a study that is being run.
+// Dir is the directory of a study that this process works on.
 type Dir struct {
-	path string
-	made bool // by Create
+	path  string
+	made  bool // by Open
+	fresh bool // nothing was recorded before
+	store *store.Store
 
 	mu      sync.Mutex
-	metrics *os.File
+	metrics *os.File      // nil before Begin
+	old     *bufio.Reader // lines of earlier processes that are yet to come again
+	at      int64         // where the next line begins
 	events  int
 	err     error // the first of Event
 }
@@ -55,64 +66,114 @@ func Default(now time.Time, name string) string {
 	}
 }
 
-// Check returns an error when the directory already holds a study.
-func Check(path string) error {
-	for name, what := range map[string]string{ResultFile: "a finished", ConfigFile: "an unfinished"} {
-		if name == ConfigFile && exists(filepath.Join(path, ResultFile)) {
-			continue
-		}
-		if exists(filepath.Join(path, name)) {
-			return fmt.Errorf("--study %s: it holds %s study, which this version cannot go on with; name another directory or delete this one", path, what)
-		}
-	}
-	return nil
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// Create makes the directory and writes what is known before the first round.
-func Create(path string, c *study.Config, env any) (*Dir, error) {
-	if err := Check(path); err != nil {
-		return nil, err
+// Open makes the directory, if need be, and takes its lock. What it holds of a
+// study stays. A directory in which another process works is a *store.BusyError.
+func Open(ctx context.Context, path string) (*Dir, error) {
+	if !store.Exists(path) && exists(filepath.Join(path, ConfigFile)) {
+		return nil, fmt.Errorf("--study %s: it holds a study without %s, which cannot be gone on with; name another directory or delete this one", path, store.File)
 	}
 	d := &Dir{path: path, made: !exists(path)}
-	config, err := study.Encode(c)
-	if err != nil {
+	var err error
+	if d.store, err = store.Open(ctx, path); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, fmt.Errorf("study directory: %w", err)
-	}
-	if err := d.write(ConfigFile, config); err != nil {
-		return nil, err
-	}
-	if err := d.writeJSON(EnvFile, env); err != nil {
-		return nil, err
-	}
-	if d.metrics, err = os.Create(filepath.Join(path, MetricsFile)); err != nil {
-		return nil, fmt.Errorf("study directory: %w", err)
-	}
+	d.fresh = d.store.Seq() == 0
 	return d, nil
 }
+
+// Begin writes what is known before the first round, and opens the metrics.
+// Events that earlier processes wrote are not written again.
+func (d *Dir) Begin(c *study.Config, env any) error {
+	config, err := study.Encode(c)
+	if err != nil {
+		return err
+	}
+	if err := d.write(ConfigFile, config); err != nil {
+		return err
+	}
+	if !exists(filepath.Join(d.path, EnvFile)) {
+		if err := d.writeJSON(EnvFile, env); err != nil {
+			return err
+		}
+	}
+	name := filepath.Join(d.path, MetricsFile)
+	if d.metrics, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return fmt.Errorf("study directory: %w", err)
+	}
+	if !d.fresh {
+		d.old = bufio.NewReader(io.NewSectionReader(d.metrics, 0, math.MaxInt64))
+		return nil
+	}
+	return d.metrics.Truncate(0)
+}
+
+// Store returns what is recorded of the study.
+func (d *Dir) Store() *store.Store { return d.store }
 
 // Path returns where the directory is.
 func (d *Dir) Path() string { return d.path }
 
-// Event appends a line to the metrics. The first error stands until Close.
+// Event appends a line to the metrics, unless it stands there. The first error
+// stands until Close.
 func (d *Dir) Event(e study.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.events++
 	line, err := finite.Marshal(e)
 	if err == nil {
-		_, err = d.metrics.Write(append(line, '\n'))
+		err = d.line(append(line, '\n'))
 	}
 	if err != nil && d.err == nil {
 		d.err = fmt.Errorf("write %s: %w", MetricsFile, err)
 	}
+}
+
+// line writes one line. From the first one on that an earlier process did not
+// write just so, what it wrote is cut off.
+func (d *Dir) line(line []byte) error {
+	if d.old != nil {
+		was, err := d.old.ReadBytes('\n')
+		if err == nil && bytes.Equal(was, line) {
+			d.at += int64(len(line))
+			return nil
+		}
+		d.old = nil
+		if err := d.metrics.Truncate(d.at); err != nil {
+			return err
+		}
+	}
+	n, err := d.metrics.WriteAt(line, d.at)
+	d.at += int64(n)
+	return err
+}
+
+// Complete says whether the files of a finished study are there; a nil Dir is a
+// study that has not begun.
+func (d *Dir) Complete() bool {
+	return d != nil && exists(filepath.Join(d.path, ResultFile)) && exists(filepath.Join(d.path, ModelFile))
+}
+
+// Finished returns the end of a study that holds all that is asked for: the
+// recorded result, with the baseline of its file. It returns nil when there is
+// something left to do.
+func (d *Dir) Finished(recorded *study.Result, baseline int) *study.Result {
+	if recorded == nil || !d.Complete() {
+		return nil
+	}
+	var r study.Result
+	text, err := os.ReadFile(filepath.Join(d.path, ResultFile))
+	if err == nil && json.Unmarshal(text, &r) == nil && r.WeightsSHA256 == recorded.WeightsSHA256 {
+		recorded.Baseline = r.Baseline
+	}
+	if have := recorded.Baseline; baseline > 0 && (have == nil || len(have.Trials) != baseline) {
+		return nil
+	}
+	return recorded
 }
 
 // Result writes the end of the study.
@@ -127,19 +188,26 @@ func (d *Dir) Model(m *nn.Model, weights []float32) error {
 	return d.write(ModelFile, text.Bytes())
 }
 
-// Close ends the metrics and returns the first error of Event. A directory in
-// which nothing happened is removed again.
+// Close ends the metrics, releases the lock and returns the first error of Event.
+// A study that was new and in which nothing happened is removed again.
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := errors.Join(d.err, d.metrics.Close())
-	if d.events == 0 && !exists(filepath.Join(d.path, ResultFile)) {
-		for _, name := range []string{ConfigFile, EnvFile, MetricsFile} {
-			err = errors.Join(err, os.Remove(filepath.Join(d.path, name)))
+	err := d.err
+	if d.metrics != nil {
+		err = errors.Join(err, d.metrics.Close())
+	}
+	if !d.fresh || d.events > 0 || exists(filepath.Join(d.path, ResultFile)) {
+		return errors.Join(err, d.store.Close())
+	}
+	err = errors.Join(err, d.store.Discard())
+	for _, name := range []string{ConfigFile, EnvFile, MetricsFile} {
+		if e := os.Remove(filepath.Join(d.path, name)); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
 		}
-		if d.made {
-			err = errors.Join(err, os.Remove(d.path))
-		}
+	}
+	if d.made {
+		err = errors.Join(err, os.Remove(d.path))
 	}
 	return err
 }

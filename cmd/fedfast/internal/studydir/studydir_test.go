@@ -1,6 +1,7 @@
 package studydir
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,7 +10,21 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
 )
+
+// begin opens a study's directory and begins to work there.
+func begin(t *testing.T, path string, c *study.Config) *Dir {
+	t.Helper()
+	d, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Begin(c, map[string]string{"go": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
 
 func TestStudyKeepsItsFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -20,26 +35,18 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 	}
 	c := study.DefaultConfig()
 	c.Name = "x"
-	d, err := Create(path, &c, map[string]string{"go": "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := begin(t, path, &c)
 	nan := math.NaN()
 	d.Event(study.Event{Event: "round", Trial: 2, Round: 1, TrainLoss: &nan})
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := Check(path); err == nil || !strings.Contains(err.Error(), "an unfinished study") {
-		t.Errorf("an unfinished study gives %v", err)
+	var busy *store.BusyError
+	if _, err := Open(t.Context(), path); !errors.As(err, &busy) || busy.PID != os.Getpid() {
+		t.Errorf("a study at work gives %v", err)
 	}
 	if err := d.Result(map[string]float64{"a": math.Inf(1)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(path); err == nil || !strings.Contains(err.Error(), "a finished study") {
-		t.Errorf("a finished study gives %v", err)
-	}
-	if _, err := Create(path, &c, nil); err == nil {
-		t.Error("a second study was begun in the directory")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
 	}
 	for name, want := range map[string]string{MetricsFile: `{"event":"round","trial":2,"round":1,"train_loss":null}` + "\n", ResultFile: "{\n  \"a\": null\n}\n"} {
 		if text, err := os.ReadFile(filepath.Join(path, name)); err != nil || string(text) != want {
@@ -54,15 +61,51 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 	}
 }
 
+// TestMetricsGoOn writes events twice with a torn line between, as a study that
+// was killed and gone on with does.
+func TestMetricsGoOn(t *testing.T) {
+	path := t.TempDir()
+	c := study.DefaultConfig()
+	events := func(d *Dir, n int) {
+		for round := range n {
+			d.Event(study.Event{Event: "round", Round: round})
+		}
+		if err := d.store.Append("study", -1, 0, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events(begin(t, path, &c), 5)
+	name := filepath.Join(path, MetricsFile)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []int{0, 1, len(whole) / 2, len(whole) - 1, len(whole)} {
+		if err := os.WriteFile(name, whole[:left], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		events(begin(t, path, &c), 5)
+		if got, err := os.ReadFile(name); err != nil || string(got) != string(whole) {
+			t.Errorf("from %d bytes on: %v\n%s", left, err, got)
+		}
+	}
+	if err := os.WriteFile(name, []byte(strings.Replace(string(whole), `"round":2`, `"round":7`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	events(begin(t, path, &c), 4)
+	if got, err := os.ReadFile(name); err != nil || strings.Count(string(got), "\n") != 4 || !strings.HasPrefix(string(whole), string(got)) {
+		t.Errorf("behind a wrong line: %v\n%s", err, got)
+	}
+}
+
 func TestStudyWithoutEventsLeavesNothing(t *testing.T) {
 	root := t.TempDir()
 	c := study.DefaultConfig()
 	for _, path := range []string{filepath.Join(root, "new"), root} {
-		d, err := Create(path, &c, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Close(); err != nil {
+		if err := begin(t, path, &c).Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,12 +114,19 @@ func TestStudyWithoutEventsLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestMetricsErrorStands(t *testing.T) {
-	c := study.DefaultConfig()
-	d, err := Create(t.TempDir(), &c, nil)
-	if err != nil {
+func TestStudyWithoutRecordIsLeftAlone(t *testing.T) {
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, ConfigFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), store.File) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMetricsErrorStands(t *testing.T) {
+	c := study.DefaultConfig()
+	d := begin(t, t.TempDir(), &c)
 	if err := d.metrics.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,162 @@
+// Package tablefile writes tables as CSV, JSON lines or Parquet, for pandas and
+// the like.
+package tablefile
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// writers write a table by the name of the format, which ends the names of its
+// files, too.
+var writers = map[string]func(io.Writer, *store.Table) error{"csv": writeCSV, "jsonl": writeJSONL, "parquet": writeParquet}
+
+// Formats are the names of the formats.
+func Formats() []string { return []string{"csv", "jsonl", "parquet"} }
+
+// Write writes a table in a format.
+func Write(w io.Writer, format string, t *store.Table) error {
+	write := writers[format]
+	if write == nil {
+		return fmt.Errorf("unknown format %q; there are %s", format, strings.Join(Formats(), ", "))
+	}
+	return write(w, t)
+}
+
+// Text writes a value as a cell of a table; an absent one is empty.
+func Text(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	default:
+		return fmt.Sprint(x)
+	}
+}
+
+func writeCSV(w io.Writer, t *store.Table) error {
+	c := csv.NewWriter(w)
+	if err := c.Write(t.Columns); err != nil {
+		return err
+	}
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			cells[i] = Text(v)
+		}
+		if err := c.Write(cells); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// writeJSONL writes an object a line, its keys in the order of the columns.
+func writeJSONL(w io.Writer, t *store.Table) error {
+	var line bytes.Buffer
+	for _, row := range t.Rows {
+		line.Reset()
+		for i, v := range row {
+			sep := byte(',')
+			if i == 0 {
+				sep = '{'
+			}
+			line.WriteByte(sep)
+			key, err := json.Marshal(t.Columns[i])
+			if err != nil {
+				return err
+			}
+			value, err := json.Marshal(v)
+			if err != nil {
+				return fmt.Errorf("column %s: %w", t.Columns[i], err)
+			}
+			line.Write(key)
+			line.WriteByte(':')
+			line.Write(value)
+		}
+		line.WriteString("}\n")
+		if _, err := w.Write(line.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeParquet writes optional columns of 64-bit integers, doubles or strings, by
+// what a column holds.
+func writeParquet(w io.Writer, t *store.Table) error {
+	var fields []reflect.StructField
+	for i, name := range t.Columns {
+		fields = append(fields, reflect.StructField{
+			Name: "F" + strconv.Itoa(i), Type: columnType(t, i),
+			Tag: reflect.StructTag(fmt.Sprintf(`parquet:"%s,optional"`, name)),
+		})
+	}
+	typ := reflect.StructOf(fields)
+	pw := parquet.NewWriter(w, parquet.SchemaOf(reflect.New(typ).Interface()), parquet.Compression(&parquet.Snappy))
+	for _, row := range t.Rows {
+		record := reflect.New(typ)
+		for i, v := range row {
+			if v != nil {
+				set(record.Elem().Field(i), v)
+			}
+		}
+		if err := pw.Write(record.Interface()); err != nil {
+			return err
+		}
+	}
+	return pw.Close()
+}
+
+// columnType returns a pointer to the narrowest type that holds a column.
+func columnType(t *store.Table, column int) reflect.Type {
+	ints, floats, others := 0, 0, 0
+	for _, row := range t.Rows {
+		switch row[column].(type) {
+		case nil:
+		case int64:
+			ints++
+		case float64:
+			floats++
+		default:
+			others++
+		}
+	}
+	switch {
+	case others > 0 || ints+floats == 0:
+		return reflect.TypeFor[*string]()
+	case floats > 0:
+		return reflect.TypeFor[*float64]()
+	}
+	return reflect.TypeFor[*int64]()
+}
+
+// set writes a value into a field of a type of columnType.
+func set(field reflect.Value, v any) {
+	var p any
+	switch field.Type() {
+	case reflect.TypeFor[*string]():
+		p = new(Text(v))
+	case reflect.TypeFor[*int64]():
+		p = new(v.(int64))
+	default:
+		x, ok := v.(float64)
+		if n, whole := v.(int64); !ok && whole {
+			x = float64(n)
+		}
+		p = &x
+	}
+	field.Set(reflect.ValueOf(p))
+}

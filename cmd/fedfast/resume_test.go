@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// waitLines FILE N: waits until the file has so many lines.
+func waitLines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: waitlines FILE N")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	for range 3000 {
+		if text, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && bytes.Count(text, []byte("\n")) >= n {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s does not come to %d lines", args[0], n)
+}
+
+// flip FILE: changes a bit in the middle of a file.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: flip FILE")
+	}
+	name := ts.MkAbs(args[0])
+	text, err := os.ReadFile(name)
+	ts.Check(err)
+	random := rand.New(rand.NewPCG(1, 2))
+	// Among the records: text of JSON, which no free part of a page holds.
+	at := bytes.Index(text[len(text)/2:], []byte(`"train_loss"`)) + len(text)/2
+	text[at+random.IntN(10)+1] ^= 4
+	ts.Check(os.WriteFile(name, text, 0o600))
+}
+
+// sameText FILE FILE PATTERN: the files hold the same lines but for those that
+// match.
+func sameText(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: sametext FILE FILE PATTERN")
+	}
+	odd := regexp.MustCompile(`(?m)` + args[2] + `.*$`)
+	a, b := odd.ReplaceAllString(ts.ReadFile(args[0]), ""), odd.ReplaceAllString(ts.ReadFile(args[1]), "")
+	if a != b {
+		ts.Fatalf("%s and %s differ:\n%s\n%s", args[0], args[1], a, b)
+	}
+}

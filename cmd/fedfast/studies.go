@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+func newStudy(a *app) *cobra.Command {
+	list := &cobra.Command{
+		Use:   "list [DIR]",
+		Short: "List the studies below a directory",
+		Long:  "List the studies below a directory, by default studies.",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			root := "studies"
+			if len(args) > 0 {
+				root = args[0]
+			}
+			return a.listStudies(cmd.Context(), root)
+		}),
+	}
+	show := &cobra.Command{
+		Use:   "show DIR",
+		Short: "Show what a study has done so far, also while it runs",
+		Args:  cobra.ExactArgs(1),
+		RunE:  a.work(func(cmd *cobra.Command, args []string) error { return a.showStudy(cmd.Context(), args[0]) }),
+	}
+	return group("study", "Studies: list, show, resume, export", list, show, newResume(a), newExport(a))
+}
+
+// newResume goes on with a study or a run by what its directory holds.
+func newResume(a *app) *cobra.Command {
+	o := &tuneOptions{}
+	cmd := &cobra.Command{
+		Use:   "resume DIR",
+		Short: "Go on with a study or a run that was broken off",
+		Long:  "Go on with a study or a run that was broken off, by its own configuration. A finished one is printed again.",
+		Args:  cobra.ExactArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.validate()
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			o.dir = args[0]
+			mode, err := modeOf(cmd.Context(), o.dir)
+			if err != nil {
+				return err
+			}
+			if a.seedGiven {
+				return usageError{errors.New("--seed: a study keeps its own seed")}
+			}
+			if mode == study.ModeRun {
+				r := &runOptions{studyOptions{dir: o.dir}}
+				s, err := r.open(cmd.Context(), a, nil, study.ModeRun)
+				if err != nil {
+					return err
+				}
+				return r.run(cmd.Context(), a, s)
+			}
+			s, err := o.open(cmd.Context(), a, nil, study.ModeTune)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), a, s)
+		}),
+	}
+	o.addTuneFlags(cmd)
+	return cmd
+}
+
+// modeOf returns the command that began a study. Where its record is damaged, the
+// environment that was written beside it says so.
+func modeOf(ctx context.Context, dir string) (string, error) {
+	v, err := store.Look(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", usageError{err}
+	}
+	if err == nil {
+		defer func() { _ = v.Close() }() // it was read only
+		if s, err := study.Read(ctx, v); err == nil && s.Mode != "" {
+			return s.Mode, nil
+		}
+	}
+	var e environment
+	text, err := os.ReadFile(filepath.Join(dir, studydir.EnvFile))
+	if err == nil {
+		err = json.Unmarshal(text, &e)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: neither %s nor %s says what was begun here: %w", dir, store.File, studydir.EnvFile, err)
+	}
+	return e.Command, nil
+}
+
+// studyEntry is a line of `study list --json`.
+type studyEntry struct {
+	Dir  string `json:"dir"`
+	Name string `json:"name"`
+	// Command is "tune" or "run".
+	Command string `json:"command"`
+	// State is "finished", "running" or "unfinished".
+	State string `json:"state"`
+	// PID is the process that works on a running study.
+	PID    int `json:"pid,omitempty"`
+	Trials int `json:"trials"`
+	Rounds int `json:"rounds"`
+	// Best is the lowest score of a rung, null without any.
+	Best          *float64 `json:"best"`
+	WeightsSHA256 string   `json:"weights_sha256,omitempty"`
+	Started       string   `json:"started,omitempty"`
+	Problem       string   `json:"problem,omitempty"`
+}
+
+// listStudies prints the studies below a directory.
+func (a *app) listStudies(ctx context.Context, root string) error {
+	entries := []studyEntry{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && store.Exists(path) {
+			entries = append(entries, entryOf(ctx, path))
+			return fs.SkipDir
+		}
+		return ctx.Err()
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError{fmt.Errorf("%s: there is no such directory", root)}
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(entries)
+	}
+	if len(entries) == 0 {
+		fmt.Fprintf(a.out, "no studies below %s\n", root)
+		return nil
+	}
+	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "best score", "started")
+	for _, e := range entries {
+		state := e.State
+		if e.PID > 0 {
+			state += " (process " + strconv.Itoa(e.PID) + ")"
+		}
+		if e.Problem != "" {
+			state = table.Clip(e.Problem)
+		}
+		best := "-"
+		if e.Best != nil {
+			best = fmt.Sprintf("%.4f", *e.Best)
+		}
+		t.Row(e.Dir, e.Command, state, table.Count(e.Trials), table.Count(e.Rounds), best, e.Started)
+	}
+	return t.Flush()
+}
+
+// entryOf sums a study up.
+func entryOf(ctx context.Context, path string) studyEntry {
+	e := studyEntry{Dir: path}
+	v, err := store.Look(ctx, path)
+	if err != nil {
+		e.Problem = oneLine(err.Error())
+		return e
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	s, err := study.Read(ctx, v)
+	if err != nil {
+		e.Problem = oneLine(err.Error())
+		return e
+	}
+	e.Command, e.State = s.Mode, "unfinished"
+	if c, err := study.Load(study.Source{Text: s.Config}); err == nil {
+		e.Name = c.Name
+	}
+	switch {
+	case s.Finished():
+		e.State = "finished"
+	default:
+		if e.PID = v.Busy(); e.PID > 0 {
+			e.State = "running"
+		}
+	}
+	if s.Tune != nil {
+		e.WeightsSHA256 = s.Tune.WeightsSHA256
+	} else if s.Run != nil {
+		e.WeightsSHA256 = s.Run.WeightsSHA256
+	}
+	sum, err := v.Summary(ctx)
+	if err != nil {
+		e.Problem = oneLine(err.Error())
+		return e
+	}
+	e.Trials, e.Rounds, e.Best = sum.Trials, sum.Rounds, sum.Best
+	if !sum.Started.IsZero() {
+		e.Started = sum.Started.UTC().Format(time.DateTime)
+	}
+	return e
+}
+
+// showStudy prints what a study has done so far.
+func (a *app) showStudy(ctx context.Context, dir string) error {
+	v, err := store.Look(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	entry := entryOf(ctx, dir)
+	if entry.Problem != "" {
+		return errors.New(entry.Problem)
+	}
+	trials, err := v.Table(ctx, "trials")
+	if err != nil {
+		return err
+	}
+	expandParams(trials)
+	sessions, err := v.Table(ctx, "sessions")
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(struct {
+			studyEntry
+			Trials   []map[string]any `json:"trials"`
+			Sessions []map[string]any `json:"sessions"`
+		}{entry, records(trials), records(sessions)})
+	}
+	t := table.New(a.out)
+	t.Row("study", dir)
+	t.Row("name", entry.Name)
+	t.Row("command", "fedfast "+entry.Command)
+	t.Row("state", entry.State)
+	if entry.PID > 0 {
+		t.Row("process", strconv.Itoa(entry.PID))
+	}
+	t.Row("started", entry.Started+" UTC")
+	t.Row("begun and resumed", fmt.Sprintf("%d times", len(sessions.Rows)))
+	t.Row("trials", table.Count(entry.Trials))
+	t.Row("rounds", table.Count(entry.Rounds))
+	if entry.Best != nil {
+		t.Row("best score at a rung", fmt.Sprintf("%.4f", *entry.Best))
+	}
+	if entry.WeightsSHA256 != "" {
+		t.Row("weights_sha256", entry.WeightsSHA256)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	shown := []string{"number", "state", "rounds", "score", "source", "reason"}
+	for _, c := range trials.Columns {
+		if isParam(c) {
+			shown = append(shown, c)
+		}
+	}
+	shown = withValues(trials, shown)
+	t = table.New(a.out, shown...)
+	for _, row := range trials.Rows {
+		var cells []string
+		for _, name := range shown {
+			cells = append(cells, cell(trials, row, name))
+		}
+		t.Row(cells...)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if entry.State == "unfinished" {
+		fmt.Fprintf(a.out, "\ngo on with: fedfast study resume %s\n", dir)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/tablefile"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// exportOptions are the flags of study export.
+type exportOptions struct{ format, table, out string }
+
+func newExport(a *app) *cobra.Command {
+	o := &exportOptions{}
+	cmd := &cobra.Command{
+		Use:   "export DIR",
+		Short: "Write a study's tables as CSV, JSON lines or Parquet",
+		Long: "Write a study's tables as CSV, JSON lines or Parquet: all of them into the directory --out, or one to stdout or a file.\n" +
+			"The tables are " + strings.Join(store.Tables(), ", ") + ". They are also views of the database " + store.File + ".",
+		Args: cobra.ExactArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.validate()
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "csv", "csv, jsonl or parquet")
+	f.StringVar(&o.table, "table", "", "one table, to stdout or to the file --out")
+	f.StringVar(&o.out, "out", "", "directory for all tables (default DIR/export), or the file of one")
+	return cmd
+}
+
+func (o *exportOptions) validate() error {
+	if !slices.Contains(tablefile.Formats(), o.format) {
+		return fmt.Errorf("--format %s: must be one of %s", o.format, strings.Join(tablefile.Formats(), ", "))
+	}
+	if o.table != "" && !slices.Contains(store.Tables(), o.table) {
+		return fmt.Errorf("--table %s: must be one of %s", o.table, strings.Join(store.Tables(), ", "))
+	}
+	return nil
+}
+
+func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
+	v, err := store.Look(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	if o.table != "" && o.out == "" {
+		return o.write(ctx, v, o.table, a.out)
+	}
+	if o.table != "" {
+		return o.file(ctx, v, o.table, o.out)
+	}
+	out := o.out
+	if out == "" {
+		out = filepath.Join(dir, "export")
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for _, name := range store.Tables() {
+		path := filepath.Join(out, name+"."+o.format)
+		if err := o.file(ctx, v, name, path); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.out, path)
+	}
+	return nil
+}
+
+// file writes a table as a whole file or none.
+func (o *exportOptions) file(ctx context.Context, v *store.View, name, path string) (err error) {
+	f, err := os.Create(path + ".part")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(path + ".part") // the first error stands
+		}
+	}()
+	if err := errors.Join(o.write(ctx, v, name, f), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".part", path)
+}
+
+func (o *exportOptions) write(ctx context.Context, v *store.View, name string, w io.Writer) error {
+	t, err := v.Table(ctx, name)
+	if err != nil {
+		return err
+	}
+	if name == "trials" {
+		expandParams(t)
+	}
+	return tablefile.Write(w, o.format, t)
+}
+
+// paramPrefix marks the columns that expandParams adds.
+const paramPrefix = "params_"
+
+func isParam(column string) bool { return strings.HasPrefix(column, paramPrefix) }
+
+// expandParams replaces the column params, an object, by a column a
+// hyperparameter: params_client.lr and so on.
+func expandParams(t *store.Table) {
+	at := slices.Index(t.Columns, "params")
+	all := map[string]bool{}
+	objects := make([]map[string]any, len(t.Rows))
+	for i, row := range t.Rows {
+		text, _ := row[at].(string)
+		if json.Unmarshal([]byte(text), &objects[i]) == nil {
+			for key := range objects[i] {
+				all[key] = true
+			}
+		}
+	}
+	keys := slices.Sorted(maps.Keys(all))
+	t.Columns = slices.Delete(slices.Clone(t.Columns), at, at+1)
+	for _, key := range keys {
+		t.Columns = append(t.Columns, paramPrefix+key)
+	}
+	for i, row := range t.Rows {
+		row = slices.Delete(row, at, at+1)
+		for _, key := range keys {
+			v := objects[i][key]
+			if b, ok := v.(bool); ok {
+				v = fmt.Sprint(b)
+			}
+			row = append(row, v)
+		}
+		t.Rows[i] = row
+	}
+}
+
+// records returns the rows of a table as objects.
+func records(t *store.Table) []map[string]any {
+	out := []map[string]any{}
+	for _, row := range t.Rows {
+		r := map[string]any{}
+		for i, name := range t.Columns {
+			r[name] = row[i]
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// withValues returns those of the columns that hold anything.
+func withValues(t *store.Table, columns []string) []string {
+	return slices.DeleteFunc(columns, func(name string) bool {
+		at := slices.Index(t.Columns, name)
+		return !slices.ContainsFunc(t.Rows, func(row []any) bool { return row[at] != nil })
+	})
+}
+
+// cell writes a value of a row for people.
+func cell(t *store.Table, row []any, column string) string {
+	v := row[slices.Index(t.Columns, column)]
+	if x, ok := v.(float64); ok {
+		return fmt.Sprintf("%.4g", x)
+	}
+	if v == nil {
+		return "-"
+	}
+	return tablefile.Text(v)
+}

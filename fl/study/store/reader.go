@@ -1,0 +1,158 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Reader is what can be read of a study.
+type Reader interface {
+	// Each calls f for every committed row of some kinds in order.
+	Each(ctx context.Context, f func(Row) error, kinds ...string) error
+}
+
+// View is a study that is only looked at. Another process may work on it
+// meanwhile.
+type View struct {
+	dir string
+	db  *sql.DB
+}
+
+var (
+	_ Reader = (*Store)(nil)
+	_ Reader = (*View)(nil)
+)
+
+// Look opens the study in a directory for reading. A directory without one is an
+// error that wraps fs.ErrNotExist.
+func Look(ctx context.Context, dir string) (*View, error) {
+	path := filepath.Join(dir, File)
+	if !Exists(dir) {
+		return nil, fmt.Errorf("%s: %w: it holds no study", dir, fs.ErrNotExist)
+	}
+	v := &View{dir: dir}
+	var err error
+	// A directory that cannot be written is read as it is: no process can be at
+	// work there.
+	for _, options := range []url.Values{
+		{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}},
+		{"mode": {"ro"}, "immutable": {"1"}},
+	} {
+		var name string
+		if name, err = fileURL(path, options); err != nil {
+			return nil, err
+		}
+		if v.db, err = sql.Open("sqlite", name); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		var version int
+		if err = v.db.QueryRowContext(ctx, "SELECT count(*) FROM journal").Scan(&version); err == nil {
+			return v, nil
+		}
+		_ = v.db.Close() // the first error stands
+	}
+	return nil, fmt.Errorf("%s: %w", path, err)
+}
+
+// Close ends the reading.
+func (v *View) Close() error { return v.db.Close() }
+
+// Each calls f for every committed row of some kinds in order, until it returns
+// an error.
+func (v *View) Each(ctx context.Context, f func(Row) error, kinds ...string) error {
+	return eachOf(ctx, v.db, f, kinds)
+}
+
+// Busy returns the process that works on the study, 0 for none.
+func (v *View) Busy() int {
+	f, err := os.Open(filepath.Join(v.dir, lockFile))
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	if free, err := lockExclusive(f); err != nil || free {
+		return 0
+	}
+	return readPID(f)
+}
+
+// Tables are the views that can be exported, in the order in which they are
+// shown.
+func Tables() []string {
+	return []string{"trials", "rounds", "rungs", "decisions", "reports", "sessions"}
+}
+
+// Table is the content of a view.
+type Table struct {
+	// Columns are the names.
+	Columns []string
+	// Rows hold a value a column: nil, int64, float64 or string.
+	Rows [][]any
+}
+
+// Table reads a view whole, one of Tables, ordered by its first two columns.
+func (v *View) Table(ctx context.Context, name string) (*Table, error) {
+	known := false
+	for _, t := range Tables() {
+		known = known || t == name
+	}
+	if !known {
+		return nil, fmt.Errorf("unknown table %q; there are %s", name, strings.Join(Tables(), ", "))
+	}
+	rows, err := v.db.QueryContext(ctx, "SELECT * FROM "+name+" ORDER BY 1, 2")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // Err tells
+	t := &Table{}
+	if t.Columns, err = rows.Columns(); err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		values := make([]any, len(t.Columns))
+		into := make([]any, len(values))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		for i, x := range values {
+			if text, ok := x.([]byte); ok {
+				values[i] = string(text)
+			}
+		}
+		t.Rows = append(t.Rows, values)
+	}
+	return t, rows.Err()
+}
+
+// Summary counts what a study has done.
+type Summary struct {
+	// Trials and Rounds are numbers of both.
+	Trials, Rounds int
+	// Best is the lowest score of a rung, nil without any.
+	Best *float64
+	// Started is when the study began.
+	Started time.Time
+}
+
+// Summary counts what the study has done so far.
+func (v *View) Summary(ctx context.Context) (*Summary, error) {
+	s := &Summary{}
+	var started sql.NullInt64
+	err := v.db.QueryRowContext(ctx, `
+SELECT (SELECT count(*) FROM journal WHERE kind = 'trial'), (SELECT count(*) FROM journal WHERE kind = 'round'),
+       (SELECT min(score) FROM rungs), (SELECT min(at) FROM journal)`).Scan(&s.Trials, &s.Rounds, &s.Best, &started)
+	if started.Valid {
+		s.Started = time.UnixMilli(started.Int64)
+	}
+	return s, err
+}
