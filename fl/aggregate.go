@@ -118,11 +118,21 @@ func (a *aggregate) mean() []float32 {
 	return a.sum
 }
 
+// deltaBlock is how many weights are worked on while they are in the first cache:
+// as many as Dot sums at a time, so that the norm has the bits of kernels.Norm.
+const deltaBlock = 4096
+
 // delta turns a client's weights into its change w - w_i in place and returns
 // the change's norm, which is not finite when the client diverged.
 func delta(broadcast, local []float32) float64 {
-	kernels.Sub(local, broadcast, local)
-	return kernels.Norm(local)
+	var total float64
+	for at := 0; at < len(local); at += deltaBlock {
+		end := min(at+deltaBlock, len(local))
+		d := local[at:end]
+		kernels.Sub(d, broadcast[at:end], d)
+		total += kernels.Dot(d, d)
+	}
+	return math.Sqrt(total)
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

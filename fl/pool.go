@@ -3,17 +3,20 @@ package fl
 import (
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/nn"
 )
 
-// pool runs client tasks on a fixed number of workers, in the order in which
-// they were put.
+// pool runs client tasks on a fixed number of workers. Those of one run start in
+// their order; runs that come at once are worked on one after the other, but no
+// worker is idle while a task waits.
 type pool struct {
-	tasks chan func(*worker)
-	wg    sync.WaitGroup
-	size  int // packed parameters of the model
+	runs    chan *run
+	workers int
+	wg      sync.WaitGroup
+	size    int // packed parameters of the model
 
 	mu   sync.Mutex
 	free [][]float32 // buffers for early results that nobody holds
@@ -26,7 +29,7 @@ type pool struct {
 const sparePerWorker = 2
 
 func newPool(m *nn.Model, workers int, newTrainer func() trainer) *pool {
-	p := &pool{tasks: make(chan func(*worker)), size: m.Size(), left: sparePerWorker * workers}
+	p := &pool{runs: make(chan *run), workers: workers, size: m.Size(), left: sparePerWorker * workers}
 	for range workers {
 		w := &worker{
 			ws:       newTrainer(),
@@ -37,8 +40,8 @@ func newPool(m *nn.Model, workers int, newTrainer func() trainer) *pool {
 			labels:   m.LabelsPerExample(),
 		}
 		p.wg.Go(func() {
-			for task := range p.tasks {
-				task(w)
+			for r := range p.runs {
+				r.work(w)
 			}
 		})
 	}
@@ -53,7 +56,7 @@ func inputSize(s nn.Shape) int {
 }
 
 func (p *pool) close() {
-	close(p.tasks)
+	close(p.runs)
 	p.wg.Wait()
 }
 
@@ -101,30 +104,60 @@ func (p *pool) returnSum(sum []float32) {
 	p.mu.Unlock()
 }
 
-// run puts n tasks in order and waits for all of them. The first panic of a
-// task, in the order of the tasks, becomes an error.
+// run runs n tasks and waits for all of them. The first panic of a task, in the
+// order of the tasks, becomes an error.
 func (p *pool) run(n int, task func(i int, w *worker) error) error {
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	wg.Add(n)
-	for i := range n {
-		p.tasks <- func(w *worker) {
-			defer wg.Done()
-			defer func() {
-				if r := recover(); r != nil {
-					errs[i] = &PanicError{Value: r, Stack: debug.Stack()}
-				}
-			}()
-			errs[i] = task(i, w)
+	if n == 0 {
+		return nil
+	}
+	r := &run{task: task, errs: make([]error, n), done: make(chan struct{})}
+	r.left.Store(int64(n))
+	for range min(n, p.workers) {
+		select { // a worker that is free late finds all done
+		case p.runs <- r:
+		case <-r.done:
 		}
 	}
-	wg.Wait()
-	for _, err := range errs {
+	<-r.done
+	for _, err := range r.errs {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// run is a number of tasks, of which workers take one after the other.
+type run struct {
+	task func(i int, w *worker) error
+	errs []error // of the tasks
+	next atomic.Int64
+	left atomic.Int64 // tasks that have not ended
+	done chan struct{}
+}
+
+// work takes tasks until none is left.
+func (r *run) work(w *worker) {
+	for {
+		i := int(r.next.Add(1)) - 1
+		if i >= len(r.errs) {
+			return
+		}
+		r.errs[i] = r.one(i, w)
+		if r.left.Add(-1) == 0 {
+			close(r.done)
+		}
+	}
+}
+
+// one runs a task; its panic becomes an error.
+func (r *run) one(i int, w *worker) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = &PanicError{Value: x, Stack: debug.Stack()}
+		}
+	}()
+	return r.task(i, w)
 }
 
 // trainer computes a network's loss and gradient; it is a *nn.Workspace.
