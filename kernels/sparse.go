@@ -104,6 +104,7 @@ type sparseInputArgs struct {
 // sparseTable holds the functions of one level. weights and input get a tile that sparseCols and the level allow.
 type sparseTable struct {
 	maxima  func(a *maximaArgs)
+	nonZero func(a *maximaArgs) // windows counts pixels; there is no idx
 	append  func(a *appendArgs)
 	weights func(rows, cols, groups int, a *sparseWeightsArgs)
 	input   func(cols, groups int, a *sparseInputArgs)
@@ -161,12 +162,32 @@ func ListMaxima(l *SparsePixels, at int, grad []float32, idx []uint8, row int) {
 		grad: &grad[0], idx: &idx[0], start: &start[0], value: &l.Value[0], filter: &l.Filter[0],
 		windows: windows, groups: l.N / Width, position: 2 * row,
 	}
-	callMaxima(noescape(&a))
+	callMaxima(sparses.maxima, noescape(&a))
 	raceWrite(l.Value[start[0]:start[2*windows]])
 }
 
+// ListNonZero appends the pixels of a whole gradient, pixels x N, to the lists. at is the number of the first one, whose Start must be set;
+// those of the pixels that follow will be.
+func ListNonZero(l *SparsePixels, at int, grad []float32) {
+	if l.N < Width || l.N%Width != 0 || len(grad)%l.N != 0 || at < 0 {
+		panic(msgSparse)
+	}
+	pixels := len(grad) / l.N
+	if pixels == 0 {
+		return
+	}
+	start := l.Start[at:][:pixels+1]
+	if from := int(start[0]); from < 0 || len(l.Value) < from+len(grad)+Width || len(l.Filter) < len(l.Value) {
+		panic(msgSparse)
+	}
+	raceRead(grad)
+	a := maximaArgs{grad: &grad[0], start: &start[0], value: &l.Value[0], filter: &l.Filter[0], windows: pixels, groups: l.N / Width}
+	callMaxima(sparses.nonZero, noescape(&a))
+	raceWrite(l.Value[start[0]:start[pixels]])
+}
+
 //go:noinline
-func callMaxima(a *maximaArgs) { sparses.maxima(a) }
+func callMaxima(f func(a *maximaArgs), a *maximaArgs) { f(a) }
 
 // Reset empties the lists. It leaves Sum alone.
 func (l *SparseFilters) Reset() {

@@ -7,9 +7,9 @@ package kernels
 func sparseAt(l Level) sparseTable {
 	switch l {
 	case AVX512:
-		return sparseTable{maxima: maximaAVX512, append: appendAVX2, weights: weightsAVX512, input: inputAVX512, whole: true}
+		return sparseTable{maxima: maximaAVX512, nonZero: nonZeroAVX512, append: appendAVX2, weights: weightsAVX512, input: inputAVX512, whole: true}
 	case AVX2:
-		return sparseTable{maxima: maximaAVX2, append: appendAVX2, weights: weightsAVX2, input: inputAVX2}
+		return sparseTable{maxima: maximaAVX2, nonZero: nonZeroAVX2, append: appendAVX2, weights: weightsAVX2, input: inputAVX2}
 	default:
 		return sparseGeneric
 	}

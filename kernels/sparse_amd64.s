@@ -265,198 +265,121 @@ GLOBL compress<>(SB), RODATA|NOPTR, $2048
 // func maximaAVX2(args *maximaArgs)
 // Requires: AVX, AVX2, POPCNT
 TEXT ·maximaAVX2(SB), NOSPLIT, $0-8
-	MOVQ         args+0(FP), AX
-	MOVQ         56(AX), CX
-	VMOVD        CX, X0
+	MOVQ         args+0(FP), CX
+	MOVQ         56(CX), AX
+	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
-	INCQ         CX
-	VMOVD        CX, X1
+	INCQ         AX
+	VMOVD        AX, X1
 	VPBROADCASTD X1, Y1
-	INCQ         CX
-	MOVQ         (AX), CX
-	MOVQ         8(AX), DX
-	MOVQ         24(AX), BX
-	MOVQ         32(AX), SI
-	MOVQ         16(AX), DI
-	MOVQ         40(AX), R8
-	MOVL         $0x00000010, R9
-	VMOVD        R9, X2
+	INCQ         AX
+	MOVQ         (CX), BX
+	MOVQ         8(CX), SI
+	MOVQ         16(CX), DI
+	MOVQ         40(CX), R8
+	MOVQ         24(CX), R9
+	MOVQ         32(CX), R10
+	MOVL         $0x00000010, AX
+	VMOVD        AX, X2
 	VPBROADCASTD X2, Y2
-	LEAQ         compress<>+0(SB), R9
-	MOVLQSX      (DI), R10
+	MOVLQSX      (DI), R13
 
 windows:
-	MOVQ  CX, R12
-	MOVQ  DX, R11
-	MOVQ  48(AX), R13
+	MOVQ  BX, R12
+	MOVQ  SI, DX
+	MOVQ  48(CX), R11
+	LEAQ  compress<>+0(SB), AX
 	VPXOR Y3, Y3, Y3
 
 groups0:
 	VMOVUPS      (R12), Y4
-	VPMOVZXBD    (R11), Y5
-	VPCMPEQD     Y0, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x04, Y6, Y4, Y6
-	VANDPS       Y5, Y6, Y6
-	VMOVMSKPS    Y6, R14
-	VPMOVZXBD    (R9)(R14*8), Y5
+	VXORPS       Y5, Y5, Y5
+	VCMPPS       $0x04, Y5, Y4, Y5
+	VPMOVZXBD    (DX), Y6
+	VPCMPEQD     Y0, Y6, Y6
+	VANDPS       Y6, Y5, Y5
+	VMOVMSKPS    Y5, R14
+	VPMOVZXBD    (AX)(R14*8), Y5
 	VPERMPS      Y4, Y5, Y4
 	VPADDD       Y3, Y5, Y5
-	VMOVUPS      Y4, (BX)(R10*4)
-	VMOVDQU      Y5, (SI)(R10*4)
+	VMOVUPS      Y4, (R9)(R13*4)
+	VMOVDQU      Y5, (R10)(R13*4)
 	POPCNTL      R14, R14
-	ADDQ         R14, R10
+	ADDQ         R14, R13
 	VMOVUPS      32(R12), Y4
-	VPMOVZXBD    8(R11), Y5
-	VPCMPEQD     Y0, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x04, Y6, Y4, Y6
-	VANDPS       Y5, Y6, Y6
-	VMOVMSKPS    Y6, R14
-	VPMOVZXBD    (R9)(R14*8), Y5
+	VXORPS       Y5, Y5, Y5
+	VCMPPS       $0x04, Y5, Y4, Y5
+	VPMOVZXBD    8(DX), Y6
+	VPCMPEQD     Y0, Y6, Y6
+	VANDPS       Y6, Y5, Y5
+	VMOVMSKPS    Y5, R14
+	VPMOVZXBD    (AX)(R14*8), Y5
 	VPERMPS      Y4, Y5, Y4
 	VPADDD       Y3, Y5, Y5
 	MOVL         $0x00000008, R15
 	VMOVD        R15, X6
 	VPBROADCASTD X6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVUPS      Y4, (BX)(R10*4)
-	VMOVDQU      Y5, (SI)(R10*4)
+	VMOVUPS      Y4, (R9)(R13*4)
+	VMOVDQU      Y5, (R10)(R13*4)
 	POPCNTL      R14, R14
-	ADDQ         R14, R10
+	ADDQ         R14, R13
 	VPADDD       Y2, Y3, Y3
 	ADDQ         $0x40, R12
-	ADDQ         $0x10, R11
-	DECQ         R13
+	ADDQ         $0x10, DX
+	DECQ         R11
 	JNE          groups0
-	MOVL         R10, 4(DI)
-	MOVQ         CX, R12
-	MOVQ         DX, R11
-	MOVQ         48(AX), R13
+	MOVL         R13, 4(DI)
+	MOVQ         BX, R12
+	MOVQ         SI, DX
+	MOVQ         48(CX), R11
+	LEAQ         compress<>+0(SB), AX
 	VPXOR        Y3, Y3, Y3
 
 groups1:
 	VMOVUPS      (R12), Y4
-	VPMOVZXBD    (R11), Y5
-	VPCMPEQD     Y1, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x04, Y6, Y4, Y6
-	VANDPS       Y5, Y6, Y6
-	VMOVMSKPS    Y6, CX
-	VPMOVZXBD    (R9)(CX*8), Y5
+	VXORPS       Y5, Y5, Y5
+	VCMPPS       $0x04, Y5, Y4, Y5
+	VPMOVZXBD    (DX), Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VANDPS       Y6, Y5, Y5
+	VMOVMSKPS    Y5, BX
+	VPMOVZXBD    (AX)(BX*8), Y5
 	VPERMPS      Y4, Y5, Y4
 	VPADDD       Y3, Y5, Y5
-	VMOVUPS      Y4, (BX)(R10*4)
-	VMOVDQU      Y5, (SI)(R10*4)
-	POPCNTL      CX, CX
-	ADDQ         CX, R10
+	VMOVUPS      Y4, (R9)(R13*4)
+	VMOVDQU      Y5, (R10)(R13*4)
+	POPCNTL      BX, BX
+	ADDQ         BX, R13
 	VMOVUPS      32(R12), Y4
-	VPMOVZXBD    8(R11), Y5
-	VPCMPEQD     Y1, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x04, Y6, Y4, Y6
-	VANDPS       Y5, Y6, Y6
-	VMOVMSKPS    Y6, CX
-	VPMOVZXBD    (R9)(CX*8), Y5
+	VXORPS       Y5, Y5, Y5
+	VCMPPS       $0x04, Y5, Y4, Y5
+	VPMOVZXBD    8(DX), Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VANDPS       Y6, Y5, Y5
+	VMOVMSKPS    Y5, BX
+	VPMOVZXBD    (AX)(BX*8), Y5
 	VPERMPS      Y4, Y5, Y4
 	VPADDD       Y3, Y5, Y5
-	MOVL         $0x00000008, DX
-	VMOVD        DX, X6
+	MOVL         $0x00000008, SI
+	VMOVD        SI, X6
 	VPBROADCASTD X6, Y6
 	VPADDD       Y6, Y5, Y5
-	VMOVUPS      Y4, (BX)(R10*4)
-	VMOVDQU      Y5, (SI)(R10*4)
-	POPCNTL      CX, CX
-	ADDQ         CX, R10
+	VMOVUPS      Y4, (R9)(R13*4)
+	VMOVDQU      Y5, (R10)(R13*4)
+	POPCNTL      BX, BX
+	ADDQ         BX, R13
 	VPADDD       Y2, Y3, Y3
 	ADDQ         $0x40, R12
-	ADDQ         $0x10, R11
-	DECQ         R13
+	ADDQ         $0x10, DX
+	DECQ         R11
 	JNE          groups1
-	MOVL         R10, 8(DI)
-	MOVQ         R12, CX
-	MOVQ         R11, DX
-	ADDQ         $0x08, DI
+	MOVL         R13, 8(DI)
+	MOVQ         R12, BX
+	MOVQ         DX, SI
+	ADDQ         $0x00000008, DI
 	DECQ         R8
 	JNE          windows
-	VZEROUPPER
-	RET
-
-// func maximaAVX512(args *maximaArgs)
-// Requires: AVX, AVX512F, POPCNT
-TEXT ·maximaAVX512(SB), NOSPLIT, $0-8
-	MOVQ         args+0(FP), AX
-	MOVQ         56(AX), CX
-	VPBROADCASTD CX, Z0
-	INCQ         CX
-	VPBROADCASTD CX, Z1
-	INCQ         CX
-	MOVQ         (AX), CX
-	MOVQ         8(AX), DX
-	MOVQ         24(AX), BX
-	MOVQ         32(AX), SI
-	MOVQ         16(AX), DI
-	MOVQ         40(AX), R8
-	MOVL         $0x00000010, R9
-	VMOVD        R9, X3
-	VPBROADCASTD X3, Z3
-	VMOVDQU32    lanes512<>+0(SB), Z2
-	MOVLQSX      (DI), R9
-
-windows:
-	MOVQ      CX, R11
-	MOVQ      DX, R10
-	MOVQ      48(AX), R12
-	VMOVDQA32 Z2, Z4
-
-groups0:
-	VPXORD        Z7, Z7, Z7
-	VMOVUPS       (R11), Z5
-	VPMOVZXBD     (R10), Z6
-	VPCMPEQD      Z0, Z6, K1
-	VCMPPS        $0x04, Z7, Z5, K1, K1
-	VCOMPRESSPS.Z Z5, K1, Z5
-	VPCOMPRESSD.Z Z4, K1, Z6
-	VMOVUPS       Z5, (BX)(R9*4)
-	VMOVDQU32     Z6, (SI)(R9*4)
-	KMOVW         K1, R13
-	POPCNTL       R13, R13
-	ADDQ          R13, R9
-	VPADDD        Z3, Z4, Z4
-	ADDQ          $0x40, R11
-	ADDQ          $0x10, R10
-	DECQ          R12
-	JNE           groups0
-	MOVL          R9, 4(DI)
-	MOVQ          CX, R11
-	MOVQ          DX, R10
-	MOVQ          48(AX), R12
-	VMOVDQA32     Z2, Z4
-
-groups1:
-	VPXORD        Z8, Z8, Z8
-	VMOVUPS       (R11), Z5
-	VPMOVZXBD     (R10), Z6
-	VPCMPEQD      Z1, Z6, K1
-	VCMPPS        $0x04, Z8, Z5, K1, K1
-	VCOMPRESSPS.Z Z5, K1, Z5
-	VPCOMPRESSD.Z Z4, K1, Z6
-	VMOVUPS       Z5, (BX)(R9*4)
-	VMOVDQU32     Z6, (SI)(R9*4)
-	KMOVW         K1, CX
-	POPCNTL       CX, CX
-	ADDQ          CX, R9
-	VPADDD        Z3, Z4, Z4
-	ADDQ          $0x40, R11
-	ADDQ          $0x10, R10
-	DECQ          R12
-	JNE           groups1
-	MOVL          R9, 8(DI)
-	MOVQ          R11, CX
-	MOVQ          R10, DX
-	ADDQ          $0x08, DI
-	DECQ          R8
-	JNE           windows
 	VZEROUPPER
 	RET
 
@@ -477,6 +400,186 @@ DATA lanes512<>+52(SB)/4, $0x0000000d
 DATA lanes512<>+56(SB)/4, $0x0000000e
 DATA lanes512<>+60(SB)/4, $0x0000000f
 GLOBL lanes512<>(SB), RODATA|NOPTR, $64
+
+// func maximaAVX512(args *maximaArgs)
+// Requires: AVX, AVX512F, POPCNT
+TEXT ·maximaAVX512(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	MOVQ         56(AX), CX
+	VPBROADCASTD CX, Z1
+	INCQ         CX
+	VPBROADCASTD CX, Z2
+	INCQ         CX
+	MOVQ         (AX), DX
+	MOVQ         8(AX), BX
+	MOVQ         16(AX), SI
+	MOVQ         40(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         32(AX), R9
+	MOVL         $0x00000010, CX
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Z3
+	MOVLQSX      (SI), R12
+
+windows:
+	MOVQ      DX, R11
+	MOVQ      BX, CX
+	MOVQ      48(AX), R10
+	VMOVDQU32 lanes512<>+0(SB), Z4
+
+groups0:
+	VPXORD        Z0, Z0, Z0
+	VMOVUPS       (R11), Z5
+	VPMOVZXBD     (CX), Z6
+	VPCMPEQD      Z1, Z6, K1
+	VCMPPS        $0x04, Z0, Z5, K1, K1
+	VCOMPRESSPS.Z Z5, K1, Z5
+	VPCOMPRESSD.Z Z4, K1, Z6
+	VMOVUPS       Z5, (R8)(R12*4)
+	VMOVDQU32     Z6, (R9)(R12*4)
+	KMOVW         K1, R13
+	POPCNTL       R13, R13
+	ADDQ          R13, R12
+	VPADDD        Z3, Z4, Z4
+	ADDQ          $0x40, R11
+	ADDQ          $0x10, CX
+	DECQ          R10
+	JNE           groups0
+	MOVL          R12, 4(SI)
+	MOVQ          DX, R11
+	MOVQ          BX, CX
+	MOVQ          48(AX), R10
+	VMOVDQU32     lanes512<>+0(SB), Z4
+
+groups1:
+	VPXORD        Z0, Z0, Z0
+	VMOVUPS       (R11), Z5
+	VPMOVZXBD     (CX), Z6
+	VPCMPEQD      Z2, Z6, K1
+	VCMPPS        $0x04, Z0, Z5, K1, K1
+	VCOMPRESSPS.Z Z5, K1, Z5
+	VPCOMPRESSD.Z Z4, K1, Z6
+	VMOVUPS       Z5, (R8)(R12*4)
+	VMOVDQU32     Z6, (R9)(R12*4)
+	KMOVW         K1, DX
+	POPCNTL       DX, DX
+	ADDQ          DX, R12
+	VPADDD        Z3, Z4, Z4
+	ADDQ          $0x40, R11
+	ADDQ          $0x10, CX
+	DECQ          R10
+	JNE           groups1
+	MOVL          R12, 8(SI)
+	MOVQ          R11, DX
+	MOVQ          CX, BX
+	ADDQ          $0x00000008, SI
+	DECQ          DI
+	JNE           windows
+	VZEROUPPER
+	RET
+
+// func nonZeroAVX2(args *maximaArgs)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·nonZeroAVX2(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), CX
+	MOVQ         (CX), AX
+	MOVQ         8(CX), DX
+	MOVQ         16(CX), DX
+	MOVQ         40(CX), BX
+	MOVQ         24(CX), SI
+	MOVQ         32(CX), DI
+	MOVL         $0x00000010, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	MOVLQSX      (DX), R10
+
+windows:
+	MOVQ  AX, R9
+	MOVQ  48(CX), R8
+	LEAQ  compress<>+0(SB), AX
+	VPXOR Y1, Y1, Y1
+
+groups0:
+	VMOVUPS      (R9), Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x04, Y3, Y2, Y3
+	VMOVMSKPS    Y3, R11
+	VPMOVZXBD    (AX)(R11*8), Y3
+	VPERMPS      Y2, Y3, Y2
+	VPADDD       Y1, Y3, Y3
+	VMOVUPS      Y2, (SI)(R10*4)
+	VMOVDQU      Y3, (DI)(R10*4)
+	POPCNTL      R11, R11
+	ADDQ         R11, R10
+	VMOVUPS      32(R9), Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x04, Y3, Y2, Y3
+	VMOVMSKPS    Y3, R11
+	VPMOVZXBD    (AX)(R11*8), Y3
+	VPERMPS      Y2, Y3, Y2
+	VPADDD       Y1, Y3, Y3
+	MOVL         $0x00000008, R12
+	VMOVD        R12, X4
+	VPBROADCASTD X4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      Y2, (SI)(R10*4)
+	VMOVDQU      Y3, (DI)(R10*4)
+	POPCNTL      R11, R11
+	ADDQ         R11, R10
+	VPADDD       Y0, Y1, Y1
+	ADDQ         $0x40, R9
+	DECQ         R8
+	JNE          groups0
+	MOVL         R10, 4(DX)
+	MOVQ         R9, AX
+	ADDQ         $0x00000004, DX
+	DECQ         BX
+	JNE          windows
+	VZEROUPPER
+	RET
+
+// func nonZeroAVX512(args *maximaArgs)
+// Requires: AVX, AVX512F, POPCNT
+TEXT ·nonZeroAVX512(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), DX
+	MOVQ         40(AX), BX
+	MOVQ         24(AX), SI
+	MOVQ         32(AX), DI
+	MOVL         $0x00000010, R8
+	VMOVD        R8, X1
+	VPBROADCASTD X1, Z1
+	MOVLQSX      (DX), R8
+
+windows:
+	MOVQ      CX, R9
+	MOVQ      48(AX), CX
+	VMOVDQU32 lanes512<>+0(SB), Z2
+
+groups0:
+	VPXORD        Z0, Z0, Z0
+	VMOVUPS       (R9), Z3
+	VCMPPS        $0x04, Z0, Z3, K1
+	VCOMPRESSPS.Z Z3, K1, Z3
+	VPCOMPRESSD.Z Z2, K1, Z4
+	VMOVUPS       Z3, (SI)(R8*4)
+	VMOVDQU32     Z4, (DI)(R8*4)
+	KMOVW         K1, R10
+	POPCNTL       R10, R10
+	ADDQ          R10, R8
+	VPADDD        Z1, Z2, Z2
+	ADDQ          $0x40, R9
+	DECQ          CX
+	JNE           groups0
+	MOVL          R8, 4(DX)
+	MOVQ          R9, CX
+	ADDQ          $0x00000004, DX
+	DECQ          BX
+	JNE           windows
+	VZEROUPPER
+	RET
 
 // func appendAVX2(args *appendArgs)
 // Requires: AVX

@@ -3,7 +3,7 @@ package kernels
 import "unsafe"
 
 // sparseGeneric is the plain Go level. Products are rounded before they are added, so that no compiler fuses them.
-var sparseGeneric = sparseTable{maxima: maximaGeneric, append: appendGeneric, weights: sparseWeightsGeneric, input: sparseInputGeneric}
+var sparseGeneric = sparseTable{maxima: maximaGeneric, nonZero: nonZeroGeneric, append: appendGeneric, weights: sparseWeightsGeneric, input: sparseInputGeneric}
 
 func maximaGeneric(a *maximaArgs) {
 	n := a.groups * Width
@@ -15,6 +15,23 @@ func maximaGeneric(a *maximaArgs) {
 		at, position := x/2*n, uint8(a.position+x%2)
 		for f, g := range grad[at:][:n] {
 			if g != 0 && idx[at+f] == position {
+				value[e], filter[e] = g, uint32(f)
+				e++
+			}
+		}
+		start[x+1] = int32(e)
+	}
+}
+
+func nonZeroGeneric(a *maximaArgs) {
+	n := a.groups * Width
+	grad := unsafe.Slice(a.grad, a.windows*n)
+	start := unsafe.Slice(a.start, a.windows+1)
+	e := int(start[0])
+	value, filter := unsafe.Slice(a.value, e+len(grad)), unsafe.Slice(a.filter, e+len(grad))
+	for x := range a.windows {
+		for f, g := range grad[x*n:][:n] {
+			if g != 0 {
 				value[e], filter[e] = g, uint32(f)
 				e++
 			}

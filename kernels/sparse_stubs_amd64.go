@@ -4,15 +4,25 @@
 
 package kernels
 
-// maximaAVX2 lists the values of one row of pixels; see maximaArgs.
+// maximaAVX2 lists the values of one row of pixels of windows; see maximaArgs.
 //
 //go:noescape
 func maximaAVX2(args *maximaArgs)
 
-// maximaAVX512 lists the values of one row of pixels; see maximaArgs.
+// maximaAVX512 lists the values of one row of pixels of windows; see maximaArgs.
 //
 //go:noescape
 func maximaAVX512(args *maximaArgs)
+
+// nonZeroAVX2 lists the values of pixels; see maximaArgs.
+//
+//go:noescape
+func nonZeroAVX2(args *maximaArgs)
+
+// nonZeroAVX512 lists the values of pixels; see maximaArgs.
+//
+//go:noescape
+func nonZeroAVX512(args *maximaArgs)
 
 // appendAVX2 deals the entries of pixels out to the lists of their filters; see appendArgs.
 //

@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/kernels"
@@ -77,6 +78,25 @@ func TestListMaxima(t *testing.T) {
 					t.Fatalf("pixel %d starts at %d, want %d", i, c.pixels.Start[i], e)
 				}
 			}
+		}
+	})
+}
+
+func TestListNonZero(t *testing.T) {
+	forEachSparseCase(t, func(t *testing.T, c *sparseCase) {
+		whole := make([]float32, 4*len(c.grad))
+		for i := range whole {
+			whole[i] = c.at(i/c.n/(2*c.windows), i/c.n%(2*c.windows), i%c.n)
+		}
+		value := kernelstest.NewSlice(len(whole)+kernels.Width, 2)
+		got := kernels.SparsePixels{N: c.n, Start: make([]int32, len(c.pixels.Start)), Value: value.Data, Filter: make([]uint32, len(value.Data))}
+		for y := range 2 * c.rows {
+			kernels.ListNonZero(&got, 2*y*c.windows, whole[2*y*c.windows*c.n:][:2*c.windows*c.n])
+		}
+		value.Check(t, "values")
+		n := got.Start[len(got.Start)-1]
+		if !slices.Equal(got.Start, c.pixels.Start) || !slices.Equal(got.Value[:n], c.pixels.Value[:n]) || !slices.Equal(got.Filter[:n], c.pixels.Filter[:n]) {
+			t.Fatal("the lists of the whole gradient are not those of its maxima")
 		}
 	})
 }

@@ -55,9 +55,10 @@ func (l fusedConv) Bind(in Flow) (Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.pooled = l.halved && !in.Raw && b.t.CanPool(); b.pooled {
+	if b.pooled = l.halved && !in.Raw && b.t.CanSparse(); b.pooled {
 		b.fast.useInput = false
 	}
+	b.thin = !l.maskLater && !in.Raw && b.t.CanSparse() && !b.fast.useWeights
 	return b, nil
 }
 
@@ -98,8 +99,8 @@ type boundConv struct {
 	fast       winogradPlan
 	relu, mask bool
 	// pooled says that the gradient comes as that of a max-pool, which hands it
-	// through; see tensor.Pooled.
-	pooled bool
+	// through; thin that the ReLU may leave little of it. See tensor.Sparse.
+	pooled, thin bool
 }
 
 func (b *boundConv) Out() Flow { return Flow{H: b.t.OH, W: b.t.OW, C: b.l.Filters} }

@@ -1,9 +1,6 @@
 package nn
 
-import (
-	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/tensor"
-)
+import "github.com/fedfast/fedfast/kernels"
 
 // convState is a convolution in one workspace. It works image by image.
 type convState struct {
@@ -13,8 +10,7 @@ type convState struct {
 	padded  Act // one image of the input with its border, when x comes without
 
 	dx     Act
-	pooled *tensor.Pooled // takes the gradient of pool's maxima, if not nil
-	pool   *poolState
+	sparse sparseState
 
 	bordered Act       // one image of the output's gradient, when it comes without
 	flipped  []float32 // weights of the backward pass, refreshed with each batch
@@ -27,9 +23,8 @@ func (b *boundConv) NewState(e *Env) State {
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
-	if b.pooled {
-		s.pooled = tensor.NewPooled(b.t, e.Arena, e.NeedDX)
-	} else if e.NeedDX {
+	s.sparse = newSparseState(b, e)
+	if e.NeedDX && !b.pooled {
 		if !b.fast.useInput {
 			s.flipped = e.Arena.Alloc(b.back.Size())
 		}
@@ -73,8 +68,9 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 }
 
 func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
-	if s.pooled != nil {
-		return s.backwardPooled(r, dy, lo, hi)
+	if s.choosesSparse(r, dy, lo) {
+		s.backwardSparse(r, dy, lo, hi)
+		return s.dx
 	}
 	for i := lo; i < hi; i++ {
 		if s.b.mask {
@@ -93,30 +89,6 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 		s.inputWinograd(r, dy, lo, hi)
 	default:
 		s.backwardInput(r, dy, lo, hi)
-	}
-	return s.dx
-}
-
-// backwardPooled is Backward for the gradient dy of the maxima.
-func (s *convState) backwardPooled(r *Run, dy Act, lo, hi int) Act {
-	p := s.pooled
-	if r.Starts(lo) {
-		p.Reset()
-		clear(s.biases(r.G))
-		if s.dx.Data != nil {
-			p.Load(r.W[s.w:s.bias])
-		}
-	}
-	for i := lo; i < hi; i++ {
-		p.Gradient(dy.At(i, 0, 0), dy.Row, s.pool.places(i))
-		x, xRow := s.input(i)
-		p.BackwardWeights(s.biases(r.G), x, xRow)
-		if s.dx.Data != nil {
-			p.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row)
-		}
-	}
-	if hi == r.N {
-		p.Store(r.G[s.w:s.bias])
 	}
 	return s.dx
 }

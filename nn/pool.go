@@ -106,8 +106,8 @@ func (b *boundPool) FLOPs() int64 { return 0 }
 
 func (b *boundPool) NewState(e *Env) State {
 	s := &poolState{b: b, y: e.Output(), idx: make([]uint8, e.Samples*b.out.H*b.out.W*b.out.Ld())}
-	if c, ok := e.before.(*convState); ok && c.pooled != nil {
-		s.through, c.pool = true, s
+	if c, ok := e.before.(*convState); ok && c.b.pooled {
+		s.through, c.sparse.pool = true, s
 	} else if e.NeedDX {
 		s.dx = e.Gradient()
 	}

@@ -14,43 +14,68 @@ const (
 	maximaWindows, maximaGroups, maximaPosition                   = 40, 48, 56
 )
 
-// maxima writes the loops over windows, their two pixels and groups of 16 filters. body handles a group: it appends the lanes of the
-// gradient at grad whose byte at idx is the pixel's position, first being a register with the group's filters, and moves e behind.
-func maxima(name string, first func() (start func(), next func()), body func(pixel int, grad, idx reg.GPVirtual, value, filter, e reg.GPVirtual), spread func(position reg.GPVirtual, pixel int)) {
-	TEXT("maxima"+name, NOSPLIT, "func(args *maximaArgs)")
-	Doc("maxima" + name + " lists the values of one row of pixels; see maximaArgs.")
+// lists is a function that appends the entries of pixels: of both pixels of a row of windows, where the gradient's byte says so, or of all
+// pixels of the gradient.
+type lists struct {
+	isa
+	maxima    bool
+	positions []reg.VecVirtual // of the window's pixels
+	filters   reg.VecVirtual   // numbers of the group's filters
+
+	grad, idx, value, filter, e reg.GPVirtual
+}
+
+// write writes the loops over windows or pixels and groups of 16 filters. The isa's own parts are functions: first sets filters to
+// those of the first group, spread fills a position, and body appends a group's entries at e and moves e.
+func (l *lists) write(first func(), spread func(position reg.GPVirtual, to reg.VecVirtual), body func(pixel int)) {
+	name, doc, pixels := "nonZero", "lists the values of pixels", 1
+	if l.maxima {
+		name, doc, pixels = "maxima", "lists the values of one row of pixels of windows", 2
+	}
+	name += l.name
+	TEXT(name, NOSPLIT, "func(args *maximaArgs)")
+	Doc(name + " " + doc + "; see maximaArgs.")
 	Pragma("noescape")
 	args := Load(Param("args"), GP64()).(reg.GPVirtual)
-	position := load(args, maximaPosition)
-	for pixel := range 2 {
-		spread(position, pixel)
-		INCQ(position)
+	if l.maxima {
+		position := load(args, maximaPosition)
+		for range pixels {
+			l.positions = append(l.positions, l.vec())
+			spread(position, l.positions[len(l.positions)-1])
+			INCQ(position)
+		}
+		l.idx = GP64()
 	}
 	grad, idx := load(args, maximaGrad), load(args, maximaIdx)
-	value, filter, start := load(args, maximaValue), load(args, maximaFilter), load(args, maximaStart)
-	windows := load(args, maximaWindows)
-	begin, next := first()
-	e := GP64()
-	MOVLQSX(Mem{Base: start}, e)
-	at, at4, groups := GP64(), GP64(), GP64()
+	start, windows := load(args, maximaStart), load(args, maximaWindows)
+	l.value, l.filter = load(args, maximaValue), load(args, maximaFilter)
+	step, groups := sixteen(l.isa), GP64()
+	l.filters, l.grad, l.e = l.vec(), GP64(), GP64()
+	MOVLQSX(Mem{Base: start}, l.e)
 	Label("windows")
-	for pixel := range 2 {
-		MOVQ(grad, at4)
-		MOVQ(idx, at)
+	for pixel := range pixels {
+		MOVQ(grad, l.grad)
+		if l.maxima {
+			MOVQ(idx, l.idx)
+		}
 		MOVQ(field(args, maximaGroups), groups)
-		begin()
+		first()
 		Label(fmt.Sprintf("groups%d", pixel))
-		body(pixel, at4, at, value, filter, e)
-		next()
-		ADDQ(Imm(64), at4)
-		ADDQ(Imm(16), at)
+		body(pixel)
+		VPADDD(step, l.filters, l.filters)
+		ADDQ(Imm(64), l.grad)
+		if l.maxima {
+			ADDQ(Imm(16), l.idx)
+		}
 		DECQ(groups)
 		JNE(LabelRef(fmt.Sprintf("groups%d", pixel)))
-		MOVL(e.As32(), Mem{Base: start, Disp: 4 + 4*pixel})
+		MOVL(l.e.As32(), Mem{Base: start, Disp: 4 + 4*pixel})
 	}
-	MOVQ(at4, grad)
-	MOVQ(at, idx)
-	ADDQ(Imm(8), start)
+	MOVQ(l.grad, grad)
+	if l.maxima {
+		MOVQ(l.idx, idx)
+	}
+	ADDQ(U32(uint32(4*pixels)), start)
 	DECQ(windows)
 	JNE(LabelRef("windows"))
 	VZEROUPPER()
@@ -78,87 +103,98 @@ func sixteen(v isa) reg.VecVirtual {
 	return x
 }
 
-func maximaAVX512() {
-	v := isa{"AVX512", true}
-	var positions [2]reg.VecVirtual
-	var filters reg.VecVirtual
-	maxima(v.name, func() (func(), func()) {
-		zeroth, step := v.vec(), sixteen(v)
-		VMOVDQU32(lanes("lanes512"), zeroth)
-		filters = v.vec()
-		return func() { VMOVDQA32(zeroth, filters) }, func() { VPADDD(step, filters, filters) }
-	}, func(pixel int, grad, idx, value, filter, e reg.GPVirtual) {
-		g, at, zero, here, n := v.vec(), v.vec(), v.vec(), K(), GP32()
-		v.zero(zero)
-		VMOVUPS(Mem{Base: grad}, g)
-		VPMOVZXBD(Mem{Base: idx}, at)
-		VPCMPEQD(positions[pixel], at, here)
-		VCMPPS(Imm(cmpNotEqual), zero, g, here, here)
+// lanesTable is the numbers 0 to 15.
+var lanesTable *Mem
+
+func listsAVX512(maxima bool) {
+	if lanesTable == nil {
+		m := lanes("lanes512")
+		lanesTable = &m
+	}
+	l := &lists{isa: isa{"AVX512", true}, maxima: maxima}
+	zeroth := l.vec()
+	l.write(func() {
+		VMOVDQU32(*lanesTable, l.filters)
+	}, func(position reg.GPVirtual, to reg.VecVirtual) {
+		VPBROADCASTD(position.As32(), to)
+	}, func(pixel int) {
+		g, here, n := l.vec(), K(), GP32()
+		l.zero(zeroth)
+		VMOVUPS(Mem{Base: l.grad}, g)
+		if l.maxima {
+			at := l.vec()
+			VPMOVZXBD(Mem{Base: l.idx}, at)
+			VPCMPEQD(l.positions[pixel], at, here)
+			VCMPPS(Imm(cmpNotEqual), zeroth, g, here, here)
+		} else {
+			VCMPPS(Imm(cmpNotEqual), zeroth, g, here)
+		}
+		filters := l.vec()
 		VCOMPRESSPS_Z(g, here, g)
-		VPCOMPRESSD_Z(filters, here, at)
-		VMOVUPS(g, Mem{Base: value, Index: e, Scale: 4})
-		VMOVDQU32(at, Mem{Base: filter, Index: e, Scale: 4})
+		VPCOMPRESSD_Z(l.filters, here, filters)
+		VMOVUPS(g, Mem{Base: l.value, Index: l.e, Scale: 4})
+		VMOVDQU32(filters, Mem{Base: l.filter, Index: l.e, Scale: 4})
 		KMOVW(here, n)
 		POPCNTL(n, n)
-		ADDQ(n.As64(), e)
-	}, func(position reg.GPVirtual, pixel int) {
-		positions[pixel] = v.vec()
-		VPBROADCASTD(position.As32(), positions[pixel])
+		ADDQ(n.As64(), l.e)
 	})
 }
 
-func maximaAVX2() {
-	v := isa{"AVX2", false}
-	// For each mask of 8 lanes, the lanes that it holds, first to last.
-	table := GLOBL("compress", RODATA|NOPTR)
-	for mask := range 256 {
-		var bytes uint64
-		n := 0
-		for lane := range 8 {
-			if mask>>lane&1 != 0 {
-				bytes |= uint64(lane) << (8 * n)
-				n++
+// compressTable holds, for each mask of 8 lanes, the lanes that it has, first to last.
+var compressTable *Mem
+
+func listsAVX2(maxima bool) {
+	if compressTable == nil {
+		m := GLOBL("compress", RODATA|NOPTR)
+		for mask := range 256 {
+			var bytes uint64
+			n := 0
+			for lane := range 8 {
+				if mask>>lane&1 != 0 {
+					bytes |= uint64(lane) << (8 * n)
+					n++
+				}
 			}
+			DATA(8*mask, U64(bytes))
 		}
-		DATA(8*mask, U64(bytes))
+		compressTable = &m
 	}
-	var positions [2]reg.VecVirtual
-	var filters reg.VecVirtual
-	var lut reg.GPVirtual
-	maxima(v.name, func() (func(), func()) {
-		step := sixteen(v)
-		filters, lut = v.vec(), GP64()
-		LEAQ(table, lut)
-		return func() { VPXOR(filters, filters, filters) }, func() { VPADDD(step, filters, filters) }
-	}, func(pixel int, grad, idx, value, filter, e reg.GPVirtual) {
+	l := &lists{isa: isa{"AVX2", false}, maxima: maxima}
+	table := GP64()
+	l.write(func() {
+		LEAQ(*compressTable, table)
+		VPXOR(l.filters, l.filters, l.filters)
+	}, func(position reg.GPVirtual, to reg.VecVirtual) {
+		VMOVD(position.As32(), to.AsX())
+		VPBROADCASTD(to.AsX(), to)
+	}, func(pixel int) {
 		for half := range 2 {
-			g, at, some, order, n := v.vec(), v.vec(), v.vec(), v.vec(), GP32()
-			VMOVUPS(Mem{Base: grad, Disp: 32 * half}, g)
-			VPMOVZXBD(Mem{Base: idx, Disp: 8 * half}, at)
-			VPCMPEQD(positions[pixel], at, at)
+			g, some, order, n := l.vec(), l.vec(), l.vec(), GP32()
+			VMOVUPS(Mem{Base: l.grad, Disp: 32 * half}, g)
 			VXORPS(some, some, some)
 			VCMPPS(Imm(cmpNotEqual), some, g, some)
-			VANDPS(at, some, some)
+			if l.maxima {
+				at := l.vec()
+				VPMOVZXBD(Mem{Base: l.idx, Disp: 8 * half}, at)
+				VPCMPEQD(l.positions[pixel], at, at)
+				VANDPS(at, some, some)
+			}
 			VMOVMSKPS(some, n)
-			VPMOVZXBD(Mem{Base: lut, Index: n.As64(), Scale: 8}, order)
+			VPMOVZXBD(Mem{Base: table, Index: n.As64(), Scale: 8}, order)
 			VPERMPS(g, order, g)
-			VPADDD(filters, order, order)
+			VPADDD(l.filters, order, order)
 			if half > 0 {
-				eight, x := v.vec(), GP32()
+				eight, x := l.vec(), GP32()
 				MOVL(U32(8), x)
 				VMOVD(x, eight.AsX())
 				VPBROADCASTD(eight.AsX(), eight)
 				VPADDD(eight, order, order)
 			}
-			VMOVUPS(g, Mem{Base: value, Index: e, Scale: 4})
-			VMOVDQU(order, Mem{Base: filter, Index: e, Scale: 4})
+			VMOVUPS(g, Mem{Base: l.value, Index: l.e, Scale: 4})
+			VMOVDQU(order, Mem{Base: l.filter, Index: l.e, Scale: 4})
 			POPCNTL(n, n)
-			ADDQ(n.As64(), e)
+			ADDQ(n.As64(), l.e)
 		}
-	}, func(position reg.GPVirtual, pixel int) {
-		positions[pixel] = v.vec()
-		VMOVD(position.As32(), positions[pixel].AsX())
-		VPBROADCASTD(positions[pixel].AsX(), positions[pixel])
 	})
 }
 

@@ -11,8 +11,10 @@ import (
 func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
-	maximaAVX2()
-	maximaAVX512()
+	for _, maxima := range []bool{true, false} {
+		listsAVX2(maxima)
+		listsAVX512(maxima)
+	}
 	appendByFilter()
 	for _, v := range []isa{{"AVX2", false}, {"AVX512", true}} {
 		for _, t := range []tile{{3, 3, 2, v}, {3, 3, 1, v}, {5, 5, 1, v}} {

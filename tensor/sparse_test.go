@@ -9,13 +9,13 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// pooledCase is a convolution behind which a max-pool follows.
-type pooledCase struct {
+// sparseCase is a convolution behind which a max-pool follows.
+type sparseCase struct {
 	h, w, c, n, size int
 	same             bool
 }
 
-var pooledCases = []pooledCase{
+var sparseCases = []sparseCase{
 	{4, 4, 16, 16, 3, false}, // one window
 	{26, 26, 32, 64, 3, false},
 	{7, 9, 48, 32, 3, false}, // odd outputs: the pool drops the last row and column
@@ -28,25 +28,29 @@ var pooledCases = []pooledCase{
 	{16, 16, 64, 64, 3, true},
 }
 
-// TestPooled compares with the passes over the whole gradient: to the bit where sums are fused, and within rounding on the plain Go level.
-func TestPooled(t *testing.T) {
-	for _, c := range pooledCases {
+// TestSparse compares with the passes over the whole gradient: to the bit where sums are fused, and within rounding on the plain Go level.
+func TestSparse(t *testing.T) {
+	for _, c := range sparseCases {
 		for _, share := range []int{0, 1, 3} {
 			t.Run(fmt.Sprintf("%dx%dx%d to %d/size=%d/same=%v/share=%d", c.h, c.w, c.c, c.n, c.size, c.same, share), func(t *testing.T) {
-				kernelstest.ForEachLevel(t, func(t *testing.T) { testPooled(t, c, share) })
+				kernelstest.ForEachLevel(t, func(t *testing.T) {
+					testSparse(t, c, share, true)
+					testSparse(t, c, share, false)
+				})
 			})
 		}
 	}
 }
 
-// testPooled draws gradients of which 1 in share is zero (all with share 1, none with 0).
-func testPooled(t *testing.T, c pooledCase, share int) {
+// testSparse draws gradients of maxima, of which 1 in share is zero (all with share 1, none with 0), and gives them as such or as the whole
+// gradient.
+func testSparse(t *testing.T, c sparseCase, share int, maxima bool) {
 	v := NewConv(c.h, c.w, c.c, c.n, c.size, c.size, 1, c.same)
-	if !v.CanPool() {
+	if !v.CanSparse() {
 		t.Fatal("there are no kernels for this convolution")
 	}
 	var a Arena
-	p := NewPooled(v, &a, true)
+	p := NewSparse(v, &a, true, maxima)
 	s := kernels.NewStream(3, 4)
 	in := v.Input()
 	w, flipped := draw(s, v.Rows()*v.N), make([]float32, in.Size())
@@ -78,7 +82,11 @@ func testPooled(t *testing.T, c pooledCase, share int) {
 		}
 		in.Forward(want, dxRow, padded, paddedRow, flipped)
 
-		p.Gradient(grad, n+16, idx)
+		if maxima {
+			p.Maxima(grad, n+16, idx)
+		} else if got, want := p.All(dy, v.OW*v.N), nonZero(dy); got != want {
+			t.Fatalf("%d values are not zero, want %d", got, want)
+		}
 		p.BackwardWeights(gb, x, xRow)
 		p.BackwardInput(dx, dxRow)
 		same(t, "input's gradient", dx, want, v.KH*v.KW*v.N)
@@ -99,4 +107,13 @@ func same(t *testing.T, what string, got, want []float32, terms int) {
 			t.Fatalf("%s: value %d is %v, want %v", what, i, got[i], x)
 		}
 	}
+}
+
+func nonZero(x []float32) (n int) {
+	for _, v := range x {
+		if v != 0 {
+			n++
+		}
+	}
+	return n
 }

@@ -40,3 +40,30 @@ func TestPooledGradient(t *testing.T) {
 		sameBits(t, got, want, "weights")
 	})
 }
+
+// TestThinGradient compares a network whose convolution goes by what a ReLU leaves of its gradient with one that is told not to.
+func TestThinGradient(t *testing.T) {
+	net := func() (*Model, *boundConv) {
+		m, err := NewModel("test", Shape{H: 9, W: 8, C: 3}, 5,
+			Conv2D{Filters: 40, Kernel: 3, Same: true}, ReLU{}, Conv2D{Filters: 30, Kernel: 5, Same: true}, ReLU{},
+			LRN{Radius: 2, Bias: 1, Alpha: 0.1, Beta: 0.75}, Dropout{Rate: 0.2}, Dense{Units: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m, m.nodes[1].Bound.(*boundConv)
+	}
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		m, _ := net()
+		whole, conv := net()
+		if !conv.thin {
+			t.Fatal("the convolution does not know that a ReLU follows")
+		}
+		conv.thin = false
+		b, ws := images(m, 11), m.newWorkspace(4)
+		got, want := train(m, ws, b), train(whole, whole.NewWorkspace(), b)
+		if !ws.states[1].(*convState).sparse.thin {
+			t.Fatal("the ReLU left most of the gradient, so nothing was tested")
+		}
+		sameBits(t, got, want, "weights")
+	})
+}
