@@ -54,9 +54,10 @@ type row struct {
 	flops   int64 // floating-point operations of one repetition, 0 if not counted
 	setup   func() func()
 
-	// reads sets up a function that only reads the bytes from memory that one repetition has to read. With it the row has a bound: the
-	// longer of that function's time and that of the operations at the peak.
-	reads func() func()
+	// over, in place of setup, works over so many floats that one repetition reads. The row then has a bound: the longer of the times
+	// that reading them and that the operations at the peak take.
+	over  func(x []float32) func()
+	reads int
 
 	optimizer string    // of a training step: "sgd" or "momentum"
 	torch     *torchJob // the same in PyTorch; nil where there is nothing to compare with

@@ -39,12 +39,14 @@ func kernelRows(_ context.Context, cfg Config) ([]row, error) {
 	return append(rows, pointwiseRows()...), nil
 }
 
-// gemmRow is an m x n x k product with weights in the packed layout; the input gradient of a layer is one too.
+// gemmRow is an m x n x k product with weights in the packed layout; the input gradient of a layer is one too. Few rows are bound by the
+// reading of the weights.
 func gemmRow(name string, m, n, k int) row {
 	return row{
 		name: name, shape: fmt.Sprintf("m=%d,n=%d,k=%d", m, n, k), batch: m, samples: m, flops: 2 * int64(m) * int64(n) * int64(k),
-		setup: func() func() {
-			g := kernels.NN{M: m, N: n, K: k, A: ramp(m * k), Lda: k, B: ramp(n * k), Bias: ramp(n), C: make([]float32, m*n), Ldc: n}
+		reads: n * k,
+		over: func(weights []float32) func() {
+			g := kernels.NN{M: m, N: n, K: k, A: ramp(m * k), Lda: k, B: weights, Bias: ramp(n), C: make([]float32, m*n), Ldc: n}
 			return func() { kernels.GemmNN(&g) }
 		},
 	}

@@ -44,14 +44,7 @@ func (m *meter) measure(ctx context.Context, r row) ([]Result, error) {
 	if r.run != nil {
 		return r.run(ctx, m)
 	}
-	f := r.setup()
-	f() // touch the memory
-	t := &timing{meter: m, row: r, f: f, reps: m.calibrate(f)}
-	if r.reads != nil {
-		t.bound = r.reads()
-		t.bound()
-		t.boundReps = m.calibrate(t.bound)
-	}
+	t := m.start(r)
 	if r.torch == nil || m.torch == nil {
 		start := m.clock.now()
 		for i := range m.samples {
@@ -82,6 +75,21 @@ func (m *meter) measure(ctx context.Context, r row) ([]Result, error) {
 	result := t.result()
 	result.compare(rival.against(r.samples))
 	return []Result{result}, nil
+}
+
+// start sets up a row and finds how often it is repeated in a sample.
+func (m *meter) start(r row) *timing {
+	t := &timing{meter: m, row: r}
+	if r.over != nil {
+		x := ramp(r.reads)
+		t.f, t.bound = r.over(x), func() { kernels.ReadProbe(x) }
+		t.boundReps = m.calibrate(t.bound)
+	} else {
+		t.f = r.setup()
+	}
+	t.f() // touch the memory
+	t.reps = m.calibrate(t.f)
+	return t
 }
 
 // timing collects the samples of one row.
