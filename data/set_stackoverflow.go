@@ -28,7 +28,7 @@ func stackOverflowSet() set {
 			"users. Clients named heldout/... have test samples only (data.unseen = true evaluates them)",
 		Kind: Tokens, Input: "20 words, a label at each", Classes: defaultVocab + specialWords,
 		Clients: "342,477 users + 38,758 held out; 204,088 have test samples", Samples: "135,818,730 + 16,586,035, held out 16,491,230",
-		Path:  tffPath("stackoverflow") + "; beside it TFF's list of words stackoverflow.word_count, else the words are those of the first million training samples",
+		Path:  tffStackOverflow.path() + "; beside it TFF's list of words stackoverflow.word_count, else the words are those of the first million training samples",
 		vocab: true,
 	}, loadStackOverflow}
 }
@@ -41,7 +41,7 @@ const (
 )
 
 func loadStackOverflow(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
-	path, err := findTFF(cfg.Path, "stackoverflow")
+	path, err := tffStackOverflow.sqliteFile(cfg.Path)
 	if err != nil {
 		return nil, nil, err
 	}

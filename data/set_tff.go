@@ -4,19 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/data/formats/cifar"
 	"github.com/fedfast/fedfast/data/formats/tff"
 )
-
-// tffPath tells what data.path of a set of TFF is.
-func tffPath(name string) string {
-	return "TFF's " + name + ".sqlite, or " + name + ".sqlite.lzma, which is unpacked once into the user's cache folder (or the folder that holds it)"
-}
 
 // tffFEMNISTSet is TFF's EMNIST by writers.
 func tffFEMNISTSet() set {
@@ -25,9 +18,9 @@ func tffFEMNISTSet() set {
 		Doc:  "TensorFlow Federated's EMNIST: LEAF's FEMNIST, but another choice of writers and another split of their samples. Paper 1, ink 0",
 		Kind: Image, Input: "28x28x1", Classes: femnistClasses,
 		Clients: "3,400 writers", Samples: "671,585 + 77,483",
-		Path: tffPath("emnist_all"),
+		Path: tffEMNIST.path(),
 	}, func(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
-		return loadTFFImages(ctx, cfg, "all_train", "all_test", femnistClasses)
+		return loadTFFImages(ctx, cfg, tffEMNIST, "all_train", "all_test", femnistClasses)
 	}}
 }
 
@@ -38,28 +31,10 @@ func tffDigitsSet() set {
 		Doc:  "TensorFlow Federated's EMNIST, the digits only. Paper 1, ink 0",
 		Kind: Image, Input: "28x28x1", Classes: digitClasses,
 		Clients: "3,383 writers", Samples: "341,873 + 40,832",
-		Path: tffPath("emnist_all"),
+		Path: tffDigits.path(),
 	}, func(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
-		return loadTFFImages(ctx, cfg, "digits_only_train", "digits_only_test", digitClasses)
+		return loadTFFImages(ctx, cfg, tffDigits, "digits_only_train", "digits_only_test", digitClasses)
 	}}
-}
-
-// findTFF returns the file of a set: the path itself or one in the folder.
-func findTFF(path, name string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.IsDir() {
-		return path, nil
-	}
-	for _, suffix := range []string{".sqlite", ".sqlite.lzma"} {
-		file := filepath.Join(path, name+suffix)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			return file, nil
-		}
-	}
-	return "", fmt.Errorf("%s: no file %s.sqlite or %s.sqlite.lzma", path, name, name)
 }
 
 // byClient returns the value of a client, a new one for the first time.
@@ -72,13 +47,9 @@ func byClient[T any](clients map[string]*T, id string) *T {
 	return c
 }
 
-func loadTFFImages(ctx context.Context, cfg *Config, train, test string, classes int) (*Federation, []writer, error) {
-	path, err := findTFF(cfg.Path, "emnist_all")
-	if err != nil {
-		return nil, nil, err
-	}
+func loadTFFImages(ctx context.Context, cfg *Config, files tffFiles, train, test string, classes int) (*Federation, []writer, error) {
 	people := map[string]*[2]pixelRows{}
-	err = tff.Read(ctx, path, []string{train, test}, func(split, client string, of int64, e *tff.Example) error {
+	err := files.read(ctx, cfg.Path, []string{train, test}, func(split, client string, of int64, e *tff.Example) error {
 		label, err := e.Label("label", classes)
 		if err != nil {
 			return err
@@ -107,7 +78,7 @@ func tffCIFAR100Set() set {
 		Doc:  "TensorFlow Federated's CIFAR-100: small colour pictures of 100 kinds of things, dealt by Pachinko allocation. The test samples are with 100 clients of their own, named test/0 and so on (data.unseen = true evaluates them)",
 		Kind: Image, Input: "32x32x3", Classes: cifar100Classes,
 		Clients: "500 clients + 100 with test samples only", Samples: "50,000 + 10,000",
-		Path: tffPath("cifar100"),
+		Path: tffCIFAR100.path(),
 	}, loadTFFCIFAR100}
 }
 
@@ -124,12 +95,8 @@ type byteImages struct {
 }
 
 func loadTFFCIFAR100(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
-	path, err := findTFF(cfg.Path, "cifar100")
-	if err != nil {
-		return nil, nil, err
-	}
 	people := map[string]*byteImages{}
-	err = tff.Read(ctx, path, []string{"train", "test"}, func(split, client string, _ int64, e *tff.Example) error {
+	err := tffCIFAR100.read(ctx, cfg.Path, []string{"train", "test"}, func(split, client string, _ int64, e *tff.Example) error {
 		label, err := e.Label("label", cifar100Classes)
 		if err != nil {
 			return err

@@ -30,18 +30,14 @@ func tffShakespeareSet() set {
 		Doc:  "TensorFlow Federated's Shakespeare: runs of 80 characters of what a role says, each character's label is the next one (90 ids: 86 characters, padding, others, begin, end); one client is one role",
 		Kind: Tokens, Input: "80 characters, a label at each", Classes: tffVocab,
 		Clients: "715 roles", Samples: "16,068 + 2,356 snippets, each one run or more",
-		Path: tffPath("shakespeare"),
+		Path: tffShakespeare.path(),
 	}, loadTFFShakespeare}
 }
 
 func loadTFFShakespeare(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
-	path, err := findTFF(cfg.Path, "shakespeare")
-	if err != nil {
-		return nil, nil, err
-	}
 	people := map[string]*[2][]byte{}
 	strange := 0
-	err = tff.Read(ctx, path, []string{"train", "test"}, func(split, client string, _ int64, e *tff.Example) error {
+	err := tffShakespeare.read(ctx, cfg.Path, []string{"train", "test"}, func(split, client string, _ int64, e *tff.Example) error {
 		text, err := e.Text("snippets")
 		if err != nil {
 			return err

@@ -186,7 +186,7 @@ func TestOpenTFFErrors(t *testing.T) {
 		}
 	}
 	empty := t.TempDir()
-	if _, err := Open(t.Context(), Config{Name: "tff-cifar100", Path: empty}); err == nil || !strings.HasSuffix(err.Error(), "no file cifar100.sqlite or cifar100.sqlite.lzma") {
+	if _, err := Open(t.Context(), Config{Name: "tff-cifar100", Path: empty}); err == nil || !strings.HasSuffix(err.Error(), "no file cifar100.sqlite or cifar100.sqlite.lzma, nor fed_cifar100_train.h5 and fed_cifar100_test.h5") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }

@@ -1,0 +1,179 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/fedfast/fedfast/data/formats/hdf5"
+	"github.com/fedfast/fedfast/data/formats/tff"
+)
+
+// tffFiles names the files of a set of TFF.
+type tffFiles struct {
+	sqlite string // without .sqlite
+	h5     string // without _train.h5 and _test.h5; "" if that form is not read
+	// features are those of the older form that hold one value or image an
+	// example.
+	features []string
+}
+
+var (
+	tffEMNIST        = tffFiles{"emnist_all", "fed_emnist", []string{"pixels", "label"}}
+	tffDigits        = tffFiles{"emnist_all", "fed_emnist_digitsonly", []string{"pixels", "label"}}
+	tffShakespeare   = tffFiles{"shakespeare", "shakespeare", []string{"snippets"}}
+	tffCIFAR100      = tffFiles{"cifar100", "fed_cifar100", []string{"image", "label", "coarse_label"}}
+	tffStackOverflow = tffFiles{sqlite: "stackoverflow"}
+)
+
+// path tells what data.path of the set is.
+func (s tffFiles) path() string {
+	text := "TFF's " + s.sqlite + ".sqlite, or " + s.sqlite + ".sqlite.lzma, which is unpacked once into the user's cache folder (or the folder that holds it)"
+	if s.h5 != "" {
+		text += "; or the folder that holds TFF's older " + s.h5 + "_train.h5 and " + s.h5 + "_test.h5"
+	}
+	return text
+}
+
+// sqliteFile returns the file in the newer form: the path itself or one in the
+// folder.
+func (s tffFiles) sqliteFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	for _, suffix := range []string{".sqlite", ".sqlite.lzma"} {
+		if file := filepath.Join(path, s.sqlite+suffix); isFile(file) {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%s: no file %s.sqlite or %s.sqlite.lzma", path, s.sqlite, s.sqlite)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// read calls each with every example of a training and a test split, see
+// tff.Read. In the older form each split is a file, whatever its name.
+func (s tffFiles) read(ctx context.Context, path string, splits []string, each func(split, client string, of int64, e *tff.Example) error) error {
+	file, err := s.sqliteFile(path)
+	if err == nil {
+		return tff.Read(ctx, file, splits, each)
+	}
+	var older [2]string
+	for i, end := range []string{"_train.h5", "_test.h5"} {
+		older[i] = filepath.Join(path, s.h5+end)
+	}
+	if !isFile(older[0]) && !isFile(older[1]) {
+		if isDir(path) {
+			err = fmt.Errorf("%w, nor %s_train.h5 and %s_test.h5", err, s.h5, s.h5)
+		}
+		return err
+	}
+	for i, file := range older {
+		err := s.readH5(ctx, file, func(client string, of int64, e *tff.Example) error { return each(splits[i], client, of, e) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readH5 calls each with every example of a file in the older form: a group
+// examples of a group a client of a data set a feature.
+func (s tffFiles) readH5(ctx context.Context, path string, each func(client string, of int64, e *tff.Example) error) (err error) {
+	f, err := hdf5.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	examples, err := f.Root().Member("examples")
+	if err != nil {
+		return err
+	}
+	return examples.Each(func(client string, group hdf5.Object) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		columns := make([]column, len(s.features))
+		for i, name := range s.features {
+			var err error
+			if columns[i], err = readColumn(group, name); err != nil {
+				return err
+			}
+			if columns[i].n != columns[0].n {
+				return fmt.Errorf("%s: %s: %d examples of feature %s, %d of %s", path, group.Name(), columns[i].n, name, columns[0].n, s.features[0])
+			}
+		}
+		e := tff.NewExample()
+		for i := range columns[0].n {
+			for c := range columns {
+				columns[c].set(e, i)
+			}
+			if err := each(client, int64(columns[0].n), e); err != nil {
+				return fmt.Errorf("%s: client %q, example %d: %w", path, client, i+1, err)
+			}
+		}
+		return nil
+	})
+}
+
+// column holds a feature of a client's n examples.
+type column struct {
+	name   string
+	n, row int // examples, values of one
+	floats []float32
+	ints   []int64
+	texts  [][]byte
+}
+
+// readColumn reads the data set of a feature.
+func readColumn(client hdf5.Object, name string) (column, error) {
+	member, err := client.Member(name)
+	if err != nil {
+		return column{}, err
+	}
+	d, err := member.Dataset()
+	if err != nil {
+		return column{}, err
+	}
+	c := column{name: name, n: 1, row: 1}
+	for i, size := range d.Dims {
+		if i == 0 {
+			c.n = size
+		} else {
+			c.row *= size
+		}
+	}
+	if name == "snippets" && c.row != 1 {
+		return c, fmt.Errorf("%s: dimensions %v, must be one text an example", member.Name(), d.Dims)
+	}
+	switch name {
+	case "pixels":
+		c.floats, err = d.Floats()
+	case "snippets":
+		c.texts, err = d.Texts()
+	default:
+		c.ints, err = d.Ints()
+	}
+	return c, err
+}
+
+// set makes the feature of e that of example i.
+func (c *column) set(e *tff.Example, i int) {
+	switch {
+	case c.floats != nil:
+		e.SetFloats(c.name, c.floats[i*c.row:(i+1)*c.row])
+	case c.texts != nil:
+		e.SetText(c.name, c.texts[i*c.row]) // texts are single values
+	default:
+		e.SetInts(c.name, c.ints[i*c.row:(i+1)*c.row])
+	}
+}
