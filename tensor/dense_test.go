@@ -13,7 +13,7 @@ import (
 // TestDense compares the three passes of a dense layer with plain loops; some
 // have several parts of weights, with odd ones at the ends.
 func TestDense(t *testing.T) {
-	for _, c := range []struct{ m, k, n int }{{1, 16, 16}, {5, 48, 32}, {3, 37, 64}, {20, 144, 2048}, {3, 1200, 80}, {70, 150, 1040}} {
+	for _, c := range []struct{ m, k, n int }{{1, 16, 16}, {5, 48, 32}, {3, 37, 64}, {20, 144, 2048}, {3, 1200, 80}, {3, 300, 384}, {70, 150, 1040}} {
 		t.Run(fmt.Sprintf("%dx%dx%d", c.m, c.k, c.n), func(t *testing.T) {
 			d := Dense{K: c.k, N: c.n}
 			s := kernels.NewStream(4, 1)
