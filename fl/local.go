@@ -140,6 +140,22 @@ func (l *Local) personal(weights []float32) {
 	}
 }
 
+// scoreApart makes and scores the personalized model from the broadcast weights,
+// when somebody asks for its score; it leaves no other trace.
+func (l *Local) scoreApart(m personalizer) {
+	if l.score == nil {
+		return
+	}
+	trained, score, done := l.worker.vector(0), l.score, *l
+	copy(trained, l.Weights)
+	copy(l.Weights, l.Broadcast)
+	m.personalize(l)
+	score(l.Weights)
+	*l = done
+	l.score = nil
+	copy(l.Weights, trained)
+}
+
 // measure scores the client's model as it is after its training on a set of
 // examples.
 func (l *Local) measure(v data.View, aug *data.Augment) nn.Result {
@@ -166,6 +182,7 @@ type batches struct {
 	pos    []int32 // a batch that runs over the end of a pass
 	left   float64 // passes that are not yet begun
 	aug    data.Augment
+	last   []int32 // what fill read
 }
 
 // newBatches deals the training examples out by p. Batches with different numbers
@@ -186,6 +203,7 @@ func (l *Local) newBatches(number int, p ClientParams) *batches {
 // fill reads the next batch into the worker's memory and counts its examples.
 func (b *batches) fill() *nn.Batch {
 	pos := b.next()
+	b.last = pos
 	b.l.Examples += len(pos)
 	b.l.flops += float64(len(pos)) * b.l.engine.trainFLOPs
 	return b.l.worker.fill(b.l.Train, pos, &b.aug)

@@ -82,6 +82,7 @@ func TestServerStepsByHand(t *testing.T) {
 	}{
 		{fedAvg{}, ServerParams{LR: 1, Decay: 1}},
 		{fedProx{}, ServerParams{LR: 1, Decay: 1}},
+		{fedAvgM{}, ServerParams{LR: 0.3, Momentum: 0.9, Decay: 1}},
 		{reptile{}, ServerParams{LR: 0.3, Momentum: 0.9, Decay: 0.97}},
 	}
 	for _, tt := range tests {

@@ -1,0 +1,59 @@
+package fl
+
+import "github.com/fedfast/fedfast/kernels"
+
+func init() { register(fedDyn{}) }
+
+// fedDyn is FedDyn (Acar et al. 2021, algorithm 1), a = server.alpha:
+//
+//	gradient - h_i + a (w_k - w);  h_i <- h_i - a (w_i - w)
+//	h <- h - (a/N) sum(w_i - w);   w <- mean(w_i) - h/a
+//
+// with uniform weights, or the shares p_i when server.weighted. h and all h_i
+// start at 0. a is the server's because its h adds up what all clients keep.
+type fedDyn struct{}
+
+func (fedDyn) Name() string { return "feddyn" }
+
+func (fedDyn) Doc() string {
+	return "FedDyn: a dynamic regularizer of weight server.alpha lines the clients' optima up with the global one (Acar et al. 2021)"
+}
+
+func (fedDyn) defaults(_ *ClientParams, s *ServerParams) { s.Alpha = 0.01 }
+
+func (fedDyn) Check(c ClientParams, s ServerParams) error {
+	if err := within("feddyn", "server.alpha", s.Alpha, s.Alpha > 0, "a value above 0, such as 0.01"); err != nil {
+		return err
+	}
+	return uses("feddyn", c, s, localSGD, []string{"server.alpha", "server.weighted"})
+}
+
+func (fedDyn) stateLen(size, _ int) int { return size }
+
+func (fedDyn) Local(l *Local) {
+	l.uniform()
+	a := l.ServerParams.Alpha
+	shift := l.worker.vector(0)
+	copy(shift, l.state)
+	kernels.Scale(shift, -1)
+	l.steps(course{shift: shift, mu: a})
+	change := l.worker.vector(1)
+	kernels.Sub(change, l.Broadcast, l.Weights)
+	kernels.Axpy(l.state, float32(a), change)
+}
+
+func (fedDyn) NewServer(size int) Server { return &fedDynServer{h: make([]float32, size)} }
+
+type fedDynServer struct{ h []float32 }
+
+func (s *fedDynServer) Step(w []float32, u *Update, p ServerParams) {
+	if u.Taken == 0 {
+		return
+	}
+	share := float64(u.Taken) / float64(u.Clients)
+	kernels.Axpy(s.h, float32(p.Alpha*share), u.Mean)
+	kernels.Sub(w, w, u.Mean)
+	kernels.Axpy(w, -float32(1/p.Alpha), s.h)
+}
+
+func (s *fedDynServer) State() [][]float32 { return [][]float32{s.h} }

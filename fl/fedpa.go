@@ -1,0 +1,62 @@
+package fl
+
+import "github.com/fedfast/fedfast/kernels"
+
+func init() { register(fedPA{}) }
+
+// fedPA is federated posterior averaging (Al-Shedivat et al. 2021, algorithms 3
+// and 4). After client.burn_in local steps, each window of client.window steps
+// gives a sample of the client's posterior, the mean of the window's iterates
+// (IASG); the client returns delta_i = S^-1 (w - xbar), see posterior. The server
+// steps along sum p_i delta_i as Reptile's does. In the first server.burn_in
+// rounds, and where a client takes too few steps for a sample, delta_i is FedAvg's.
+type fedPA struct{ reptile }
+
+func (fedPA) Name() string { return "fedpa" }
+
+func (fedPA) Doc() string {
+	return "federated posterior averaging: changes weighed by the clients' sampled covariances, of shrinkage client.rho (Al-Shedivat et al. 2021)"
+}
+
+func (fedPA) defaults(c *ClientParams, _ *ServerParams) { c.Window, c.Rho = 3, 0.1 }
+
+func (fedPA) Check(c ClientParams, s ServerParams) error {
+	if err := within("fedpa", "client.window", float64(c.Window), c.Window > 0, "1 or more"); err != nil {
+		return err
+	}
+	return uses("fedpa", c, s, localSGD, serverStep, []string{"client.burn_in", "client.window", "client.rho", "server.burn_in"})
+}
+
+func (fedPA) Local(l *Local) {
+	if l.Round < l.ServerParams.BurnIn {
+		l.SGD(0)
+		return
+	}
+	p, w := l.Params, l.worker
+	post := &posterior{rho: p.Rho, borrow: func(i int) []float32 { return w.vector(i + 1) }}
+	sum, n := w.vector(0), 0
+	l.steps(course{each: func(step int) {
+		if step < p.BurnIn {
+			return
+		}
+		if n == 0 {
+			copy(sum, l.Weights)
+		} else {
+			kernels.Add(sum, sum, l.Weights)
+		}
+		if n++; n == p.Window {
+			kernels.Scale(sum, float32(1/float64(n)))
+			post.add(sum)
+			n = 0
+		}
+	}})
+	if post.samples == 0 {
+		return
+	}
+	l.upload = sum
+	copy(sum, l.Broadcast)
+	post.delta(sum)
+}
+
+// personalize trains as FedAvg does.
+func (fedPA) personalize(l *Local) { l.SGD(0) }

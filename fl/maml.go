@@ -1,0 +1,84 @@
+package fl
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+func init() { register(maml{}) }
+
+// maml is federated MAML (Finn et al. 2017; Chen et al. 2018): a client adapts by
+// its local steps on T_i, w_{k+1} = w_k - a grad(w_k; D_k) with a = client.lr, and
+// returns the meta-gradient of the loss on V_i after them,
+//
+//	q = (I - a H(w_0; D_0)) ... (I - a H(w_{K-1}; D_{K-1})) grad(w_K; V_i),
+//
+// without the Hessians when client.first_order. The server steps along the mean of
+// the meta-gradients as Reptile's does. V_i takes part in training, so scores on it
+// are not those of unseen examples. A client without validation examples has no
+// part in the round.
+type maml struct{ reptile }
+
+func (maml) Name() string { return "maml" }
+
+func (maml) Doc() string {
+	return "MAML: meta-gradients on validation examples after the local steps, which they train on too; client.first_order without Hessians (Finn et al. 2017)"
+}
+
+func (maml) defaults(_ *ClientParams, s *ServerParams) { s.LR = 0.01 }
+
+func (maml) Check(c ClientParams, s ServerParams) error {
+	return uses("maml", c, s, serverStep, []string{"client.first_order", "server.weighted"})
+}
+
+func (m maml) Local(l *Local) {
+	l.uniform()
+	if l.Val.Len() == 0 {
+		l.Weight = 0
+	}
+	p, w := l.Params, l.worker
+	type taken struct {
+		pos  []int32
+		step uint32
+	}
+	const spare = 3 // vectors before those of the iterates
+	var steps []taken
+	q, hq, scratch := w.vector(0), w.vector(1), w.vector(2)
+	o, b := l.trainOpts(p), l.newBatches(0, p)
+	for k := range p.LocalSteps(l.Train.Len()) {
+		batch := b.fill()
+		o.Step = uint32(k)
+		if !p.FirstOrder {
+			copy(w.vector(spare+k), l.Weights)
+			steps = append(steps, taken{slices.Clone(b.last), o.Step})
+		}
+		r := w.ws.Gradient(l.Weights, batch, o)
+		kernels.Axpy(l.Weights, -float32(p.LR), w.ws.Grad())
+		l.Steps++
+		l.Loss += r.Loss
+		l.Labels += r.Count
+	}
+	l.personal(l.Weights)
+	l.upload = q
+	if l.Val.Len() == 0 {
+		clear(q)
+		return
+	}
+	all := make([]int32, l.Val.Len())
+	for i := range all {
+		all[i] = int32(i)
+	}
+	o.Step++
+	w.ws.Gradient(l.Weights, w.fill(l.Val, all, &b.aug), o)
+	l.flops += float64(len(all)) * l.engine.trainFLOPs
+	copy(q, w.ws.Grad())
+	for k, s := range slices.Backward(steps) {
+		o.Step = s.step
+		l.hessianVector(hq, scratch, w.vector(spare+k), q, w.fill(l.Train, s.pos, &b.aug), o)
+		kernels.Axpy(q, -float32(p.LR), hq)
+	}
+}
+
+// personalize takes the local steps alone.
+func (maml) personalize(l *Local) { l.SGD(0) }
