@@ -23,7 +23,7 @@ func newTuner(a *app) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE:  a.work(func(_ *cobra.Command, args []string) error { return serve(args[0]) }),
 	}
-	return group("tuner", "Tuners: list, check, serve", newTunerList(a), newTunerCheck(a), serve, newTunerAbandon(a))
+	return group("tuner", "Tuners: list, new, check, serve", newTunerList(a), newTunerNew(a), newTunerCheck(a), serve, newTunerAbandon(a))
 }
 
 // serve answers the host over the plugin protocol until the host ends.

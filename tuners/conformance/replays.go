@@ -205,6 +205,7 @@ type longStudy struct {
 	played, studies, largest int
 	times                    []time.Duration
 	took                     time.Duration
+	short                    bool // it took too long for all
 }
 
 // play plays.
@@ -245,6 +246,7 @@ func (l *longStudy) play(ctx context.Context, s *suite, p *host.Plugin) error {
 			return fmt.Errorf("%w: study %d has no %s", errBadEnd, l.studies, l.what())
 		}
 	}
+	l.short = l.played < s.o.Trials
 	return nil
 }
 
@@ -258,6 +260,10 @@ func (l *longStudy) what() string {
 
 // String tells what was played.
 func (l *longStudy) String() string {
-	return fmt.Sprintf("%d %s of %d studies in %s, p99 %s, largest state %d bytes", l.played, l.what(), l.studies, round(l.took),
+	short := ""
+	if l.short {
+		short = " (stopped short)"
+	}
+	return fmt.Sprintf("%d %s of %d studies in %s%s, p99 %s, largest state %d bytes", l.played, l.what(), l.studies, round(l.took), short,
 		round(time.Duration(latencyOf(l.times).P99*1000)), l.largest)
 }

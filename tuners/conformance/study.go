@@ -125,6 +125,12 @@ func (s *session) call(ctx context.Context, call func() error) error {
 	return nil
 }
 
+// base are the hyperparameters of a study where its space says nothing: client tuners begin with them.
+var base = tuners.Params{
+	"client.lr": tuners.Num(0.01), "client.momentum": tuners.Num(0.9), "client.weight_decay": tuners.Num(0), "client.epochs": tuners.Num(1),
+	"client.batch": tuners.Num(16), "server.lr": tuners.Num(1), "server.momentum": tuners.Num(0),
+}
+
 // Play plays the study until the tuner says that it is done. The outcome holds what was said before an error, too.
 func (s Study) Play(ctx context.Context, t tuners.Tuner) (*Outcome, error) {
 	out := &Outcome{Best: -1}
@@ -276,7 +282,7 @@ func (s *Study) send(ctx context.Context, in *session, d tuners.Decision) error 
 	}
 	if t.client == nil {
 		req := in.req
-		req.Trial, req.Params, req.State, req.Options = t.Number, t.Params, s.prepared, s.ClientOptions
+		req.Trial, req.Params, req.State, req.Options = t.Number, base.Merge(t.Params), s.prepared, s.ClientOptions
 		var err error
 		if t.client, err = s.open(ctx, s.Clients, req, out); err != nil {
 			return err

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/tuners/scaffold"
+)
+
+func newTunerNew(a *app) *cobra.Command {
+	p := scaffold.Project{}
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Write a small project for a tuner of your own, in Go or Python, that builds and passes its own test",
+		Args:  cobra.ExactArgs(1),
+		RunE: a.work(func(_ *cobra.Command, args []string) error {
+			p.Name = args[0]
+			return a.newTunerProject(p)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.Language, "lang", scaffold.Go, "language: go or python")
+	f.StringVar(&p.Dir, "dir", "", "directory to make; empty is NAME")
+	f.StringVar(&p.Checkout, "checkout", "", "for go: a checkout of fedfast to build with; empty is the one around the current directory or this program, else a release")
+	return cmd
+}
+
+// newTunerProject writes a project and says what to do next.
+func (a *app) newTunerProject(p scaffold.Project) error {
+	if p.Dir == "" {
+		p.Dir = p.Name
+	}
+	if p.Language == scaffold.Go {
+		from := []string{p.Checkout}
+		if p.Checkout == "" {
+			from = []string{"."}
+			if self, err := os.Executable(); err == nil {
+				from = append(from, filepath.Dir(self))
+			}
+		}
+		found := scaffold.FindCheckout(from...)
+		if found == "" && p.Checkout != "" {
+			return usageError{fmt.Errorf("--checkout %s: no checkout of fedfast is there", p.Checkout)}
+		}
+		p.Checkout, p.Version = found, release()
+	}
+	if err := p.Write(); err != nil {
+		return usageError{err}
+	}
+	steps := "python3 -m unittest"
+	if p.Language == scaffold.Go {
+		steps = fmt.Sprintf("go test . && go build -o %s .", p.Program())
+		if p.Checkout == "" {
+			steps = "go mod tidy && " + steps
+		}
+	}
+	_, err := fmt.Fprintf(a.out, "%s holds a tuner that works; README.md there tells more. Next:\n\n  cd %s && %s\n  fedfast tuner check ./%s\n",
+		p.Dir, p.Dir, steps, p.Program())
+	return err
+}
+
+// releaseForm is what versions of releases look like.
+var releaseForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
+
+// release returns the version of this program when it was built from a release, else "".
+func release() string {
+	if info, ok := debug.ReadBuildInfo(); ok && releaseForm.MatchString(info.Main.Version) {
+		return info.Main.Version
+	}
+	return ""
+}

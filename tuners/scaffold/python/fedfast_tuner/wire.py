@@ -1,0 +1,70 @@
+"""Messages of fedfast.tuner.v1 from and to what authors see."""
+
+from fedfast_tuner import tuner_pb2 as pb
+from fedfast_tuner import tuner
+from fedfast_tuner.space import Dim
+
+_KINDS = {
+    pb.Dim.UNIFORM: "uniform", pb.Dim.LOG10: "log10", pb.Dim.LOG10_1M: "log10_1m", pb.Dim.INT: "int", pb.Dim.LOG2: "log2",
+    pb.Dim.CHOICE: "choice",
+}
+
+
+def value(v):
+    kind = v.WhichOneof("kind")
+    return getattr(v, kind) if kind else None
+
+
+def to_value(v):
+    if isinstance(v, bool):
+        return pb.Value(truth=v)
+    if isinstance(v, str):
+        return pb.Value(text=v)
+    return pb.Value(number=float(v))
+
+
+def params(p):
+    return {name: value(v) for name, v in p.values.items()}
+
+
+def to_params(p):
+    return pb.Params(values={name: to_value(v) for name, v in p.items()})
+
+
+def dim(d):
+    return Dim(d.name, _KINDS.get(d.kind, ""), d.lo, d.hi, tuple(value(c) for c in d.choices))
+
+
+def to_dim(d):
+    kind = next(wire for wire, kind in _KINDS.items() if kind == d.kind)
+    return pb.Dim(name=d.name, kind=kind, lo=d.lo, hi=d.hi, choices=[to_value(c) for c in d.choices])
+
+
+def request(r, **more):
+    return tuner.Request(
+        space=[dim(d) for d in r.space.dims], options=params(r.options), rounds=r.budget.rounds, trial_rounds=r.budget.trial_rounds,
+        maximize=r.objective.maximize, metric=r.objective.metric or "error", target=r.objective.target or "personalized", **more,
+    )
+
+
+def open_request(r):
+    return request(r, seed=r.seed, trial=r.trial, params=params(r.params), state=r.state if r.resume else None)
+
+
+def description(t):
+    return pb.DescribeReply(
+        name=t.name, version=t.version, doc=t.doc, trials=t.trials, rounds=t.rounds, fork=t.fork, controls=t.controls,
+        adds=[to_dim(d) for d in t.adds], probes=t.probes, scalars=t.scalars,
+        options=[pb.DescribeReply.Option(name=o.name, default=to_value(o.default), doc=o.doc) for o in t.options],
+    )
+
+
+def decision(d):
+    kind = getattr(pb.Decision, type(d).__name__.upper())
+    w = pb.Decision(kind=kind)
+    for name in ("trial", "source", "to_round", "independent", "best"):
+        if hasattr(d, name):
+            setattr(w, name, getattr(d, name))
+    if hasattr(d, "params"):
+        w.params.CopyFrom(to_params(d.params))
+    return w
