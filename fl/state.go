@@ -24,6 +24,30 @@ func (t *Trial) State() *State {
 	return s
 }
 
+// AddTo puts the state into a snapshot.
+func (s *State) AddTo(snap *Snapshot) {
+	if s == nil {
+		return
+	}
+	snap.Server = s.server
+	snap.Clients = nil
+	for client, b := range s.clients {
+		if b != nil {
+			snap.Clients = append(snap.Clients, ClientState{Client: client, store: s.store, block: b})
+		}
+	}
+}
+
+// StateOf returns the state in a snapshot, which must be of the engine's model,
+// method and federation.
+func (e *Engine) StateOf(s Snapshot) (*State, error) {
+	t, err := e.Restore(s)
+	if err != nil {
+		return nil, err
+	}
+	return t.State(), nil
+}
+
 // of returns what a client keeps, nil when it was never drawn.
 func (s *State) of(client int) *block {
 	if s == nil || client >= len(s.clients) {

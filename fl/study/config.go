@@ -250,11 +250,12 @@ func (c *Config) server() fl.ServerParams { return fl.ServerParams(c.Server) }
 
 // eval returns how the end result is measured, with the hyperparameters of the
 // personalized model's local training.
-func (c *Config) eval(clients []fl.ClientParams, o Observer) fl.EvalConfig {
+// The method remembers memory of the trial.
+func (c *Config) eval(clients []fl.ClientParams, server fl.ServerParams, memory *fl.State, o Observer) fl.EvalConfig {
 	if !c.Eval.Personalized {
 		clients = nil
 	}
-	return fl.EvalConfig{Clients: clients, Sample: c.Eval.Clients, Done: o.Evaluated}
+	return fl.EvalConfig{Clients: clients, Server: &server, State: memory, Sample: c.Eval.Clients, Done: o.Evaluated}
 }
 
 // data returns what data.Open needs.

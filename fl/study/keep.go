@@ -128,6 +128,7 @@ func (d *driver) saveCandidate(ctx context.Context, c *candidate) error {
 	s := fl.Snapshot{
 		Model: d.setup.Model.Name(), Method: d.method.Name(), Layout: d.layout(), Number: c.trial.number, Round: c.round, Weights: c.weights,
 	}
+	c.memory.AddTo(&s)
 	err = d.history.store.WriteSnapshot(c.name(), func(w io.Writer) error {
 		if _, err := w.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(head))), head...)); err != nil {
 			return err
@@ -178,6 +179,11 @@ func (d *driver) load(ctx context.Context, c *candidate) error {
 		if s.Layout != d.layout() {
 			return errors.New("its weights are in another memory layout")
 		}
+		if len(s.Clients) > 0 {
+			if c.memory, err = d.engine.StateOf(*s); err != nil {
+				return err
+			}
+		}
 		c.weights, c.state, c.saved = s.Weights, head.State, true
 		return nil
 	})
@@ -191,7 +197,7 @@ func (d *driver) load(ctx context.Context, c *candidate) error {
 	if err != nil {
 		return err
 	}
-	c.weights = tr.Weights()
+	c.weights, c.memory = tr.Weights(), tr.State()
 	return d.complete(ctx, c)
 }
 

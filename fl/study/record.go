@@ -132,6 +132,8 @@ type roundRecord struct {
 	Clients []int `json:"clients"`
 	// Probes are what the client tuner observes, by name, one a slot.
 	Probes map[string][]real `json:"probes,omitempty"`
+	// Aggregates are those that a round has as a whole.
+	Aggregates map[string]real `json:"aggregates,omitempty"`
 }
 
 // rungRecord is a score at which the tuner decides.
@@ -155,6 +157,14 @@ func (t *trial) record(r *fl.RoundResult) *roundRecord {
 		rec.Clients[i] = r.Slots[i].Client
 	}
 	for _, name := range t.probes {
+		if _, ofSlots := r.Slots[0].Probe(name); !ofSlots {
+			if rec.Aggregates == nil {
+				rec.Aggregates = map[string]real{}
+			}
+			x, _ := r.Probe(name)
+			rec.Aggregates[name] = real(x)
+			continue
+		}
 		if rec.Probes == nil {
 			rec.Probes = map[string][]real{}
 		}
@@ -173,6 +183,9 @@ func (rec *roundRecord) observation(trial, round int) tuners.Observation {
 	o := tuners.Observation{
 		Trial: trial, Round: round, Slots: make([]tuners.Slot, len(rec.Clients)),
 		Aggregates: map[string]float64{"train_loss": float64(rec.TrainLoss)},
+	}
+	for name, x := range rec.Aggregates {
+		o.Aggregates[name] = float64(x)
 	}
 	for i := range o.Slots {
 		o.Slots[i].Probes = make(map[string]float64, len(rec.Probes))

@@ -49,6 +49,7 @@ type candidate struct {
 	trial   *trial
 	round   int
 	weights []float32 // nil where the round comes from the record
+	memory  *fl.State // of the method, nil for most
 	state   []byte    // of the client tuner's session; nil where it was not at hand
 	saved   bool      // in a snapshot by this process
 }
@@ -203,7 +204,7 @@ func (t *trial) keep(score float64) error {
 	if t.best.weights == nil {
 		t.best.weights = t.driver.buffer()
 	}
-	t.best.weights = append(t.best.weights[:0], t.train.Weights()...)
+	t.best.weights, t.best.memory = append(t.best.weights[:0], t.train.Weights()...), t.train.State()
 	if s := t.session; s != nil && s.live != nil {
 		t.best.state = slices.Clone(s.live.State())
 		return t.driver.history.setState(t.number, candidateSlot, s.calls, t.best.state)

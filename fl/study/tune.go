@@ -281,7 +281,7 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 		if err := survivor.materialize(ctx); err != nil {
 			return nil, err
 		}
-		last := candidate{score: survivor.rungs[len(survivor.rungs)-1].Score, trial: survivor, round: survivor.rounds, weights: survivor.train.Weights()}
+		last := candidate{score: survivor.rungs[len(survivor.rungs)-1].Score, trial: survivor, round: survivor.rounds, weights: survivor.train.Weights(), memory: survivor.train.State()}
 		if err := d.complete(ctx, &last); err != nil {
 			return nil, err
 		}
@@ -308,7 +308,7 @@ func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.Evaluate(ctx, c.weights, d.setup.Config.eval(clients, d.setup.Observer))
+	e, err := d.engine.Evaluate(ctx, c.weights, d.setup.Config.eval(clients, c.trial.hyper.server, c.memory, d.setup.Observer))
 	if err != nil {
 		return nil, err
 	}
