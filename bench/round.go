@@ -144,8 +144,14 @@ func firstError(a, b error) error {
 	return b
 }
 
-// take times rounds for so long, at least one.
+// take times rounds for so long, at least one, in a goroutine of their own: the meter's is locked to its thread, which no caller's is.
 func (s *simulation) take(ctx context.Context, length time.Duration) error {
+	ended := make(chan error)
+	go func() { ended <- s.rounds(ctx, length) }()
+	return <-ended
+}
+
+func (s *simulation) rounds(ctx context.Context, length time.Duration) error {
 	for end := time.Now().Add(length); ; {
 		s.local.Store(0)
 		start := time.Now()
