@@ -28,4 +28,5 @@ func bind(l Level) {
 	lrns = lrnAt(l)
 	sparses = sparseAt(l)
 	winograds = winogradAt(l)
+	norms = normAt(l)
 }

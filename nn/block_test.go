@@ -120,7 +120,8 @@ var blockCases = []imageCase{
 			Dense{Units: 3},
 		},
 		[]refOp{
-			conv(1, 1, 1), {op: "residual", body: []refOp{conv(1, 2, 2), plainConv(1, 0, 0)}},
+			conv(1, 1, 1),
+			{op: "residual", body: []refOp{conv(1, 2, 2), plainConv(1, 0, 0)}},
 			conv(2, 1, 1), relu, dense,
 		},
 	},

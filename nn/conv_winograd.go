@@ -85,7 +85,7 @@ func (s *convState) weightsWinograd(r *Run, dy Act, lo, hi int) {
 	for ; lo < hi; lo += f.group {
 		end := min(lo+f.group, hi)
 		first, last := r.Starts(lo), r.Ends(end)
-		if f.sums == nil && !(first && last) {
+		if whole := first && last; f.sums == nil && !whole {
 			f.sums = f.arena.Alloc(f.weights.Sums())
 		}
 		s.loadImages(lo, end)

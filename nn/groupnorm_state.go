@@ -14,9 +14,9 @@ type groupNormState struct {
 	weight, bias int // offsets of the parameters
 	x, y, dx     Act
 	mean, scale  []float64 // of each sample's groups; scale is 1/sqrt(variance + Epsilon)
-	first, other []float64 // two sums for each channel
-	// dx = grad*dy + value*x + shift, and y = value*x + shift, by channel.
-	grad, value, shift []float32
+	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x +
+	// Shift, and y = Value*x + Shift.
+	norm kernels.ImageNorm
 }
 
 func (b *boundGroupNorm) NewState(e *Env) State {
@@ -24,8 +24,11 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 	s := &groupNormState{
 		b: b, weight: e.Offset, bias: e.Offset + ld, y: e.Output(),
 		mean: make([]float64, e.Samples*b.l.Groups), scale: make([]float64, e.Samples*b.l.Groups),
-		first: make([]float64, b.in.C), other: make([]float64, b.in.C),
-		grad: e.Arena.Alloc(ld), value: e.Arena.Alloc(ld), shift: e.Arena.Alloc(ld),
+		norm: kernels.ImageNorm{
+			H: b.in.H, W: b.in.W, C: ld, ReLU: b.relu,
+			Value: e.Arena.Alloc(ld), Shift: e.Arena.Alloc(ld), Grad: e.Arena.Alloc(ld),
+			Sum: make([]float64, ld), Inner: make([]float64, ld),
+		},
 	}
 	if e.NeedDX {
 		s.dx = e.Gradient()
@@ -46,6 +49,7 @@ func (b *boundGroupNorm) values() float64 {
 
 func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
+	n := &s.norm
 	for i := lo; i < hi; i++ {
 		s.moments(i)
 		weight, bias := r.W[s.weight:], r.W[s.bias:]
@@ -53,13 +57,13 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 			mean, scale := s.mean[i*s.b.l.Groups+g], s.scale[i*s.b.l.Groups+g]
 			for c, hi := s.b.channels(g); c < hi; c++ {
 				v := float64(scale * float64(weight[c]))
-				s.value[c] = float32(v)
-				s.shift[c] = float32(float64(bias[c]) - float64(mean*v))
+				n.Value[c] = float32(v)
+				n.Shift[c] = float32(float64(bias[c]) - float64(mean*v))
 			}
 		}
-		for y := range s.b.in.H {
-			s.apply(s.y.At(i, y, 0), x.At(i, y, 0))
-		}
+		n.X, n.XRow = x.At(i, 0, 0), x.Row
+		n.Y, n.YRow = s.y.At(i, 0, 0), s.y.Row
+		kernels.NormForward(n)
 	}
 	return s.y
 }
@@ -67,27 +71,13 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 // moments computes the mean and scale of each group of sample i. The squares are
 // exact in float64, so nothing is lost where the variance is far below the mean.
 func (s *groupNormState) moments(i int) {
-	clear(s.first)
-	clear(s.other)
-	ld := s.b.in.Ld()
-	for y := range s.b.in.H {
-		row := s.x.At(i, y, 0)
-		for px := range s.b.in.W {
-			first := s.first
-			other := s.other[:len(first)]
-			for c, v := range row[px*ld:][:len(first)] {
-				d := float64(v)
-				first[c] += d
-				other[c] += float64(d * d)
-			}
-		}
-	}
+	s.sums(i, s.x.At(i, 0, 0), s.x.Row)
 	n := s.b.values()
 	for g := range s.b.l.Groups {
 		var sum, squares float64
 		for c, hi := s.b.channels(g); c < hi; c++ {
-			sum += s.first[c]
-			squares += s.other[c]
+			sum += s.norm.Sum[c]
+			squares += s.norm.Inner[c]
 		}
 		mean := sum / n
 		variance := max(squares/n-float64(mean*mean), 0)
@@ -96,20 +86,12 @@ func (s *groupNormState) moments(i int) {
 	}
 }
 
-// apply computes one row y = value*x + shift, followed by the ReLU if there is one.
-func (s *groupNormState) apply(y, x []float32) {
-	ld := s.b.in.Ld()
-	value := s.value[:ld]
-	shift := s.shift[:ld]
-	for px := range s.b.in.W {
-		out := y[px*ld:][:ld]
-		for c, v := range x[px*ld:][:ld] {
-			out[c] = float32(value[c]*v) + shift[c]
-		}
-	}
-	if n := s.b.in.W * ld; s.b.relu {
-		kernels.ReLUBackward(y[:n], y[:n], y[:n])
-	}
+// sums computes, for each channel of sample i, the sum of v and that of v*x.
+func (s *groupNormState) sums(i int, v []float32, row int) {
+	n := &s.norm
+	n.X, n.XRow = s.x.At(i, 0, 0), s.x.Row
+	n.Y, n.YRow = v, row
+	kernels.NormSums(n)
 }
 
 // Backward: with z = (x - mean)*scale and u = dy*weight, over a group of n values,
@@ -120,36 +102,15 @@ func (s *groupNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 		if s.b.relu {
 			maskRows(dy, s.y, i, s.b.in.H, s.b.in.W)
 		}
-		s.sums(i, dy)
+		s.sums(i, dy.At(i, 0, 0), dy.Row)
 		s.parameters(r, i)
 		if s.dx.Data == nil {
 			continue
 		}
-		for y := range s.b.in.H {
-			s.applyBack(s.dx.At(i, y, 0), dy.At(i, y, 0), s.x.At(i, y, 0))
-		}
+		s.norm.DX, s.norm.DXRow = s.dx.At(i, 0, 0), s.dx.Row
+		kernels.NormBackward(&s.norm)
 	}
 	return s.dx
-}
-
-// sums computes, for each channel, the sum of dy and that of dy*x.
-func (s *groupNormState) sums(i int, dy Act) {
-	clear(s.first)
-	clear(s.other)
-	ld := s.b.in.Ld()
-	for y := range s.b.in.H {
-		grow, xrow := dy.At(i, y, 0), s.x.At(i, y, 0)
-		for px := range s.b.in.W {
-			first := s.first
-			other := s.other[:len(first)]
-			x := xrow[px*ld:][:len(first)]
-			for c, v := range grow[px*ld:][:len(first)] {
-				d := float64(v)
-				first[c] += d
-				other[c] += float64(d * float64(x[c]))
-			}
-		}
-	}
 }
 
 // parameters adds sample i's part of the gradients of weight and bias, and sets the
@@ -166,32 +127,17 @@ func (s *groupNormState) parameters(r *Run, i int) {
 		var sum, product float64 // of u, and of u and z
 		lo, hi := s.b.channels(g)
 		for c := lo; c < hi; c++ {
-			dw := float64(scale * (s.other[c] - float64(mean*s.first[c])))
-			gb[c] += float32(s.first[c])
+			dw := float64(scale * (s.norm.Inner[c] - float64(mean*s.norm.Sum[c])))
+			gb[c] += float32(s.norm.Sum[c])
 			gw[c] += float32(dw)
-			sum += float64(float64(w[c]) * s.first[c])
+			sum += float64(float64(w[c]) * s.norm.Sum[c])
 			product += float64(float64(w[c]) * dw)
 		}
 		value := float64(-scale*scale) * product / n
 		for c := lo; c < hi; c++ {
-			s.grad[c] = float32(scale * float64(w[c]))
-			s.value[c] = float32(value)
-			s.shift[c] = float32(float64(-scale*sum)/n - float64(value*mean))
-		}
-	}
-}
-
-// applyBack computes one row dx = grad*dy + value*x + shift.
-func (s *groupNormState) applyBack(dx, dy, x []float32) {
-	ld := s.b.in.Ld()
-	grad := s.grad[:ld]
-	value := s.value[:ld]
-	shift := s.shift[:ld]
-	for px := range s.b.in.W {
-		to := dx[px*ld:][:ld]
-		v := x[px*ld:][:ld]
-		for c, g := range dy[px*ld:][:ld] {
-			to[c] = float32(grad[c]*g) + (float32(value[c]*v[c]) + shift[c])
+			s.norm.Grad[c] = float32(scale * float64(w[c]))
+			s.norm.Value[c] = float32(value)
+			s.norm.Shift[c] = float32(float64(-scale*sum)/n - float64(value*mean))
 		}
 	}
 }

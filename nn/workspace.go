@@ -2,7 +2,6 @@ package nn
 
 import (
 	"cmp"
-
 	"math"
 
 	"github.com/fedfast/fedfast/kernels"

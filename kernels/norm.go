@@ -1,0 +1,122 @@
+package kernels
+
+// ImageNorm is an image, or two of one size, of which every channel is normalised: H rows of W pixels of C channels, a multiple of [Width].
+type ImageNorm struct {
+	H, W, C    int
+	X          []float32 // the image; forward: read
+	XRow       int       // floats from one row to the next
+	Y          []float32 // forward: the result; backward: the gradient of the result
+	YRow       int
+	DX         []float32 // backward: the gradient of the image
+	DXRow      int
+	Value      []float32 // of each channel, see NormForward and NormBackward
+	Shift      []float32
+	Grad       []float32
+	ReLU       bool
+	Sum, Inner []float64 // of each channel, see NormSums
+}
+
+// normTable holds the loops of one level over one or more rows. Channels are counted in units of 16 floats, and all sizes are above 0;
+// next is the distance in bytes from the end of a row to the next one.
+type normTable struct {
+	sums     func(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int)
+	forward  func(y, x, value, shift *float32, channels, pixels, relu int)
+	backward func(dx, dy, x, grad, value, shift *float32, channels, pixels int)
+}
+
+var norms normTable
+
+const msgNorm = "kernels: ImageNorm with C that is no multiple of Width, a negative size, or a slice too short"
+
+// image panics unless x holds the image.
+func (n *ImageNorm) image(x []float32, row int) {
+	if n.H < 0 || n.W < 0 || n.C < 0 || n.C%Width != 0 || row < 0 || n.H > 0 && len(x) < (n.H-1)*row+n.W*n.C {
+		panic(msgNorm)
+	}
+}
+
+func (n *ImageNorm) empty() bool { return n.H == 0 || n.W == 0 || n.C == 0 }
+
+func (n *ImageNorm) rows(x []float32, row int, f func(x []float32)) {
+	if raceEnabled {
+		for y := range n.H {
+			f(x[y*row:][:n.W*n.C])
+		}
+	}
+}
+
+// NormSums stores in Sum and Inner the sums over the pixels, row after row, of a channel of Y and of its products with X, in float64: the
+// products are exact. X and Y may be the same.
+func NormSums(n *ImageNorm) {
+	n.image(n.X, n.XRow)
+	n.image(n.Y, n.YRow)
+	if len(n.Sum) < n.C || len(n.Inner) < n.C {
+		panic(msgNorm)
+	}
+	clear(n.Sum[:n.C])
+	clear(n.Inner[:n.C])
+	if n.empty() {
+		return
+	}
+	n.rows(n.X, n.XRow, raceRead[float32])
+	n.rows(n.Y, n.YRow, raceRead[float32])
+	most := max(mapBlock/(n.W*n.C), 1)
+	for y := 0; y < n.H; y += most {
+		callNormSums(&n.Sum[0], &n.Inner[0], &n.Y[y*n.YRow], &n.X[y*n.XRow], n.C/Width, min(most, n.H-y), n.W, 4*(n.YRow-n.W*n.C), 4*(n.XRow-n.W*n.C))
+	}
+}
+
+//go:noinline
+func callNormSums(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int) {
+	norms.sums(sum, inner, a, b, channels, rows, pixels, aNext, bNext)
+}
+
+// NormForward stores Value*x + Shift of every pixel x in Y, both operations rounded, followed by a ReLU if ReLU, which keeps NaN and -0.
+func NormForward(n *ImageNorm) {
+	n.image(n.X, n.XRow)
+	n.image(n.Y, n.YRow)
+	if len(n.Value) < n.C || len(n.Shift) < n.C {
+		panic(msgNorm)
+	}
+	if n.empty() {
+		return
+	}
+	n.rows(n.X, n.XRow, raceRead[float32])
+	n.rows(n.Y, n.YRow, raceWrite[float32])
+	relu := 0
+	if n.ReLU {
+		relu = 1
+	}
+	for y := range n.H {
+		callNormForward(&n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], n.C/Width, n.W, relu)
+	}
+}
+
+//go:noinline
+func callNormForward(y, x, value, shift *float32, channels, pixels, relu int) {
+	norms.forward(y, x, value, shift, channels, pixels, relu)
+}
+
+// NormBackward stores Grad*dy + (Value*x + Shift) of the pixels dy of Y and x of X in DX, every operation rounded.
+func NormBackward(n *ImageNorm) {
+	n.image(n.X, n.XRow)
+	n.image(n.Y, n.YRow)
+	n.image(n.DX, n.DXRow)
+	if len(n.Value) < n.C || len(n.Shift) < n.C || len(n.Grad) < n.C {
+		panic(msgNorm)
+	}
+	if n.empty() {
+		return
+	}
+	n.rows(n.X, n.XRow, raceRead[float32])
+	n.rows(n.Y, n.YRow, raceRead[float32])
+	n.rows(n.DX, n.DXRow, raceWrite[float32])
+	for y := range n.H {
+		callNormBackward(&n.DX[y*n.DXRow], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Grad[0], &n.Value[0], &n.Shift[0], n.C/Width, n.W)
+	}
+}
+
+//go:noinline
+func callNormBackward(dx, dy, x, grad, value, shift *float32, channels, pixels int) {
+	norms.backward(dx, dy, x, grad, value, shift, channels, pixels)
+}

@@ -1,0 +1,53 @@
+package kernels
+
+import "unsafe"
+
+var normGeneric = normTable{sums: normSumsGeneric, forward: normForwardGeneric, backward: normBackwardGeneric}
+
+func normSumsGeneric(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int) {
+	n := channels * Width
+	first := unsafe.Slice(sum, n)
+	other := unsafe.Slice(inner, n)
+	for range rows {
+		for range pixels {
+			x := unsafe.Slice(b, n)
+			for c, v := range unsafe.Slice(a, n) {
+				d := float64(v)
+				first[c] += d
+				other[c] += float64(d * float64(x[c]))
+			}
+			a, b = lane(a, 4*n), lane(b, 4*n)
+		}
+		a, b = lane(a, aNext), lane(b, bNext)
+	}
+}
+
+func normForwardGeneric(y, x, value, shift *float32, channels, pixels, relu int) {
+	n := channels * Width
+	values := unsafe.Slice(value, n)
+	shifts := unsafe.Slice(shift, n)
+	for p := range pixels {
+		out := unsafe.Slice(lane(y, 4*n*p), n)
+		for c, v := range unsafe.Slice(lane(x, 4*n*p), n) {
+			r := float32(values[c]*v) + shifts[c]
+			if relu != 0 && r < 0 {
+				r = 0
+			}
+			out[c] = r
+		}
+	}
+}
+
+func normBackwardGeneric(dx, dy, x, grad, value, shift *float32, channels, pixels int) {
+	n := channels * Width
+	grads := unsafe.Slice(grad, n)
+	values := unsafe.Slice(value, n)
+	shifts := unsafe.Slice(shift, n)
+	for p := range pixels {
+		out := unsafe.Slice(lane(dx, 4*n*p), n)
+		v := unsafe.Slice(lane(x, 4*n*p), n)
+		for c, g := range unsafe.Slice(lane(dy, 4*n*p), n) {
+			out[c] = float32(grads[c]*g) + (float32(values[c]*v[c]) + shifts[c])
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// TestImageNorm compares the loops with plain ones, to the bit: nothing in them may be fused, and every product of the sums is exact.
+func TestImageNorm(t *testing.T) {
+	for _, n := range []kernels.ImageNorm{
+		{H: 1, W: 1, C: 16, XRow: 16, YRow: 16, DXRow: 16},
+		{H: 3, W: 2, C: 48, XRow: 96, YRow: 150, DXRow: 101},
+		{H: 2, W: 5, C: 64, XRow: 333, YRow: 320, DXRow: 320},
+		{H: 70, W: 64, C: 16, XRow: 1024, YRow: 1024, DXRow: 1025}, // more than one call of assembly
+	} {
+		t.Run(fmt.Sprintf("%dx%dx%d", n.H, n.W, n.C), func(t *testing.T) {
+			kernelstest.ForEachLevel(t, func(t *testing.T) { testImageNorm(t, n) })
+		})
+	}
+}
+
+func testImageNorm(t *testing.T, n kernels.ImageNorm) {
+	r := newRand(6)
+	size := func(row int) int { return (n.H-1)*row + n.W*n.C }
+	x, dy, y, dx := kernelstest.Random(r, size(n.XRow), 1), kernelstest.Random(r, size(n.YRow), 2), kernelstest.NewSlice(size(n.YRow), 3), kernelstest.NewSlice(size(n.DXRow), 5)
+	value, shift, grad := spread(r, n.C, 7).Data, spread(r, n.C, 0).Data, spread(r, n.C, 3).Data
+	n.Sum, n.Inner = make([]float64, n.C+1), make([]float64, n.C+1)
+	n.Sum[n.C], n.Inner[n.C] = 7, 7
+	n.X, n.Y, n.DX, n.Value, n.Shift, n.Grad = x.Data, dy.Data, dx.Data, value, shift, grad
+	kernels.NormSums(&n)
+	kernels.NormBackward(&n)
+	dx.Check(t, "gradient")
+	if n.Sum[n.C] != 7 || n.Inner[n.C] != 7 {
+		t.Fatal("a sum behind the last channel was written")
+	}
+	n.Y = y.Data
+	for _, relu := range []bool{false, true} {
+		n.ReLU = relu
+		kernels.NormForward(&n)
+		y.Check(t, "result")
+		for i := range n.H * n.W * n.C {
+			row, at := i/(n.W*n.C), i%(n.W*n.C)
+			want := float32(value[i%n.C]*x.Data[row*n.XRow+at]) + shift[i%n.C]
+			if relu && want < 0 {
+				want = 0
+			}
+			if got := y.Data[row*n.YRow+at]; !equal(got, want) {
+				t.Fatalf("result %d is %v, want %v", i, got, want)
+			}
+		}
+	}
+	for c := range n.C {
+		var sum, inner float64
+		for i := c; i < n.H*n.W*n.C; i += n.C {
+			row, at := i/(n.W*n.C), i%(n.W*n.C)
+			v, g := x.Data[row*n.XRow+at], dy.Data[row*n.YRow+at]
+			sum += float64(g)
+			inner += float64(float64(g) * float64(v))
+			want := float32(grad[c]*g) + (float32(value[c]*v) + shift[c])
+			if got := dx.Data[row*n.DXRow+at]; !equal(got, want) {
+				t.Fatalf("gradient %d is %v, want %v", i, got, want)
+			}
+		}
+		if n.Sum[c] != sum || n.Inner[c] != inner {
+			t.Fatalf("sums of channel %d are %v and %v, want %v and %v", c, n.Sum[c], n.Inner[c], sum, inner)
+		}
+	}
+	noAllocation(t, func() {
+		kernels.NormSums(&n)
+		kernels.NormForward(&n)
+		kernels.NormBackward(&n)
+	})
+}
+
+func TestImageNormPassesNaNOn(t *testing.T) {
+	nan := float32(math.NaN())
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		one := make([]float32, 16)
+		for i := range one {
+			one[i] = 1
+		}
+		x := append([]float32{nan, float32(math.Copysign(0, -1))}, make([]float32, 14)...)
+		n := kernels.ImageNorm{H: 1, W: 1, C: 16, X: x, Y: make([]float32, 16), Value: one, Shift: x, ReLU: true}
+		if kernels.NormForward(&n); n.Y[0] == n.Y[0] || math.Float32bits(n.Y[1]) != 1<<31 {
+			t.Errorf("of NaN and -0 the ReLU makes %v and %v", n.Y[0], n.Y[1])
+		}
+	})
+}
