@@ -59,6 +59,8 @@ type Federation struct {
 	// Proxy holds the samples that were set apart for side federations: no client
 	// has them. It is empty unless Config.Proxy.
 	Proxy View
+	// Files tells what was read or drawn, before the rest was made of it.
+	Files Totals
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string
 }

@@ -17,6 +17,8 @@ type SetInfo struct {
 	Classes int
 	// Clients and Samples tell what the whole set holds.
 	Clients, Samples string
+	// Published are the literature's numbers for the whole set.
+	Published []Published
 	// Path tells what data.path must be; DefaultPath is used when it is not set.
 	Path, DefaultPath string
 	// Encodings, Augments and Labels are the values of data.encoding,
@@ -58,6 +60,7 @@ func sets() []set {
 func Sets() []SetInfo {
 	var infos []SetInfo
 	for _, s := range sets() {
+		s.Published = published[s.Name]
 		infos = append(infos, s.SetInfo)
 	}
 	return infos
@@ -79,6 +82,9 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 		return nil, fmt.Errorf("open %s: %w", s.Name, err)
 	}
 	fed.Name, fed.Doc, fed.Kind, fed.Synthetic = s.Name, s.Doc, s.Kind, s.Synthetic
+	if !s.Dealt {
+		fed.Files = totalsOf(writers)
+	}
 	if err := c.split(fed, writers); err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.Name, err)
 	}

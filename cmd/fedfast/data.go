@@ -49,23 +49,59 @@ func (o *dataOptions) validate(a *app, args []string) (*study.Config, error) {
 	return o.load(a, nil)
 }
 
+// totals tells what the files of a set hold.
+type totals struct {
+	Clients  int `json:"clients"`
+	TestOnly int `json:"test_only_clients"`
+	Train    int `json:"train_samples"`
+	Test     int `json:"test_samples"`
+}
+
+// published is what a publication or a program says of a set.
+type published struct {
+	Source string `json:"source"`
+	totals
+	Unit string `json:"unit,omitempty"`
+}
+
+// text writes totals; unit is "" for samples.
+func (t totals) text(unit string) string {
+	if unit == "" {
+		unit = "samples"
+	}
+	text := table.Count(t.Train) + " " + unit
+	if t.Test > 0 {
+		text = table.Count(t.Train) + " train + " + table.Count(t.Test) + " test " + unit
+	}
+	if t.TestOnly > 0 {
+		text = table.Count(t.TestOnly) + " with test samples only, " + text
+	}
+	if t.Clients > 0 {
+		text = table.Count(t.Clients) + " clients, " + text
+	}
+	return text
+}
+
 // federation is what data info tells.
 type federation struct {
-	Name      string   `json:"name"`
-	Doc       string   `json:"doc"`
-	Kind      string   `json:"kind"`
-	Input     string   `json:"input"`
-	Classes   int      `json:"classes"`
-	Synthetic bool     `json:"synthetic"`
-	Clients   int      `json:"clients"`
-	Unseen    int      `json:"unseen_clients"`
-	Train     int      `json:"train_examples"`
-	Val       int      `json:"val_examples"`
-	Test      int      `json:"test_examples"`
-	Smallest  int      `json:"smallest_client"`
-	Median    int      `json:"median_client"`
-	Largest   int      `json:"largest_client"`
-	Notes     []string `json:"notes"`
+	Name      string `json:"name"`
+	Doc       string `json:"doc"`
+	Kind      string `json:"kind"`
+	Input     string `json:"input"`
+	Classes   int    `json:"classes"`
+	Synthetic bool   `json:"synthetic"`
+	Clients   int    `json:"clients"`
+	Unseen    int    `json:"unseen_clients"`
+	Train     int    `json:"train_examples"`
+	Val       int    `json:"val_examples"`
+	Test      int    `json:"test_examples"`
+	Smallest  int    `json:"smallest_client"`
+	Median    int    `json:"median_client"`
+	Largest   int    `json:"largest_client"`
+	// Files is what was read, Published what the literature says of the whole set.
+	Files     totals      `json:"files"`
+	Published []published `json:"published"`
+	Notes     []string    `json:"notes"`
 }
 
 func (o *dataOptions) run(ctx context.Context, a *app, c *study.Config) error {
@@ -92,6 +128,14 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *study.Config) error {
 	}
 	t.Row("train / validation / test", table.Count(f.Train)+" / "+table.Count(f.Val)+" / "+table.Count(f.Test))
 	t.Row("examples of a client", fmt.Sprintf("%s to %s, median %s", table.Count(f.Smallest), table.Count(f.Largest), table.Count(f.Median)))
+	read := "in the files"
+	if f.Synthetic {
+		read = "drawn"
+	}
+	t.Row(read, f.Files.text(""))
+	for _, p := range f.Published {
+		t.Row("published", p.Source+": "+p.text(p.Unit))
+	}
 	for _, n := range f.Notes {
 		t.Row("note", n)
 	}
@@ -110,6 +154,15 @@ func describe(fed *data.Federation) federation {
 	}
 	s := data.Summarize(fed)
 	f.Train, f.Val, f.Test = s.Train.Total, s.Val.Total, s.Test.Total
+	f.Files, f.Published = totals(fed.Files), []published{}
+	for _, s := range data.Sets() {
+		if s.Name != fed.Name {
+			continue
+		}
+		for _, p := range s.Published {
+			f.Published = append(f.Published, published{p.Source, totals(p.Totals), p.Unit})
+		}
+	}
 	f.Smallest, f.Median, f.Largest = s.All.Min, s.All.Median, s.All.Max
 	return f
 }
