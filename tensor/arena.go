@@ -11,6 +11,7 @@ const (
 // Aligned returns n zeroed floats that start at a multiple of 64 bytes.
 func Aligned(n int) []float32 {
 	buf := make([]float32, n+line-1)
+	preferHuge(buf)
 	skip := 0
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(buf))) % alignment; at != 0 {
 		skip = int(alignment-at) / 4
