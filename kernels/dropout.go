@@ -38,7 +38,7 @@ func Dropout(dst, src []float32, p float32, key uint64, stream uint64) {
 		copy(dst, src)
 		return
 	}
-	d := dropout{stream: stream, threshold: uint32(math.Ceil(float64(p) * (1 << 32))), scale: float32(1 / (1 - float64(p)))}
+	d := dropout{stream: stream, threshold: uint32(math.Ceil(float64(p) * (1 << 32))), scale: KeepScale(p)}
 	k0, k1 := uint32(key), uint32(key>>32)
 	for r := range philoxRounds {
 		d.keys[2*r], d.keys[2*r+1] = k0, k1
@@ -55,6 +55,9 @@ func Dropout(dst, src []float32, p float32, key uint64, stream uint64) {
 		callDropout(dst, src, d)
 	}
 }
+
+// KeepScale returns what Dropout with rate p multiplies the elements by that it keeps, 1/(1-p).
+func KeepScale(p float32) float32 { return float32(1 / (1 - float64(p))) }
 
 //go:noinline
 func callDropout(dst, src []float32, d dropout) { dropouts.apply(dst, src, d) }

@@ -16,19 +16,29 @@ type Dropout struct{ Rate float32 }
 func (Dropout) Kind() string { return "dropout" }
 
 // Bind fixes the layer for its input.
-func (l Dropout) Bind(in Flow) (Bound, error) {
+func (l Dropout) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
+
+// maskedDropout is a dropout whose input is what a ReLU gave, if only the largest of
+// it, and which does the ReLU's backward pass. What it lets pass is above zero, and
+// nothing else is, so it need not draw again.
+type maskedDropout struct{ Dropout }
+
+func (l maskedDropout) Bind(in Flow) (Bound, error) { return l.bind(in, true) }
+
+func (l Dropout) bind(in Flow, mask bool) (Bound, error) {
 	if in.Vocab > 0 || in.Raw {
 		return nil, errors.New("a dropout cannot be the first layer")
 	}
 	if !(l.Rate >= 0 && l.Rate < 1) {
 		return nil, fmt.Errorf("rate %v; it must be at least 0 and below 1", l.Rate)
 	}
-	return &boundDropout{rate: l.Rate, in: in}, nil
+	return &boundDropout{rate: l.Rate, in: in, mask: mask}, nil
 }
 
 type boundDropout struct {
 	rate float32
 	in   Flow
+	mask bool
 }
 
 func (b *boundDropout) Out() Flow { return b.in }
@@ -38,34 +48,50 @@ func (b *boundDropout) Params() []Param { return nil }
 // Traits: without draws the input passes as the output, so what the layers around
 // read back must be kept as if this layer read it.
 func (b *boundDropout) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), ReadsInput: true}
+	return Traits{PerSample: b.in.Image(), ReadsInput: true, ReadsOutput: b.mask}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.
 func (b *boundDropout) FLOPs() int64 { return 0 }
 
 func (b *boundDropout) NewState(e *Env) State {
-	return &dropoutState{rate: b.rate, in: b.in, index: e.Index, y: e.Output()}
+	return &dropoutState{rate: b.rate, in: b.in, mask: b.mask, index: e.Index, y: e.Output()}
 }
 
 type dropoutState struct {
-	rate  float32
-	in    Flow
-	index int
-	y     Act
+	rate   float32
+	in     Flow
+	mask   bool
+	index  int
+	y      Act
+	passed Act // what Forward returned
 }
 
 func (s *dropoutState) Forward(r *Run, x Act, lo, hi int) Act {
-	if r.Rate(s.rate) == 0 {
-		return x
+	if s.passed = x; r.Rate(s.rate) > 0 {
+		s.drop(r, s.y, x, lo, hi)
+		s.passed = s.y
 	}
-	s.drop(r, s.y, x, lo, hi)
-	return s.y
+	return s.passed
 }
 
 func (s *dropoutState) Backward(r *Run, dy Act, lo, hi int) Act {
-	if r.Rate(s.rate) > 0 {
-		s.drop(r, dy, dy, lo, hi)
+	p := r.Rate(s.rate)
+	if !s.mask {
+		if p > 0 {
+			s.drop(r, dy, dy, lo, hi)
+		}
+		return dy
+	}
+	f := s.in
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
+		for y := range f.H {
+			g := dy.At(i, y, 0)[:f.W*f.Ld()]
+			kernels.ReLUBackward(g, g, s.passed.At(i, y, 0)[:len(g)])
+			if p > 0 {
+				kernels.Scale(g, kernels.KeepScale(p))
+			}
+		}
 	}
 	return dy
 }

@@ -9,7 +9,7 @@ type placed struct {
 // fuse folds layers into the ones before them where one kernel does both: a ReLU
 // into a dense or convolutional layer. A max-pool after such a convolution takes
 // over the ReLU's backward pass, on its smaller image, and may leave its own to the
-// convolution.
+// convolution. A dropout behind that takes over the ReLU's backward pass in turn.
 func fuse(layers []Layer) []placed {
 	var out []placed
 	for i, l := range layers {
@@ -26,6 +26,11 @@ func fuse(layers []Layer) []placed {
 					c.maskLater, c.halved = true, now.halves()
 					last.Layer = c
 					l = maskedPool{now}
+				}
+			case Dropout:
+				if p, ok := last.Layer.(maskedPool); ok {
+					last.Layer = p.MaxPool
+					l = maskedDropout{now}
 				}
 			}
 		}
