@@ -17,7 +17,7 @@ func TestMaskedDropout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := m.nodes[2].Bound.(*boundDropout); !apart && !(ok && m.nodes[2].Traits().ReadsOutput) {
+		if _, ok := m.nodes[2].Bound.(*boundDropout); !apart && (!ok || !m.nodes[2].Traits().ReadsOutput) {
 			t.Fatal("the dropout does not mask")
 		}
 		return m
