@@ -3,6 +3,7 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
@@ -14,6 +15,7 @@ type Model struct {
 	name, doc string
 	input     Shape
 	classes   int
+	layers    []Layer
 	nodes     chain
 	groups    groups
 }
@@ -22,7 +24,7 @@ type Model struct {
 // must give classes channels, once a sample or once a step. A ReLU that follows a
 // dense or convolutional layer is computed within it.
 func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, error) {
-	m := &Model{name: name, input: input, classes: classes}
+	m := &Model{name: name, input: input, classes: classes, layers: slices.Clone(layers)}
 	flow, err := input.flow()
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)

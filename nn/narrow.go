@@ -1,0 +1,73 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+)
+
+// Narrow returns the sub-network with the first ceil(width C) of the C channels of
+// every convolution and hidden dense layer, width in (0, 1]; the input and the
+// outputs of the last layer are not cut (HeteroFL, Diao et al. 2021). In training
+// what such a layer gives is divided by the width. Parameters keep their names, and
+// each is the part of the whole one with the lowest indices. The error names a
+// layer for which widths are not defined.
+func (m *Model) Narrow(width float64) (*Model, error) {
+	if !(width > 0 && width <= 1) {
+		return nil, fmt.Errorf("model %s: width %v; it must be in (0, 1]", m.name, width)
+	}
+	layers, err := narrowed(m.layers, width, true)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", m.name, err)
+	}
+	return NewModel(m.name, m.input, m.classes, layers...)
+}
+
+// narrowed cuts layers; the last dense one of a whole network is its output.
+func narrowed(layers []Layer, width float64, whole bool) ([]Layer, error) {
+	channels := func(n int) int { return int(math.Ceil(width * float64(n))) }
+	last := -1
+	for i, l := range layers {
+		if _, dense := l.(Dense); dense && whole {
+			last = i
+		}
+	}
+	var out []Layer
+	scale := false // a scale is due behind the layers that commute with it
+	for i, l := range layers {
+		switch l.(type) {
+		case ReLU, MaxPool, AvgPool, Flatten:
+		default:
+			if scale {
+				out = append(out, Scale{Factor: float32(1 / width)})
+			}
+			scale = false
+		}
+		switch now := l.(type) {
+		case Conv2D:
+			now.Filters = channels(now.Filters)
+			l, scale = now, width < 1
+		case Dense:
+			if i != last {
+				now.Units = channels(now.Units)
+				l, scale = now, width < 1
+			}
+		case Residual:
+			var err error
+			if now.Body, err = narrowed(now.Body, width, false); err != nil {
+				return nil, err
+			}
+			if now.Shortcut, err = narrowed(now.Shortcut, width, false); err != nil {
+				return nil, err
+			}
+			l = now
+		case ReLU, MaxPool, AvgPool, Flatten, Dropout, GroupNorm, LRN, Scale:
+		default:
+			return nil, fmt.Errorf("layer %d (%s): widths are defined for convolutions and dense layers", i+1, l.Kind())
+		}
+		out = append(out, l)
+	}
+	if scale {
+		out = append(out, Scale{Factor: float32(1 / width)})
+	}
+	return out, nil
+}

@@ -1,0 +1,95 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestNarrow(t *testing.T) {
+	block, err := NewModel("block", Shape{H: 8, W: 8, C: 3}, 5,
+		Conv2D{Filters: 8, Kernel: 3, Same: true}, ReLU{}, MaxPool{Size: 2},
+		Residual{
+			Body:     []Layer{Conv2D{Filters: 16, Kernel: 3, Pad: 1, NoBias: true}, GroupNorm{Groups: 2}, ReLU{}},
+			Shortcut: []Layer{Conv2D{Filters: 16, Kernel: 1, NoBias: true}},
+		}, ReLU{}, Flatten{}, Dense{Units: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		model *Model
+		width float64
+		want  string // shapes by name
+	}{
+		{dropoutNet(t), 1, "conv1.weight [6 1 3 3] conv1.bias [6] conv2.weight [20 6 3 3] conv2.bias [20] dense1.weight [33 20] dense1.bias [33] dense2.weight [7 33] dense2.bias [7]"},
+		{dropoutNet(t), 0.5, "conv1.weight [3 1 3 3] conv1.bias [3] conv2.weight [10 3 3 3] conv2.bias [10] dense1.weight [17 10] dense1.bias [17] dense2.weight [7 17] dense2.bias [7]"},
+		{dropoutNet(t), 0.0625, "conv1.weight [1 1 3 3] conv1.bias [1] conv2.weight [2 1 3 3] conv2.bias [2] dense1.weight [3 2] dense1.bias [3] dense2.weight [7 3] dense2.bias [7]"},
+		{block, 0.25, "conv1.weight [2 3 3 3] conv1.bias [2] residual1.conv1.weight [4 2 3 3] residual1.groupnorm1.weight [4] residual1.groupnorm1.bias [4] residual1.shortcut.conv1.weight [4 2 1 1] dense1.weight [5 64] dense1.bias [5]"},
+	} {
+		n, err := tt.model.Narrow(tt.width)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shapes []string
+		for _, p := range n.Export(n.NewParams()) {
+			shapes = append(shapes, fmt.Sprint(p.Name, " ", p.Shape))
+		}
+		if got := strings.Join(shapes, " "); got != tt.want {
+			t.Errorf("%s at width %v has %s, want %s", tt.model.Name(), tt.width, got, tt.want)
+		}
+	}
+	if _, err := blockNet(t).Narrow(0.5); err == nil || !strings.Contains(err.Error(), "the groups must divide the channels") {
+		t.Errorf("3 channels in 2 groups: error %v", err)
+	}
+	text, err := NewModel("text", Shape{Seq: 4, Vocab: 9}, 9, Embedding{Dim: 4}, LSTM{Hidden: 16}, Dense{Units: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := text.Narrow(0.5); err == nil || !strings.Contains(err.Error(), "layer 1 (embedding): widths are defined for convolutions") {
+		t.Errorf("a text model: error %v", err)
+	}
+	if _, err := text.Narrow(0); err == nil {
+		t.Error("width 0 was taken")
+	}
+}
+
+// TestScale compares a network that scales in training with the derivative of its
+// loss, and with the network without scales in evaluation.
+func TestScale(t *testing.T) {
+	build := func(scales ...Layer) *Model {
+		layers := append([]Layer{Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}}, scales...)
+		m, err := NewModel("test", Shape{H: 8, W: 8, C: 2}, 4, append(layers, Dense{Units: 6}, Scale{Factor: 2}, Dense{Units: 4})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	m, plain := build(Scale{Factor: 4}), build()
+	ws := m.NewWorkspace()
+	b := images(m, 5)
+	w, _, _ := drawn(m)
+	ws.Gradient(w, b, TrainOpts{})
+	ts, at := m.Export(ws.Grad()), m.Export(w)
+	for i := range ts {
+		for _, j := range []int{0, len(ts[i].Data) / 2, len(ts[i].Data) - 1} {
+			loss := func(d float32) float64 {
+				at[i].Data[j] += d
+				v := m.NewParams()
+				if err := m.Import(v, at); err != nil {
+					t.Fatal(err)
+				}
+				at[i].Data[j] -= d
+				r := ws.Gradient(v, b, TrainOpts{})
+				return r.Loss / float64(r.Count)
+			}
+			want := (loss(2e-3) - loss(-2e-3)) / 4e-3
+			if got := float64(ts[i].Data[j]); math.Abs(got-want) > 2e-2*math.Abs(want)+2e-3 {
+				t.Errorf("%s[%d]: gradient %v, difference quotient %v", ts[i].Name, j, got, want)
+			}
+		}
+	}
+	if a, p := ws.Evaluate(w, b), plain.NewWorkspace().Evaluate(w, b); a != p {
+		t.Errorf("evaluation gives %+v, without scales %+v", a, p)
+	}
+}

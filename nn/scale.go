@@ -1,0 +1,81 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Scale multiplies by Factor in training and passes its input on in evaluation:
+// HeteroFL's scaler (Diao et al. 2021) with Factor = 1/width.
+type Scale struct{ Factor float32 }
+
+// Kind returns "scale".
+func (Scale) Kind() string { return "scale" }
+
+// Bind fixes the layer for its input.
+func (l Scale) Bind(in Flow) (Bound, error) {
+	if in.Vocab > 0 || in.Raw {
+		return nil, errors.New("a scale cannot be the first layer")
+	}
+	if !(l.Factor > 0) {
+		return nil, fmt.Errorf("factor %v; it must be above 0", l.Factor)
+	}
+	return &boundScale{factor: l.Factor, in: in}, nil
+}
+
+type boundScale struct {
+	factor float32
+	in     Flow
+}
+
+func (b *boundScale) Out() Flow { return b.in }
+
+func (b *boundScale) Params() []Param { return nil }
+
+// Traits are those of a dropout, which passes its input on in the same way.
+func (b *boundScale) Traits() Traits {
+	return Traits{PerSample: b.in.Image(), ReadsInput: true}
+}
+
+// FLOPs returns 0: the few operations for each value are not counted.
+func (b *boundScale) FLOPs() int64 { return 0 }
+
+func (b *boundScale) NewState(e *Env) State {
+	return &scaleState{factor: b.factor, in: b.in, y: e.Output()}
+}
+
+type scaleState struct {
+	factor float32
+	in     Flow
+	y      Act
+}
+
+func (s *scaleState) Forward(r *Run, x Act, lo, hi int) Act {
+	if !r.Train {
+		return x
+	}
+	s.scale(r, s.y, x, lo, hi)
+	return s.y
+}
+
+func (s *scaleState) Backward(r *Run, dy Act, lo, hi int) Act {
+	s.scale(r, dy, dy, lo, hi)
+	return dy
+}
+
+// scale writes the samples [lo, hi) of src times the factor to dst.
+func (s *scaleState) scale(r *Run, dst, src Act, lo, hi int) {
+	n := s.in.W * s.in.Ld()
+	for i := lo; i < hi; i++ {
+		for t := range max(1, s.in.Seq) {
+			row := t*r.N + i
+			for y := range s.in.H {
+				to := dst.At(row, y, 0)[:n]
+				copy(to, src.At(row, y, 0)[:n])
+				kernels.Scale(to, s.factor)
+			}
+		}
+	}
+}
