@@ -136,7 +136,7 @@ func parseOptions(given []string) (tuners.Params, error) {
 
 // printReport writes a report for a person.
 func (a *app) printReport(r *conformance.Report) error {
-	if _, err := fmt.Fprintf(a.out, "%s %s, %s\n\n", r.Tuner, r.Version, r.Path); err != nil {
+	if _, err := fmt.Fprintf(a.out, "%s, %s\n\n", strings.TrimSpace(r.Tuner+" "+r.Version), r.Path); err != nil {
 		return err
 	}
 	t := table.New(a.out, "check", "", "s", "")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -52,16 +53,32 @@ func (a *app) newTunerProject(p scaffold.Project) error {
 	if err := p.Write(); err != nil {
 		return usageError{err}
 	}
-	steps := "python3 -m unittest"
-	if p.Language == scaffold.Go {
+	var steps, note string
+	if p.Language == scaffold.Python {
+		python := interpreter()
+		if python == "" {
+			python, note = "python3", "\nIt needs grpcio, which is not here: apt-get install python3-grpcio, or pip install grpcio protobuf\n"
+		}
+		steps = python + " -m unittest"
+	} else {
 		steps = fmt.Sprintf("go test . && go build -o %s .", p.Program())
 		if p.Checkout == "" {
 			steps = "go mod tidy && " + steps
 		}
 	}
-	_, err := fmt.Fprintf(a.out, "%s holds a tuner that works; README.md there tells more. Next:\n\n  cd %s && %s\n  fedfast tuner check ./%s\n",
-		p.Dir, p.Dir, steps, p.Program())
+	_, err := fmt.Fprintf(a.out, "%s holds a tuner that works; README.md there tells more. Next:\n\n  cd %s && %s\n  fedfast tuner check ./%s\n%s",
+		p.Dir, p.Dir, steps, p.Program(), note)
 	return err
+}
+
+// interpreter returns a python3 that has grpcio, "" when there is none.
+func interpreter() string {
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(name, "-c", "import grpc, google.protobuf").Run() == nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // releaseForm is what versions of releases look like.

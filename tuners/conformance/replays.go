@@ -234,7 +234,7 @@ func (l *longStudy) play(ctx context.Context, s *suite, p *host.Plugin) error {
 		out, err := s.play(ctx, l.Study, p)
 		l.studies++
 		l.largest = max(l.largest, out.State)
-		n := len(out.Trials)
+		n := out.reported
 		if l.Slots > 0 {
 			n = out.Rounds
 		}
@@ -242,7 +242,7 @@ func (l *longStudy) play(ctx context.Context, s *suite, p *host.Plugin) error {
 		switch {
 		case err != nil && !errors.Is(err, errEnough):
 			return fmt.Errorf("after %d %s: %w", l.played, l.what(), err)
-		case n == 0:
+		case n == 0 && err == nil:
 			return fmt.Errorf("%w: study %d has no %s", errBadEnd, l.studies, l.what())
 		}
 	}

@@ -27,7 +27,7 @@ type Study struct {
 	Before    func()                 // is called before every call of a session; may be nil
 	Timed     func(time.Duration)    // is told how long every call of a session took; may be nil
 	Reopen    bool                   // every session is opened anew from its state after each of its calls
-	Limit     func(trials int) error // is asked before each call to Suggest; an error ends the study; may be nil
+	Limit     func(trials int) error // is told how many trials have reported and asked before every call of a session; an error ends the study; may be nil
 	Clients   tuners.Tuner           // a client tuner under the tuner; nil is none
 	Slots     int                    // clients in a cohort; 0 is 4
 	// ClientOptions are those of the client tuner.
@@ -47,6 +47,7 @@ type Trial struct {
 	Source int           `json:"source"` // the trial that it is a fork of, -1 for none
 
 	running, stopped bool
+	reported         bool
 	client           *session
 }
 
@@ -57,6 +58,8 @@ type Outcome struct {
 	Rounds int      `json:"rounds"` // in all
 	Said   []string `json:"-"`      // every decision and plan, in order
 	State  int      `json:"-"`      // bytes of the largest state
+
+	reported int // trials of which a score was told
 }
 
 // Lowest returns the number of the trial with the best score, -1 when every trial failed.
@@ -98,6 +101,11 @@ func (s *Study) open(ctx context.Context, t tuners.Tuner, req tuners.OpenRequest
 
 // call makes one call.
 func (s *session) call(ctx context.Context, call func() error) error {
+	if s.study.Limit != nil {
+		if err := s.study.Limit(s.out.reported); err != nil {
+			return err
+		}
+	}
 	if s.study.Before != nil {
 		s.study.Before()
 	}
@@ -185,11 +193,6 @@ func (s *Study) decide(ctx context.Context, session *session) error {
 		if asked > maxAsked {
 			return fmt.Errorf("%w: it was asked %d times", errEndless, asked)
 		}
-		if s.Limit != nil {
-			if err := s.Limit(len(session.out.Trials)); err != nil {
-				return err
-			}
-		}
 		var decisions []tuners.Decision
 		if err := session.call(ctx, func() (err error) {
 			decisions, err = session.Suggest(ctx, max(1, s.Parallel))
@@ -248,6 +251,10 @@ func (s *Study) act(ctx context.Context, in *session, decisions []tuners.Decisio
 		}
 		if err := in.call(ctx, func() error { return in.Report(ctx, report) }); err != nil {
 			return false, fmt.Errorf("told of trial %d (failed: %t): %w", t.Number, t.Failed, err)
+		}
+		if !t.reported {
+			t.reported = true
+			out.reported++
 		}
 		if s.Parallel > 1 {
 			return false, nil

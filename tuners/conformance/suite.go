@@ -154,9 +154,6 @@ func selected(only []string) (map[string]bool, error) {
 
 // run runs one check unless one that it needs has failed.
 func (s *suite) run(ctx context.Context, c check) error {
-	if s.o.Began != nil {
-		s.o.Began(c.name)
-	}
 	done := Check{Name: c.name, About: c.about, Verdict: Passed}
 	for _, needed := range c.needs {
 		i := slices.IndexFunc(s.report.Checks, func(d Check) bool { return d.Name == needed })
@@ -165,6 +162,9 @@ func (s *suite) run(ctx context.Context, c check) error {
 			s.report.Checks = append(s.report.Checks, done)
 			return nil
 		}
+	}
+	if s.o.Began != nil {
+		s.o.Began(c.name)
 	}
 	begin := time.Now()
 	message, err := c.run(ctx, s)

@@ -167,7 +167,7 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	case r.Unusable() && s.mode == "timid":
 		return errors.New("a trial has failed")
 	case r.Unusable() && s.mode == "crash":
-		fmt.Fprintln(os.Stderr, "no idea what to do with a failed trial")
+		_, _ = syscall.Write(2, []byte("no idea what to do with a failed trial\n"))
 		os.Exit(9)
 	case !r.Unusable() && (st.Best < 0 || s.req.Objective.Better(r.Score, st.Score)):
 		st.Best, st.Score = r.Trial, r.Score
