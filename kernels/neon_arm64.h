@@ -18,6 +18,12 @@
 #define FCVTZS4S(n, d)       WORD $(0x4EA1B800 | (n)<<5 | (d))                                   // to int32
 #define FMAXV4S(n, d)        WORD $(0x6E30F800 | (n)<<5 | (d))                                   // the largest of four
 
+// Two numbers of 64 bits.
+#define FADD2D(m, n, d)      WORD $(0x4E60D400 | (m)<<16 | (n)<<5 | (d))
+#define FMLA2D(m, n, d)      WORD $(0x4E60CC00 | (m)<<16 | (n)<<5 | (d))                         // d += n*m
+#define FCVTL2D(n, d)        WORD $(0x0E617800 | (n)<<5 | (d))                                   // from the floats in lanes 0 and 1
+#define FCVTLH2D(n, d)       WORD $(0x4E617800 | (n)<<5 | (d))                                   // and from those in lanes 2 and 3
+
 // Masks: all ones where the condition holds. NaN is neither greater nor less nor equal.
 #define FCMGT4S(m, n, d)     WORD $(0x6EA0E400 | (m)<<16 | (n)<<5 | (d))                         // n > m
 #define FCMEQ4S(m, n, d)     WORD $(0x4E20E400 | (m)<<16 | (n)<<5 | (d))
