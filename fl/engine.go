@@ -32,8 +32,8 @@ type Config struct {
 	// of methods that treat it apart; 0 is 1.
 	HeadLayers int
 	// Widths are the widths of the clients' sub-networks, each in (0, 1]: client
-	// i has Widths[i mod len], unless ClientParams.Width says otherwise. nil is 1
-	// for all.
+	// i has Widths[i mod len], unless ClientParams.Width says otherwise. nil is
+	// the package's Widths. Only method heterofl has any.
 	Widths []float64
 	// StateMemory is how many bytes of memory the clients' states may take; what
 	// is beyond goes to a temporary file. 0 is DefaultStateMemory.
@@ -50,7 +50,10 @@ type Engine struct {
 	pool   *pool
 	head   nn.Span
 	store  *store // of the clients' states, nil for methods without any
-	layout func() [32]byte
+	narrow narrowNets
+	// outputs tells the class of each weight of the last layer, and where it begins.
+	outputs func() (classOf []int32, lo int)
+	layout  func() [32]byte
 
 	trainFLOPs float64 // of an example
 }
@@ -89,7 +92,8 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg: cfg, head: cfg.Model.Head(max(1, cfg.HeadLayers)),
-		layout: sync.OnceValue(func() [32]byte { return Layout(cfg.Model) }),
+		layout:  sync.OnceValue(func() [32]byte { return Layout(cfg.Model) }),
+		outputs: sync.OnceValues(func() ([]int32, int) { return outputsOf(cfg.Model) }),
 	}
 	_, flops := cfg.Model.FLOPs()
 	e.trainFLOPs = float64(flops)
@@ -98,6 +102,9 @@ func New(cfg Config) (*Engine, error) {
 			return nil, fmt.Errorf("sampling with replacement: method %q keeps a state for each client, so a client cannot be twice in a cohort; sample without", cfg.Method.Name())
 		}
 		e.store = newStore(k.stateLen(cfg.Model.Size(), e.head.Len()), cfg.StateMemory)
+	}
+	if _, ok := cfg.Method.(heteroFL); !ok && len(cfg.Widths) > 0 {
+		return nil, fmt.Errorf("client.widths: method %q does not use them; leave them out", cfg.Method.Name())
 	}
 	if f, ok := cfg.Method.(fitter); ok {
 		if err := f.fit(e); err != nil {

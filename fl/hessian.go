@@ -28,5 +28,5 @@ func (l *Local) hessianVector(dst, scratch, w, q []float32, b *nn.Batch, o nn.Tr
 	copy(dst, side(d))
 	kernels.Sub(dst, dst, side(-d))
 	kernels.Scale(dst, float32(1/(2*d)))
-	l.flops += 2 * float64(b.N) * l.engine.trainFLOPs
+	l.flops += 2 * float64(b.N) * l.exampleFLOPs
 }

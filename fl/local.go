@@ -57,12 +57,15 @@ type Local struct {
 	key    uint64 // of this visit: seed, trial, round, slot, client
 	passes uint64
 
-	score    func(weights []float32)                  // measures the personalized model; nil when nobody asks
-	evaluate func(data.View, *data.Augment) nn.Result // how, when not by the weights in the whole network
-	phi      float64                                  // the least cosine so far, when asked for
-	wantPhi  bool
-	flops    float64 // operations spent
-	traffic  int     // parameters that are sent to the client, and back
+	score        func(weights []float32)                  // measures the personalized model; nil when nobody asks
+	evaluate     func(data.View, *data.Augment) nn.Result // how, when not by the weights in the whole network
+	net          *narrowWorker                            // the client's sub-network; nil is the whole one
+	absent       []int32                                  // classes that its softmax leaves out
+	phi          float64                                  // the least cosine so far, when asked for
+	wantPhi      bool
+	exampleFLOPs float64 // of a training step
+	flops        float64 // operations spent
+	traffic      int     // parameters that are sent to the client, and back
 }
 
 // SGD runs the client's local steps by SGD with momentum, weight decay and a
@@ -90,19 +93,20 @@ func (l *Local) steps(c course) {
 	if c.weights != nil {
 		w = c.weights
 	}
-	sgd := nn.SGD{LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(c.mu)}
-	var velocity, anchor []float32
-	if p.Momentum != 0 {
-		velocity = l.worker.velocity
+	ws, velocity, start := l.worker.ws, l.worker.velocity, l.Broadcast
+	if l.net != nil {
+		ws, w, velocity, start = l.net.ws, l.net.weights, l.net.velocity, l.net.start
 	}
+	sgd := nn.SGD{LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(c.mu)}
+	var anchor []float32
 	if c.mu != 0 {
-		anchor = l.Broadcast
+		anchor = start
 	}
 	opts := l.trainOpts(p)
 	opts.Only, opts.Shift = c.only, c.shift
 	if l.wantPhi && !c.apart {
 		opts.Probe = &l.worker.probe
-		opts.Probe.Anchor = l.Broadcast
+		opts.Probe.Anchor = start
 	}
 	batches := l.newBatches(0, p)
 	for step := range p.LocalSteps(l.Train.Len()) {
@@ -111,7 +115,7 @@ func (l *Local) steps(c course) {
 		if opts.Probe != nil {
 			opts.Probe.Reset()
 		}
-		r := l.worker.ws.Step(w, b, opts, sgd, velocity, anchor, step == 0)
+		r := ws.Step(w, b, opts, sgd, velocity, anchor, step == 0)
 		l.Steps++
 		if !c.apart {
 			l.Loss += r.Loss
@@ -128,7 +132,7 @@ func (l *Local) steps(c course) {
 
 // trainOpts returns the options of the visit's steps; their Step is to be set.
 func (l *Local) trainOpts(p ClientParams) nn.TrainOpts {
-	return nn.TrainOpts{Key: kernels.Key(l.key, purposeDropout), Dropout: float32(p.Dropout)}
+	return nn.TrainOpts{Key: kernels.Key(l.key, purposeDropout), Dropout: float32(p.Dropout), Absent: l.absent}
 }
 
 // personal tells which weights are the client's personalized model, for methods
@@ -205,7 +209,7 @@ func (b *batches) fill() *nn.Batch {
 	pos := b.next()
 	b.last = pos
 	b.l.Examples += len(pos)
-	b.l.flops += float64(len(pos)) * b.l.engine.trainFLOPs
+	b.l.flops += float64(len(pos)) * b.l.exampleFLOPs
 	return b.l.worker.fill(b.l.Train, pos, &b.aug)
 }
 
@@ -271,7 +275,7 @@ func (w *worker) begin(v visit) (*Local, error) {
 		Params: v.params, ServerParams: v.server, Round: v.round, Train: c.Train, Val: c.Val,
 		Broadcast: v.weights, Weights: w.local, Weight: float64(c.Train.Len()),
 		client: v.client, engine: e, server: v.state, fresh: v.kept == nil, worker: w, key: v.key,
-		phi: math.Inf(1), traffic: e.cfg.Model.NumParams(),
+		phi: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumParams(),
 	}
 	if e.store == nil {
 		return l, nil

@@ -71,7 +71,7 @@ func (m maml) Local(l *Local) {
 	}
 	o.Step++
 	w.ws.Gradient(l.Weights, w.fill(l.Val, all, &b.aug), o)
-	l.flops += float64(len(all)) * l.engine.trainFLOPs
+	l.flops += float64(len(all)) * l.exampleFLOPs
 	copy(q, w.ws.Grad())
 	for k, s := range slices.Backward(steps) {
 		o.Step = s.step

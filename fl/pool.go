@@ -150,10 +150,14 @@ func (r *run) work(w *worker) {
 	}
 }
 
-// one runs a task; its panic becomes an error.
+// one runs a task; its panic becomes an error. Examples that cannot be read are no
+// mistake of the program: their error stands as it is.
 func (r *run) one(i int, w *worker) (err error) {
 	defer func() {
-		if x := recover(); x != nil {
+		x := recover()
+		if lost, ok := x.(*data.ReadError); ok {
+			err = lost
+		} else if x != nil {
 			err = &PanicError{Value: x, Stack: debug.Stack()}
 		}
 	}()
@@ -183,6 +187,7 @@ type worker struct {
 	state   []float32       // of the client at work
 	vectors [][]float32     // weight-sized scratch memory that methods borrow
 	probe   nn.Displacement // of the steps
+	narrow  map[*narrowNet]*narrowWorker
 }
 
 // vector returns weight-sized scratch memory by its number; its values are
@@ -219,6 +224,11 @@ const evalBatch = 64
 
 // evaluate measures weights on all of v.
 func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment) nn.Result {
+	return w.evaluateIn(w.ws, weights, v, aug)
+}
+
+// evaluateIn measures the weights of another network than the whole one.
+func (w *worker) evaluateIn(ws trainer, weights []float32, v data.View, aug *data.Augment) nn.Result {
 	var sum nn.Result
 	for at := 0; at < v.Len(); at += evalBatch {
 		n := min(evalBatch, v.Len()-at)
@@ -226,7 +236,7 @@ func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment) nn.
 		for i := range w.order {
 			w.order[i] = int32(at + i)
 		}
-		r := w.ws.Evaluate(weights, w.fill(v, w.order, aug))
+		r := ws.Evaluate(weights, w.fill(v, w.order, aug))
 		sum.Loss += r.Loss
 		sum.Correct += r.Correct
 		sum.Count += r.Count
