@@ -45,7 +45,7 @@ func (b *boundEmbedding) Out() Flow {
 	return Flow{H: 1, W: 1, C: b.l.Dim, Seq: b.in.Seq}
 }
 
-func (b *boundEmbedding) Traits() Traits { return Traits{} }
+func (b *boundEmbedding) Traits() Traits { return Traits{updates: true} }
 
 // FLOPs returns 0: a look-up computes nothing.
 func (b *boundEmbedding) FLOPs() int64 { return 0 }
@@ -84,49 +84,8 @@ func (b *boundEmbedding) NewState(e *Env) State {
 	if b.l.ZeroPadding {
 		first = 1
 	}
-	return &embeddingState{seq: b.in.Seq, ld: ld, first: int32(first), lo: e.Offset, hi: e.Offset + b.in.Vocab*ld, out: e.Output()}
-}
-
-type embeddingState struct {
-	seq, ld int
-	first   int32 // smallest token that has a row of its own
-	lo, hi  int   // place of the table in the parameters
-	out     Act
-}
-
-// Forward gathers the rows, time-major.
-func (s *embeddingState) Forward(r *Run, _ Act, _, _ int) Act {
-	table := r.W[s.lo:s.hi]
-	for i := range r.N {
-		for t, token := range r.Tokens[i*s.seq:][:s.seq] {
-			to := s.out.Data[(t*r.N+i)*s.ld:][:s.ld]
-			if token == 0 && s.first == 1 {
-				clear(to)
-				continue
-			}
-			copy(to, table[int(token)*s.ld:][:s.ld])
-		}
+	return &embeddingState{
+		seq: b.in.Seq, ld: ld, first: int32(first), lo: e.Offset, hi: e.Offset + b.in.Vocab*ld, out: e.Output(),
+		used: make([]uint64, (b.in.Vocab+63)/64),
 	}
-	return s.out
-}
-
-// Backward adds each row's gradient to its token's, in the order of the rows.
-func (s *embeddingState) Backward(r *Run, dy Act, _, _ int) Act {
-	grad := r.G[s.lo:s.hi]
-	if r.Starts(0) {
-		clear(grad)
-	}
-	for t := range s.seq {
-		for i := range r.N {
-			token := r.Tokens[i*s.seq+t]
-			if token < s.first {
-				continue
-			}
-			g := grad[int(token)*s.ld:][:s.ld]
-			for k, v := range dy.Data[(t*r.N+i)*dy.Sample:][:s.ld] {
-				g[k] += v
-			}
-		}
-	}
-	return Act{}
 }

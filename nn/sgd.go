@@ -44,6 +44,16 @@ func (u *update) step(w []float32, lo, end int) kernels.SGD {
 	return k
 }
 
+// zeros is a gradient of weights that a batch did not use.
+var zeros [4096]float32
+
+// drift updates the weights [lo, hi), whose gradient is zero.
+func (u *update) drift(w []float32, lo, hi int) {
+	for ; lo < hi; lo += len(zeros) {
+		u.apply(w, zeros[:min(len(zeros), hi-lo)], lo)
+	}
+}
+
 // apply updates the part of the weights w that starts at and has the gradient
 // grad.
 func (u *update) apply(w, grad []float32, at int) {

@@ -118,6 +118,7 @@ func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, s SGD, velocity, a
 	sum := ws.train(w, b, o, &ws.step)
 	if sum.Count == 0 {
 		ws.step.apply(w, ws.grad, 0)
+		clear(ws.grad) // of what Shift left there
 		return sum
 	}
 	for _, nd := range ws.m.nodes {

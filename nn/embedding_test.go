@@ -1,0 +1,68 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// TestEmbeddingStep checks that Step gives the bits of Gradient and SGD.Step with
+// a table of which a batch uses few rows: whatever moves the other rows, with
+// gradients, shifted steps and batches without labels in between.
+func TestEmbeddingStep(t *testing.T) {
+	for _, c := range []struct {
+		vocab int
+		opt   SGD
+	}{
+		{150, SGD{LR: 0.3}},
+		{150, SGD{LR: 0.3, Momentum: 0.9}},
+		{70, SGD{LR: 0.3, WeightDecay: 1e-2}},
+		{900, SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}},
+		{64, SGD{LR: 0.3, Mu: 0.1}},
+	} {
+		m, err := NewModel("test", Shape{Seq: 3, Vocab: c.vocab}, 5,
+			Embedding{Dim: 10, ZeroPadding: c.vocab%4 == 0}, LSTM{Hidden: 9}, Dense{Units: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(fmt.Sprintf("%d %+v", c.vocab, c.opt), func(t *testing.T) {
+			kernelstest.ForEachLevel(t, func(t *testing.T) {
+				ws, plain := m.newWorkspace(4), m.newWorkspace(4)
+				w, v, anchor, shift := m.NewParams(), m.NewParams(), m.NewParams(), m.NewParams()
+				m.Init(w, 1)
+				m.Init(anchor, 2)
+				m.Init(shift, 3)
+				w2, v2 := slices.Clone(w), slices.Clone(v)
+				for k := range 8 {
+					b := sequences(m, 3+k, false)
+					b.Tokens[0] = int32(c.vocab - 1 - k)
+					o := TrainOpts{Step: uint32(k)}
+					switch k {
+					case 2:
+						b.Labels = slices.Repeat([]int32{-1}, b.N)
+						o.Shift = shift
+					case 4:
+						o.Shift = shift
+					case 6:
+						ws.Gradient(w2, b, o)
+					}
+					want := plain.Gradient(w, b, o)
+					grad := slices.Clone(plain.Grad())
+					if o.Shift != nil {
+						for i := range grad {
+							grad[i] += shift[i]
+						}
+					}
+					c.opt.Step(w, grad, v, anchor, k == 0)
+					if got := ws.Step(w2, b, o, c.opt, v2, anchor, k == 0); got != want {
+						t.Fatalf("step %d reports %+v, Gradient %+v", k, got, want)
+					}
+					sameBits(t, w2, w, fmt.Sprintf("weights after step %d", k))
+					sameBits(t, v2, v, fmt.Sprintf("velocity after step %d", k))
+				}
+			})
+		})
+	}
+}
