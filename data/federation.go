@@ -6,6 +6,8 @@
 // What Open returns depends on its Config and the files alone, on every CPU.
 package data
 
+import "io"
+
 // Kind is what one example's input is.
 type Kind uint8
 
@@ -63,6 +65,16 @@ type Federation struct {
 	Files Totals
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string
+	file  io.Closer // of a Lazy federation
+}
+
+// Close closes the file of a Lazy federation, whose examples cannot be read
+// afterwards. It does nothing to others.
+func (f *Federation) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
 }
 
 // Mask names labels that an accuracy leaves out: a step with such a label does

@@ -2,6 +2,7 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -86,7 +87,7 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 		fed.Files = totalsOf(writers)
 	}
 	if err := c.split(fed, writers); err != nil {
-		return nil, fmt.Errorf("open %s: %w", s.Name, err)
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s.Name, err), fed.Close())
 	}
 	return fed, nil
 }

@@ -54,7 +54,7 @@ func loadStackOverflow(ctx context.Context, cfg *Config) (*Federation, []writer,
 		return nil, nil, errors.Join(err, clients.Close())
 	}
 	fed := words.federation()
-	fed.Lazy = true
+	fed.Lazy, fed.file = true, clients
 	fed.Notes = append(fed.Notes, note)
 	cache := newRowCache(maxCached, func(i int32) ([]uint16, error) { return soRows(words, clients, i) })
 	var writers []writer

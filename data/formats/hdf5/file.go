@@ -36,7 +36,7 @@ type File struct {
 	file *os.File
 	size int64
 	root uint64
-	left int64 // bytes of data that may still be read
+	left int64 // bytes that may still be read or unpacked
 	// nodes counts the nodes of trees that may still be read: damaged trees may
 	// be circles.
 	nodes int64
@@ -125,6 +125,9 @@ func (f *File) bytes(at uint64, n int64) ([]byte, error) {
 	if n < 0 || at > uint64(f.size) || n > f.size-int64(at) {
 		return nil, fmt.Errorf("%d bytes at %d are beyond the end; is the file complete?", n, at)
 	}
+	if err := f.spend(n); err != nil {
+		return nil, err
+	}
 	b := make([]byte, n)
 	if _, err := f.in.ReadAt(b, int64(at)); err != nil {
 		return nil, err
@@ -144,7 +147,7 @@ func (f *File) signed(at uint64, n int64, sign string) ([]byte, error) {
 	return b, nil
 }
 
-// spend counts bytes of data that are read.
+// spend counts bytes that are read or unpacked.
 func (f *File) spend(n int64) error {
 	if f.left -= n; f.left < 0 {
 		return errors.New("unpacks to far more than any set of data does; it is not one")

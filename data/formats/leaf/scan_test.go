@@ -55,9 +55,13 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// cutOff tells whether a text ends with a digit: a number there that is too large
+// may be the begin of another one.
+func cutOff(text string) bool { return text != "" && text[len(text)-1]-'0' < 10 }
+
 // FuzzSkip checks that what the scanner skips as a value is what JSON calls one.
 func FuzzSkip(f *testing.F) {
-	for _, s := range []string{`{"a": [1, 2.5e3, "x\n", null], "b": {}}`, `[]`, `tru`, `"\ud800"`, `[1,]`, `{"a" 1}`, `-`, "\"\x01\"", `"\x"`} {
+	for _, s := range []string{`{"a": [1, 2.5e3, "x\n", null], "b": {}}`, `[]`, `tru`, `"\ud800"`, `[1,]`, `{"a" 1}`, `-`, "\"\x01\"", `"\x"`, "1E700"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -69,7 +73,7 @@ func FuzzSkip(f *testing.F) {
 		lax := strings.ContainsFunc(text, func(r rune) bool { return r < ' ' })
 		if valid := json.Valid([]byte(text)); ok && !valid && !lax {
 			t.Errorf("%q was skipped, but is no JSON", text)
-		} else if !ok && valid && !strings.Contains(fmt.Sprint(err), "number") && !strings.Contains(fmt.Sprint(err), "nested") {
+		} else if !ok && valid && !strings.Contains(fmt.Sprint(err), "number") && !strings.Contains(fmt.Sprint(err), "nested") && !cutOff(text) {
 			t.Errorf("%q was not skipped: %v", text, err)
 		}
 	})
