@@ -7,6 +7,7 @@ import (
 	"github.com/fedfast/fedfast/plugins/bo"
 	"github.com/fedfast/fedfast/plugins/fathom"
 	"github.com/fedfast/fedfast/plugins/fedex"
+	"github.com/fedfast/fedfast/plugins/fedtune"
 	"github.com/fedfast/fedfast/plugins/grid"
 	"github.com/fedfast/fedfast/plugins/hyperband"
 	"github.com/fedfast/fedfast/plugins/pbt"
@@ -18,14 +19,15 @@ import (
 // Builtin returns the built-in tuners by name.
 func Builtin() map[string]tuners.Tuner {
 	return map[string]tuners.Tuner{
-		"asha":      asha.Tuner{},
-		"bo":        bo.Tuner{},
-		"fathom":    fathom.Tuner{},
-		"fedex":     fedex.Tuner{},
-		"grid":      grid.Tuner{},
-		"hyperband": hyperband.Tuner{},
-		"pbt":       pbt.Tuner{},
-		"random":    random.Tuner{},
-		"sha":       sha.Tuner{},
+		"asha":        asha.Tuner{},
+		"bo":          bo.Tuner{},
+		"fathom":      fathom.Tuner{},
+		"fedex":       fedex.Tuner{},
+		"fedtune-hrt": fedtune.Tuner{},
+		"grid":        grid.Tuner{},
+		"hyperband":   hyperband.Tuner{},
+		"pbt":         pbt.Tuner{},
+		"random":      random.Tuner{},
+		"sha":         sha.Tuner{},
 	}
 }

@@ -60,12 +60,12 @@ const Proxy = "proxy"
 // Environment is a side federation, drawn from samples that the study took out of its federation for this (data.proxy). Its trials are
 // scored by the error of the global model on proxy samples that no client of it holds, and never count as the study's best.
 type Environment struct {
-	Kind    string  // Proxy
-	HI      float64 // heterogeneity index of every client, 0..1: 1 - (c - 1) / (classes - 1) for c classes a client
-	Samples int     // of each client
-	Clients int
-	Cohort  int // clients a round
-	Seed    uint64
+	Kind    string  `json:"kind"`    // Proxy
+	HI      float64 `json:"hi"`      // heterogeneity index of every client, 0..1: 1 - (c - 1) / (classes - 1) for c classes a client
+	Samples int     `json:"samples"` // of each client
+	Clients int     `json:"clients"`
+	Cohort  int     `json:"cohort"` // clients a round
+	Seed    uint64  `json:"seed"`
 }
 
 // TrialReport tells how a trial did when it reached its decision's ToRound.

@@ -21,6 +21,9 @@ const maxRungs = 8
 
 // printTune prints the end of a study.
 func (a *app) printTune(r *study.Result, dir string) error {
+	if err := printSides(a.out, r.Sides); err != nil {
+		return err
+	}
 	if err := printTrials(a.out, r); err != nil {
 		return err
 	}

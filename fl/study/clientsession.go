@@ -18,6 +18,7 @@ type clientSession struct {
 	trial *trial
 	live  tuners.Session // nil while it is not open
 	calls int            // that led to where the trial is
+	last  []byte         // its state when it was closed, if the trial may be forked
 }
 
 // candidateSlot is where a session's state at its trial's best round is kept,
@@ -47,6 +48,9 @@ func (s *clientSession) at(ctx context.Context, calls int) (tuners.Session, erro
 		if state, err = t.source.session.stateAt(ctx, 2*(t.base-t.source.base)); err != nil {
 			return nil, err
 		}
+	}
+	if state == nil {
+		state = t.driver.prepared
 	}
 	live, err := t.driver.openClientSession(ctx, t, state)
 	if err != nil {
@@ -129,6 +133,9 @@ func (s *clientSession) stateAt(ctx context.Context, calls int) ([]byte, error) 
 	if s.live != nil && s.calls == calls {
 		return slices.Clone(s.live.State()), nil
 	}
+	if s.last != nil && s.calls == calls {
+		return s.last, nil
+	}
 	state, at, err := s.trial.driver.history.state(ctx, s.trial.number, calls)
 	if err != nil || state != nil && at == calls {
 		return state, err
@@ -139,6 +146,13 @@ func (s *clientSession) stateAt(ctx context.Context, calls int) ([]byte, error) 
 	}
 	state = slices.Clone(live.State())
 	return state, live.Close(ctx)
+}
+
+// remember keeps the state for copies of a trial that is stopped.
+func (s *clientSession) remember() {
+	if s != nil && s.live != nil {
+		s.last = slices.Clone(s.live.State())
+	}
 }
 
 // close ends the session, if it is open.

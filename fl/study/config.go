@@ -137,6 +137,10 @@ type Data struct {
 	Vocab         int       `toml:"vocab"`
 	Labels        string    `toml:"labels"`
 	Augment       string    `toml:"augment"`
+	Proxy         int       `toml:"proxy"`
+	// ProxyTest is how many of the proxy samples score the models of side
+	// federations; no client of one holds them.
+	ProxyTest int `toml:"proxy_test"`
 	// StateMemory is how many MiB of memory the clients' states may take, for
 	// methods whose clients keep one; the rest goes to a temporary file.
 	StateMemory int `toml:"state_memory"`
@@ -213,7 +217,7 @@ func DefaultConfig() Config {
 		Nonfinite:  NonfiniteDrop,
 		Objective:  "error",
 		Target:     "personalized",
-		Data:       Data{Split: "80/10/10", StateMemory: fl.DefaultStateMemory >> 20},
+		Data:       Data{Split: "80/10/10", StateMemory: fl.DefaultStateMemory >> 20, ProxyTest: 1000},
 		Eval:       Eval{Personalized: true},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
@@ -265,6 +269,6 @@ func (c *Config) data() data.Config {
 		Name: d.Name, Path: d.Path, Split: d.Split, IID: d.IID, Unseen: d.Unseen, MaxSamples: d.MaxSamples, MinSamples: d.MinSamples,
 		Partition: d.Partition, Alpha: d.Alpha, Beta: d.Beta, Shards: d.Shards, ClientClasses: d.ClientClasses, HI: d.HI,
 		Clients: d.Clients, Samples: d.Samples, Sizes: d.Sizes, SizeSigma: d.SizeSigma, SizeExponent: d.SizeExponent,
-		Encoding: d.Encoding, Vocab: d.Vocab, Labels: d.Labels, Augment: d.Augment, Seed: c.Seed,
+		Encoding: d.Encoding, Vocab: d.Vocab, Labels: d.Labels, Augment: d.Augment, Proxy: d.Proxy, Seed: c.Seed,
 	}
 }

@@ -25,10 +25,13 @@ type driver struct {
 	budget    tuners.Budget
 	objective tuners.Objective
 
-	clientOptions tuners.Params
-	clientProbes  []string
-	clientScalars []string // facts about clients that it asks for
-	scoreProbes   []string
+	clientOptions  tuners.Params
+	clientProbes   []string
+	clientScalars  []string // facts about clients that it asks for
+	clientControls []string // patterns of the hyperparameters that it sets
+	prepared       []byte   // state that opens its sessions, nil without a preparation
+	sides          []SideTrial
+	scoreProbes    []string
 
 	trials   []*trial
 	history  *history
@@ -98,7 +101,7 @@ func (d *driver) openTuners(ctx context.Context) error {
 		if !desc.Rounds {
 			return fmt.Errorf("client_tuner.name = %q: it sets no client hyperparameters; use it as tuner.name", desc.Name)
 		}
-		d.clientProbes, d.clientScalars = desc.Probes, desc.Scalars
+		d.clientProbes, d.clientScalars, d.clientControls = desc.Probes, desc.Scalars, desc.Controls
 		for _, name := range slices.Concat(desc.Probes, desc.Scalars) {
 			if err := c.allows(name, slices.Contains(desc.Scalars, name)); err != nil {
 				return fmt.Errorf("client_tuner.name = %q: %w", desc.Name, err)
@@ -113,7 +116,7 @@ func (d *driver) openTuners(ctx context.Context) error {
 		slices.SortFunc(d.space, func(a, b tuners.Dim) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, dim := range d.space {
-		if setters[dim.Name] == nil && !d.adds[dim.Name] {
+		if _, ok := levers[dim.Name]; !ok && !d.adds[dim.Name] {
 			return fmt.Errorf("space: unknown hyperparameter %q; tunable are %s", dim.Name, strings.Join(Tunable(), ", "))
 		}
 	}
@@ -269,8 +272,8 @@ func (d *driver) take(ctx context.Context, c candidate, ended bool) error {
 		d.free = append(d.free, c.weights)
 		d.mu.Unlock()
 	}
-	if err == nil && ended && d.history.store != nil && c.trial != nil && c.round > 0 {
-		err = d.history.store.RemoveSnapshot(c.name())
+	if err == nil && ended && c.round > 0 {
+		err = errors.Join(d.removeCandidate(c.name()), d.removeCandidate(c.saved))
 	}
 	return err
 }

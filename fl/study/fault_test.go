@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
 )
@@ -36,8 +37,9 @@ func TestMain(m *testing.M) {
 }
 
 // faultStudies are small studies that between them use all that a study records:
-// rungs and stops with a client tuner, forks, and a plain run.
-var faultStudies = []string{"sha-fedex", "pbt", "run"}
+// rungs and stops with a client tuner, forks of trials whose clients keep states,
+// and a plain run of such. For their test they are killed so often.
+var faultStudies = map[string]int{"sha-fedex": 22, "pbt": 18, "run": 10}
 
 // faultSetup is the set-up of one of faultStudies.
 func faultSetup(ctx context.Context, kind string) (Setup, error) {
@@ -54,6 +56,11 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 	s := Setup{Workers: 2, SnapshotEvery: 15 * time.Millisecond}
 	builtin := plugins.Builtin()
 	switch kind {
+	case "small":
+		c.Tuner = Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow, Options: map[string]any{"eta": 2, "eliminations": 2}}
+		c.ClientTuner = ClientTuner{Name: "fedex", Options: map[string]any{"configs": 3}}
+		c.Budget = Budget{Rounds: 60, TrialRounds: 24}
+		s.Tuner, s.ClientTuner, s.SnapshotEvery = builtin["sha"], builtin["fedex"], 3*time.Millisecond
 	case "sha-fedex":
 		c.Tuner = Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow}
 		c.ClientTuner = ClientTuner{Name: "fedex", Options: map[string]any{"configs": 5}}
@@ -62,9 +69,12 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 	case "pbt":
 		c.Tuner = Tuner{Name: "pbt", Parallel: 1, Options: map[string]any{"population": 6, "interval": 8}}
 		c.Budget = Budget{Rounds: 400, TrialRounds: 60}
+		setMethod(&c, "scaffold")
 		s.Tuner = builtin["pbt"]
 	case "run":
-		c.Rounds, c.Method, c.Client.LR = 400, "fedavg", 0.01
+		c.Rounds = 400
+		setMethod(&c, "scaffold")
+		c.Client.LR = 0.01
 	default:
 		return s, fmt.Errorf("no study %q", kind)
 	}
@@ -74,8 +84,23 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 	return s, err
 }
 
+// setMethod sets the method with its own defaults.
+func setMethod(c *Config, name string) {
+	m, err := fl.MethodByName(name)
+	if err != nil {
+		panic(err)
+	}
+	c.Method, c.Sampling = name, "without" // a client with a state is once in a cohort
+	c.setHyper(fl.Defaults(m))
+}
+
 // eventLog is an observer that keeps the events.
-type eventLog struct{ text bytes.Buffer }
+type eventLog struct {
+	text   bytes.Buffer
+	events int
+	stop   func() // called after so many events
+	after  int
+}
 
 func (l *eventLog) Event(e Event) {
 	text, err := json.Marshal(e)
@@ -83,6 +108,9 @@ func (l *eventLog) Event(e Event) {
 		panic(err)
 	}
 	l.text.Write(append(text, '\n'))
+	if l.events++; l.events == l.after {
+		l.stop()
+	}
 }
 func (l *eventLog) Progress(Progress)  {}
 func (l *eventLog) Evaluated(int, int) {}
@@ -93,9 +121,11 @@ type outcome struct {
 	Events string
 }
 
-// workOn begins a study or goes on with it. It returns the notes of its store
-// and what it logged, too.
-func workOn(ctx context.Context, kind, dir string) (o *outcome, said string, err error) {
+// workOn begins a study or goes on with it, until so many events when stopAfter is
+// not 0. It returns the notes of its store and what it logged, too.
+func workOn(ctx context.Context, kind, dir string, stopAfter int) (o *outcome, said string, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	st, err := store.Open(ctx, dir)
 	if err != nil {
 		return nil, "", err
@@ -106,7 +136,7 @@ func workOn(ctx context.Context, kind, dir string) (o *outcome, said string, err
 		return nil, "", err
 	}
 	var log bytes.Buffer
-	events := &eventLog{}
+	events := &eventLog{stop: stop, after: stopAfter}
 	s.Store, s.Observer, s.Log = st, events, slog.New(slog.NewTextHandler(&log, nil))
 	defer func() { said = strings.Join(st.Notes(), "\n") + log.String() }()
 	var text []byte
@@ -139,7 +169,7 @@ func workOn(ctx context.Context, kind, dir string) (o *outcome, said string, err
 
 // hostStudy works on a study and writes its outcome beside the directory.
 func hostStudy(kind, dir string) error {
-	o, said, err := workOn(context.Background(), kind, dir)
+	o, said, err := workOn(context.Background(), kind, dir, 0)
 	fmt.Fprint(os.Stderr, said)
 	if err != nil {
 		return err
@@ -154,7 +184,7 @@ func hostStudy(kind, dir string) error {
 // uninterrupted runs a study in one go.
 func uninterrupted(t *testing.T, kind string) *outcome {
 	t.Helper()
-	o, said, err := workOn(t.Context(), kind, filepath.Join(t.TempDir(), "whole"))
+	o, said, err := workOn(t.Context(), kind, filepath.Join(t.TempDir(), "whole"), 0)
 	if err != nil || strings.TrimSpace(said) != "" {
 		t.Fatalf("%s: %v %s", kind, err, said)
 	}
@@ -182,15 +212,14 @@ func TestFaultKillHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kills := map[string]int{"sha-fedex": 22, "pbt": 18, "run": 10}
-	for _, kind := range faultStudies {
+	for kind, kills := range faultStudies {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			random := rand.New(rand.NewPCG(1, uint64(kills[kind])))
+			random := rand.New(rand.NewPCG(1, uint64(kills)))
 			want := uninterrupted(t, kind)
 			dir := filepath.Join(t.TempDir(), "study")
 			killed, studies := 0, 0
-			for killed < kills[kind] {
+			for killed < kills {
 				host := exec.CommandContext(t.Context(), exe)
 				host.Env = append(os.Environ(), hostEnv+"="+kind+":"+dir)
 				var stderr bytes.Buffer
@@ -198,7 +227,7 @@ func TestFaultKillHost(t *testing.T) {
 				if err := host.Start(); err != nil {
 					t.Fatal(err)
 				}
-				after := time.Duration(random.Int64N(int64(900 * time.Millisecond)))
+				after := time.Duration(random.Int64N(int64(500 * time.Millisecond)))
 				timer := time.AfterFunc(after, func() { _ = host.Process.Kill() })
 				err := host.Wait()
 				timer.Stop()

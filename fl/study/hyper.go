@@ -17,9 +17,15 @@ type hyper struct {
 	server fl.ServerParams
 }
 
-// setters writes one hyperparameter by its key. Every key here can be a
+// lever reads and writes one hyperparameter.
+type lever struct {
+	get func(*hyper) tuners.Value
+	set func(*hyper, tuners.Value) error
+}
+
+// levers holds the hyperparameters by their keys. Every key here can be a
 // dimension of a search space.
-var setters = map[string]func(*hyper, tuners.Value) error{
+var levers = map[string]lever{
 	"client.lr":              number(func(h *hyper) *float64 { return &h.client.LR }),
 	"client.momentum":        number(func(h *hyper) *float64 { return &h.client.Momentum }),
 	"client.weight_decay":    number(func(h *hyper) *float64 { return &h.client.WeightDecay }),
@@ -50,58 +56,79 @@ var setters = map[string]func(*hyper, tuners.Value) error{
 	"server.burn_in":         whole(func(h *hyper) *int { return &h.server.BurnIn }),
 }
 
-func number(field func(*hyper) *float64) func(*hyper, tuners.Value) error {
-	return func(h *hyper, v tuners.Value) error {
-		x, ok := v.Float()
-		if !ok {
-			return fmt.Errorf("must be a number, not %s", v)
-		}
-		*field(h) = x
-		return nil
+func number(field func(*hyper) *float64) lever {
+	return lever{
+		get: func(h *hyper) tuners.Value { return tuners.Num(*field(h)) },
+		set: func(h *hyper, v tuners.Value) error {
+			x, ok := v.Float()
+			if !ok {
+				return fmt.Errorf("must be a number, not %s", v)
+			}
+			*field(h) = x
+			return nil
+		},
 	}
 }
 
-func whole(field func(*hyper) *int) func(*hyper, tuners.Value) error {
-	return func(h *hyper, v tuners.Value) error {
-		x, ok := v.Float()
-		if !ok || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
-			return fmt.Errorf("must be a whole number, not %s", v)
-		}
-		*field(h) = int(x)
-		return nil
+func whole(field func(*hyper) *int) lever {
+	return lever{
+		get: func(h *hyper) tuners.Value { return tuners.Num(float64(*field(h))) },
+		set: func(h *hyper, v tuners.Value) error {
+			x, ok := v.Float()
+			if !ok || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
+				return fmt.Errorf("must be a whole number, not %s", v)
+			}
+			*field(h) = int(x)
+			return nil
+		},
 	}
 }
 
-func truth(field func(*hyper) *bool) func(*hyper, tuners.Value) error {
-	return func(h *hyper, v tuners.Value) error {
-		x, ok := v.Truth()
-		if !ok {
-			return fmt.Errorf("must be true or false, not %s", v)
-		}
-		*field(h) = x
-		return nil
+func truth(field func(*hyper) *bool) lever {
+	return lever{
+		get: func(h *hyper) tuners.Value { return tuners.Bool(*field(h)) },
+		set: func(h *hyper, v tuners.Value) error {
+			x, ok := v.Truth()
+			if !ok {
+				return fmt.Errorf("must be true or false, not %s", v)
+			}
+			*field(h) = x
+			return nil
+		},
 	}
 }
 
 // Tunable returns the keys that a search space may hold, sorted.
-func Tunable() []string { return slices.Sorted(maps.Keys(setters)) }
+func Tunable() []string { return slices.Sorted(maps.Keys(levers)) }
 
 // with returns h with the params that it knows overridden; params of the
 // client tuner's own (those in adds) pass.
 func (h hyper) with(params tuners.Params, adds map[string]bool) (hyper, error) {
 	for _, key := range params.Keys() {
-		set, ok := setters[key]
+		lever, ok := levers[key]
 		if !ok {
 			if adds[key] {
 				continue
 			}
 			return h, fmt.Errorf("unknown hyperparameter %q; tunable are %s", key, strings.Join(Tunable(), ", "))
 		}
-		if err := set(&h, params[key]); err != nil {
+		if err := lever.set(&h, params[key]); err != nil {
 			return h, fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return h, nil
+}
+
+// matching returns the hyperparameters whose keys match one of the patterns of a
+// tuner's Description.Controls.
+func (h hyper) matching(patterns []string) tuners.Params {
+	p := tuners.Params{}
+	for key, lever := range levers {
+		if tuners.Matches(key, patterns...) {
+			p[key] = lever.get(&h)
+		}
+	}
+	return p
 }
 
 // check returns an error that names the hyperparameter that is out of its

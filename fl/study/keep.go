@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
@@ -18,7 +19,8 @@ import (
 // The names of snapshots sort by trial and round.
 const (
 	trialSnapshot     = "trial-%06d-round-%08d"
-	candidateSnapshot = "best-%06d-round-%08d"
+	candidateSnapshot = candidatePrefix + "%06d-round-%08d"
+	candidatePrefix   = "best-"
 )
 
 // generations is how many snapshots of a running trial are kept, so that the
@@ -115,7 +117,7 @@ func (c *candidate) name() string { return fmt.Sprintf(candidateSnapshot, c.tria
 
 // saveCandidate stores a model that may be returned, unless it is stored.
 func (d *driver) saveCandidate(ctx context.Context, c *candidate) error {
-	if d.history.store == nil || c.weights == nil || c.saved {
+	if d.history.store == nil || c.weights == nil || c.saved == c.name() {
 		return nil
 	}
 	if err := d.complete(ctx, c); err != nil {
@@ -136,8 +138,20 @@ func (d *driver) saveCandidate(ctx context.Context, c *candidate) error {
 		_, err := s.WriteTo(w)
 		return err
 	})
-	c.saved = err == nil
-	return err
+	if err != nil {
+		return err
+	}
+	old := c.saved
+	c.saved = c.name()
+	return d.removeCandidate(old)
+}
+
+// removeCandidate deletes the snapshot of a model that a better one has replaced.
+func (d *driver) removeCandidate(name string) error {
+	if d.history.store == nil || name == "" {
+		return nil
+	}
+	return d.history.store.RemoveSnapshot(name)
 }
 
 // complete finds the state of the client tuner's session that belongs to a
@@ -184,7 +198,7 @@ func (d *driver) load(ctx context.Context, c *candidate) error {
 				return err
 			}
 		}
-		c.weights, c.state, c.saved = s.Weights, head.State, true
+		c.weights, c.state, c.saved = s.Weights, head.State, c.name()
 		return nil
 	})
 	if err == nil {
@@ -219,6 +233,17 @@ func (d *driver) tidy(survivor *trial) error {
 		}
 		if err := t.prune(keep); err != nil {
 			return err
+		}
+	}
+	names, err := d.history.store.Snapshots()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, candidatePrefix) && name != d.best.name() {
+			if err := d.removeCandidate(name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -25,6 +25,11 @@ type Event struct {
 
 // Progress tells how far a study is, for a display.
 type Progress struct {
+	// Preparing says that the client tuner is being prepared: Trial is the
+	// number of a trial on a side federation that has ended, Round and Rounds
+	// are how many have, of those that are known by now, and Loss and Best are
+	// NaN.
+	Preparing bool
 	// Trial and TrialRound say which round of which trial has just ended,
 	// ToRound where the trial runs to.
 	Trial, TrialRound, ToRound int

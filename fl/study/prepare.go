@@ -43,6 +43,8 @@ type Setup struct {
 	SnapshotEvery time.Duration
 	// Log is told about failed trials and damaged files; nil drops that.
 	Log *slog.Logger
+
+	method fl.Method // nil is Config.Method; tests set another one
 }
 
 func (s *Setup) snapshotEvery() time.Duration {
@@ -93,6 +95,9 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	method, err := fl.MethodByName(c.Method)
 	if err != nil {
 		return nil, err
+	}
+	if s.method != nil {
+		method = s.method
 	}
 	if c.Sampling != "with" && c.Sampling != "without" {
 		return nil, fmt.Errorf("sampling = %q: must be \"with\" or \"without\" (replacement)", c.Sampling)

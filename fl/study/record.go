@@ -77,7 +77,20 @@ func suggestRecord(n int, decisions []tuners.Decision) callRecord {
 }
 
 func reportRecord(r tuners.TrialReport) callRecord {
-	return callRecord{kind: kindReport, Trial: &r.Trial, Round: r.Round, Score: new(real(r.Score)), Failed: r.Failed, Reason: r.Reason}
+	c := callRecord{kind: kindReport, Trial: &r.Trial, Round: r.Round, Failed: r.Failed, Reason: r.Reason}
+	if !r.Failed {
+		c.Score = new(real(r.Score))
+	}
+	return c
+}
+
+// report is what the tuner was told.
+func (c *callRecord) report() tuners.TrialReport {
+	r := tuners.TrialReport{Trial: *c.Trial, Round: c.Round, Score: math.NaN(), Failed: c.Failed, Reason: c.Reason}
+	if c.Score != nil {
+		r.Score = float64(*c.Score)
+	}
+	return r
 }
 
 // decisions returns those of a Suggest.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/fedfast/fedfast/fl"
 )
@@ -83,7 +84,7 @@ func (d *driver) restore(ctx context.Context, t *trial, rounds int) (*fl.Trial, 
 			return nil, err
 		}
 		if c := &t.best; tr.Rounds() == c.round && c.trial == t && c.weights == nil && !d.hasCandidate(*c) {
-			c.weights = append(d.buffer()[:0], tr.Weights()...)
+			c.weights = slices.Clone(tr.Weights())
 		}
 	}
 	return tr, nil

@@ -69,12 +69,25 @@ func errorsOf(e *fl.Evaluation) Errors {
 	}
 }
 
+// SideTrial is one trial on a side federation.
+type SideTrial struct {
+	Environment tuners.Environment `json:"environment"`
+	Params      tuners.Params      `json:"params"`
+	Rounds      int                `json:"rounds"`
+	// Score is that of its global model on proxy samples that no client holds,
+	// nil when it failed.
+	Score *float64 `json:"score"`
+}
+
 // Result is the end of a study.
 type Result struct {
 	Study string `json:"study"`
 	// Best is the returned model: the lowest noisy validation score after any
 	// round of any trial.
 	Best Chosen `json:"best"`
+	// Sides are the trials on side federations with which the client tuner was
+	// prepared, in their order.
+	Sides []SideTrial `json:"sides,omitempty"`
 	// Survivor is the trial that the tuner kept to the end, nil when it named
 	// none.
 	Survivor *Chosen `json:"survivor"`

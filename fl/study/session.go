@@ -58,7 +58,7 @@ func (s *decider) wake(ctx context.Context) error {
 func (s *decider) repeat(ctx context.Context, call int) error {
 	c := &s.past[call]
 	if c.kind == kindReport {
-		return s.live.Report(ctx, tuners.TrialReport{Trial: *c.Trial, Round: c.Round, Score: float64(*c.Score), Failed: c.Failed, Reason: c.Reason})
+		return s.live.Report(ctx, c.report())
 	}
 	decisions, err := s.live.Suggest(ctx, c.N)
 	if err != nil {

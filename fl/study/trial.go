@@ -51,7 +51,7 @@ type candidate struct {
 	weights []float32 // nil where the round comes from the record
 	memory  *fl.State // of the method, nil for most
 	state   []byte    // of the client tuner's session; nil where it was not at hand
-	saved   bool      // in a snapshot by this process
+	saved   string    // the snapshot that this leg stored last
 }
 
 // discounted is the mean of a series in which an entry of age a weighs
@@ -121,11 +121,12 @@ func (t *trial) openSession(ctx context.Context) error {
 }
 
 // openClientSession opens the client tuner's session about a trial, at the
-// start or in a recorded state.
+// start or in a recorded state. It is told, besides the trial's params, what the
+// study sets for the hyperparameters that it controls.
 func (d *driver) openClientSession(ctx context.Context, t *trial, state []byte) (tuners.Session, error) {
 	s, err := d.setup.ClientTuner.Open(ctx, tuners.OpenRequest{
 		Study: d.setup.Config.Name, Space: d.space, Options: d.clientOptions, Budget: d.budget, Objective: d.objective,
-		Seed: d.setup.Config.Seed, Trial: t.number, Params: t.params, State: state,
+		Seed: d.setup.Config.Seed, Trial: t.number, Params: t.hyper.matching(d.clientControls).Merge(t.params), State: state,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("client tuner: trial %d: %w", t.number, err)
@@ -143,8 +144,7 @@ func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(E
 	var score float64
 	for t.rounds < toRound {
 		rec, err := t.next(ctx)
-		var failed *failure
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*failure](err); ok {
 			return t.end(ctx, failed, emit)
 		}
 		if err != nil && ctx.Err() != nil {
@@ -196,7 +196,7 @@ func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error
 
 // keep takes the trial as it is for its leg's best.
 func (t *trial) keep(score float64) error {
-	t.best.score, t.best.round, t.best.state, t.best.saved = score, t.rounds, nil, false
+	t.best.score, t.best.round, t.best.state = score, t.rounds, nil
 	if t.train == nil { // its weights may never be needed; if so, they can be had
 		t.best.weights = nil
 		return nil
@@ -259,8 +259,7 @@ func (t *trial) run(ctx context.Context) (*roundRecord, error) {
 		return nil, err
 	}
 	r, err := t.train.Round(ctx, plan)
-	var panicked *fl.PanicError
-	if errors.As(err, &panicked) {
+	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
 		return nil, &failure{failRecord{Reason: fmt.Sprintf("round %d: %s", t.rounds+1, panicked), Stack: string(panicked.Stack)}}
 	}
 	if err != nil {
@@ -342,7 +341,14 @@ func (t *trial) merge(p tuners.Plan, slots int) (fl.Plan, error) {
 		}
 		plan.Clients = append(plan.Clients, h.client)
 	}
-	if len(plan.Clients) == 0 {
+	for _, cell := range p.Table {
+		h, err := base.with(cell.Params, d.adds)
+		if err != nil {
+			return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: %w", t.number, t.rounds, err)
+		}
+		plan.Table = append(plan.Table, fl.Cell{HI: cell.Keys[tuners.KeyHI], Samples: cell.Keys[tuners.KeySamples], Params: h.client})
+	}
+	if len(plan.Clients) == 0 && len(plan.Table) == 0 {
 		plan.Clients = []fl.ClientParams{base.client}
 	}
 	return plan, nil
@@ -374,13 +380,23 @@ func (t *trial) testPlan(ctx context.Context, session tuners.Session, round int)
 		return nil, fmt.Errorf("client tuner: test of trial %d: %w", t.number, err)
 	}
 	plan, err := t.merge(p, slots)
-	return plan.Clients, err
+	if err != nil || len(plan.Table) == 0 {
+		return plan.Clients, err
+	}
+	clients := make([]fl.ClientParams, slots)
+	for i := range clients {
+		clients[i] = t.driver.engine.Lookup(plan.Table, i)
+	}
+	return clients, nil
 }
 
 // stop ends the trial's rounds. What only further rounds need is freed, unless a
 // tuner that forks may still copy the trial.
 func (t *trial) stop(ctx context.Context) error {
 	t.stopped = true
+	if t.driver.forks {
+		t.session.remember()
+	}
 	err := t.session.close(ctx)
 	if t.fail == nil && t.driver.forks && !t.released {
 		return err

@@ -41,6 +41,9 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if err := d.history.begin(&config, ModeTune, s.Environment); err != nil {
 		return nil, err
 	}
+	if err := d.prepare(ctx); err != nil {
+		return nil, err
+	}
 	survivor, err := d.follow(ctx, session)
 	if closeErr := session.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
 		err = fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, closeErr)
@@ -72,7 +75,7 @@ func (d *driver) openStudySession(ctx context.Context) (*decider, error) {
 	if c.Budget.Rounds < 1 || c.Budget.TrialRounds < 1 {
 		return nil, fmt.Errorf("budget.rounds = %d, budget.trial_rounds = %d: both must be 1 or more", c.Budget.Rounds, c.Budget.TrialRounds)
 	}
-	if len(d.space) == 0 {
+	if len(d.space) == 0 && len(d.clientControls) == 0 {
 		return nil, errors.New("space: it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}")
 	}
 	desc, err := d.setup.Tuner.Describe(ctx)
@@ -260,7 +263,7 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	if d.best.trial == nil {
 		return nil, fmt.Errorf("tuner %s: it is done without a trial that ran", d.setup.Config.Tuner.Name)
 	}
-	r := &Result{Study: d.setup.Config.Name, Rounds: d.rounds}
+	r := &Result{Study: d.setup.Config.Name, Rounds: d.rounds, Sides: d.sides}
 	for _, t := range d.trials {
 		r.Trials = append(r.Trials, t.result())
 	}

@@ -21,12 +21,11 @@ func (e *damageError) Error() string { return e.what }
 // isDamage says whether an error tells of damaged content, and not of a full
 // disk, missing rights or the like.
 func isDamage(err error) bool {
-	var damage *damageError
-	if errors.As(err, &damage) {
+	if _, ok := errors.AsType[*damageError](err); ok {
 		return true
 	}
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
 		return false
 	}
 	switch e.Code() & 0xff {
@@ -87,7 +86,7 @@ func (s *Store) salvage(ctx context.Context, why error) error {
 		return err
 	}
 	defer func() { _ = to.Close() }() // closed below when all is well
-	if err := migrate(ctx, to); err != nil {
+	if err := migrate(ctx, to, 0); err != nil {
 		return err
 	}
 	seq, err := copyWhole(ctx, s.db, to)

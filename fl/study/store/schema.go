@@ -40,15 +40,19 @@ CREATE TABLE states (
 //go:embed views.sql
 var views string
 
-// migrate brings a file to the newest version of the schema.
-func migrate(ctx context.Context, db *sql.DB) error {
-	var version int
+// schemaVersion returns the version of a file's schema, 0 for an empty file.
+func schemaVersion(ctx context.Context, db *sql.DB) (version int, err error) {
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return err
+		return 0, err
 	}
-	if err := checkVersion(version); err != nil {
-		return err
+	if version > len(migrations) {
+		err = fmt.Errorf("%w: its schema has version %d, this one knows up to %d", errNewer, version, len(migrations))
 	}
+	return version, err
+}
+
+// migrate brings a file to the newest version of the schema.
+func migrate(ctx context.Context, db *sql.DB, version int) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -73,10 +77,3 @@ func migrate(ctx context.Context, db *sql.DB) error {
 
 // errNewer marks a file of a newer version of the program: no damage.
 var errNewer = errors.New("written by a newer fedfast")
-
-func checkVersion(version int) error {
-	if version > len(migrations) {
-		return fmt.Errorf("%w: its schema has version %d, this one knows up to %d", errNewer, version, len(migrations))
-	}
-	return nil
-}

@@ -44,8 +44,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 		return nil, fmt.Errorf("study directory: %w", err)
 	}
 	lock, err := takeLock(dir)
-	var busy *BusyError
-	if errors.As(err, &busy) {
+	if _, busy := errors.AsType[*BusyError](err); busy {
 		return nil, err
 	}
 	if err != nil {
@@ -75,14 +74,29 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.db = db
-	err = migrate(ctx, db)
+	version, err := schemaVersion(ctx, db)
+	if err == nil && version > 0 {
+		err = s.check(ctx) // before anything is written
+	}
 	if err == nil {
-		err = s.check(ctx)
+		err = migrate(ctx, db, version)
 	}
-	if err == nil || !isDamage(err) {
-		return err
+	switch {
+	case err != nil && isDamage(err):
+		return s.salvage(ctx, err)
+	case err == nil && s.seq == 0:
+		return s.noteLoss()
 	}
-	return s.salvage(ctx, err)
+	return err
+}
+
+// noteLoss tells of a database that is empty although it was not.
+func (s *Store) noteLoss() error {
+	names, err := s.Snapshots()
+	if err == nil && len(names) > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("%s holds no records although there are snapshots; the study begins again", s.path()))
+	}
+	return err
 }
 
 // openDB opens a database for work, without touching it yet.

@@ -66,13 +66,19 @@ func (d *Display) begin() {
 func (d *Display) Update(p study.Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if p.Round < d.last.Round {
+	if p.Preparing == d.last.Preparing && p.Round < d.last.Round {
 		return // rounds of trials beside each other may come late
+	}
+	if d.last.Preparing && !p.Preparing {
+		d.start = d.now() // the rounds are timed from here
 	}
 	d.last = p
 	d.begin()
 	if d.bar != nil {
 		d.bar.Describe(describe(p))
+		if p.Rounds > 0 {
+			d.bar.ChangeMax(p.Rounds)
+		}
 		_ = d.bar.Set(p.Round) // a bar that cannot be drawn is no failure
 		return
 	}
@@ -102,12 +108,19 @@ func (d *Display) Evaluated(clients, of int) {
 func (d *Display) line(now time.Time) {
 	d.shown, d.unseen = now, false
 	p := d.last
+	if p.Preparing {
+		fmt.Fprintf(d.w, "%s%s\n", describe(p), d.remaining(now))
+		return
+	}
 	fmt.Fprintf(d.w, "round %s, %s%s\n", of(p.Round, p.Rounds), describe(p), d.remaining(now))
 }
 
 // remaining estimates the time left from the mean time of a round.
 func (d *Display) remaining(now time.Time) string {
 	if d.last.Round == 0 || d.last.Rounds == 0 {
+		return ""
+	}
+	if d.last.Preparing && d.last.Rounds <= d.last.Round {
 		return ""
 	}
 	if d.last.Rounds <= d.last.Round {
@@ -119,6 +132,9 @@ func (d *Display) remaining(now time.Time) string {
 
 // describe says what the newest round tells.
 func describe(p study.Progress) string {
+	if p.Preparing {
+		return fmt.Sprintf("client tuner prepares: trial %s on side federations, error %.4f", of(p.Round, p.Rounds), p.Score)
+	}
 	var parts []string
 	if p.Rounds != p.ToRound {
 		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)))

@@ -1,0 +1,200 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/plugins"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// tableStudy is one trial of fedtune-hrt on a small table.
+func tableStudy(t *testing.T) Setup {
+	t.Helper()
+	s := glyphStudy(t, plugins.Builtin()["fedtune-hrt"])
+	s.Config.Space, s.Config.Tuner.Name = nil, "fedtune-hrt"
+	s.Config.Data.Proxy, s.Config.Data.ProxyTest, s.Config.Data.Clients = 400, 100, 20
+	s.Config.Client.Batch = 7 // what the study sets is no point of the table
+	s.Config.Budget = Budget{Rounds: 3, TrialRounds: 3}
+	s.Config.Tuner.Options = map[string]any{
+		"hi": "0.2, 0.9", "samples": "10, 40", "lr_min": 0.05, "lr_max": 0.5, "lr_step": 0.05, "batches": "4,8", "epochs": "1,2",
+		"clients": int64(2), "rounds": int64(2), "init": int64(2), "proposals": int64(2),
+	}
+	fed, model, err := Prepare(t.Context(), &s.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Data, s.Model = fed, model
+	return s
+}
+
+// sideStopper ends a study after so many trials on side federations.
+type sideStopper struct {
+	silent
+	mu    sync.Mutex
+	sides int
+	after int
+	stop  context.CancelFunc
+}
+
+func (o *sideStopper) Progress(p Progress) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !p.Preparing {
+		return
+	}
+	if o.sides++; o.sides == o.after {
+		o.stop()
+	}
+}
+
+// strip takes out of a result what differs from run to run.
+func strip(r *Result) *Result {
+	r.Seconds, r.RoundsPerSecond, r.weights = 0, 0, nil
+	return r
+}
+
+func TestPreparationFillsTheTable(t *testing.T) {
+	var results []*Result
+	for _, workers := range []int{1, 3} {
+		s := tableStudy(t)
+		s.Workers = workers
+		r, err := Tune(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, strip(r))
+	}
+	r := results[0]
+	if !reflect.DeepEqual(r, results[1]) {
+		t.Error("1 and 3 workers give different results")
+	}
+	if len(r.Sides) != 4*4 || r.Rounds != 3 || len(r.Trials) != 1 {
+		t.Fatalf("%d trials on side federations, %d rounds of %d trials", len(r.Sides), r.Rounds, len(r.Trials))
+	}
+	differ := false
+	for _, side := range r.Sides {
+		if side.Score == nil || *side.Score < 0 || *side.Score > 1 || side.Rounds != 2 {
+			t.Errorf("side trial %+v", side)
+		}
+		differ = differ || *side.Score != *r.Sides[0].Score
+	}
+	if !differ {
+		t.Error("all side trials have one score")
+	}
+}
+
+// TestClientsTrainWithTheTable looks at what clients trained with.
+func TestClientsTrainWithTheTable(t *testing.T) {
+	s := tableStudy(t)
+	seen := &watched{Method: mustMethod(t, s.Config.Method)}
+	s.method = seen
+	r, err := Tune(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := map[tuners.Environment]SideTrial{}
+	for _, side := range r.Sides {
+		if b, ok := best[side.Environment]; !ok || *side.Score < *b.Score {
+			best[side.Environment] = side
+		}
+	}
+	allowed := map[[3]float64]bool{}
+	for _, b := range best {
+		allowed[[3]float64{b.Params.Float("client.lr", 0), b.Params.Float("client.epochs", 0), b.Params.Float("client.batch", 0)}] = true
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if len(seen.params) == 0 {
+		t.Fatal("no client trained")
+	}
+	for _, p := range seen.params {
+		if !allowed[[3]float64{p.LR, p.Epochs, float64(p.Batch)}] {
+			t.Errorf("a client trained with lr %v, epochs %v, batch %v, which is in no cell", p.LR, p.Epochs, p.Batch)
+		}
+	}
+}
+
+// watched remembers what the clients of the study itself trained with: those of
+// side federations have no validation examples.
+type watched struct {
+	fl.Method
+	mu     sync.Mutex
+	params []fl.ClientParams
+}
+
+func (w *watched) Local(l *fl.Local) {
+	if l.Val.Len() > 0 {
+		w.mu.Lock()
+		w.params = append(w.params, l.Params)
+		w.mu.Unlock()
+	}
+	w.Method.Local(l)
+}
+
+func mustMethod(t *testing.T, name string) fl.Method {
+	t.Helper()
+	m, err := fl.MethodByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestABrokenPreparationIsGoneOnWith(t *testing.T) {
+	want := func() *Result {
+		r, err := Tune(t.Context(), tableStudy(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strip(r)
+	}()
+	dir := filepath.Join(t.TempDir(), "study")
+	work := func(after int) (*Result, int, error) {
+		st, err := store.Open(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = st.Close() }()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		s, o := tableStudy(t), &sideStopper{after: after, stop: stop}
+		s.Store, s.Observer = st, o
+		r, err := Tune(ctx, s)
+		return r, o.sides, err
+	}
+	for _, after := range []int{3, 5} {
+		if _, _, err := work(after); !errors.Is(err, context.Canceled) {
+			t.Fatalf("after %d trials: %v", after, err)
+		}
+	}
+	r, sides, err := work(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sides > 16-2-4 {
+		t.Errorf("the last process ran %d of 16 side trials; two cells were finished before", sides)
+	}
+	if strip(r); !reflect.DeepEqual(r, want) {
+		t.Errorf("broken off and gone on with: %+v, want %+v", r, want)
+	}
+}
+
+func TestPreparationNeedsProxySamples(t *testing.T) {
+	s := tableStudy(t)
+	s.Config.Data.Proxy = 0
+	var err error
+	if s.Data, s.Model, err = Prepare(t.Context(), &s.Config); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), "client tuner fedtune-hrt prepares: a side federation needs samples that are set apart: set data.proxy") {
+		t.Errorf("got %v", err)
+	}
+}
