@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -141,7 +142,7 @@ func expandParams(t *store.Table) {
 		for _, key := range keys {
 			v := objects[i][key]
 			if b, ok := v.(bool); ok {
-				v = fmt.Sprint(b)
+				v = strconv.FormatBool(b)
 			}
 			row = append(row, v)
 		}
