@@ -58,6 +58,7 @@ func (l fusedConv) Bind(in Flow) (Bound, error) {
 	if b.pooled = l.halved && !in.Raw && b.t.CanSparse(); b.pooled {
 		b.fast.useInput = false
 	}
+	b.halved = l.halved && (!b.fast.useWeights || b.fast.weights.Pairs())
 	b.thin = !l.maskLater && !in.Raw && b.t.CanSparse() && !b.fast.useWeights
 	return b, nil
 }
@@ -101,6 +102,9 @@ type boundConv struct {
 	// pooled says that the gradient comes as that of a max-pool, which hands it
 	// through; thin that the ReLU may leave little of it. See tensor.Sparse.
 	pooled, thin bool
+	// halved says that a max-pool over windows of 2 x 2 pixels takes the output two
+	// rows at a time, so that no more of it is ever in memory.
+	halved bool
 }
 
 func (b *boundConv) Out() Flow { return Flow{H: b.t.OH, W: b.t.OW, C: b.l.Filters} }

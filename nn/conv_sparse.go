@@ -10,8 +10,7 @@ const thinShare = 0.7
 // workspace.
 type sparseState struct {
 	*tensor.Sparse
-	pool *poolState // whose maxima's gradient comes, or nil
-	thin bool       // of the batch at work
+	thin bool // of the batch at work
 }
 
 func newSparseState(b *boundConv, e *Env) sparseState {
@@ -35,8 +34,8 @@ func (s *convState) choosesSparse(r *Run, dy Act, lo int) bool {
 // list takes sample i of the gradient and returns how many values are not zero, for
 // a gradient that did not come from a max-pool.
 func (s *convState) list(dy Act, i int) int {
-	if p := s.sparse.pool; p != nil {
-		s.sparse.Maxima(dy.At(i, 0, 0), dy.Row, p.places(i))
+	if s.b.pooled {
+		s.sparse.Maxima(dy.At(i, 0, 0), dy.Row, s.pool.places(i))
 		return 0
 	}
 	maskRows(dy, s.y, i, s.b.t.OH, s.b.t.OW)

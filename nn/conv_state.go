@@ -9,6 +9,10 @@ type convState struct {
 	x, y    Act
 	padded  Act // one image of the input with its border, when x comes without
 
+	pool  *poolState // takes the output by pairs of rows, which y then holds, and its maxima's gradient
+	pair  func(image, pair int)
+	first int // the image that pair counts from
+
 	dx     Act
 	sparse sparseState
 
@@ -18,7 +22,13 @@ type convState struct {
 }
 
 func (b *boundConv) NewState(e *Env) State {
-	s := &convState{b: b, w: e.Offset, bias: e.Offset + b.t.Rows()*b.t.N, y: e.Output(), fast: newWinogradState(b.fast, e)}
+	s := &convState{b: b, w: e.Offset, bias: e.Offset + b.t.Rows()*b.t.N, fast: newWinogradState(b.fast, e)}
+	if b.halved {
+		s.y = newAct(e.Arena, Flow{H: 2, W: b.t.OW, C: b.l.Filters}, 1, Border{}, 1)
+		s.pair = func(image, pair int) { s.pool.pair(s.first+image, pair, s.y) }
+	} else {
+		s.y = e.Output()
+	}
 	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1)
 	if e.NeedDX {
 		s.dx = e.Gradient()
@@ -62,7 +72,14 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 	}
 	for i := lo; i < hi; i++ {
 		in, row := s.input(i)
-		s.b.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
+		if !s.b.halved {
+			s.b.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
+			continue
+		}
+		for p := range s.b.t.OH / 2 {
+			s.b.t.ForwardRows(s.y.Data, s.y.Row, 2*p, 2*p+2, in, row, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
+			s.pool.pair(i, p, s.y)
+		}
 	}
 	return s.y
 }

@@ -75,7 +75,9 @@ func (s *convState) forwardWinograd(r *Run, lo, hi int) {
 	for ; lo < hi; lo += s.fast.group {
 		end := min(lo+s.fast.group, hi)
 		s.loadImages(lo, end)
-		s.fast.weights.Forward(s.y.images(lo), end-lo, s.fast.scratch.floats, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
+		y := s.y.images(lo)
+		y.Pair, s.first = s.pair, lo
+		s.fast.weights.Forward(y, end-lo, s.fast.scratch.floats, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
 	}
 }
 

@@ -106,9 +106,10 @@ func (b *boundPool) FLOPs() int64 { return 0 }
 
 func (b *boundPool) NewState(e *Env) State {
 	s := &poolState{b: b, y: e.Output(), idx: make([]uint8, e.Samples*b.out.H*b.out.W*b.out.Ld())}
-	if c, ok := e.before.(*convState); ok && c.b.pooled {
-		s.through, c.sparse.pool = true, s
-	} else if e.NeedDX {
+	if c, ok := e.before.(*convState); ok && (c.b.halved || c.b.pooled) {
+		c.pool, s.fed, s.through = s, c.b.halved, c.b.pooled
+	}
+	if e.NeedDX && !s.through {
 		s.dx = e.Gradient()
 	}
 	return s
@@ -118,9 +119,10 @@ type poolState struct {
 	b     *boundPool
 	y, dx Act
 	idx   []uint8 // which pixel of the window was the maximum
-	// through says that the convolution before takes the gradient of the maxima.
-	through bool
-	part    kernels.Pool // at work
+	// fed says that the convolution before calls pair, through that it takes the
+	// gradient of the maxima.
+	fed, through bool
+	part         kernels.Pool // at work
 }
 
 // parts calls f for the parts of image i whose windows have the same size and
@@ -155,7 +157,21 @@ func (s *poolState) places(i int) []uint8 {
 	return s.idx[i*n:][:n]
 }
 
+// pair computes row y of the output for image i from the two rows that are in src.
+func (s *poolState) pair(i, y int, src Act) {
+	ld := s.b.out.Ld()
+	n := s.b.out.W * ld
+	s.part = kernels.Pool{
+		OH: 1, OW: s.b.out.W, C: ld, KH: 2, KW: 2, Stride: 2,
+		Src: src.Data, SrcW: src.Row / ld, Dst: s.y.At(i, y, 0), Idx: s.places(i)[y*n:],
+	}
+	kernels.MaxPool(&s.part)
+}
+
 func (s *poolState) Forward(_ *Run, x Act, lo, hi int) Act {
+	if s.fed {
+		return s.y
+	}
 	for i := lo; i < hi; i++ {
 		s.parts(i, x, s.y, kernels.MaxPool)
 	}

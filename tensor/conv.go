@@ -61,13 +61,19 @@ func (v Conv) window(y int) (lo, hi int) {
 // left border of the image's first row and has xRow floats from row to row; y
 // starts at the first pixel and has yRow. bias may be nil.
 func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []float32, relu bool) {
+	v.ForwardRows(y, yRow, 0, v.OH, x, xRow, w, bias, relu)
+}
+
+// ForwardRows is Forward for the rows [from, to) of the output; y starts at the
+// first of them.
+func (v Conv) ForwardRows(y []float32, yRow, from, to int, x []float32, xRow int, w, bias []float32, relu bool) {
 	g := kernels.NN{
 		M: v.OW, N: v.N, K: v.KW * v.C, Lda: v.Stride * v.C, SegStride: xRow,
 		BRows: v.Rows(), Bias: bias, Ldc: v.outStep(), ReLU: relu,
 	}
-	for r := range v.OH {
+	for r := from; r < to; r++ {
 		lo, hi := v.window(r)
-		g.C = y[r*yRow:]
+		g.C = y[(r-from)*yRow:]
 		if lo >= hi { // dX of rows that no window covered
 			v.clearRow(g.C)
 			continue

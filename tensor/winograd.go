@@ -27,6 +27,9 @@ type Winograd struct {
 type Images struct {
 	Data        []float32
 	Sample, Row int
+	// Pair, if not nil, is called for rows 2*pair and 2*pair+1 of an image when they
+	// are all that is in Data. A last row without a second is left out.
+	Pair func(image, pair int)
 }
 
 const (
@@ -69,6 +72,9 @@ func (w Winograd) Tiles() int { return w.rows * w.cols }
 func (w Winograd) panels() int {
 	return max(min(winogradColumns, w.N/kernels.Width, winogradWeights/(16*kernels.Width*w.C)), 1)
 }
+
+// Pairs reports whether Forward can hand out its outputs to Images.Pair.
+func (w Winograd) Pairs() bool { return w.panels()*kernels.Width >= w.N }
 
 // blockRows returns how many rows of tiles are transformed back at a time.
 func (w Winograd) blockRows() int { return (winogradTiles + w.cols - 1) / w.cols }
@@ -187,6 +193,13 @@ func (w Winograd) block(y Images, s *winogradSpace, bias []float32, p, panels, r
 		image, row := (r+i)/w.rows, (r+i)%w.rows
 		t := m
 		t.Data = t.Data[i*w.cols*cols:]
+		if y.Pair != nil {
+			if 2*row+1 < w.OH {
+				w.output(y.Data, y.Row, true, s, t, b, relu)
+				y.Pair(image, row)
+			}
+			continue
+		}
 		w.output(y.Data[image*y.Sample+2*row*y.Row+p*kernels.Width:], y.Row, 2*row+1 < w.OH, s, t, b, relu)
 	}
 }

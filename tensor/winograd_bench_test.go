@@ -45,7 +45,7 @@ func BenchmarkWinograd(b *testing.B) {
 				for i := range c.images {
 					f.Input(scratch, c.images, i, x[i*xSize:], xRow)
 				}
-				f.Forward(Images{y, v.OH * v.OW * c.n, v.OW * c.n}, c.images, scratch, w, nil, false)
+				f.Forward(Images{Data: y, Sample: v.OH * v.OW * c.n, Row: v.OW * c.n}, c.images, scratch, w, nil, false)
 			},
 			"dx/direct": func() {
 				for i := range c.images {
@@ -56,7 +56,7 @@ func BenchmarkWinograd(b *testing.B) {
 				for i := range c.images {
 					back.Input(scratch, c.images, i, dy[i*dySize:], dyRow)
 				}
-				back.Forward(Images{dx, c.h * c.h * c.c, c.h * c.c}, c.images, scratch, w, nil, false)
+				back.Forward(Images{Data: dx, Sample: c.h * c.h * c.c, Row: c.h * c.c}, c.images, scratch, w, nil, false)
 			},
 			"dw/direct": func() {
 				for i := range c.images {
@@ -67,7 +67,7 @@ func BenchmarkWinograd(b *testing.B) {
 				for i := range c.images {
 					f.Input(scratch, c.images, i, x[i*xSize:], xRow)
 				}
-				f.BackwardWeights(gw, nil, Images{dy, dySize, dyRow}, c.images, scratch, true, true)
+				f.BackwardWeights(gw, nil, Images{Data: dy, Sample: dySize, Row: dyRow}, c.images, scratch, true, true)
 			},
 		}
 		for _, pass := range []string{"y/direct", "y/winograd", "dx/direct", "dx/winograd", "dw/direct", "dw/winograd"} {

@@ -101,7 +101,7 @@ func (w Winograd) load(x []float32, n int) []float32 {
 func winogradForward(w Winograd, x, weights, bias []float32, n int) []float32 {
 	size := w.OH * w.OW * w.N
 	y := make([]float32, n*size)
-	w.Forward(Images{y, size, w.OW * w.N}, n, w.load(x, n), weights, bias, false)
+	w.Forward(Images{Data: y, Sample: size, Row: w.OW * w.N}, n, w.load(x, n), weights, bias, false)
 	return y
 }
 
@@ -114,7 +114,7 @@ func winogradGradient(w Winograd, x, dy []float32, n, calls int) []float32 {
 	size := w.OH * w.OW * w.N
 	for at := 0; at < n; at += n / calls {
 		m := min(n/calls, n-at)
-		w.BackwardWeights(gw, sums, Images{dy[at*size:], size, w.OW * w.N}, m, w.load(x[at*w.H*w.W*w.C:], m), at == 0, at+m == n)
+		w.BackwardWeights(gw, sums, Images{Data: dy[at*size:], Sample: size, Row: w.OW * w.N}, m, w.load(x[at*w.H*w.W*w.C:], m), at == 0, at+m == n)
 	}
 	return gw
 }
@@ -144,7 +144,7 @@ func TestWinogradBits(t *testing.T) {
 		}
 		sameFloats(t, "on another level", got, want)
 		y := make([]float32, n*v.OH*v.OW*v.N)
-		f.Forward(Images{y, len(y) / n, v.OW * v.N}, n, f.load(x, n), w, dy[:v.N], true)
+		f.Forward(Images{Data: y, Sample: len(y) / n, Row: v.OW * v.N}, n, f.load(x, n), w, dy[:v.N], true)
 		for i := range y {
 			if y[i] != max(want[i], 0) {
 				t.Fatalf("with ReLU: value %d is %v from %v", i, y[i], want[i])
