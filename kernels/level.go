@@ -10,7 +10,7 @@ import (
 // Level names one implementation of all kernels. Levels of one architecture are ordered: a higher one needs more of the processor.
 type Level uint8
 
-// The levels. AVX2 stands for AVX2 with FMA3; AVX512 for the conjunction of AVX-512 F, DQ, BW and VL; NEON for arm64's Advanced SIMD.
+// The levels. AVX2 stands for AVX2 with FMA3 and POPCNT; AVX512 for the conjunction of AVX-512 F, DQ, BW and VL; NEON for arm64's Advanced SIMD.
 const (
 	Generic Level = iota
 	AVX2
