@@ -76,7 +76,9 @@ type Config struct {
 	Vocab int
 	// Labels chooses the labels of a set with several: "fine" (or "") or "coarse".
 	Labels string
-	// Augment changes training and validation images at random: "" or "fedex-cifar".
+	// Augment changes images: "" does not, "fedex-cifar" changes those of training
+	// and validation at random and normalises all, "crop24" gives 24 x 24 pixels
+	// of training images at random, of others from the middle, standardized.
 	Augment string
 	// Proxy samples, drawn from all clients' training samples before these are
 	// cut or dealt, are set apart for side federations; see Federation.Side.
@@ -90,6 +92,7 @@ const (
 	encodingLEAF      = "leaf"
 	encodingFedEx     = "fedex"
 	augmentFedEx      = "fedex-cifar"
+	augmentCrop       = "crop24"
 	labelsFine        = "fine"
 	labelsCoarse      = "coarse"
 	defaultSplit      = "80/10/10"

@@ -92,3 +92,45 @@ func TestOpenFedJAXShakespeare(t *testing.T) {
 		t.Errorf("81 ids make %d, must be one row", len(got))
 	}
 }
+
+func TestOpenFedJAXCIFAR100(t *testing.T) {
+	dir := t.TempDir()
+	client := func(id string, n int, first byte) fedjaxtest.Client {
+		pixels, fine, coarse := make([]byte, n*3072), make([]int32, n), make([]int32, n)
+		for i := range n {
+			pixels[i*3072] = first + byte(i)
+			fine[i], coarse[i] = int32(99-i), int32(i)
+		}
+		return fedjaxtest.Client{ID: id, Examples: n, Arrays: []fedjaxtest.Array{
+			{Name: "image", Shape: []int{n, 32, 32, 3}, Bytes: pixels},
+			{Name: "coarse_label", Shape: []int{n}, Ints: coarse},
+			{Name: "label", Shape: []int{n}, Ints: fine},
+		}}
+	}
+	fedjaxtest.Write(t, filepath.Join(dir, "federated_cifar100_train.sqlite"), []fedjaxtest.Client{client("0", 12, 10), client("1", 10, 60)})
+	fedjaxtest.Write(t, filepath.Join(dir, "federated_cifar100_test.sqlite"), []fedjaxtest.Client{client("0", 10, 200)})
+	fed := mustOpen(t, Config{Name: "fedjax-cifar100", Path: dir, Split: "100/0/0", Unseen: true})
+	if len(fed.Clients) != 2 || len(fed.Unseen) != 1 || fed.Unseen[0].ID != "test/0" || fed.Files != (Totals{2, 1, 22, 10}) {
+		t.Fatalf("opened %+v", *fed)
+	}
+	for _, tt := range []struct {
+		view  View
+		pixel byte
+	}{{fed.Clients[0].Train, 13}, {fed.Clients[1].Train, 63}, {fed.Unseen[0].Test, 203}} {
+		x, label := make([]float32, 3072), make([]int32, 1)
+		tt.view.Fill([]int32{3}, x, nil, label, nil)
+		if x[0] != unitTable[tt.pixel] || x[1] != 0 || label[0] != 96 {
+			t.Errorf("pixels %v, %v, label %d; the first must be %v", x[0], x[1], label[0], unitTable[tt.pixel])
+		}
+	}
+	checkExamples(t, fed)
+	bad := t.TempDir()
+	fedjaxtest.Write(t, filepath.Join(bad, "federated_cifar100_train.sqlite"), []fedjaxtest.Client{{ID: "0", Examples: 1, Arrays: []fedjaxtest.Array{
+		{Name: "image", Shape: []int{1, 3072}, Floats: make([]float32, 3072)},
+		{Name: "coarse_label", Shape: []int{1}, Ints: []int32{1}},
+		{Name: "label", Shape: []int{1}, Ints: []int32{1}},
+	}}})
+	if _, err := Open(t.Context(), Config{Name: "fedjax-cifar100", Path: bad}); err == nil || !strings.Contains(err.Error(), `client "0": array image is of float32, must be of uint8`) {
+		t.Errorf("floats for bytes: %v", err)
+	}
+}

@@ -18,7 +18,7 @@ func cifar10Set() set {
 		Doc:  "CIFAR-10: small colour pictures of 10 kinds of things; no clients of its own. FedEx's way: data.split = \"80/20/files\", data.clients = 500, data.samples = 100, data.augment = \"fedex-cifar\"",
 		Kind: Image, Input: "32x32x3", Classes: cifar.Classes, Clients: "dealt by data.partition", Samples: "50,000 + 10,000 in full",
 		Path:     "the folder of the binary version: data_batch_1.bin and so on, and test_batch.bin, plain or .gz (or the folder that holds cifar-10-batches-bin)",
-		Augments: []string{augmentFedEx}, Dealt: true,
+		Augments: []string{augmentFedEx, augmentCrop}, Dealt: true,
 	}, loadCIFAR10}
 }
 
@@ -58,7 +58,7 @@ func cifar100Set() set {
 		Doc:  "CIFAR-100: small colour pictures of 100 kinds of things in 20 groups; no clients of its own. data.labels chooses the kinds (fine) or the groups (coarse)",
 		Kind: Image, Input: "32x32x3", Classes: cifar.Fine, Clients: "dealt by data.partition", Samples: "50,000 + 10,000 in full",
 		Path:     "the folder of the binary version: train.bin and test.bin, plain or .gz (or the folder that holds cifar-100-binary)",
-		Augments: []string{augmentFedEx}, Labels: []string{labelsFine, labelsCoarse}, Dealt: true,
+		Augments: []string{augmentFedEx, augmentCrop}, Labels: []string{labelsFine, labelsCoarse}, Dealt: true,
 	}, loadCIFAR100}
 }
 
@@ -88,11 +88,8 @@ func loadCIFAR100(_ context.Context, cfg *Config) (*Federation, []writer, error)
 
 // dealCIFAR deals a set whose first train images are for training.
 func (c *Config) dealCIFAR(all *cifar.Set, classes, train int) (*Federation, []writer, error) {
-	src := newImages(cifar.Side, cifar.Side, cifar.Colours, all.Pixels, all.Labels)
-	if c.Augment == augmentFedEx {
-		src.fedexCIFAR()
-	}
-	fed := &Federation{H: cifar.Side, W: cifar.Side, C: cifar.Colours, Classes: classes}
+	src, side := c.pictures(cifar.Side, all.Pixels, all.Labels)
+	fed := &Federation{H: side, W: side, C: cifar.Colours, Classes: classes}
 	writers, err := c.deal(fed, src, all.Labels, train)
 	return fed, writers, err
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fedfast/fedfast/data/formats/cifar"
 	"github.com/fedfast/fedfast/data/formats/fedjax"
 )
 
@@ -83,6 +84,44 @@ func loadFedJAXImages(ctx context.Context, cfg *Config, stem string, classes int
 		return nil, nil, err
 	}
 	return greyFederation(people, classes)
+}
+
+// fedjaxCIFAR100Set is FedJAX's CIFAR-100.
+func fedjaxCIFAR100Set() set {
+	return set{SetInfo{
+		Name: "fedjax-cifar100",
+		Doc:  "FedJAX's CIFAR-100: the samples of tff-cifar100 in the files that FedJAX makes of TFF's. The test samples are with 100 clients of their own, named test/0 and so on (data.unseen = true evaluates them)",
+		Kind: Image, Input: "32x32x3", Classes: cifar100Classes,
+		Clients: "500 clients + 100 with test samples only", Samples: "50,000 + 10,000",
+		Path: fedjaxPath("federated_cifar100"), Augments: []string{augmentFedEx, augmentCrop},
+	}, loadFedJAXCIFAR100}
+}
+
+func loadFedJAXCIFAR100(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
+	people := map[string]*byteImages{}
+	err := readFedJAX(ctx, cfg.Path, "federated_cifar100", func(part int, client string, arrays fedjax.Arrays) error {
+		labels, err := arrays.Labels("label", cifar100Classes)
+		if err != nil {
+			return err
+		}
+		if _, err := arrays.Labels("coarse_label", cifar100Groups); err != nil {
+			return err
+		}
+		pixels, err := arrays.Bytes("image", cifar.Pixels)
+		if err != nil {
+			return err
+		}
+		if part == 1 {
+			client = "test/" + client
+		}
+		people[client] = &byteImages{pixels, labels}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	fed, writers := pictureFederation(cfg, people)
+	return fed, writers, nil
 }
 
 // fedjaxShakespeareSet is FedJAX's Shakespeare.

@@ -78,7 +78,7 @@ func tffCIFAR100Set() set {
 		Doc:  "TensorFlow Federated's CIFAR-100: small colour pictures of 100 kinds of things, dealt by Pachinko allocation. The test samples are with 100 clients of their own, named test/0 and so on (data.unseen = true evaluates them)",
 		Kind: Image, Input: "32x32x3", Classes: cifar100Classes,
 		Clients: "500 clients + 100 with test samples only", Samples: "50,000 + 10,000",
-		Path: tffCIFAR100.path(),
+		Path: tffCIFAR100.path(), Augments: []string{augmentFedEx, augmentCrop},
 	}, loadTFFCIFAR100}
 }
 
@@ -125,10 +125,20 @@ func loadTFFCIFAR100(ctx context.Context, cfg *Config) (*Federation, []writer, e
 	if err != nil {
 		return nil, nil, err
 	}
+	fed, writers := pictureFederation(cfg, people)
+	return fed, writers, nil
+}
+
+// pictureFederation returns the federation and writers of CIFAR-100's images,
+// whose map it empties. Clients named test/... have test samples only.
+func pictureFederation(cfg *Config, people map[string]*byteImages) (*Federation, []writer) {
 	var writers []writer
+	side := 0
 	for _, id := range slices.Sorted(maps.Keys(people)) {
 		rows := people[id]
-		all := span(newImages(cifar.Side, cifar.Side, cifar.Colours, slices.Clone(rows.pixels), rows.labels), 0, len(rows.labels))
+		var src source
+		src, side = cfg.pictures(cifar.Side, slices.Clone(rows.pixels), rows.labels)
+		all := span(src, 0, len(rows.labels))
 		delete(people, id) // the source has a copy without spare room
 		if strings.HasPrefix(id, "test/") {
 			writers = append(writers, writer{id: id, test: all})
@@ -136,5 +146,5 @@ func loadTFFCIFAR100(ctx context.Context, cfg *Config) (*Federation, []writer, e
 			writers = append(writers, writer{id: id, train: all})
 		}
 	}
-	return &Federation{H: cifar.Side, W: cifar.Side, C: cifar.Colours, Classes: cifar100Classes}, writers, nil
+	return &Federation{H: side, W: side, C: cifar.Colours, Classes: cifar100Classes}, writers
 }

@@ -127,7 +127,7 @@ func (c *Config) cut(parts shares, w writer, left *tally) (client Client, ok boo
 		left.smallSamples += w.train.Len() + w.test.Len()
 		return Client{}, false
 	}
-	client.Train.augment, client.Val.augment = true, true
+	client.Train.augment, client.Val.augment = true, c.Augment == augmentFedEx
 	return client, true
 }
 

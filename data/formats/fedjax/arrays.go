@@ -163,6 +163,18 @@ func (a Arrays) Floats(name string, rowLen int) ([]float32, error) {
 	return values, nil
 }
 
+// Bytes returns the bytes of an array whose rows have rowLen.
+func (a Arrays) Bytes(name string, rowLen int) ([]byte, error) {
+	v, err := a.find(name, rowLen)
+	if err != nil {
+		return nil, err
+	}
+	if v.Type != "uint8" {
+		return nil, fmt.Errorf("array %s is of %s, must be of uint8", name, v.Type)
+	}
+	return v.Data, nil
+}
+
 // Labels returns one integer an example, each in [0, classes).
 func (a Arrays) Labels(name string, classes int) ([]int32, error) {
 	v, err := a.find(name, 0)

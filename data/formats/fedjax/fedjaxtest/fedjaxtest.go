@@ -21,10 +21,11 @@ type Client struct {
 	Data []byte
 }
 
-// Array is a named array of float32, int32 or texts.
+// Array is a named array of uint8, float32, int32 or texts.
 type Array struct {
 	Name   string
 	Shape  []int
+	Bytes  []byte
 	Floats []float32
 	Ints   []int32
 	Texts  [][]byte
@@ -106,7 +107,10 @@ func (a Array) body() (code byte, b []byte) {
 	}
 	b = append([]byte{0x93}, shape...)
 	var content []byte
-	if a.Floats != nil {
+	if a.Bytes != nil {
+		b = appendText(b, "uint8")
+		content = a.Bytes
+	} else if a.Floats != nil {
 		b = appendText(b, "float32")
 		for _, v := range a.Floats {
 			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(v))

@@ -1,0 +1,130 @@
+package data
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// cropped returns a crop of an image, mirrored or not, standardized in float64.
+func cropped(im *images, at, dy, dx int, flip bool) []float64 {
+	var out []float64
+	for y := range cropSide {
+		for x := range cropSide {
+			column := dx + x
+			if flip {
+				column = dx + cropSide - 1 - x
+			}
+			p := ((at*im.h+dy+y)*im.w + column) * 3
+			for _, k := range im.pixels[p : p+3] {
+				out = append(out, float64(k))
+			}
+		}
+	}
+	var mean, variance float64
+	for _, v := range out {
+		mean += v / float64(len(out))
+	}
+	for _, v := range out {
+		variance += (v - mean) * (v - mean) / float64(len(out))
+	}
+	deviation := max(math.Sqrt(variance), 1/math.Sqrt(float64(len(out))))
+	for i := range out {
+		out[i] = (out[i] - mean) / deviation
+	}
+	return out
+}
+
+func near(x []float32, want []float64) bool {
+	for i := range x {
+		if math.Abs(float64(x[i])-want[i]) > 1e-5 {
+			return false
+		}
+	}
+	return len(x) == len(want)
+}
+
+func TestCrop(t *testing.T) {
+	im := pictures(3)
+	im.jitter = false
+	for i := range 3072 { // the last image is flat: its deviation is 0
+		im.pixels[2*3072+i] = 77
+	}
+	train := span(&crops{im, cropSide}, 0, 3)
+	train.augment = true
+	fill := func(v View, pos int32, aug *Augment) []float32 {
+		x := make([]float32, cropSide*cropSide*3)
+		v.Fill([]int32{pos}, x, nil, make([]int32, 1), aug)
+		return x
+	}
+	middle := cropped(im, 1, 4, 4, false)
+	test := train
+	test.augment = false
+	for name, x := range map[string][]float32{"plain": fill(train, 1, nil), "test": fill(test, 1, &Augment{Key: 3})} {
+		if !near(x, middle) {
+			t.Errorf("%s: not the middle of the image", name)
+		}
+	}
+	if flat := fill(train, 2, nil); slices.Min(flat) != 0 || slices.Max(flat) != 0 {
+		t.Errorf("a flat image gives %v to %v", slices.Min(flat), slices.Max(flat))
+	}
+	// Every place and both directions come, and nothing else.
+	seen := map[[3]int]int{}
+	for key := range uint64(1500) {
+		x := fill(train, 0, &Augment{Key: key})
+		if key == 7 && !slices.Equal(x, fill(train, 0, &Augment{Key: key})) {
+			t.Error("one key gave two images")
+		}
+		found := false
+		for place := 0; place < 2*81 && !found; place++ {
+			dy, dx, flip := place/9%9, place%9, place >= 81
+			if first := cropped1(im, dy, dx, flip); (x[0] < x[1]) == (first[0] < first[1]) && near(x, cropped(im, 0, dy, dx, flip)) {
+				found = true
+				seen[[3]int{dy, dx, place / 81}]++
+			}
+		}
+		if !found {
+			t.Fatalf("key %d gives no crop of the image", key)
+		}
+		if key == 99 && testing.Short() {
+			return
+		}
+	}
+	if len(seen) != 2*81 {
+		t.Errorf("%d of %d crops came in 1500 draws", len(seen), 2*81)
+	}
+	x, label := make([]float32, cropSide*cropSide*3), make([]int32, 1)
+	aug, pos := &Augment{Key: 1}, []int32{0}
+	if n := testing.AllocsPerRun(10, func() { train.Fill(pos, x, nil, label, aug) }); n != 0 {
+		t.Errorf("Fill allocates %v times", n)
+	}
+}
+
+// cropped1 returns the first pixel of a crop of image 0, a quick test whether x
+// can be it.
+func cropped1(im *images, dy, dx int, flip bool) []byte {
+	if flip {
+		dx += cropSide - 1
+	}
+	p := (dy*im.w + dx) * 3
+	return im.pixels[p : p+3]
+}
+
+// The sets of colour pictures open with crops of 24 x 24.
+func TestOpenCrops(t *testing.T) {
+	dir := folder(t, map[string]string{"train.bin": cifar100File(200), "test.bin": cifar100File(100)})
+	for _, cfg := range []Config{
+		{Name: "cifar100", Path: dir, Clients: 5},
+		{Name: "tff-cifar100", Path: h5Data, MinSamples: 1, Split: "50/50/0"},
+	} {
+		cfg.Augment = "crop24"
+		fed := mustOpen(t, cfg)
+		if fed.H != 24 || fed.W != 24 || fed.C != 3 {
+			t.Errorf("%s: %d x %d x %d", cfg.Name, fed.H, fed.W, fed.C)
+		}
+		if c := fed.Clients[0]; !c.Train.augment || c.Val.augment || c.Test.augment {
+			t.Errorf("%s: not the training images alone are changed at random", cfg.Name)
+		}
+		checkExamples(t, fed)
+	}
+}
