@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -207,7 +208,7 @@ func TestOneProcessAtATime(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	var busy *BusyError
-	if _, err := Open(t.Context(), dir); !errors.As(err, &busy) || busy.PID != os.Getpid() || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+	if _, err := Open(t.Context(), dir); !errors.As(err, &busy) || busy.PID != os.Getpid() || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
 		t.Errorf("a second process gets %v", err)
 	}
 	if err := s.Append("a", 0, 0, []byte("{}")); err != nil {

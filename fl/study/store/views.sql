@@ -5,6 +5,7 @@
 DROP VIEW IF EXISTS decisions;
 CREATE VIEW decisions AS
 SELECT j.seq AS call, d.key AS number, j.at / 1000.0 AS time,
+       CASE j.trial WHEN -1 THEN 'study' ELSE 'prepare' END AS session,
        json_extract(d.value, '$.kind') AS kind,
        json_extract(d.value, '$.trial') AS trial,
        json_extract(d.value, '$.source') AS source,
@@ -15,7 +16,9 @@ WHERE j.kind = 'suggest';
 
 DROP VIEW IF EXISTS reports;
 CREATE VIEW reports AS
-SELECT seq AS call, at / 1000.0 AS time, trial, round,
+SELECT seq AS call, at / 1000.0 AS time,
+       CASE trial WHEN -1 THEN 'study' ELSE 'prepare' END AS session,
+       json_extract(data, '$.trial') AS trial, round,
        json_extract(data, '$.score') AS score,
        json_extract(data, '$.failed') AS failed,
        json_extract(data, '$.reason') AS reason
@@ -56,8 +59,8 @@ SELECT 1 AS study_direction_id, 'MINIMIZE' AS direction, 1 AS study_id, 0 AS obj
 
 DROP VIEW IF EXISTS trials;
 CREATE VIEW trials AS
-WITH stopped AS (SELECT DISTINCT trial FROM decisions WHERE kind = 'stop'),
-     sent AS (SELECT trial, max(to_round) AS to_round FROM decisions WHERE kind IN ('start', 'resume', 'fork') GROUP BY trial),
+WITH stopped AS (SELECT DISTINCT trial FROM decisions WHERE kind = 'stop' AND session = 'study'),
+     sent AS (SELECT trial, max(to_round) AS to_round FROM decisions WHERE kind IN ('start', 'resume', 'fork') AND session = 'study' GROUP BY trial),
      ran AS (SELECT trial, max(round) AS round, max(at) AS at, count(*) AS rounds FROM journal WHERE kind = 'round' GROUP BY trial)
 SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
        CASE
