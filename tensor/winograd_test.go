@@ -23,14 +23,8 @@ var winogradCases = []struct {
 	{convCase{19, 20, 80, 32, 3, 3, 1, false, 1}, 2},
 }
 
-// bound is what the comment on Winograd states for a float32 result: terms products
-// were summed for each element of the tile, and size is the largest sum of |A'|
-// ((|G| |g| |G|') * (|B'| |d| |B|)) |A| (or of the like for a gradient) for values
-// up to 1. |B'| and |A'| have rows of at most 2 and 3 ones, |G| of 3/2.
-func bound(terms int, size float64) float64 { return float64(terms+14) * size / (1 << 24) }
-
 // TestWinograd compares the three passes with plain loops in float64, for several
-// images in a call.
+// images in a call, within the bounds that Winograd's comment states.
 func TestWinograd(t *testing.T) {
 	for _, c := range winogradCases {
 		t.Run(fmt.Sprintf("%d of %v", c.images, c.convCase), func(t *testing.T) {
@@ -56,31 +50,81 @@ func TestWinograd(t *testing.T) {
 			}
 			packed := make([]float32, len(w))
 			kernels.Pack(packed, w, v.Rows(), c.n, c.n)
+			f, _ := v.Winograd()
+			b, _ := v.WinogradInput()
+			size, back := winogradSize{f, c.images}, winogradSize{b, c.images}
+			yBounds, dxBounds, dwBounds := size.outputs(x, w), back.outputs(dy, turned(w, c.c, c.n)), size.weights(x, dy)
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
-				f, _ := v.Winograd()
-				// A value is a sum of 9 products of elements whose transforms are at most 9/4 and 4 large, for each channel.
-				got := winogradForward(f, x, packed, bias, c.images)
-				within(t, "y", got, y, bound(c.c, 9*float64(c.c)*9/4*4+1))
-				b, _ := v.WinogradInput()
-				within(t, "dx", winogradForward(b, dy, packed, nil, c.images), dx, bound(c.n, 9*float64(c.n)*9/4*4))
-				// And the gradient of a weight of products of elements at most 4 large each, times 9/4.
+				within(t, "y", winogradForward(f, x, packed, bias, c.images), y, yBounds)
+				within(t, "dx", winogradForward(b, dy, packed, nil, c.images), dx, dxBounds)
 				for _, calls := range []int{1, c.images} {
 					gw := winogradGradient(f, x, dy, c.images, calls)
 					plain := make([]float32, len(dw))
 					kernels.Unpack(plain, gw, v.Rows(), c.n, c.n)
-					within(t, "dw", plain, dw, bound(c.images*f.Tiles(), float64(c.images*f.Tiles())*4*4*9/4))
+					within(t, "dw", plain, dw, dwBounds)
 				}
 			})
 		})
 	}
 }
 
-func within(t *testing.T, what string, got []float32, want []float64, bound float64) {
+// within fails unless every value is as near to the exact one as its bound says, and
+// all of them as near as rounding errors come typically: 2 % of it.
+func within(t *testing.T, what string, got []float32, want, bounds []float64) {
 	t.Helper()
+	var errors, sum float64
 	for i, v := range want {
-		if !(math.Abs(float64(got[i])-v) <= bound) {
-			t.Fatalf("%s: value %d is %v, want %v within %g", what, i, got[i], v, bound)
+		d := math.Abs(float64(got[i]) - v)
+		if !(d <= bounds[i]) {
+			t.Fatalf("%s: value %d is %v, want %v within %g", what, i, got[i], v, bounds[i])
 		}
+		errors += d * d
+		sum += bounds[i] * bounds[i]
+	}
+	if mean := math.Sqrt(errors / sum); mean > 0.02 {
+		t.Errorf("%s: the mean error is %.2g of the bound", what, mean)
+	}
+}
+
+// TestWinogradErrors compares the errors with those of the direct form.
+func TestWinogradErrors(t *testing.T) {
+	v := NewConv(16, 16, 64, 32, 3, 3, 1, true)
+	f, _ := v.Winograd()
+	s := kernels.NewStream(5, 6)
+	x, w, dy := draw(s, v.H*v.W*v.C), draw(s, v.Rows()*v.N), draw(s, v.OH*v.OW*v.N)
+	y, dw := make([]float64, len(dy)), make([]float64, len(w))
+	walk(v, func(out, in, k int) {
+		y[out] += float64(x[in]) * float64(w[k])
+		dw[k] += float64(dy[out]) * float64(x[in])
+	})
+	packed, in, row := make([]float32, len(w)), []float32(nil), 0
+	kernels.Pack(packed, w, v.Rows(), v.N, v.N)
+	in, row = bordered(x, v.H, v.W, v.C, v.Left, v.RightBorder)
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		direct, gw, plain := make([]float32, len(dy)), make([]float32, len(w)), make([]float32, len(w))
+		v.Forward(direct, v.OW*v.N, in, row, packed, nil, false)
+		ratio(t, "y", winogradForward(f, x, packed, nil, 1), direct, y)
+		v.BackwardWeights(gw, nil, in, row, dy, v.OW*v.N, false)
+		kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)
+		fast := make([]float32, len(w))
+		kernels.Unpack(fast, winogradGradient(f, x, dy, 1, 1), v.Rows(), v.N, v.N)
+		ratio(t, "dw", fast, plain, dw)
+	})
+}
+
+// ratio fails unless the root of the mean square of the errors in got is hardly
+// larger than in direct.
+func ratio(t *testing.T, what string, got, direct []float32, want []float64) {
+	t.Helper()
+	var a, b float64
+	for i, v := range want {
+		a += (float64(got[i]) - v) * (float64(got[i]) - v)
+		b += (float64(direct[i]) - v) * (float64(direct[i]) - v)
+	}
+	r := math.Sqrt(a / b)
+	t.Logf("%s: %.2f times the error of the direct form", what, r)
+	if !(r < 1.2) {
+		t.Errorf("%s: the error is %.2f times that of the direct form", what, r)
 	}
 }
 
