@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
 )
 
 // kernelRows lists the matrix products at the shapes of the models.
@@ -35,6 +36,18 @@ func kernelRows(_ context.Context, cfg Config) ([]row, error) {
 		}
 		rows = append(rows, gemmTNRow(s.m, s.n, s.k))
 	}
+	for _, n := range []int{1 << 12, 1 << 17, 2048 * 3136, 1 << 25} { // within each cache or so, and beyond them
+		if cfg.Quick && n > 1<<20 {
+			continue
+		}
+		rows = append(rows, readRow(n))
+	}
+	for _, m := range []int{10, 20, 64} {
+		if cfg.Quick {
+			break
+		}
+		rows = append(rows, denseRow(m, 2048, 3136, false), denseRow(m, 2048, 3136, true))
+	}
 	rows = append(rows, convRow(), convDWRow())
 	return append(rows, pointwiseRows()...), nil
 }
@@ -52,12 +65,44 @@ func gemmRow(name string, m, n, k int) row {
 	}
 }
 
+// denseRow is the backward pass of a dense layer of k inputs and n outputs over m samples, with the update of its weights. What it has to
+// read are the weights, and their velocity with momentum; it writes them too.
+func denseRow(m, n, k int, momentum bool) row {
+	r := row{
+		name: "dense-step", shape: fmt.Sprintf("m=%d,n=%d,k=%d", m, n, k), batch: m, samples: m, flops: 4 * int64(m) * int64(n) * int64(k),
+		reads: n * k, optimizer: "sgd",
+	}
+	if momentum {
+		r.reads, r.optimizer = 2*n*k, "momentum"
+	}
+	r.over = func(x []float32) func() {
+		d, ldy := tensor.Dense{K: k, N: n}, n+kernels.Width
+		s := tensor.Step{
+			M: m, X: ramp(m * k), LdX: k, DY: ramp(m * ldy), LdY: ldy, DX: ramp(m * k), LdDX: k, Lanes: ramp(d.LaneSize()),
+			SGD: kernels.SGD{W: x[:n*k], LR: 1e-6},
+		}
+		if momentum {
+			s.SGD.V, s.SGD.Momentum = x[n*k:], 0.9
+		}
+		return func() { d.Step(&s) }
+	}
+	return r
+}
+
+// readRow reads n floats; its samples are bytes.
+func readRow(n int) row {
+	return row{name: "read", shape: fmt.Sprintf("n=%d", n), batch: 1, samples: 4 * n, setup: func() func() {
+		x := ramp(n)
+		return func() { kernels.ReadProbe(x) }
+	}}
+}
+
 // gemmTNRow is the weight gradient of a k x n layer over m rows.
 func gemmTNRow(m, n, k int) row {
 	return row{
 		name: "gemm-dw", shape: fmt.Sprintf("m=%d,n=%d,k=%d", m, n, k), batch: m, samples: m, flops: 2 * int64(m) * int64(n) * int64(k),
 		setup: func() func() {
-			g := kernels.TN{M: m, N: n, K: k, A: ramp(m * k), Lda: k, G: ramp(m * n), Ldg: n, C: make([]float32, k*n)}
+			g := kernels.TN{M: m, N: n, K: k, A: ramp(m * k), Lda: k, G: ramp(m * n), Ldg: n, C: tensor.Aligned(k * n)}
 			return func() { kernels.GemmTN(&g) }
 		},
 	}
@@ -113,7 +158,7 @@ func convDWRow() row {
 
 // ramp returns n floats between -0.5 and 0.5 in a fixed pattern.
 func ramp(n int) []float32 {
-	x := make([]float32, n)
+	x := tensor.Aligned(n)
 	for i := range x {
 		x[i] = float32(i*7%64)/64 - 0.5
 	}
