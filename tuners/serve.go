@@ -42,6 +42,13 @@ const WatchStdin = "FEDFAST_TUNER_WATCH_STDIN"
 // --tuner-reattach, and runs until it is interrupted.
 const DebugEnv = "FEDFAST_TUNER_DEBUG"
 
+// Window is the flow control window of connections in both directions. With a fixed one gRPC sends no frames to find out how fast a
+// connection is, which it would do at every small message.
+const Window = 1 << 20
+
+// streamWorkers answer calls without a new goroutine, and so a new stack, for each.
+const streamWorkers = 4
+
 // parentCheck is how often a tuner looks whether its host still lives.
 const parentCheck = 500 * time.Millisecond
 
@@ -65,7 +72,8 @@ func Serve(served ...Tuner) {
 		HandshakeConfig:  Handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &Plugin{Tuners: byName}}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))...)
+			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+				grpc.StaticStreamWindowSize(Window), grpc.StaticConnWindowSize(Window), grpc.NumStreamWorkers(streamWorkers))...)
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: os.Stderr, JSONFormat: true}),
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 )
 
 // Attach is a tuner that somebody else started, for example in a debugger: fedfast speaks with it but neither starts nor ends it.
@@ -79,7 +78,7 @@ func attach(ctx context.Context, ref Ref, o Options) (*process, error) {
 		Reattach: &plugin.ReattachConfig{
 			Protocol: plugin.ProtocolGRPC, ProtocolVersion: tuners.ProtocolVersion, Addr: addr, Pid: ref.Attach.PID, Test: true,
 		},
-		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer))},
+		GRPCDialOptions: dialOptions,
 		Logger:          newLogger(o.Logger, ref.Name),
 	})
 	if _, err := p.client.Start(); err != nil {

@@ -34,6 +34,13 @@ type process struct {
 // maxAnswer bounds one message of a tuner: a state of 16 MiB and as much of anything else.
 const maxAnswer = 2*tuners.MaxState + 1<<20
 
+// dialOptions are those of every connection.
+var dialOptions = []grpc.DialOption{
+	grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+	grpc.WithStaticStreamWindowSize(tuners.Window),
+	grpc.WithStaticConnWindowSize(tuners.Window),
+}
+
 // errChanged says that a program is another one than was found.
 var errChanged = errors.New("the program changed since it was found")
 
@@ -58,7 +65,7 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		SyncStderr:       io.MultiWriter(prints, p.stderr),
 		Logger:           newLogger(o.Logger, ref.Name),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: socketParent()},
-		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer))},
+		GRPCDialOptions:  dialOptions,
 		RunnerFunc: func(_ hclog.Logger, wanted *exec.Cmd, _ string) (runner.Runner, error) {
 			cmd := exec.Command(ref.Path, ref.Args...)
 			cmd.Env = append(append(wanted.Env, o.Env...), tuners.WatchStdin+"=1")
