@@ -14,7 +14,8 @@ const (
 	panelWidth, panelHeight = 400, 260
 	marginLeft, marginTop   = 70, 40
 	marginBottom            = 50
-	panelGap                = 90
+	panelGap                = 20
+	marginRight             = 40
 	legendHeight            = 70
 
 	mostDecades = 4 // of the axis: 1 to 10,000
@@ -42,7 +43,7 @@ func (r *Report) WriteScalePlot(w io.Writer) error {
 		return errors.New("there is nothing to draw: the suite scale did not run")
 	}
 	var b strings.Builder
-	width, height := 2*(marginLeft+panelWidth)+panelGap, marginTop+panelHeight+marginBottom+legendHeight
+	width, height := 2*(marginLeft+panelWidth)+panelGap+marginRight, marginTop+panelHeight+marginBottom+legendHeight
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n", width, height, width, height)
 	fmt.Fprintf(&b, "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n", width, height)
 	panels := []panel{
@@ -82,9 +83,12 @@ func (p panel) draw(b *strings.Builder, left float64, rows map[crowd]Result) {
 	py := func(v float64) float64 { return bottom - panelHeight*v/top }
 	fmt.Fprintf(b, "<text x=\"%.0f\" y=\"%d\" font-size=\"14\">%s</text>\n", left, marginTop-16, html.EscapeString(p.title))
 	for i := range 6 {
-		v := top * float64(i) / 5
+		v, label := top*float64(i)/5, "0"
+		if i > 0 {
+			label = p.tick(v)
+		}
 		fmt.Fprintf(b, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-			left, py(v), left+panelWidth, py(v), left-6, py(v)+4, html.EscapeString(p.tick(v)))
+			left, py(v), left+panelWidth, py(v), left-6, py(v)+4, html.EscapeString(label))
 	}
 	for d := range mostDecades + 1 {
 		n := int(math.Pow10(d))
