@@ -110,22 +110,6 @@ var blockCases = []imageCase{
 		},
 	},
 	{
-		"convolutions by Winograd's algorithm with all kinds of padding, before one with a stride",
-		Shape{H: 3, W: 2, C: 1},
-		[]Layer{
-			Conv2D{Filters: 32, Kernel: 3, Same: true},
-			Residual{Body: []Layer{Conv2D{Filters: 32, Kernel: 3, Pad: 2}, Conv2D{Filters: 32, Kernel: 3, NoBias: true}}},
-			Conv2D{Filters: 34, Kernel: 3, Stride: 2, Pad: 1},
-			ReLU{},
-			Dense{Units: 3},
-		},
-		[]refOp{
-			conv(1, 1, 1),
-			{op: "residual", body: []refOp{conv(1, 2, 2), plainConv(1, 0, 0)}},
-			conv(2, 1, 1), relu, dense,
-		},
-	},
-	{
 		"residual block as the first layer, within another",
 		Shape{H: 4, W: 5, C: 1},
 		[]Layer{

@@ -10,8 +10,8 @@ const (
 )
 
 // winogradPlan says which passes of a convolution go by Winograd's F(2x2, 3x3): the
-// forward pass and the gradient of the weights by weights, that of the input by
-// input.
+// forward pass and the gradient of the weights by weights, and then perhaps that of
+// the input by input.
 type winogradPlan struct {
 	weights, input       tensor.Winograd
 	useWeights, useInput bool
@@ -21,7 +21,9 @@ type winogradPlan struct {
 func newWinogradPlan(t tensor.Conv) winogradPlan {
 	p := winogradPlan{group: 1}
 	p.weights, p.useWeights = t.Winograd()
-	p.input, p.useInput = t.WinogradInput()
+	if p.input, p.useInput = t.WinogradInput(); !p.useWeights {
+		p.useInput = false
+	}
 	for p.group < winogradGroup && p.group*p.weights.Tiles() < winogradRows {
 		p.group *= 2
 	}

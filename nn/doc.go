@@ -30,9 +30,9 @@
 // Forward and Backward work on the samples [lo, hi) of the present chunk. The
 // layers at the front of a network whose traits say PerSample are called for a group
 // of samples at a time, so that their images stay in the cache: for one, or for as
-// many as the Group of their traits, or of a layer's before them, wishes for. All others get
-// the whole chunk, lo = 0 and hi = Run.N. Backward adds to the gradient, or
-// starts it when Run.Starts(lo) says so, in the order of the samples; then the
+// many as the Group of their traits, or of a layer's before them, wishes for. All
+// others get the whole chunk, lo = 0 and hi = Run.N. Backward adds to the gradient,
+// or starts it when Run.Starts(lo) says so, in the order of the samples; then the
 // cut of a batch into chunks does not show in the bits of the result. A gradient
 // passed to Backward may be overwritten.
 //
