@@ -81,6 +81,12 @@ func (a *app) printRun(r *study.RunResult, dir string) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if len(r.Curve) > 0 {
+		fmt.Fprintln(a.out)
+		if err := printCurve(a.out, r.Curve, r.Goal); err != nil {
+			return err
+		}
+	}
 	if err := printErrors(a.out, measured{"trained", r.Errors}); err != nil {
 		return err
 	}

@@ -27,6 +27,12 @@ func (a *app) printTune(r *study.Result, dir string) error {
 	if err := printTrials(a.out, r); err != nil {
 		return err
 	}
+	if curve := r.Trials[r.Best.Number].Curve; len(curve) > 0 {
+		fmt.Fprintf(a.out, "\nglobal model of trial %d\n", r.Best.Number)
+		if err := printCurve(a.out, curve, r.Goal); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(a.out, "\nbest: trial %d after round %d, score %.4f\n", r.Best.Number, r.Best.Round, r.Best.Score)
 	t := table.New(a.out)
 	for _, key := range r.Best.Params.Keys() {

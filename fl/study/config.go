@@ -175,6 +175,13 @@ type Eval struct {
 	// Personalized also measures the model that each of these clients trains
 	// from the result, at the price of its local training.
 	Personalized bool `toml:"personalized"`
+	// Every, when above 0, measures the global model on the test examples after
+	// every so many rounds.
+	Every int `toml:"every"`
+	// Goal, when above 0, is a global test accuracy in (0, 1]: a plain run, or
+	// the one trial of a client tuner alone, ends with the measurement that
+	// reaches it.
+	Goal float64 `toml:"goal"`
 }
 
 // Budget holds the keys budget.*.

@@ -37,6 +37,7 @@ type driver struct {
 	history  *history
 	forks    bool // the tuner copies trials, also stopped ones
 	unscored bool // a plain run: there are no scores
+	lone     bool // the client tuner has no wrapper: there is one trial
 
 	layoutOnce sync.Once
 	digest     [32]byte // of the model's layout

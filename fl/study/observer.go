@@ -1,6 +1,10 @@
 package study
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/fedfast/fedfast/tuners"
+)
 
 // Event is one line of a study's metrics: a round or a rung of a trial. The
 // sequence of events is the same for any number of workers.
@@ -19,6 +23,10 @@ type Event struct {
 	Examples  int      `json:"examples,omitempty"`
 	Dropped   int      `json:"dropped,omitempty"`
 	Clients   []string `json:"clients,omitempty"`
+	// Params are what the client tuner set for all clients of the round alike.
+	Params tuners.Params `json:"params,omitempty"`
+	// TestError is the global model's after the round, every eval.every rounds.
+	TestError *float64 `json:"test_error,omitempty"`
 	// Reason says why the trial failed.
 	Reason string `json:"reason,omitempty"`
 }

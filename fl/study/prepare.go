@@ -136,6 +136,9 @@ func (c *Config) Check() error {
 		atLeast(1, "head_layers", c.HeadLayers),
 		atLeast(0, "data.state_memory", c.Data.StateMemory),
 		atLeast(0, "eval.clients", c.Eval.Clients),
+		atLeast(0, "eval.every", c.Eval.Every),
+		inUnit("eval.goal", c.Eval.Goal),
+		c.Eval.check(),
 	)
 }
 

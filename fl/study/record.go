@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -147,6 +148,11 @@ type roundRecord struct {
 	Probes map[string][]real `json:"probes,omitempty"`
 	// Aggregates are those that a round has as a whole.
 	Aggregates map[string]real `json:"aggregates,omitempty"`
+	// Params are what the client tuner set for all clients of the round alike.
+	Params tuners.Params `json:"params,omitempty"`
+	// TestError is the global model's after the round, where eval.every has it
+	// measured.
+	TestError *real `json:"test_error,omitempty"`
 }
 
 // rungRecord is a score at which the tuner decides.
@@ -160,8 +166,30 @@ type failRecord struct {
 	Stack  string `json:"stack,omitempty"`
 }
 
-// record keeps of a round's result what is recorded.
-func (t *trial) record(r *fl.RoundResult) *roundRecord {
+// record keeps of a round's result what is recorded; tr is the training after
+// the round.
+func (t *trial) record(ctx context.Context, tr *fl.Trial, plan fl.Plan, r *fl.RoundResult) (*roundRecord, error) {
+	rec := t.results(r)
+	d := t.driver
+	if t.session != nil && len(plan.Clients) == 1 {
+		rec.Params = hyper{plan.Clients[0], plan.Server}.matching(d.clientControls)
+	}
+	every := d.setup.Config.Eval.Every
+	if every == 0 || tr.Rounds()%every != 0 {
+		return rec, nil
+	}
+	e, err := d.engine.Evaluate(ctx, tr.Weights(), fl.EvalConfig{Sample: d.setup.Config.Eval.Clients})
+	if err != nil {
+		return nil, err
+	}
+	if e.GlobalTest.Clients > 0 {
+		rec.TestError = new(real(e.GlobalTest.Error))
+	}
+	return rec, nil
+}
+
+// results keeps what the round itself measured.
+func (t *trial) results(r *fl.RoundResult) *roundRecord {
 	rec := &roundRecord{
 		Score: real(t.driver.scoreOf(r)), TrainLoss: real(r.TrainLoss),
 		Steps: r.Steps, Examples: r.Examples, Dropped: r.Dropped, Clients: make([]int, len(r.Slots)),
@@ -214,6 +242,10 @@ func (rec *roundRecord) observation(trial, round int) tuners.Observation {
 func (t *trial) event(rec *roundRecord, score float64) Event {
 	loss := float64(rec.TrainLoss)
 	e := Event{Event: "round", Trial: t.number, Round: t.rounds, TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped}
+	e.Params = rec.Params
+	if rec.TestError != nil {
+		e.TestError = new(float64(*rec.TestError))
+	}
 	if t.driver.unscored {
 		return e
 	}

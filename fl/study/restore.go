@@ -149,7 +149,11 @@ func (d *driver) repeat(ctx context.Context, t *trial, tr *fl.Trial) error {
 	if err != nil {
 		return err
 	}
-	again, err := json.Marshal(t.record(r))
+	rec, err := t.record(ctx, tr, plan, r)
+	if err != nil {
+		return err
+	}
+	again, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,8 @@ type TrialResult struct {
 	Rungs []Rung `json:"rungs"`
 	// Dropped counts client results left out because they were not finite.
 	Dropped int `json:"dropped"`
+	// Curve holds what eval.every had measured.
+	Curve []CurvePoint `json:"curve,omitempty"`
 	// Source is the trial that this one was forked from.
 	Source *int `json:"source,omitempty"`
 	// Failed says why the trial was given up, empty when it was not.
@@ -103,6 +105,8 @@ type Result struct {
 	// RoundsPerSecond the rate over the rounds alone.
 	Seconds         float64 `json:"seconds"`
 	RoundsPerSecond float64 `json:"rounds_per_second"`
+	// Goal is the test accuracy at which a lone trial ends, 0 without one.
+	Goal float64 `json:"goal,omitempty"`
 	// Baseline is set when one was asked for.
 	Baseline *BaselineResult `json:"baseline,omitempty"`
 	weights  []float32
@@ -116,6 +120,10 @@ type RunResult struct {
 	Study string `json:"study"`
 	// TrainLoss is the mean training loss of each round.
 	TrainLoss []float64 `json:"train_loss"`
+	// Curve holds what eval.every had measured.
+	Curve []CurvePoint `json:"curve,omitempty"`
+	// Goal is the test accuracy at which the run ends, 0 without one.
+	Goal float64 `json:"goal,omitempty"`
 	Errors
 	WeightsSHA256 string `json:"weights_sha256"`
 	Rounds        int    `json:"rounds"`

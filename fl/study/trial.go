@@ -37,6 +37,7 @@ type trial struct {
 	dropped  int
 	examples int
 	losses   []float64 // by round, of a plain run
+	curve    []CurvePoint
 	rungs    []Rung
 	mean     discounted // of the scores since the last rung
 	best     candidate  // of the leg at work
@@ -142,7 +143,7 @@ func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(E
 	t.best = candidate{score: math.NaN(), trial: t}
 	t.kept.at = time.Now()
 	var score float64
-	for t.rounds < toRound {
+	for t.rounds < toRound && !t.reached() {
 		rec, err := t.next(ctx)
 		if failed, ok := errors.AsType[*failure](err); ok {
 			return t.end(ctx, failed, emit)
@@ -177,9 +178,10 @@ func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(E
 	return t.rung(ctx, score, emit)
 }
 
-// rung ends a leg that has reached its round.
+// rung ends a leg that has reached its round, or the goal.
 func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error {
 	t.mean = discounted{}
+	t.toRound = t.rounds
 	if err := t.save(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
@@ -245,6 +247,7 @@ func (t *trial) next(ctx context.Context) (*roundRecord, error) {
 	t.rounds++
 	t.dropped += rec.Dropped
 	t.examples += rec.Examples
+	t.observeGoal(rec)
 	if t.driver.unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
 	}
@@ -268,7 +271,10 @@ func (t *trial) run(ctx context.Context) (*roundRecord, error) {
 	if r.Dropped > 0 && t.driver.setup.Config.Nonfinite == NonfiniteFail {
 		return nil, &failure{failRecord{Reason: fmt.Sprintf("round %d: the results of %d clients are not finite", t.rounds+1, r.Dropped)}}
 	}
-	rec := t.record(r)
+	rec, err := t.record(ctx, t.train, plan, r)
+	if err != nil {
+		return nil, err
+	}
 	if err := t.driver.history.append(kindRound, t.number, t.rounds+1, rec); err != nil {
 		return nil, err
 	}
@@ -421,7 +427,7 @@ func (t *trial) drop() error {
 
 // result is the trial's row of the study's result.
 func (t *trial) result() TrialResult {
-	r := TrialResult{Number: t.number, Params: t.params, Rounds: t.rounds, Rungs: t.rungs, Dropped: t.dropped}
+	r := TrialResult{Number: t.number, Params: t.params, Rounds: t.rounds, Rungs: t.rungs, Dropped: t.dropped, Curve: t.curve}
 	if n := len(t.rungs); n > 0 {
 		r.Score = t.rungs[n-1].Score
 	}

@@ -32,7 +32,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 		return nil, err
 	}
 	defer d.close()
-	d.forks = about.Fork
+	d.forks, d.lone = about.Fork, about.Trials && about.Rounds
 	start := time.Now()
 	session, err := d.openStudySession(ctx)
 	if err != nil {
@@ -263,7 +263,7 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	if d.best.trial == nil {
 		return nil, fmt.Errorf("tuner %s: it is done without a trial that ran", d.setup.Config.Tuner.Name)
 	}
-	r := &Result{Study: d.setup.Config.Name, Rounds: d.rounds, Sides: d.sides}
+	r := &Result{Study: d.setup.Config.Name, Rounds: d.rounds, Sides: d.sides, Goal: d.setup.Config.Eval.Goal}
 	for _, t := range d.trials {
 		r.Trials = append(r.Trials, t.result())
 	}

@@ -216,6 +216,25 @@ func TestTablesWithGaps(t *testing.T) {
 	}
 }
 
+func TestScaleShrinksTheSideFederationsOnly(t *testing.T) {
+	r, seen, last := play(t, small.Merge(tuners.Params{"scale": tuners.Num(0.3), "proposals": tuners.Num(1)}), 2)
+	for trial, e := range seen {
+		if e.Samples != 30 && e.Samples != 300 || r.Rounds[trial] != 2 {
+			t.Fatalf("a side federation of %d samples a client for %d rounds", e.Samples, r.Rounds[trial])
+		}
+	}
+	req := request(small)
+	req.Trial, req.State = 0, last.State()
+	s, err := host.Local(fedtune.Tuner{}).Open(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.PlanRound(t.Context(), tuners.PlanRequest{Slots: 1})
+	if err != nil || p.Table[0].Keys["samples"] != 100 || p.Table[1].Keys["samples"] != 1000 {
+		t.Errorf("the table is %v, %v; want the sizes of the options", p.Table, err)
+	}
+}
+
 func TestValidateRefuses(t *testing.T) {
 	problems, err := fedtune.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{
 		"hi": tuners.Str("0.2,1.5"), "samples": tuners.Str("10,10"), "batches": tuners.Str("4;8"), "search": tuners.Str("luck"), "init": tuners.Num(0), "lr_max": tuners.Num(0.001),

@@ -19,6 +19,7 @@ type plan struct {
 	his, samples                 []float64
 	rates, batches, epochs       []float64
 	clients, rounds              int
+	scale                        float64 // of a side federation's rounds and samples
 	search                       string
 	initial, patience, proposals int // 0 of the last two is no limit
 }
@@ -33,6 +34,7 @@ func readPlan(given tuners.Params) (plan, []tuners.Problem) {
 		batches: numbers(r, "batches", "whole and 1 or more", whole),
 		epochs:  numbers(r, "epochs", "above 0", func(x float64) bool { return x > 0 && x <= 1e4 }),
 		clients: r.Whole("clients", 1, 10_000), rounds: r.Whole("rounds", 1, 1_000_000),
+		scale:   r.Real("scale", "above 0 and at most 1", func(x float64) bool { return x > 0 && x <= 1 }),
 		search:  r.OneOf("search", Bayes, Random, Grid),
 		initial: r.Whole("init", 1, 1000), patience: r.Whole("patience", 0, 1000), proposals: r.Whole("proposals", 0, maxPoints),
 	}
@@ -96,6 +98,9 @@ func unit(x, lo, hi float64) float64 {
 	}
 	return (x - lo) / (hi - lo)
 }
+
+// shrink scales a number of rounds or samples, to 1 at least.
+func (p plan) shrink(n float64) int { return max(1, int(math.Round(float64(n*p.scale)))) }
 
 // cells returns how many cells the table has. Cell i has heterogeneity index his[i / len(samples)] and samples[i % len(samples)].
 func (p plan) cells() int { return len(p.his) * len(p.samples) }

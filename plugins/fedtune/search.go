@@ -84,9 +84,9 @@ func (s *search) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		hi, samples := s.keys(cell)
 		for _, point := range points {
 			out = append(out, tuners.Decision{
-				Kind: tuners.Start, Trial: len(s.state.Trials), Params: s.params(point), ToRound: s.rounds, Independent: true,
+				Kind: tuners.Start, Trial: len(s.state.Trials), Params: s.params(point), ToRound: s.shrink(float64(s.rounds)), Independent: true,
 				Environment: &tuners.Environment{
-					Kind: tuners.Proxy, HI: hi, Samples: int(samples), Clients: s.clients, Cohort: s.clients,
+					Kind: tuners.Proxy, HI: hi, Samples: s.shrink(samples), Clients: s.clients, Cohort: s.clients,
 					Seed: tuners.NewDraws(s.req.Seed, cell, 0, "fedtune-hrt cell").Uint64(),
 				},
 			})

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// maxPoints is how many lines a printed curve has; the files of the study hold
+// all points.
+const maxPoints = 20
+
+// printCurve prints how the global model learned, with what the client tuner set
+// on the way, and whether it reached its goal.
+func printCurve(w io.Writer, curve []study.CurvePoint, goal float64) error {
+	if len(curve) == 0 {
+		return nil
+	}
+	keys := curve[0].Params.Keys()
+	head := []string{"round", "examples", "test error"}
+	t := table.New(w, append(head, keys...)...)
+	for _, i := range spread(len(curve), maxPoints) {
+		p := curve[i]
+		row := []string{table.Count(p.Round), table.Count(p.Examples), table.Percent(&p.TestError)}
+		for _, key := range keys {
+			x, _ := p.Params[key].Float()
+			row = append(row, strconv.FormatFloat(x, 'g', 4, 64))
+		}
+		t.Row(row...)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if goal > 0 {
+		last := curve[len(curve)-1]
+		if p := study.Reached(curve, goal); p != nil {
+			fmt.Fprintf(w, "goal of %g %% test accuracy: reached after round %s and %s examples\n", 100*goal, table.Count(p.Round), table.Count(p.Examples))
+		} else {
+			fmt.Fprintf(w, "goal of %g %% test accuracy: not reached in %s rounds and %s examples\n", 100*goal, table.Count(last.Round), table.Count(last.Examples))
+		}
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}

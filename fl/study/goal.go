@@ -1,0 +1,52 @@
+package study
+
+import (
+	"errors"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// CurvePoint is the global model of a trial as it was after a round.
+type CurvePoint struct {
+	// Round is how many rounds the trial had run, Examples how many training
+	// examples its clients had processed in them.
+	Round    int `json:"round"`
+	Examples int `json:"examples"`
+	// TestError is the classification error on the clients' test examples.
+	TestError float64 `json:"test_error"`
+	// Params are what the client tuner had set for all clients of the round
+	// alike; empty without one.
+	Params tuners.Params `json:"params,omitempty"`
+}
+
+// check returns an error for a goal that is never looked at.
+func (e Eval) check() error {
+	if e.Goal > 0 && e.Every == 0 {
+		return errors.New("eval.goal needs eval.every, the rounds from one measurement to the next, such as 5")
+	}
+	return nil
+}
+
+// Reached returns the first point of a curve at which the test accuracy is the
+// goal or above; nil when there is none.
+func Reached(curve []CurvePoint, goal float64) *CurvePoint {
+	for i := range curve {
+		if 1-curve[i].TestError >= goal {
+			return &curve[i]
+		}
+	}
+	return nil
+}
+
+// observeGoal adds a round's measurement, if there is one, to the curve.
+func (t *trial) observeGoal(rec *roundRecord) {
+	if rec.TestError != nil {
+		t.curve = append(t.curve, CurvePoint{Round: t.rounds, Examples: t.examples, TestError: float64(*rec.TestError), Params: rec.Params})
+	}
+}
+
+// reached says whether the trial ends early, at its goal.
+func (t *trial) reached() bool {
+	goal := t.driver.setup.Config.Eval.Goal
+	return goal > 0 && (t.driver.lone || t.driver.unscored) && Reached(t.curve, goal) != nil
+}
