@@ -1,0 +1,103 @@
+package plugins_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fedfast/fedfast/tuners/conformance"
+	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/fedfast/fedfast/tuners/scaffold"
+)
+
+// block returns the first piece of code of a language in the README.
+func block(t *testing.T, language string) string {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("the README shows no %s", language)
+	}
+	return string(m[1])
+}
+
+// checkReadme checks the tuner `dice` of a directory.
+func checkReadme(t *testing.T, dir string) {
+	t.Helper()
+	ref, err := host.At(filepath.Join(dir, host.Prefix+"dice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := conformance.Run(t.Context(), ref, conformance.Options{Timeout: 20 * time.Second, Only: []string{"options", "state", "failures"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Checks {
+		if c.Verdict != conformance.Passed {
+			t.Errorf("%s %s: %s", c.Name, c.Verdict, c.Message)
+		}
+	}
+}
+
+func TestTheTunerOfTheReadmeWorksInGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "dice")
+	p := scaffold.Project{Name: "dice", Language: scaffold.Go, Dir: dir, Checkout: scaffold.FindCheckout(".")}
+	if err := p.Write(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tuner.go", "tuner_test.go"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code := block(t, "go")
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"go", "vet", "."}, {"go", "build", "-mod=readonly", "-o", p.Program(), "."}, {"gofmt", "-l", "."}} {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil || args[0] == "gofmt" && len(out) > 0 {
+			t.Fatalf("%s: %v\n%s", args, err, out)
+		}
+	}
+	checkReadme(t, dir)
+}
+
+func TestTheTunerOfTheReadmeWorksInPython(t *testing.T) {
+	interpreter := "/usr/bin/python3"
+	if exec.Command(interpreter, "-c", "import grpc").Run() != nil {
+		t.Skip("no python3 with grpcio here")
+	}
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "dice")
+	if err := (scaffold.Project{Name: "dice", Language: scaffold.Python, Dir: dir}).Write(); err != nil {
+		t.Fatal(err)
+	}
+	code := block(t, "python")
+	lines := 0
+	for line := range strings.Lines(code) {
+		if strings.TrimSpace(line) != "" {
+			lines++
+		}
+	}
+	if lines > 20 {
+		t.Errorf("it has %d lines", lines)
+	}
+	code = strings.Replace(code, "#!/usr/bin/env python3", "#!"+interpreter, 1)
+	if err := os.WriteFile(filepath.Join(dir, host.Prefix+"dice"), []byte(code), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	checkReadme(t, dir)
+}
