@@ -13,6 +13,8 @@ import (
 type aggregate struct {
 	pool *pool
 
+	hasExtra, hasSigns bool
+
 	mu      sync.Mutex
 	moved   *sync.Cond
 	sum     []float32 // sum of weight_i delta_i over the results taken
@@ -32,15 +34,24 @@ type contribution struct {
 }
 
 func newAggregate(p *pool, extra, signs bool) *aggregate {
-	a := &aggregate{pool: p, sum: p.borrowSum(), pending: map[int]contribution{}}
-	if extra {
-		a.extra = p.borrowSum()
-	}
-	if signs {
-		a.signs = p.borrowSum()
-	}
+	a := &aggregate{pool: p, hasExtra: extra, hasSigns: signs, pending: map[int]contribution{}}
 	a.moved = sync.NewCond(&a.mu)
 	return a
+}
+
+// begin borrows the memory of the sums when it is needed first, so that rounds
+// which wait for workers hold none.
+func (a *aggregate) begin() {
+	if a.sum != nil {
+		return
+	}
+	a.sum = a.pool.borrowSum()
+	if a.hasExtra {
+		a.extra = a.pool.borrowSum()
+	}
+	if a.hasSigns {
+		a.signs = a.pool.borrowSum()
+	}
 }
 
 // deliver takes the result of a task and returns the buffer that the worker
@@ -75,6 +86,7 @@ func (a *aggregate) deliver(task int, c contribution) []float32 {
 
 func (a *aggregate) take(c contribution) {
 	a.next++
+	a.begin()
 	if c.weight > 0 {
 		kernels.Axpy(a.sum, float32(c.weight), c.delta)
 		a.weight += c.weight
@@ -110,7 +122,8 @@ func (a *aggregate) release() {
 }
 
 // mean returns sum_i p_i (w - w_i), the server's pseudo-gradient, with p_i the
-// shares of the weights that were taken. It is 0 when there were none.
+// shares of the weights that were taken. It is 0 when those were all 0; there must
+// have been a result.
 func (a *aggregate) mean() []float32 {
 	if a.weight > 0 {
 		kernels.Scale(a.sum, float32(1/a.weight))

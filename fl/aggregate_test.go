@@ -3,6 +3,7 @@ package fl
 import (
 	"context"
 	"math"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,6 +33,31 @@ func TestDelta(t *testing.T) {
 	}
 	if norm := delta([]float32{1, 2}, []float32{0, float32(math.NaN())}); finite(norm) {
 		t.Errorf("the norm of a change that is not finite is %v", norm)
+	}
+}
+
+// TestWaitingRoundsHoldNoSums holds that the memory of many trials at once is
+// that of their weights: rounds that wait for workers have no sums yet.
+func TestWaitingRoundsHoldNoSums(t *testing.T) {
+	fed := openGlyphs(t, 8, 120)
+	e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Cohort: 4, Workers: 2})
+	const trials = 32
+	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}}
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range trials {
+		wg.Go(func() {
+			tr := e.NewTrial(i)
+			<-start
+			if _, err := tr.Round(t.Context(), plan); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	if n := len(e.pool.sums); n < 1 || n > trials/2 {
+		t.Errorf("%d rounds at once took %d sums; there are 2 workers", trials, n)
 	}
 }
 
