@@ -8,16 +8,17 @@ import "math"
 
 var (
 	tilesAVX2 = tiles{
-		flops:   maxFLOPs,
-		ahead:   true,
-		wide:    1,
-		packMax: math.MaxInt,
-		gather:  []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1},
-		nn:      []func(*nnArgs){nnAVX2x1, nnAVX2x2, nnAVX2x3, nnAVX2x4, nnAVX2x5, nnAVX2x6},
-		ts:      []func(*tsArgs){tsAVX2x1, tsAVX2x2, tsAVX2x3, tsAVX2x4, tsAVX2x5, tsAVX2x6},
-		copyB:   gatherAVX2x8,
-		nt:      []func(*ntArgs){ntAVX2x1, ntAVX2x2, ntAVX2x3},
-		tn:      []func(*tnArgs){tnAVX2x1, tnAVX2x2, tnAVX2x3, tnAVX2x4, tnAVX2x5, tnAVX2x6},
+		flops:     maxFLOPs,
+		ahead:     true,
+		stepPacks: true,
+		wide:      1,
+		packMax:   math.MaxInt,
+		gather:    []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1},
+		nn:        []func(*nnArgs){nnAVX2x1, nnAVX2x2, nnAVX2x3, nnAVX2x4, nnAVX2x5, nnAVX2x6},
+		ts:        []func(*tsArgs){tsAVX2x1, tsAVX2x2, tsAVX2x3, tsAVX2x4, tsAVX2x5, tsAVX2x6},
+		copyB:     gatherAVX2x8,
+		nt:        []func(*ntArgs){ntAVX2x1, ntAVX2x2, ntAVX2x3},
+		tn:        []func(*tnArgs){tnAVX2x1, tnAVX2x2, tnAVX2x3, tnAVX2x4, tnAVX2x5, tnAVX2x6},
 	}
 	tilesAVX512 = tiles{
 		flops: maxFLOPs,

@@ -53,19 +53,21 @@ type ntArgs struct {
 	ahead      int // from a row of B to what it prefetches
 }
 
-// tsArgs is what a TS tile function reads: a tile of fixed height over some panels. Distances are in bytes. Its offsets are known to
-// _asm/gemm.
+// tsArgs is what a TS tile function reads: tiles of fixed height below one another over some panels. Distances are in bytes. Its offsets
+// are known to _asm/gemm.
 type tsArgs struct {
-	a, g, w  *float32
-	v        *float32 // nil without momentum
+	a, g, w  *float32 // a and w are those of the rows that follow after the call
+	v        *float32 // nil without momentum; that of w before the call
 	lda, ldg int
 	m        int // at least 1
 	panel    int // between panels of w and v
-	panels   int // at least 1; 0 after the call
+	panels   int // at least 1
 	ahead    int // from a row of w to what it prefetches
 	aheadV   int // from a row of v to what it prefetches
 
 	lr, momentum, decay float32
 
-	_ int // the function's scratch: where it is in g
+	blocks int // tiles, at least 1; 0 after the call
+
+	_ [2]int // the function's scratch: where it is in g, panels left
 }

@@ -1,5 +1,7 @@
 package kernels
 
+import "unsafe"
+
 // TNStep is a step of stochastic gradient descent on the gradient Aᵀ·G of packed weights, the same bits as [GemmTN] followed by
 // [SGDStep], but the gradient need not go to memory. Grad says how it is computed; its C and Accumulate are not used, its Segs must be
 // 0 or 1, and CRows is for the weights. W, V and Anchor of Step start at the first of the weights concerned; their panels are CRows*16 floats
@@ -79,26 +81,51 @@ func (t *tiles) step(s *TNStep) {
 		lda: 4 * g.Lda, ldg: 4 * g.Ldg, m: g.M, panel: 4 * Width * g.CRows, ahead: distance(s.Step.W, s.Next), aheadV: distance(s.Step.V, s.NextV),
 		lr: s.Step.LR, momentum: s.Step.Momentum, decay: s.Step.WeightDecay,
 	}
+	if t.stepPacks && g.M*Width*t.wide <= packFloats {
+		t.stepPacked(s, args)
+		return
+	}
 	all := g.N / Width
 	group := max(t.flops/(2*Width*g.M*len(t.ts))&^3, 4)
+	for p := 0; p < all; p += group {
+		args.g, args.panels = &g.G[p*Width], min(group, all-p)
+		t.runStep(s, &args, p)
+	}
+}
+
+// stepPacked is step on a copy of one group of G's panels at a time, so that it goes down a panel of the weights before it goes on to the next.
+func (t *tiles) stepPacked(s *TNStep, args tsArgs) {
+	var space [packFloats + Width]float32
+	packed := space[(64-int(uintptr(unsafe.Pointer(&space))%64))/4%Width:]
+	g := &s.Grad
+	for p := 0; p < g.N/Width; p += t.wide {
+		args.panels = min(t.wide, g.N/Width-p)
+		args.g, args.ldg = noescape(&packed[0]), 4*Width*args.panels
+		t.gather[args.panels-1](args.g, &g.G[p*Width], g.M, 4*g.Ldg, args.ldg)
+		t.runStep(s, &args, p)
+	}
+}
+
+// runStep runs args over all rows of the weights from panel p on.
+func (t *tiles) runStep(s *TNStep, args *tsArgs, p int) {
+	g := &s.Grad
 	blocks := (g.K + len(t.ts) - 1) / len(t.ts)
 	rows, taller := g.K/blocks, g.K%blocks // the first blocks have one row more
-	for p := 0; p < all; p += group {
-		k := 0
-		for b := range blocks {
-			n := rows
-			if b < taller {
-				n++
-			}
-			at := (p*g.CRows + k) * Width
-			args.a, args.g, args.w = &g.A[k], &g.G[p*Width], &s.Step.W[at]
-			if s.Step.V != nil {
-				args.v = &s.Step.V[at]
-			}
-			args.panels = min(group, all-p)
-			runTS(t.ts[n-1], noescape(&args))
-			k += n
+	most := max(t.flops/(2*Width*args.panels*g.M*len(t.ts)), 1)
+	for k, b := 0, 0; b < blocks; b += args.blocks {
+		n := rows
+		count := min(most, blocks-b)
+		if b < taller {
+			n, count = n+1, min(count, taller-b)
 		}
+		at := (p*g.CRows + k) * Width
+		args.a, args.w, args.blocks = &g.A[k], &s.Step.W[at], count
+		if s.Step.V != nil {
+			args.v = &s.Step.V[at]
+		}
+		runTS(t.ts[n-1], noescape(args))
+		args.blocks = count
+		k += n * count
 	}
 }
 

@@ -19,6 +19,8 @@ type tiles struct {
 	// one set of a first-level cache.
 	copyB func(dst, src *float32, panels, ld, ahead int)
 
+	stepPacks bool // whether stepPacked is faster, measured
+
 	packMax int // longest sum for which multiplyPacked is faster, measured
 
 	// ahead tells that the NN tiles of four rows and more take one panel at a time and prefetch what nnArgs.ahead says: they read B from
@@ -158,10 +160,16 @@ func (t *tiles) multiplyT(g *TN) {
 // packFloats is the size of the copy that multiplyPacked makes of a part of G: a quarter of a first-level cache, which A needs too.
 const packFloats = 2048
 
+// Rows of G at least packLd floats apart are copied for sums of at least packLeast terms.
+const (
+	packLd    = 256
+	packLeast = 16
+)
+
 // packs reports whether a copy of G pays: its rows are so far apart that a panel's lines drive each other out of the first-level
 // cache, and K is large enough to use each line often.
 func (t *tiles) packs(g *TN) bool {
-	return g.Ldg >= 256 && g.K >= 4*len(t.tn) && g.M >= 16 && g.M <= t.packMax
+	return g.Ldg >= packLd && g.K >= 4*len(t.tn) && g.M >= packLeast && g.M <= t.packMax
 }
 
 // multiplyPacked is multiplyT on a copy of one group of G's panels at a time.

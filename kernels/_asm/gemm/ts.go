@@ -15,7 +15,8 @@ const (
 	tsPanel, tsPanels         = 56, 64
 	tsAhead, tsAheadV         = 72, 80
 	tsLR, tsMomentum, tsDecay = 88, 92, 96
-	tsGAt                     = 104
+	tsBlocks                  = 104
+	tsGAt, tsLeft             = 112, 120
 )
 
 // Registers of a ts function that a tn function does not have.
@@ -34,8 +35,6 @@ func ts(v isa, rows int) {
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: tsLda}, lda)
 	MOVQ(Mem{Base: args, Disp: tsLdg}, ldg)
-	MOVQ(Mem{Base: args, Disp: tsG}, tmp)
-	MOVQ(tmp, Mem{Base: args, Disp: tsGAt})
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
 	MOVQ(Mem{Base: args, Disp: tsW}, cp)
@@ -44,9 +43,19 @@ func ts(v isa, rows int) {
 	SUBQ(cp, speed)
 	MOVQ(Mem{Base: args, Disp: tsAheadV}, nextV)
 	ADDQ(speed, nextV)
+	Label("block")
+	MOVQ(Mem{Base: args, Disp: tsG}, tmp)
+	MOVQ(tmp, Mem{Base: args, Disp: tsGAt})
+	MOVQ(Mem{Base: args, Disp: tsPanels}, tmp)
+	MOVQ(tmp, Mem{Base: args, Disp: tsLeft})
 	for _, n := range v.groups(rows) {
 		tsGroup(tile{v, rows, n})
 	}
+	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tsA})
+	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tsW})
+	MOVQ(Mem{Base: args, Disp: tsW}, cp)
+	DECQ(Mem{Base: args, Disp: tsBlocks})
+	JNE(LabelRef("block"))
 	VZEROUPPER()
 	RET()
 }
@@ -55,7 +64,7 @@ func ts(v isa, rows int) {
 func tsGroup(t tile) {
 	group, done, plain, stepped := t.label("group"), t.label("groupdone"), t.label("plain"), t.label("stepped")
 	Label(group)
-	SUBQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsPanels})
+	SUBQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 	JLT(LabelRef(done))
 	MOVQ(Mem{Base: args, Disp: tsA}, a0)
 	MOVQ(Mem{Base: args, Disp: tsGAt}, gp)
@@ -88,7 +97,7 @@ func tsGroup(t tile) {
 	}
 	JMP(LabelRef(group))
 	Label(done)
-	ADDQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsPanels})
+	ADDQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 }
 
 // descend does the step on every sum: the same operations in the same order as the optimizer's kernels.
