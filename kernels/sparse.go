@@ -216,7 +216,7 @@ func AppendByFilter(l *SparseFilters, p *SparsePixels, first, n, at, step int) {
 	if end := int(p.Start[first+n]); end > len(p.Value) || end > len(p.Filter) || p.Start[first] < 0 {
 		panic(msgSparse)
 	}
-	raceWrite(l.Value)
+	raceWrite(l.Tail) // stands for the lists
 	raceWrite(l.Sum)
 	a := appendArgs{
 		start: &p.Start[first], pixels: n, value: &p.Value[0], filter: &p.Filter[0],
