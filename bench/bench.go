@@ -14,7 +14,7 @@ import (
 
 // Config says what [Run] measures. The zero value measures every suite.
 type Config struct {
-	Suites []string       // names as [Suites] lists them; empty means all
+	Suites []string       // names as [Suites] lists them; empty means all but the long one
 	Quick  bool           // fewer rows and shorter samples: a smoke test of a few seconds
 	Full   bool           // every row count of every product
 	Rows   *regexp.Regexp // only rows whose "name shape" matches; nil means all
@@ -43,6 +43,7 @@ type suite struct {
 	name string
 	doc  string
 	rows func(ctx context.Context, cfg Config) ([]row, error)
+	long bool // it runs only when it is named
 }
 
 // row is one thing to measure. Setting it up allocates its memory; the returned function is one repetition.
@@ -67,12 +68,13 @@ type row struct {
 
 func suites() []suite {
 	return []suite{
-		{"kernels", "matrix products at the shapes of the models, LSTM cell, activations, optimizer step", kernelRows},
-		{"nn", "training steps of the models: gradient and SGD", trainRows},
-		{"nn-forward", "evaluation of the models", forwardRows},
-		{"fl", "whole rounds of federated averaging, with one worker and with all", roundRows},
-		{"tuner", "calls of a tuner in its own process", tunerRows},
-		{"scale", "rounds of many clients, of many clients in all, and of many trials at once; small models", scaleRows},
+		{"kernels", "matrix products at the shapes of the models, LSTM cell, activations, optimizer step", kernelRows, false},
+		{"nn", "training steps of the models: gradient and SGD", trainRows, false},
+		{"nn-forward", "evaluation of the models", forwardRows, false},
+		{"fl", "whole rounds of federated averaging, with one worker and with all", roundRows, false},
+		{"tuner", "calls of a tuner in its own process", tunerRows, false},
+		{"scale", "rounds of many clients, of many clients in all, and of many trials at once; small models", scaleRows, false},
+		{"faults", "studies that are killed, and memory over 10,000 rounds: minutes, only when named", faultRows, true},
 	}
 }
 
@@ -140,7 +142,7 @@ func (r row) String() string {
 func choose(names []string) ([]suite, error) {
 	all := suites()
 	if len(names) == 0 {
-		return all, nil
+		return slices.DeleteFunc(all, func(s suite) bool { return s.long }), nil
 	}
 	var chosen []suite
 	for _, name := range names {

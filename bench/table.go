@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -57,6 +58,9 @@ func (r *Report) columns() []string {
 	if r.Torch != nil {
 		columns = append(columns, "PyTorch", "ratio")
 	}
+	if r.faults() {
+		columns = append(columns, "found")
+	}
 	if r.rounds() {
 		columns = append(columns, "speed-up", "outside nn", "allocs/step", "allocs/round", "GC stop", "a client", "memory")
 	}
@@ -71,6 +75,11 @@ func (r *Report) rounds() bool {
 		}
 	}
 	return false
+}
+
+// faults says whether the report has rows of faults.
+func (r *Report) faults() bool {
+	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Fault != nil })
 }
 
 // cells are the texts of one row, one a column.
@@ -107,6 +116,13 @@ func (r *Report) cells(x Result) []string {
 			ratio = fmt.Sprintf("%.2f", x.Ratio)
 		}
 		cells = append(cells, strings.Join(rivals, ", "), ratio)
+	}
+	if r.faults() {
+		found := ""
+		if x.Fault != nil {
+			found = x.Fault.String()
+		}
+		cells = append(cells, found)
 	}
 	if r.rounds() {
 		cells = append(cells, x.Round.cells()...)

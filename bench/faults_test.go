@@ -1,0 +1,41 @@
+package bench_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/fedfast/fedfast/bench"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// TestRunFaults kills the program a few times and watches its memory for a
+// moment.
+func TestRunFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the program and lets it work for seconds")
+	}
+	exe := filepath.Join(t.TempDir(), "fedfast")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "../cmd/fedfast").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cfg := bench.Config{Suites: []string{"faults"}, Quick: true, Tuners: host.Paths{Serve: []string{exe}}}
+	report, err := bench.Run(t.Context(), cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Results) != 2 {
+		t.Fatalf("results %+v", report.Results)
+	}
+	kills, memory := report.Results[0].Fault, report.Results[1].Fault
+	if kills == nil || kills.Kills != 3 || kills.Studies < 1 {
+		t.Errorf("kills %+v", kills)
+	}
+	if memory == nil || memory.Rounds != 400 || memory.FirstRSS < 1<<20 {
+		t.Errorf("memory %+v", memory)
+	}
+	cfg.Tuners = host.Paths{}
+	if _, err := bench.Run(t.Context(), cfg, nil); err == nil {
+		t.Error("without the program it runs")
+	}
+}
