@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
@@ -68,12 +69,13 @@ func Serve(served ...Tuner) {
 		}
 		byName[d.Name] = t
 	}
+	stderr := directStderr(os.Stderr)
 	config := &plugin.ServeConfig{
 		HandshakeConfig:  Handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &Plugin{Tuners: byName}}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
-				grpc.StaticStreamWindowSize(Window), grpc.StaticConnWindowSize(Window), grpc.NumStreamWorkers(streamWorkers))...)
+				grpc.StaticStreamWindowSize(Window), grpc.StaticConnWindowSize(Window), grpc.NumStreamWorkers(streamWorkers), grpc.UnaryInterceptor(stderr))...)
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: os.Stderr, JSONFormat: true}),
 	}
@@ -86,6 +88,16 @@ func Serve(served ...Tuner) {
 		go endWithStdin(os.Stdin)
 	}
 	plugin.Serve(config)
+}
+
+// directStderr gives os.Stderr back at the first call. The plugin library sends what is written there through the connection, where the
+// last words of a process that dies are lost; the host reads the real one, too.
+func directStderr(real *os.File) grpc.UnaryServerInterceptor {
+	var first sync.Once
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		first.Do(func() { os.Stderr = real })
+		return handler(ctx, req)
+	}
 }
 
 // debug serves without a host until the process is interrupted.

@@ -274,12 +274,14 @@ func (p *Plugin) try(ctx context.Context, what string, call func(context.Context
 	}
 	timed, cancel := context.WithTimeout(ctx, p.options.CallTimeout)
 	defer cancel()
+	begin := time.Now()
 	err = call(timed, live)
 	var lost *tuners.LostError
 	if !errors.As(err, &lost) {
 		return err
 	}
-	late := timed.Err() != nil
+	// The other end knows the deadline and may be the first to end the call.
+	late := timed.Err() != nil || time.Since(begin) > p.options.CallTimeout*9/10
 	p.discard(live)
 	if p.ref.Attach != nil {
 		return fmt.Errorf("%w: the process that was attached to did not answer %s (%s); start it again", ErrLost, what, firstLine(lost))
