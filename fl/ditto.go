@@ -11,7 +11,7 @@ type ditto struct{ fedAvg }
 func (ditto) Name() string { return "ditto" }
 
 func (ditto) Doc() string {
-	return "Ditto: FedAvg, and for each client a personalized model of its own, held near by client.lambda (Li et al. 2021)"
+	return "Ditto: FedAvg, and a model of each client's own held near by client.lambda (Li et al. 2021)"
 }
 
 func (ditto) defaults(c *ClientParams, _ *ServerParams) { c.Lambda = 0.1 }

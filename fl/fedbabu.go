@@ -12,7 +12,7 @@ type fedBABU struct{ fedAvg }
 func (fedBABU) Name() string { return "fedbabu" }
 
 func (fedBABU) Doc() string {
-	return "FedBABU: only the body is trained, and the head is tuned for client.head_epochs to personalize (Oh et al. 2022)"
+	return "FedBABU: trains the body alone; heads are tuned to personalize (Oh et al. 2022)"
 }
 
 func (fedBABU) defaults(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 1 }

@@ -16,7 +16,7 @@ type fedDyn struct{}
 func (fedDyn) Name() string { return "feddyn" }
 
 func (fedDyn) Doc() string {
-	return "FedDyn: a dynamic regularizer of weight server.alpha lines the clients' optima up with the global one (Acar et al. 2021)"
+	return "FedDyn: a dynamic regularizer aligns local optima with the global one (Acar et al. 2021)"
 }
 
 func (fedDyn) defaults(_ *ClientParams, s *ServerParams) { s.Alpha = 0.01 }

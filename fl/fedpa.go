@@ -15,7 +15,7 @@ type fedPA struct{ reptile }
 func (fedPA) Name() string { return "fedpa" }
 
 func (fedPA) Doc() string {
-	return "federated posterior averaging: changes weighed by the clients' sampled covariances, of shrinkage client.rho (Al-Shedivat et al. 2021)"
+	return "federated posterior averaging, by sampled covariances (Al-Shedivat et al. 2021)"
 }
 
 func (fedPA) defaults(c *ClientParams, _ *ServerParams) { c.Window, c.Rho = 3, 0.1 }

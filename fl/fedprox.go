@@ -9,7 +9,7 @@ type fedProx struct{ fedAvg }
 func (fedProx) Name() string { return "fedprox" }
 
 func (fedProx) Doc() string {
-	return "FedAvg with a proximal term of weight client.mu that holds clients near the broadcast weights (Li et al. 2020)"
+	return "FedAvg with a proximal term of weight client.mu (Li et al. 2020)"
 }
 
 func (fedProx) defaults(c *ClientParams, _ *ServerParams) { c.Mu = 0.01 }

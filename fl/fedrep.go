@@ -13,7 +13,7 @@ type fedRep struct{ fedAvg }
 func (fedRep) Name() string { return "fedrep" }
 
 func (fedRep) Doc() string {
-	return "FedRep: a shared body and a head of each client's own, trained for client.head_epochs before the body (Collins et al. 2021)"
+	return "FedRep: a shared body and a head of each client's own (Collins et al. 2021)"
 }
 
 func (fedRep) defaults(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 1 }

@@ -17,7 +17,7 @@ func init() { register(heteroFL{}) }
 // over the clients that hold it, those of the last layer's rows over the clients
 // that have the class; a weight that nobody holds stays. A personalized model is
 // the client's sub-network.
-type heteroFL struct{ fedAvg }
+type heteroFL struct{}
 
 // Widths are the shares of the channels that sub-networks can have.
 var Widths = []float64{1, 0.5, 0.25, 0.125, 0.0625}
@@ -25,7 +25,7 @@ var Widths = []float64{1, 0.5, 0.25, 0.125, 0.0625}
 func (heteroFL) Name() string { return "heterofl" }
 
 func (heteroFL) Doc() string {
-	return "HeteroFL: clients train sub-networks of client.width or, one of client.widths in turn, of the channels (Diao et al. 2021)"
+	return "HeteroFL: clients train sub-networks of their own widths (Diao et al. 2021)"
 }
 
 func (heteroFL) Check(c ClientParams, s ServerParams) error {

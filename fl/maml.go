@@ -9,8 +9,9 @@ import (
 func init() { register(maml{}) }
 
 // maml is federated MAML (Finn et al. 2017; Chen et al. 2018): a client adapts by
-// its local steps on T_i, w_{k+1} = w_k - a grad(w_k; D_k) with a = client.lr, and
-// returns the meta-gradient of the loss on V_i after them,
+// K = client.inner_steps steps on batches D_k of T_i,
+// w_{k+1} = w_k - a grad(w_k; D_k) with a = client.inner_lr, and returns the
+// meta-gradient of the loss on V_i after them,
 //
 //	q = (I - a H(w_0; D_0)) ... (I - a H(w_{K-1}; D_{K-1})) grad(w_K; V_i),
 //
@@ -23,13 +24,32 @@ type maml struct{ reptile }
 func (maml) Name() string { return "maml" }
 
 func (maml) Doc() string {
-	return "MAML: meta-gradients on validation examples after the local steps, which they train on too; client.first_order without Hessians (Finn et al. 2017)"
+	return "MAML: meta-gradients on validation examples after client.inner_steps (Finn et al. 2017)"
 }
 
-func (maml) defaults(_ *ClientParams, s *ServerParams) { s.LR = 0.01 }
+func (maml) defaults(c *ClientParams, s *ServerParams) {
+	c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03
+}
 
 func (maml) Check(c ClientParams, s ServerParams) error {
-	return uses("maml", c, s, serverStep, []string{"client.first_order", "server.weighted"})
+	return checkInner("maml", c, s, serverStep)
+}
+
+// checkInner checks the hyperparameters of methods with inner steps.
+func checkInner(method string, c ClientParams, s ServerParams, more ...[]string) error {
+	if err := within(method, "client.inner_lr", c.InnerLR, c.InnerLR > 0, "a value above 0, such as 0.01"); err != nil {
+		return err
+	}
+	if err := within(method, "client.inner_steps", float64(c.InnerSteps), c.InnerSteps > 0, "1 or more"); err != nil {
+		return err
+	}
+	return uses(method, c, s, append(more, []string{"client.inner_lr", "client.inner_steps", "client.first_order", "server.weighted"})...)
+}
+
+// inner returns the hyperparameters of the inner steps.
+func (c ClientParams) inner() ClientParams {
+	c.LR, c.Steps = c.InnerLR, c.InnerSteps
+	return c
 }
 
 func (m maml) Local(l *Local) {
@@ -37,7 +57,7 @@ func (m maml) Local(l *Local) {
 	if l.Val.Len() == 0 {
 		l.Weight = 0
 	}
-	p, w := l.Params, l.worker
+	p, w := l.Params.inner(), l.worker
 	type taken struct {
 		pos  []int32
 		step uint32
@@ -80,5 +100,11 @@ func (m maml) Local(l *Local) {
 	}
 }
 
-// personalize takes the local steps alone.
-func (maml) personalize(l *Local) { l.SGD(0) }
+// personalize takes the inner steps alone.
+func (maml) personalize(l *Local) { l.innerSteps() }
+
+// innerSteps adapts the weights.
+func (l *Local) innerSteps() {
+	p := l.Params.inner()
+	l.steps(course{params: &p})
+}

@@ -17,17 +17,12 @@ type perFedAvg struct{ fedAvg }
 func (perFedAvg) Name() string { return "perfedavg" }
 
 func (perFedAvg) Doc() string {
-	return "Per-FedAvg: an initial model for a step of client.inner_lr, with Hessian-vector products or, client.first_order, without (Fallah et al. 2020)"
+	return "Per-FedAvg: an initial model that inner steps personalize well (Fallah et al. 2020)"
 }
 
 func (perFedAvg) defaults(c *ClientParams, _ *ServerParams) { c.InnerLR, c.InnerSteps = 0.01, 1 }
 
-func (perFedAvg) Check(c ClientParams, s ServerParams) error {
-	if err := within("perfedavg", "client.inner_lr", c.InnerLR, c.InnerLR > 0, "a value above 0, such as 0.01"); err != nil {
-		return err
-	}
-	return uses("perfedavg", c, s, []string{"client.inner_lr", "client.inner_steps", "client.first_order", "server.weighted"})
-}
+func (perFedAvg) Check(c ClientParams, s ServerParams) error { return checkInner("perfedavg", c, s) }
 
 func (m perFedAvg) Local(l *Local) {
 	l.uniform()
@@ -57,10 +52,4 @@ func (m perFedAvg) Local(l *Local) {
 }
 
 // personalize takes the inner steps.
-func (perFedAvg) personalize(l *Local) {
-	p := l.Params
-	p.LR, p.Steps, p.Momentum = p.InnerLR, p.InnerSteps, 0
-	if p.Steps > 0 {
-		l.steps(course{params: &p})
-	}
-}
+func (perFedAvg) personalize(l *Local) { l.innerSteps() }

@@ -216,38 +216,68 @@ func TestVisitsByHand(t *testing.T) {
 		next func(q *quadratics, i, j int, w float64) float64
 		mean bool // uniform weights
 	}{
-		{"perfedavg", perFedAvg{}, func(c *ClientParams, _ *ServerParams) { c.InnerLR = 0.3 },
+		{
+			"perfedavg",
+			perFedAvg{},
+			func(c *ClientParams, _ *ServerParams) { c.InnerLR = 0.3 },
 			func(q *quadratics, i, j int, w float64) float64 {
 				a := q.alpha[i]
-				return shrink(w, q.c[i][j], 1-lr*a*math.Pow(1-0.3*a, 2), steps)
-			}, true},
-		{"perfedavg first order", perFedAvg{}, func(c *ClientParams, _ *ServerParams) { c.InnerLR, c.FirstOrder = 0.3, true },
+				return shrink(w, q.c[i][j], 1-lr*a*(1-0.3*a)*(1-0.3*a), steps)
+			}, true,
+		},
+		{
+			"perfedavg first order",
+			perFedAvg{},
+			func(c *ClientParams, _ *ServerParams) { c.InnerLR, c.FirstOrder = 0.3, true },
 			func(q *quadratics, i, j int, w float64) float64 {
 				a := q.alpha[i]
 				return shrink(w, q.c[i][j], 1-lr*a*(1-0.3*a), steps)
-			}, true},
-		{"maml", maml{}, func(_ *ClientParams, s *ServerParams) { s.LR = 0.5 },
+			}, true,
+		},
+		{
+			"maml",
+			maml{},
+			func(c *ClientParams, s *ServerParams) { c.InnerLR, c.InnerSteps, s.LR = lr, steps, 0.5 },
 			func(q *quadratics, i, j int, w float64) float64 {
 				k := 1 - lr*q.alpha[i]
 				return w - 0.5*math.Pow(k, steps)*q.valAlpha[i]*(shrink(w, q.c[i][j], k, steps)-q.valC[i][j])
-			}, true},
-		{"maml first order", maml{}, func(c *ClientParams, s *ServerParams) { c.FirstOrder, s.LR = true, 0.5 },
+			}, true,
+		},
+		{
+			"maml first order",
+			maml{},
+			func(c *ClientParams, s *ServerParams) {
+				c.InnerLR, c.InnerSteps, c.FirstOrder, s.LR = lr, steps, true, 0.5
+			},
 			func(q *quadratics, i, j int, w float64) float64 {
 				return w - 0.5*q.valAlpha[i]*(shrink(w, q.c[i][j], 1-lr*q.alpha[i], steps)-q.valC[i][j])
-			}, true},
-		{"ditto's global model", ditto{}, func(c *ClientParams, _ *ServerParams) { c.PersonalLR = 0.05 },
+			}, true,
+		},
+		{
+			"ditto's global model",
+			ditto{},
+			func(c *ClientParams, _ *ServerParams) { c.PersonalLR = 0.05 },
 			func(q *quadratics, i, j int, w float64) float64 {
 				return shrink(w, q.c[i][j], 1-lr*q.alpha[i], steps)
-			}, false},
-		{"fedpa before it samples", fedPA{}, func(_ *ClientParams, s *ServerParams) { s.BurnIn = 1 },
+			}, false,
+		},
+		{
+			"fedpa before it samples",
+			fedPA{},
+			func(_ *ClientParams, s *ServerParams) { s.BurnIn = 1 },
 			func(q *quadratics, i, j int, w float64) float64 {
 				return shrink(w, q.c[i][j], 1-lr*q.alpha[i], steps)
-			}, false},
-		{"fedpa with one sample", fedPA{}, func(c *ClientParams, _ *ServerParams) { c.BurnIn, c.Window = 1, 2 },
+			}, false,
+		},
+		{
+			"fedpa with one sample",
+			fedPA{},
+			func(c *ClientParams, _ *ServerParams) { c.BurnIn, c.Window = 1, 2 },
 			func(q *quadratics, i, j int, w float64) float64 { // the mean of steps 2 and 3
 				k := 1 - lr*q.alpha[i]
 				return (shrink(w, q.c[i][j], k, 2) + shrink(w, q.c[i][j], k, 3)) / 2
-			}, false},
+			}, false,
+		},
 	} {
 		q := newQuadratics(t, tt.method, 6, 6)
 		c, s := Defaults(tt.method)

@@ -12,7 +12,7 @@ type reptile struct{}
 func (reptile) Name() string { return "reptile" }
 
 func (reptile) Doc() string {
-	return "FedAvg with a server step: learning rate, momentum and decay on the averaged client change (Nichol et al. 2018)"
+	return "FedAvg with a server step: learning rate, momentum and decay (Nichol et al. 2018)"
 }
 
 func (reptile) Check(c ClientParams, s ServerParams) error {

@@ -21,7 +21,7 @@ type scaffold struct{}
 func (scaffold) Name() string { return "scaffold" }
 
 func (scaffold) Doc() string {
-	return "SCAFFOLD, option II: control variates of server and clients correct the drift of local steps (Karimireddy et al. 2020)"
+	return "SCAFFOLD: control variates correct the drift of local steps (Karimireddy et al. 2020)"
 }
 
 func (scaffold) Check(c ClientParams, s ServerParams) error {

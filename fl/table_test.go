@@ -14,7 +14,10 @@ func TestLookup(t *testing.T) {
 	}
 	table := []Cell{cell(0.2, 100, 1), cell(0.2, 1000, 2), cell(0.6, 100, 3), cell(0.6, 1000, 4)}
 	for _, c := range []struct{ hi, samples, lr float64 }{
-		{0.1, 90, 1}, {0.3, 2000, 2}, {1, 100, 3}, {0.6, 900, 4},
+		{0.1, 90, 1},
+		{0.3, 2000, 2},
+		{1, 100, 3},
+		{0.6, 900, 4},
 		{0.4, 1000, 2}, // midway: the lower column
 		{0.2, 550, 1},  // midway: the lower row
 		{0.9, 0, 3},    // the column counts first

@@ -1,0 +1,96 @@
+package fl
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// scoredRound has five clients, one without validation examples.
+func scoredRound(draws uint64) *RoundResult {
+	r := &RoundResult{draws: draws}
+	for i, n := range []int{10, 0, 30, 20, 40} {
+		r.Slots = append(r.Slots, Slot{ValExamples: n, Before: Score{Error: 0.1 * float64(i), Loss: float64(i)}, After: Score{Error: 0.05 * float64(i), Loss: 1}})
+	}
+	return r
+}
+
+func TestNoisyScores(t *testing.T) {
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s: got %v, want %v", what, got, want)
+		}
+	}
+	r := scoredRound(1)
+	near("weighted", r.ValScore(false).Error, (0.2*30+0.3*20+0.4*40)/100)
+	near("uniform", r.NoisyScore(false, ScoreOptions{Uniform: true}).Error, 0.9/4)
+	near("uniform, personalized", r.NoisyScore(true, ScoreOptions{Uniform: true}).Error, 0.45/4)
+	near("more clients than there are", r.NoisyScore(false, ScoreOptions{Clients: 9}).Loss, r.ValScore(false).Loss)
+	// Two of four clients, equally often each.
+	const rounds = 4000
+	counts := map[float64]int{}
+	var noise, square float64
+	for i := range uint64(rounds) {
+		r := scoredRound(i)
+		s := r.NoisyScore(false, ScoreOptions{Clients: 2, Uniform: true})
+		counts[math.Round(s.Error*1e6)]++
+		if again := r.NoisyScore(false, ScoreOptions{Clients: 2, Uniform: true}); again != s {
+			t.Fatalf("round %d scores %v, then %v", i, s, again)
+		}
+		private := r.NoisyScore(false, ScoreOptions{Uniform: true, Epsilon: 2})
+		if !math.IsNaN(private.Loss) {
+			t.Fatalf("a private loss of %v", private.Loss)
+		}
+		noise += private.Error - 0.225
+		d := private.Error - 0.225
+		square += d * d
+	}
+	// The means of pairs of 0, 0.2, 0.3 and 0.4: 0.1, 0.15, 0.2, 0.25, 0.3, 0.35.
+	if len(counts) != 6 {
+		t.Errorf("pairs of clients give %d scores, want 6: %v", len(counts), counts)
+	}
+	for score, n := range counts {
+		if math.Abs(float64(n)-rounds/6) > 150 {
+			t.Errorf("score %v in %d of %d rounds", score/1e6, n, rounds)
+		}
+	}
+	// Laplace noise of scale b = 1/(2 * 4) has mean 0 and variance 2 b^2.
+	b := 1.0 / 8
+	if mean := noise / rounds; math.Abs(mean) > 0.01 {
+		t.Errorf("the noise has mean %v", mean)
+	}
+	if v := square / rounds; math.Abs(v/(2*b*b)-1) > 0.15 {
+		t.Errorf("the noise has variance %v, want %v", v, 2*b*b)
+	}
+	if err := (ScoreOptions{Epsilon: 1}).Check(); err == nil || !strings.HasPrefix(err.Error(), "score.epsilon") {
+		t.Errorf("private and weighted: error %v", err)
+	}
+	if err := (ScoreOptions{Clients: -1}).Check(); err == nil || !strings.HasPrefix(err.Error(), "score.clients = -1") {
+		t.Errorf("-1 clients: error %v", err)
+	}
+}
+
+func TestProbeOptions(t *testing.T) {
+	for name, want := range map[string]string{
+		"cos_delta_smoothed{alpha=1}":  "in [0, 1)",
+		"cos_delta_smoothed{beta=0.5}": "{alpha=A}",
+		"cos_delta_smoothed{alpha=0.5": "{alpha=A}",
+		"cos_delta_smoothed{alpha=x}":  "{alpha=A}",
+		"sign_agreement{alpha=0.5}":    "sign_agreement takes no options",
+		"steps{alpha=0.5}":             "steps takes no options",
+		"min_cos":                      `unknown probe "min_cos"; the probes are cos_delta_smoothed, delta_norm`,
+		"cos_delta_smoothed_more{a=0}": "unknown probe",
+	} {
+		if _, err := parseProbes([]string{name}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	p, err := parseProbes([]string{"cos_delta_smoothed", "cos_delta_smoothed{alpha=0.25}", "cos_delta_smoothed", "val_loss_after"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.smoothed) != 2 || p.smoothed[0].alpha != 0.5 || p.smoothed[1].alpha != 0.25 || !p.after || p.before || p.phi || p.signs {
+		t.Errorf("got %+v", p)
+	}
+}
