@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )

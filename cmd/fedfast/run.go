@@ -94,7 +94,7 @@ func (a *app) printRun(r *study.RunResult, dir string) error {
 	t = table.New(a.out)
 	t.Row("rounds", table.Count(r.Rounds))
 	if r.Dropped > 0 {
-		t.Row("dropped", fmt.Sprintf("%s results of clients that were not finite", table.Count(r.Dropped)))
+		t.Row("dropped", droppedText(r.Dropped))
 	}
 	timing(t, r.Seconds, r.RoundsPerSecond)
 	t.Row("weights_sha256", r.WeightsSHA256)

@@ -52,6 +52,7 @@ func (a *app) printTune(r *study.Result, dir string) error {
 	t = table.New(a.out)
 	t.Row("trials", table.Count(len(r.Trials)))
 	t.Row("rounds", table.Count(r.Rounds))
+	notes(t, r)
 	timing(t, r.Seconds, r.RoundsPerSecond)
 	t.Row("weights_sha256", r.WeightsSHA256)
 	if r.SurvivorSHA256 != "" {
@@ -104,6 +105,28 @@ func printTrials(w io.Writer, r *study.Result) error {
 	return t.Flush()
 }
 
+// notes adds how much was dropped and how many trials failed, if any.
+func notes(t *table.Table, r *study.Result) {
+	dropped, failed := 0, 0
+	for _, trial := range r.Trials {
+		dropped += trial.Dropped
+		if trial.Failed != "" {
+			failed++
+		}
+	}
+	if dropped > 0 {
+		t.Row("dropped", droppedText(dropped))
+	}
+	if failed > 0 {
+		t.Row("failed", table.Count(failed)+" trials; `fedfast study show` says why")
+	}
+}
+
+// droppedText says how many results of clients were left out.
+func droppedText(n int) string {
+	return table.Count(n) + " results of clients that were not finite"
+}
+
 // scoreAt is the score of a trial at a rung, a dash when it had stopped before.
 func scoreAt(t study.TrialResult, round int) string {
 	for _, rung := range t.Rungs {
@@ -116,6 +139,9 @@ func scoreAt(t study.TrialResult, round int) string {
 
 // outcome says what became of a trial.
 func outcome(r *study.Result, t study.TrialResult) string {
+	if t.Failed != "" {
+		return "failed"
+	}
 	var words []string
 	if t.Number == r.Best.Number {
 		words = append(words, "best")

@@ -3,9 +3,11 @@ package study
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -104,6 +106,9 @@ func (h *history) append(kind string, trial, round int, v any) error {
 		return nil
 	}
 	data, err := json.Marshal(v)
+	if _, odd := errors.AsType[*json.UnsupportedValueError](err); odd {
+		data, err = finite.Marshal(v)
+	}
 	if err != nil {
 		return fmt.Errorf("record of kind %s: %w", kind, err)
 	}

@@ -84,7 +84,7 @@ func (d *driver) restore(ctx context.Context, t *trial, rounds int) (*fl.Trial, 
 			return nil, err
 		}
 		if c := &t.best; tr.Rounds() == c.round && c.trial == t && c.weights == nil && !d.hasCandidate(*c) {
-			c.weights = slices.Clone(tr.Weights())
+			c.weights, c.memory = slices.Clone(tr.Weights()), tr.State()
 		}
 	}
 	return tr, nil

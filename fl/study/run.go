@@ -44,7 +44,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	start = start.Add(-d.history.elapsed)
 	trained := time.Since(start).Seconds()
 	weights := t.train.Weights()
-	e, err := d.engine.Evaluate(ctx, weights, config.eval(t.own().Clients, config.server(), t.train.State(), s.Observer))
+	e, err := d.measured(d.engine.Evaluate(ctx, weights, config.eval(t.own().Clients, config.server(), t.train.State(), s.Observer)))
 	if err != nil {
 		return nil, err
 	}

@@ -296,6 +296,15 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	return r, nil
 }
 
+// measured logs the stack of a panic in an evaluation, whose error tells only its
+// value.
+func (d *driver) measured(e *fl.Evaluation, err error) (*fl.Evaluation, error) {
+	if p, ok := errors.AsType[*fl.PanicError](err); ok {
+		d.setup.log().Error("an evaluation failed", "reason", p, "stack", string(p.Stack))
+	}
+	return e, err
+}
+
 // choose evaluates a candidate on all clients.
 func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 	var session tuners.Session
@@ -311,7 +320,7 @@ func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.Evaluate(ctx, c.weights, d.setup.Config.eval(clients, c.trial.hyper.server, c.memory, d.setup.Observer))
+	e, err := d.measured(d.engine.Evaluate(ctx, c.weights, d.setup.Config.eval(clients, c.trial.hyper.server, c.memory, d.setup.Observer)))
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn"
 )
