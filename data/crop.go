@@ -2,6 +2,7 @@ package data
 
 import (
 	"math"
+	"runtime"
 
 	"github.com/fedfast/fedfast/data/internal/draw"
 )
@@ -33,8 +34,7 @@ func (s *crops) read(at int32, x []float32, _ []int32, aug *Augment) int32 {
 		flip = d.Uint64()>>63 == 1
 		dy, dx = d.IntN(im.h-s.side+1), d.IntN(im.w-s.side+1)
 	}
-	bytes := im.h * im.w * im.c
-	pixels := im.pixels[int(at)*bytes : (int(at)+1)*bytes]
+	pixels := im.image(at)
 	row := s.side * im.c
 	start := func(y int) int { return ((dy+y)*im.w + dx) * im.c }
 	var sum, squares int64
@@ -59,6 +59,7 @@ func (s *crops) read(at int32, x []float32, _ []int32, aug *Augment) int32 {
 			}
 		}
 	}
+	runtime.KeepAlive(im.memory)
 	return im.labels[at]
 }
 

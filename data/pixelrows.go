@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/fedfast/fedfast/data/internal/slab"
 )
 
 // pixelRows gathers images of floats with their labels: as bytes while every
@@ -12,6 +14,7 @@ type pixelRows struct {
 	bytes  []byte
 	floats []float32
 	labels []int32
+	memory *slab.Slab // that has the bytes, if the heap has not
 }
 
 // maxReserve bounds the images that are made room for before they are there.
@@ -62,14 +65,23 @@ func asFloats(bytes []byte) []float32 {
 }
 
 // greyWriter returns the writer of h x w grey images. It appends the test images to
-// the training images, so that room beyond those saves a copy.
+// the training images if there is room, which saves memory, and leaves them where
+// they are if not.
 func greyWriter(id string, h, w int, train, test *pixelRows) writer {
 	trains := len(train.labels)
 	train.labels = append(train.labels, test.labels...)
 	labels := train.labels
 	var src source
 	if train.floats == nil && test.floats == nil {
-		src = newImages(h, w, 1, append(train.bytes, test.bytes...), labels)
+		all := newImages(h, w, 1, train.bytes, labels)
+		all.memory = train.memory
+		if cap(train.bytes)-len(train.bytes) >= len(test.bytes) {
+			train.bytes = append(train.bytes, test.bytes...)
+			all.pixels = train.bytes
+		} else {
+			all.more, all.moreFrom = test.bytes, int32(trains)
+		}
+		src = all
 	} else {
 		src = &vectors{n: h * w, values: append(train.all(), test.all()...), labels: labels}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fedfast/fedfast/data/formats/leaf"
+	"github.com/fedfast/fedfast/data/internal/slab"
 )
 
 // The form of LEAF's FEMNIST.
@@ -24,21 +25,22 @@ func femnistSet() set {
 }
 
 func loadFEMNIST(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
-	form := leaf.Form{Pixels: femnistSide * femnistSide, Classes: femnistClasses}
+	memory := slab.New()
+	form := leaf.Form{Pixels: femnistSide * femnistSide, Classes: femnistClasses, Keep: memory.Keep}
 	people, err := readLEAF(ctx, cfg.Path, form)
 	if err != nil {
 		return nil, nil, err
 	}
 	writers := make([]writer, len(people))
 	for i, p := range people {
-		writers[i] = greyWriter(p.id, femnistSide, femnistSide, rowsOf(&p.train), rowsOf(&p.test))
+		writers[i] = greyWriter(p.id, femnistSide, femnistSide, rowsOf(&p.train, memory), rowsOf(&p.test, memory))
 	}
 	return &Federation{H: femnistSide, W: femnistSide, C: 1, Classes: femnistClasses}, writers, nil
 }
 
-// rowsOf returns the images of a user.
-func rowsOf(u *leaf.User) *pixelRows {
-	return &pixelRows{bytes: u.Pixels, floats: u.Values, labels: u.Labels}
+// rowsOf returns the images of a user, whose bytes are in a slab.
+func rowsOf(u *leaf.User, memory *slab.Slab) *pixelRows {
+	return &pixelRows{bytes: u.Pixels, floats: u.Values, labels: u.Labels, memory: memory}
 }
 
 // person is one user with what train and test files hold of it.

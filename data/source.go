@@ -1,5 +1,11 @@
 package data
 
+import (
+	"runtime"
+
+	"github.com/fedfast/fedfast/data/internal/slab"
+)
+
 // table gives the float of every byte value of one channel.
 type table [256]float32
 
@@ -15,9 +21,13 @@ var unitTable = func() (t table) {
 type images struct {
 	h, w, c int
 	pixels  []byte
-	labels  []int32
-	tables  []table // one a channel
-	jitter  bool    // augmentation "fedex-cifar"
+	// more holds the images from number moreFrom on, if it is not nil.
+	more     []byte
+	moreFrom int32
+	memory   *slab.Slab // that has the pixels, if the heap has not
+	labels   []int32
+	tables   []table // one a channel
+	jitter   bool    // augmentation "fedex-cifar"
 }
 
 // newImages returns the source of images whose bytes k stand for k/255.
@@ -29,12 +39,21 @@ func newImages(h, w, c int, pixels []byte, labels []int32) *images {
 	return s
 }
 
+// image returns the bytes of image at.
+func (s *images) image(at int32) []byte {
+	pixels, n := s.pixels, s.h*s.w*s.c
+	if s.more != nil && at >= s.moreFrom {
+		pixels, at = s.more, at-s.moreFrom
+	}
+	return pixels[int(at)*n:][:n]
+}
+
 func (s *images) size() (floats, tokens int) { return s.h * s.w * s.c, 0 }
 
 func (s *images) label(at int32) int32 { return s.labels[at] }
 
 func (s *images) read(at int32, x []float32, _ []int32, aug *Augment) int32 {
-	pixels := s.pixels[int(at)*len(x) : (int(at)+1)*len(x)]
+	pixels := s.image(at)
 	switch {
 	case aug != nil && s.jitter:
 		s.augmented(at, pixels, x, aug)
@@ -51,6 +70,7 @@ func (s *images) read(at int32, x []float32, _ []int32, aug *Augment) int32 {
 			}
 		}
 	}
+	runtime.KeepAlive(s.memory)
 	return s.labels[at]
 }
 

@@ -16,6 +16,7 @@ type decoder struct {
 	names []string
 	users map[string]*User
 	seen  []string // users in the order of their data
+	space []byte   // for the pixels of one user, if Form.Keep moves them elsewhere
 }
 
 // file reads the whole text.
@@ -84,7 +85,7 @@ func (d *decoder) ordered() ([]User, error) {
 
 // user reads {x: [...], y: [...]}.
 func (d *decoder) user(name string) (*User, error) {
-	u := &User{ID: name, File: d.path}
+	u := &User{ID: name, File: d.path, Pixels: d.space[:0]}
 	d.name = fmt.Sprintf("%s: user %q", d.path, name)
 	defer func() { d.name = d.path }()
 	samples := 0
@@ -127,6 +128,9 @@ func (d *decoder) user(name string) (*User, error) {
 		return nil, d.about(name, "x has %d samples, y has %d", samples, labels)
 	}
 	u.thread(texts, next, d.form.SeqLen)
+	if d.form.Keep != nil && u.Values == nil {
+		d.space, u.Pixels = u.Pixels, d.form.Keep(u.Pixels)
+	}
 	u.Pixels, u.Values, u.Labels = slices.Clip(u.Pixels), slices.Clip(u.Values), slices.Clip(u.Labels)
 	return u, nil
 }

@@ -27,6 +27,9 @@ type Form struct {
 	Classes int
 	// SeqLen is the number of characters of a text x; its y is one character.
 	SeqLen int
+	// Keep, when not nil, gets the pixels of every user that has been read and
+	// returns them where they are to stay. It is called from several goroutines.
+	Keep func(pixels []byte) []byte
 }
 
 // User is what one file holds of one user.

@@ -107,15 +107,16 @@ func (a Array) body() (code byte, b []byte) {
 	}
 	b = append([]byte{0x93}, shape...)
 	var content []byte
-	if a.Bytes != nil {
+	switch {
+	case a.Bytes != nil:
 		b = appendText(b, "uint8")
 		content = a.Bytes
-	} else if a.Floats != nil {
+	case a.Floats != nil:
 		b = appendText(b, "float32")
 		for _, v := range a.Floats {
 			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(v))
 		}
-	} else {
+	default:
 		b = appendText(b, "int32")
 		for _, v := range a.Ints {
 			content = binary.LittleEndian.AppendUint32(content, uint32(v))
