@@ -35,7 +35,8 @@ type Config struct {
 	// Partition deals a set without clients of its own to Clients clients:
 	// "iid" (or ""), "dirichlet" by Alpha, "shards" by Shards, or "classes" by
 	// ClientClasses or HI; how many samples each gets is a matter of Samples,
-	// Sizes, SizeSigma and SizeExponent.
+	// Sizes, SizeSigma and SizeExponent. A set that comes with clients keeps
+	// them ("natural" or ""), or has their samples put together and dealt so.
 	Partition string
 	// Alpha is the concentration of the Dirichlet partition: small is skewed. For
 	// the set "synthetic" it says how far the clients' models are apart, and
@@ -114,7 +115,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	for _, n := range []struct {
 		key   string
 		value int
-	}{{"max_samples", c.MaxSamples}, {"min_samples", c.MinSamples}, {"clients", c.Clients}, {"samples", c.Samples}, {"proxy", c.Proxy}} {
+	}{{"max_samples", c.MaxSamples}, {"min_samples", c.MinSamples}, {"clients", c.Clients}, {"samples", c.Samples}, {"proxy", c.Proxy}, {"vocab", c.Vocab}} {
 		if n.value < 0 {
 			bad("data.%s = %d: must be 0 or more", n.key, n.value)
 		}
@@ -140,13 +141,13 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	c.Encoding = choice("encoding", c.Encoding, s, s.Encodings, encodingLEAF, bad)
 	c.Labels = choice("labels", c.Labels, s, s.Labels, labelsFine, bad)
 	c.Augment = choice("augment", c.Augment, s, s.Augments, "", bad)
-	if c.Samples > 0 && !s.Dealt && !s.Synthetic {
+	if c.Samples > 0 && !s.Dealt && !s.Synthetic && !c.dealt() {
 		bad("data.samples = %d: %s comes with its clients; use data.max_samples to cap theirs", c.Samples, s.Name)
 	}
-	if s.Dealt {
-		if c.Partition == "" {
-			c.Partition = partitionIID
-		}
+	if s.Dealt && c.Partition == "" {
+		c.Partition = partitionIID
+	}
+	if c.dealt() {
 		if c.Clients == 0 {
 			c.Clients = defaultClients
 		}

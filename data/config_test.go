@@ -46,7 +46,7 @@ func TestOpenErrors(t *testing.T) {
 		{"sizes too small", Config{Name: "mnist", Path: none, Sizes: []int{100, 9}}, "data.sizes = [100 9]: 9 is below data.min_samples = 10"},
 		{"sigma too large", Config{Name: "mnist", Path: none, SizeSigma: 11}, "data.size_sigma = 11: must be above 0 and at most 10"},
 		{"exponent is no number", Config{Name: "mnist", Path: none, SizeExponent: math.NaN()}, "data.size_exponent = NaN: must be above 0 and at most 10"},
-		{"partition of clients", Config{Name: "leaf-femnist", Path: none, Partition: "iid"}, `data.partition = "iid": leaf-femnist comes with its clients`},
+		{"partition of clients", Config{Name: "glyphs", Partition: "iid"}, `data.partition = "iid": glyphs comes with its clients`},
 		{"no alpha", Config{Name: "mnist", Path: none, Partition: "dirichlet"}, "data.alpha = 0: the Dirichlet partition needs a number above 0"},
 		{"alpha is no number", Config{Name: "mnist", Path: none, Partition: "dirichlet", Alpha: math.NaN()}, "data.alpha = NaN: the Dirichlet partition needs"},
 		{"alpha for nothing", Config{Name: "mnist", Path: none, Alpha: 1}, `data.alpha = 1: only data.partition = "dirichlet" and the set synthetic use it`},

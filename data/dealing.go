@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// The ways to deal a set without clients: the values of data.partition.
+// The ways to deal a set: the values of data.partition.
 const (
 	partitionIID       = "iid"
 	partitionDirichlet = "dirichlet"
 	partitionShards    = "shards"
 	partitionClasses   = "classes"
+	partitionNatural   = "natural" // those that the set comes with
 )
 
 const (
@@ -23,11 +24,16 @@ const (
 // it, and fills in its defaults.
 func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 	ways := []string{partitionIID, partitionDirichlet, partitionShards, partitionClasses}
+	if !s.Dealt {
+		ways = append(ways, partitionNatural)
+	}
 	switch {
 	case c.Partition != "" && !slices.Contains(ways, c.Partition):
 		bad("data.partition = %q: must be one of %s", c.Partition, strings.Join(ways, ", "))
 		return
-	case c.Partition != "" && !s.Dealt:
+	case c.Partition == partitionNatural:
+		c.Partition = ""
+	case c.Partition != "" && s.Synthetic:
 		bad("data.partition = %q: %s comes with its clients; leave data.partition out", c.Partition, s.Name)
 		return
 	}
@@ -81,8 +87,8 @@ func (c *Config) checkSizes(s *SetInfo, bad func(string, ...any)) {
 		}
 	}
 	switch {
-	case ways > 0 && !s.Dealt:
-		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: %s comes with its clients; leave them out", c.Sizes, c.SizeSigma, c.SizeExponent, s.Name)
+	case ways > 0 && !s.Dealt && !c.dealt():
+		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: %s comes with its clients; leave them out, or say data.partition", c.Sizes, c.SizeSigma, c.SizeExponent, s.Name)
 	case ways > 1:
 		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: use one of the three", c.Sizes, c.SizeSigma, c.SizeExponent)
 	case len(c.Sizes) > 0 && c.Samples > 0:

@@ -1,0 +1,79 @@
+package data
+
+import (
+	"fmt"
+	"sort"
+)
+
+// pool is the source of the examples of several views, one after the other. It
+// forgets whose they were.
+type pool struct {
+	views  []View
+	starts []int32 // number of the first example of each view
+	n      int32
+}
+
+// add appends the examples of a view.
+func (p *pool) add(v View) {
+	if v.Len() > 0 {
+		p.views, p.starts = append(p.views, v), append(p.starts, p.n)
+		p.n += int32(v.Len())
+	}
+}
+
+// find returns where example at is.
+func (p *pool) find(at int32) (src source, place int32) {
+	i := sort.Search(len(p.starts), func(i int) bool { return p.starts[i] > at }) - 1
+	return p.views[i].src, p.views[i].at(int(at - p.starts[i]))
+}
+
+func (p *pool) size() (floats, tokens int) { return p.views[0].src.size() }
+
+func (p *pool) label(at int32) int32 {
+	src, place := p.find(at)
+	return src.label(place)
+}
+
+func (p *pool) read(at int32, x []float32, tokens []int32, aug *Augment) int32 {
+	src, place := p.find(at)
+	return src.read(place, x, tokens, aug)
+}
+
+// stepPool is a pool of examples with a label at each of their tokens.
+type stepPool struct{ pool }
+
+func (p *stepPool) steps(at int32, labels []int32) {
+	src, place := p.find(at)
+	src.(stepSource).steps(place, labels)
+}
+
+// redeal puts the samples of a set's own clients together and deals them anew.
+func (c *Config) redeal(fed *Federation, writers []writer) ([]writer, error) {
+	if fed.Lazy || fed.Kind == Tokens && c.Partition != partitionIID {
+		return nil, fmt.Errorf("data.partition = %q: the samples of %s have no class each to be dealt by; leave data.partition out", c.Partition, c.Name)
+	}
+	all := &stepPool{}
+	for i := range writers {
+		all.add(writers[i].train)
+	}
+	train := int(all.n)
+	for i := range writers {
+		all.add(writers[i].test)
+	}
+	if train == 0 {
+		return nil, fmt.Errorf("data.partition = %q: there are no training samples to deal", c.Partition)
+	}
+	labels := make([]int32, all.n)
+	for i := range labels {
+		labels[i] = all.label(int32(i))
+	}
+	files := fed.Files
+	fed.Notes = append(fed.Notes, fmt.Sprintf("the samples of %d clients were put together and dealt anew (data.partition = %q)", len(writers), c.Partition))
+	var src source = &all.pool
+	if fed.EveryStep {
+		src = all
+	}
+	dealt, err := c.deal(fed, src, labels, train)
+	fed.Files = files
+	return dealt, err
+}
