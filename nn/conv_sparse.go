@@ -59,7 +59,7 @@ func (s *convState) backwardSparse(r *Run, dy Act, lo, hi int) {
 			s.sparse.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row)
 		}
 	}
-	if hi == r.N {
+	if r.Ends(hi) {
 		s.sparse.Store(r.G[s.w:s.bias])
 	}
 }

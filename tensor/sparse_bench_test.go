@@ -31,6 +31,7 @@ func BenchmarkSparse(b *testing.B) {
 				entries++
 			}
 		}
+		p.Maxima(grad, n, idx)
 		for _, pass := range []string{"lists", "weights", "input"} {
 			b.Run(fmt.Sprintf("%s/%dx%dx%d/filters=%d/kernel=%d/isa=%s", pass, c.h, c.w, c.c, c.n, c.size, kernels.Current()), func(b *testing.B) {
 				runtime.LockOSThread()
