@@ -40,3 +40,47 @@ func BenchmarkTrain(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDisplacement measures what FATHOM's cosine adds to a step of plain SGD,
+// at the batch sizes of its paper for the first two networks. The two kinds of step
+// take turns, so that the machine's moods meet both.
+func BenchmarkDisplacement(b *testing.B) {
+	for _, c := range []struct {
+		model string
+		batch int
+	}{
+		{"reddi-emnist-cnn", 20},
+		{"so-nwp-lstm", 16},
+		{"leaf-femnist-cnn", 10},
+		{"fedex-cifar-cnn", 16},
+		{"tff-char-lstm", 4},
+		{"logistic", 10},
+	} {
+		m, err := New(c.model, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("model=%s/isa=%s/batch=%d", c.model, kernels.Current(), c.batch), func(b *testing.B) {
+			w := m.NewParams()
+			m.Init(w, 1)
+			probe := &nn.Displacement{Anchor: m.NewParams()}
+			copy(probe.Anchor, w)
+			ws := m.NewWorkspace()
+			batch := torchBatch(m, c.batch)
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			var took [2]float64
+			step := uint32(0)
+			for b.Loop() {
+				for with, p := range []*nn.Displacement{nil, probe} {
+					start := threadTime()
+					ws.Step(w, batch, nn.TrainOpts{Step: step, Dropout: -1, Probe: p}, nn.SGD{LR: 1e-3}, nil, nil, step == 0)
+					took[with] += (threadTime() - start).Seconds()
+					step++
+				}
+			}
+			b.ReportMetric(100*(took[1]/took[0]-1), "%overhead")
+			b.ReportMetric(1e3*took[0]/float64(b.N), "ms/step")
+		})
+	}
+}
