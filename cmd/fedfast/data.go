@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/fetch"
 	"github.com/fedfast/fedfast/fl/study"
 )
 
@@ -182,16 +184,23 @@ type setEntry struct {
 	Augments    []string `json:"augments,omitempty"`
 	Labels      []string `json:"labels,omitempty"`
 	Dealt       bool     `json:"dealt"` // it has no clients of its own
+	// Fetch are the names that data fetch has for it.
+	Fetch []string `json:"fetch,omitempty"`
 	Synthetic   bool     `json:"synthetic"`
 }
 
 // listData prints the sets.
 func (a *app) listData() error {
 	entries := []setEntry{}
+	fetchable := map[string][]string{}
+	for _, f := range fetch.Sets() {
+		fetchable[f.Data] = append(fetchable[f.Data], f.Name)
+	}
 	for _, s := range data.Sets() {
 		entries = append(entries, setEntry{
-			s.Name, s.Doc, s.Kind.String(), s.Input, s.Classes, s.Clients, s.Samples, s.Path, s.DefaultPath,
-			s.Encodings, s.Augments, s.Labels, s.Dealt, s.Synthetic,
+			Name: s.Name, Doc: s.Doc, Kind: s.Kind.String(), Input: s.Input, Classes: s.Classes, Clients: s.Clients, Samples: s.Samples,
+			Path: s.Path, DefaultPath: s.DefaultPath, Encodings: s.Encodings, Augments: s.Augments, Labels: s.Labels,
+			Dealt: s.Dealt, Fetch: fetchable[s.Name], Synthetic: s.Synthetic,
 		})
 	}
 	if a.json {
@@ -209,6 +218,9 @@ func (a *app) listData() error {
 			for j, line := range table.Wrap(e.Path) {
 				t.Row([]string{"  data.path", ""}[min(j, 1)], line)
 			}
+		}
+		if len(e.Fetch) > 0 {
+			t.Row("  get it by", "fedfast data fetch "+strings.Join(e.Fetch, ", or fetch "))
 		}
 		for j, line := range table.Wrap(e.Doc) {
 			t.Row([]string{"  what", ""}[min(j, 1)], line)

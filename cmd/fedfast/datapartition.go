@@ -138,19 +138,26 @@ func classesOf(fed *data.Federation) []classbars.Client {
 // summarize gathers the facts.
 func summarize(fed *data.Federation, clients []classbars.Client) partitionSummary {
 	s := data.Summarize(fed)
-	held := make([]int, len(clients))
+	held, there := make([]int, len(clients)), make([]bool, fed.Classes)
 	for i, c := range clients {
-		for _, n := range c.Counts {
+		for class, n := range c.Counts {
 			if n > 0 {
 				held[i]++
+				there[class] = true
 			}
+		}
+	}
+	classes := 0
+	for _, is := range there {
+		if is {
+			classes++
 		}
 	}
 	slices.Sort(held)
 	return partitionSummary{
 		Name: fed.Name, Clients: s.Clients, Unseen: s.Unseen,
 		Train: amounts(s.Train), Val: amounts(s.Val), Test: amounts(s.Test),
-		Classes: s.Classes, Held: amounts{s.Classes, held[0], held[len(held)/2], held[len(held)-1]},
+		Classes: classes, Held: amounts{classes, held[0], held[len(held)/2], held[len(held)-1]},
 		Entropy: s.Entropy, MeanEntropy: s.MeanEntropy, Notes: append([]string{}, fed.Notes...),
 	}
 }
