@@ -185,8 +185,8 @@ type setEntry struct {
 	Labels      []string `json:"labels,omitempty"`
 	Dealt       bool     `json:"dealt"` // it has no clients of its own
 	// Fetch are the names that data fetch has for it.
-	Fetch []string `json:"fetch,omitempty"`
-	Synthetic   bool     `json:"synthetic"`
+	Fetch     []string `json:"fetch,omitempty"`
+	Synthetic bool     `json:"synthetic"`
 }
 
 // listData prints the sets.
