@@ -2,8 +2,6 @@
 
 package kernels
 
-import "math"
-
 //go:generate go run -C _asm ./gemm -out ../gemm_amd64.s -stubs ../gemm_stubs_amd64.go -pkg kernels
 
 var (
@@ -12,7 +10,6 @@ var (
 		ahead:     true,
 		stepPacks: true,
 		wide:      1,
-		packMax:   math.MaxInt,
 		gather:    []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1},
 		nn:        []func(*nnArgs){nnAVX2x1, nnAVX2x2, nnAVX2x3, nnAVX2x4, nnAVX2x5, nnAVX2x6},
 		ts:        []func(*tsArgs){tsAVX2x1, tsAVX2x2, tsAVX2x3, tsAVX2x4, tsAVX2x5, tsAVX2x6},
@@ -27,9 +24,8 @@ var (
 			tsAVX512x1, tsAVX512x2, tsAVX512x3, tsAVX512x4, tsAVX512x5, tsAVX512x6, tsAVX512x7,
 			tsAVX512x8, tsAVX512x9, tsAVX512x10, tsAVX512x11, tsAVX512x12, tsAVX512x13, tsAVX512x14,
 		},
-		wide:    2,
-		packMax: 64,
-		gather:  []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
+		wide:   2,
+		gather: []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
 		nn: []func(*nnArgs){
 			nnAVX512x1, nnAVX512x2, nnAVX512x3, nnAVX512x4, nnAVX512x5, nnAVX512x6, nnAVX512x7,
 			nnAVX512x8, nnAVX512x9, nnAVX512x10, nnAVX512x11, nnAVX512x12, nnAVX512x13, nnAVX512x14,

@@ -6418,9 +6418,11 @@ TEXT ·tnAVX512x1(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -6429,7 +6431,7 @@ group4:
 	JLT     groupdone4
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero4
 	MOVQ    R12, R14
@@ -6515,7 +6517,7 @@ mdone4:
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000100, 96(DI)
+	ADDQ    $0x00000100, 104(DI)
 	SUBQ    $0x00000004, R13
 	JMP     group4
 
@@ -6525,7 +6527,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -6589,7 +6591,7 @@ mdone2:
 	VMOVUPS Z1, (R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -6599,7 +6601,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -6652,11 +6654,15 @@ mdone1:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000004, (DI)
+	ADDQ $0x00000040, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -6666,9 +6672,11 @@ TEXT ·tnAVX512x2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -6677,7 +6685,7 @@ group4:
 	JLT     groupdone4
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero4
 	MOVQ    R12, R14
@@ -6820,7 +6828,7 @@ mdone4:
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000100, 96(DI)
+	ADDQ    $0x00000100, 104(DI)
 	SUBQ    $0x00000004, R13
 	JMP     group4
 
@@ -6830,7 +6838,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -6925,7 +6933,7 @@ mdone2:
 	VMOVUPS Z3, 64(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -6935,7 +6943,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -7006,11 +7014,15 @@ mdone1:
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000008, (DI)
+	ADDQ $0x00000080, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -7020,9 +7032,11 @@ TEXT ·tnAVX512x3(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -7031,7 +7045,7 @@ group4:
 	JLT     groupdone4
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero4
 	MOVQ    R12, R14
@@ -7211,7 +7225,7 @@ mdone4:
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000100, 96(DI)
+	ADDQ    $0x00000100, 104(DI)
 	SUBQ    $0x00000004, R13
 	JMP     group4
 
@@ -7221,7 +7235,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -7337,7 +7351,7 @@ mdone2:
 	VMOVUPS Z5, 128(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -7347,7 +7361,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -7431,11 +7445,15 @@ mdone1:
 	VMOVUPS Z1, 64(R14)
 	VMOVUPS Z2, 128(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x0000000c, (DI)
+	ADDQ $0x000000c0, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -7445,9 +7463,11 @@ TEXT ·tnAVX512x4(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -7456,7 +7476,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -7573,7 +7593,7 @@ mdone2:
 	VMOVUPS Z7, 192(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -7583,7 +7603,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -7660,11 +7680,15 @@ mdone1:
 	VMOVUPS Z2, 128(R14)
 	VMOVUPS Z3, 192(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000010, (DI)
+	ADDQ $0x00000100, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -7674,9 +7698,11 @@ TEXT ·tnAVX512x5(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -7685,7 +7711,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -7818,7 +7844,7 @@ mdone2:
 	VMOVUPS Z9, 256(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -7828,7 +7854,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -7913,11 +7939,15 @@ mdone1:
 	VMOVUPS Z3, 192(R14)
 	VMOVUPS Z4, 256(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000014, (DI)
+	ADDQ $0x00000140, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -7927,9 +7957,11 @@ TEXT ·tnAVX512x6(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -7938,7 +7970,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -8087,7 +8119,7 @@ mdone2:
 	VMOVUPS Z11, 320(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -8097,7 +8129,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -8190,11 +8222,15 @@ mdone1:
 	VMOVUPS Z4, 256(R14)
 	VMOVUPS Z5, 320(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000018, (DI)
+	ADDQ $0x00000180, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -8204,9 +8240,11 @@ TEXT ·tnAVX512x7(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -8215,7 +8253,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -8380,7 +8418,7 @@ mdone2:
 	VMOVUPS Z13, 384(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -8390,7 +8428,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -8491,11 +8529,15 @@ mdone1:
 	VMOVUPS Z5, 320(R14)
 	VMOVUPS Z6, 384(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x0000001c, (DI)
+	ADDQ $0x000001c0, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -8505,9 +8547,11 @@ TEXT ·tnAVX512x8(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -8516,7 +8560,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -8697,7 +8741,7 @@ mdone2:
 	VMOVUPS Z15, 448(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -8707,7 +8751,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -8816,11 +8860,15 @@ mdone1:
 	VMOVUPS Z6, 384(R14)
 	VMOVUPS Z7, 448(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000020, (DI)
+	ADDQ $0x00000200, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -8830,9 +8878,11 @@ TEXT ·tnAVX512x9(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -8841,7 +8891,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -9038,7 +9088,7 @@ mdone2:
 	VMOVUPS Z17, 512(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -9048,7 +9098,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -9165,11 +9215,15 @@ mdone1:
 	VMOVUPS Z7, 448(R14)
 	VMOVUPS Z8, 512(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000024, (DI)
+	ADDQ $0x00000240, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -9179,9 +9233,11 @@ TEXT ·tnAVX512x10(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -9190,7 +9246,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -9403,7 +9459,7 @@ mdone2:
 	VMOVUPS Z19, 576(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -9413,7 +9469,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -9538,11 +9594,15 @@ mdone1:
 	VMOVUPS Z8, 512(R14)
 	VMOVUPS Z9, 576(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000028, (DI)
+	ADDQ $0x00000280, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -9552,9 +9612,11 @@ TEXT ·tnAVX512x11(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -9563,7 +9625,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -9792,7 +9854,7 @@ mdone2:
 	VMOVUPS Z21, 640(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -9802,7 +9864,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -9935,11 +9997,15 @@ mdone1:
 	VMOVUPS Z9, 576(R14)
 	VMOVUPS Z10, 640(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x0000002c, (DI)
+	ADDQ $0x000002c0, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -9949,9 +10015,11 @@ TEXT ·tnAVX512x12(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -9960,7 +10028,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -10205,7 +10273,7 @@ mdone2:
 	VMOVUPS Z23, 704(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -10215,7 +10283,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -10356,11 +10424,15 @@ mdone1:
 	VMOVUPS Z10, 640(R14)
 	VMOVUPS Z11, 704(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000030, (DI)
+	ADDQ $0x00000300, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -10370,9 +10442,11 @@ TEXT ·tnAVX512x13(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -10381,7 +10455,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -10642,7 +10716,7 @@ mdone2:
 	VMOVUPS Z25, 768(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -10652,7 +10726,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -10801,11 +10875,15 @@ mdone1:
 	VMOVUPS Z11, 704(R14)
 	VMOVUPS Z12, 768(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000034, (DI)
+	ADDQ $0x00000340, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -10815,9 +10893,11 @@ TEXT ·tnAVX512x14(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -10826,7 +10906,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -11103,7 +11183,7 @@ mdone2:
 	VMOVUPS Z27, 832(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -11113,7 +11193,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -11270,11 +11350,15 @@ mdone1:
 	VMOVUPS Z12, 768(R14)
 	VMOVUPS Z13, 832(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000038, (DI)
+	ADDQ $0x00000380, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -23038,9 +23122,11 @@ TEXT ·tnAVX2x1(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -23049,7 +23135,7 @@ group4:
 	JLT     groupdone4
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero4
 	MOVQ    R12, R14
@@ -23167,7 +23253,7 @@ mdone4:
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000100, 96(DI)
+	ADDQ    $0x00000100, 104(DI)
 	SUBQ    $0x00000004, R13
 	JMP     group4
 
@@ -23177,7 +23263,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -23257,7 +23343,7 @@ mdone2:
 	VMOVUPS Y3, 32(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -23267,7 +23353,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -23328,11 +23414,15 @@ mdone1:
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000004, (DI)
+	ADDQ $0x00000040, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -23342,9 +23432,11 @@ TEXT ·tnAVX2x2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -23353,7 +23445,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -23490,7 +23582,7 @@ mdone2:
 	VMOVUPS Y7, 96(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -23500,7 +23592,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -23592,11 +23684,15 @@ mdone1:
 	VMOVUPS Y2, 64(R14)
 	VMOVUPS Y3, 96(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000008, (DI)
+	ADDQ $0x00000080, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -23606,9 +23702,11 @@ TEXT ·tnAVX2x3(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -23617,7 +23715,7 @@ group2:
 	JLT     groupdone2
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero2
 	MOVQ    R12, R14
@@ -23791,7 +23889,7 @@ mdone2:
 	VMOVUPS Y11, 160(R14)
 	ADDQ    72(DI), R12
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000080, 96(DI)
+	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
 	JMP     group2
 
@@ -23801,7 +23899,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -23914,11 +24012,15 @@ mdone1:
 	VMOVUPS Y4, 128(R14)
 	VMOVUPS Y5, 160(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x0000000c, (DI)
+	ADDQ $0x000000c0, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -23928,9 +24030,11 @@ TEXT ·tnAVX2x4(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -23939,7 +24043,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -24073,11 +24177,15 @@ mdone1:
 	VMOVUPS Y6, 192(R14)
 	VMOVUPS Y7, 224(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000010, (DI)
+	ADDQ $0x00000100, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -24087,9 +24195,11 @@ TEXT ·tnAVX2x5(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -24098,7 +24208,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -24253,11 +24363,15 @@ mdone1:
 	VMOVUPS Y8, 256(R14)
 	VMOVUPS Y9, 288(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000014, (DI)
+	ADDQ $0x00000140, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 
@@ -24267,9 +24381,11 @@ TEXT ·tnAVX2x6(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 24(DI), R8
 	MOVQ 32(DI), R10
-	MOVQ $0x00000000, 96(DI)
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R10)(R10*2), SI
+
+block:
+	MOVQ $0x00000000, 104(DI)
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
@@ -24278,7 +24394,7 @@ group1:
 	JLT     groupdone1
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
-	ADDQ    96(DI), BX
+	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
 	JEQ     zero1
 	MOVQ    R12, R14
@@ -24454,11 +24570,15 @@ mdone1:
 	VMOVUPS Y10, 320(R14)
 	VMOVUPS Y11, 352(R14)
 	ADDQ    72(DI), R12
-	ADDQ    $0x00000040, 96(DI)
+	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
 	JMP     group1
 
 groupdone1:
+	ADDQ $0x00000018, (DI)
+	ADDQ $0x00000180, 16(DI)
+	DECQ 96(DI)
+	JNE  block
 	VZEROUPPER
 	RET
 

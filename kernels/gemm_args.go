@@ -27,9 +27,10 @@ const (
 	modeReLU
 )
 
-// tnArgs is what a TN tile function reads. Distances are in bytes. Its offsets are known to _asm/gemm.
+// tnArgs is what a TN tile function reads: tiles of fixed height below one another over some panels. Distances are in bytes. Its offsets
+// are known to _asm/gemm.
 type tnArgs struct {
-	a, g, c      *float32
+	a, g, c      *float32 // a and c are those of the rows that follow after the call
 	lda, ldg     int
 	aNext, gNext int // from the end of a segment to the start of the next
 	m            int // at least 1
@@ -37,6 +38,7 @@ type tnArgs struct {
 	panel        int // between panels of C
 	panels       int
 	accumulate   int // 0 starts at zero
+	blocks       int // tiles, at least 1; 0 after the call
 	_            int // the function's scratch: where it is in g
 }
 

@@ -136,9 +136,9 @@ func (t *tiles) multiplyNT(g *NT) {
 // multiplyCopied is multiplyNT for the first rows of B, a multiple of copyRows.
 func (t *tiles) multiplyCopied(g *NT, args ntArgs, rows int) {
 	var space [copyRows*Width*copyPanels + Width]float32
-	b := space[(64-int(uintptr(unsafe.Pointer(&space))%64))/4%Width:]
+	b := aligned(noescape(&space)[:])
 	ld, ahead := args.panel, args.ahead
-	args.ahead, args.b, args.panel, args.k = 0, noescape(&b[0]), 4*Width*copyRows, copyRows
+	args.ahead, args.b, args.panel, args.k = 0, &b[0], 4*Width*copyRows, copyRows
 	for k := 0; k < rows; k += copyRows {
 		args.accumulate = 0
 		for p := 0; p < g.N/Width; p += copyPanels {

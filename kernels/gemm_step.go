@@ -1,7 +1,5 @@
 package kernels
 
-import "unsafe"
-
 // TNStep is a step of stochastic gradient descent on the gradient Aᵀ·G of packed weights, the same bits as [GemmTN] followed by
 // [SGDStep], but the gradient need not go to memory. Grad says how it is computed; its C and Accumulate are not used, its Segs must be
 // 0 or 1, and CRows is for the weights. W, V and Anchor of Step start at the first of the weights concerned; their panels are CRows*16 floats
@@ -96,11 +94,11 @@ func (t *tiles) step(s *TNStep) {
 // stepPacked is step on a copy of one group of G's panels at a time, so that it goes down a panel of the weights before it goes on to the next.
 func (t *tiles) stepPacked(s *TNStep, args tsArgs) {
 	var space [packFloats + Width]float32
-	packed := space[(64-int(uintptr(unsafe.Pointer(&space))%64))/4%Width:]
+	packed := aligned(noescape(&space)[:])
 	g := &s.Grad
 	for p := 0; p < g.N/Width; p += t.wide {
 		args.panels = min(t.wide, g.N/Width-p)
-		args.g, args.ldg = noescape(&packed[0]), 4*Width*args.panels
+		args.g, args.ldg = &packed[0], 4*Width*args.panels
 		t.gather[args.panels-1](args.g, &g.G[p*Width], g.M, 4*g.Ldg, args.ldg)
 		t.runStep(s, &args, p)
 	}
@@ -112,9 +110,9 @@ func (t *tiles) runStep(s *TNStep, args *tsArgs, p int) {
 	blocks := (g.K + len(t.ts) - 1) / len(t.ts)
 	rows, taller := g.K/blocks, g.K%blocks // the first blocks have one row more
 	most := max(t.flops/(2*Width*args.panels*g.M*len(t.ts)), 1)
-	for k, b := 0, 0; b < blocks; b += args.blocks {
-		n := rows
-		count := min(most, blocks-b)
+	k := 0
+	for b := 0; b < blocks; {
+		n, count := rows, min(most, blocks-b)
 		if b < taller {
 			n, count = n+1, min(count, taller-b)
 		}
@@ -124,8 +122,8 @@ func (t *tiles) runStep(s *TNStep, args *tsArgs, p int) {
 			args.v = &s.Step.V[at]
 		}
 		runTS(t.ts[n-1], noescape(args))
-		args.blocks = count
 		k += n * count
+		b += count
 	}
 }
 

@@ -21,8 +21,6 @@ type tiles struct {
 
 	stepPacks bool // whether stepPacked is faster, measured
 
-	packMax int // longest sum for which multiplyPacked is faster, measured
-
 	// ahead tells that the NN tiles of four rows and more take one panel at a time and prefetch what nnArgs.ahead says: they read B from
 	// memory faster than the processor fetches a single stream by itself.
 	ahead bool
@@ -133,7 +131,11 @@ func (t *tiles) multiplyT(g *TN) {
 		args.accumulate = 1
 	}
 	if t.packs(g) {
-		t.multiplyPacked(g, args)
+		if g.M*Width*t.wide <= packFloats {
+			t.packShort(g, args)
+		} else {
+			t.packLong(g, args)
+		}
 		return
 	}
 	depth := blockSize / (4 * (g.K + g.N))
@@ -157,8 +159,12 @@ func (t *tiles) multiplyT(g *TN) {
 	}
 }
 
-// packFloats is the size of the copy that multiplyPacked makes of a part of G: a quarter of a first-level cache, which A needs too.
-const packFloats = 2048
+// The copy that multiplyPacked makes of a part of G is of packFloats, a quarter of a first-level cache, or of manyFloats for long sums,
+// whose parts of C would otherwise go to memory and back too often.
+const (
+	packFloats = 2048
+	manyFloats = 8192
+)
 
 // Rows of G at least packLd floats apart are copied for sums of at least packLeast terms.
 const (
@@ -169,15 +175,29 @@ const (
 // packs reports whether a copy of G pays: its rows are so far apart that a panel's lines drive each other out of the first-level
 // cache, and K is large enough to use each line often.
 func (t *tiles) packs(g *TN) bool {
-	return g.Ldg >= packLd && g.K >= 4*len(t.tn) && g.M >= packLeast && g.M <= t.packMax
+	return g.Ldg >= packLd && g.K >= 4*len(t.tn) && g.M >= packLeast
 }
 
-// multiplyPacked is multiplyT on a copy of one group of G's panels at a time.
-func (t *tiles) multiplyPacked(g *TN, args tnArgs) {
+// packShort is multiplyPacked for sums that packFloats hold, and packLong for longer ones.
+func (t *tiles) packShort(g *TN, args tnArgs) {
 	var space [packFloats + Width]float32
-	packed := space[(64-int(uintptr(unsafe.Pointer(&space))%64))/4%Width:]
+	t.multiplyPacked(g, args, aligned(noescape(&space)[:]))
+}
+
+func (t *tiles) packLong(g *TN, args tnArgs) {
+	var space [manyFloats + Width]float32
+	t.multiplyPacked(g, args, aligned(noescape(&space)[:]))
+}
+
+// aligned returns x from the next multiple of 64 bytes on.
+func aligned(x []float32) []float32 {
+	return x[(64-int(uintptr(unsafe.Pointer(&x[0]))%64))/4%Width:]
+}
+
+// multiplyPacked is multiplyT on a copy of one group of G's panels at a time, in the given memory.
+func (t *tiles) multiplyPacked(g *TN, args tnArgs, packed []float32) {
 	all := g.N / Width
-	run := packFloats / Width / t.wide
+	run := len(packed) / Width / t.wide
 	args.segs = 1
 	for s := range g.Segs {
 		for m := 0; m < g.M; m += run {
@@ -186,7 +206,7 @@ func (t *tiles) multiplyPacked(g *TN, args tnArgs) {
 				args.panels = min(t.wide, all-p)
 				cols := args.panels * Width
 				gather := t.gather[args.panels-1]
-				gather(noescape(&packed[0]), &g.G[s*g.GSeg+m*g.Ldg+p*Width], args.m, 4*g.Ldg, 4*cols)
+				gather(&packed[0], &g.G[s*g.GSeg+m*g.Ldg+p*Width], args.m, 4*g.Ldg, 4*cols)
 				args.g, args.ldg = &packed[0], 4*cols
 				t.runT(g, &args, s*g.ASeg+m*g.Lda, p)
 			}
@@ -199,17 +219,20 @@ func (t *tiles) multiplyPacked(g *TN, args tnArgs) {
 func (t *tiles) runT(tn *TN, args *tnArgs, a, p int) {
 	blocks := (tn.K + len(t.tn) - 1) / len(t.tn)
 	rows, taller := tn.K/blocks, tn.K%blocks // the first blocks have one row more
+	most := max(t.flops/(2*Width*args.panels*args.segs*args.m*len(t.tn)), 1)
 	c := p * tn.CRows * Width
-	for b := range blocks {
-		n := rows
+	for b := 0; b < blocks; {
+		n, count := rows, min(most, blocks-b)
 		if b < taller {
-			n++
+			n, count = n+1, min(count, taller-b)
 		}
 		args.a = &tn.A[a]
 		args.c = &tn.C[c]
+		args.blocks = count
 		runTN(t.tn[n-1], noescape(args))
-		a += n
-		c += n * Width
+		a += n * count
+		c += n * count * Width
+		b += count
 	}
 }
 

@@ -23,19 +23,20 @@
 #define OUT5(b, c) OUT4(b, c); FMLA4SL(25, 0, b, c+16)
 #define OUT6(b, c) OUT5(b, c); FMLA4SL(25, 1, b, c+20)
 
-// TN is the body of the TN tile functions, with args in R0. R2 is the panel of G, R3 the tile of C, whose rows are 64 bytes apart.
-#define TN(COL, OUT, ZERO, LOAD, STORE) \
-	MOVD tnArgs_g(R0), R2;           \
-	MOVD tnArgs_c(R0), R3;           \
+// TN is the body of the TN tile functions of ROWS rows, with args in R0. R2 is the panel of G, R3 the tile of C, whose rows are 64 bytes apart.
+#define TN(ROWS, COL, OUT, ZERO, LOAD, STORE) \
 	MOVD tnArgs_lda(R0), R4;         \
 	MOVD tnArgs_ldg(R0), R5;         \
 	MOVD tnArgs_aNext(R0), R6;       \
 	MOVD tnArgs_gNext(R0), R7;       \
 	MOVD tnArgs_m(R0), R9;           \
-	MOVD tnArgs_panels(R0), R10;     \
 	MOVD tnArgs_panel(R0), R15;      \
 	MOVD tnArgs_accumulate(R0), R20; \
 	MOVD $64, R8;                    \
+block:                               \
+	MOVD tnArgs_g(R0), R2;           \
+	MOVD tnArgs_c(R0), R3;           \
+	MOVD tnArgs_panels(R0), R10;     \
 panel:                               \
 	MOVD tnArgs_a(R0), R1;           \
 	MOVD tnArgs_segs(R0), R13;       \
@@ -70,40 +71,50 @@ row:                                 \
 	ADD  $64, R2;                    \
 	ADD  R15, R3;                    \
 	SUBS $1, R10;                    \
-	BNE  panel
+	BNE  panel;                      \
+	MOVD tnArgs_a(R0), R1;           \
+	ADD  $(4*ROWS), R1;              \
+	MOVD R1, tnArgs_a(R0);           \
+	MOVD tnArgs_c(R0), R3;           \
+	ADD  $(64*ROWS), R3;             \
+	MOVD R3, tnArgs_c(R0);           \
+	MOVD tnArgs_blocks(R0), R13;     \
+	SUBS $1, R13;                    \
+	MOVD R13, tnArgs_blocks(R0);     \
+	BNE  block
 
 // func tnNEONx1(args *tnArgs)
 TEXT ·tnNEONx1(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
-	TN(COL1, OUT1, ZERO1, LOAD1, STORE1)
+	TN(1, COL1, OUT1, ZERO1, LOAD1, STORE1)
 	RET
 
 // func tnNEONx2(args *tnArgs)
 TEXT ·tnNEONx2(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
-	TN(COL2, OUT2, ZERO2, LOAD2, STORE2)
+	TN(2, COL2, OUT2, ZERO2, LOAD2, STORE2)
 	RET
 
 // func tnNEONx3(args *tnArgs)
 TEXT ·tnNEONx3(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
-	TN(COL3, OUT3, ZERO3, LOAD3, STORE3)
+	TN(3, COL3, OUT3, ZERO3, LOAD3, STORE3)
 	RET
 
 // func tnNEONx4(args *tnArgs)
 TEXT ·tnNEONx4(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
-	TN(COL4, OUT4, ZERO4, LOAD4, STORE4)
+	TN(4, COL4, OUT4, ZERO4, LOAD4, STORE4)
 	RET
 
 // func tnNEONx5(args *tnArgs)
 TEXT ·tnNEONx5(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
-	TN(COL5, OUT5, ZERO5, LOAD5, STORE5)
+	TN(5, COL5, OUT5, ZERO5, LOAD5, STORE5)
 	RET
 
 // func tnNEONx6(args *tnArgs)
 TEXT ·tnNEONx6(SB), NOSPLIT, $0-8
 	MOVD args+0(FP), R0
-	TN(COL6, OUT6, ZERO6, LOAD6, STORE6)
+	TN(6, COL6, OUT6, ZERO6, LOAD6, STORE6)
 	RET

@@ -13,7 +13,7 @@ const (
 	tnA, tnG, tnC                  = 0, 8, 16
 	tnLda, tnLdg, tnANext, tnGNext = 24, 32, 40, 48
 	tnM, tnSegs, tnPanel, tnPanels = 56, 64, 72, 80
-	tnAccumulate, tnGAt            = 88, 96
+	tnAccumulate, tnBlocks, tnGAt  = 88, 96, 104
 )
 
 // Registers of a tn function that an nn function does not have.
@@ -31,14 +31,19 @@ func tn(v isa, rows int) {
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: tnLda}, lda)
 	MOVQ(Mem{Base: args, Disp: tnLdg}, ldg)
-	MOVQ(U32(0), Mem{Base: args, Disp: tnGAt})
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
+	Label("block")
+	MOVQ(U32(0), Mem{Base: args, Disp: tnGAt})
 	MOVQ(Mem{Base: args, Disp: tnC}, cp)
 	MOVQ(Mem{Base: args, Disp: tnPanels}, panels)
 	for _, n := range v.groups(rows) {
 		tnGroup(tile{v, rows, n})
 	}
+	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tnA})
+	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tnC})
+	DECQ(Mem{Base: args, Disp: tnBlocks})
+	JNE(LabelRef("block"))
 	VZEROUPPER()
 	RET()
 }
