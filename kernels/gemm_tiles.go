@@ -13,7 +13,7 @@ type tiles struct {
 	flops int // most floating-point operations of one call, about 100 us
 
 	wide   int                                            // panels of a full TN tile
-	gather []func(dst, src *float32, rows, ld, ahead int) // gather[w-1] copies rows of w panels that are ld bytes apart
+	gather []func(dst, src *float32, rows, ld, ahead int) // gather[w-1] copies rows of w panels that are ld bytes apart; nil: no copies
 	// copyB, if not nil, copies copyRows rows of each panel of an NT product's B, which are ld bytes apart, next to each other. Tiles that
 	// are low, or take the halves of the lanes one after the other, read B several times, and in place its panels tend to meet in
 	// one set of a first-level cache.
@@ -175,7 +175,7 @@ const (
 // packs reports whether a copy of G pays: its rows are so far apart that a panel's lines drive each other out of the first-level
 // cache, and K is large enough to use each line often.
 func (t *tiles) packs(g *TN) bool {
-	return g.Ldg >= packLd && g.K >= 4*len(t.tn) && g.M >= packLeast
+	return t.gather != nil && g.Ldg >= packLd && g.K >= 4*len(t.tn) && g.M >= packLeast
 }
 
 // packShort is multiplyPacked for sums that packFloats hold, and packLong for longer ones.
