@@ -74,6 +74,7 @@ func suites() []suite {
 		{"fl", "whole rounds of federated averaging, with one worker and with all", roundRows, false},
 		{"tuner", "calls of a tuner in its own process", tunerRows, false},
 		{"scale", "rounds of many clients, of many clients in all, and of many trials at once; small models", scaleRows, false},
+		{"accuracy", "every method trained on FEMNIST, if FEDFAST_DATA is set, else on glyphs: minutes, only when named", accuracyRows, true},
 		{"faults", "studies that are killed, and memory over 10,000 rounds: minutes, only when named", faultRows, true},
 	}
 }

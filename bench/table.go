@@ -58,7 +58,7 @@ func (r *Report) columns() []string {
 	if r.Torch != nil {
 		columns = append(columns, "PyTorch", "ratio")
 	}
-	if r.faults() {
+	if r.findings() {
 		columns = append(columns, "found")
 	}
 	if r.rounds() {
@@ -77,9 +77,9 @@ func (r *Report) rounds() bool {
 	return false
 }
 
-// faults says whether the report has rows of faults.
-func (r *Report) faults() bool {
-	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Fault != nil })
+// findings says whether the report has rows of faults or accuracies.
+func (r *Report) findings() bool {
+	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Fault != nil || x.Accuracy != nil })
 }
 
 // cells are the texts of one row, one a column.
@@ -117,10 +117,13 @@ func (r *Report) cells(x Result) []string {
 		}
 		cells = append(cells, strings.Join(rivals, ", "), ratio)
 	}
-	if r.faults() {
+	if r.findings() {
 		found := ""
-		if x.Fault != nil {
+		switch {
+		case x.Fault != nil:
 			found = x.Fault.String()
+		case x.Accuracy != nil:
+			found = x.Accuracy.String()
 		}
 		cells = append(cells, found)
 	}
