@@ -1,0 +1,43 @@
+package study
+
+import (
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// TestReturnedModelHasTheMemoryOfItsRound compares the scores of a study with those
+// of its trials run again: personalized models are made with what the clients kept
+// after the returned round, not after later ones.
+func TestReturnedModelHasTheMemoryOfItsRound(t *testing.T) {
+	for _, method := range []string{"ditto", "scaffold", "feddyn"} {
+		s := glyphStudy(t, &script{params: learningRates(1e-4, 0.1, 1e-3), rung: 2, to: 5})
+		setMethod(&s.Config, method)
+		r, err := Tune(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []*Chosen{&r.Best, r.Survivor} {
+			engine, err := s.engine()
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan := fl.Plan{Server: s.Config.server(), Clients: []fl.ClientParams{s.Config.client()}}
+			plan.Clients[0].LR = c.Params.Float("client.lr", 0)
+			tr := engine.NewTrial(c.Number)
+			for range c.Round {
+				if _, err := tr.Round(t.Context(), plan); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e, err := engine.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server, State: tr.State()})
+			engine.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *c.Evaluation != *e {
+				t.Errorf("%s, trial %d after round %d: the study tells %+v, the trial run again %+v", method, c.Number, c.Round, *c.Evaluation, *e)
+			}
+		}
+	}
+}
