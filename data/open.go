@@ -53,7 +53,7 @@ func sets() []set {
 	return []set{
 		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(), syntheticSet(),
 		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(), stackOverflowSet(), stackExchangeSet(),
-		fedjaxFEMNISTSet(), fedjaxDigitsSet(), fedjaxShakespeareSet(), fedjaxCIFAR100Set(),
+		fedjaxFEMNISTSet(), fedjaxDigitsSet(), fedjaxShakespeareSet(), fedjaxCIFAR100Set(), fedjaxStackOverflowSet(),
 	}
 }
 

@@ -44,6 +44,9 @@ var published = map[string][]Published{
 	"tff-shakespeare": {{Source: "TFF", Totals: Totals{Clients: 715, Train: 16_068, Test: 2356}, Unit: "snippets"}},
 	"tff-cifar100":    {{Source: "TFF", Totals: Totals{Clients: 500, TestOnly: 100, Train: 50_000, Test: 10_000}}},
 	"stackoverflow":   {{Source: "TFF, without those held out", Totals: Totals{Clients: 342_477, Train: 135_818_730, Test: 16_586_035}}},
+	"fedjax-stackoverflow": {
+		{Source: "FedJAX, without those held out", Totals: Totals{Clients: 342_477, Train: 135_818_730, Test: 16_586_035}},
+	},
 	"fedjax-cifar100": {{Source: "FedJAX", Totals: Totals{Clients: 500, TestOnly: 100, Train: 50_000, Test: 10_000}}},
 	"fedjax-femnist":  {{Source: "FedJAX", Totals: Totals{Clients: 3400, Train: 671_585, Test: 77_483}}},
 	"fedjax-femnist-digits": {

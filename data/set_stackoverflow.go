@@ -49,7 +49,14 @@ func loadStackOverflow(ctx context.Context, cfg *Config) (*Federation, []writer,
 	if err != nil {
 		return nil, nil, err
 	}
-	words, note, err := soWords(ctx, cfg, path, clients)
+	first := func(each func(text []byte)) error {
+		return clients.First(ctx, soSplits[soTrain], countedSentences, func(e *tff.Example) error {
+			text, err := e.Text("tokens")
+			each(text)
+			return err
+		})
+	}
+	words, note, err := soWords(cfg, path, first, newVocabulary)
 	if err != nil {
 		return nil, nil, errors.Join(err, clients.Close())
 	}
@@ -73,18 +80,16 @@ func loadStackOverflow(ctx context.Context, cfg *Config) (*Federation, []writer,
 }
 
 // soWords returns the vocabulary: TFF's list beside the file, else the words seen
-// most in the first training samples.
-func soWords(ctx context.Context, cfg *Config, path string, clients *tff.Clients) (*vocabulary, string, error) {
+// most in the first training samples, which first goes through.
+func soWords(cfg *Config, path string, first func(each func(text []byte)) error, number func([]string) (*vocabulary, error)) (*vocabulary, string, error) {
 	list := filepath.Join(filepath.Dir(path), "stackoverflow.word_count")
 	words, err := readWords(list, cfg.Vocab)
 	note := fmt.Sprintf("the words are the first %d of %s", len(words), list)
 	if errors.Is(err, os.ErrNotExist) {
 		counts, sentences := newWordCount(countedWords), 0
-		err = clients.First(ctx, soSplits[soTrain], countedSentences, func(e *tff.Example) error {
-			text, err := e.Text("tokens")
+		err = first(func(text []byte) {
 			counts.add(text)
 			sentences++
-			return err
 		})
 		words = counts.frequent(cfg.Vocab)
 		note = fmt.Sprintf("there is no %s: the words are the %d that the first %d training samples have most", list, len(words), sentences)
@@ -92,7 +97,7 @@ func soWords(ctx context.Context, cfg *Config, path string, clients *tff.Clients
 	if err != nil {
 		return nil, "", err
 	}
-	v, err := newVocabulary(words)
+	v, err := number(words)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", list, err)
 	}

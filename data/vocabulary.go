@@ -13,8 +13,7 @@ import (
 )
 
 // The form of next-word sets: sentences of sentenceLen words, and the ids that
-// are not words. (TensorFlow Federated,
-// baselines/stackoverflow/word_prediction_preprocessing.py)
+// are not words.
 const (
 	sentenceLen  = 20
 	defaultVocab = 10_000
@@ -22,30 +21,48 @@ const (
 	specialWords = 4                        // padding, others, begin, end
 )
 
-// vocabulary numbers words: the padding has id 0, the words follow in their
-// order, then all other words, begin and end of a sentence.
+// vocabulary numbers words and what is none; the padding has id 0.
 type vocabulary struct {
-	ids map[string]uint16
+	ids               map[string]uint16
+	other, begin, end uint16
 }
 
-// newVocabulary numbers the words, of which none may be there twice.
+// newVocabulary numbers the words, of which none may be there twice, as TFF does:
+// the words from 1 on, then all other words, begin and end of a sentence.
+// (TensorFlow Federated, baselines/stackoverflow/word_prediction_preprocessing.py)
 func newVocabulary(words []string) (*vocabulary, error) {
+	v, err := numberedFrom(1, words)
+	if err == nil {
+		n := uint16(len(words))
+		v.other, v.begin, v.end = n+1, n+2, n+3
+	}
+	return v, err
+}
+
+// newFedJAXVocabulary numbers them as FedJAX does: begin and end of a sentence, the
+// words, then all others. (FedJAX, datasets/stackoverflow.py)
+func newFedJAXVocabulary(words []string) (*vocabulary, error) {
+	v, err := numberedFrom(3, words)
+	if err == nil {
+		v.begin, v.end, v.other = 1, 2, uint16(len(words)+3)
+	}
+	return v, err
+}
+
+// numberedFrom gives the words the ids from first on.
+func numberedFrom(first int, words []string) (*vocabulary, error) {
 	v := &vocabulary{ids: make(map[string]uint16, len(words))}
-	for _, w := range words {
+	for i, w := range words {
 		if _, twice := v.ids[w]; twice {
 			return nil, fmt.Errorf("word %q is there twice", w)
 		}
-		v.ids[w] = uint16(len(v.ids) + 1)
+		v.ids[w] = uint16(first + i)
 	}
 	if len(words) == 0 {
 		return nil, errors.New("there are no words")
 	}
 	return v, nil
 }
-
-func (v *vocabulary) other() uint16 { return uint16(len(v.ids) + 1) }
-func (v *vocabulary) begin() uint16 { return uint16(len(v.ids) + 2) }
-func (v *vocabulary) end() uint16   { return uint16(len(v.ids) + 3) }
 
 // size returns the number of ids.
 func (v *vocabulary) size() int { return len(v.ids) + specialWords }
@@ -54,8 +71,8 @@ func (v *vocabulary) size() int { return len(v.ids) + specialWords }
 // vocabulary lacks, and these and the end of a sentence.
 func (v *vocabulary) masks() []Mask {
 	return []Mask{
-		{"no_oov", []int32{int32(v.other())}},
-		{"no_oov_or_eos", []int32{int32(v.other()), int32(v.end())}},
+		{"no_oov", []int32{int32(v.other)}},
+		{"no_oov_or_eos", []int32{int32(v.other), int32(v.end)}},
 	}
 }
 
@@ -69,7 +86,7 @@ func (v *vocabulary) federation() *Federation {
 // begin, the first sentenceLen words, its end if there is room, padding.
 func (v *vocabulary) appendSentence(rows []uint16, text []byte) []uint16 {
 	full := len(rows) + sentenceLen + 1
-	rows = append(rows, v.begin())
+	rows = append(rows, v.begin)
 	for word := range bytes.SplitSeq(text, []byte{' '}) {
 		if len(rows) == full {
 			break
@@ -79,12 +96,12 @@ func (v *vocabulary) appendSentence(rows []uint16, text []byte) []uint16 {
 		}
 		id, known := v.ids[string(word)]
 		if !known {
-			id = v.other()
+			id = v.other
 		}
 		rows = append(rows, id)
 	}
 	if len(rows) < full {
-		rows = append(rows, v.end())
+		rows = append(rows, v.end)
 	}
 	for len(rows) < full {
 		rows = append(rows, 0)

@@ -67,6 +67,7 @@ func from(f File, bases ...string) File {
 // torchvision and QMNIST state, or hints.
 func Sets() []Set {
 	emnist := from(File{Name: "emnist_all.sqlite.lzma", Size: 170507172, SHA256: "c3aaf91b4cf4e69d53d81627ad119eccdc878ff906f68e66063ff10f67faad48", Hint: true}, tffBase)
+	words := from(File{Name: "stackoverflow.word_count.tar.bz2", SHA256: "1dc00256d6e527c54b9756d968118378ae14e6692c0b3b6cad470cdd3f0c519c", Gives: []string{"stackoverflow.word_count"}}, tffBase, fedmlBase)
 	return []Set{
 		{Name: "leaf-shakespeare", Data: "leaf-shakespeare", Files: []File{{
 			Name:  "1994-01-100.zip",
@@ -104,7 +105,7 @@ func Sets() []Set {
 			from(File{Name: "cifar100.sqlite.lzma", Size: 153019920, SHA256: "23d3916c9caa33395737ee560cc7cb77bbd05fc7b73647ee7be3a7e764172939"}, tffBase),
 		}},
 		{Name: "stackoverflow", Data: "stackoverflow", Files: []File{
-			from(File{Name: "stackoverflow.word_count.tar.bz2", SHA256: "1dc00256d6e527c54b9756d968118378ae14e6692c0b3b6cad470cdd3f0c519c", Gives: []string{"stackoverflow.word_count"}}, tffBase, fedmlBase),
+			words,
 			from(File{Name: "stackoverflow.sqlite.lzma"}, tffBase),
 		}},
 		{Name: "tff-femnist-h5", Data: "tff-femnist", Files: []File{tarball("fed_emnist", "fe1ed5a502cea3a952eb105920bff8cffb32836b5173cb18a57a32c3606f3ea0")}},
@@ -114,6 +115,12 @@ func Sets() []Set {
 		{Name: "fedjax-femnist", Data: "fedjax-femnist", Files: fedjaxFiles("emnist/federated_emnist")},
 		{Name: "fedjax-femnist-digits", Data: "fedjax-femnist-digits", Files: fedjaxFiles("emnist/federated_emnist_digitsonly")},
 		{Name: "fedjax-shakespeare", Data: "fedjax-shakespeare", Files: fedjaxFiles("shakespeare/shakespeare")},
+		{Name: "fedjax-stackoverflow", Data: "fedjax-stackoverflow", Files: []File{
+			words,
+			from(File{Name: "stackoverflow/stackoverflow_train.sqlite", Size: 5506732032, SHA256: "3efde71d939fd7cb58d357dd3c060c3a8c8babec7607df9c9cc549034bafc646", Hint: true}, fedjaxBase),
+			from(File{Name: "stackoverflow/stackoverflow_held_out.sqlite"}, fedjaxBase),
+			from(File{Name: "stackoverflow/stackoverflow_test.sqlite"}, fedjaxBase),
+		}},
 	}
 }
 
