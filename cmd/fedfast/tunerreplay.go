@@ -143,7 +143,7 @@ func readSurface(path string) (*conformance.Recorded, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = conformance.SurfaceByName(path)
-		return nil, err
+		return nil, fmt.Errorf("no such file or directory, and %w", err)
 	}
 	if err != nil {
 		return nil, err

@@ -364,6 +364,25 @@ func TestAttach(t *testing.T) {
 	oneLine(t, err, `"good=unix:/x" does not say which tuner to attach to`, tuners.DebugEnv)
 }
 
+func TestNoSocketIsLeftWhenTheHostIsKilled(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no sockets with a path here")
+	}
+	dir, err := os.MkdirTemp("/tmp", "ff") //nolint:usetesting // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
+	p := launchRogue(t, "good", host.Options{})
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("beside the running tuner there is %v, %v", left, err)
+	}
+	if got, err := search(t.Context(), p, func() {}); err != nil || p.Restarts() > 0 {
+		t.Errorf("%v after %s", err, got)
+	}
+}
+
 func TestATunerNoticesByItselfThatItsHostIsGone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no process is killed here without its children")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -39,6 +40,7 @@ var dialOptions = []grpc.DialOption{
 	grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 	grpc.WithStaticStreamWindowSize(tuners.Window),
 	grpc.WithStaticConnWindowSize(tuners.Window),
+	grpc.WithIdleTimeout(0), // a connection that was closed for want of calls could not be made again
 }
 
 // errChanged says that a program is another one than was found.
@@ -55,6 +57,7 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 	log := o.Logger.With("tuner", ref.Name)
 	p := &process{stderr: &tail{}}
 	prints := newLines(log)
+	var sockets string
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  tuners.Handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{tuners.ProtocolVersion: {tuners.PluginName: &tuners.Plugin{}}},
@@ -66,7 +69,8 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		Logger:           newLogger(o.Logger, ref.Name),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: socketParent()},
 		GRPCDialOptions:  dialOptions,
-		RunnerFunc: func(_ hclog.Logger, wanted *exec.Cmd, _ string) (runner.Runner, error) {
+		RunnerFunc: func(_ hclog.Logger, wanted *exec.Cmd, dir string) (runner.Runner, error) {
+			sockets = dir
 			cmd := exec.Command(ref.Path, ref.Args...)
 			cmd.Env = append(append(wanted.Env, o.Env...), tuners.WatchStdin+"=1")
 			var err error
@@ -98,6 +102,9 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		}
 		return nil, fmt.Errorf("said hello but cannot be reached: %s%s", firstLine(err), p.said())
 	}
+	// The connection lasts as long as the process. Without its socket nobody else finds the tuner, and nothing is left behind when this
+	// process is killed.
+	_ = os.RemoveAll(sockets)
 	return p, nil
 }
 

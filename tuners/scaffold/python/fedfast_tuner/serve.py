@@ -1,6 +1,7 @@
 """Serves a tuner to the fedfast that started this process."""
 
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -149,6 +150,8 @@ def serve(tuner):
         if not debug:  # the host decides when it is over
             stopped.wait()
     server.stop(0.5).wait()
+    if debug and network == "unix":
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end_with_stdin():
