@@ -50,14 +50,14 @@ type winogradState struct {
 }
 
 func newWinogradState(p winogradPlan, e *Env) winogradState {
-	s := winogradState{winogradPlan: p, arena: e.Arena, scratch: e.scratch}
-	if n := min(p.group, e.Samples); p.useWeights {
-		e.Scratch(p.weights.Space(n))
+	n, size := min(p.group, e.Samples), 0
+	if p.useWeights {
+		size = p.weights.Space(n)
 	}
-	if n := min(p.group, e.Samples); p.useInput && e.NeedDX {
-		e.Scratch(p.input.Space(n))
+	if p.useInput && e.NeedDX {
+		size = max(size, p.input.Space(n))
 	}
-	return s
+	return winogradState{winogradPlan: p, arena: e.Arena, scratch: e.Scratch(size)}
 }
 
 // images returns where the images of a from lo on lie.
