@@ -238,6 +238,47 @@ func goldenDropout(r *run) {
 	}
 }
 
+func goldenWinograd(r *run) {
+	for tiles := 1; tiles <= 3; tiles++ {
+		c := 16 * tiles
+		rows := func() []float32 { return r.floats((2*tiles + 2) * c) }
+		v := kernels.Tiles{Data: make([]float32, 16*tiles*c), Plane: tiles * c, Ld: c}
+		kernels.WinogradInput(v, &[4][]float32{rows(), rows(), rows(), rows()}, c, tiles, c)
+		r.put(v.Data...)
+		kernels.WinogradSpread(v, &[2][]float32{rows(), rows()}, c, tiles, c)
+		r.put(v.Data...)
+		y := [2][]float32{make([]float32, 2*tiles*c), make([]float32, 2*tiles*c)}
+		v.Data = r.floats(len(v.Data))
+		kernels.WinogradOutput(&y, c, v, r.floats(c), tiles, c, tiles == 2)
+		r.put(y[0]...)
+		r.put(y[1]...)
+		w := make([]float32, 9*c)
+		kernels.WinogradGradient(w, c, v.Data, tiles*c, c)
+		r.put(w...)
+		kernels.WinogradWeights(v.Data, tiles*c, r.floats(9*c), c, c)
+		r.put(v.Data...)
+	}
+}
+
+func goldenNorm(r *run) {
+	for w := 1; w <= 3; w++ {
+		c := 16 * w
+		n := kernels.ImageNorm{
+			H: 3, W: w, C: c, ReLU: w == 2, XRow: w*c + 5, YRow: w * c, DXRow: w * c, X: r.floats(3*w*c + 10), Y: r.floats(3 * w * c), DX: make([]float32, 3*w*c),
+			Value: r.floats(c), Shift: r.floats(c), Grad: r.floats(c), Sum: make([]float64, c), Inner: make([]float64, c),
+		}
+		kernels.NormSums(&n)
+		kernels.NormBackward(&n)
+		kernels.NormForward(&n)
+		for i := range c {
+			r.putFloat64(n.Sum[i])
+			r.putFloat64(n.Inner[i])
+		}
+		r.put(n.DX...)
+		r.put(n.Y...)
+	}
+}
+
 // goldenRuns are in the order of the golden file.
 var goldenRuns = []struct {
 	name string
@@ -261,6 +302,8 @@ var goldenRuns = []struct {
 	{"dropout", goldenDropout},
 	{"gemm-nt", goldenNT},
 	{"gemm-step", goldenStep},
+	{"winograd", goldenWinograd},
+	{"norm", goldenNorm},
 }
 
 // TestGolden holds that every assembly level of every architecture returns the bits that the golden file has a digest of.
