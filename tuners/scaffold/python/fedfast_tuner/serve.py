@@ -132,7 +132,7 @@ def serve(tuner):
     if os.name == "nt":
         network, address = "tcp", f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     else:
-        folder = os.environ.get("PLUGIN_UNIX_SOCKET_DIR") or tempfile.mkdtemp(prefix="fedfast-tuner-")
+        folder = os.environ.get("PLUGIN_UNIX_SOCKET_DIR") or tempfile.mkdtemp(prefix="fedfast-debug-")
         network, address = "unix", os.path.join(folder, f"tuner-{os.getpid()}.sock")
         server.add_insecure_port("unix:" + address)
     server.start()
