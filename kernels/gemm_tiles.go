@@ -67,7 +67,6 @@ func (t *tiles) multiply(g *NN) {
 		tall = min(tall, setWays)
 	}
 	blocks := (g.M + tall - 1) / tall
-	rows, taller := g.M/blocks, g.M%blocks // the first blocks have one row more
 	group := t.group(g, blocks)
 	prefetch := t.ahead && all*depth > largeB && group*depth <= largeB && g.BRows == depth
 	for p := 0; p < all; p += group {
@@ -85,10 +84,7 @@ func (t *tiles) multiply(g *NN) {
 		}
 		a, c := 0, p*Width
 		for b := range blocks {
-			n := rows
-			if b < taller {
-				n++
-			}
+			n := t.height(g.M, blocks, b)
 			args.a = &g.A[a]
 			args.c = &g.C[c]
 			args.ahead = &next[b*share]
@@ -97,6 +93,29 @@ func (t *tiles) multiply(g *NN) {
 			c += n * g.Ldc
 		}
 	}
+}
+
+// height returns the rows of block b when m rows are split into blocks of nearly equal height. On AVX2 four rows have too few sums for
+// the latency of a multiply-add: two blocks of four become five and three, whose tiles are two panels wide, and five and four six and
+// three.
+func (t *tiles) height(m, blocks, b int) int {
+	n, taller := m/blocks, m%blocks // the first blocks have one row more
+	if n != 4 || blocks == 1 || !t.ahead {
+		if b < taller {
+			n++
+		}
+		return n
+	}
+	odd := (blocks - taller) % 2
+	switch {
+	case odd == 1 && b == 0:
+		return 6
+	case b < taller:
+		return 5
+	case (b-taller+odd)%2 == 0:
+		return 5
+	}
+	return 3
 }
 
 // group returns how many panels one call takes when the rows are split into blocks.
