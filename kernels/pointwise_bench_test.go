@@ -147,25 +147,50 @@ func BenchmarkLSTM(b *testing.B) {
 	})
 }
 
-// BenchmarkMaxPool reports ns per output of the pooling layers of the FEMNIST networks.
+// BenchmarkMaxPool reports ns per output of the pooling layers of the FEMNIST networks and of McMahan's for CIFAR-10.
 func BenchmarkMaxPool(b *testing.B) {
 	benchLevels(b, func(b *testing.B) {
-		for _, s := range [][2]int{{14, 32}, {12, 64}} {
-			o, c := s[0], s[1]
-			p := &kernels.Pool{OH: o, OW: o, C: c, KH: 2, KW: 2, Stride: 2, SrcW: 2 * o}
-			p.Src, p.Dst, p.Idx = ramp(4*o*o*c), ones(o*o*c), make([]uint8, o*o*c)
-			b.Run(fmt.Sprintf("forward/out=%d/c=%d", o, c), func(b *testing.B) {
+		for _, s := range [][3]int{{14, 32, 2}, {12, 64, 2}, {12, 64, 3}} {
+			o, c, size := s[0], s[1], s[2]
+			p := &kernels.Pool{OH: o, OW: o, C: c, KH: size, KW: size, Stride: 2, SrcW: 2*o + size - 2}
+			p.Src, p.Dst, p.Idx = ramp(p.SrcW*p.SrcW*c), ones(o*o*c), make([]uint8, o*o*c)
+			b.Run(fmt.Sprintf("forward/size=%d/out=%d/c=%d", size, o, c), func(b *testing.B) {
 				for b.Loop() {
 					kernels.MaxPool(p)
 				}
 				perElement(b, o*o*c)
 			})
-			b.Run(fmt.Sprintf("backward/out=%d/c=%d", o, c), func(b *testing.B) {
+			b.Run(fmt.Sprintf("backward/size=%d/out=%d/c=%d", size, o, c), func(b *testing.B) {
 				for b.Loop() {
 					kernels.MaxPoolBackward(p)
 				}
 				perElement(b, o*o*c)
 			})
 		}
+	})
+}
+
+// BenchmarkLRN reports ns per value of the normalisations of McMahan's network for CIFAR-10.
+func BenchmarkLRN(b *testing.B) {
+	const pixels, c, radius = 144, 64, 4
+	const n = pixels * c
+	benchLevels(b, func(b *testing.B) {
+		l := &kernels.LRN{
+			Pixels: pixels, C: c, Radius: radius, Bias: 1, Alpha: 0.001 / 9, Quarters: 3,
+			X: ramp(n), Base: make([]float32, n), Power: make([]float32, n), Space: make([]float32, kernels.LRNSpace(pixels, c, radius)),
+		}
+		y := make([]float32, n)
+		b.Run("forward", func(b *testing.B) {
+			for b.Loop() {
+				kernels.LRNForward(l, y)
+			}
+			perElement(b, n)
+		})
+		b.Run("backward", func(b *testing.B) {
+			for b.Loop() {
+				kernels.LRNBackward(l, y, l.X)
+			}
+			perElement(b, n)
+		})
 	})
 }

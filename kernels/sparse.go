@@ -235,11 +235,11 @@ func SparseWeightsAdd(s *SparseWeights) {
 		panic(msgSparseTile)
 	}
 	n := len(l.Tail)
-	if s.XRow < 0 || s.Pixel < 0 || len(s.Sums) < n*tile || len(s.X) < l.reach+(s.Rows-1)*s.XRow+(s.Cols-1)*s.Pixel+s.Groups*Width {
-		panic(msgSparse)
-	}
 	if n == 0 || l.pixels == 0 {
 		return
+	}
+	if s.XRow < 0 || s.Pixel < 0 || len(s.Sums) < n*tile || len(s.X) < l.reach+(s.Rows-1)*s.XRow+(s.Cols-1)*s.Pixel+s.Groups*Width {
+		panic(msgSparse)
 	}
 	raceRead(s.X)
 	raceWrite(s.Sums)
