@@ -29,9 +29,9 @@ func vectorAt(l Level) vectorTable {
 func reduceAt(l Level) reduceTable {
 	switch l {
 	case AVX512:
-		return reduceTable{dot: dotAVX512, sum: sumAVX512, colSum: colSumAVX512}
+		return reduceTable{dot: dotAVX512, sum: sumAVX512, colSum: colSumAVX512, away: awayAVX512}
 	case AVX2:
-		return reduceTable{dot: dotAVX2, sum: sumAVX2, colSum: colSumAVX2}
+		return reduceTable{dot: dotAVX2, sum: sumAVX2, colSum: colSumAVX2, away: awayAVX2}
 	default:
 		return reduceGeneric
 	}

@@ -1191,6 +1191,93 @@ done36:
 	VZEROUPPER
 	RET
 
+// func awayAVX2(w []float32, g []float32, anchor []float32) (gg float32, gd float32, dd float32)
+// Requires: AVX, FMA3, SSE
+TEXT ·awayAVX2(SB), NOSPLIT, $0-84
+	MOVQ   w_base+0(FP), AX
+	MOVQ   g_base+24(FP), CX
+	MOVQ   anchor_base+48(FP), DX
+	MOVQ   w_len+8(FP), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	XORQ   SI, SI
+	SUBQ   $0x10, BX
+	JLT    rest41
+
+loop42:
+	VMOVUPS     (DX)(SI*4), Y6
+	VMOVUPS     (CX)(SI*4), Y7
+	VMOVUPS     (AX)(SI*4), Y8
+	VSUBPS      Y8, Y6, Y6
+	VFMADD231PS Y7, Y7, Y0
+	VFMADD231PS Y7, Y6, Y2
+	VFMADD231PS Y6, Y6, Y4
+	VMOVUPS     32(DX)(SI*4), Y6
+	VMOVUPS     32(CX)(SI*4), Y7
+	VMOVUPS     32(AX)(SI*4), Y8
+	VSUBPS      Y8, Y6, Y6
+	VFMADD231PS Y7, Y7, Y1
+	VFMADD231PS Y7, Y6, Y3
+	VFMADD231PS Y6, Y6, Y5
+	ADDQ        $0x10, SI
+	SUBQ        $0x10, BX
+	JGE         loop42
+
+rest41:
+	ADDQ        $0x10, BX
+	JEQ         done43
+	LEAQ        masks<>+64(SB), DI
+	SHLQ        $0x02, BX
+	SUBQ        BX, DI
+	VMOVUPS     (DI), Y6
+	VMOVUPS     32(DI), Y7
+	VMASKMOVPS  (DX)(SI*4), Y6, Y8
+	VMASKMOVPS  (CX)(SI*4), Y6, Y9
+	VMASKMOVPS  (AX)(SI*4), Y6, Y6
+	VSUBPS      Y6, Y8, Y8
+	VFMADD231PS Y9, Y9, Y0
+	VFMADD231PS Y9, Y8, Y2
+	VFMADD231PS Y8, Y8, Y4
+	VMASKMOVPS  32(DX)(SI*4), Y7, Y6
+	VMASKMOVPS  32(CX)(SI*4), Y7, Y8
+	VMASKMOVPS  32(AX)(SI*4), Y7, Y7
+	VSUBPS      Y7, Y6, Y6
+	VFMADD231PS Y8, Y8, Y1
+	VFMADD231PS Y8, Y6, Y3
+	VFMADD231PS Y6, Y6, Y5
+
+done43:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDPS       X1, X0, X0
+	MOVSS        X0, gg+72(FP)
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VPERMILPS    $0x0e, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDPS       X0, X2, X2
+	MOVSS        X2, gd+76(FP)
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X0, X4, X4
+	VPERMILPS    $0x0e, X4, X0
+	VADDPS       X0, X4, X4
+	VMOVSHDUP    X4, X0
+	VADDPS       X0, X4, X4
+	MOVSS        X4, dd+80(FP)
+	VZEROUPPER
+	RET
+
 // func sgdPlainAVX2(w []float32, g []float32, anchor []float32, r sgdRates)
 // Requires: AVX, FMA3
 TEXT ·sgdPlainAVX2(SB), NOSPLIT, $0-88
@@ -1203,12 +1290,12 @@ TEXT ·sgdPlainAVX2(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Y1
 	VBROADCASTSS r_mu+84(FP), Y2
 	TESTQ        SI, SI
-	JEQ          free41
+	JEQ          free44
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest42
+	JLT          rest45
 
-loop43:
+loop46:
 	VMOVUPS      (AX)(SI*4), Y3
 	VMOVUPS      (CX)(SI*4), Y4
 	VFMADD231PS  Y3, Y1, Y4
@@ -1227,11 +1314,11 @@ loop43:
 	VMOVUPS      Y3, 32(AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop43
+	JGE          loop46
 
-rest42:
+rest45:
 	ADDQ         $0x10, BX
-	JEQ          done44
+	JEQ          done47
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, BX
 	SUBQ         BX, DI
@@ -1254,16 +1341,16 @@ rest42:
 	VFNMADD231PS Y5, Y0, Y3
 	VMASKMOVPS   Y3, Y4, 32(AX)(SI*4)
 
-done44:
+done47:
 	VZEROUPPER
 	RET
 
-free41:
+free44:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest45
+	JLT  rest48
 
-loop46:
+loop49:
 	VMOVUPS      (AX)(DX*4), Y2
 	VMOVUPS      (CX)(DX*4), Y3
 	VFMADD231PS  Y2, Y1, Y3
@@ -1276,11 +1363,11 @@ loop46:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop46
+	JGE          loop49
 
-rest45:
+rest48:
 	ADDQ         $0x10, BX
-	JEQ          done47
+	JEQ          done50
 	LEAQ         masks<>+64(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
@@ -1297,7 +1384,7 @@ rest45:
 	VFNMADD231PS Y4, Y0, Y2
 	VMASKMOVPS   Y2, Y3, 32(AX)(DX*4)
 
-done47:
+done50:
 	VZEROUPPER
 	RET
 
@@ -1315,12 +1402,12 @@ TEXT ·sgdMomentumAVX2(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Y2
 	VBROADCASTSS r_momentum+100(FP), Y3
 	TESTQ        DI, DI
-	JEQ          free48
+	JEQ          free51
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest49
+	JLT          rest52
 
-loop50:
+loop53:
 	VMOVUPS      (AX)(DI*4), Y4
 	VMOVUPS      (CX)(DI*4), Y5
 	VFMADD231PS  Y4, Y1, Y5
@@ -1345,11 +1432,11 @@ loop50:
 	VMOVUPS      Y4, 32(AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop50
+	JGE          loop53
 
-rest49:
+rest52:
 	ADDQ         $0x10, SI
-	JEQ          done51
+	JEQ          done54
 	LEAQ         masks<>+64(SB), R8
 	SHLQ         $0x02, SI
 	SUBQ         SI, R8
@@ -1378,16 +1465,16 @@ rest49:
 	VFNMADD231PS Y6, Y0, Y4
 	VMASKMOVPS   Y4, Y5, 32(AX)(DI*4)
 
-done51:
+done54:
 	VZEROUPPER
 	RET
 
-free48:
+free51:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest52
+	JLT  rest55
 
-loop53:
+loop56:
 	VMOVUPS      (AX)(DX*4), Y2
 	VMOVUPS      (CX)(DX*4), Y4
 	VFMADD231PS  Y2, Y1, Y4
@@ -1406,11 +1493,11 @@ loop53:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop53
+	JGE          loop56
 
-rest52:
+rest55:
 	ADDQ         $0x10, SI
-	JEQ          done54
+	JEQ          done57
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, SI
 	SUBQ         SI, DI
@@ -1433,7 +1520,7 @@ rest52:
 	VFNMADD231PS Y5, Y0, Y2
 	VMASKMOVPS   Y2, Y4, 32(AX)(DX*4)
 
-done54:
+done57:
 	VZEROUPPER
 	RET
 
@@ -1450,12 +1537,12 @@ TEXT ·sgdVelocityAVX2(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Y1
 	VBROADCASTSS r_mu+108(FP), Y2
 	TESTQ        DI, DI
-	JEQ          free55
+	JEQ          free58
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest56
+	JLT          rest59
 
-loop57:
+loop60:
 	VMOVUPS      (AX)(DI*4), Y3
 	VMOVUPS      (CX)(DI*4), Y4
 	VFMADD231PS  Y3, Y1, Y4
@@ -1476,11 +1563,11 @@ loop57:
 	VMOVUPS      Y3, 32(AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop57
+	JGE          loop60
 
-rest56:
+rest59:
 	ADDQ         $0x10, SI
-	JEQ          done58
+	JEQ          done61
 	LEAQ         masks<>+64(SB), R8
 	SHLQ         $0x02, SI
 	SUBQ         SI, R8
@@ -1505,16 +1592,16 @@ rest56:
 	VFNMADD231PS Y5, Y0, Y3
 	VMASKMOVPS   Y3, Y4, 32(AX)(DI*4)
 
-done58:
+done61:
 	VZEROUPPER
 	RET
 
-free55:
+free58:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest59
+	JLT  rest62
 
-loop60:
+loop63:
 	VMOVUPS      (AX)(DX*4), Y2
 	VMOVUPS      (CX)(DX*4), Y3
 	VFMADD231PS  Y2, Y1, Y3
@@ -1529,11 +1616,11 @@ loop60:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop60
+	JGE          loop63
 
-rest59:
+rest62:
 	ADDQ         $0x10, SI
-	JEQ          done61
+	JEQ          done64
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, SI
 	SUBQ         SI, DI
@@ -1552,7 +1639,7 @@ rest59:
 	VFNMADD231PS Y4, Y0, Y2
 	VMASKMOVPS   Y2, Y3, 32(AX)(DX*4)
 
-done61:
+done64:
 	VZEROUPPER
 	RET
 
@@ -1565,20 +1652,20 @@ TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Y1
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest62
+	JLT          rest65
 
-loop63:
+loop66:
 	VMOVUPS (AX)(DX*4), Y2
 	VMAXPS  Y0, Y2, Y0
 	VMOVUPS 32(AX)(DX*4), Y2
 	VMAXPS  Y1, Y2, Y1
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop63
+	JGE     loop66
 
-rest62:
+rest65:
 	ADDQ         $0x10, CX
-	JEQ          done64
+	JEQ          done67
 	LEAQ         masks<>+64(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
@@ -1593,7 +1680,7 @@ rest62:
 	VBLENDVPS    Y3, Y2, Y4, Y2
 	VMAXPS       Y1, Y2, Y1
 
-done64:
+done67:
 	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X0
@@ -1608,13 +1695,13 @@ done64:
 	VXORPS       Y2, Y2, Y2
 	MOVQ         dst_len+8(FP), BX
 	TESTQ        BX, BX
-	JEQ          evaluate65
+	JEQ          evaluate68
 	MOVQ         src_len+32(FP), CX
 	XORQ         SI, SI
 	SUBQ         $0x10, CX
-	JLT          rest67
+	JLT          rest70
 
-loop68:
+loop71:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -1663,11 +1750,11 @@ loop68:
 	VMOVUPS      Y3, 32(DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop68
+	JGE          loop71
 
-rest67:
+rest70:
 	ADDQ         $0x10, CX
-	JEQ          done69
+	JEQ          done72
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -1722,16 +1809,16 @@ rest67:
 	VADDPS       Y0, Y2, Y2
 	VMOVUPS      Y0, 32(DX)(SI*4)
 
-done69:
-	JMP scale66
+done72:
+	JMP scale69
 
-evaluate65:
+evaluate68:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest70
+	JLT  rest73
 
-loop71:
+loop74:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -1778,11 +1865,11 @@ loop71:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop71
+	JGE          loop74
 
-rest70:
+rest73:
 	ADDQ         $0x10, CX
-	JEQ          done72
+	JEQ          done75
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -1835,8 +1922,8 @@ rest70:
 	VANDPS       Y4, Y0, Y0
 	VADDPS       Y0, Y2, Y2
 
-done72:
-scale66:
+done75:
+scale69:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X1
@@ -1850,18 +1937,18 @@ scale66:
 	VBROADCASTSS X0, Y0
 	XORQ         AX, AX
 	SUBQ         $0x10, BX
-	JLT          rest73
+	JLT          rest76
 
-loop74:
+loop77:
 	VMULPS  (DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, (DX)(AX*4)
 	VMULPS  32(DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, 32(DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop74
+	JGE     loop77
 
-rest73:
+rest76:
 	VZEROUPPER
 	RET
 
@@ -1912,12 +1999,12 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $0-120
 	MOVQ  c_len+56(FP), DI
 	MOVQ  cPrev_len+32(FP), R8
 	TESTQ R8, R8
-	JEQ   start76
+	JEQ   start79
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest77
+	JLT   rest80
 
-loop78:
+loop81:
 	VMOVUPS      (AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2183,18 +2270,18 @@ loop78:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop78
+	JGE          loop81
 
-rest77:
+rest80:
 	VZEROUPPER
 	RET
 
-start76:
+start79:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest80
+	JLT  rest83
 
-loop81:
+loop84:
 	VMOVUPS      (AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2458,9 +2545,9 @@ loop81:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop81
+	JGE          loop84
 
-rest80:
+rest83:
 	VZEROUPPER
 	RET
 
@@ -2476,12 +2563,12 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start83
+	JEQ   start86
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest84
+	JLT   rest87
 
-loop85:
+loop88:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(R9*4), Y1
 	VMOVUPS      64(CX)(R9*4), Y2
@@ -2550,18 +2637,18 @@ loop85:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop85
+	JGE          loop88
 
-rest84:
+rest87:
 	VZEROUPPER
 	RET
 
-start83:
+start86:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest87
+	JLT  rest90
 
-loop88:
+loop91:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(DX*4), Y1
 	VMOVUPS      64(CX)(DX*4), Y2
@@ -2624,9 +2711,9 @@ loop88:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop88
+	JGE          loop91
 
-rest87:
+rest90:
 	VZEROUPPER
 	RET
 
@@ -2645,10 +2732,10 @@ TEXT ·pool2x2AVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels90:
+pixels93:
 	MOVQ DI, R8
 
-channels91:
+channels94:
 	VMOVUPS      (DX), Y3
 	VXORPS       Y4, Y4, Y4
 	VMOVUPS      (DX)(DI*1), Y5
@@ -2702,11 +2789,11 @@ channels91:
 	ADDQ         $0x40, BX
 	SUBQ         $0x10, SI
 	SUBQ         $0x40, R8
-	JNE          channels91
+	JNE          channels94
 	ADDQ         DI, DX
 	ADDQ         DI, BX
 	TESTQ        SI, SI
-	JNE          pixels90
+	JNE          pixels93
 	VZEROUPPER
 	RET
 
@@ -2797,10 +2884,10 @@ TEXT ·pool2x2BackwardAVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels92:
+pixels95:
 	MOVQ DI, R8
 
-channels93:
+channels96:
 	VMOVUPS   (AX), Y5
 	VPMOVZXBD (CX), Y4
 	VPCMPEQD  Y0, Y4, Y6
@@ -2843,11 +2930,11 @@ channels93:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels93
+	JNE       channels96
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels92
+	JNE       pixels95
 	VZEROUPPER
 	RET
 
@@ -2860,11 +2947,11 @@ TEXT ·poolAnyAVX2(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows94:
+windows97:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups95:
+groups98:
 	MOVQ    R11, BX
 	VMOVUPS (BX), Y2
 	VXORPS  Y3, Y3, Y3
@@ -2874,11 +2961,11 @@ groups95:
 	VPXOR   Y1, Y1, Y1
 	MOVQ    40(SI), DX
 
-rows96:
+rows99:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols97:
+cols100:
 	VMOVUPS      (AX), Y6
 	VCMPPS       $0x1e, Y2, Y6, Y7
 	VCMPPS       $0x03, Y6, Y6, Y8
@@ -2895,10 +2982,10 @@ cols97:
 	VPADDD       all00000001<>+0(SB), Y1, Y1
 	ADDQ         64(SI), AX
 	DECQ         CX
-	JNE          cols97
+	JNE          cols100
 	ADDQ         56(SI), BX
 	DECQ         DX
-	JNE          rows96
+	JNE          rows99
 	VMOVUPS      Y2, (DI)
 	VMOVUPS      Y4, 32(DI)
 	VPACKSSDW    Y5, Y3, Y3
@@ -2910,10 +2997,10 @@ cols97:
 	ADDQ         $0x10, R8
 	ADDQ         $0x40, R11
 	DECQ         R12
-	JNE          groups95
+	JNE          groups98
 	ADDQ         72(SI), R9
 	DECQ         R10
-	JNE          windows94
+	JNE          windows97
 	VZEROUPPER
 	RET
 
@@ -2926,11 +3013,11 @@ TEXT ·poolAnyBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows98:
+windows101:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups99:
+groups102:
 	MOVQ      R11, BX
 	VMOVUPS   (DI), Y3
 	VPMOVZXBD (R8), Y2
@@ -2940,11 +3027,11 @@ groups99:
 	VPXOR     Y1, Y1, Y1
 	MOVQ      40(SI), DX
 
-rows100:
+rows103:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols101:
+cols104:
 	VPCMPEQD Y0, Y2, Y6
 	VANDPS   Y3, Y6, Y6
 	VADDPS   (AX), Y6, Y6
@@ -2957,18 +3044,18 @@ cols101:
 	VPADDD   all00000001<>+0(SB), Y1, Y1
 	ADDQ     64(SI), AX
 	DECQ     CX
-	JNE      cols101
+	JNE      cols104
 	ADDQ     56(SI), BX
 	DECQ     DX
-	JNE      rows100
+	JNE      rows103
 	ADDQ     $0x40, DI
 	ADDQ     $0x10, R8
 	ADDQ     $0x40, R11
 	DECQ     R12
-	JNE      groups99
+	JNE      groups102
 	ADDQ     72(SI), R9
 	DECQ     R10
-	JNE      windows98
+	JNE      windows101
 	VZEROUPPER
 	RET
 
@@ -2981,10 +3068,10 @@ TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels102:
+pixels105:
 	MOVQ 56(CX), DI
 
-groups103:
+groups106:
 	VMOVUPS (DX)(AX*1), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -2994,10 +3081,10 @@ groups103:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups103
+	JNE     groups106
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels102
+	JNE     pixels105
 	VZEROUPPER
 	RET
 
@@ -3016,46 +3103,46 @@ TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Y2
 	XORQ         AX, AX
 
-pixels104:
+pixels107:
 	MOVQ 56(CX), R10
 
-groups105:
+groups108:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y3
 	DECQ    R12
-	JEQ     summed107
+	JEQ     summed110
 
-terms106:
+terms109:
 	VADDPS 4(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms106
+	JNE    terms109
 
-summed107:
+summed110:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised110
+	JEQ     raised113
 	CMPQ    R11, $0x03
-	JEQ     three108
+	JEQ     three111
 	CMPQ    R11, $0x02
-	JEQ     square109
+	JEQ     square112
 	VSQRTPS Y3, Y3
 
-square109:
+square112:
 	VSQRTPS Y3, Y3
-	JMP     raised110
+	JMP     raised113
 
-three108:
+three111:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised110:
+raised113:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Y3, Y3
@@ -3065,37 +3152,37 @@ raised110:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y3
 	DECQ    R12
-	JEQ     summed112
+	JEQ     summed115
 
-terms111:
+terms114:
 	VADDPS 36(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms111
+	JNE    terms114
 
-summed112:
+summed115:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, 32(BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised115
+	JEQ     raised118
 	CMPQ    R11, $0x03
-	JEQ     three113
+	JEQ     three116
 	CMPQ    R11, $0x02
-	JEQ     square114
+	JEQ     square117
 	VSQRTPS Y3, Y3
 
-square114:
+square117:
 	VSQRTPS Y3, Y3
-	JMP     raised115
+	JMP     raised118
 
-three113:
+three116:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised115:
+raised118:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, 32(SI)(AX*1)
 	VMULPS  32(DX)(AX*1), Y3, Y3
@@ -3103,10 +3190,10 @@ raised115:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups105
+	JNE     groups108
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels104
+	JNE     pixels107
 	VZEROUPPER
 	RET
 
@@ -3122,10 +3209,10 @@ TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels116:
+pixels119:
 	MOVQ 56(CX), R10
 
-groups117:
+groups120:
 	VMOVUPS (DI)(AX*1), Y0
 	VMULPS  (DX)(AX*1), Y0, Y0
 	VMULPS  (SI)(AX*1), Y0, Y0
@@ -3139,10 +3226,10 @@ groups117:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups117
+	JNE     groups120
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels116
+	JNE     pixels119
 	VZEROUPPER
 	RET
 
@@ -3159,24 +3246,24 @@ TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Y0
 	XORQ         AX, AX
 
-pixels118:
+pixels121:
 	MOVQ 56(CX), R10
 
-groups119:
+groups122:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y1
 	DECQ    R12
-	JEQ     summed121
+	JEQ     summed124
 
-terms120:
+terms123:
 	VADDPS 4(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms120
+	JNE    terms123
 
-summed121:
+summed124:
 	VMOVUPS (SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  (DX)(AX*1), Y1, Y1
@@ -3188,15 +3275,15 @@ summed121:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y1
 	DECQ    R12
-	JEQ     summed123
+	JEQ     summed126
 
-terms122:
+terms125:
 	VADDPS 36(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms122
+	JNE    terms125
 
-summed123:
+summed126:
 	VMOVUPS 32(SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  32(DX)(AX*1), Y1, Y1
@@ -3206,10 +3293,10 @@ summed123:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups119
+	JNE     groups122
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels118
+	JNE     pixels121
 	VZEROUPPER
 	RET
 
@@ -3240,9 +3327,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest125
+	JLT          rest128
 
-loop124:
+loop127:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -3365,11 +3452,11 @@ loop124:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop124
+	JGE          loop127
 
-rest125:
+rest128:
 	ADDQ         $0x10, DX
-	JEQ          done126
+	JEQ          done129
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -3495,7 +3582,7 @@ rest125:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done126:
+done129:
 	VZEROUPPER
 	RET
 
@@ -3513,92 +3600,13 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest127
-
-loop128:
-	VMOVUPS           (CX)(BX*4), Z0
-	VBROADCASTSS      allc2d00000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b20000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VFMADD213PS       Z0, Z3, Z2
-	VPSRAD            $0x01, Z1, Z0
-	VPSUBD            Z0, Z1, Z1
-	VPADDD.BCST       all0000007f<>+0(SB), Z0, Z0
-	VPSLLD            $0x17, Z0, Z0
-	VFMADD213PS       Z0, Z0, Z2
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VMULPS            Z1, Z2, Z2
-	VMOVUPS           Z2, (AX)(BX*4)
-	ADDQ              $0x10, BX
-	SUBQ              $0x10, DX
-	JGE               loop128
-
-rest127:
-	ADDQ              $0x10, DX
-	JEQ               done129
-	MOVL              $0x0000ffff, SI
-	BZHIL             DX, SI, SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (CX)(BX*4), K1, Z0
-	VBROADCASTSS      allc2d00000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b20000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VFMADD213PS       Z0, Z3, Z2
-	VPSRAD            $0x01, Z1, Z0
-	VPSUBD            Z0, Z1, Z1
-	VPADDD.BCST       all0000007f<>+0(SB), Z0, Z0
-	VPSLLD            $0x17, Z0, Z0
-	VFMADD213PS       Z0, Z0, Z2
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VMULPS            Z1, Z2, Z2
-	VMOVUPS           Z2, K1, (AX)(BX*4)
-
-done129:
-	VZEROUPPER
-	RET
-
-// func sigmoidAVX512(dst []float32, src []float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ src_base+24(FP), CX
-	MOVQ src_len+32(FP), DX
-	XORQ BX, BX
-	SUBQ $0x10, DX
 	JLT  rest130
 
 loop131:
 	VMOVUPS           (CX)(BX*4), Z0
-	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VBROADCASTSS      allc2d00000<>+0(SB), Z1
 	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VBROADCASTSS      all42b20000<>+0(SB), Z1
 	VMINPS            Z0, Z1, Z0
 	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
 	VRNDSCALEPS       $0x08, Z1, Z1
@@ -3612,12 +3620,14 @@ loop131:
 	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
 	VMULPS            Z0, Z0, Z3
 	VFMADD213PS       Z0, Z3, Z2
+	VPSRAD            $0x01, Z1, Z0
+	VPSUBD            Z0, Z1, Z1
+	VPADDD.BCST       all0000007f<>+0(SB), Z0, Z0
+	VPSLLD            $0x17, Z0, Z0
+	VFMADD213PS       Z0, Z0, Z2
 	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
 	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z2
-	VBROADCASTSS      all3f800000<>+0(SB), Z0
-	VADDPS            Z0, Z2, Z2
-	VDIVPS            Z2, Z0, Z2
+	VMULPS            Z1, Z2, Z2
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
@@ -3630,6 +3640,83 @@ rest130:
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (CX)(BX*4), K1, Z0
+	VBROADCASTSS      allc2d00000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VPSRAD            $0x01, Z1, Z0
+	VPSUBD            Z0, Z1, Z1
+	VPADDD.BCST       all0000007f<>+0(SB), Z0, Z0
+	VPSLLD            $0x17, Z0, Z0
+	VFMADD213PS       Z0, Z0, Z2
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z2, Z2
+	VMOVUPS           Z2, K1, (AX)(BX*4)
+
+done132:
+	VZEROUPPER
+	RET
+
+// func sigmoidAVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+	XORQ BX, BX
+	SUBQ $0x10, DX
+	JLT  rest133
+
+loop134:
+	VMOVUPS           (CX)(BX*4), Z0
+	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      all42b08000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
+	VCVTPS2DQ         Z1, Z1
+	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
+	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z2
+	VBROADCASTSS      all3f800000<>+0(SB), Z0
+	VADDPS            Z0, Z2, Z2
+	VDIVPS            Z2, Z0, Z2
+	VMOVUPS           Z2, (AX)(BX*4)
+	ADDQ              $0x10, BX
+	SUBQ              $0x10, DX
+	JGE               loop134
+
+rest133:
+	ADDQ              $0x10, DX
+	JEQ               done135
+	MOVL              $0x0000ffff, SI
+	BZHIL             DX, SI, SI
+	KMOVW             SI, K1
+	VMOVUPS.Z         (CX)(BX*4), K1, Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
 	VMAXPS            Z0, Z1, Z0
@@ -3655,7 +3742,7 @@ rest130:
 	VDIVPS            Z2, Z0, Z2
 	VMOVUPS           Z2, K1, (AX)(BX*4)
 
-done132:
+done135:
 	VZEROUPPER
 	RET
 
@@ -3667,9 +3754,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest133
+	JLT  rest136
 
-loop134:
+loop137:
 	VMOVUPS           (CX)(BX*4), Z0
 	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
 	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
@@ -3698,11 +3785,11 @@ loop134:
 	VMOVUPS           Z3, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop134
+	JGE               loop137
 
-rest133:
+rest136:
 	ADDQ              $0x10, DX
-	JEQ               done135
+	JEQ               done138
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -3733,7 +3820,7 @@ rest133:
 	VORPS             Z1, Z3, Z3
 	VMOVUPS           Z3, K1, (AX)(BX*4)
 
-done135:
+done138:
 	VZEROUPPER
 	RET
 
@@ -3747,9 +3834,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest136
+	JLT    rest139
 
-loop137:
+loop140:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -3757,11 +3844,11 @@ loop137:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop137
+	JGE       loop140
 
-rest136:
+rest139:
 	ADDQ      $0x10, BX
-	JEQ       done138
+	JEQ       done141
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -3771,7 +3858,7 @@ rest136:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done138:
+done141:
 	VZEROUPPER
 	RET
 
@@ -3784,20 +3871,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest139
+	JLT          rest142
 
-loop140:
+loop143:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop140
+	JGE         loop143
 
-rest139:
+rest142:
 	ADDQ        $0x10, DX
-	JEQ         done141
+	JEQ         done144
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -3806,7 +3893,7 @@ rest139:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done141:
+done144:
 	VZEROUPPER
 	RET
 
@@ -3819,19 +3906,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest142
+	JLT          rest145
 
-loop143:
+loop146:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop143
+	JGE     loop146
 
-rest142:
+rest145:
 	ADDQ      $0x10, DX
-	JEQ       done144
+	JEQ       done147
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -3839,7 +3926,7 @@ rest142:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done144:
+done147:
 	VZEROUPPER
 	RET
 
@@ -3852,47 +3939,12 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest145
-
-loop146:
-	VMOVUPS (CX)(SI*4), Z0
-	VMOVUPS (DX)(SI*4), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, BX
-	JGE     loop146
-
-rest145:
-	ADDQ      $0x10, BX
-	JEQ       done147
-	MOVL      $0x0000ffff, DI
-	BZHIL     BX, DI, DI
-	KMOVW     DI, K1
-	VMOVUPS.Z (CX)(SI*4), K1, Z0
-	VMOVUPS.Z (DX)(SI*4), K1, Z1
-	VADDPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)(SI*4)
-
-done147:
-	VZEROUPPER
-	RET
-
-// func subAVX512(dst []float32, a []float32, b []float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·subAVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), AX
-	MOVQ a_base+24(FP), CX
-	MOVQ b_base+48(FP), DX
-	MOVQ dst_len+8(FP), BX
-	XORQ SI, SI
-	SUBQ $0x10, BX
 	JLT  rest148
 
 loop149:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
-	VSUBPS  Z1, Z0, Z0
+	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
@@ -3906,10 +3958,45 @@ rest148:
 	KMOVW     DI, K1
 	VMOVUPS.Z (CX)(SI*4), K1, Z0
 	VMOVUPS.Z (DX)(SI*4), K1, Z1
-	VSUBPS    Z1, Z0, Z0
+	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
 done150:
+	VZEROUPPER
+	RET
+
+// func subAVX512(dst []float32, a []float32, b []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·subAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ dst_len+8(FP), BX
+	XORQ SI, SI
+	SUBQ $0x10, BX
+	JLT  rest151
+
+loop152:
+	VMOVUPS (CX)(SI*4), Z0
+	VMOVUPS (DX)(SI*4), Z1
+	VSUBPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(SI*4)
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, BX
+	JGE     loop152
+
+rest151:
+	ADDQ      $0x10, BX
+	JEQ       done153
+	MOVL      $0x0000ffff, DI
+	BZHIL     BX, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (CX)(SI*4), K1, Z0
+	VMOVUPS.Z (DX)(SI*4), K1, Z1
+	VSUBPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+done153:
 	VZEROUPPER
 	RET
 
@@ -3922,19 +4009,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest151
+	JLT    rest154
 
-loop152:
+loop155:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop152
+	JGE         loop155
 
-rest151:
+rest154:
 	ADDQ        $0x10, DX
-	JEQ         done153
+	JEQ         done156
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -3942,7 +4029,7 @@ rest151:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done153:
+done156:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3963,25 +4050,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest154
+	JLT    rest157
 
-loop155:
+loop158:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop155
+	JGE     loop158
 
-rest154:
+rest157:
 	ADDQ      $0x10, CX
-	JEQ       done156
+	JEQ       done159
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done156:
+done159:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4004,9 +4091,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide157:
+wide160:
 	CMPQ    DX, $0x40
-	JLT     narrow158
+	JLT     narrow161
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -4014,14 +4101,14 @@ wide157:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row159:
+row162:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row159
+	JNE     row162
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4029,32 +4116,32 @@ row159:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide157
+	JMP     wide160
 
-narrow158:
+narrow161:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest160
+	JLT  rest163
 
-loop161:
+loop164:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row163:
+row166:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row163
+	JNE     row166
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop161
+	JGE     loop164
 
-rest160:
+rest163:
 	ADDQ      $0x10, DX
-	JEQ       done162
+	JEQ       done165
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -4062,15 +4149,86 @@ rest160:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row164:
+row167:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row164
+	JNE       row167
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done162:
+done165:
+	VZEROUPPER
+	RET
+
+// func awayAVX512(w []float32, g []float32, anchor []float32) (gg float32, gd float32, dd float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+TEXT ·awayAVX512(SB), NOSPLIT, $0-84
+	MOVQ   w_base+0(FP), AX
+	MOVQ   g_base+24(FP), CX
+	MOVQ   anchor_base+48(FP), DX
+	MOVQ   w_len+8(FP), BX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	XORQ   SI, SI
+	SUBQ   $0x10, BX
+	JLT    rest168
+
+loop169:
+	VMOVUPS     (DX)(SI*4), Z3
+	VMOVUPS     (CX)(SI*4), Z4
+	VMOVUPS     (AX)(SI*4), Z5
+	VSUBPS      Z5, Z3, Z3
+	VFMADD231PS Z4, Z4, Z0
+	VFMADD231PS Z4, Z3, Z1
+	VFMADD231PS Z3, Z3, Z2
+	ADDQ        $0x10, SI
+	SUBQ        $0x10, BX
+	JGE         loop169
+
+rest168:
+	ADDQ        $0x10, BX
+	JEQ         done170
+	MOVL        $0x0000ffff, DI
+	BZHIL       BX, DI, DI
+	KMOVW       DI, K1
+	VMOVUPS.Z   (DX)(SI*4), K1, Z3
+	VMOVUPS.Z   (CX)(SI*4), K1, Z4
+	VMOVUPS.Z   (AX)(SI*4), K1, Z5
+	VSUBPS      Z5, Z3, Z3
+	VFMADD231PS Z4, Z4, Z0
+	VFMADD231PS Z4, Z3, Z1
+	VFMADD231PS Z3, Z3, Z2
+
+done170:
+	VEXTRACTF32X8 $0x01, Z0, Y3
+	VADDPS        Y3, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X3
+	VADDPS        X3, X0, X0
+	VPERMILPS     $0x0e, X0, X3
+	VADDPS        X3, X0, X0
+	VMOVSHDUP     X0, X3
+	VADDPS        X3, X0, X0
+	MOVSS         X0, gg+72(FP)
+	VEXTRACTF32X8 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDPS        X0, X1, X1
+	MOVSS         X1, gd+76(FP)
+	VEXTRACTF32X8 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VPERMILPS     $0x0e, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDPS        X0, X2, X2
+	MOVSS         X2, dd+80(FP)
 	VZEROUPPER
 	RET
 
@@ -4086,12 +4244,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free165
+	JEQ          free171
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest166
+	JLT          rest172
 
-loop167:
+loop173:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4102,11 +4260,11 @@ loop167:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop167
+	JGE          loop173
 
-rest166:
+rest172:
 	ADDQ         $0x10, BX
-	JEQ          done168
+	JEQ          done174
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -4119,16 +4277,16 @@ rest166:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done168:
+done174:
 	VZEROUPPER
 	RET
 
-free165:
+free171:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest169
+	JLT  rest175
 
-loop170:
+loop176:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4136,11 +4294,11 @@ loop170:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop170
+	JGE          loop176
 
-rest169:
+rest175:
 	ADDQ         $0x10, BX
-	JEQ          done171
+	JEQ          done177
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -4150,7 +4308,7 @@ rest169:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done171:
+done177:
 	VZEROUPPER
 	RET
 
@@ -4168,12 +4326,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free172
+	JEQ          free178
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest173
+	JLT          rest179
 
-loop174:
+loop180:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -4187,11 +4345,11 @@ loop174:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop174
+	JGE          loop180
 
-rest173:
+rest179:
 	ADDQ         $0x10, SI
-	JEQ          done175
+	JEQ          done181
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4207,16 +4365,16 @@ rest173:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done175:
+done181:
 	VZEROUPPER
 	RET
 
-free172:
+free178:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest176
+	JLT  rest182
 
-loop177:
+loop183:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -4227,11 +4385,11 @@ loop177:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop177
+	JGE          loop183
 
-rest176:
+rest182:
 	ADDQ         $0x10, SI
-	JEQ          done178
+	JEQ          done184
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -4244,7 +4402,7 @@ rest176:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done178:
+done184:
 	VZEROUPPER
 	RET
 
@@ -4261,12 +4419,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free179
+	JEQ          free185
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest180
+	JLT          rest186
 
-loop181:
+loop187:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4278,11 +4436,11 @@ loop181:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop181
+	JGE          loop187
 
-rest180:
+rest186:
 	ADDQ         $0x10, SI
-	JEQ          done182
+	JEQ          done188
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4296,16 +4454,16 @@ rest180:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done182:
+done188:
 	VZEROUPPER
 	RET
 
-free179:
+free185:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest183
+	JLT  rest189
 
-loop184:
+loop190:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4314,11 +4472,11 @@ loop184:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop184
+	JGE          loop190
 
-rest183:
+rest189:
 	ADDQ         $0x10, SI
-	JEQ          done185
+	JEQ          done191
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -4329,7 +4487,7 @@ rest183:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done185:
+done191:
 	VZEROUPPER
 	RET
 
@@ -4341,25 +4499,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z0
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest186
+	JLT          rest192
 
-loop187:
+loop193:
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z0, Z1, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop187
+	JGE     loop193
 
-rest186:
+rest192:
 	ADDQ      $0x10, CX
-	JEQ       done188
+	JEQ       done194
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VMAXPS    Z0, Z1, K1, Z0
 
-done188:
+done194:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4374,13 +4532,13 @@ done188:
 	VPXORD        Z2, Z2, Z2
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate189
+	JEQ           evaluate195
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest191
+	JLT           rest197
 
-loop192:
+loop198:
 	VMOVUPS           (AX)(SI*4), Z1
 	VSUBPS            Z0, Z1, Z1
 	VBROADCASTSS      allc2700000<>+0(SB), Z3
@@ -4406,11 +4564,11 @@ loop192:
 	VMOVUPS           Z1, (DX)(SI*4)
 	ADDQ              $0x10, SI
 	SUBQ              $0x10, CX
-	JGE               loop192
+	JGE               loop198
 
-rest191:
+rest197:
 	ADDQ              $0x10, CX
-	JEQ               done193
+	JEQ               done199
 	MOVL              $0x0000ffff, DI
 	BZHIL             CX, DI, DI
 	KMOVW             DI, K1
@@ -4439,16 +4597,16 @@ rest191:
 	VADDPS            Z0, Z2, Z2
 	VMOVUPS           Z0, (DX)(SI*4)
 
-done193:
-	JMP scale190
+done199:
+	JMP scale196
 
-evaluate189:
+evaluate195:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest194
+	JLT  rest200
 
-loop195:
+loop201:
 	VMOVUPS           (AX)(SI*4), Z1
 	VSUBPS            Z0, Z1, Z1
 	VBROADCASTSS      allc2700000<>+0(SB), Z3
@@ -4473,11 +4631,11 @@ loop195:
 	VADDPS            Z1, Z2, Z2
 	ADDQ              $0x10, SI
 	SUBQ              $0x10, CX
-	JGE               loop195
+	JGE               loop201
 
-rest194:
+rest200:
 	ADDQ              $0x10, CX
-	JEQ               done196
+	JEQ               done202
 	MOVL              $0x0000ffff, DI
 	BZHIL             CX, DI, DI
 	KMOVW             DI, K1
@@ -4505,8 +4663,8 @@ rest194:
 	VMOVAPS.Z         Z0, K1, Z0
 	VADDPS            Z0, Z2, Z2
 
-done196:
-scale190:
+done202:
+scale196:
 	VEXTRACTF32X8 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -4521,16 +4679,16 @@ scale190:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest197
+	JLT           rest203
 
-loop198:
+loop204:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop198
+	JGE     loop204
 
-rest197:
+rest203:
 	VZEROUPPER
 	RET
 
@@ -4545,12 +4703,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	MOVQ  c_len+56(FP), DI
 	MOVQ  cPrev_len+32(FP), R8
 	TESTQ R8, R8
-	JEQ   start200
+	JEQ   start206
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest201
+	JLT   rest207
 
-loop202:
+loop208:
 	VMOVUPS           (AX)(R8*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -4685,18 +4843,18 @@ loop202:
 	ADDQ              $0x000000c0, AX
 	ADDQ              $0x10, R8
 	SUBQ              $0x10, DI
-	JGE               loop202
+	JGE               loop208
 
-rest201:
+rest207:
 	VZEROUPPER
 	RET
 
-start200:
+start206:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest204
+	JLT  rest210
 
-loop205:
+loop211:
 	VMOVUPS           (AX)(CX*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -4830,9 +4988,9 @@ loop205:
 	ADDQ              $0x000000c0, AX
 	ADDQ              $0x10, CX
 	SUBQ              $0x10, DI
-	JGE               loop205
+	JGE               loop211
 
-rest204:
+rest210:
 	VZEROUPPER
 	RET
 
@@ -4848,12 +5006,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start207
+	JEQ   start213
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest208
+	JLT   rest214
 
-loop209:
+loop215:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -4890,18 +5048,18 @@ loop209:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop209
+	JGE          loop215
 
-rest208:
+rest214:
 	VZEROUPPER
 	RET
 
-start207:
+start213:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest211
+	JLT  rest217
 
-loop212:
+loop218:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -4935,9 +5093,9 @@ loop212:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop212
+	JGE          loop218
 
-rest211:
+rest217:
 	VZEROUPPER
 	RET
 
@@ -4956,10 +5114,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels214:
+pixels220:
 	MOVQ DI, R8
 
-channels215:
+channels221:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -4988,11 +5146,11 @@ channels215:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels215
+	JNE       channels221
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels214
+	JNE       pixels220
 	VZEROUPPER
 	RET
 
@@ -5011,10 +5169,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels216:
+pixels222:
 	MOVQ DI, R8
 
-channels217:
+channels223:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -5039,11 +5197,11 @@ channels217:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels217
+	JNE       channels223
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels216
+	JNE       pixels222
 	VZEROUPPER
 	RET
 
@@ -5056,22 +5214,22 @@ TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows218:
+windows224:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups219:
+groups225:
 	MOVQ    R11, BX
 	VMOVUPS (BX), Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z0, Z0, Z0
 	MOVQ    40(SI), DX
 
-rows220:
+rows226:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols221:
+cols227:
 	VMOVUPS     (AX), Z3
 	VCMPPS      $0x1e, Z1, Z3, K1
 	VCMPPS      $0x03, Z3, Z3, K2
@@ -5081,20 +5239,20 @@ cols221:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(SI), AX
 	DECQ        CX
-	JNE         cols221
+	JNE         cols227
 	ADDQ        56(SI), BX
 	DECQ        DX
-	JNE         rows220
+	JNE         rows226
 	VMOVUPS     Z1, (DI)
 	VPMOVDB     Z2, (R8)
 	ADDQ        $0x40, DI
 	ADDQ        $0x10, R8
 	ADDQ        $0x40, R11
 	DECQ        R12
-	JNE         groups219
+	JNE         groups225
 	ADDQ        72(SI), R9
 	DECQ        R10
-	JNE         windows218
+	JNE         windows224
 	VZEROUPPER
 	RET
 
@@ -5107,22 +5265,22 @@ TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows222:
+windows228:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups223:
+groups229:
 	MOVQ      R11, BX
 	VMOVUPS   (DI), Z2
 	VPMOVZXBD (R8), Z1
 	VPXORD    Z0, Z0, Z0
 	MOVQ      40(SI), DX
 
-rows224:
+rows230:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols225:
+cols231:
 	VPCMPEQD    Z0, Z1, K1
 	VMOVAPS.Z   Z2, K1, Z3
 	VADDPS      (AX), Z3, Z3
@@ -5130,18 +5288,18 @@ cols225:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(SI), AX
 	DECQ        CX
-	JNE         cols225
+	JNE         cols231
 	ADDQ        56(SI), BX
 	DECQ        DX
-	JNE         rows224
+	JNE         rows230
 	ADDQ        $0x40, DI
 	ADDQ        $0x10, R8
 	ADDQ        $0x40, R11
 	DECQ        R12
-	JNE         groups223
+	JNE         groups229
 	ADDQ        72(SI), R9
 	DECQ        R10
-	JNE         windows222
+	JNE         windows228
 	VZEROUPPER
 	RET
 
@@ -5154,20 +5312,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels226:
+pixels232:
 	MOVQ 56(CX), DI
 
-groups227:
+groups233:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups227
+	JNE     groups233
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels226
+	JNE     pixels232
 	VZEROUPPER
 	RET
 
@@ -5186,46 +5344,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels228:
+pixels234:
 	MOVQ 56(CX), R10
 
-groups229:
+groups235:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed231
+	JEQ     summed237
 
-terms230:
+terms236:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms230
+	JNE    terms236
 
-summed231:
+summed237:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised234
+	JEQ     raised240
 	CMPQ    R11, $0x03
-	JEQ     three232
+	JEQ     three238
 	CMPQ    R11, $0x02
-	JEQ     square233
+	JEQ     square239
 	VSQRTPS Z3, Z3
 
-square233:
+square239:
 	VSQRTPS Z3, Z3
-	JMP     raised234
+	JMP     raised240
 
-three232:
+three238:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised234:
+raised240:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -5233,10 +5391,10 @@ raised234:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups229
+	JNE     groups235
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels228
+	JNE     pixels234
 	VZEROUPPER
 	RET
 
@@ -5252,10 +5410,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels235:
+pixels241:
 	MOVQ 56(CX), R10
 
-groups236:
+groups242:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -5264,10 +5422,10 @@ groups236:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups236
+	JNE     groups242
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels235
+	JNE     pixels241
 	VZEROUPPER
 	RET
 
@@ -5284,24 +5442,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels237:
+pixels243:
 	MOVQ 56(CX), R10
 
-groups238:
+groups244:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed240
+	JEQ     summed246
 
-terms239:
+terms245:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms239
+	JNE    terms245
 
-summed240:
+summed246:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -5311,10 +5469,10 @@ summed240:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups238
+	JNE     groups244
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels237
+	JNE     pixels243
 	VZEROUPPER
 	RET
 
@@ -5345,9 +5503,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest242
+	JLT          rest248
 
-loop241:
+loop247:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -5432,11 +5590,11 @@ loop241:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop241
+	JGE             loop247
 
-rest242:
+rest248:
 	ADDQ            $0x20, DX
-	JEQ             done243
+	JEQ             done249
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -5524,7 +5682,7 @@ rest242:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done243:
+done249:
 	VZEROUPPER
 	RET
 

@@ -59,6 +59,11 @@ func sumAVX2(x []float32) float32
 //go:noescape
 func colSumAVX2(dst []float32, src []float32, m int, ld int)
 
+// awayAVX2 returns the sums of g*g, g*d and d*d in 16 lanes each, with d = anchor - w.
+//
+//go:noescape
+func awayAVX2(w []float32, g []float32, anchor []float32) (gg float32, gd float32, dd float32)
+
 // sgdPlainAVX2 does a step without momentum.
 //
 //go:noescape
@@ -188,6 +193,11 @@ func sumAVX512(x []float32) float32
 //
 //go:noescape
 func colSumAVX512(dst []float32, src []float32, m int, ld int)
+
+// awayAVX512 returns the sums of g*g, g*d and d*d in 16 lanes each, with d = anchor - w.
+//
+//go:noescape
+func awayAVX512(w []float32, g []float32, anchor []float32) (gg float32, gd float32, dd float32)
 
 // sgdPlainAVX512 does a step without momentum.
 //

@@ -7,6 +7,7 @@ type reduceTable struct {
 	dot    func(x, y []float32) float32
 	sum    func(x []float32) float32
 	colSum func(dst, src []float32, m, ld int)
+	away   func(w, g, anchor []float32) (gg, gd, dd float32) // d = anchor - w
 }
 
 var reduces reduceTable
@@ -38,6 +39,27 @@ func Dot(x, y []float32) float64 {
 
 //go:noinline
 func callDot(x, y []float32) float32 { return reduces.dot(x, y) }
+
+// Away returns the products, each as [Dot] gives it, of the vector g and of the displacement d = anchor - w, in one pass: g*g, g*d and
+// d*d. The lengths must be equal.
+func Away(w, g, anchor []float32) (gg, gd, dd float64) {
+	if len(w) != len(g) || len(w) != len(anchor) {
+		panic(msgLengths)
+	}
+	raceRead(w)
+	raceRead(g)
+	raceRead(anchor)
+	for len(w) > 0 {
+		n := min(len(w), reduceBlock)
+		x, y, z := callAway(w[:n], g[:n], anchor[:n])
+		gg, gd, dd = gg+float64(x), gd+float64(y), dd+float64(z)
+		w, g, anchor = w[n:], g[n:], anchor[n:]
+	}
+	return gg, gd, dd
+}
+
+//go:noinline
+func callAway(w, g, anchor []float32) (gg, gd, dd float32) { return reduces.away(w, g, anchor) }
 
 // Norm returns the Euclidean length of x, the square root of Dot(x, x).
 func Norm(x []float32) float64 { return math.Sqrt(Dot(x, x)) }

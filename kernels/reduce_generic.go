@@ -1,6 +1,13 @@
 package kernels
 
-var reduceGeneric = reduceTable{dot: dotGeneric, sum: sumGeneric, colSum: colSumGeneric}
+var reduceGeneric = reduceTable{dot: dotGeneric, sum: sumGeneric, colSum: colSumGeneric, away: awayGeneric}
+
+func awayGeneric(w, g, anchor []float32) (gg, gd, dd float32) {
+	var memory [reduceBlock]float32
+	d := memory[:len(w)]
+	subGeneric(d, anchor, w)
+	return dotGeneric(g, g), dotGeneric(g, d), dotGeneric(d, d)
+}
 
 func dotGeneric(x, y []float32) float32 {
 	var lanes [16]float32

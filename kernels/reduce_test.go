@@ -17,6 +17,30 @@ func blocks(n int, block func(lo, hi int) float32) float64 {
 	return total
 }
 
+// TestAwayEqualsItsParts compares with a subtraction and three products.
+func TestAwayEqualsItsParts(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(7)
+		eachLength(func(n, offset int) {
+			w, g, anchor := kernelstest.Random(r, n, offset).Data, kernelstest.Random(r, n, 15-offset).Data, kernelstest.Random(r, n, 0).Data
+			d := make([]float32, n)
+			kernels.Sub(d, anchor, w)
+			gg, gd, dd := kernels.Away(w, g, anchor)
+			if gg != kernels.Dot(g, g) || gd != kernels.Dot(g, d) || dd != kernels.Dot(d, d) {
+				t.Fatalf("n=%d: Away = %v, %v, %v, want %v, %v, %v", n, gg, gd, dd, kernels.Dot(g, g), kernels.Dot(g, d), kernels.Dot(d, d))
+			}
+		})
+		x := make([]float32, 5000)
+		noAllocation(t, func() { kernels.Away(x, x, x) })
+		defer func() {
+			if recover() == nil {
+				t.Error("lengths that differ were taken")
+			}
+		}()
+		kernels.Away(x, x, x[1:])
+	})
+}
+
 // TestReductionsEqualOracle compares with the sum in lanes exactly on assembly levels, and on all with the float64 sum within
 // 2^-24 * (n/16 + 5) * sum |x y|.
 func TestReductionsEqualOracle(t *testing.T) {
@@ -108,5 +132,12 @@ func TestColSum(t *testing.T) {
 		}
 		x, y := make([]float32, 100), make([]float32, 50)
 		noAllocation(t, func() { kernels.ColSum(y, x, 2, 50, 50) })
+	})
+}
+
+func BenchmarkAway(b *testing.B) {
+	benchMap(b, 12, func(n int) func() {
+		w, g, anchor := ones(n), ramp(n), ramp(n)
+		return func() { kernels.Away(w, g, anchor) }
 	})
 }

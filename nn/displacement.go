@@ -15,12 +15,7 @@ type Displacement struct {
 	Anchor []float32
 
 	gg, gd, dd float64
-	scratch    [displacementBlock]float32
 }
-
-// displacementBlock is small enough that a block of each vector stays in the first
-// cache.
-const displacementBlock = 2048
 
 // Reset forgets what was gathered.
 func (p *Displacement) Reset() { p.gg, p.gd, p.dd = 0, 0, 0 }
@@ -34,14 +29,6 @@ func (p *Displacement) Cosine() float64 {
 }
 
 func (p *Displacement) add(w, g []float32, at int) {
-	anchor := p.Anchor[at : at+len(w)]
-	for len(w) > 0 {
-		n := min(len(w), displacementBlock)
-		d := p.scratch[:n]
-		kernels.Sub(d, anchor[:n], w[:n])
-		p.gd += kernels.Dot(g[:n], d)
-		p.gg += kernels.Dot(g[:n], g[:n])
-		p.dd += kernels.Dot(d, d)
-		w, g, anchor = w[n:], g[n:], anchor[n:]
-	}
+	gg, gd, dd := kernels.Away(w, g, p.Anchor[at:at+len(w)])
+	p.gg, p.gd, p.dd = p.gg+gg, p.gd+gd, p.dd+dd
 }

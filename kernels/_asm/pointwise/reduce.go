@@ -22,6 +22,26 @@ func reductions(v isa) {
 	v.end()
 
 	v.colSum()
+	v.away()
+}
+
+// away writes three sums over one pass, whose chains of additions run beside each other.
+func (v isa) away() {
+	v.text("away", "(w, g, anchor []float32) (gg, gd, dd float32)", "returns the sums of g*g, g*d and d*d in 16 lanes each, with d = anchor - w.")
+	w, g, anchor := base("w"), base("g"), base("anchor")
+	n := length("w")
+	gg, gd, dd := v.accumulators(), v.accumulators(), v.accumulators()
+	v.each(n, false, func(s span) {
+		d, x := s.get(anchor), s.get(g)
+		VSUBPS(s.get(w), d, d)
+		VFMADD231PS(x, x, gg[s.number])
+		VFMADD231PS(x, d, gd[s.number])
+		VFMADD231PS(d, d, dd[s.number])
+	})
+	for i, acc := range [][]reg.VecVirtual{gg, gd, dd} {
+		Store(v.tree(acc, sum), ReturnIndex(i))
+	}
+	v.end()
 }
 
 // accumulators returns 16 zero lanes.
