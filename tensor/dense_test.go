@@ -96,3 +96,31 @@ func TestDenseStep(t *testing.T) {
 		})
 	}
 }
+
+// TestDenseParts checks that the parts cover every weight once, the columns of a
+// block in order: what a step reads and writes of the weights is their size.
+func TestDenseParts(t *testing.T) {
+	for _, d := range []Dense{{K: 1, N: 16}, {K: 3136, N: 2048}, {K: 700, N: 208}, {K: 65, N: 528}, {K: 200, N: 16}, {K: 96, N: 10016}} {
+		seen := make([]byte, d.K*d.N)
+		column := 0
+		for p := d.LastPart(); p.Rows > 0; p = d.Before(p) {
+			if p.Rows*p.Cols > d.PartSize() {
+				t.Errorf("%+v: part %+v is larger than %d floats", d, p, d.PartSize())
+			}
+			if p.J != column {
+				t.Errorf("%+v: part %+v, want column %d", d, p, column)
+			}
+			column = (p.J + p.Cols) % d.N
+			for j := range p.Cols / kernels.Width {
+				for i := range p.Rows * kernels.Width {
+					seen[d.At(p)+j*d.K*kernels.Width+i]++
+				}
+			}
+		}
+		for i, n := range seen {
+			if n != 1 {
+				t.Fatalf("%+v: weight %d is in %d parts", d, i, n)
+			}
+		}
+	}
+}
