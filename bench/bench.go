@@ -119,6 +119,9 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 			}
 			progress(fmt.Sprintf("%s %d/%d: %s", s.name, i+1, len(rows), r))
 			results, err := m.measure(ctx, r)
+			if err != nil && ctx.Err() != nil {
+				return report, ctx.Err() // what a killed process said of it is of no interest
+			}
 			if err != nil {
 				return report, fmt.Errorf("bench: %s: %s: %w", s.name, r, err)
 			}

@@ -56,7 +56,7 @@ func suites() string {
 
 func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&o.config.Suites, "suite", nil, "suites to run (default all)")
+	f.StringSliceVar(&o.config.Suites, "suite", nil, "suites to run (default all but those that run only when named)")
 	f.BoolVar(&o.config.Quick, "quick", false, "fewer rows and shorter samples: seconds")
 	f.BoolVar(&o.config.Full, "full", false, "every row count of every product")
 	f.StringSliceVar(&o.config.Models, "model", nil, "models of the suites nn, nn-forward and fl: names or study files (default all)")
