@@ -21,8 +21,8 @@ const (
 	faultKills, quickKills         = 100, 3
 	memoryRounds, quickMemory      = 10_000, 400
 	faultSeed                      = 1
-	memoryEvery                    = 200 * time.Millisecond
-	mostGrowth                     = 256 // bytes a round that count as flat: 10,000 rounds then grow by 2.5 MB
+	memoryEvery                    = 50 * time.Millisecond
+	mostGrowth                     = 128 // bytes a round that count as flat: 10,000 rounds then grow by 1.3 MB
 	killedStudy, memoryStudy       = "sha,fedex", "logistic"
 	killedStudyFile, memoryRunFile = "killed.toml", "memory.toml"
 )
@@ -63,8 +63,8 @@ type Fault struct {
 	Kills   int `json:"kills,omitempty"`   // of processes that worked on a study
 	Studies int `json:"studies,omitempty"` // that were killed and ended like the one that was not
 	Rounds  int `json:"rounds,omitempty"`  // of a run whose memory was watched
-	// FirstRSS and LastRSS are the bytes in memory after a tenth of the rounds and at the end, Growth the slope of a line through all
-	// that was seen between, in bytes a round.
+	// FirstRSS and LastRSS are the bytes in memory after half of the rounds, when every cache is full, and at the end, Growth the slope of
+	// a line through all that was seen between, in bytes a round.
 	FirstRSS int64   `json:"first_rss,omitempty"`
 	LastRSS  int64   `json:"last_rss,omitempty"`
 	Growth   float64 `json:"growth_bytes_per_round,omitempty"`
@@ -113,7 +113,7 @@ func inTemp(name string, rounds int, f func(dir, file string) ([]Result, error))
 }
 
 // killHosts kills the program at random moments while it works on studies, lets it go on, and compares the ends with that of a study
-// that was left alone. The seconds of the result are what a kill costs.
+// that was left alone. The seconds of the result are those of a process, killed or not.
 func killHosts(ctx context.Context, exe string, kills int) ([]Result, error) {
 	return inTemp(killedStudyFile, 1, func(dir, file string) ([]Result, error) {
 		start := time.Now()
@@ -131,7 +131,7 @@ func killHosts(ctx context.Context, exe string, kills int) ([]Result, error) {
 			for {
 				after := time.Duration(0)
 				if f.Kills < kills {
-					after = 1 + time.Duration(random.Int64N(int64(alone)))
+					after = 1 + time.Duration(random.Int64N(int64(alone/2)))
 				}
 				killed, err := work(ctx, exe, file, study, after)
 				if err != nil {
@@ -149,9 +149,9 @@ func killHosts(ctx context.Context, exe string, kills int) ([]Result, error) {
 				return nil, err
 			}
 		}
-		lost := time.Since(start) - time.Duration(f.Studies)*alone
+		each := time.Since(start).Seconds() / float64(f.Kills+f.Studies)
 		return []Result{{
-			Name: "kill-host", Shape: fmt.Sprintf("%s,kills=%d", killedStudy, f.Kills), Threads: 1, Seconds: max(0, lost.Seconds()/float64(f.Kills)), Fault: f,
+			Name: "kill-host", Shape: fmt.Sprintf("%s,kills=%d", killedStudy, f.Kills), Threads: 1, Seconds: each, Fault: f,
 		}}, nil
 	})
 }
@@ -230,7 +230,7 @@ func watchMemory(ctx context.Context, exe string, rounds int) ([]Result, error) 
 				}
 				return memoryResult(rounds, time.Since(start), at, bytes)
 			case <-tick.C:
-				if n, rss := lines(filepath.Join(study, "metrics.jsonl")), processRSS(cmd.Process.Pid); n >= rounds/10 && n < rounds && rss > 0 {
+				if n, rss := lines(filepath.Join(study, "metrics.jsonl")), processRSS(cmd.Process.Pid); n >= rounds/2 && n < rounds && rss > 0 {
 					at, bytes = append(at, float64(n)), append(bytes, float64(rss))
 				}
 			}

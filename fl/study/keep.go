@@ -29,9 +29,14 @@ const generations = 2
 
 // snapshots is what a trial has stored.
 type snapshots struct {
-	at    time.Time // of the last one
-	round int       // of the last one
+	at    time.Time     // of the last one, or when the leg began
+	round int           // of the last one
+	spent time.Duration // on training since then
 }
+
+// worthwhile says whether the rounds since the last snapshot took long enough to
+// be spared from being run again.
+func (t *trial) worthwhile() bool { return t.kept.spent >= t.driver.setup.snapshotEvery()/30 }
 
 // save stores the trial's state and its leg's best model, unless the record has
 // led it here or nothing has changed.
@@ -222,9 +227,14 @@ func (d *driver) layout() [32]byte {
 }
 
 // tidy deletes the snapshots that a finished study does not need.
-func (d *driver) tidy(survivor *trial) error {
+func (d *driver) tidy(ctx context.Context, survivor *trial) error {
 	if d.history.store == nil {
 		return nil
+	}
+	if survivor != nil {
+		if err := survivor.save(ctx); err != nil {
+			return err
+		}
 	}
 	for _, t := range d.trials {
 		keep := 0

@@ -39,7 +39,8 @@ type Setup struct {
 	// Environment says where the study runs, as JSON in its record.
 	Environment any
 	// SnapshotEvery is the least time between two snapshots of a running trial
-	// outside of rungs and of the end; 0 is 30 s.
+	// outside of rungs and of the end; 0 is 30 s. A rung whose rounds took less
+	// than a thirtieth of it goes without: they are run again faster.
 	SnapshotEvery time.Duration
 	// Log is told about failed trials and damaged files; nil drops that.
 	Log *slog.Logger

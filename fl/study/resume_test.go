@@ -50,8 +50,8 @@ func newCounting(t *testing.T) *counting {
 }
 
 // TestResumeTrainsOnlyTheRest breaks a study off and counts the client tasks of
-// the processes that go on with it: no round is trained twice, but for those
-// behind a snapshot when the process had no time to take one.
+// the processes that go on with it: with a snapshot after each round and at each
+// stop, no round is trained twice.
 func TestResumeTrainsOnlyTheRest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	total := int64(0)
@@ -63,7 +63,7 @@ func TestResumeTrainsOnlyTheRest(t *testing.T) {
 		st := openStore(t, dir)
 		defer func() { _ = st.Close() }()
 		method := newCounting(t)
-		s.method, s.Store, s.Observer, s.SnapshotEvery = method, st, &eventLog{stop: stop, after: stopAfter}, time.Hour
+		s.method, s.Store, s.Observer, s.SnapshotEvery = method, st, &eventLog{stop: stop, after: stopAfter}, time.Nanosecond
 		r, err := Tune(ctx, s)
 		total += method.tasks.Load()
 		if r != nil {

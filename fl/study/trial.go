@@ -182,8 +182,10 @@ func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(E
 func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error {
 	t.mean = discounted{}
 	t.toRound = t.rounds
-	if err := t.save(context.WithoutCancel(ctx)); err != nil {
-		return err
+	if t.worthwhile() || t.driver.unscored {
+		if err := t.save(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
 	}
 	if t.driver.unscored {
 		return nil
@@ -240,9 +242,11 @@ func (t *trial) next(ctx context.Context) (*roundRecord, error) {
 		if err := t.materialize(ctx); err != nil {
 			return nil, err
 		}
+		start := time.Now()
 		if rec, err = t.run(context.WithoutCancel(ctx)); err != nil {
 			return nil, err
 		}
+		t.kept.spent += time.Since(start)
 	}
 	t.rounds++
 	t.dropped += rec.Dropped

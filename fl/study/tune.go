@@ -65,7 +65,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if err := d.finish(resultRecord{Tune: r}); err != nil {
 		return nil, err
 	}
-	return r, d.tidy(survivor)
+	return r, d.tidy(ctx, survivor)
 }
 
 // openStudySession lets the tuners check the set-up and returns the trial

@@ -102,7 +102,7 @@ func (s *Store) noteLoss() error {
 // openDB opens a database for work, without touching it yet.
 func openDB(path string) (*sql.DB, error) {
 	name, err := fileURL(path, url.Values{"_pragma": {
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-4096)",
+		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)",
 	}, "_txlock": {"immediate"}})
 	if err != nil {
 		return nil, err
@@ -111,8 +111,10 @@ func openDB(path string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(4)
-	db.SetMaxIdleConns(4)
+	// Each connection has a cache of pages, 1 MiB. One is for the commits beside the
+	// rounds, one for whoever reads.
+	db.SetMaxOpenConns(2)
+	db.SetMaxIdleConns(2)
 	return db, nil
 }
 

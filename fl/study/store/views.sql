@@ -68,7 +68,7 @@ SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
          WHEN j.trial IN (SELECT trial FROM stopped) AND ran.round < (SELECT json_extract(data, '$.trial_rounds') FROM journal WHERE kind = 'study') THEN 'PRUNED'
          WHEN j.trial IN (SELECT trial FROM stopped) OR EXISTS (SELECT 1 FROM journal r WHERE r.kind = 'result') THEN 'COMPLETE'
          WHEN ran.round IS NULL THEN 'WAITING'
-         WHEN ran.round < sent.to_round THEN 'RUNNING'
+         WHEN ran.round < sent.to_round AND NOT EXISTS (SELECT 1 FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial AND g.round = ran.round) THEN 'RUNNING'
          ELSE 'PAUSED'
        END AS state,
        coalesce(ran.round, j.round) AS rounds,
