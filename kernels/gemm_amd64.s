@@ -16,50 +16,50 @@ TEXT ·nnAVX512x1(SB), NOSPLIT, $0-8
 	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
-group4:
+group4x0:
 	CMPQ   R13, $0x00000004
-	JLT    groupdone4
+	JLT    groupdone4x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias4
+	JNE    bias4x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate4
+	JNE    accumulate4x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	JMP    started4
+	JMP    started4x0
 
-bias4:
+bias4x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVUPS 128(R14), Z2
 	VMOVUPS 192(R14), Z3
-	JMP     started4
+	JMP     started4x0
 
-accumulate4:
+accumulate4x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVUPS 128(R14), Z2
 	VMOVUPS 192(R14), Z3
 
-started4:
+started4x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg4:
+seg4x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest4
+	JLT     krest4x0
 	PCALIGN $0x40
 
-k4:
+k4x0:
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  (SI), Z4, Z0
 	VFMADD231PS  (SI)(DX*1), Z4, Z1
@@ -83,13 +83,13 @@ k4:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k4
+	JGE          k4x0
 
-krest4:
+krest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone4
+	JEQ  kdone4x0
 
-kone4:
+kone4x0:
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  (SI), Z4, Z0
 	VFMADD231PS  (SI)(DX*1), Z4, Z1
@@ -98,21 +98,21 @@ kone4:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone4
+	JNE          kone4x0
 
-kdone4:
+kdone4x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg4
+	JNE    seg4x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store4
+	JEQ    store4x0
 	VPXORD Z4, Z4, Z4
 	VMAXPS Z0, Z4, Z0
 	VMAXPS Z1, Z4, Z1
 	VMAXPS Z2, Z4, Z2
 	VMAXPS Z3, Z4, Z3
 
-store4:
+store4x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -124,47 +124,47 @@ store4:
 	SHLQ    $0x02, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000004, R13
-	JMP     group4
+	JMP     group4x0
 
-groupdone4:
-group2:
+groupdone4x0:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VBROADCASTSS (AX), Z2
 	VFMADD231PS  (SI), Z2, Z0
 	VFMADD231PS  (SI)(DX*1), Z2, Z1
@@ -180,32 +180,32 @@ k2:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k2
+	JGE          k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VBROADCASTSS (AX), Z2
 	VFMADD231PS  (SI), Z2, Z0
 	VFMADD231PS  (SI)(DX*1), Z2, Z1
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone2
+	JNE          kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z2, Z2, Z2
 	VMAXPS Z0, Z2, Z0
 	VMAXPS Z1, Z2, Z1
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -215,44 +215,44 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VBROADCASTSS (AX), Z1
 	VFMADD231PS  (SI), Z1, Z0
 	VBROADCASTSS 4(AX), Z1
@@ -264,30 +264,30 @@ k1:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k1
+	JGE          k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VBROADCASTSS (AX), Z1
 	VFMADD231PS  (SI), Z1, Z0
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone1
+	JNE          kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z1, Z1, Z1
 	VMAXPS Z0, Z1, Z0
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    $0x00000040, R12
@@ -295,9 +295,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -313,17 +313,17 @@ TEXT ·nnAVX512x2(SB), NOSPLIT, $0-8
 	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
-group4:
+group4x0:
 	CMPQ   R13, $0x00000004
-	JLT    groupdone4
+	JLT    groupdone4x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias4
+	JNE    bias4x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate4
+	JNE    accumulate4x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -332,9 +332,9 @@ group4:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	JMP    started4
+	JMP    started4x0
 
-bias4:
+bias4x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -345,9 +345,9 @@ bias4:
 	VMOVAPS Z1, Z5
 	VMOVAPS Z2, Z6
 	VMOVAPS Z3, Z7
-	JMP     started4
+	JMP     started4x0
 
-accumulate4:
+accumulate4x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -359,17 +359,17 @@ accumulate4:
 	VMOVUPS 128(R14), Z6
 	VMOVUPS 192(R14), Z7
 
-started4:
+started4x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg4:
+seg4x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest4
+	JLT     krest4x0
 	PCALIGN $0x40
 
-k4:
+k4x0:
 	VBROADCASTSS (AX), Z8
 	VBROADCASTSS (AX)(R8*1), Z9
 	VMOVUPS      (SI), Z10
@@ -429,13 +429,13 @@ k4:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k4
+	JGE          k4x0
 
-krest4:
+krest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone4
+	JEQ  kdone4x0
 
-kone4:
+kone4x0:
 	VBROADCASTSS (AX), Z8
 	VBROADCASTSS (AX)(R8*1), Z9
 	VMOVUPS      (SI), Z10
@@ -453,14 +453,14 @@ kone4:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone4
+	JNE          kone4x0
 
-kdone4:
+kdone4x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg4
+	JNE    seg4x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store4
+	JEQ    store4x0
 	VPXORD Z8, Z8, Z8
 	VMAXPS Z0, Z8, Z0
 	VMAXPS Z1, Z8, Z1
@@ -471,7 +471,7 @@ kdone4:
 	VMAXPS Z6, Z8, Z6
 	VMAXPS Z7, Z8, Z7
 
-store4:
+store4x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -488,36 +488,36 @@ store4:
 	SHLQ    $0x02, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000004, R13
-	JMP     group4
+	JMP     group4x0
 
-groupdone4:
-group2:
+groupdone4x0:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVAPS Z0, Z2
 	VMOVAPS Z1, Z3
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -525,17 +525,17 @@ accumulate2:
 	VMOVUPS (R14), Z2
 	VMOVUPS 64(R14), Z3
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VBROADCASTSS (AX), Z4
 	VBROADCASTSS (AX)(R8*1), Z5
 	VMOVUPS      (SI), Z6
@@ -571,13 +571,13 @@ k2:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k2
+	JGE          k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VBROADCASTSS (AX), Z4
 	VBROADCASTSS (AX)(R8*1), Z5
 	VMOVUPS      (SI), Z6
@@ -589,21 +589,21 @@ kone2:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone2
+	JNE          kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z4, Z4, Z4
 	VMAXPS Z0, Z4, Z0
 	VMAXPS Z1, Z4, Z1
 	VMAXPS Z2, Z4, Z2
 	VMAXPS Z3, Z4, Z3
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -616,48 +616,48 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z1
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VBROADCASTSS (AX), Z2
 	VBROADCASTSS (AX)(R8*1), Z3
 	VMOVUPS      (SI), Z4
@@ -681,13 +681,13 @@ k1:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k1
+	JGE          k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VBROADCASTSS (AX), Z2
 	VBROADCASTSS (AX)(R8*1), Z3
 	VMOVUPS      (SI), Z4
@@ -696,19 +696,19 @@ kone1:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone1
+	JNE          kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z2, Z2, Z2
 	VMAXPS Z0, Z2, Z0
 	VMAXPS Z1, Z2, Z1
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -718,9 +718,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -736,17 +736,17 @@ TEXT ·nnAVX512x3(SB), NOSPLIT, $0-8
 	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
-group4:
+group4x0:
 	CMPQ   R13, $0x00000004
-	JLT    groupdone4
+	JLT    groupdone4x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias4
+	JNE    bias4x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate4
+	JNE    accumulate4x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -759,9 +759,9 @@ group4:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	JMP    started4
+	JMP    started4x0
 
-bias4:
+bias4x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -776,9 +776,9 @@ bias4:
 	VMOVAPS Z1, Z9
 	VMOVAPS Z2, Z10
 	VMOVAPS Z3, Z11
-	JMP     started4
+	JMP     started4x0
 
-accumulate4:
+accumulate4x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -795,17 +795,17 @@ accumulate4:
 	VMOVUPS 128(R14), Z10
 	VMOVUPS 192(R14), Z11
 
-started4:
+started4x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg4:
+seg4x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest4
+	JLT     krest4x0
 	PCALIGN $0x40
 
-k4:
+k4x0:
 	VBROADCASTSS (AX), Z12
 	VBROADCASTSS (AX)(R8*1), Z13
 	VBROADCASTSS (AX)(R8*2), Z14
@@ -885,13 +885,13 @@ k4:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k4
+	JGE          k4x0
 
-krest4:
+krest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone4
+	JEQ  kdone4x0
 
-kone4:
+kone4x0:
 	VBROADCASTSS (AX), Z12
 	VBROADCASTSS (AX)(R8*1), Z13
 	VBROADCASTSS (AX)(R8*2), Z14
@@ -914,14 +914,14 @@ kone4:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone4
+	JNE          kone4x0
 
-kdone4:
+kdone4x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg4
+	JNE    seg4x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store4
+	JEQ    store4x0
 	VPXORD Z12, Z12, Z12
 	VMAXPS Z0, Z12, Z0
 	VMAXPS Z1, Z12, Z1
@@ -936,7 +936,7 @@ kdone4:
 	VMAXPS Z10, Z12, Z10
 	VMAXPS Z11, Z12, Z11
 
-store4:
+store4x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -958,29 +958,29 @@ store4:
 	SHLQ    $0x02, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000004, R13
-	JMP     group4
+	JMP     group4x0
 
-groupdone4:
-group2:
+groupdone4x0:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -989,9 +989,9 @@ bias2:
 	VMOVAPS Z1, Z3
 	VMOVAPS Z0, Z4
 	VMOVAPS Z1, Z5
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -1002,17 +1002,17 @@ accumulate2:
 	VMOVUPS (R14), Z4
 	VMOVUPS 64(R14), Z5
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VBROADCASTSS (AX), Z6
 	VBROADCASTSS (AX)(R8*1), Z7
 	VBROADCASTSS (AX)(R8*2), Z8
@@ -1060,13 +1060,13 @@ k2:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k2
+	JGE          k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VBROADCASTSS (AX), Z6
 	VBROADCASTSS (AX)(R8*1), Z7
 	VBROADCASTSS (AX)(R8*2), Z8
@@ -1081,14 +1081,14 @@ kone2:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone2
+	JNE          kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z6, Z6, Z6
 	VMAXPS Z0, Z6, Z0
 	VMAXPS Z1, Z6, Z1
@@ -1097,7 +1097,7 @@ kdone2:
 	VMAXPS Z4, Z6, Z4
 	VMAXPS Z5, Z6, Z5
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -1113,34 +1113,34 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -1148,17 +1148,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z2
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VBROADCASTSS (AX), Z3
 	VBROADCASTSS (AX)(R8*1), Z4
 	VBROADCASTSS (AX)(R8*2), Z5
@@ -1190,13 +1190,13 @@ k1:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k1
+	JGE          k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VBROADCASTSS (AX), Z3
 	VBROADCASTSS (AX)(R8*1), Z4
 	VBROADCASTSS (AX)(R8*2), Z5
@@ -1207,20 +1207,20 @@ kone1:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone1
+	JNE          kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z3, Z3, Z3
 	VMAXPS Z0, Z3, Z0
 	VMAXPS Z1, Z3, Z1
 	VMAXPS Z2, Z3, Z2
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -1232,9 +1232,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -1251,17 +1251,17 @@ TEXT ·nnAVX512x4(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1270,9 +1270,9 @@ group2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -1283,9 +1283,9 @@ bias2:
 	VMOVAPS Z1, Z5
 	VMOVAPS Z0, Z6
 	VMOVAPS Z1, Z7
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -1299,17 +1299,17 @@ accumulate2:
 	VMOVUPS (R14), Z6
 	VMOVUPS 64(R14), Z7
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z8
 	VMOVUPS          (SI)(DX*1), Z9
 	VFMADD231PS.BCST (AX), Z8, Z0
@@ -1353,13 +1353,13 @@ k2:
 	ADDQ             $0x00000010, AX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z8
 	VMOVUPS          (SI)(DX*1), Z9
 	VFMADD231PS.BCST (AX), Z8, Z0
@@ -1373,14 +1373,14 @@ kone2:
 	ADDQ             $0x00000004, AX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z8, Z8, Z8
 	VMAXPS Z0, Z8, Z0
 	VMAXPS Z1, Z8, Z1
@@ -1391,7 +1391,7 @@ kdone2:
 	VMAXPS Z6, Z8, Z6
 	VMAXPS Z7, Z8, Z7
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -1410,36 +1410,36 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
 	VMOVAPS Z0, Z3
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -1449,17 +1449,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z3
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z4
 	VFMADD231PS.BCST (AX), Z4, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z4, Z1
@@ -1483,13 +1483,13 @@ k1:
 	ADDQ             $0x00000010, AX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z4
 	VFMADD231PS.BCST (AX), Z4, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z4, Z1
@@ -1498,21 +1498,21 @@ kone1:
 	ADDQ             $0x00000004, AX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z4, Z4, Z4
 	VMAXPS Z0, Z4, Z0
 	VMAXPS Z1, Z4, Z1
 	VMAXPS Z2, Z4, Z2
 	VMAXPS Z3, Z4, Z3
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -1526,9 +1526,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -1545,17 +1545,17 @@ TEXT ·nnAVX512x5(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1566,9 +1566,9 @@ group2:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -1581,9 +1581,9 @@ bias2:
 	VMOVAPS Z1, Z7
 	VMOVAPS Z0, Z8
 	VMOVAPS Z1, Z9
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -1600,17 +1600,17 @@ accumulate2:
 	VMOVUPS (R14), Z8
 	VMOVUPS 64(R14), Z9
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z10
 	VMOVUPS          (SI)(DX*1), Z11
 	VFMADD231PS.BCST (AX), Z10, Z0
@@ -1662,13 +1662,13 @@ k2:
 	ADDQ             $0x00000010, AX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z10
 	VMOVUPS          (SI)(DX*1), Z11
 	VFMADD231PS.BCST (AX), Z10, Z0
@@ -1684,14 +1684,14 @@ kone2:
 	ADDQ             $0x00000004, AX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z10, Z10, Z10
 	VMAXPS Z0, Z10, Z0
 	VMAXPS Z1, Z10, Z1
@@ -1704,7 +1704,7 @@ kdone2:
 	VMAXPS Z8, Z10, Z8
 	VMAXPS Z9, Z10, Z9
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -1726,28 +1726,28 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -1755,9 +1755,9 @@ bias1:
 	VMOVAPS Z0, Z2
 	VMOVAPS Z0, Z3
 	VMOVAPS Z0, Z4
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -1769,17 +1769,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z4
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z5
 	VFMADD231PS.BCST (AX), Z5, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z5, Z1
@@ -1807,13 +1807,13 @@ k1:
 	ADDQ             $0x00000010, AX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z5
 	VFMADD231PS.BCST (AX), Z5, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z5, Z1
@@ -1823,14 +1823,14 @@ kone1:
 	ADDQ             $0x00000004, AX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z5, Z5, Z5
 	VMAXPS Z0, Z5, Z0
 	VMAXPS Z1, Z5, Z1
@@ -1838,7 +1838,7 @@ kdone1:
 	VMAXPS Z3, Z5, Z3
 	VMAXPS Z4, Z5, Z4
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -1854,9 +1854,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -1873,17 +1873,17 @@ TEXT ·nnAVX512x6(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1896,9 +1896,9 @@ group2:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -1913,9 +1913,9 @@ bias2:
 	VMOVAPS Z1, Z9
 	VMOVAPS Z0, Z10
 	VMOVAPS Z1, Z11
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -1935,17 +1935,17 @@ accumulate2:
 	VMOVUPS (R14), Z10
 	VMOVUPS 64(R14), Z11
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z12
 	VMOVUPS          (SI)(DX*1), Z13
 	VFMADD231PS.BCST (AX), Z12, Z0
@@ -2005,13 +2005,13 @@ k2:
 	ADDQ             $0x00000010, AX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z12
 	VMOVUPS          (SI)(DX*1), Z13
 	VFMADD231PS.BCST (AX), Z12, Z0
@@ -2029,14 +2029,14 @@ kone2:
 	ADDQ             $0x00000004, AX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z12, Z12, Z12
 	VMAXPS Z0, Z12, Z0
 	VMAXPS Z1, Z12, Z1
@@ -2051,7 +2051,7 @@ kdone2:
 	VMAXPS Z10, Z12, Z10
 	VMAXPS Z11, Z12, Z11
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -2076,29 +2076,29 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -2107,9 +2107,9 @@ bias1:
 	VMOVAPS Z0, Z3
 	VMOVAPS Z0, Z4
 	VMOVAPS Z0, Z5
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -2123,17 +2123,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z5
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z6
 	VFMADD231PS.BCST (AX), Z6, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z6, Z1
@@ -2165,13 +2165,13 @@ k1:
 	ADDQ             $0x00000010, AX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z6
 	VFMADD231PS.BCST (AX), Z6, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z6, Z1
@@ -2182,14 +2182,14 @@ kone1:
 	ADDQ             $0x00000004, AX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z6, Z6, Z6
 	VMAXPS Z0, Z6, Z0
 	VMAXPS Z1, Z6, Z1
@@ -2198,7 +2198,7 @@ kdone1:
 	VMAXPS Z4, Z6, Z4
 	VMAXPS Z5, Z6, Z5
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -2216,9 +2216,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -2235,17 +2235,17 @@ TEXT ·nnAVX512x7(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2260,9 +2260,9 @@ group2:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -2279,9 +2279,9 @@ bias2:
 	VMOVAPS Z1, Z11
 	VMOVAPS Z0, Z12
 	VMOVAPS Z1, Z13
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -2304,17 +2304,17 @@ accumulate2:
 	VMOVUPS (R14), Z12
 	VMOVUPS 64(R14), Z13
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z14
 	VMOVUPS          (SI)(DX*1), Z15
 	VFMADD231PS.BCST (AX), Z14, Z0
@@ -2382,13 +2382,13 @@ k2:
 	ADDQ             $0x00000010, AX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z14
 	VMOVUPS          (SI)(DX*1), Z15
 	VFMADD231PS.BCST (AX), Z14, Z0
@@ -2408,14 +2408,14 @@ kone2:
 	ADDQ             $0x00000004, AX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z14, Z14, Z14
 	VMAXPS Z0, Z14, Z0
 	VMAXPS Z1, Z14, Z1
@@ -2432,7 +2432,7 @@ kdone2:
 	VMAXPS Z12, Z14, Z12
 	VMAXPS Z13, Z14, Z13
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -2460,20 +2460,20 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2481,9 +2481,9 @@ group1:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -2493,9 +2493,9 @@ bias1:
 	VMOVAPS Z0, Z4
 	VMOVAPS Z0, Z5
 	VMOVAPS Z0, Z6
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -2511,17 +2511,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z6
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z7
 	VFMADD231PS.BCST (AX), Z7, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z7, Z1
@@ -2557,13 +2557,13 @@ k1:
 	ADDQ             $0x00000010, AX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z7
 	VFMADD231PS.BCST (AX), Z7, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z7, Z1
@@ -2575,14 +2575,14 @@ kone1:
 	ADDQ             $0x00000004, AX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z7, Z7, Z7
 	VMAXPS Z0, Z7, Z0
 	VMAXPS Z1, Z7, Z1
@@ -2592,7 +2592,7 @@ kdone1:
 	VMAXPS Z5, Z7, Z5
 	VMAXPS Z6, Z7, Z6
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -2612,9 +2612,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -2631,9 +2631,9 @@ TEXT ·nnAVX512x8(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -2641,9 +2641,9 @@ group2:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2660,9 +2660,9 @@ group2:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -2681,9 +2681,9 @@ bias2:
 	VMOVAPS Z1, Z13
 	VMOVAPS Z0, Z14
 	VMOVAPS Z1, Z15
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -2709,17 +2709,17 @@ accumulate2:
 	VMOVUPS (R14), Z14
 	VMOVUPS 64(R14), Z15
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z16
 	VMOVUPS          (SI)(DX*1), Z17
 	VFMADD231PS.BCST (AX), Z16, Z0
@@ -2796,13 +2796,13 @@ k2:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z16
 	VMOVUPS          (SI)(DX*1), Z17
 	VFMADD231PS.BCST (AX), Z16, Z0
@@ -2825,15 +2825,15 @@ kone2:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z16, Z16, Z16
 	VMAXPS Z0, Z16, Z0
 	VMAXPS Z1, Z16, Z1
@@ -2852,7 +2852,7 @@ kdone2:
 	VMAXPS Z14, Z16, Z14
 	VMAXPS Z15, Z16, Z15
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -2883,12 +2883,12 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -2896,9 +2896,9 @@ group1:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2907,9 +2907,9 @@ group1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -2920,9 +2920,9 @@ bias1:
 	VMOVAPS Z0, Z5
 	VMOVAPS Z0, Z6
 	VMOVAPS Z0, Z7
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -2940,17 +2940,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z7
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z8
 	VFMADD231PS.BCST (AX), Z8, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z8, Z1
@@ -2991,13 +2991,13 @@ k1:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z8
 	VFMADD231PS.BCST (AX), Z8, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z8, Z1
@@ -3011,15 +3011,15 @@ kone1:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z8, Z8, Z8
 	VMAXPS Z0, Z8, Z0
 	VMAXPS Z1, Z8, Z1
@@ -3030,7 +3030,7 @@ kdone1:
 	VMAXPS Z6, Z8, Z6
 	VMAXPS Z7, Z8, Z7
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -3052,9 +3052,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -3071,9 +3071,9 @@ TEXT ·nnAVX512x9(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -3081,9 +3081,9 @@ group2:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3102,9 +3102,9 @@ group2:
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -3125,9 +3125,9 @@ bias2:
 	VMOVAPS Z1, Z15
 	VMOVAPS Z0, Z16
 	VMOVAPS Z1, Z17
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -3156,17 +3156,17 @@ accumulate2:
 	VMOVUPS (R14), Z16
 	VMOVUPS 64(R14), Z17
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z18
 	VMOVUPS          (SI)(DX*1), Z19
 	VFMADD231PS.BCST (AX), Z18, Z0
@@ -3251,13 +3251,13 @@ k2:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z18
 	VMOVUPS          (SI)(DX*1), Z19
 	VFMADD231PS.BCST (AX), Z18, Z0
@@ -3282,15 +3282,15 @@ kone2:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z18, Z18, Z18
 	VMAXPS Z0, Z18, Z0
 	VMAXPS Z1, Z18, Z1
@@ -3311,7 +3311,7 @@ kdone2:
 	VMAXPS Z16, Z18, Z16
 	VMAXPS Z17, Z18, Z17
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -3345,12 +3345,12 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -3358,9 +3358,9 @@ group1:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3370,9 +3370,9 @@ group1:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -3384,9 +3384,9 @@ bias1:
 	VMOVAPS Z0, Z6
 	VMOVAPS Z0, Z7
 	VMOVAPS Z0, Z8
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -3406,17 +3406,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z8
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z9
 	VFMADD231PS.BCST (AX), Z9, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z9, Z1
@@ -3461,13 +3461,13 @@ k1:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z9
 	VFMADD231PS.BCST (AX), Z9, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z9, Z1
@@ -3482,15 +3482,15 @@ kone1:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z9, Z9, Z9
 	VMAXPS Z0, Z9, Z0
 	VMAXPS Z1, Z9, Z1
@@ -3502,7 +3502,7 @@ kdone1:
 	VMAXPS Z7, Z9, Z7
 	VMAXPS Z8, Z9, Z8
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -3526,9 +3526,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -3545,9 +3545,9 @@ TEXT ·nnAVX512x10(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -3555,9 +3555,9 @@ group2:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3578,9 +3578,9 @@ group2:
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -3603,9 +3603,9 @@ bias2:
 	VMOVAPS Z1, Z17
 	VMOVAPS Z0, Z18
 	VMOVAPS Z1, Z19
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -3637,17 +3637,17 @@ accumulate2:
 	VMOVUPS (R14), Z18
 	VMOVUPS 64(R14), Z19
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z20
 	VMOVUPS          (SI)(DX*1), Z21
 	VFMADD231PS.BCST (AX), Z20, Z0
@@ -3740,13 +3740,13 @@ k2:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z20
 	VMOVUPS          (SI)(DX*1), Z21
 	VFMADD231PS.BCST (AX), Z20, Z0
@@ -3773,15 +3773,15 @@ kone2:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z20, Z20, Z20
 	VMAXPS Z0, Z20, Z0
 	VMAXPS Z1, Z20, Z1
@@ -3804,7 +3804,7 @@ kdone2:
 	VMAXPS Z18, Z20, Z18
 	VMAXPS Z19, Z20, Z19
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -3841,12 +3841,12 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -3854,9 +3854,9 @@ group1:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3867,9 +3867,9 @@ group1:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -3882,9 +3882,9 @@ bias1:
 	VMOVAPS Z0, Z7
 	VMOVAPS Z0, Z8
 	VMOVAPS Z0, Z9
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -3906,17 +3906,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z9
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z10
 	VFMADD231PS.BCST (AX), Z10, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z10, Z1
@@ -3965,13 +3965,13 @@ k1:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z10
 	VFMADD231PS.BCST (AX), Z10, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z10, Z1
@@ -3987,15 +3987,15 @@ kone1:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z10, Z10, Z10
 	VMAXPS Z0, Z10, Z0
 	VMAXPS Z1, Z10, Z1
@@ -4008,7 +4008,7 @@ kdone1:
 	VMAXPS Z8, Z10, Z8
 	VMAXPS Z9, Z10, Z9
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -4034,9 +4034,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -4053,9 +4053,9 @@ TEXT ·nnAVX512x11(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -4063,9 +4063,9 @@ group2:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4088,9 +4088,9 @@ group2:
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -4115,9 +4115,9 @@ bias2:
 	VMOVAPS Z1, Z19
 	VMOVAPS Z0, Z20
 	VMOVAPS Z1, Z21
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -4152,17 +4152,17 @@ accumulate2:
 	VMOVUPS (R14), Z20
 	VMOVUPS 64(R14), Z21
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z22
 	VMOVUPS          (SI)(DX*1), Z23
 	VFMADD231PS.BCST (AX), Z22, Z0
@@ -4263,13 +4263,13 @@ k2:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z22
 	VMOVUPS          (SI)(DX*1), Z23
 	VFMADD231PS.BCST (AX), Z22, Z0
@@ -4298,15 +4298,15 @@ kone2:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z22, Z22, Z22
 	VMAXPS Z0, Z22, Z0
 	VMAXPS Z1, Z22, Z1
@@ -4331,7 +4331,7 @@ kdone2:
 	VMAXPS Z20, Z22, Z20
 	VMAXPS Z21, Z22, Z21
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -4371,12 +4371,12 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -4384,9 +4384,9 @@ group1:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4398,9 +4398,9 @@ group1:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -4414,9 +4414,9 @@ bias1:
 	VMOVAPS Z0, Z8
 	VMOVAPS Z0, Z9
 	VMOVAPS Z0, Z10
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -4440,17 +4440,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z10
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z11
 	VFMADD231PS.BCST (AX), Z11, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z11, Z1
@@ -4503,13 +4503,13 @@ k1:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z11
 	VFMADD231PS.BCST (AX), Z11, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z11, Z1
@@ -4526,15 +4526,15 @@ kone1:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z11, Z11, Z11
 	VMAXPS Z0, Z11, Z0
 	VMAXPS Z1, Z11, Z1
@@ -4548,7 +4548,7 @@ kdone1:
 	VMAXPS Z9, Z11, Z9
 	VMAXPS Z10, Z11, Z10
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -4576,9 +4576,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -4595,9 +4595,9 @@ TEXT ·nnAVX512x12(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -4605,9 +4605,9 @@ group2:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4632,9 +4632,9 @@ group2:
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -4661,9 +4661,9 @@ bias2:
 	VMOVAPS Z1, Z21
 	VMOVAPS Z0, Z22
 	VMOVAPS Z1, Z23
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -4701,17 +4701,17 @@ accumulate2:
 	VMOVUPS (R14), Z22
 	VMOVUPS 64(R14), Z23
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z24
 	VMOVUPS          (SI)(DX*1), Z25
 	VFMADD231PS.BCST (AX), Z24, Z0
@@ -4820,13 +4820,13 @@ k2:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z24
 	VMOVUPS          (SI)(DX*1), Z25
 	VFMADD231PS.BCST (AX), Z24, Z0
@@ -4857,15 +4857,15 @@ kone2:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z24, Z24, Z24
 	VMAXPS Z0, Z24, Z0
 	VMAXPS Z1, Z24, Z1
@@ -4892,7 +4892,7 @@ kdone2:
 	VMAXPS Z22, Z24, Z22
 	VMAXPS Z23, Z24, Z23
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -4935,12 +4935,12 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -4948,9 +4948,9 @@ group1:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4963,9 +4963,9 @@ group1:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -4980,9 +4980,9 @@ bias1:
 	VMOVAPS Z0, Z9
 	VMOVAPS Z0, Z10
 	VMOVAPS Z0, Z11
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -5008,17 +5008,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z11
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z12
 	VFMADD231PS.BCST (AX), Z12, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z12, Z1
@@ -5075,13 +5075,13 @@ k1:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z12
 	VFMADD231PS.BCST (AX), Z12, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z12, Z1
@@ -5099,15 +5099,15 @@ kone1:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z12, Z12, Z12
 	VMAXPS Z0, Z12, Z0
 	VMAXPS Z1, Z12, Z1
@@ -5122,7 +5122,7 @@ kdone1:
 	VMAXPS Z10, Z12, Z10
 	VMAXPS Z11, Z12, Z11
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -5152,9 +5152,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -5171,9 +5171,9 @@ TEXT ·nnAVX512x13(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -5181,9 +5181,9 @@ group2:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5210,9 +5210,9 @@ group2:
 	VPXORD Z23, Z23, Z23
 	VPXORD Z24, Z24, Z24
 	VPXORD Z25, Z25, Z25
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -5241,9 +5241,9 @@ bias2:
 	VMOVAPS Z1, Z23
 	VMOVAPS Z0, Z24
 	VMOVAPS Z1, Z25
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -5284,17 +5284,17 @@ accumulate2:
 	VMOVUPS (R14), Z24
 	VMOVUPS 64(R14), Z25
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z26
 	VMOVUPS          (SI)(DX*1), Z27
 	VFMADD231PS.BCST (AX), Z26, Z0
@@ -5411,13 +5411,13 @@ k2:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z26
 	VMOVUPS          (SI)(DX*1), Z27
 	VFMADD231PS.BCST (AX), Z26, Z0
@@ -5450,15 +5450,15 @@ kone2:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z26, Z26, Z26
 	VMAXPS Z0, Z26, Z0
 	VMAXPS Z1, Z26, Z1
@@ -5487,7 +5487,7 @@ kdone2:
 	VMAXPS Z24, Z26, Z24
 	VMAXPS Z25, Z26, Z25
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -5533,12 +5533,12 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -5546,9 +5546,9 @@ group1:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5562,9 +5562,9 @@ group1:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -5580,9 +5580,9 @@ bias1:
 	VMOVAPS Z0, Z10
 	VMOVAPS Z0, Z11
 	VMOVAPS Z0, Z12
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -5610,17 +5610,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z12
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z13
 	VFMADD231PS.BCST (AX), Z13, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z13, Z1
@@ -5681,13 +5681,13 @@ k1:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z13
 	VFMADD231PS.BCST (AX), Z13, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z13, Z1
@@ -5706,15 +5706,15 @@ kone1:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z13, Z13, Z13
 	VMAXPS Z0, Z13, Z0
 	VMAXPS Z1, Z13, Z1
@@ -5730,7 +5730,7 @@ kdone1:
 	VMAXPS Z11, Z13, Z11
 	VMAXPS Z12, Z13, Z12
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -5762,9 +5762,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -5781,9 +5781,9 @@ TEXT ·nnAVX512x14(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -5791,9 +5791,9 @@ group2:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5822,9 +5822,9 @@ group2:
 	VPXORD Z25, Z25, Z25
 	VPXORD Z26, Z26, Z26
 	VPXORD Z27, Z27, Z27
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -5855,9 +5855,9 @@ bias2:
 	VMOVAPS Z1, Z25
 	VMOVAPS Z0, Z26
 	VMOVAPS Z1, Z27
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -5901,17 +5901,17 @@ accumulate2:
 	VMOVUPS (R14), Z26
 	VMOVUPS 64(R14), Z27
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VMOVUPS          (SI), Z28
 	VMOVUPS          (SI)(DX*1), Z29
 	VFMADD231PS.BCST (AX), Z28, Z0
@@ -6036,13 +6036,13 @@ k2:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k2
+	JGE              k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VMOVUPS          (SI), Z28
 	VMOVUPS          (SI)(DX*1), Z29
 	VFMADD231PS.BCST (AX), Z28, Z0
@@ -6077,15 +6077,15 @@ kone2:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone2
+	JNE              kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VPXORD Z28, Z28, Z28
 	VMAXPS Z0, Z28, Z0
 	VMAXPS Z1, Z28, Z1
@@ -6116,7 +6116,7 @@ kdone2:
 	VMAXPS Z26, Z28, Z26
 	VMAXPS Z27, Z28, Z27
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -6165,12 +6165,12 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	LEAQ   (AX)(R10*1), BX
 	LEAQ   (BX)(R8*2), BX
@@ -6178,9 +6178,9 @@ group1:
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6195,9 +6195,9 @@ group1:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Z0
@@ -6214,9 +6214,9 @@ bias1:
 	VMOVAPS Z0, Z11
 	VMOVAPS Z0, Z12
 	VMOVAPS Z0, Z13
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -6246,17 +6246,17 @@ accumulate1:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z13
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VMOVUPS          (SI), Z14
 	VFMADD231PS.BCST (AX), Z14, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z14, Z1
@@ -6321,13 +6321,13 @@ k1:
 	ADDQ             $0x00000010, BX
 	ADDQ             $0x00000100, SI
 	SUBQ             $0x00000004, CX
-	JGE              k1
+	JGE              k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS          (SI), Z14
 	VFMADD231PS.BCST (AX), Z14, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z14, Z1
@@ -6347,15 +6347,15 @@ kone1:
 	ADDQ             $0x00000004, BX
 	ADDQ             $0x00000040, SI
 	DECQ             CX
-	JNE              kone1
+	JNE              kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VPXORD Z14, Z14, Z14
 	VMAXPS Z0, Z14, Z0
 	VMAXPS Z1, Z14, Z1
@@ -6372,7 +6372,7 @@ kdone1:
 	VMAXPS Z12, Z14, Z12
 	VMAXPS Z13, Z14, Z13
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -6406,9 +6406,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -6426,14 +6426,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group4:
+group4x0:
 	CMPQ    R13, $0x00000004
-	JLT     groupdone4
+	JLT     groupdone4x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero4
+	JEQ     zero4x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
@@ -6442,24 +6442,24 @@ group4:
 	VMOVUPS (R14), Z2
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z3
-	JMP     started4
+	JMP     started4x0
 
-zero4:
+zero4x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-started4:
+started4x0:
 	MOVQ 64(DI), R11
 
-seg4:
+seg4x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest4
+	JLT     mrest4x0
 	PCALIGN $0x40
 
-m4:
+m4x0:
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  (BX), Z4, Z0
 	VFMADD231PS  64(BX), Z4, Z1
@@ -6483,13 +6483,13 @@ m4:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m4
+	JGE          m4x0
 
-mrest4:
+mrest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone4
+	JEQ  mdone4x0
 
-mone4:
+mone4x0:
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  (BX), Z4, Z0
 	VFMADD231PS  64(BX), Z4, Z1
@@ -6498,13 +6498,13 @@ mone4:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone4
+	JNE          mone4x0
 
-mdone4:
+mdone4x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg4
+	JNE     seg4x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -6519,37 +6519,37 @@ mdone4:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000100, 104(DI)
 	SUBQ    $0x00000004, R13
-	JMP     group4
+	JMP     group4x0
 
-groupdone4:
-group2:
+groupdone4x0:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z1
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Z2
 	VFMADD231PS  (BX), Z2, Z0
 	VFMADD231PS  64(BX), Z2, Z1
@@ -6565,26 +6565,26 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Z2
 	VFMADD231PS  (BX), Z2, Z0
 	VFMADD231PS  64(BX), Z2, Z1
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R14
@@ -6593,34 +6593,34 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Z1
 	VFMADD231PS  (BX), Z1, Z0
 	VBROADCASTSS (AX)(R8*1), Z1
@@ -6632,33 +6632,33 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Z1
 	VFMADD231PS  (BX), Z1, Z0
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
 	DECQ 96(DI)
@@ -6680,14 +6680,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group4:
+group4x0:
 	CMPQ    R13, $0x00000004
-	JLT     groupdone4
+	JLT     groupdone4x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero4
+	JEQ     zero4x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z4
@@ -6700,9 +6700,9 @@ group4:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z3
 	VMOVUPS 64(R14), Z7
-	JMP     started4
+	JMP     started4x0
 
-zero4:
+zero4x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6712,16 +6712,16 @@ zero4:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-started4:
+started4x0:
 	MOVQ 64(DI), R11
 
-seg4:
+seg4x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest4
+	JLT     mrest4x0
 	PCALIGN $0x40
 
-m4:
+m4x0:
 	VBROADCASTSS (AX), Z8
 	VBROADCASTSS 4(AX), Z9
 	VMOVUPS      (BX), Z10
@@ -6781,13 +6781,13 @@ m4:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m4
+	JGE          m4x0
 
-mrest4:
+mrest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone4
+	JEQ  mdone4x0
 
-mone4:
+mone4x0:
 	VBROADCASTSS (AX), Z8
 	VBROADCASTSS 4(AX), Z9
 	VMOVUPS      (BX), Z10
@@ -6805,13 +6805,13 @@ mone4:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone4
+	JNE          mone4x0
 
-mdone4:
+mdone4x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg4
+	JNE     seg4x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z4, 64(R14)
@@ -6830,41 +6830,41 @@ mdone4:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000100, 104(DI)
 	SUBQ    $0x00000004, R13
-	JMP     group4
+	JMP     group4x0
 
-groupdone4:
-group2:
+groupdone4x0:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Z1
 	VMOVUPS 64(R14), Z3
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Z4
 	VBROADCASTSS 4(AX), Z5
 	VMOVUPS      (BX), Z6
@@ -6900,13 +6900,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Z4
 	VBROADCASTSS 4(AX), Z5
 	VMOVUPS      (BX), Z6
@@ -6918,13 +6918,13 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -6935,36 +6935,36 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Z2
 	VBROADCASTSS 4(AX), Z3
 	VMOVUPS      (BX), Z4
@@ -6988,13 +6988,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Z2
 	VBROADCASTSS 4(AX), Z3
 	VMOVUPS      (BX), Z4
@@ -7003,22 +7003,22 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
 	DECQ 96(DI)
@@ -7040,14 +7040,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group4:
+group4x0:
 	CMPQ    R13, $0x00000004
-	JLT     groupdone4
+	JLT     groupdone4x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero4
+	JEQ     zero4x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z4
@@ -7064,9 +7064,9 @@ group4:
 	VMOVUPS (R14), Z3
 	VMOVUPS 64(R14), Z7
 	VMOVUPS 128(R14), Z11
-	JMP     started4
+	JMP     started4x0
 
-zero4:
+zero4x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7080,16 +7080,16 @@ zero4:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-started4:
+started4x0:
 	MOVQ 64(DI), R11
 
-seg4:
+seg4x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest4
+	JLT     mrest4x0
 	PCALIGN $0x40
 
-m4:
+m4x0:
 	VBROADCASTSS (AX), Z12
 	VBROADCASTSS 4(AX), Z13
 	VBROADCASTSS 8(AX), Z14
@@ -7169,13 +7169,13 @@ m4:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m4
+	JGE          m4x0
 
-mrest4:
+mrest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone4
+	JEQ  mdone4x0
 
-mone4:
+mone4x0:
 	VBROADCASTSS (AX), Z12
 	VBROADCASTSS 4(AX), Z13
 	VBROADCASTSS 8(AX), Z14
@@ -7198,13 +7198,13 @@ mone4:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone4
+	JNE          mone4x0
 
-mdone4:
+mdone4x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg4
+	JNE     seg4x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z4, 64(R14)
@@ -7227,17 +7227,17 @@ mdone4:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000100, 104(DI)
 	SUBQ    $0x00000004, R13
-	JMP     group4
+	JMP     group4x0
 
-groupdone4:
-group2:
+groupdone4x0:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -7246,9 +7246,9 @@ group2:
 	VMOVUPS (R14), Z1
 	VMOVUPS 64(R14), Z3
 	VMOVUPS 128(R14), Z5
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7256,16 +7256,16 @@ zero2:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Z6
 	VBROADCASTSS 4(AX), Z7
 	VBROADCASTSS 8(AX), Z8
@@ -7313,13 +7313,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Z6
 	VBROADCASTSS 4(AX), Z7
 	VBROADCASTSS 8(AX), Z8
@@ -7334,13 +7334,13 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -7353,38 +7353,38 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVUPS 128(R14), Z2
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Z3
 	VBROADCASTSS 4(AX), Z4
 	VBROADCASTSS 8(AX), Z5
@@ -7416,13 +7416,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Z3
 	VBROADCASTSS 4(AX), Z4
 	VBROADCASTSS 8(AX), Z5
@@ -7433,13 +7433,13 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -7447,9 +7447,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
 	DECQ 96(DI)
@@ -7471,14 +7471,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -7489,9 +7489,9 @@ group2:
 	VMOVUPS 64(R14), Z3
 	VMOVUPS 128(R14), Z5
 	VMOVUPS 192(R14), Z7
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7501,16 +7501,16 @@ zero2:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
 	VFMADD231PS.BCST (AX), Z8, Z0
@@ -7554,13 +7554,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
 	VFMADD231PS.BCST (AX), Z8, Z0
@@ -7574,13 +7574,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -7595,40 +7595,40 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVUPS 128(R14), Z2
 	VMOVUPS 192(R14), Z3
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z4
 	VFMADD231PS.BCST (AX), Z4, Z0
 	VFMADD231PS.BCST 4(AX), Z4, Z1
@@ -7652,13 +7652,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z4
 	VFMADD231PS.BCST (AX), Z4, Z0
 	VFMADD231PS.BCST 4(AX), Z4, Z1
@@ -7667,13 +7667,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -7682,9 +7682,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
 	DECQ 96(DI)
@@ -7706,14 +7706,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -7726,9 +7726,9 @@ group2:
 	VMOVUPS 128(R14), Z5
 	VMOVUPS 192(R14), Z7
 	VMOVUPS 256(R14), Z9
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7740,16 +7740,16 @@ zero2:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
 	VFMADD231PS.BCST (AX), Z10, Z0
@@ -7801,13 +7801,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
 	VFMADD231PS.BCST (AX), Z10, Z0
@@ -7823,13 +7823,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -7846,42 +7846,42 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
 	VMOVUPS 128(R14), Z2
 	VMOVUPS 192(R14), Z3
 	VMOVUPS 256(R14), Z4
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z5
 	VFMADD231PS.BCST (AX), Z5, Z0
 	VFMADD231PS.BCST 4(AX), Z5, Z1
@@ -7909,13 +7909,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z5
 	VFMADD231PS.BCST (AX), Z5, Z0
 	VFMADD231PS.BCST 4(AX), Z5, Z1
@@ -7925,13 +7925,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -7941,9 +7941,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
 	DECQ 96(DI)
@@ -7965,14 +7965,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -7987,9 +7987,9 @@ group2:
 	VMOVUPS 192(R14), Z7
 	VMOVUPS 256(R14), Z9
 	VMOVUPS 320(R14), Z11
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8003,16 +8003,16 @@ zero2:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
 	VFMADD231PS.BCST (AX), Z12, Z0
@@ -8072,13 +8072,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
 	VFMADD231PS.BCST (AX), Z12, Z0
@@ -8096,13 +8096,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -8121,17 +8121,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -8139,9 +8139,9 @@ group1:
 	VMOVUPS 192(R14), Z3
 	VMOVUPS 256(R14), Z4
 	VMOVUPS 320(R14), Z5
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8149,16 +8149,16 @@ zero1:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z6
 	VFMADD231PS.BCST (AX), Z6, Z0
 	VFMADD231PS.BCST 4(AX), Z6, Z1
@@ -8190,13 +8190,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z6
 	VFMADD231PS.BCST (AX), Z6, Z0
 	VFMADD231PS.BCST 4(AX), Z6, Z1
@@ -8207,13 +8207,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -8224,9 +8224,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
 	DECQ 96(DI)
@@ -8248,14 +8248,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -8272,9 +8272,9 @@ group2:
 	VMOVUPS 256(R14), Z9
 	VMOVUPS 320(R14), Z11
 	VMOVUPS 384(R14), Z13
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8290,16 +8290,16 @@ zero2:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
 	VFMADD231PS.BCST (AX), Z14, Z0
@@ -8367,13 +8367,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
 	VFMADD231PS.BCST (AX), Z14, Z0
@@ -8393,13 +8393,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -8420,17 +8420,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -8439,9 +8439,9 @@ group1:
 	VMOVUPS 256(R14), Z4
 	VMOVUPS 320(R14), Z5
 	VMOVUPS 384(R14), Z6
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8450,16 +8450,16 @@ zero1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z7
 	VFMADD231PS.BCST (AX), Z7, Z0
 	VFMADD231PS.BCST 4(AX), Z7, Z1
@@ -8495,13 +8495,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z7
 	VFMADD231PS.BCST (AX), Z7, Z0
 	VFMADD231PS.BCST 4(AX), Z7, Z1
@@ -8513,13 +8513,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -8531,9 +8531,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x0000001c, (DI)
 	ADDQ $0x000001c0, 16(DI)
 	DECQ 96(DI)
@@ -8555,14 +8555,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -8581,9 +8581,9 @@ group2:
 	VMOVUPS 320(R14), Z11
 	VMOVUPS 384(R14), Z13
 	VMOVUPS 448(R14), Z15
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8601,16 +8601,16 @@ zero2:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z16
 	VMOVUPS          64(BX), Z17
 	VFMADD231PS.BCST (AX), Z16, Z0
@@ -8686,13 +8686,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z16
 	VMOVUPS          64(BX), Z17
 	VFMADD231PS.BCST (AX), Z16, Z0
@@ -8714,13 +8714,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -8743,17 +8743,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -8763,9 +8763,9 @@ group1:
 	VMOVUPS 320(R14), Z5
 	VMOVUPS 384(R14), Z6
 	VMOVUPS 448(R14), Z7
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8775,16 +8775,16 @@ zero1:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z8
 	VFMADD231PS.BCST (AX), Z8, Z0
 	VFMADD231PS.BCST 4(AX), Z8, Z1
@@ -8824,13 +8824,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z8
 	VFMADD231PS.BCST (AX), Z8, Z0
 	VFMADD231PS.BCST 4(AX), Z8, Z1
@@ -8843,13 +8843,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -8862,9 +8862,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000020, (DI)
 	ADDQ $0x00000200, 16(DI)
 	DECQ 96(DI)
@@ -8886,14 +8886,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -8914,9 +8914,9 @@ group2:
 	VMOVUPS 384(R14), Z13
 	VMOVUPS 448(R14), Z15
 	VMOVUPS 512(R14), Z17
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8936,16 +8936,16 @@ zero2:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z18
 	VMOVUPS          64(BX), Z19
 	VFMADD231PS.BCST (AX), Z18, Z0
@@ -9029,13 +9029,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z18
 	VMOVUPS          64(BX), Z19
 	VFMADD231PS.BCST (AX), Z18, Z0
@@ -9059,13 +9059,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -9090,17 +9090,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -9111,9 +9111,9 @@ group1:
 	VMOVUPS 384(R14), Z6
 	VMOVUPS 448(R14), Z7
 	VMOVUPS 512(R14), Z8
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9124,16 +9124,16 @@ zero1:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z9
 	VFMADD231PS.BCST (AX), Z9, Z0
 	VFMADD231PS.BCST 4(AX), Z9, Z1
@@ -9177,13 +9177,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z9
 	VFMADD231PS.BCST (AX), Z9, Z0
 	VFMADD231PS.BCST 4(AX), Z9, Z1
@@ -9197,13 +9197,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -9217,9 +9217,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000024, (DI)
 	ADDQ $0x00000240, 16(DI)
 	DECQ 96(DI)
@@ -9241,14 +9241,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -9271,9 +9271,9 @@ group2:
 	VMOVUPS 448(R14), Z15
 	VMOVUPS 512(R14), Z17
 	VMOVUPS 576(R14), Z19
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9295,16 +9295,16 @@ zero2:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z20
 	VMOVUPS          64(BX), Z21
 	VFMADD231PS.BCST (AX), Z20, Z0
@@ -9396,13 +9396,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z20
 	VMOVUPS          64(BX), Z21
 	VFMADD231PS.BCST (AX), Z20, Z0
@@ -9428,13 +9428,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -9461,17 +9461,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -9483,9 +9483,9 @@ group1:
 	VMOVUPS 448(R14), Z7
 	VMOVUPS 512(R14), Z8
 	VMOVUPS 576(R14), Z9
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9497,16 +9497,16 @@ zero1:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z10
 	VFMADD231PS.BCST (AX), Z10, Z0
 	VFMADD231PS.BCST 4(AX), Z10, Z1
@@ -9554,13 +9554,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z10
 	VFMADD231PS.BCST (AX), Z10, Z0
 	VFMADD231PS.BCST 4(AX), Z10, Z1
@@ -9575,13 +9575,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -9596,9 +9596,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000028, (DI)
 	ADDQ $0x00000280, 16(DI)
 	DECQ 96(DI)
@@ -9620,14 +9620,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -9652,9 +9652,9 @@ group2:
 	VMOVUPS 512(R14), Z17
 	VMOVUPS 576(R14), Z19
 	VMOVUPS 640(R14), Z21
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9678,16 +9678,16 @@ zero2:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z22
 	VMOVUPS          64(BX), Z23
 	VFMADD231PS.BCST (AX), Z22, Z0
@@ -9787,13 +9787,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z22
 	VMOVUPS          64(BX), Z23
 	VFMADD231PS.BCST (AX), Z22, Z0
@@ -9821,13 +9821,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -9856,17 +9856,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -9879,9 +9879,9 @@ group1:
 	VMOVUPS 512(R14), Z8
 	VMOVUPS 576(R14), Z9
 	VMOVUPS 640(R14), Z10
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9894,16 +9894,16 @@ zero1:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z11
 	VFMADD231PS.BCST (AX), Z11, Z0
 	VFMADD231PS.BCST 4(AX), Z11, Z1
@@ -9955,13 +9955,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z11
 	VFMADD231PS.BCST (AX), Z11, Z0
 	VFMADD231PS.BCST 4(AX), Z11, Z1
@@ -9977,13 +9977,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -9999,9 +9999,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x0000002c, (DI)
 	ADDQ $0x000002c0, 16(DI)
 	DECQ 96(DI)
@@ -10023,14 +10023,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -10057,9 +10057,9 @@ group2:
 	VMOVUPS 576(R14), Z19
 	VMOVUPS 640(R14), Z21
 	VMOVUPS 704(R14), Z23
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10085,16 +10085,16 @@ zero2:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z24
 	VMOVUPS          64(BX), Z25
 	VFMADD231PS.BCST (AX), Z24, Z0
@@ -10202,13 +10202,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z24
 	VMOVUPS          64(BX), Z25
 	VFMADD231PS.BCST (AX), Z24, Z0
@@ -10238,13 +10238,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -10275,17 +10275,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -10299,9 +10299,9 @@ group1:
 	VMOVUPS 576(R14), Z9
 	VMOVUPS 640(R14), Z10
 	VMOVUPS 704(R14), Z11
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10315,16 +10315,16 @@ zero1:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z12
 	VFMADD231PS.BCST (AX), Z12, Z0
 	VFMADD231PS.BCST 4(AX), Z12, Z1
@@ -10380,13 +10380,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z12
 	VFMADD231PS.BCST (AX), Z12, Z0
 	VFMADD231PS.BCST 4(AX), Z12, Z1
@@ -10403,13 +10403,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -10426,9 +10426,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000030, (DI)
 	ADDQ $0x00000300, 16(DI)
 	DECQ 96(DI)
@@ -10450,14 +10450,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -10486,9 +10486,9 @@ group2:
 	VMOVUPS 640(R14), Z21
 	VMOVUPS 704(R14), Z23
 	VMOVUPS 768(R14), Z25
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10516,16 +10516,16 @@ zero2:
 	VPXORD Z24, Z24, Z24
 	VPXORD Z25, Z25, Z25
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z26
 	VMOVUPS          64(BX), Z27
 	VFMADD231PS.BCST (AX), Z26, Z0
@@ -10641,13 +10641,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z26
 	VMOVUPS          64(BX), Z27
 	VFMADD231PS.BCST (AX), Z26, Z0
@@ -10679,13 +10679,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -10718,17 +10718,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -10743,9 +10743,9 @@ group1:
 	VMOVUPS 640(R14), Z10
 	VMOVUPS 704(R14), Z11
 	VMOVUPS 768(R14), Z12
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10760,16 +10760,16 @@ zero1:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z13
 	VFMADD231PS.BCST (AX), Z13, Z0
 	VFMADD231PS.BCST 4(AX), Z13, Z1
@@ -10829,13 +10829,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z13
 	VFMADD231PS.BCST (AX), Z13, Z0
 	VFMADD231PS.BCST 4(AX), Z13, Z1
@@ -10853,13 +10853,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -10877,9 +10877,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000034, (DI)
 	ADDQ $0x00000340, 16(DI)
 	DECQ 96(DI)
@@ -10901,14 +10901,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z2
@@ -10939,9 +10939,9 @@ group2:
 	VMOVUPS 704(R14), Z23
 	VMOVUPS 768(R14), Z25
 	VMOVUPS 832(R14), Z27
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10971,16 +10971,16 @@ zero2:
 	VPXORD Z26, Z26, Z26
 	VPXORD Z27, Z27, Z27
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z28
 	VMOVUPS          64(BX), Z29
 	VFMADD231PS.BCST (AX), Z28, Z0
@@ -11104,13 +11104,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z28
 	VMOVUPS          64(BX), Z29
 	VFMADD231PS.BCST (AX), Z28, Z0
@@ -11144,13 +11144,13 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z2, 64(R14)
@@ -11185,17 +11185,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Z0
 	VMOVUPS 64(R14), Z1
@@ -11211,9 +11211,9 @@ group1:
 	VMOVUPS 704(R14), Z11
 	VMOVUPS 768(R14), Z12
 	VMOVUPS 832(R14), Z13
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11229,16 +11229,16 @@ zero1:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z14
 	VFMADD231PS.BCST (AX), Z14, Z0
 	VFMADD231PS.BCST 4(AX), Z14, Z1
@@ -11302,13 +11302,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z14
 	VFMADD231PS.BCST (AX), Z14, Z0
 	VFMADD231PS.BCST 4(AX), Z14, Z1
@@ -11327,13 +11327,13 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Z0, (R14)
 	VMOVUPS Z1, 64(R14)
@@ -11352,9 +11352,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000038, (DI)
 	ADDQ $0x00000380, 16(DI)
 	DECQ 96(DI)
@@ -11383,9 +11383,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group4:
+group4x0:
 	SUBQ    $0x00000004, 120(DI)
-	JLT     groupdone4
+	JLT     groupdone4x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000100, 112(DI)
@@ -11395,10 +11395,10 @@ group4:
 	VPXORD  Z3, Z3, Z3
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest4
+	JLT     mrest4x0
 	PCALIGN $0x40
 
-m4:
+m4x0:
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  (BX), Z4, Z0
 	VFMADD231PS  64(BX), Z4, Z1
@@ -11422,13 +11422,13 @@ m4:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m4
+	JGE          m4x0
 
-mrest4:
+mrest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone4
+	JEQ  mdone4x0
 
-mone4:
+mone4x0:
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  (BX), Z4, Z0
 	VFMADD231PS  64(BX), Z4, Z1
@@ -11437,11 +11437,11 @@ mone4:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone4
+	JNE          mone4x0
 
-mdone4:
+mdone4x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain4
+	JEQ               plain4x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -11482,9 +11482,9 @@ mdone4:
 	VMOVUPS           Z3, (R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z3, Z4
 	VMOVUPS           Z4, (R14)
-	JMP               stepped4
+	JMP               stepped4x0
 
-plain4:
+plain4x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z4
@@ -11510,19 +11510,19 @@ plain4:
 	VFNMADD231PS.BCST 88(DI), Z3, Z4
 	VMOVUPS           Z4, (R14)
 
-stepped4:
+stepped4x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group4
+	JMP  group4x0
 
-groupdone4:
+groupdone4x0:
 	ADDQ $0x00000004, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -11530,10 +11530,10 @@ group2:
 	VPXORD  Z1, Z1, Z1
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Z2
 	VFMADD231PS  (BX), Z2, Z0
 	VFMADD231PS  64(BX), Z2, Z1
@@ -11549,24 +11549,24 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Z2
 	VFMADD231PS  (BX), Z2, Z0
 	VFMADD231PS  64(BX), Z2, Z1
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -11587,9 +11587,9 @@ mdone2:
 	VMOVUPS           Z1, (R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z1, Z2
 	VMOVUPS           Z2, (R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z2
@@ -11603,27 +11603,27 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z1, Z2
 	VMOVUPS           Z2, (R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
 	VPXORD  Z0, Z0, Z0
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Z1
 	VFMADD231PS  (BX), Z1, Z0
 	VBROADCASTSS (AX)(R8*1), Z1
@@ -11635,23 +11635,23 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Z1
 	VFMADD231PS  (BX), Z1, Z0
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -11662,9 +11662,9 @@ mdone1:
 	VMOVUPS           Z0, (R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z0, Z1
 	VMOVUPS           Z1, (R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z1
@@ -11672,11 +11672,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z0, Z1
 	VMOVUPS           Z1, (R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
@@ -11707,9 +11707,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group4:
+group4x0:
 	SUBQ    $0x00000004, 120(DI)
-	JLT     groupdone4
+	JLT     groupdone4x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000100, 112(DI)
@@ -11723,10 +11723,10 @@ group4:
 	VPXORD  Z7, Z7, Z7
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest4
+	JLT     mrest4x0
 	PCALIGN $0x40
 
-m4:
+m4x0:
 	VBROADCASTSS (AX), Z8
 	VBROADCASTSS 4(AX), Z9
 	VMOVUPS      (BX), Z10
@@ -11786,13 +11786,13 @@ m4:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m4
+	JGE          m4x0
 
-mrest4:
+mrest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone4
+	JEQ  mdone4x0
 
-mone4:
+mone4x0:
 	VBROADCASTSS (AX), Z8
 	VBROADCASTSS 4(AX), Z9
 	VMOVUPS      (BX), Z10
@@ -11810,11 +11810,11 @@ mone4:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone4
+	JNE          mone4x0
 
-mdone4:
+mdone4x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain4
+	JEQ               plain4x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -11891,9 +11891,9 @@ mdone4:
 	VMOVUPS           Z7, 64(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z7, Z8
 	VMOVUPS           Z8, 64(R14)
-	JMP               stepped4
+	JMP               stepped4x0
 
-plain4:
+plain4x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z8
@@ -11939,19 +11939,19 @@ plain4:
 	VFNMADD231PS.BCST 88(DI), Z7, Z8
 	VMOVUPS           Z8, 64(R14)
 
-stepped4:
+stepped4x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group4
+	JMP  group4x0
 
-groupdone4:
+groupdone4x0:
 	ADDQ $0x00000004, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -11961,10 +11961,10 @@ group2:
 	VPXORD  Z3, Z3, Z3
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Z4
 	VBROADCASTSS 4(AX), Z5
 	VMOVUPS      (BX), Z6
@@ -12000,13 +12000,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Z4
 	VBROADCASTSS 4(AX), Z5
 	VMOVUPS      (BX), Z6
@@ -12018,11 +12018,11 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -12061,9 +12061,9 @@ mdone2:
 	VMOVUPS           Z3, 64(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z3, Z4
 	VMOVUPS           Z4, 64(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z4
@@ -12087,17 +12087,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z3, Z4
 	VMOVUPS           Z4, 64(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -12105,10 +12105,10 @@ group1:
 	VPXORD  Z1, Z1, Z1
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Z2
 	VBROADCASTSS 4(AX), Z3
 	VMOVUPS      (BX), Z4
@@ -12132,13 +12132,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Z2
 	VBROADCASTSS 4(AX), Z3
 	VMOVUPS      (BX), Z4
@@ -12147,11 +12147,11 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -12171,9 +12171,9 @@ mdone1:
 	VMOVUPS           Z1, 64(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z1, Z2
 	VMOVUPS           Z2, 64(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z2
@@ -12186,11 +12186,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z1, Z2
 	VMOVUPS           Z2, 64(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
@@ -12221,9 +12221,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group4:
+group4x0:
 	SUBQ    $0x00000004, 120(DI)
-	JLT     groupdone4
+	JLT     groupdone4x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000100, 112(DI)
@@ -12241,10 +12241,10 @@ group4:
 	VPXORD  Z11, Z11, Z11
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest4
+	JLT     mrest4x0
 	PCALIGN $0x40
 
-m4:
+m4x0:
 	VBROADCASTSS (AX), Z12
 	VBROADCASTSS 4(AX), Z13
 	VBROADCASTSS 8(AX), Z14
@@ -12324,13 +12324,13 @@ m4:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m4
+	JGE          m4x0
 
-mrest4:
+mrest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone4
+	JEQ  mdone4x0
 
-mone4:
+mone4x0:
 	VBROADCASTSS (AX), Z12
 	VBROADCASTSS 4(AX), Z13
 	VBROADCASTSS 8(AX), Z14
@@ -12353,11 +12353,11 @@ mone4:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone4
+	JNE          mone4x0
 
-mdone4:
+mdone4x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain4
+	JEQ               plain4x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -12470,9 +12470,9 @@ mdone4:
 	VMOVUPS           Z11, 128(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z11, Z12
 	VMOVUPS           Z12, 128(R14)
-	JMP               stepped4
+	JMP               stepped4x0
 
-plain4:
+plain4x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z12
@@ -12538,19 +12538,19 @@ plain4:
 	VFNMADD231PS.BCST 88(DI), Z11, Z12
 	VMOVUPS           Z12, 128(R14)
 
-stepped4:
+stepped4x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group4
+	JMP  group4x0
 
-groupdone4:
+groupdone4x0:
 	ADDQ $0x00000004, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -12562,10 +12562,10 @@ group2:
 	VPXORD  Z5, Z5, Z5
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Z6
 	VBROADCASTSS 4(AX), Z7
 	VBROADCASTSS 8(AX), Z8
@@ -12613,13 +12613,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Z6
 	VBROADCASTSS 4(AX), Z7
 	VBROADCASTSS 8(AX), Z8
@@ -12634,11 +12634,11 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -12695,9 +12695,9 @@ mdone2:
 	VMOVUPS           Z5, 128(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z5, Z6
 	VMOVUPS           Z6, 128(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z6
@@ -12731,17 +12731,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z5, Z6
 	VMOVUPS           Z6, 128(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -12750,10 +12750,10 @@ group1:
 	VPXORD  Z2, Z2, Z2
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Z3
 	VBROADCASTSS 4(AX), Z4
 	VBROADCASTSS 8(AX), Z5
@@ -12785,13 +12785,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Z3
 	VBROADCASTSS 4(AX), Z4
 	VBROADCASTSS 8(AX), Z5
@@ -12802,11 +12802,11 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -12835,9 +12835,9 @@ mdone1:
 	VMOVUPS           Z2, 128(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z2, Z3
 	VMOVUPS           Z3, 128(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z3
@@ -12855,11 +12855,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z2, Z3
 	VMOVUPS           Z3, 128(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
@@ -12890,9 +12890,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -12906,10 +12906,10 @@ group2:
 	VPXORD  Z7, Z7, Z7
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
 	VFMADD231PS.BCST (AX), Z8, Z0
@@ -12953,13 +12953,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
 	VFMADD231PS.BCST (AX), Z8, Z0
@@ -12973,11 +12973,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -13052,9 +13052,9 @@ mdone2:
 	VMOVUPS           Z7, 192(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z7, Z8
 	VMOVUPS           Z8, 192(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z8
@@ -13098,17 +13098,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z7, Z8
 	VMOVUPS           Z8, 192(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -13118,10 +13118,10 @@ group1:
 	VPXORD  Z3, Z3, Z3
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z4
 	VFMADD231PS.BCST (AX), Z4, Z0
 	VFMADD231PS.BCST 4(AX), Z4, Z1
@@ -13145,13 +13145,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z4
 	VFMADD231PS.BCST (AX), Z4, Z0
 	VFMADD231PS.BCST 4(AX), Z4, Z1
@@ -13160,11 +13160,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -13202,9 +13202,9 @@ mdone1:
 	VMOVUPS           Z3, 192(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z3, Z4
 	VMOVUPS           Z4, 192(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z4
@@ -13227,11 +13227,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z3, Z4
 	VMOVUPS           Z4, 192(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
@@ -13262,9 +13262,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -13280,10 +13280,10 @@ group2:
 	VPXORD  Z9, Z9, Z9
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
 	VFMADD231PS.BCST (AX), Z10, Z0
@@ -13335,13 +13335,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
 	VFMADD231PS.BCST (AX), Z10, Z0
@@ -13357,11 +13357,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -13454,9 +13454,9 @@ mdone2:
 	VMOVUPS           Z9, 256(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z9, Z10
 	VMOVUPS           Z10, 256(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z10
@@ -13510,17 +13510,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z9, Z10
 	VMOVUPS           Z10, 256(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -13531,10 +13531,10 @@ group1:
 	VPXORD  Z4, Z4, Z4
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z5
 	VFMADD231PS.BCST (AX), Z5, Z0
 	VFMADD231PS.BCST 4(AX), Z5, Z1
@@ -13562,13 +13562,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z5
 	VFMADD231PS.BCST (AX), Z5, Z0
 	VFMADD231PS.BCST 4(AX), Z5, Z1
@@ -13578,11 +13578,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -13629,9 +13629,9 @@ mdone1:
 	VMOVUPS           Z4, 256(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z4, Z5
 	VMOVUPS           Z5, 256(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z5
@@ -13659,11 +13659,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z4, Z5
 	VMOVUPS           Z5, 256(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
@@ -13694,9 +13694,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -13714,10 +13714,10 @@ group2:
 	VPXORD  Z11, Z11, Z11
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
 	VFMADD231PS.BCST (AX), Z12, Z0
@@ -13777,13 +13777,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
 	VFMADD231PS.BCST (AX), Z12, Z0
@@ -13801,11 +13801,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -13916,9 +13916,9 @@ mdone2:
 	VMOVUPS           Z11, 320(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z11, Z12
 	VMOVUPS           Z12, 320(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z12
@@ -13982,17 +13982,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z11, Z12
 	VMOVUPS           Z12, 320(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -14004,10 +14004,10 @@ group1:
 	VPXORD  Z5, Z5, Z5
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z6
 	VFMADD231PS.BCST (AX), Z6, Z0
 	VFMADD231PS.BCST 4(AX), Z6, Z1
@@ -14039,13 +14039,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z6
 	VFMADD231PS.BCST (AX), Z6, Z0
 	VFMADD231PS.BCST 4(AX), Z6, Z1
@@ -14056,11 +14056,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -14116,9 +14116,9 @@ mdone1:
 	VMOVUPS           Z5, 320(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z5, Z6
 	VMOVUPS           Z6, 320(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z6
@@ -14151,11 +14151,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z5, Z6
 	VMOVUPS           Z6, 320(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
@@ -14186,9 +14186,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -14208,10 +14208,10 @@ group2:
 	VPXORD  Z13, Z13, Z13
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
 	VFMADD231PS.BCST (AX), Z14, Z0
@@ -14279,13 +14279,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
 	VFMADD231PS.BCST (AX), Z14, Z0
@@ -14305,11 +14305,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -14438,9 +14438,9 @@ mdone2:
 	VMOVUPS           Z13, 384(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z13, Z14
 	VMOVUPS           Z14, 384(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z14
@@ -14514,17 +14514,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z13, Z14
 	VMOVUPS           Z14, 384(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -14537,10 +14537,10 @@ group1:
 	VPXORD  Z6, Z6, Z6
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z7
 	VFMADD231PS.BCST (AX), Z7, Z0
 	VFMADD231PS.BCST 4(AX), Z7, Z1
@@ -14576,13 +14576,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z7
 	VFMADD231PS.BCST (AX), Z7, Z0
 	VFMADD231PS.BCST 4(AX), Z7, Z1
@@ -14594,11 +14594,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -14663,9 +14663,9 @@ mdone1:
 	VMOVUPS           Z6, 384(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z6, Z7
 	VMOVUPS           Z7, 384(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z7
@@ -14703,11 +14703,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z6, Z7
 	VMOVUPS           Z7, 384(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x0000001c, (DI)
 	ADDQ $0x000001c0, 16(DI)
@@ -14738,9 +14738,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -14762,10 +14762,10 @@ group2:
 	VPXORD  Z15, Z15, Z15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z16
 	VMOVUPS          64(BX), Z17
 	VFMADD231PS.BCST (AX), Z16, Z0
@@ -14841,13 +14841,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z16
 	VMOVUPS          64(BX), Z17
 	VFMADD231PS.BCST (AX), Z16, Z0
@@ -14869,11 +14869,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -15020,9 +15020,9 @@ mdone2:
 	VMOVUPS           Z15, 448(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z15, Z16
 	VMOVUPS           Z16, 448(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z16
@@ -15106,17 +15106,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z15, Z16
 	VMOVUPS           Z16, 448(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -15130,10 +15130,10 @@ group1:
 	VPXORD  Z7, Z7, Z7
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z8
 	VFMADD231PS.BCST (AX), Z8, Z0
 	VFMADD231PS.BCST 4(AX), Z8, Z1
@@ -15173,13 +15173,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z8
 	VFMADD231PS.BCST (AX), Z8, Z0
 	VFMADD231PS.BCST 4(AX), Z8, Z1
@@ -15192,11 +15192,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -15270,9 +15270,9 @@ mdone1:
 	VMOVUPS           Z7, 448(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z7, Z8
 	VMOVUPS           Z8, 448(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z8
@@ -15315,11 +15315,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z7, Z8
 	VMOVUPS           Z8, 448(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000020, (DI)
 	ADDQ $0x00000200, 16(DI)
@@ -15350,9 +15350,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -15376,10 +15376,10 @@ group2:
 	VPXORD  Z17, Z17, Z17
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z18
 	VMOVUPS          64(BX), Z19
 	VFMADD231PS.BCST (AX), Z18, Z0
@@ -15463,13 +15463,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z18
 	VMOVUPS          64(BX), Z19
 	VFMADD231PS.BCST (AX), Z18, Z0
@@ -15493,11 +15493,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -15662,9 +15662,9 @@ mdone2:
 	VMOVUPS           Z17, 512(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z17, Z18
 	VMOVUPS           Z18, 512(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z18
@@ -15758,17 +15758,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z17, Z18
 	VMOVUPS           Z18, 512(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -15783,10 +15783,10 @@ group1:
 	VPXORD  Z8, Z8, Z8
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z9
 	VFMADD231PS.BCST (AX), Z9, Z0
 	VFMADD231PS.BCST 4(AX), Z9, Z1
@@ -15830,13 +15830,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z9
 	VFMADD231PS.BCST (AX), Z9, Z0
 	VFMADD231PS.BCST 4(AX), Z9, Z1
@@ -15850,11 +15850,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -15937,9 +15937,9 @@ mdone1:
 	VMOVUPS           Z8, 512(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z8, Z9
 	VMOVUPS           Z9, 512(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z9
@@ -15987,11 +15987,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z8, Z9
 	VMOVUPS           Z9, 512(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000024, (DI)
 	ADDQ $0x00000240, 16(DI)
@@ -16022,9 +16022,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -16050,10 +16050,10 @@ group2:
 	VPXORD  Z19, Z19, Z19
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z20
 	VMOVUPS          64(BX), Z21
 	VFMADD231PS.BCST (AX), Z20, Z0
@@ -16145,13 +16145,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z20
 	VMOVUPS          64(BX), Z21
 	VFMADD231PS.BCST (AX), Z20, Z0
@@ -16177,11 +16177,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -16364,9 +16364,9 @@ mdone2:
 	VMOVUPS           Z19, 576(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z19, Z20
 	VMOVUPS           Z20, 576(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z20
@@ -16470,17 +16470,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z19, Z20
 	VMOVUPS           Z20, 576(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -16496,10 +16496,10 @@ group1:
 	VPXORD  Z9, Z9, Z9
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z10
 	VFMADD231PS.BCST (AX), Z10, Z0
 	VFMADD231PS.BCST 4(AX), Z10, Z1
@@ -16547,13 +16547,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z10
 	VFMADD231PS.BCST (AX), Z10, Z0
 	VFMADD231PS.BCST 4(AX), Z10, Z1
@@ -16568,11 +16568,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -16664,9 +16664,9 @@ mdone1:
 	VMOVUPS           Z9, 576(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z9, Z10
 	VMOVUPS           Z10, 576(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z10
@@ -16719,11 +16719,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z9, Z10
 	VMOVUPS           Z10, 576(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000028, (DI)
 	ADDQ $0x00000280, 16(DI)
@@ -16754,9 +16754,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -16784,10 +16784,10 @@ group2:
 	VPXORD  Z21, Z21, Z21
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z22
 	VMOVUPS          64(BX), Z23
 	VFMADD231PS.BCST (AX), Z22, Z0
@@ -16887,13 +16887,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z22
 	VMOVUPS          64(BX), Z23
 	VFMADD231PS.BCST (AX), Z22, Z0
@@ -16921,11 +16921,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -17126,9 +17126,9 @@ mdone2:
 	VMOVUPS           Z21, 640(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z21, Z22
 	VMOVUPS           Z22, 640(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z22
@@ -17242,17 +17242,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z21, Z22
 	VMOVUPS           Z22, 640(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -17269,10 +17269,10 @@ group1:
 	VPXORD  Z10, Z10, Z10
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z11
 	VFMADD231PS.BCST (AX), Z11, Z0
 	VFMADD231PS.BCST 4(AX), Z11, Z1
@@ -17324,13 +17324,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z11
 	VFMADD231PS.BCST (AX), Z11, Z0
 	VFMADD231PS.BCST 4(AX), Z11, Z1
@@ -17346,11 +17346,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -17451,9 +17451,9 @@ mdone1:
 	VMOVUPS           Z10, 640(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z10, Z11
 	VMOVUPS           Z11, 640(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z11
@@ -17511,11 +17511,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z10, Z11
 	VMOVUPS           Z11, 640(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x0000002c, (DI)
 	ADDQ $0x000002c0, 16(DI)
@@ -17546,9 +17546,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -17578,10 +17578,10 @@ group2:
 	VPXORD  Z23, Z23, Z23
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z24
 	VMOVUPS          64(BX), Z25
 	VFMADD231PS.BCST (AX), Z24, Z0
@@ -17689,13 +17689,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z24
 	VMOVUPS          64(BX), Z25
 	VFMADD231PS.BCST (AX), Z24, Z0
@@ -17725,11 +17725,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -17948,9 +17948,9 @@ mdone2:
 	VMOVUPS           Z23, 704(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z23, Z24
 	VMOVUPS           Z24, 704(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z24
@@ -18074,17 +18074,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z23, Z24
 	VMOVUPS           Z24, 704(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -18102,10 +18102,10 @@ group1:
 	VPXORD  Z11, Z11, Z11
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z12
 	VFMADD231PS.BCST (AX), Z12, Z0
 	VFMADD231PS.BCST 4(AX), Z12, Z1
@@ -18161,13 +18161,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z12
 	VFMADD231PS.BCST (AX), Z12, Z0
 	VFMADD231PS.BCST 4(AX), Z12, Z1
@@ -18184,11 +18184,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -18298,9 +18298,9 @@ mdone1:
 	VMOVUPS           Z11, 704(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z11, Z12
 	VMOVUPS           Z12, 704(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z12
@@ -18363,11 +18363,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z11, Z12
 	VMOVUPS           Z12, 704(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000030, (DI)
 	ADDQ $0x00000300, 16(DI)
@@ -18398,9 +18398,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -18432,10 +18432,10 @@ group2:
 	VPXORD  Z25, Z25, Z25
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z26
 	VMOVUPS          64(BX), Z27
 	VFMADD231PS.BCST (AX), Z26, Z0
@@ -18551,13 +18551,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z26
 	VMOVUPS          64(BX), Z27
 	VFMADD231PS.BCST (AX), Z26, Z0
@@ -18589,11 +18589,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -18830,9 +18830,9 @@ mdone2:
 	VMOVUPS           Z25, 768(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z25, Z26
 	VMOVUPS           Z26, 768(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z26
@@ -18966,17 +18966,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z25, Z26
 	VMOVUPS           Z26, 768(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -18995,10 +18995,10 @@ group1:
 	VPXORD  Z12, Z12, Z12
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z13
 	VFMADD231PS.BCST (AX), Z13, Z0
 	VFMADD231PS.BCST 4(AX), Z13, Z1
@@ -19058,13 +19058,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z13
 	VFMADD231PS.BCST (AX), Z13, Z0
 	VFMADD231PS.BCST 4(AX), Z13, Z1
@@ -19082,11 +19082,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -19205,9 +19205,9 @@ mdone1:
 	VMOVUPS           Z12, 768(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z12, Z13
 	VMOVUPS           Z13, 768(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z13
@@ -19275,11 +19275,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z12, Z13
 	VMOVUPS           Z13, 768(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000034, (DI)
 	ADDQ $0x00000340, 16(DI)
@@ -19310,9 +19310,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -19346,10 +19346,10 @@ group2:
 	VPXORD  Z27, Z27, Z27
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VMOVUPS          (BX), Z28
 	VMOVUPS          64(BX), Z29
 	VFMADD231PS.BCST (AX), Z28, Z0
@@ -19473,13 +19473,13 @@ m2:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m2
+	JGE              m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VMOVUPS          (BX), Z28
 	VMOVUPS          64(BX), Z29
 	VFMADD231PS.BCST (AX), Z28, Z0
@@ -19513,11 +19513,11 @@ mone2:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone2
+	JNE              mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain2
+	JEQ               plain2x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -19772,9 +19772,9 @@ mdone2:
 	VMOVUPS           Z27, 832(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z27, Z28
 	VMOVUPS           Z28, 832(R14)
-	JMP               stepped2
+	JMP               stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z28
@@ -19918,17 +19918,17 @@ plain2:
 	VFNMADD231PS.BCST 88(DI), Z27, Z28
 	VMOVUPS           Z28, 832(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -19948,10 +19948,10 @@ group1:
 	VPXORD  Z13, Z13, Z13
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS          (BX), Z14
 	VFMADD231PS.BCST (AX), Z14, Z0
 	VFMADD231PS.BCST 4(AX), Z14, Z1
@@ -20015,13 +20015,13 @@ m1:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (BX)(R10*4), BX
 	SUBQ             $0x00000004, CX
-	JGE              m1
+	JGE              m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS          (BX), Z14
 	VFMADD231PS.BCST (AX), Z14, Z0
 	VFMADD231PS.BCST 4(AX), Z14, Z1
@@ -20040,11 +20040,11 @@ mone1:
 	ADDQ             R8, AX
 	ADDQ             R10, BX
 	DECQ             CX
-	JNE              mone1
+	JNE              mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ              24(DI), $0x00
-	JEQ               plain1
+	JEQ               plain1x0
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	PREFETCHT1        (R14)(DX*1)
@@ -20172,9 +20172,9 @@ mdone1:
 	VMOVUPS           Z13, 832(R14)(R13*1)
 	VFNMADD231PS.BCST 88(DI), Z13, Z14
 	VMOVUPS           Z14, 832(R14)
-	JMP               stepped1
+	JMP               stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ              R12, R14
 	PREFETCHT1        (R14)(R11*1)
 	VMOVUPS           (R14), Z14
@@ -20247,11 +20247,11 @@ plain1:
 	VFNMADD231PS.BCST 88(DI), Z13, Z14
 	VMOVUPS           Z14, 832(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000038, (DI)
 	ADDQ $0x00000380, 16(DI)
@@ -21345,17 +21345,17 @@ TEXT ·nnAVX2x1(SB), NOSPLIT, $0-8
 	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
-group4:
+group4x0:
 	CMPQ   R13, $0x00000004
-	JLT    groupdone4
+	JLT    groupdone4x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias4
+	JNE    bias4x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate4
+	JNE    accumulate4x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -21364,9 +21364,9 @@ group4:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	JMP    started4
+	JMP    started4x0
 
-bias4:
+bias4x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
@@ -21377,9 +21377,9 @@ bias4:
 	VMOVUPS 160(R14), Y5
 	VMOVUPS 192(R14), Y6
 	VMOVUPS 224(R14), Y7
-	JMP     started4
+	JMP     started4x0
 
-accumulate4:
+accumulate4x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -21390,17 +21390,17 @@ accumulate4:
 	VMOVUPS 192(R14), Y6
 	VMOVUPS 224(R14), Y7
 
-started4:
+started4x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg4:
+seg4x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest4
+	JLT     krest4x0
 	PCALIGN $0x40
 
-k4:
+k4x0:
 	VBROADCASTSS (AX), Y8
 	VFMADD231PS  (SI), Y8, Y0
 	VFMADD231PS  32(SI), Y8, Y1
@@ -21440,13 +21440,13 @@ k4:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k4
+	JGE          k4x0
 
-krest4:
+krest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone4
+	JEQ  kdone4x0
 
-kone4:
+kone4x0:
 	VBROADCASTSS (AX), Y8
 	VFMADD231PS  (SI), Y8, Y0
 	VFMADD231PS  32(SI), Y8, Y1
@@ -21459,14 +21459,14 @@ kone4:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone4
+	JNE          kone4x0
 
-kdone4:
+kdone4x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg4
+	JNE    seg4x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store4
+	JEQ    store4x0
 	VXORPS Y8, Y8, Y8
 	VMAXPS Y0, Y8, Y0
 	VMAXPS Y1, Y8, Y1
@@ -21477,7 +21477,7 @@ kdone4:
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 
-store4:
+store4x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -21493,53 +21493,53 @@ store4:
 	SHLQ    $0x02, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000004, R13
-	JMP     group4
+	JMP     group4x0
 
-groupdone4:
-group2:
+groupdone4x0:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVUPS 64(R14), Y2
 	VMOVUPS 96(R14), Y3
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVUPS 64(R14), Y2
 	VMOVUPS 96(R14), Y3
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  (SI), Y4, Y0
 	VFMADD231PS  32(SI), Y4, Y1
@@ -21563,13 +21563,13 @@ k2:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k2
+	JGE          k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  (SI), Y4, Y0
 	VFMADD231PS  32(SI), Y4, Y1
@@ -21578,21 +21578,21 @@ kone2:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone2
+	JNE          kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VXORPS Y4, Y4, Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -21604,47 +21604,47 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VBROADCASTSS (AX), Y2
 	VFMADD231PS  (SI), Y2, Y0
 	VFMADD231PS  32(SI), Y2, Y1
@@ -21660,32 +21660,32 @@ k1:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k1
+	JGE          k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VBROADCASTSS (AX), Y2
 	VFMADD231PS  (SI), Y2, Y0
 	VFMADD231PS  32(SI), Y2, Y1
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone1
+	JNE          kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VXORPS Y2, Y2, Y2
 	VMAXPS Y0, Y2, Y0
 	VMAXPS Y1, Y2, Y1
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -21694,9 +21694,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -21712,17 +21712,17 @@ TEXT ·nnAVX2x2(SB), NOSPLIT, $0-8
 	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -21731,9 +21731,9 @@ group2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
@@ -21744,9 +21744,9 @@ bias2:
 	VMOVAPS Y1, Y5
 	VMOVAPS Y2, Y6
 	VMOVAPS Y3, Y7
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -21758,17 +21758,17 @@ accumulate2:
 	VMOVUPS 64(R14), Y6
 	VMOVUPS 96(R14), Y7
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VBROADCASTSS (AX), Y8
 	VBROADCASTSS (AX)(R8*1), Y9
 	VMOVUPS      (SI), Y10
@@ -21828,13 +21828,13 @@ k2:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k2
+	JGE          k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VBROADCASTSS (AX), Y8
 	VBROADCASTSS (AX)(R8*1), Y9
 	VMOVUPS      (SI), Y10
@@ -21852,14 +21852,14 @@ kone2:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone2
+	JNE          kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VXORPS Y8, Y8, Y8
 	VMAXPS Y0, Y8, Y0
 	VMAXPS Y1, Y8, Y1
@@ -21870,7 +21870,7 @@ kdone2:
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -21887,36 +21887,36 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVAPS Y0, Y2
 	VMOVAPS Y1, Y3
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -21924,17 +21924,17 @@ accumulate1:
 	VMOVUPS (R14), Y2
 	VMOVUPS 32(R14), Y3
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VBROADCASTSS (AX), Y4
 	VBROADCASTSS (AX)(R8*1), Y5
 	VMOVUPS      (SI), Y6
@@ -21970,13 +21970,13 @@ k1:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k1
+	JGE          k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VBROADCASTSS (AX), Y4
 	VBROADCASTSS (AX)(R8*1), Y5
 	VMOVUPS      (SI), Y6
@@ -21988,21 +21988,21 @@ kone1:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone1
+	JNE          kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VXORPS Y4, Y4, Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -22014,9 +22014,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -22032,17 +22032,17 @@ TEXT ·nnAVX2x3(SB), NOSPLIT, $0-8
 	MOVQ $0x00000000, 120(DI)
 	LEAQ (DX)(DX*2), R9
 
-group2:
+group2x0:
 	CMPQ   R13, $0x00000002
-	JLT    groupdone2
+	JLT    groupdone2x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias2
+	JNE    bias2x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate2
+	JNE    accumulate2x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -22055,9 +22055,9 @@ group2:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	JMP    started2
+	JMP    started2x0
 
-bias2:
+bias2x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
@@ -22072,9 +22072,9 @@ bias2:
 	VMOVAPS Y1, Y9
 	VMOVAPS Y2, Y10
 	VMOVAPS Y3, Y11
-	JMP     started2
+	JMP     started2x0
 
-accumulate2:
+accumulate2x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -22091,17 +22091,17 @@ accumulate2:
 	VMOVUPS 64(R14), Y10
 	VMOVUPS 96(R14), Y11
 
-started2:
+started2x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest2
+	JLT     krest2x0
 	PCALIGN $0x40
 
-k2:
+k2x0:
 	VBROADCASTSS (AX), Y12
 	VBROADCASTSS (AX)(R8*1), Y13
 	VBROADCASTSS (AX)(R8*2), Y14
@@ -22181,13 +22181,13 @@ k2:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k2
+	JGE          k2x0
 
-krest2:
+krest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone2
+	JEQ  kdone2x0
 
-kone2:
+kone2x0:
 	VBROADCASTSS (AX), Y12
 	VBROADCASTSS (AX)(R8*1), Y13
 	VBROADCASTSS (AX)(R8*2), Y14
@@ -22210,14 +22210,14 @@ kone2:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone2
+	JNE          kone2x0
 
-kdone2:
+kdone2x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg2
+	JNE    seg2x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store2
+	JEQ    store2x0
 	VXORPS Y12, Y12, Y12
 	VMAXPS Y0, Y12, Y0
 	VMAXPS Y1, Y12, Y1
@@ -22232,7 +22232,7 @@ kdone2:
 	VMAXPS Y10, Y12, Y10
 	VMAXPS Y11, Y12, Y11
 
-store2:
+store2x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -22254,29 +22254,29 @@ store2:
 	SHLQ    $0x01, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
@@ -22285,9 +22285,9 @@ bias1:
 	VMOVAPS Y1, Y3
 	VMOVAPS Y0, Y4
 	VMOVAPS Y1, Y5
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -22298,17 +22298,17 @@ accumulate1:
 	VMOVUPS (R14), Y4
 	VMOVUPS 32(R14), Y5
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	VBROADCASTSS (AX), Y6
 	VBROADCASTSS (AX)(R8*1), Y7
 	VBROADCASTSS (AX)(R8*2), Y8
@@ -22356,13 +22356,13 @@ k1:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k1
+	JGE          k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VBROADCASTSS (AX), Y6
 	VBROADCASTSS (AX)(R8*1), Y7
 	VBROADCASTSS (AX)(R8*2), Y8
@@ -22377,14 +22377,14 @@ kone1:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone1
+	JNE          kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VXORPS Y6, Y6, Y6
 	VMAXPS Y0, Y6, Y0
 	VMAXPS Y1, Y6, Y1
@@ -22393,7 +22393,7 @@ kdone1:
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -22408,9 +22408,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -22429,17 +22429,17 @@ TEXT ·nnAVX2x4(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group1:
-	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+group3x0:
+	CMPQ   R13, $0x00000003
+	JLT    groupdone3x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias3x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate3x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -22448,9 +22448,475 @@ group1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	JMP    started1
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	JMP    started3x0
 
-bias1:
+bias3x0:
+	MOVQ    24(DI), R14
+	ADDQ    120(DI), R14
+	VMOVUPS (R14), Y0
+	VMOVUPS 32(R14), Y1
+	VMOVUPS 64(R14), Y2
+	VMOVAPS Y0, Y3
+	VMOVAPS Y1, Y4
+	VMOVAPS Y2, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	VMOVAPS Y2, Y8
+	VMOVAPS Y0, Y9
+	VMOVAPS Y1, Y10
+	VMOVAPS Y2, Y11
+	JMP     started3x0
+
+accumulate3x0:
+	MOVQ    R12, R14
+	VMOVUPS (R14), Y0
+	VMOVUPS 32(R14), Y1
+	VMOVUPS 64(R14), Y2
+	ADDQ    72(DI), R14
+	VMOVUPS (R14), Y3
+	VMOVUPS 32(R14), Y4
+	VMOVUPS 64(R14), Y5
+	ADDQ    72(DI), R14
+	VMOVUPS (R14), Y6
+	VMOVUPS 32(R14), Y7
+	VMOVUPS 64(R14), Y8
+	ADDQ    72(DI), R14
+	VMOVUPS (R14), Y9
+	VMOVUPS 32(R14), Y10
+	VMOVUPS 64(R14), Y11
+
+started3x0:
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
+
+seg3x0:
+	MOVQ    56(DI), CX
+	SUBQ    $0x00000004, CX
+	JLT     krest3x0
+	PCALIGN $0x40
+
+k3x0:
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	VMOVUPS      (SI), Y12
+	VMOVUPS      32(SI), Y13
+	VMOVUPS      (SI)(DX*1), Y14
+	VBROADCASTSS (AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	VMOVUPS      64(SI), Y12
+	VMOVUPS      96(SI), Y13
+	VMOVUPS      64(SI)(DX*1), Y14
+	VBROADCASTSS 4(AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 4(AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS 4(AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 4(AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	VMOVUPS      128(SI), Y12
+	VMOVUPS      160(SI), Y13
+	VMOVUPS      128(SI)(DX*1), Y14
+	VBROADCASTSS 8(AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 8(AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS 8(AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 8(AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	VMOVUPS      192(SI), Y12
+	VMOVUPS      224(SI), Y13
+	VMOVUPS      192(SI)(DX*1), Y14
+	VBROADCASTSS 12(AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 12(AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS 12(AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 12(AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x00000010, AX
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x00000004, CX
+	JGE          k3x0
+
+krest3x0:
+	ADDQ $0x00000004, CX
+	JEQ  kdone3x0
+
+kone3x0:
+	VMOVUPS      (SI), Y12
+	VMOVUPS      32(SI), Y13
+	VMOVUPS      (SI)(DX*1), Y14
+	VBROADCASTSS (AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x00000004, AX
+	ADDQ         $0x00000040, SI
+	DECQ         CX
+	JNE          kone3x0
+
+kdone3x0:
+	ADDQ   40(DI), AX
+	DECQ   128(DI)
+	JNE    seg3x0
+	TESTQ  $0x00000004, 88(DI)
+	JEQ    store3x0
+	VXORPS Y12, Y12, Y12
+	VMAXPS Y0, Y12, Y0
+	VMAXPS Y1, Y12, Y1
+	VMAXPS Y2, Y12, Y2
+	VMAXPS Y3, Y12, Y3
+	VMAXPS Y4, Y12, Y4
+	VMAXPS Y5, Y12, Y5
+	VMAXPS Y6, Y12, Y6
+	VMAXPS Y7, Y12, Y7
+	VMAXPS Y8, Y12, Y8
+	VMAXPS Y9, Y12, Y9
+	VMAXPS Y10, Y12, Y10
+	VMAXPS Y11, Y12, Y11
+
+store3x0:
+	MOVQ    R12, R14
+	VMOVUPS Y0, (R14)
+	VMOVUPS Y1, 32(R14)
+	VMOVUPS Y2, 64(R14)
+	ADDQ    72(DI), R14
+	VMOVUPS Y3, (R14)
+	VMOVUPS Y4, 32(R14)
+	VMOVUPS Y5, 64(R14)
+	ADDQ    72(DI), R14
+	VMOVUPS Y6, (R14)
+	VMOVUPS Y7, 32(R14)
+	VMOVUPS Y8, 64(R14)
+	ADDQ    72(DI), R14
+	VMOVUPS Y9, (R14)
+	VMOVUPS Y10, 32(R14)
+	VMOVUPS Y11, 64(R14)
+	MOVQ    (DI), AX
+	MOVQ    8(DI), SI
+	ADDQ    112(DI), SI
+	MOVQ    88(DI), R14
+	TESTQ   $0x00000001, R14
+	JNE     bias3x3
+	TESTQ   $0x00000002, R14
+	JNE     accumulate3x3
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	JMP     started3x3
+
+bias3x3:
+	MOVQ    24(DI), R14
+	ADDQ    120(DI), R14
+	VMOVUPS 96(R14), Y0
+	VMOVUPS 128(R14), Y1
+	VMOVUPS 160(R14), Y2
+	VMOVAPS Y0, Y3
+	VMOVAPS Y1, Y4
+	VMOVAPS Y2, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	VMOVAPS Y2, Y8
+	VMOVAPS Y0, Y9
+	VMOVAPS Y1, Y10
+	VMOVAPS Y2, Y11
+	JMP     started3x3
+
+accumulate3x3:
+	MOVQ    R12, R14
+	VMOVUPS 96(R14), Y0
+	VMOVUPS 128(R14), Y1
+	VMOVUPS 160(R14), Y2
+	ADDQ    72(DI), R14
+	VMOVUPS 96(R14), Y3
+	VMOVUPS 128(R14), Y4
+	VMOVUPS 160(R14), Y5
+	ADDQ    72(DI), R14
+	VMOVUPS 96(R14), Y6
+	VMOVUPS 128(R14), Y7
+	VMOVUPS 160(R14), Y8
+	ADDQ    72(DI), R14
+	VMOVUPS 96(R14), Y9
+	VMOVUPS 128(R14), Y10
+	VMOVUPS 160(R14), Y11
+
+started3x3:
+	MOVQ 48(DI), R14
+	MOVQ R14, 128(DI)
+
+seg3x3:
+	MOVQ    56(DI), CX
+	SUBQ    $0x00000004, CX
+	JLT     krest3x3
+	PCALIGN $0x40
+
+k3x3:
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	VMOVUPS      32(SI)(DX*1), Y12
+	VMOVUPS      (SI)(DX*2), Y13
+	VMOVUPS      32(SI)(DX*2), Y14
+	VBROADCASTSS (AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	VMOVUPS      96(SI)(DX*1), Y12
+	VMOVUPS      64(SI)(DX*2), Y13
+	VMOVUPS      96(SI)(DX*2), Y14
+	VBROADCASTSS 4(AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 4(AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS 4(AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 4(AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	VMOVUPS      160(SI)(DX*1), Y12
+	VMOVUPS      128(SI)(DX*2), Y13
+	VMOVUPS      160(SI)(DX*2), Y14
+	VBROADCASTSS 8(AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 8(AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS 8(AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 8(AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   (R11)
+	ADDQ         BX, R11
+	VMOVUPS      224(SI)(DX*1), Y12
+	VMOVUPS      192(SI)(DX*2), Y13
+	VMOVUPS      224(SI)(DX*2), Y14
+	VBROADCASTSS 12(AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 12(AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS 12(AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 12(AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x00000010, AX
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x00000004, CX
+	JGE          k3x3
+
+krest3x3:
+	ADDQ $0x00000004, CX
+	JEQ  kdone3x3
+
+kone3x3:
+	VMOVUPS      32(SI)(DX*1), Y12
+	VMOVUPS      (SI)(DX*2), Y13
+	VMOVUPS      32(SI)(DX*2), Y14
+	VBROADCASTSS (AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x00000004, AX
+	ADDQ         $0x00000040, SI
+	DECQ         CX
+	JNE          kone3x3
+
+kdone3x3:
+	ADDQ   40(DI), AX
+	DECQ   128(DI)
+	JNE    seg3x3
+	TESTQ  $0x00000004, 88(DI)
+	JEQ    store3x3
+	VXORPS Y12, Y12, Y12
+	VMAXPS Y0, Y12, Y0
+	VMAXPS Y1, Y12, Y1
+	VMAXPS Y2, Y12, Y2
+	VMAXPS Y3, Y12, Y3
+	VMAXPS Y4, Y12, Y4
+	VMAXPS Y5, Y12, Y5
+	VMAXPS Y6, Y12, Y6
+	VMAXPS Y7, Y12, Y7
+	VMAXPS Y8, Y12, Y8
+	VMAXPS Y9, Y12, Y9
+	VMAXPS Y10, Y12, Y10
+	VMAXPS Y11, Y12, Y11
+
+store3x3:
+	MOVQ    R12, R14
+	VMOVUPS Y0, 96(R14)
+	VMOVUPS Y1, 128(R14)
+	VMOVUPS Y2, 160(R14)
+	ADDQ    72(DI), R14
+	VMOVUPS Y3, 96(R14)
+	VMOVUPS Y4, 128(R14)
+	VMOVUPS Y5, 160(R14)
+	ADDQ    72(DI), R14
+	VMOVUPS Y6, 96(R14)
+	VMOVUPS Y7, 128(R14)
+	VMOVUPS Y8, 160(R14)
+	ADDQ    72(DI), R14
+	VMOVUPS Y9, 96(R14)
+	VMOVUPS Y10, 128(R14)
+	VMOVUPS Y11, 160(R14)
+	ADDQ    $0x000000c0, R12
+	ADDQ    $0x000000c0, 120(DI)
+	MOVQ    DX, R14
+	LEAQ    (R14)(R14*2), R14
+	ADDQ    R14, 112(DI)
+	SUBQ    $0x00000003, R13
+	JMP     group3x0
+
+groupdone3x0:
+group1x0:
+	CMPQ   R13, $0x00000001
+	JLT    groupdone1x0
+	MOVQ   (DI), AX
+	MOVQ   8(DI), SI
+	ADDQ   112(DI), SI
+	MOVQ   88(DI), R14
+	TESTQ  $0x00000001, R14
+	JNE    bias1x0
+	TESTQ  $0x00000002, R14
+	JNE    accumulate1x0
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	JMP    started1x0
+
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
@@ -22461,9 +22927,9 @@ bias1:
 	VMOVAPS Y1, Y5
 	VMOVAPS Y0, Y6
 	VMOVAPS Y1, Y7
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -22477,17 +22943,17 @@ accumulate1:
 	VMOVUPS (R14), Y6
 	VMOVUPS 32(R14), Y7
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	PREFETCHT1   (R11)
 	ADDQ         BX, R11
 	VMOVUPS      (SI), Y8
@@ -22555,13 +23021,13 @@ k1:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k1
+	JGE          k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS      (SI), Y8
 	VMOVUPS      32(SI), Y9
 	VBROADCASTSS (AX), Y14
@@ -22579,14 +23045,14 @@ kone1:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone1
+	JNE          kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VXORPS Y8, Y8, Y8
 	VMAXPS Y0, Y8, Y0
 	VMAXPS Y1, Y8, Y1
@@ -22597,7 +23063,7 @@ kdone1:
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -22615,9 +23081,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -22636,17 +23102,17 @@ TEXT ·nnAVX2x5(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group1:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -22657,9 +23123,9 @@ group1:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
@@ -22672,9 +23138,9 @@ bias1:
 	VMOVAPS Y1, Y7
 	VMOVAPS Y0, Y8
 	VMOVAPS Y1, Y9
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -22691,17 +23157,17 @@ accumulate1:
 	VMOVUPS (R14), Y8
 	VMOVUPS 32(R14), Y9
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	PREFETCHT1   (R11)
 	ADDQ         BX, R11
 	VMOVUPS      (SI), Y10
@@ -22781,13 +23247,13 @@ k1:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k1
+	JGE          k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS      (SI), Y10
 	VMOVUPS      32(SI), Y11
 	VBROADCASTSS (AX), Y14
@@ -22808,14 +23274,14 @@ kone1:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone1
+	JNE          kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VXORPS Y10, Y10, Y10
 	VMAXPS Y0, Y10, Y0
 	VMAXPS Y1, Y10, Y1
@@ -22828,7 +23294,7 @@ kdone1:
 	VMAXPS Y8, Y10, Y8
 	VMAXPS Y9, Y10, Y9
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -22849,9 +23315,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -22870,17 +23336,17 @@ TEXT ·nnAVX2x6(SB), NOSPLIT, $0-8
 	LEAQ (R8)(R8*2), R9
 	LEAQ (R8)(R8*4), R10
 
-group1:
+group1x0:
 	CMPQ   R13, $0x00000001
-	JLT    groupdone1
+	JLT    groupdone1x0
 	MOVQ   (DI), AX
 	MOVQ   8(DI), SI
 	ADDQ   112(DI), SI
 	MOVQ   88(DI), R14
 	TESTQ  $0x00000001, R14
-	JNE    bias1
+	JNE    bias1x0
 	TESTQ  $0x00000002, R14
-	JNE    accumulate1
+	JNE    accumulate1x0
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -22893,9 +23359,9 @@ group1:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	JMP    started1
+	JMP    started1x0
 
-bias1:
+bias1x0:
 	MOVQ    24(DI), R14
 	ADDQ    120(DI), R14
 	VMOVUPS (R14), Y0
@@ -22910,9 +23376,9 @@ bias1:
 	VMOVAPS Y1, Y9
 	VMOVAPS Y0, Y10
 	VMOVAPS Y1, Y11
-	JMP     started1
+	JMP     started1x0
 
-accumulate1:
+accumulate1x0:
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -22932,17 +23398,17 @@ accumulate1:
 	VMOVUPS (R14), Y10
 	VMOVUPS 32(R14), Y11
 
-started1:
+started1x0:
 	MOVQ 48(DI), R14
 	MOVQ R14, 128(DI)
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     krest1
+	JLT     krest1x0
 	PCALIGN $0x40
 
-k1:
+k1x0:
 	PREFETCHT1   (R11)
 	ADDQ         BX, R11
 	VMOVUPS      (SI), Y12
@@ -23034,13 +23500,13 @@ k1:
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000004, CX
-	JGE          k1
+	JGE          k1x0
 
-krest1:
+krest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  kdone1
+	JEQ  kdone1x0
 
-kone1:
+kone1x0:
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VBROADCASTSS (AX), Y14
@@ -23064,14 +23530,14 @@ kone1:
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, SI
 	DECQ         CX
-	JNE          kone1
+	JNE          kone1x0
 
-kdone1:
+kdone1x0:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
-	JNE    seg1
+	JNE    seg1x0
 	TESTQ  $0x00000004, 88(DI)
-	JEQ    store1
+	JEQ    store1x0
 	VXORPS Y12, Y12, Y12
 	VMAXPS Y0, Y12, Y0
 	VMAXPS Y1, Y12, Y1
@@ -23086,7 +23552,7 @@ kdone1:
 	VMAXPS Y10, Y12, Y10
 	VMAXPS Y11, Y12, Y11
 
-store1:
+store1x0:
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -23110,9 +23576,9 @@ store1:
 	MOVQ    DX, R14
 	ADDQ    R14, 112(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	VZEROUPPER
 	RET
 
@@ -23130,14 +23596,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group4:
+group4x0:
 	CMPQ    R13, $0x00000004
-	JLT     groupdone4
+	JLT     groupdone4x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero4
+	JEQ     zero4x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -23150,9 +23616,9 @@ group4:
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Y6
 	VMOVUPS 32(R14), Y7
-	JMP     started4
+	JMP     started4x0
 
-zero4:
+zero4x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -23162,16 +23628,16 @@ zero4:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-started4:
+started4x0:
 	MOVQ 64(DI), R11
 
-seg4:
+seg4x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest4
+	JLT     mrest4x0
 	PCALIGN $0x40
 
-m4:
+m4x0:
 	VBROADCASTSS (AX), Y8
 	VFMADD231PS  (BX), Y8, Y0
 	VFMADD231PS  32(BX), Y8, Y1
@@ -23211,13 +23677,13 @@ m4:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m4
+	JGE          m4x0
 
-mrest4:
+mrest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone4
+	JEQ  mdone4x0
 
-mone4:
+mone4x0:
 	VBROADCASTSS (AX), Y8
 	VFMADD231PS  (BX), Y8, Y0
 	VFMADD231PS  32(BX), Y8, Y1
@@ -23230,13 +23696,13 @@ mone4:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone4
+	JNE          mone4x0
 
-mdone4:
+mdone4x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg4
+	JNE     seg4x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -23255,41 +23721,41 @@ mdone4:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000100, 104(DI)
 	SUBQ    $0x00000004, R13
-	JMP     group4
+	JMP     group4x0
 
-groupdone4:
-group2:
+groupdone4x0:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	ADDQ    72(DI), R14
 	VMOVUPS (R14), Y2
 	VMOVUPS 32(R14), Y3
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  (BX), Y4, Y0
 	VFMADD231PS  32(BX), Y4, Y1
@@ -23313,13 +23779,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  (BX), Y4, Y0
 	VFMADD231PS  32(BX), Y4, Y1
@@ -23328,13 +23794,13 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -23345,36 +23811,36 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Y2
 	VFMADD231PS  (BX), Y2, Y0
 	VFMADD231PS  32(BX), Y2, Y1
@@ -23390,35 +23856,35 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Y2
 	VFMADD231PS  (BX), Y2, Y0
 	VFMADD231PS  32(BX), Y2, Y1
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
 	DECQ 96(DI)
@@ -23440,14 +23906,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -23458,9 +23924,9 @@ group2:
 	VMOVUPS 32(R14), Y3
 	VMOVUPS 64(R14), Y6
 	VMOVUPS 96(R14), Y7
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -23470,16 +23936,16 @@ zero2:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Y8
 	VBROADCASTSS 4(AX), Y9
 	VMOVUPS      (BX), Y10
@@ -23539,13 +24005,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Y8
 	VBROADCASTSS 4(AX), Y9
 	VMOVUPS      (BX), Y10
@@ -23563,13 +24029,13 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -23584,40 +24050,40 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
 	VMOVUPS 64(R14), Y2
 	VMOVUPS 96(R14), Y3
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Y4
 	VBROADCASTSS 4(AX), Y5
 	VMOVUPS      (BX), Y6
@@ -23653,13 +24119,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Y4
 	VBROADCASTSS 4(AX), Y5
 	VMOVUPS      (BX), Y6
@@ -23671,13 +24137,13 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -23686,9 +24152,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
 	DECQ 96(DI)
@@ -23710,14 +24176,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group2:
+group2x0:
 	CMPQ    R13, $0x00000002
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero2
+	JEQ     zero2x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -23732,9 +24198,9 @@ group2:
 	VMOVUPS 96(R14), Y7
 	VMOVUPS 128(R14), Y10
 	VMOVUPS 160(R14), Y11
-	JMP     started2
+	JMP     started2x0
 
-zero2:
+zero2x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -23748,16 +24214,16 @@ zero2:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
-started2:
+started2x0:
 	MOVQ 64(DI), R11
 
-seg2:
+seg2x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Y12
 	VBROADCASTSS 4(AX), Y13
 	VBROADCASTSS 8(AX), Y14
@@ -23837,13 +24303,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Y12
 	VBROADCASTSS 4(AX), Y13
 	VBROADCASTSS 8(AX), Y14
@@ -23866,13 +24332,13 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg2
+	JNE     seg2x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -23891,17 +24357,17 @@ mdone2:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000080, 104(DI)
 	SUBQ    $0x00000002, R13
-	JMP     group2
+	JMP     group2x0
 
-groupdone2:
-group1:
+groupdone2x0:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -23909,9 +24375,9 @@ group1:
 	VMOVUPS 96(R14), Y3
 	VMOVUPS 128(R14), Y4
 	VMOVUPS 160(R14), Y5
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -23919,16 +24385,16 @@ zero1:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Y6
 	VBROADCASTSS 4(AX), Y7
 	VBROADCASTSS 8(AX), Y8
@@ -23976,13 +24442,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Y6
 	VBROADCASTSS 4(AX), Y7
 	VBROADCASTSS 8(AX), Y8
@@ -23997,13 +24463,13 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -24014,9 +24480,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
 	DECQ 96(DI)
@@ -24038,14 +24504,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group1:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -24055,9 +24521,9 @@ group1:
 	VMOVUPS 160(R14), Y5
 	VMOVUPS 192(R14), Y6
 	VMOVUPS 224(R14), Y7
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -24067,16 +24533,16 @@ zero1:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
 	VBROADCASTSS (AX), Y14
@@ -24136,13 +24602,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
 	VBROADCASTSS (AX), Y14
@@ -24160,13 +24626,13 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -24179,9 +24645,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
 	DECQ 96(DI)
@@ -24203,14 +24669,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group1:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -24222,9 +24688,9 @@ group1:
 	VMOVUPS 224(R14), Y7
 	VMOVUPS 256(R14), Y8
 	VMOVUPS 288(R14), Y9
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -24236,16 +24702,16 @@ zero1:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
 	VBROADCASTSS (AX), Y14
@@ -24317,13 +24783,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
 	VBROADCASTSS (AX), Y14
@@ -24344,13 +24810,13 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -24365,9 +24831,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
 	DECQ 96(DI)
@@ -24389,14 +24855,14 @@ block:
 	MOVQ 16(DI), R12
 	MOVQ 80(DI), R13
 
-group1:
+group1x0:
 	CMPQ    R13, $0x00000001
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    8(DI), BX
 	ADDQ    104(DI), BX
 	CMPQ    88(DI), $0x00
-	JEQ     zero1
+	JEQ     zero1x0
 	MOVQ    R12, R14
 	VMOVUPS (R14), Y0
 	VMOVUPS 32(R14), Y1
@@ -24410,9 +24876,9 @@ group1:
 	VMOVUPS 288(R14), Y9
 	VMOVUPS 320(R14), Y10
 	VMOVUPS 352(R14), Y11
-	JMP     started1
+	JMP     started1x0
 
-zero1:
+zero1x0:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -24426,16 +24892,16 @@ zero1:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
-started1:
+started1x0:
 	MOVQ 64(DI), R11
 
-seg1:
+seg1x0:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
 	VBROADCASTSS (AX), Y14
@@ -24519,13 +24985,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
 	VBROADCASTSS (AX), Y14
@@ -24549,13 +25015,13 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
-	JNE     seg1
+	JNE     seg1x0
 	MOVQ    R12, R14
 	VMOVUPS Y0, (R14)
 	VMOVUPS Y1, 32(R14)
@@ -24572,9 +25038,9 @@ mdone1:
 	ADDQ    72(DI), R12
 	ADDQ    $0x00000040, 104(DI)
 	SUBQ    $0x00000001, R13
-	JMP     group1
+	JMP     group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
 	DECQ 96(DI)
@@ -24603,9 +25069,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group4:
+group4x0:
 	SUBQ    $0x00000004, 120(DI)
-	JLT     groupdone4
+	JLT     groupdone4x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000100, 112(DI)
@@ -24619,10 +25085,10 @@ group4:
 	VXORPS  Y7, Y7, Y7
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest4
+	JLT     mrest4x0
 	PCALIGN $0x40
 
-m4:
+m4x0:
 	VBROADCASTSS (AX), Y8
 	VFMADD231PS  (BX), Y8, Y0
 	VFMADD231PS  32(BX), Y8, Y1
@@ -24662,13 +25128,13 @@ m4:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m4
+	JGE          m4x0
 
-mrest4:
+mrest4x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone4
+	JEQ  mdone4x0
 
-mone4:
+mone4x0:
 	VBROADCASTSS (AX), Y8
 	VFMADD231PS  (BX), Y8, Y0
 	VFMADD231PS  32(BX), Y8, Y1
@@ -24681,11 +25147,11 @@ mone4:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone4
+	JNE          mone4x0
 
-mdone4:
+mdone4x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain4
+	JEQ          plain4x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -24770,9 +25236,9 @@ mdone4:
 	VBROADCASTSS 88(DI), Y9
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 32(R14)
-	JMP          stepped4
+	JMP          stepped4x0
 
-plain4:
+plain4x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y8
@@ -24830,19 +25296,19 @@ plain4:
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 32(R14)
 
-stepped4:
+stepped4x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group4
+	JMP  group4x0
 
-groupdone4:
+groupdone4x0:
 	ADDQ $0x00000004, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -24852,10 +25318,10 @@ group2:
 	VXORPS  Y3, Y3, Y3
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  (BX), Y4, Y0
 	VFMADD231PS  32(BX), Y4, Y1
@@ -24879,13 +25345,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  (BX), Y4, Y0
 	VFMADD231PS  32(BX), Y4, Y1
@@ -24894,11 +25360,11 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain2
+	JEQ          plain2x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -24941,9 +25407,9 @@ mdone2:
 	VBROADCASTSS 88(DI), Y5
 	VFNMADD231PS Y3, Y5, Y4
 	VMOVUPS      Y4, 32(R14)
-	JMP          stepped2
+	JMP          stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y4
@@ -24973,17 +25439,17 @@ plain2:
 	VFNMADD231PS Y3, Y5, Y4
 	VMOVUPS      Y4, 32(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -24991,10 +25457,10 @@ group1:
 	VXORPS  Y1, Y1, Y1
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Y2
 	VFMADD231PS  (BX), Y2, Y0
 	VFMADD231PS  32(BX), Y2, Y1
@@ -25010,24 +25476,24 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Y2
 	VFMADD231PS  (BX), Y2, Y0
 	VFMADD231PS  32(BX), Y2, Y1
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain1
+	JEQ          plain1x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -25049,9 +25515,9 @@ mdone1:
 	VBROADCASTSS 88(DI), Y3
 	VFNMADD231PS Y1, Y3, Y2
 	VMOVUPS      Y2, 32(R14)
-	JMP          stepped1
+	JMP          stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y2
@@ -25067,11 +25533,11 @@ plain1:
 	VFNMADD231PS Y1, Y3, Y2
 	VMOVUPS      Y2, 32(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
@@ -25102,9 +25568,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -25118,10 +25584,10 @@ group2:
 	VXORPS  Y7, Y7, Y7
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Y8
 	VBROADCASTSS 4(AX), Y9
 	VMOVUPS      (BX), Y10
@@ -25181,13 +25647,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Y8
 	VBROADCASTSS 4(AX), Y9
 	VMOVUPS      (BX), Y10
@@ -25205,11 +25671,11 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain2
+	JEQ          plain2x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -25292,9 +25758,9 @@ mdone2:
 	VBROADCASTSS 88(DI), Y9
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 96(R14)
-	JMP          stepped2
+	JMP          stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y8
@@ -25350,17 +25816,17 @@ plain2:
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 96(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -25370,10 +25836,10 @@ group1:
 	VXORPS  Y3, Y3, Y3
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Y4
 	VBROADCASTSS 4(AX), Y5
 	VMOVUPS      (BX), Y6
@@ -25409,13 +25875,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Y4
 	VBROADCASTSS 4(AX), Y5
 	VMOVUPS      (BX), Y6
@@ -25427,11 +25893,11 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain1
+	JEQ          plain1x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -25473,9 +25939,9 @@ mdone1:
 	VBROADCASTSS 88(DI), Y5
 	VFNMADD231PS Y3, Y5, Y4
 	VMOVUPS      Y4, 96(R14)
-	JMP          stepped1
+	JMP          stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y4
@@ -25504,11 +25970,11 @@ plain1:
 	VFNMADD231PS Y3, Y5, Y4
 	VMOVUPS      Y4, 96(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
@@ -25539,9 +26005,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group2:
+group2x0:
 	SUBQ    $0x00000002, 120(DI)
-	JLT     groupdone2
+	JLT     groupdone2x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000080, 112(DI)
@@ -25559,10 +26025,10 @@ group2:
 	VXORPS  Y11, Y11, Y11
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest2
+	JLT     mrest2x0
 	PCALIGN $0x40
 
-m2:
+m2x0:
 	VBROADCASTSS (AX), Y12
 	VBROADCASTSS 4(AX), Y13
 	VBROADCASTSS 8(AX), Y14
@@ -25642,13 +26108,13 @@ m2:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m2
+	JGE          m2x0
 
-mrest2:
+mrest2x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone2
+	JEQ  mdone2x0
 
-mone2:
+mone2x0:
 	VBROADCASTSS (AX), Y12
 	VBROADCASTSS 4(AX), Y13
 	VBROADCASTSS 8(AX), Y14
@@ -25671,11 +26137,11 @@ mone2:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone2
+	JNE          mone2x0
 
-mdone2:
+mdone2x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain2
+	JEQ          plain2x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -25798,9 +26264,9 @@ mdone2:
 	VBROADCASTSS 88(DI), Y13
 	VFNMADD231PS Y11, Y13, Y12
 	VMOVUPS      Y12, 160(R14)
-	JMP          stepped2
+	JMP          stepped2x0
 
-plain2:
+plain2x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y12
@@ -25882,17 +26348,17 @@ plain2:
 	VFNMADD231PS Y11, Y13, Y12
 	VMOVUPS      Y12, 160(R14)
 
-stepped2:
+stepped2x0:
 	ADDQ 56(DI), R12
 	ADDQ 56(DI), R12
-	JMP  group2
+	JMP  group2x0
 
-groupdone2:
+groupdone2x0:
 	ADDQ $0x00000002, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -25904,10 +26370,10 @@ group1:
 	VXORPS  Y5, Y5, Y5
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VBROADCASTSS (AX), Y6
 	VBROADCASTSS 4(AX), Y7
 	VBROADCASTSS 8(AX), Y8
@@ -25955,13 +26421,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VBROADCASTSS (AX), Y6
 	VBROADCASTSS 4(AX), Y7
 	VBROADCASTSS 8(AX), Y8
@@ -25976,11 +26442,11 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain1
+	JEQ          plain1x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -26042,9 +26508,9 @@ mdone1:
 	VBROADCASTSS 88(DI), Y7
 	VFNMADD231PS Y5, Y7, Y6
 	VMOVUPS      Y6, 160(R14)
-	JMP          stepped1
+	JMP          stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y6
@@ -26086,11 +26552,11 @@ plain1:
 	VFNMADD231PS Y5, Y7, Y6
 	VMOVUPS      Y6, 160(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
@@ -26121,9 +26587,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -26137,10 +26603,10 @@ group1:
 	VXORPS  Y7, Y7, Y7
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
 	VBROADCASTSS (AX), Y14
@@ -26200,13 +26666,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
 	VBROADCASTSS (AX), Y14
@@ -26224,11 +26690,11 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain1
+	JEQ          plain1x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -26310,9 +26776,9 @@ mdone1:
 	VBROADCASTSS 88(DI), Y9
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 224(R14)
-	JMP          stepped1
+	JMP          stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y8
@@ -26367,11 +26833,11 @@ plain1:
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 224(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
@@ -26402,9 +26868,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -26420,10 +26886,10 @@ group1:
 	VXORPS  Y9, Y9, Y9
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
 	VBROADCASTSS (AX), Y14
@@ -26495,13 +26961,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
 	VBROADCASTSS (AX), Y14
@@ -26522,11 +26988,11 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain1
+	JEQ          plain1x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -26628,9 +27094,9 @@ mdone1:
 	VBROADCASTSS 88(DI), Y11
 	VFNMADD231PS Y9, Y11, Y10
 	VMOVUPS      Y10, 288(R14)
-	JMP          stepped1
+	JMP          stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y10
@@ -26698,11 +27164,11 @@ plain1:
 	VFNMADD231PS Y9, Y11, Y10
 	VMOVUPS      Y10, 288(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
@@ -26733,9 +27199,9 @@ block:
 	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
 
-group1:
+group1x0:
 	SUBQ    $0x00000001, 120(DI)
-	JLT     groupdone1
+	JLT     groupdone1x0
 	MOVQ    (DI), AX
 	MOVQ    112(DI), BX
 	ADDQ    $0x00000040, 112(DI)
@@ -26753,10 +27219,10 @@ group1:
 	VXORPS  Y11, Y11, Y11
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     mrest1
+	JLT     mrest1x0
 	PCALIGN $0x40
 
-m1:
+m1x0:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
 	VBROADCASTSS (AX), Y14
@@ -26840,13 +27306,13 @@ m1:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (BX)(R10*4), BX
 	SUBQ         $0x00000004, CX
-	JGE          m1
+	JGE          m1x0
 
-mrest1:
+mrest1x0:
 	ADDQ $0x00000004, CX
-	JEQ  mdone1
+	JEQ  mdone1x0
 
-mone1:
+mone1x0:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
 	VBROADCASTSS (AX), Y14
@@ -26870,11 +27336,11 @@ mone1:
 	ADDQ         R8, AX
 	ADDQ         R10, BX
 	DECQ         CX
-	JNE          mone1
+	JNE          mone1x0
 
-mdone1:
+mdone1x0:
 	CMPQ         24(DI), $0x00
-	JEQ          plain1
+	JEQ          plain1x0
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	PREFETCHT1   (R14)(DX*1)
@@ -26996,9 +27462,9 @@ mdone1:
 	VBROADCASTSS 88(DI), Y13
 	VFNMADD231PS Y11, Y13, Y12
 	VMOVUPS      Y12, 352(R14)
-	JMP          stepped1
+	JMP          stepped1x0
 
-plain1:
+plain1x0:
 	MOVQ         R12, R14
 	PREFETCHT1   (R14)(R11*1)
 	VMOVUPS      (R14), Y12
@@ -27079,11 +27545,11 @@ plain1:
 	VFNMADD231PS Y11, Y13, Y12
 	VMOVUPS      Y12, 352(R14)
 
-stepped1:
+stepped1x0:
 	ADDQ 56(DI), R12
-	JMP  group1
+	JMP  group1x0
 
-groupdone1:
+groupdone1x0:
 	ADDQ $0x00000001, 120(DI)
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)

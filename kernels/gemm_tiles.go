@@ -127,6 +127,8 @@ func (t *tiles) group(g *NN, blocks int) int {
 		group = min(group, blockSize/(4*Width*depth))
 	}
 	switch {
+	case t.ahead && rows == 4 && group >= 3:
+		return group / 3 * 3 // as their tiles are
 	case group >= 4:
 		return group &^ 3
 	case rows <= 3 || !t.ahead:

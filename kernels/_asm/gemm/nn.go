@@ -56,8 +56,8 @@ func nn(v isa, rows int) {
 	} else {
 		LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, panel3)
 	}
-	for _, n := range v.groups(rows) {
-		nnGroup(tile{v, rows, n})
+	for _, n := range v.nnGroups(rows) {
+		nnGroup(tile{isa: v, rows: rows, panels: n})
 	}
 	VZEROUPPER()
 	RET()
@@ -66,12 +66,44 @@ func nn(v isa, rows int) {
 // prefetches reports whether tiles of that height prefetch B: those that read one stream, which the processor follows too slowly.
 func (v isa) prefetches(rows int) bool { return !v.zmm && rows > 3 }
 
+// nnGroups is groups for nn tiles. With ymm registers four rows and one panel are eight sums, just as many as hide the latency of a fused
+// multiply-add: three panels are taken in two passes of twelve.
+func (v isa) nnGroups(rows int) []int {
+	if !v.zmm && rows == 4 {
+		return []int{3, 1}
+	}
+	return v.groups(rows)
+}
+
 // nnGroup writes the loop over groups of t.panels panels.
 func nnGroup(t tile) {
 	group, done := t.label("group"), t.label("groupdone")
 	Label(group)
 	CMPQ(panels, U32(uint32(t.panels)))
 	JLT(LabelRef(done))
+	if t.panels == 3 {
+		nnPass(t.half(0), 2)
+		nnPass(t.half(1), 1)
+	} else {
+		nnPass(t, t.panels)
+	}
+	ADDQ(U32(uint32(64*t.panels)), cp)
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: nnBiasAt})
+	MOVQ(panel, tmp)
+	switch t.panels {
+	case 2, 4:
+		SHLQ(Imm(uint64(t.panels/2)), tmp)
+	case 3:
+		LEAQ(Mem{Base: tmp, Index: tmp, Scale: 2}, tmp)
+	}
+	ADDQ(tmp, Mem{Base: args, Disp: nnBAt})
+	SUBQ(U32(uint32(t.panels)), panels)
+	JMP(LabelRef(group))
+	Label(done)
+}
+
+// nnPass computes the tile's sums. It prefetches fetch lines a step.
+func nnPass(t tile, fetch int) {
 	MOVQ(Mem{Base: args, Disp: nnA}, a0)
 	if t.rows > 7 {
 		LEAQ(Mem{Base: a0, Index: lda5, Scale: 1}, a7)
@@ -88,12 +120,12 @@ func nnGroup(t tile) {
 	t.loop("k", kc, 4, func(steps int) {
 		for s := range steps {
 			if steps > 1 && t.prefetches(t.rows) {
-				for range t.panels {
+				for range fetch {
 					PREFETCHT1(Mem{Base: ahead})
 					ADDQ(aheadStep, ahead)
 				}
 			}
-			t.step(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(j int) Mem { return bOf(t.isa, j).Offset(64 * s) })
+			t.step(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(j int) Mem { return bOf(t.isa, t.first+j).Offset(64 * s) })
 		}
 		ADDQ(U32(uint32(4*steps)), a0)
 		if t.rows > 7 {
@@ -107,18 +139,7 @@ func nnGroup(t tile) {
 	}
 	DECQ(Mem{Base: args, Disp: nnSegsLeft})
 	JNE(LabelRef(t.label("seg")))
-
 	nnStore(t)
-	ADDQ(U32(uint32(64*t.panels)), cp)
-	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: nnBiasAt})
-	MOVQ(panel, tmp)
-	if t.panels > 1 {
-		SHLQ(Imm(uint64(t.panels/2)), tmp)
-	}
-	ADDQ(tmp, Mem{Base: args, Disp: nnBAt})
-	SUBQ(U32(uint32(t.panels)), panels)
-	JMP(LabelRef(group))
-	Label(done)
 }
 
 // rowOf returns the address of row i of A.
@@ -164,7 +185,7 @@ func nnStart(t tile) {
 	MOVQ(Mem{Base: args, Disp: nnBias}, tmp)
 	ADDQ(Mem{Base: args, Disp: nnBiasAt}, tmp)
 	for j := range t.vecs() {
-		VMOVUPS(Mem{Base: tmp, Disp: j * t.bytes()}, t.acc(0, j))
+		VMOVUPS(Mem{Base: tmp, Disp: (t.first + j) * t.bytes()}, t.acc(0, j))
 	}
 	t.each(func(i, j int) {
 		if i > 0 {
@@ -210,7 +231,7 @@ func (t tile) eachC(f func(m Mem, acc reg.Register)) {
 			ADDQ(Mem{Base: args, Disp: nnLdc}, tmp)
 		}
 		for j := range t.vecs() {
-			f(Mem{Base: tmp, Disp: j * t.bytes()}, t.acc(i, j))
+			f(Mem{Base: tmp, Disp: (t.first + j) * t.bytes()}, t.acc(i, j))
 		}
 	}
 }

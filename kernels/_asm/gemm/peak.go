@@ -13,7 +13,7 @@ func peak(v isa) {
 	TEXT("peak"+v.name, NOSPLIT, "func(n int)")
 	Doc("peak" + v.name + " runs n times 24 independent fused multiply-adds on registers.")
 	Load(Param("n"), kc)
-	t := tile{v, 6, 2 / v.perPa}
+	t := tile{isa: v, rows: 6, panels: 2 / v.perPa}
 	if v.zmm {
 		t.panels = 2
 	}

@@ -41,9 +41,22 @@ func (v isa) bytes() int { return 64 / v.perPa }
 type tile struct {
 	isa
 	rows, panels int
+	first, some  int // the tile has some vectors of the panels only, from vector first on; some = 0 means all
 }
 
-func (t tile) vecs() int { return t.panels * t.perPa }
+// half returns one half of the tile's vectors.
+func (t tile) half(i int) tile {
+	t.some = t.vecs() / 2
+	t.first = i * t.some
+	return t
+}
+
+func (t tile) vecs() int {
+	if t.some > 0 {
+		return t.some
+	}
+	return t.panels * t.perPa
+}
 
 // acc returns the accumulator of row i and vector j.
 func (t tile) acc(i, j int) reg.Register { return t.reg(i*t.vecs() + j) }
@@ -84,7 +97,7 @@ func (t tile) step(a, b func(i int) Mem) {
 			VMOVUPS(b(j), t.reg(free+j))
 		}
 		for i := range t.rows {
-			x := t.reg(14 + i%2)
+			x := t.reg(max(free+n, 14+i%2))
 			VBROADCASTSS(a(i), x)
 			for j := range n {
 				VFMADD231PS(t.reg(free+j), x, t.acc(i, j))
@@ -130,7 +143,7 @@ func (t tile) zero() {
 }
 
 // label returns a label that is unique in the function.
-func (t tile) label(name string) string { return fmt.Sprintf("%s%d", name, t.panels) }
+func (t tile) label(name string) string { return fmt.Sprintf("%s%dx%d", name, t.panels, t.first) }
 
 // align starts a new 64-byte block of code.
 func align() { Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}}) }

@@ -38,7 +38,7 @@ func tn(v isa, rows int) {
 	MOVQ(Mem{Base: args, Disp: tnC}, cp)
 	MOVQ(Mem{Base: args, Disp: tnPanels}, panels)
 	for _, n := range v.groups(rows) {
-		tnGroup(tile{v, rows, n})
+		tnGroup(tile{isa: v, rows: rows, panels: n})
 	}
 	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tnA})
 	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tnC})

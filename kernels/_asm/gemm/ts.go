@@ -49,7 +49,7 @@ func ts(v isa, rows int) {
 	MOVQ(Mem{Base: args, Disp: tsPanels}, tmp)
 	MOVQ(tmp, Mem{Base: args, Disp: tsLeft})
 	for _, n := range v.groups(rows) {
-		tsGroup(tile{v, rows, n})
+		tsGroup(tile{isa: v, rows: rows, panels: n})
 	}
 	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tsA})
 	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tsW})
