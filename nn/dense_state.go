@@ -12,6 +12,7 @@ type denseState struct {
 	x, y, dx Act
 	lanes    []float32 // scratch of the input's gradient
 	grad     []float32 // of a part of the weights
+	panels   densePanels
 	apart    []float32 // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
 }
 
@@ -31,7 +32,7 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 	}
 	t.BackwardBias(gb, g, dy.Sample, rows, add)
 	u := r.update
-	if u != nil && !add && rows <= tensor.StepRows && u.plain() {
+	if u != nil && !add && rows <= tensor.StepRows {
 		s.step(r, x, g, dy.Sample, rows)
 		return s.dx
 	}
@@ -56,12 +57,26 @@ func (s *denseState) step(r *Run, x, g []float32, ldg, m int) {
 		}
 		g, ldg = s.apart, to
 	}
-	t.Step(&tensor.Step{
+	step := tensor.Step{
 		M: m, X: x, LdX: s.x.Sample, DY: g, LdY: ldg, DX: s.dx.Data, LdDX: s.dx.Sample,
 		SGD: r.update.step(r.W, s.w, s.bias), Lanes: s.lanes,
-	})
+	}
+	if !r.update.plain() {
+		s.panels = densePanels{r.update, r.W, s.w}
+		step.Update, step.Grad, step.Near = &s.panels, s.grad, r.update.near(s.w, s.bias)
+	}
+	t.Step(&step)
 	r.update.apply(r.W, r.G[s.bias:s.bias+t.N], s.bias)
 }
+
+// densePanels updates a layer's weights by steps that are more than SGD.
+type densePanels struct {
+	u     *update
+	w     []float32 // all parameters
+	first int       // the layer's
+}
+
+func (p *densePanels) UpdatePanel(grad []float32, at int) { p.u.apply(p.w, grad, p.first+at) }
 
 // updateParts updates the weights part by part; the gradient of a part is still in
 // the cache then, and does not go to memory unless earlier chunks did begin it

@@ -32,6 +32,20 @@ type update struct {
 // plain reports whether the step is all there is to do with a gradient.
 func (u *update) plain() bool { return u.only.empty() && u.shift == nil && u.probe == nil }
 
+// near returns the part [lo, end) of a vector that the step reads besides weights
+// and velocity, nil if it reads none.
+func (u *update) near(lo, end int) []float32 {
+	switch {
+	case u.probe != nil:
+		return u.probe.Anchor[lo:end]
+	case u.shift != nil:
+		return u.shift[lo:end]
+	case u.Mu != 0:
+		return u.anchor[lo:end]
+	}
+	return nil
+}
+
 // step returns the step on the weights [lo, end) of w, without their gradient.
 func (u *update) step(w []float32, lo, end int) kernels.SGD {
 	k := kernels.SGD{W: w[lo:end], LR: u.LR, WeightDecay: u.WeightDecay, First: u.first}

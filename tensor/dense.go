@@ -125,6 +125,18 @@ type Step struct {
 	LdDX     int
 	SGD      kernels.SGD // W, V and Anchor of the layer; its G is not used
 	Lanes    []float32   // scratch memory of LaneSize floats, if DX is wanted
+
+	// Update, if not nil, updates the weights in place of SGD. Grad is scratch
+	// memory of PartSize floats for it, Near a vector laid out like the weights
+	// that it reads, or nil.
+	Update     Updater
+	Grad, Near []float32
+}
+
+// Updater updates weights of which it gets the gradient, panel by panel: that of
+// len(grad) weights from the layer's weight at on. It may overwrite the gradient.
+type Updater interface {
+	UpdatePanel(grad []float32, at int)
 }
 
 // StepRows is the most rows of a Step.
@@ -137,6 +149,10 @@ func (d Dense) Step(s *Step) {
 	w, v := s.SGD.W, s.SGD.V
 	for p := d.LastPart(); p.Rows > 0; p = d.Before(p) {
 		at := d.At(p)
+		if s.Update != nil {
+			d.updatePart(s, p)
+			continue
+		}
 		u := kernels.TNStep{
 			Grad: kernels.TN{M: s.M, K: p.Rows, N: p.Cols, A: s.X[p.K:], Lda: s.LdX, G: s.DY[p.J:], Ldg: s.LdY, CRows: d.K},
 			Step: s.SGD, Next: d.next(w, p), NextV: d.next(v, p),
@@ -156,6 +172,23 @@ func (d Dense) Step(s *Step) {
 			d.inputPart(p, s.DX, s.LdDX, s.DY, s.LdY, s.M, w, s.Lanes, next)
 		}
 		kernels.GemmTNStep(&u)
+	}
+}
+
+// updatePart is a Step's part with an Updater: the part, its gradient and what is
+// near stay in the cache.
+func (d Dense) updatePart(s *Step, p Part) {
+	at := d.At(p)
+	if s.DX != nil {
+		var near []float32
+		if s.Near != nil {
+			near = s.Near[at:]
+		}
+		d.inputPart(p, s.DX, s.LdDX, s.DY, s.LdY, s.M, s.SGD.W, s.Lanes, near)
+	}
+	d.WeightsPart(p, s.Grad, p.Rows, s.X, s.LdX, s.DY, s.LdY, s.M, false)
+	for i := range p.Cols / kernels.Width {
+		s.Update.UpdatePanel(s.Grad[i*p.Rows*kernels.Width:][:p.Rows*kernels.Width], at+i*d.K*kernels.Width)
 	}
 }
 
