@@ -82,6 +82,14 @@ type Prober interface {
 	Probes() []string
 }
 
+// Recaller is a Session that checks the tuner's decisions against those before them. One that was opened from a state knows none: it is
+// told every recorded call in its order, by the decisions of a Suggest or by the report of a Report. Sessions that the host hands out are
+// Recallers.
+type Recaller interface {
+	RecallSuggest(decisions []Decision)
+	RecallReport(r TrialReport)
+}
+
 // TrialsOnly gives a trial tuner's session the round calls, which fail with ErrUnsupported, and an empty Close.
 type TrialsOnly struct{}
 

@@ -256,6 +256,10 @@ func TestFaultBadTuner(t *testing.T) {
 			if c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("%v does not wrap %v", err, c.is)
 			}
+			// The same again, when the study goes on: its trials are known to the study, but not to the new process.
+			if _, err = tuneWith(t.Context(), dir, launchTuner(t, "sha", c.what+"@2", 2), builtin["fedex"]); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("when it goes on: %v, want %s", err, c.want)
+			}
 			got, err = tuneWith(t.Context(), dir, builtin["sha"], builtin["fedex"])
 			if err != nil {
 				t.Fatal(err)

@@ -46,10 +46,35 @@ func (s *decider) wake(ctx context.Context) error {
 	if s.live, err = s.open(ctx, state); err != nil {
 		return err
 	}
+	if err := s.recall(at); err != nil {
+		return err
+	}
 	for ; at < s.calls; at++ { // the state was lost, or the tuner keeps none
 		if err := s.repeat(ctx, at); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// recall tells the host's checks, which see no call before the state, what was decided and reported: else they would take a trial that
+// does not exist for one of those, and the wrong decision would be recorded.
+func (s *decider) recall(calls int) error {
+	r, ok := s.live.(tuners.Recaller)
+	if !ok {
+		return nil
+	}
+	for i := range s.past[:calls] {
+		c := &s.past[i]
+		if c.kind == kindReport {
+			r.RecallReport(c.report())
+			continue
+		}
+		decisions, err := c.decisions()
+		if err != nil {
+			return err
+		}
+		r.RecallSuggest(decisions)
 	}
 	return nil
 }

@@ -76,7 +76,10 @@ type checked struct {
 	next    int
 }
 
-var _ tuners.Prober = (*checked)(nil)
+var (
+	_ tuners.Prober   = (*checked)(nil)
+	_ tuners.Recaller = (*checked)(nil)
+)
 
 // trial is what the decisions so far made of a trial.
 type trial struct {
@@ -246,18 +249,34 @@ func (c *checked) round(d tuners.Decision) error {
 	return nil
 }
 
+// RecallSuggest takes decisions into account that an earlier session made. They were checked then.
+func (c *checked) RecallSuggest(decisions []tuners.Decision) {
+	for _, d := range decisions {
+		_ = c.decision(d)
+	}
+	c.resumed = false // from here on every trial is known
+}
+
+// RecallReport takes a report into account that an earlier session got.
+func (c *checked) RecallReport(r tuners.TrialReport) { c.reported(r) }
+
 // Report passes a score on and pauses the trial.
 func (c *checked) Report(ctx context.Context, r tuners.TrialReport) error {
 	if err := c.Session.Report(ctx, r); err != nil {
 		return err
 	}
+	c.reported(r)
+	return nil
+}
+
+// reported pauses a trial.
+func (c *checked) reported(r tuners.TrialReport) {
 	if t := c.trials[r.Trial]; t != nil {
 		t.running = false
 		if r.Failed {
 			t.stopped = true
 		}
 	}
-	return nil
 }
 
 // PlanRound checks the params of every slot.

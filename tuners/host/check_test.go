@@ -230,3 +230,27 @@ func TestUnknownProbesAreRefusedAtOpen(t *testing.T) {
 		t.Errorf("a known probe with an option: %v", err)
 	}
 }
+
+func TestASessionFromAStateIsToldWhatWasBefore(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		tuner := &scripted{about: about, decisions: [][]tuners.Decision{{{Kind: tuners.Resume, Trial: 7, ToRound: 3}}}}
+		req := request
+		req.State = []byte("late")
+		s, err := host.Local(tuner).Open(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told {
+			r := s.(tuners.Recaller)
+			r.RecallSuggest([]tuners.Decision{{Kind: tuners.Start, ToRound: 2, Params: at(1)}})
+			r.RecallReport(tuners.TrialReport{Round: 2})
+		}
+		_, err = s.Suggest(t.Context(), 1)
+		if !told && err != nil { // it may exist
+			t.Error(err)
+		}
+		if told {
+			oneLine(t, err, "trial 7 does not exist")
+		}
+	}
+}
