@@ -88,6 +88,11 @@ func Fetch(ctx context.Context, s *Set, o Options) ([]string, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
+	unlock, err := lock(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	var have []string
 	for i := range s.Files {
 		f := &s.Files[i]

@@ -54,6 +54,15 @@ func FuzzReaders(f *testing.F) {
 		}
 		line(tff.Read(t.Context(), path, []string{"train", "test"}, func(string, string, int64, *tff.Example) error { return nil }))
 		line(fedjax.Read(t.Context(), path, func(string, int, fedjax.Arrays) error { return nil }))
+		if users, err := fedjax.OpenClients(t.Context(), path); err != nil {
+			line(err)
+		} else {
+			for i := range min(len(users.List), 10) {
+				_, err := users.Read(t.Context(), i)
+				line(err)
+			}
+			line(users.Close())
+		}
 		clients, err := tff.OpenClients(t.Context(), path, []string{"train", "test"})
 		line(err)
 		if err != nil {
