@@ -99,7 +99,7 @@ func New(cfg Config) (*Engine, error) {
 	e.trainFLOPs = float64(flops)
 	if k, ok := cfg.Method.(keeper); ok {
 		if cfg.Replacement {
-			return nil, fmt.Errorf("sampling with replacement: method %q keeps a state for each client, so a client cannot be twice in a cohort; sample without", cfg.Method.Name())
+			return nil, fmt.Errorf("sampling = \"with\" (replacement): method %q keeps a state for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.Method.Name())
 		}
 		e.store = newStore(k.stateLen(cfg.Model.Size(), e.head.Len()), cfg.StateMemory)
 	}

@@ -1,9 +1,12 @@
 package study
 
 import (
+	"errors"
+
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Config is everything that decides the result of a run or of a study; its
@@ -160,6 +163,14 @@ type Score struct {
 	// Epsilon, when above 0, adds Laplace noise of scale 1/(epsilon k) to the error
 	// of k clients: the privacy that each round's score spends.
 	Epsilon float64 `toml:"epsilon"`
+}
+
+// check returns an error for options that cannot be used with an objective.
+func (s Score) check(objective string) error {
+	if s.Epsilon > 0 && objective == tuners.MetricLoss {
+		return errors.New("score.epsilon: a loss has no bound, so no noise makes it private; use objective = \"error\"")
+	}
+	return s.options().Check()
 }
 
 // options returns what the engine needs to take a score.

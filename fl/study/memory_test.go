@@ -1,6 +1,7 @@
 package study
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
@@ -39,5 +40,17 @@ func TestReturnedModelHasTheMemoryOfItsRound(t *testing.T) {
 				t.Errorf("%s, trial %d after round %d: the study tells %+v, the trial run again %+v", method, c.Number, c.Round, *c.Evaluation, *e)
 			}
 		}
+	}
+}
+
+func TestPrivateLossIsRefused(t *testing.T) {
+	c := DefaultConfig()
+	c.Score.Epsilon, c.Score.Uniform = 1, true
+	if err := c.Check(); err != nil {
+		t.Errorf("a private error: %v", err)
+	}
+	c.Objective = "loss"
+	if err := c.Check(); err == nil || !strings.HasPrefix(err.Error(), "score.epsilon: a loss has no bound") {
+		t.Errorf("a private loss: got error %v", err)
 	}
 }

@@ -133,7 +133,7 @@ func (c *Config) Check() error {
 		c.client().Check(),
 		c.server().Check(),
 		inUnit("score.discount", c.Score.Discount),
-		c.Score.options().Check(),
+		c.Score.check(c.Objective),
 		atLeast(1, "head_layers", c.HeadLayers),
 		atLeast(0, "data.state_memory", c.Data.StateMemory),
 		atLeast(0, "eval.clients", c.Eval.Clients),
