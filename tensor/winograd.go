@@ -47,10 +47,10 @@ const (
 // Winograd returns what computes v by F(2x2, 3x3), and whether it should be used: for
 // windows of 3 x 3 at stride 1 with 32 channels, 32 filters and 4 x 4 outputs or
 // more, whatever the batch, so that the bits depend on the shape alone. From 64
-// channels on, all three passes are 1.3 to 1.9 times as fast as the direct form with
-// AVX-512 and AVX2 on Zen 4 (BenchmarkWinograd), with 32 up to 1.4 times; with 16 the
-// transforms take what the products save, and so do the tiles that reach over the
-// edges of smaller images. x has to have
+// channels on, all three passes are 1.2 to 1.9 times as fast as the direct form with
+// AVX-512 and AVX2 on Zen 4 (BenchmarkWinograd), with 32 they are 0.9 to 1.6 times;
+// with 16 the transforms take what the products save, and so do the tiles that reach
+// over the edges of smaller images. x has to have
 // RightBorder zero columns behind it, one more than v asks for if the output is odd.
 func (v Conv) Winograd() (Winograd, bool) {
 	w := Winograd{Conv: v, rows: (v.OH + 1) / 2, cols: (v.OW + 1) / 2}
