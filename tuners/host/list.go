@@ -62,17 +62,7 @@ func List(ctx context.Context, p Paths, o Options) []Entry {
 			})
 		}
 	}
-	for _, name := range p.Builtin {
-		e := Entry{Ref: Ref{Name: name, Path: p.Serve[0], Args: append(slices.Clone(p.Serve[1:]), name), Builtin: true}}
-		if used[name] != "" {
-			e.Skipped = "replaced by " + used[name]
-		} else if sum, err := checksum(p.Serve[0]); err != nil {
-			e.Skipped = err.Error()
-		} else {
-			e.SHA256 = sum
-		}
-		entries = append(entries, e)
-	}
+	entries = append(entries, builtins(p, used)...)
 	var all sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range entries {
@@ -87,6 +77,25 @@ func List(ctx context.Context, p Paths, o Options) []Entry {
 	}
 	all.Wait()
 	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries
+}
+
+// builtins lists the built-in tuners, which share a program; used holds external ones by name.
+func builtins(p Paths, used map[string]string) []Entry {
+	if len(p.Builtin) == 0 {
+		return nil
+	}
+	sum, err := checksum(p.Serve[0])
+	var entries []Entry
+	for _, name := range p.Builtin {
+		e := Entry{Ref: Ref{Name: name, Path: p.Serve[0], Args: append(slices.Clone(p.Serve[1:]), name), Builtin: true, SHA256: sum}}
+		if used[name] != "" {
+			e.Skipped = "replaced by " + used[name]
+		} else if err != nil {
+			e.Skipped = err.Error()
+		}
+		entries = append(entries, e)
+	}
 	return entries
 }
 
