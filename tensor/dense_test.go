@@ -15,6 +15,9 @@ import (
 func TestDense(t *testing.T) {
 	for _, c := range []struct{ m, k, n int }{{1, 16, 16}, {5, 48, 32}, {3, 37, 64}, {20, 144, 2048}, {3, 1200, 80}, {3, 300, 384}, {70, 150, 1040}} {
 		t.Run(fmt.Sprintf("%dx%dx%d", c.m, c.k, c.n), func(t *testing.T) {
+			if c.m*c.k*c.n > 5_000_000 && kernelstest.Small() {
+				t.Skip("large")
+			}
 			d := Dense{K: c.k, N: c.n}
 			s := kernels.NewStream(4, 1)
 			pad := kernels.Pad(c.k)
@@ -66,6 +69,9 @@ func TestDense(t *testing.T) {
 // every bit must be the same.
 func TestDenseStep(t *testing.T) {
 	for _, c := range []struct{ m, k, n int }{{1, 16, 16}, {3, 37, 64}, {10, 150, 1040}, {StepRows, 200, 528}} {
+		if c.m*c.k*c.n > 5_000_000 && kernelstest.Small() {
+			continue
+		}
 		d := Dense{K: c.k, N: c.n}
 		s := kernels.NewStream(5, 1)
 		pad := kernels.Pad(c.k)
@@ -100,7 +106,7 @@ func TestDenseStep(t *testing.T) {
 // TestDenseParts checks that the parts cover every weight once, the columns of a
 // block in order: what a step reads and writes of the weights is their size.
 func TestDenseParts(t *testing.T) {
-	for _, d := range []Dense{{K: 1, N: 16}, {K: 3136, N: 2048}, {K: 700, N: 208}, {K: 65, N: 528}, {K: 200, N: 16}, {K: 96, N: 10016}} {
+	for _, d := range []Dense{{K: 1, N: 16}, {K: 300, N: 1040}, {K: 700, N: 208}, {K: 65, N: 528}, {K: 200, N: 16}, {K: 96, N: 2016}} {
 		seen := make([]byte, d.K*d.N)
 		column := 0
 		for p := d.LastPart(); p.Rows > 0; p = d.Before(p) {
