@@ -188,10 +188,13 @@ const skip = "skipped: "
 // oneLine joins lines.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// startTimeout is the least time for a start, as in a study.
+const startTimeout = 10 * time.Second
+
 // launch starts a process for one check.
 func (s *suite) launch(ctx context.Context, timeout time.Duration, log *slog.Logger) (*host.Plugin, error) {
 	return host.Launch(ctx, s.ref, host.Options{
-		CallTimeout: timeout, StartTimeout: s.o.Timeout, Restarts: 2, Backoff: time.Millisecond, Logger: log,
+		CallTimeout: timeout, StartTimeout: max(s.o.Timeout, startTimeout), Restarts: 2, Backoff: time.Millisecond, Logger: log,
 	})
 }
 

@@ -42,7 +42,7 @@ func run(t *testing.T, mode string, o conformance.Options) *conformance.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Abandon, o.Trials, o.Kills, o.Timeout = []string{self, "abandon"}, 200, 6, 2*time.Second
+	o.Abandon, o.Trials, o.Kills = []string{self, "abandon"}, 200, 6
 	r, err := conformance.Run(t.Context(), ref, o)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestWrongTunersFail(t *testing.T) {
 		{"stranger", "decisions", "decision 0, resume: trial 77 does not exist"},
 		{"overspender", "decisions", "it spends more than its budget: with trial 30 to round 27 it has asked for 837 rounds of 810"},
 		{"endless", "decisions", "start nothing, nothing runs, and the study is not done"},
-		{"hang", "decisions", "it did not answer Suggest within 2s, 3 times in a row"},
+		{"hang", "decisions", "it did not answer Suggest within 1s, 3 times in a row"},
 		{"huge", "decisions", "its answer is too large: a state has at most 16777216 bytes"},
 		{"severed", "decisions", "it died in Suggest"},
 		{"moody", "determinism", `answer 3 is "start trial 2 to round 27`},
@@ -100,7 +100,11 @@ func TestWrongTunersFail(t *testing.T) {
 			if testing.Short() && !slices.Contains([]string{"careless", "nan", "sharing", "forgetful", "garrulous"}, c.mode) {
 				t.Skip("takes seconds")
 			}
-			r := run(t, c.mode, conformance.Options{P99: 25 * time.Millisecond, Only: []string{c.check}})
+			o := conformance.Options{P99: 25 * time.Millisecond, Only: []string{c.check}}
+			if c.mode == "hang" {
+				o.Timeout = time.Second
+			}
+			r := run(t, c.mode, o)
 			i := slices.IndexFunc(r.Checks, func(c conformance.Check) bool { return c.Verdict == conformance.Failed })
 			if i < 0 || r.Passed {
 				t.Fatalf("it passes: %+v", r)
