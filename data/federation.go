@@ -46,7 +46,7 @@ type Federation struct {
 	// where there is none, instead of one label.
 	EveryStep bool
 	// Masks are the groups of labels that accuracies over words also leave out,
-	// beside the accuracy over all labels; nil for most sets.
+	// beside the accuracy over all labels, see View.Masked; nil for most sets.
 	Masks []Mask
 	// Lazy says that a client's examples are read from a file when they are asked
 	// for, and forgotten when others are. There may be hundreds of thousands of
