@@ -7,7 +7,7 @@ import (
 func init() {
 	register(fedAvgM{})
 	for _, m := range []fedOpt{
-		{name: "fedadagrad", lr: 0.1, doc: "FedAvg with Adagrad as the server's optimizer (Reddi et al. 2020)", second: adagrad},
+		{name: "fedadagrad", lr: 0.01, doc: "FedAvg with Adagrad as the server's optimizer (Reddi et al. 2020)", second: adagrad},
 		{name: "fedadam", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Adam, without bias correction, as the server's optimizer (Reddi et al. 2020)", second: adam},
 		{name: "fedyogi", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Yogi as the server's optimizer (Reddi et al. 2020)", second: yogi},
 	} {
