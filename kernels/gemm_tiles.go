@@ -84,7 +84,7 @@ func (t *tiles) multiply(g *NN) {
 		}
 		a, c := 0, p*Width
 		for b := range blocks {
-			n := t.height(g.M, blocks, b)
+			n := height(g.M, blocks, b, t.ahead && group >= 4)
 			args.a = &g.A[a]
 			args.c = &g.C[c]
 			args.ahead = &next[b*share]
@@ -95,12 +95,12 @@ func (t *tiles) multiply(g *NN) {
 	}
 }
 
-// height returns the rows of block b when m rows are split into blocks of nearly equal height. On AVX2 four rows have too few sums for
-// the latency of a multiply-add: two blocks of four become five and three, whose tiles are two panels wide, and five and four six and
-// three.
-func (t *tiles) height(m, blocks, b int) int {
+// height returns the rows of block b when m rows are split into blocks of nearly equal height. Four rows of ymm registers have too few
+// sums for the latency of a multiply-add. So without them, two blocks of four become five and three, whose tiles are two panels wide,
+// and five and four six and three.
+func height(m, blocks, b int, withoutFours bool) int {
 	n, taller := m/blocks, m%blocks // the first blocks have one row more
-	if n != 4 || blocks == 1 || !t.ahead {
+	if n != 4 || blocks == 1 || !withoutFours {
 		if b < taller {
 			n++
 		}
