@@ -83,7 +83,8 @@ type Slot struct {
 	DeltaNorm float64
 	// MinCosine is FATHOM's phi_i: the least cosine, over the local steps, of the
 	// step's gradient and the displacement from the broadcast weights after it;
-	// NaN where no probe asked for it.
+	// NaN where no probe asked for it, 0 for a client that diverged and for methods
+	// whose steps are not SGD's (MAML, Per-FedAvg).
 	MinCosine float64
 	// Seconds is the visit's time on the simulated device, see DeviceFLOPS.
 	Seconds float64
