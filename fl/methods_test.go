@@ -22,6 +22,29 @@ func defaultPlan(m Method) Plan {
 	return Plan{Server: s, Clients: []ClientParams{c}}
 }
 
+// variedPlan gives every slot its own hyperparameters, those of the method too.
+func variedPlan(m Method, slots int) Plan {
+	p := defaultPlan(m)
+	base := p.Clients[0]
+	p.Clients = nil
+	for i := range slots {
+		c := base
+		c.LR, c.Epochs, c.Batch, c.Wrap = 0.01*float64(i+1), 0.5*float64(i+1), 4+3*i, i%2 == 1
+		c.Lambda *= float64(i + 1)
+		c.HeadEpochs *= float64(i + 1)
+		c.InnerLR *= float64(i + 1)
+		c.InnerSteps *= i + 1
+		c.FirstOrder = c.InnerLR > 0 && i%2 == 0
+		c.Window *= i + 1
+		c.Rho *= float64(i + 1)
+		if m.Name() == "heterofl" {
+			c.Width = Widths[i%3]
+		}
+		p.Clients = append(p.Clients, c)
+	}
+	return p
+}
+
 // forEachMethod runs f with every built-in method.
 func forEachMethod(t *testing.T, f func(t *testing.T, m Method)) {
 	t.Helper()
@@ -39,14 +62,14 @@ var everyProbe = []string{
 	"sign_agreement", "cos_delta_smoothed{alpha=0.7}", "cos_delta_smoothed",
 }
 
-// TestEveryMethodKeepsThePromises: the same bits for any number of workers, after a
+// TestEveryMethodKeepsThePromises, with clients that all differ: the same bits for any number of workers, after a
 // snapshot that went through a file, with states that do not fit in memory, and
 // whatever is measured.
 func TestEveryMethodKeepsThePromises(t *testing.T) {
 	fed := openGlyphs(t, 24, 30)
 	model := smallCNN(t, fed)
 	forEachMethod(t, func(t *testing.T, m Method) {
-		plan := defaultPlan(m)
+		plan := variedPlan(m, 5)
 		plan.Probes = everyProbe
 		type outcome struct {
 			sha    string
@@ -57,7 +80,7 @@ func TestEveryMethodKeepsThePromises(t *testing.T) {
 			o := outcome{rounds: runRounds(t, tr, plan, rounds)}
 			o.sha = WeightsSHA256(model, tr.Weights())
 			var err error
-			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: plan.Clients, Server: &plan.Server, State: tr.State(), Sample: 6}); err != nil {
+			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: plan.Clients[2:3], Server: &plan.Server, State: tr.State(), Sample: 6}); err != nil {
 				t.Fatal(err)
 			}
 			return o
