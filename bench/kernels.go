@@ -78,7 +78,7 @@ func denseRow(m, n, k int, momentum bool) row {
 	r.over = func(x []float32) func() {
 		d, ldy := tensor.Dense{K: k, N: n}, n+kernels.Width
 		s := tensor.Step{
-			M: m, X: ramp(m * k), LdX: k, DY: ramp(m * ldy), LdY: ldy, DX: ramp(m * k), LdDX: k, Lanes: ramp(d.LaneSize()),
+			M: m, X: ramp(m * k), LdX: k, DY: ramp(m * ldy), LdY: ldy, DX: ramp(m * k), LdDX: k, Lanes: ramp(d.LaneSize(m)),
 			SGD: kernels.SGD{W: x[:n*k], LR: 1e-6},
 		}
 		if momentum {

@@ -112,7 +112,7 @@ func (b *boundDense) NewState(e *Env) State {
 	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output()}
 	if e.NeedDX {
 		s.dx = e.Gradient()
-		s.lanes = e.Arena.Alloc(b.t.LaneSize())
+		s.lanes = e.Arena.Alloc(b.t.LaneSize(b.in.Rows(e.Samples)))
 	}
 	s.grad = e.Arena.Alloc(b.t.PartSize())
 	if b.t.N%pageFloats == 0 {

@@ -68,8 +68,9 @@ func (d Dense) rows() int {
 	return min(min(blockFloats/min(d.N, blockCols), blockRows)&^(kernels.Width-1), d.K)
 }
 
-// LaneSize returns the floats of scratch memory that BackwardInput and Step need.
-func (d Dense) LaneSize() int { return laneRows * kernels.Pad(d.rows()) * kernels.Width }
+// LaneSize returns the floats of scratch memory that BackwardInput and Step need
+// for up to m rows.
+func (d Dense) LaneSize(m int) int { return min(laneRows, m) * kernels.Pad(d.rows()) * kernels.Width }
 
 // BackwardInput computes m rows dx = dy W^T of Pad(K) columns. The sum over the
 // columns of W runs in 16 lanes, column j in lane j%16, which are then added up as

@@ -45,7 +45,7 @@ func TestDense(t *testing.T) {
 				d.Forward(got, c.n, x, pad, c.m, packed, bias, false)
 				near(t, "y", got, y, c.k+1)
 				gx := make([]float32, c.m*pad)
-				d.BackwardInput(gx, pad, dy, c.n, c.m, packed, make([]float32, d.LaneSize()))
+				d.BackwardInput(gx, pad, dy, c.n, c.m, packed, make([]float32, d.LaneSize(c.m)))
 				near(t, "dx", gx, dx, c.n)
 				gw, gb, plain := make([]float32, c.k*c.n), make([]float32, c.n), make([]float32, c.k*c.n)
 				gw[0], gb[0] = 3, 3 // must be overwritten
@@ -79,7 +79,7 @@ func TestDenseStep(t *testing.T) {
 		kernelstest.ForEachLevel(t, func(t *testing.T) {
 			for _, momentum := range []bool{false, true} {
 				step := Step{
-					M: c.m, X: x, LdX: pad, DY: dy, LdY: c.n, DX: make([]float32, c.m*pad), LdDX: pad, Lanes: make([]float32, d.LaneSize()),
+					M: c.m, X: x, LdX: pad, DY: dy, LdY: c.n, DX: make([]float32, c.m*pad), LdDX: pad, Lanes: make([]float32, d.LaneSize(c.m)),
 					SGD: kernels.SGD{W: slices.Clone(w), LR: 0.1, Momentum: 0.9, WeightDecay: 0.01},
 				}
 				want := kernels.SGD{W: slices.Clone(w), G: make([]float32, len(w)), LR: 0.1, Momentum: 0.9, WeightDecay: 0.01}
