@@ -27,8 +27,8 @@ func (d Dense) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []
 // A Part of the weights is Rows rows from row K and Cols columns from column J.
 type Part struct{ K, Rows, J, Cols int }
 
-// LastPart returns the first columns of the last block. The passes backwards start
-// there, with the weights that Forward read last, as some may still be in a cache.
+// LastPart returns the first columns of the last block, where the passes backwards
+// start.
 func (d Dense) LastPart() Part {
 	k := (d.K - 1) / d.rows() * d.rows()
 	return Part{k, d.K - k, 0, min(blockCols, d.N)}
