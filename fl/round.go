@@ -11,57 +11,6 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// Plan holds the hyperparameters of a round.
-type Plan struct {
-	// Server is b in Agg_b.
-	Server ServerParams
-	// Clients holds one c in Loc_c for all slots of the cohort, or one for
-	// each.
-	Clients []ClientParams
-	// Table, instead of Clients, lets every client look its own up.
-	Table []Cell
-	// Probes names the measurements to take, see ProbeNames; each kind of
-	// val_ probe costs an evaluation of every client of the cohort.
-	Probes []string
-}
-
-// client returns the hyperparameters of a slot that holds a client of e.
-func (p Plan) client(e *Engine, slot, client int) ClientParams {
-	switch {
-	case len(p.Table) > 0:
-		return e.Lookup(p.Table, client)
-	case len(p.Clients) == 1:
-		return p.Clients[0]
-	}
-	return p.Clients[slot]
-}
-
-// check returns an error that names what is wrong with the plan.
-func (p Plan) check(m Method, slots int) error {
-	clients := p.Clients
-	for _, c := range p.Table {
-		clients = append(clients, c.Params)
-	}
-	if err := p.checkTable(); err != nil {
-		return err
-	}
-	if len(p.Table) == 0 && len(p.Clients) != 1 && len(p.Clients) != slots {
-		return fmt.Errorf("plan has %d client configurations: must be 1 or one for each of %d clients", len(p.Clients), slots)
-	}
-	if err := p.Server.Check(); err != nil {
-		return err
-	}
-	for _, c := range clients {
-		if err := c.Check(); err != nil {
-			return err
-		}
-		if err := m.Check(c, p.Server); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Slot is one place of a round's cohort: a client and what its local training
 // measured.
 type Slot struct {
