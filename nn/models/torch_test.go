@@ -108,7 +108,7 @@ func findTorch(t *testing.T) string {
 // of some models, among them). On images of values up to 1, momentum 0.9 at lr
 // 0.1 makes some of the networks diverge, and a comparison says little.
 func torchBatch(m *nn.Model, n int) *nn.Batch {
-	s, in := kernels.NewStream(7, 0), m.Input()
+	s, in := kernels.NewStream(9, 0), m.Input()
 	b := &nn.Batch{N: n}
 	for range n {
 		if in.Seq > 0 {
