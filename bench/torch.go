@@ -126,7 +126,9 @@ type torchReply struct {
 func (t *Torch) start(ctx context.Context, threads int) (*torchServer, error) {
 	count := strconv.Itoa(threads)
 	s := &torchServer{cmd: exec.CommandContext(ctx, t.python, filepath.Join(t.dir, "serve.py"), count)}
-	s.cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+count, "OPENBLAS_NUM_THREADS="+count, "MKL_NUM_THREADS="+count, "PYTHONDONTWRITEBYTECODE=1")
+	// Threads that wait must not spin: with two threads PyTorch's and OpenBLAS's pools hold each other's processors, and a step of an LSTM
+	// takes four times as long.
+	s.cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+count, "OPENBLAS_NUM_THREADS="+count, "MKL_NUM_THREADS="+count, "OMP_WAIT_POLICY=passive", "PYTHONDONTWRITEBYTECODE=1")
 	s.cmd.WaitDelay = time.Second
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {

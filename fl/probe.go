@@ -187,7 +187,7 @@ func (t *Trial) smoothed(p smoothedProbe, g []float32) float64 {
 type Score struct {
 	// Error is the share of examples classified wrongly, in [0, 1], and Loss
 	// the mean cross-entropy in nats, at most DivergedLoss. Both are NaN
-	// without examples.
+	// without examples; a model whose loss is not a number has error 1.
 	Error, Loss float64
 }
 
@@ -198,6 +198,9 @@ const DivergedLoss = 1e6
 func scoreOf(r nn.Result) Score {
 	n := float64(r.Count)
 	s := Score{Error: float64(r.Count-r.Correct) / n, Loss: r.Loss / n}
+	if r.Count > 0 && math.IsNaN(s.Loss) { // what was the largest logit says nothing then
+		s.Error = 1
+	}
 	if r.Count > 0 && !(s.Loss < DivergedLoss) {
 		s.Loss = DivergedLoss
 	}

@@ -15,6 +15,7 @@ func TestScores(t *testing.T) {
 	}{
 		{nn.Result{Loss: 6, Correct: 1, Count: 4}, Score{0.75, 1.5}},
 		{nn.Result{Loss: math.NaN(), Count: 4}, Score{1, DivergedLoss}},
+		{nn.Result{Loss: math.NaN(), Correct: 3, Count: 4}, Score{1, DivergedLoss}},
 		{nn.Result{Loss: math.Inf(1), Correct: 4, Count: 4}, Score{0, DivergedLoss}},
 		// No worse than one that is not finite.
 		{nn.Result{Loss: 1e30, Count: 4}, Score{1, DivergedLoss}},
