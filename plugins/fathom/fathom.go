@@ -75,9 +75,7 @@ func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, er
 		return nil, fmt.Errorf("fathom: %s: %s", problems[0].Key, problems[0].Message)
 	}
 	if req.Trial == tuners.StudySession {
-		return batch.Open("fathom", req, 1, func(int) tuners.Params {
-			return req.Space.Sample(tuners.NewDraws(req.Seed, 0, 0, "trial params"))
-		})
+		return batch.Lone("fathom", req)
 	}
 	return newSession(req, set)
 }

@@ -83,9 +83,7 @@ func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session
 		return nil, fmt.Errorf("fedex: %s: %s", problems[0].Key, problems[0].Message)
 	}
 	if req.Trial == tuners.StudySession {
-		return batch.Open("fedex", req, 1, func(int) tuners.Params {
-			return req.Space.Sample(tuners.NewDraws(req.Seed, 0, 0, "trial params"))
-		})
+		return batch.Lone("fedex", req)
 	}
 	o, _ := readOptions(req.Options) // checked above
 	return newSession(req, o)

@@ -81,9 +81,7 @@ func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, er
 	case tuners.PrepareSession:
 		return newSearch(req, p)
 	case tuners.StudySession:
-		return batch.Open("fedtune-hrt", req, 1, func(int) tuners.Params {
-			return req.Space.Sample(tuners.NewDraws(req.Seed, 0, 0, "trial params"))
-		})
+		return batch.Lone("fedtune-hrt", req)
 	}
 	return newLookup(req, p)
 }

@@ -25,6 +25,13 @@ func Open(name string, req tuners.OpenRequest, trials int, point func(trial int)
 	return s, s.save()
 }
 
+// Lone starts or continues the study session of the client tuner called name without a wrapper: one trial, drawn from the space.
+func Lone(name string, req tuners.OpenRequest) (tuners.Session, error) {
+	return Open(name, req, 1, func(int) tuners.Params {
+		return req.Space.Sample(tuners.NewDraws(req.Seed, 0, 0, "trial params"))
+	})
+}
+
 // state is everything that calls change.
 type state struct {
 	Started  bool    `json:"started"`
