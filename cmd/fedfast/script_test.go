@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 			"waitfor":  waitFor,
 
 			"flip":      flip,
+			"handed":    handed,
 			"sametext":  sameText,
 			"waitlines": waitLines,
 		},

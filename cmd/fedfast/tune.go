@@ -67,7 +67,7 @@ func (o *tuneOptions) validate() error {
 func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	if r := s.dir.Finished(s.stored.Tune, o.baseline); r != nil {
-		return a.showTune(r, o.dir)
+		return a.showTune(s.config, r, o.dir)
 	}
 	c := s.config
 	pins, err := s.pins()
@@ -112,7 +112,7 @@ func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	if err := errors.Join(w.Result(r), w.Model(setup.Model, r.Weights())); err != nil {
 		return err
 	}
-	return a.showTune(r, o.dir)
+	return a.showTune(s.config, r, o.dir)
 }
 
 // launch starts a tuner: the very program that the study recorded, unless
@@ -127,11 +127,11 @@ func (o *tuneOptions) launch(ctx context.Context, a *app, key, name string, pins
 }
 
 // showTune prints the end of a study in the form that was asked for.
-func (a *app) showTune(r *study.Result, dir string) error {
+func (a *app) showTune(c *study.Config, r *study.Result, dir string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	return a.printTune(r, dir)
+	return a.printTune(c, r, dir)
 }
 
 // random runs the baseline, if one was asked for.

@@ -20,8 +20,11 @@ import (
 const maxRungs = 8
 
 // printTune prints the end of a study.
-func (a *app) printTune(r *study.Result, dir string) error {
+func (a *app) printTune(c *study.Config, r *study.Result, dir string) error {
 	if err := printSides(a.out, r.Sides); err != nil {
+		return err
+	}
+	if err := printTableOption(a.out, c, r.Sides); err != nil {
 		return err
 	}
 	if err := printTrials(a.out, r); err != nil {

@@ -5,6 +5,9 @@
 //
 // It is a client tuner: put it under `random` or `sha`, which draw the server's hyperparameters; alone it runs one trial of
 // budget.trial_rounds rounds. The study must set samples apart for the side federations (data.proxy).
+//
+// Several studies, such as one of several seeds, can look up one table: the option "table" holds one that is ready, and TableOf writes
+// that of a study that filled its own. A study that is given the table which it would fill trains the same weights.
 package fedtune
 
 import (
@@ -56,6 +59,7 @@ var description = tuners.Description{
 		{Name: "init", Default: tuners.Num(5), Doc: "random points of a cell before the search proposes"},
 		{Name: "patience", Default: tuners.Num(5), Doc: "proposals without improvement after which a cell is done; 0 goes on to the cap"},
 		{Name: "proposals", Default: tuners.Num(0), Doc: "most proposals of a cell after the random points; 0 has no cap"},
+		{Name: "table", Default: tuners.Str(""), Doc: "a ready table, \"HI SAMPLES LR BATCH EPOCHS; HI ...\": then no side federation is trained, and the options before decide nothing"},
 	},
 	Trials:   true,
 	Rounds:   true,

@@ -15,8 +15,12 @@ type lookup struct {
 	bytes []byte
 }
 
-// newLookup reads the table from the state in which the search ended.
+// newLookup takes the table that is given, else that of the state in which the search ended.
 func newLookup(req tuners.OpenRequest, p plan) (*lookup, error) {
+	l := &lookup{trial: req.Trial, table: p.table, bytes: req.State}
+	if l.table != nil {
+		return l, nil
+	}
 	if req.State == nil {
 		return nil, fmt.Errorf("fedtune-hrt: trial %d has no table: the tuner must prepare before the first trial", req.Trial)
 	}
@@ -24,7 +28,6 @@ func newLookup(req tuners.OpenRequest, p plan) (*lookup, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lookup{trial: req.Trial, bytes: req.State}
 	for cell := range p.cells() {
 		tried := s.of(cell)
 		best := bestOf(tried, req.Objective)

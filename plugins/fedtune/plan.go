@@ -21,7 +21,8 @@ type plan struct {
 	clients, rounds              int
 	scale                        float64 // of a side federation's rounds and samples
 	search                       string
-	initial, patience, proposals int // 0 of the last two is no limit
+	initial, patience, proposals int           // 0 of the last two is no limit
+	table                        []tuners.Cell // given: nothing is searched
 }
 
 // readPlan fills in the defaults and returns everything that is wrong.
@@ -37,6 +38,7 @@ func readPlan(given tuners.Params) (plan, []tuners.Problem) {
 		scale:   r.Real("scale", "above 0 and at most 1", func(x float64) bool { return x > 0 && x <= 1 }),
 		search:  r.OneOf("search", Bayes, Random, Grid),
 		initial: r.Whole("init", 1, 1000), patience: r.Whole("patience", 0, 1000), proposals: r.Whole("proposals", 0, maxPoints),
+		table: readTable(r),
 	}
 	positive := func(x float64) bool { return x > 0 && x <= 1e6 }
 	lo, hi, step := r.Real("lr_min", "above 0", positive), r.Real("lr_max", "above 0", positive), r.Real("lr_step", "above 0", positive)
@@ -108,4 +110,13 @@ func (p plan) cells() int { return len(p.his) * len(p.samples) }
 // keys returns what a client of a cell is like.
 func (p plan) keys(cell int) (hi, samples float64) {
 	return p.his[cell/len(p.samples)], p.samples[cell%len(p.samples)]
+}
+
+// environment returns the side federation of a cell.
+func (p plan) environment(seed uint64, cell int) tuners.Environment {
+	hi, samples := p.keys(cell)
+	return tuners.Environment{
+		Kind: tuners.Proxy, HI: hi, Samples: p.shrink(samples), Clients: p.clients, Cohort: p.clients,
+		Seed: tuners.NewDraws(seed, cell, 0, "fedtune-hrt cell").Uint64(),
+	}
 }

@@ -72,6 +72,9 @@ func newSearch(req tuners.OpenRequest, p plan) (*search, error) {
 // Suggest returns the next points of all cells together: cells depend on nothing but their own scores. Each cell goes on as it would
 // alone.
 func (s *search) Suggest(context.Context, int) ([]tuners.Decision, error) {
+	if s.table != nil {
+		return []tuners.Decision{{Kind: tuners.Done, Best: -1}}, nil
+	}
 	if slices.ContainsFunc(s.state.Trials, func(t trial) bool { return !t.Reported }) {
 		return []tuners.Decision{{Kind: tuners.Wait}}, nil
 	}
@@ -81,14 +84,11 @@ func (s *search) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		if err != nil {
 			return nil, err
 		}
-		hi, samples := s.keys(cell)
+		environment := s.environment(s.req.Seed, cell)
 		for _, point := range points {
 			out = append(out, tuners.Decision{
 				Kind: tuners.Start, Trial: len(s.state.Trials), Params: s.params(point), ToRound: s.shrink(float64(s.rounds)), Independent: true,
-				Environment: &tuners.Environment{
-					Kind: tuners.Proxy, HI: hi, Samples: s.shrink(samples), Clients: s.clients, Cohort: s.clients,
-					Seed: tuners.NewDraws(s.req.Seed, cell, 0, "fedtune-hrt cell").Uint64(),
-				},
+				Environment: &environment,
 			})
 			s.state.Trials = append(s.state.Trials, trial{Cell: cell, Point: point})
 		}
