@@ -163,6 +163,9 @@ type Score struct {
 	// Epsilon, when above 0, adds Laplace noise of scale 1/(epsilon k) to the error
 	// of k clients: the privacy that each round's score spends.
 	Epsilon float64 `toml:"epsilon"`
+	// Both also records each round's score under the other target, so that a
+	// study with that target can share this one's rounds.
+	Both bool `toml:"both"`
 }
 
 // check returns an error for options that cannot be used with an objective.

@@ -77,6 +77,9 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 		side = "after"
 	}
 	d.scoreProbes = []string{"val_error_" + side}
+	if c.Score.Both {
+		d.scoreProbes = []string{"val_error_before", "val_error_after"}
+	}
 	if err := d.openTuners(ctx); err != nil {
 		engine.Close()
 		return nil, err
@@ -194,9 +197,9 @@ func (d *driver) close() {
 	d.engine.Close()
 }
 
-// scoreOf returns a round's score in the study's objective.
-func (d *driver) scoreOf(r *fl.RoundResult) float64 {
-	s := r.NoisyScore(d.objective.Target == tuners.TargetPersonalized, d.setup.Config.Score.options())
+// scoreOf returns a round's score in the study's objective under a target.
+func (d *driver) scoreOf(r *fl.RoundResult, personalized bool) float64 {
+	s := r.NoisyScore(personalized, d.setup.Config.Score.options())
 	if d.objective.Metric == tuners.MetricLoss {
 		return s.Loss
 	}

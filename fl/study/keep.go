@@ -238,7 +238,7 @@ func (d *driver) tidy(ctx context.Context, survivor *trial) error {
 	}
 	for _, t := range d.trials {
 		keep := 0
-		if t == survivor {
+		if t == survivor || d.setup.KeepTrials {
 			keep = 1
 		}
 		if err := t.prune(keep); err != nil {

@@ -17,6 +17,9 @@ type Event struct {
 	// Score is the trial's score, nil where the clients have no validation
 	// examples or none was asked for.
 	Score *float64 `json:"score,omitempty"`
+	// OtherScore is a round's own score under the other target, nil without
+	// score.both.
+	OtherScore *float64 `json:"other_score,omitempty"`
 	// TrainLoss and what follows describe a round.
 	TrainLoss *float64 `json:"train_loss,omitempty"`
 	Steps     int      `json:"steps,omitempty"`

@@ -36,6 +36,9 @@ type Setup struct {
 	// keeps nothing. A study of the same configuration that it holds is gone on
 	// with; one of another configuration is a *ConfigError.
 	Store *store.Store
+	// KeepTrials leaves the last snapshot of every trial in the store, so that
+	// studies that Share it need not train its rounds again.
+	KeepTrials bool
 	// Environment says where the study runs, as JSON in its record.
 	Environment any
 	// SnapshotEvery is the least time between two snapshots of a running trial

@@ -137,11 +137,13 @@ type trialRecord struct {
 // roundRecord is what a round measured, as far as anything later depends on it.
 type roundRecord struct {
 	// Score is the round's own, before earlier rounds are weighed in.
-	Score     real `json:"score"`
-	TrainLoss real `json:"train_loss"`
-	Steps     int  `json:"steps"`
-	Examples  int  `json:"examples"`
-	Dropped   int  `json:"dropped"`
+	Score real `json:"score"`
+	// Other is the score under the other target, with score.both.
+	Other     *real `json:"other,omitempty"`
+	TrainLoss real  `json:"train_loss"`
+	Steps     int   `json:"steps"`
+	Examples  int   `json:"examples"`
+	Dropped   int   `json:"dropped"`
 	// Clients are the indices of the cohort.
 	Clients []int `json:"clients"`
 	// Probes are what the client tuner observes, by name, one a slot.
@@ -190,9 +192,13 @@ func (t *trial) record(ctx context.Context, tr *fl.Trial, plan fl.Plan, r *fl.Ro
 
 // results keeps what the round itself measured.
 func (t *trial) results(r *fl.RoundResult) *roundRecord {
+	personalized := t.driver.objective.Target == tuners.TargetPersonalized
 	rec := &roundRecord{
-		Score: real(t.driver.scoreOf(r)), TrainLoss: real(r.TrainLoss),
+		Score: real(t.driver.scoreOf(r, personalized)), TrainLoss: real(r.TrainLoss),
 		Steps: r.Steps, Examples: r.Examples, Dropped: r.Dropped, Clients: make([]int, len(r.Slots)),
+	}
+	if t.driver.setup.Config.Score.Both && !t.driver.unscored {
+		rec.Other = new(real(t.driver.scoreOf(r, !personalized)))
 	}
 	for i := range r.Slots {
 		rec.Clients[i] = r.Slots[i].Client
@@ -250,6 +256,9 @@ func (t *trial) event(rec *roundRecord, score float64) Event {
 		return e
 	}
 	e.Score = &score
+	if rec.Other != nil {
+		e.OtherScore = new(float64(*rec.Other))
+	}
 	for _, client := range rec.Clients {
 		e.Clients = append(e.Clients, t.driver.setup.Data.Clients[client].ID)
 	}

@@ -423,9 +423,13 @@ func (t *trial) release() error {
 	return nil
 }
 
-// drop frees the weights and deletes the snapshots but those of candidates.
+// drop frees the weights and deletes the snapshots but those of candidates, and
+// the last one of a trial that other studies may go on with.
 func (t *trial) drop() error {
 	t.train = nil
+	if t.driver.setup.KeepTrials {
+		return t.prune(1)
+	}
 	return t.prune(0)
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -68,6 +69,30 @@ func (v *View) Close() error { return v.db.Close() }
 // an error.
 func (v *View) Each(ctx context.Context, f func(Row) error, kinds ...string) error {
 	return eachOf(ctx, v.db, f, kinds)
+}
+
+// EachState calls f for every state of a session that is kept and whole, until
+// it returns an error.
+func (v *View) EachState(ctx context.Context, f func(session, slot, calls int, data []byte) error) error {
+	rows, err := v.db.QueryContext(ctx, "SELECT session, slot, calls, data, sum FROM states ORDER BY session, slot")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err tells
+	for rows.Next() {
+		var st state
+		var sum []byte
+		if err := rows.Scan(&st.session, &st.slot, &st.calls, &st.data, &sum); err != nil {
+			return err
+		}
+		if !bytes.Equal(sum, st.sum()) {
+			continue
+		}
+		if err := f(st.session, st.slot, st.calls, st.data); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // Busy returns the process that works on the study, 0 for none.

@@ -144,6 +144,44 @@ func (s *Store) Snapshots() ([]string, error) {
 	return names, nil
 }
 
+// ShareSnapshots takes the snapshots of another study: as further names of the
+// same files where the system can, else as copies. Neither study changes a
+// snapshot once it is written.
+func (s *Store) ShareSnapshots(from *View) error {
+	paths, err := filepath.Glob(filepath.Join(from.dir, snapshotDir, "*"+snapshotEnd))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		to := filepath.Join(s.dir, snapshotDir, filepath.Base(path))
+		if os.Link(path, to) == nil {
+			continue
+		}
+		if err := copyFile(path, to); err != nil {
+			return fmt.Errorf("snapshot of %s: %w", from.dir, err)
+		}
+	}
+	return syncDir(filepath.Join(s.dir, snapshotDir))
+}
+
+// copyFile copies a file by way of a temporary name.
+func copyFile(path, to string) (err error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // it was read only
+	w, err := os.Create(to + partEnd)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	if err = errors.Join(err, w.Sync(), w.Close()); err != nil {
+		return err
+	}
+	return os.Rename(to+partEnd, to)
+}
+
 // RemoveSnapshot deletes a snapshot, if it is there.
 func (s *Store) RemoveSnapshot(name string) error {
 	if err := os.Remove(s.snapshotPath(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,88 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Share begins a study with the rounds of another one, which differs from it in
+// the target alone: what clients train does not depend on the target, so no round
+// is trained twice. The store to must be empty. Both studies need score.both, and
+// the other one no reserve of snapshots, but with Setup.KeepTrials its trials go
+// on from where they ended instead of from their beginning. Which trials go on,
+// and which model is returned, is decided anew.
+func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) error {
+	other, err := Read(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := sharable(other, c); err != nil {
+		return err
+	}
+	text, err := Encode(c)
+	if err != nil {
+		return err
+	}
+	h := &history{store: to}
+	rec := studyRecord{Name: c.Name, Mode: ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds}
+	if err := h.append(kindStudy, tuners.StudySession, 0, rec); err != nil {
+		return err
+	}
+	// States and snapshots without their rounds would be of no use, rounds without
+	// them cost time: so rounds come first.
+	err = from.Each(ctx, func(r store.Row) error {
+		if r.Kind != kindRound {
+			return to.Append(r.Kind, r.Trial, r.Round, r.Data)
+		}
+		rec, err := decode[roundRecord](kindRound, r.Data)
+		if err != nil {
+			return err
+		}
+		if rec.Other == nil {
+			return fmt.Errorf("trial %d, round %d has no score under the other target", r.Trial, r.Round)
+		}
+		rec.Score, *rec.Other = *rec.Other, rec.Score
+		return h.append(kindRound, r.Trial, r.Round, rec)
+	}, kindTrial, kindPlan, kindRound, kindFail)
+	if err != nil {
+		return err
+	}
+	err = from.EachState(ctx, func(session, slot, calls int, data []byte) error {
+		if session < 0 { // it decides by scores
+			return nil
+		}
+		return to.SetState(session, slot, calls, data)
+	})
+	return errors.Join(err, to.Flush(), to.ShareSnapshots(from))
+}
+
+// sharable returns an error unless a study may share the rounds of a recorded one.
+func sharable(other *Stored, c *Config) error {
+	if other.Mode != ModeTune || !other.Finished() {
+		return errors.New("its rounds cannot be shared: it is no finished study of `fedfast tune`")
+	}
+	o, err := Load(Source{Text: other.Config})
+	if err != nil {
+		return err
+	}
+	if !c.Score.Both || !o.Score.Both {
+		return errors.New("its rounds cannot be shared: both studies need score.both = true")
+	}
+	if c.Target == o.Target {
+		return fmt.Errorf("its rounds cannot be shared: it has the same target, %s", c.Target)
+	}
+	o.Target = c.Target
+	r := studyRecord{Mode: other.Mode, Config: other.Config}
+	if text, err := Encode(o); err == nil {
+		r.Config = string(text)
+	}
+	err = r.match("", c, ModeTune)
+	if differ, ok := errors.AsType[*ConfigError](err); ok {
+		return fmt.Errorf("its rounds cannot be shared: more than the target differs: %s", differ.Diff[0])
+	}
+	return err
+}
