@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // Summary is a model's score over clients.
@@ -23,6 +24,9 @@ type Summary struct {
 	P10, P50, P90 float64
 	// Clients and Examples count what was measured.
 	Clients, Examples int
+	// Masked are the errors without the labels of the federation's masks, in their
+	// order; nil where it has none. A mask that leaves no label is not among them.
+	Masked []MaskedError `json:",omitempty"`
 }
 
 // Evaluation is a model measured on all clients, in both ways in which
@@ -45,10 +49,12 @@ type clientScores struct {
 	globalVal, globalTest, personalVal, personalTest setScore
 }
 
-// setScore is a score with the number of examples behind it.
+// setScore is a score with the number of examples behind it, and what masks leave
+// of it.
 type setScore struct {
 	Score
-	n int
+	n      int
+	masked []maskedScore
 }
 
 // EvalConfig says how a model is measured.
@@ -107,8 +113,8 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	seen := make([]clientScores, len(ids))
 	err := each(len(ids), func(i int, w *worker) error {
 		c, s := &fed.Clients[ids[i]], &seen[i]
-		s.globalVal = w.score(weights, c.Val)
-		s.globalTest = w.score(weights, c.Test)
+		s.globalVal = w.score(weights, c.Val, fed.Masks)
+		s.globalTest = w.score(weights, c.Test, fed.Masks)
 		if cfg.Clients == nil {
 			return nil
 		}
@@ -133,18 +139,23 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	}
 	unseen := make([]clientScores, len(unseenIDs))
 	err = each(len(unseenIDs), func(i int, w *worker) error {
-		unseen[i].globalTest = w.score(weights, fed.Unseen[unseenIDs[i]].Test)
+		unseen[i].globalTest = w.score(weights, fed.Unseen[unseenIDs[i]].Test, fed.Masks)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	fold := func(clients []clientScores, of func(*clientScores) setScore) Summary {
+		s := summarize(clients, of)
+		s.Masked = summarizeMasked(clients, of, fed.Masks)
+		return s
+	}
 	return &Evaluation{
-		GlobalVal:        summarize(seen, func(c *clientScores) setScore { return c.globalVal }),
-		GlobalTest:       summarize(seen, func(c *clientScores) setScore { return c.globalTest }),
-		PersonalizedVal:  summarize(seen, func(c *clientScores) setScore { return c.personalVal }),
-		PersonalizedTest: summarize(seen, func(c *clientScores) setScore { return c.personalTest }),
-		Unseen:           summarize(unseen, func(c *clientScores) setScore { return c.globalTest }),
+		GlobalVal:        fold(seen, func(c *clientScores) setScore { return c.globalVal }),
+		GlobalTest:       fold(seen, func(c *clientScores) setScore { return c.globalTest }),
+		PersonalizedVal:  fold(seen, func(c *clientScores) setScore { return c.personalVal }),
+		PersonalizedTest: fold(seen, func(c *clientScores) setScore { return c.personalTest }),
+		Unseen:           fold(unseen, func(c *clientScores) setScore { return c.globalTest }),
 	}, nil
 }
 
@@ -159,11 +170,12 @@ func (e *Engine) evalSample(n, sample int) []int {
 }
 
 // score measures weights on a set of examples without augmentation.
-func (w *worker) score(weights []float32, v data.View) setScore {
+func (w *worker) score(weights []float32, v data.View, masks []data.Mask) setScore {
 	if v.Len() == 0 {
 		return setScore{}
 	}
-	return setScore{Score: scoreOf(w.evaluate(weights, v, nil)), n: v.Len()}
+	t := newTally(masks)
+	return scored(w.evaluate(weights, v, nil, t), v, t)
 }
 
 // scoreSet measures the client's model after its training likewise.
@@ -171,7 +183,13 @@ func (l *Local) scoreSet(v data.View) setScore {
 	if v.Len() == 0 {
 		return setScore{}
 	}
-	return setScore{Score: scoreOf(l.measure(v, nil)), n: v.Len()}
+	t := newTally(l.engine.cfg.Data.Masks)
+	return scored(l.measure(v, nil, t), v, t)
+}
+
+// scored is the score of a result on v, of which t holds what masks leave.
+func scored(r nn.Result, v data.View, t *tally) setScore {
+	return setScore{Score: scoreOf(r), n: v.Len(), masked: t.scores(r)}
 }
 
 // summarize folds the clients' scores in the order of the clients.

@@ -100,8 +100,8 @@ func (heteroFL) Local(l *Local) {
 	sub := l.worker.narrowed(net, l.Broadcast)
 	l.net, l.absent = sub, absent(l.Train, e.cfg.Model.Classes())
 	l.exampleFLOPs, l.traffic = net.flops, net.model.NumParams()
-	l.evaluate = func(v data.View, aug *data.Augment) nn.Result {
-		return l.worker.evaluateIn(sub.ws, sub.weights, v, aug)
+	l.evaluate = func(v data.View, aug *data.Augment, t *tally) nn.Result {
+		return l.worker.evaluateIn(sub.ws, sub.weights, v, aug, t)
 	}
 	l.SGD(0)
 	l.eachHeld(func(at int32, i int) { l.Weights[at] = sub.weights[i] })

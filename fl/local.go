@@ -57,11 +57,11 @@ type Local struct {
 	key    uint64 // of this visit: seed, trial, round, slot, client
 	passes uint64
 
-	score        func(weights []float32)                  // measures the personalized model; nil when nobody asks
-	evaluate     func(data.View, *data.Augment) nn.Result // how, when not by the weights in the whole network
-	net          *narrowWorker                            // the client's sub-network; nil is the whole one
-	absent       []int32                                  // classes that its softmax leaves out
-	phi          float64                                  // the least cosine so far, when asked for
+	score        func(weights []float32)                          // measures the personalized model; nil when nobody asks
+	evaluate     func(data.View, *data.Augment, *tally) nn.Result // how, when not by the weights in the whole network
+	net          *narrowWorker                                    // the client's sub-network; nil is the whole one
+	absent       []int32                                          // classes that its softmax leaves out
+	phi          float64                                          // the least cosine so far, when asked for
 	wantPhi      bool
 	exampleFLOPs float64 // of a training step
 	flops        float64 // operations spent
@@ -161,12 +161,12 @@ func (l *Local) scoreApart(m personalizer) {
 }
 
 // measure scores the client's model as it is after its training on a set of
-// examples.
-func (l *Local) measure(v data.View, aug *data.Augment) nn.Result {
+// examples. t, when not nil, counts what masks leave.
+func (l *Local) measure(v data.View, aug *data.Augment, t *tally) nn.Result {
 	if l.evaluate != nil {
-		return l.evaluate(v, aug)
+		return l.evaluate(v, aug, t)
 	}
-	return l.worker.evaluate(l.Weights, v, aug)
+	return l.worker.evaluate(l.Weights, v, aug, t)
 }
 
 // uniform gives all clients one weight unless the server asks for their numbers of

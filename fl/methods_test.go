@@ -2,6 +2,7 @@ package fl
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -90,7 +91,7 @@ func TestEveryMethodKeepsThePromises(t *testing.T) {
 			if got.sha != want.sha {
 				t.Errorf("%s: weights %s, want %s", what, got.sha, want.sha)
 			}
-			if *got.eval != *want.eval {
+			if !reflect.DeepEqual(got.eval, want.eval) {
 				t.Errorf("%s: evaluation %+v, want %+v", what, *got.eval, *want.eval)
 			}
 			for i, r := range got.rounds {

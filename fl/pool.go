@@ -207,6 +207,7 @@ func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) *nn.Batch {
 	b.X = grown(b.X, n*w.inputs)
 	b.Tokens = grown(b.Tokens, n*w.seq)
 	b.Labels = grown(b.Labels, n*w.labels)
+	b.Right = nil
 	v.Fill(pos, b.X, b.Tokens, b.Labels, aug)
 	return b
 }
@@ -222,13 +223,13 @@ func grown[T any](s []T, n int) []T {
 // evalBatch is the number of examples that are evaluated at a time.
 const evalBatch = 64
 
-// evaluate measures weights on all of v.
-func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment) nn.Result {
-	return w.evaluateIn(w.ws, weights, v, aug)
+// evaluate measures weights on all of v. t, when not nil, counts what masks leave.
+func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *tally) nn.Result {
+	return w.evaluateIn(w.ws, weights, v, aug, t)
 }
 
 // evaluateIn measures the weights of another network than the whole one.
-func (w *worker) evaluateIn(ws trainer, weights []float32, v data.View, aug *data.Augment) nn.Result {
+func (w *worker) evaluateIn(ws trainer, weights []float32, v data.View, aug *data.Augment, t *tally) nn.Result {
 	var sum nn.Result
 	for at := 0; at < v.Len(); at += evalBatch {
 		n := min(evalBatch, v.Len()-at)
@@ -236,7 +237,15 @@ func (w *worker) evaluateIn(ws trainer, weights []float32, v data.View, aug *dat
 		for i := range w.order {
 			w.order[i] = int32(at + i)
 		}
-		r := ws.Evaluate(weights, w.fill(v, w.order, aug))
+		b := w.fill(v, w.order, aug)
+		if t != nil {
+			t.right = grown(t.right, len(b.Labels))
+			b.Right = t.right
+		}
+		r := ws.Evaluate(weights, b)
+		if t != nil {
+			t.add(b.Labels)
+		}
 		sum.Loss += r.Loss
 		sum.Correct += r.Correct
 		sum.Count += r.Count

@@ -359,7 +359,7 @@ func TestDittoKeepsItsModels(t *testing.T) {
 		}
 		val := q.fed.Clients[i].Val
 		w := &worker{ws: &quadratic{}, inputs: inputSize(q.engine.Model().Input()), labels: 1}
-		want += w.evaluate(at32, val, nil).Loss
+		want += w.evaluate(at32, val, nil, nil).Loss
 		n += float64(val.Len())
 	}
 	if got := e.PersonalizedVal.Loss; math.Abs(got-want/n) > 1e-3*want/n {

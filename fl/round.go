@@ -160,7 +160,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	aug := &data.Augment{Key: kernels.Key(key, purposeAugment)}
 	s.Before, s.After, s.MinCosine = Score{math.NaN(), math.NaN()}, Score{math.NaN(), math.NaN()}, math.NaN()
 	if probes.before {
-		s.Before = scoreOf(w.evaluate(t.weights, client.Val, aug))
+		s.Before = scoreOf(w.evaluate(t.weights, client.Val, aug, nil))
 	}
 	v := visit{engine: e, client: s.Client, params: s.Params, server: server, round: t.round, weights: t.weights, state: t.server, key: key}
 	if t.clients != nil {
@@ -172,11 +172,11 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	}
 	l.wantPhi = probes.phi
 	if probes.after {
-		l.score = func(weights []float32) { s.After = scoreOf(w.evaluate(weights, client.Val, aug)) }
+		l.score = func(weights []float32) { s.After = scoreOf(w.evaluate(weights, client.Val, aug, nil)) }
 	}
 	e.cfg.Method.Local(l)
 	if l.score != nil {
-		s.After = scoreOf(l.measure(client.Val, aug))
+		s.After = scoreOf(l.measure(client.Val, aug, nil))
 	}
 	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds()
 	s.TrainLoss = scoreOf(nn.Result{Loss: l.Loss, Count: l.Labels}).Loss

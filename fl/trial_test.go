@@ -2,6 +2,7 @@ package fl
 
 import (
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -108,7 +109,7 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 		if o.sha != first.sha {
 			t.Errorf("%d workers: weights %s, 1 worker: %s", workers, o.sha, first.sha)
 		}
-		if *o.eval != *first.eval {
+		if !reflect.DeepEqual(o.eval, first.eval) {
 			t.Errorf("%d workers: evaluation %+v, 1 worker: %+v", workers, *o.eval, *first.eval)
 		}
 		for i, r := range o.rounds {

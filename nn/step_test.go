@@ -228,3 +228,35 @@ func testAllocations(t *testing.T, m *Model) {
 		t.Errorf("a step allocates %v times, want 0", n)
 	}
 }
+
+// TestRight checks, chunk by chunk, which labels an evaluation says were right,
+// against evaluations of each label alone.
+func TestRight(t *testing.T) {
+	m, err := NewModel("test", Shape{Seq: 5, Vocab: 4}, 4, Embedding{Dim: 3}, LSTM{Hidden: 6, EveryStep: true}, Dense{Units: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 7
+	b := &Batch{N: n, Tokens: make([]int32, 5*n), Labels: make([]int32, 5*n)}
+	for i := range b.Tokens {
+		b.Tokens[i], b.Labels[i] = int32(i*i%4), int32(i%5)-1
+	}
+	w := m.NewParams()
+	m.Init(w, 2)
+	want := m.newWorkspace(3).Evaluate(w, b)
+	if want.Correct == 0 || want.Correct == want.Count {
+		t.Fatalf("%+v tells nothing", want)
+	}
+	one := *b
+	b.Right = slices.Repeat([]bool{true}, 5*n)
+	if got := m.newWorkspace(3).Evaluate(w, b); got != want {
+		t.Errorf("with Right it measures %+v, without %+v", got, want)
+	}
+	for i, l := range b.Labels {
+		one.Labels = slices.Repeat([]int32{-1}, 5*n)
+		one.Labels[i] = l
+		if alone := m.newWorkspace(n).Evaluate(w, &one); b.Right[i] != (alone.Correct == 1) {
+			t.Errorf("label %d of class %d: right is %v, alone %+v", i, l, b.Right[i], alone)
+		}
+	}
+}

@@ -16,6 +16,9 @@ type Batch struct {
 	// Labels holds N classes, or N x Seq sample by sample for a model with an
 	// output at every step. A negative label is masked: no loss, not counted.
 	Labels []int32
+	// Right, when not nil, gets from Evaluate, label by label, whether it had the
+	// largest logit; a masked label had not.
+	Right []bool
 }
 
 // TrainOpts are the settings of one training step.
@@ -179,11 +182,16 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
 		rows := len(labels)
 		ws.leaveOut(logits, rows)
-		var grad []float32
-		if r.Train {
-			grad = ws.dlogit.Data
+		var loss float64
+		var correct int
+		switch {
+		case r.Train:
+			loss, correct = kernels.SoftmaxXent(ws.dlogit.Data, logits.Data, logits.Pixel, rows, ws.m.classes, labels, scale)
+		case b.Right != nil:
+			loss, correct = ws.tell(b.Right[at*perLabel:], logits, labels)
+		default:
+			loss, correct = kernels.SoftmaxXent(nil, logits.Data, logits.Pixel, rows, ws.m.classes, labels, 0)
 		}
-		loss, correct := kernels.SoftmaxXent(grad, logits.Data, logits.Pixel, rows, ws.m.classes, labels, scale)
 		sum.Loss += loss
 		sum.Correct += correct
 		for _, l := range labels {
@@ -214,6 +222,19 @@ func (ws *Workspace) order(labels []int32, n int) []int32 {
 		}
 	}
 	return ws.labels[:n*steps]
+}
+
+// tell measures a chunk row by row and writes, in the order of the batch, whether
+// each label is the arg max. Loss and count are those of all rows at once.
+func (ws *Workspace) tell(right []bool, logits Act, labels []int32) (loss float64, correct int) {
+	n, steps := ws.run.N, ws.m.LabelsPerExample()
+	for row := range labels {
+		l, hit := kernels.SoftmaxXent(nil, logits.Data[row*logits.Pixel:], logits.Pixel, 1, ws.m.classes, labels[row:row+1], 0)
+		loss += l
+		correct += hit
+		right[row%n*steps+row/n] = hit == 1
+	}
+	return loss, correct
 }
 
 // leaveOut gives the absent classes logits that no softmax sees.
