@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
@@ -19,12 +22,19 @@ func printCurve(w io.Writer, curve []study.CurvePoint, goal float64) error {
 	if len(curve) == 0 {
 		return nil
 	}
-	keys := curve[0].Params.Keys()
-	head := []string{"round", "examples", "test error"}
-	t := table.New(w, append(head, keys...)...)
+	keys, masks := curve[0].Params.Keys(), slices.Sorted(maps.Keys(curve[0].Masked))
+	head := slices.Concat([]string{"round", "examples", "test error"}, masks, keys)
+	t := table.New(w, head...)
 	for _, i := range spread(len(curve), maxPoints) {
 		p := curve[i]
 		row := []string{table.Count(p.Round), table.Count(p.Examples), table.Percent(&p.TestError)}
+		for _, mask := range masks {
+			x, ok := p.Masked[mask]
+			if !ok {
+				x = math.NaN()
+			}
+			row = append(row, table.Percent(&x))
+		}
 		for _, key := range keys {
 			x, _ := p.Params[key].Float()
 			row = append(row, strconv.FormatFloat(x, 'g', 4, 64))

@@ -15,17 +15,16 @@ type measured struct {
 	errors study.Errors
 }
 
-// printErrors prints the error rates of models, and how their test errors are
-// spread over the clients.
+// printErrors prints the error rates of models, below each those without the
+// labels of masks, and how their test errors are spread over the clients.
 func printErrors(w io.Writer, models ...measured) error {
 	fmt.Fprintln(w, "\nclassification error, weighted by examples")
 	t := table.New(w, "model", "global val", "global test", "personalized val", "personalized test", "unseen test")
 	for _, m := range models {
-		cells := []string{m.name}
-		for _, x := range []*float64{m.errors.GlobalVal, m.errors.GlobalTest, m.errors.PersonalizedVal, m.errors.PersonalizedTest, m.errors.UnseenTest} {
-			cells = append(cells, table.Percent(x))
+		rates(t, m.name, m.errors.Rates)
+		for _, masked := range m.errors.Masked {
+			rates(t, "  "+masked.Mask, masked.Rates)
 		}
-		t.Row(cells...)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -44,4 +43,13 @@ func printErrors(w io.Writer, models ...measured) error {
 		}
 	}
 	return t.Flush()
+}
+
+// rates adds a row of error rates.
+func rates(t *table.Table, name string, r study.Rates) {
+	cells := []string{name}
+	for _, x := range []*float64{r.GlobalVal, r.GlobalTest, r.PersonalizedVal, r.PersonalizedTest, r.UnseenTest} {
+		cells = append(cells, table.Percent(x))
+	}
+	t.Row(cells...)
 }

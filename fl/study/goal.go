@@ -14,6 +14,9 @@ type CurvePoint struct {
 	Examples int `json:"examples"`
 	// TestError is the classification error on the clients' test examples.
 	TestError float64 `json:"test_error"`
+	// Masked are the same without the labels of the federation's masks, by their
+	// names; empty where it has none.
+	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
 	// Params are what the client tuner had set for all clients of the round
 	// alike; empty without one.
 	Params tuners.Params `json:"params,omitempty"`
@@ -41,7 +44,7 @@ func Reached(curve []CurvePoint, goal float64) *CurvePoint {
 // observeGoal adds a round's measurement, if there is one, to the curve.
 func (t *trial) observeGoal(rec *roundRecord) {
 	if rec.TestError != nil {
-		t.curve = append(t.curve, CurvePoint{Round: t.rounds, Examples: t.examples, TestError: float64(*rec.TestError), Params: rec.Params})
+		t.curve = append(t.curve, CurvePoint{Round: t.rounds, Examples: t.examples, TestError: float64(*rec.TestError), Masked: rec.masked(), Params: rec.Params})
 	}
 }
 

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestReturnedModelHasTheMemoryOfItsRound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if *c.Evaluation != *e {
+			if !reflect.DeepEqual(c.Evaluation, e) {
 				t.Errorf("%s, trial %d after round %d: the study tells %+v, the trial run again %+v", method, c.Number, c.Round, *c.Evaluation, *e)
 			}
 		}

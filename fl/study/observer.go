@@ -30,6 +30,8 @@ type Event struct {
 	Params tuners.Params `json:"params,omitempty"`
 	// TestError is the global model's after the round, every eval.every rounds.
 	TestError *float64 `json:"test_error,omitempty"`
+	// Masked are the same without the labels of the federation's masks.
+	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
 	// Reason says why the trial failed.
 	Reason string `json:"reason,omitempty"`
 }

@@ -155,6 +155,9 @@ type roundRecord struct {
 	// TestError is the global model's after the round, where eval.every has it
 	// measured.
 	TestError *real `json:"test_error,omitempty"`
+	// Masked are the same without the labels of the federation's masks, by their
+	// names.
+	Masked map[string]real `json:"masked_test_errors,omitempty"`
 }
 
 // rungRecord is a score at which the tuner decides.
@@ -186,6 +189,12 @@ func (t *trial) record(ctx context.Context, tr *fl.Trial, plan fl.Plan, r *fl.Ro
 	}
 	if e.GlobalTest.Clients > 0 {
 		rec.TestError = new(real(e.GlobalTest.Error))
+	}
+	for _, m := range e.GlobalTest.Masked {
+		if rec.Masked == nil {
+			rec.Masked = map[string]real{}
+		}
+		rec.Masked[m.Mask] = real(m.Error)
 	}
 	return rec, nil
 }
@@ -243,6 +252,18 @@ func (rec *roundRecord) observation(trial, round int) tuners.Observation {
 	return o
 }
 
+// masked returns the errors without the labels of masks, nil without any.
+func (rec *roundRecord) masked() map[string]float64 {
+	if rec.Masked == nil {
+		return nil
+	}
+	m := make(map[string]float64, len(rec.Masked))
+	for name, x := range rec.Masked {
+		m[name] = float64(x)
+	}
+	return m
+}
+
 // event is the line of the metrics about the round after which the trial has run
 // so many.
 func (t *trial) event(rec *roundRecord, score float64) Event {
@@ -251,6 +272,7 @@ func (t *trial) event(rec *roundRecord, score float64) Event {
 	e.Params = rec.Params
 	if rec.TestError != nil {
 		e.TestError = new(float64(*rec.TestError))
+		e.Masked = rec.masked()
 	}
 	if t.driver.unscored {
 		return e

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -44,30 +45,61 @@ type Chosen struct {
 	Errors
 }
 
-// Errors are the classification errors of a model, weighted by examples:
+// Rates are the classification errors of a model, weighted by examples:
 // of its weights as they are (global) and of those that each client trains
 // from them (personalized), on the clients' validation and test examples.
-type Errors struct {
+type Rates struct {
 	GlobalVal        *float64 `json:"global_val_error"`
 	GlobalTest       *float64 `json:"global_test_error"`
 	PersonalizedVal  *float64 `json:"personalized_val_error"`
 	PersonalizedTest *float64 `json:"personalized_test_error"`
 	// UnseenTest is the error on clients that never train, null without any.
 	UnseenTest *float64 `json:"unseen_test_error,omitempty"`
+}
+
+// Errors are a model's.
+type Errors struct {
+	Rates
+	// Masked are the same without the labels of the federation's masks, in their
+	// order; nil where it has none.
+	Masked []MaskedRates `json:"masked,omitempty"`
 	// Evaluation holds the same with losses and spreads over the clients.
 	Evaluation *fl.Evaluation `json:"evaluation"`
 }
 
-func errorsOf(e *fl.Evaluation) Errors {
-	of := func(s fl.Summary) *float64 {
+// MaskedRates are a model's errors without the labels of a mask.
+type MaskedRates struct {
+	// Mask is the mask's name, see data.Mask.
+	Mask string `json:"mask"`
+	Rates
+}
+
+// errorsOf picks the errors of an evaluation on a federation with masks.
+func errorsOf(e *fl.Evaluation, masks []data.Mask) Errors {
+	r := Errors{Evaluation: e, Rates: ratesOf(e, func(s fl.Summary) *float64 {
 		if s.Clients == 0 {
 			return nil
 		}
 		return &s.Error
+	})}
+	for _, mask := range masks {
+		r.Masked = append(r.Masked, MaskedRates{mask.Name, ratesOf(e, func(s fl.Summary) *float64 {
+			for _, m := range s.Masked {
+				if m.Mask == mask.Name {
+					return &m.Error
+				}
+			}
+			return nil
+		})})
 	}
-	return Errors{
+	return r
+}
+
+// ratesOf takes one error, nil where there is none, of each part of an evaluation.
+func ratesOf(e *fl.Evaluation, of func(fl.Summary) *float64) Rates {
+	return Rates{
 		GlobalVal: of(e.GlobalVal), GlobalTest: of(e.GlobalTest), PersonalizedVal: of(e.PersonalizedVal),
-		PersonalizedTest: of(e.PersonalizedTest), UnseenTest: of(e.Unseen), Evaluation: e,
+		PersonalizedTest: of(e.PersonalizedTest), UnseenTest: of(e.Unseen),
 	}
 }
 

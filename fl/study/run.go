@@ -49,7 +49,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		return nil, err
 	}
 	r := &RunResult{
-		Study: config.Name, TrainLoss: t.losses, Curve: t.curve, Goal: config.Eval.Goal, Errors: errorsOf(e), WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
+		Study: config.Name, TrainLoss: t.losses, Curve: t.curve, Goal: config.Eval.Goal, Errors: errorsOf(e, s.Data.Masks), WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
 		Rounds: t.rounds, Dropped: t.dropped, Examples: t.examples,
 		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(t.rounds) / trained,
 	}

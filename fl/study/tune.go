@@ -326,6 +326,6 @@ func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 	}
 	return &Chosen{
 		Number: c.trial.number, Params: c.trial.params, Round: c.round, Score: c.score,
-		SHA256: fl.WeightsSHA256(d.setup.Model, c.weights), Errors: errorsOf(e),
+		SHA256: fl.WeightsSHA256(d.setup.Model, c.weights), Errors: errorsOf(e, d.setup.Data.Masks),
 	}, nil
 }
