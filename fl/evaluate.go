@@ -96,10 +96,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	of := len(ids) + len(unseenIDs)
 	var measured atomic.Int64
 	each := func(n int, task func(i int, w *worker) error) error {
-		return e.pool.run(n, func(i int, w *worker) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+		return e.each(ctx, n, func(i int, w *worker) error {
 			if err := task(i, w); err != nil {
 				return err
 			}
@@ -145,28 +142,30 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	if err != nil {
 		return nil, err
 	}
-	fold := func(clients []clientScores, of func(*clientScores) setScore) Summary {
-		s := summarize(clients, of)
-		s.Masked = summarizeMasked(clients, of, fed.Masks)
-		return s
-	}
 	return &Evaluation{
-		GlobalVal:        fold(seen, func(c *clientScores) setScore { return c.globalVal }),
-		GlobalTest:       fold(seen, func(c *clientScores) setScore { return c.globalTest }),
-		PersonalizedVal:  fold(seen, func(c *clientScores) setScore { return c.personalVal }),
-		PersonalizedTest: fold(seen, func(c *clientScores) setScore { return c.personalTest }),
-		Unseen:           fold(unseen, func(c *clientScores) setScore { return c.globalTest }),
+		GlobalVal:        e.fold(seen, func(c *clientScores) setScore { return c.globalVal }),
+		GlobalTest:       e.fold(seen, func(c *clientScores) setScore { return c.globalTest }),
+		PersonalizedVal:  e.fold(seen, func(c *clientScores) setScore { return c.personalVal }),
+		PersonalizedTest: e.fold(seen, func(c *clientScores) setScore { return c.personalTest }),
+		Unseen:           e.fold(unseen, func(c *clientScores) setScore { return c.globalTest }),
 	}, nil
 }
 
-// evalSample returns the clients of n on which models are measured, ascending.
-func (e *Engine) evalSample(n, sample int) []int {
-	if sample <= 0 || sample >= n {
-		sample = n
-	}
-	ids := draw(kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(n), purposeSample), 0), n, sample)
-	slices.Sort(ids)
-	return ids
+// each runs n tasks of an evaluation, until ctx ends.
+func (e *Engine) each(ctx context.Context, n int, task func(i int, w *worker) error) error {
+	return e.pool.run(n, func(i int, w *worker) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return task(i, w)
+	})
+}
+
+// fold summarizes the clients' scores, with and without what masks hide.
+func (e *Engine) fold(clients []clientScores, of func(*clientScores) setScore) Summary {
+	s := summarize(clients, of)
+	s.Masked = summarizeMasked(clients, of, e.cfg.Data.Masks)
+	return s
 }
 
 // score measures weights on a set of examples without augmentation.

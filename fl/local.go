@@ -19,6 +19,7 @@ const (
 	purposeTest
 	purposeSample
 	purposeScore
+	purposeTested
 )
 
 // Local is one client's local training, the argument of Method.Local.

@@ -192,6 +192,10 @@ type Eval struct {
 	// Every, when above 0, measures the global model on the test examples after
 	// every so many rounds.
 	Every int `toml:"every"`
+	// EveryClients, when above 0, takes these measurements on so many clients
+	// with test examples, drawn anew for each round, the same for all trials;
+	// 0 takes the clients of the end result.
+	EveryClients int `toml:"every_clients"`
 	// Goal, when above 0, is a global test accuracy in (0, 1]: a plain run, or
 	// the one trial of a client tuner alone, ends with the measurement that
 	// reaches it.

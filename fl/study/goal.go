@@ -22,10 +22,16 @@ type CurvePoint struct {
 	Params tuners.Params `json:"params,omitempty"`
 }
 
-// check returns an error for a goal that is never looked at.
+// check returns an error for a goal that is never looked at, and for clients that
+// are never drawn.
 func (e Eval) check() error {
-	if e.Goal > 0 && e.Every == 0 {
+	switch {
+	case e.Every > 0:
+		return nil
+	case e.Goal > 0:
 		return errors.New("eval.goal needs eval.every, the rounds from one measurement to the next, such as 5")
+	case e.EveryClients > 0:
+		return errors.New("eval.every_clients needs eval.every, the rounds from one measurement to the next, such as 5")
 	}
 	return nil
 }

@@ -48,6 +48,41 @@ func TestRunsEndAtTheirGoal(t *testing.T) {
 	}
 }
 
+// TestCurveOnOtherClientsEachTime measures on four clients on the way, and at the
+// end on all.
+func TestCurveOnOtherClientsEachTime(t *testing.T) {
+	s := glyphStudy(t, nil)
+	s.Config.Rounds, s.Config.Eval.Every, s.Config.Client.LR = 12, 1, 0.3
+	whole, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Config.Eval.EveryClients = 4
+	some, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *some.GlobalTest != *whole.GlobalTest || some.WeightsSHA256 != whole.WeightsSHA256 {
+		t.Errorf("the end result is %v, with all clients on the way %v", *some.GlobalTest, *whole.GlobalTest)
+	}
+	above, below := 0, 0
+	for i, p := range some.Curve {
+		if p.TestError > whole.Curve[i].TestError {
+			above++
+		}
+		if p.TestError < whole.Curve[i].TestError {
+			below++
+		}
+	}
+	if above == 0 || below == 0 {
+		t.Errorf("of four clients the error is %d times above and %d times below that of all", above, below)
+	}
+	s.Config.Eval.Every = 0
+	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "eval.every_clients needs eval.every") {
+		t.Errorf("clients that nobody looks at: %v", err)
+	}
+}
+
 // TestFathomAlone runs FATHOM without a wrapper and looks at what it set.
 func TestFathomAlone(t *testing.T) {
 	var results []*Result

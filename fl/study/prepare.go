@@ -141,6 +141,7 @@ func (c *Config) Check() error {
 		atLeast(0, "data.state_memory", c.Data.StateMemory),
 		atLeast(0, "eval.clients", c.Eval.Clients),
 		atLeast(0, "eval.every", c.Eval.Every),
+		atLeast(0, "eval.every_clients", c.Eval.EveryClients),
 		inUnit("eval.goal", c.Eval.Goal),
 		c.Eval.check(),
 	)

@@ -179,18 +179,22 @@ func (t *trial) record(ctx context.Context, tr *fl.Trial, plan fl.Plan, r *fl.Ro
 	if t.session != nil && len(plan.Clients) == 1 {
 		rec.Params = hyper{plan.Clients[0], plan.Server}.matching(d.clientControls)
 	}
-	every := d.setup.Config.Eval.Every
-	if every == 0 || tr.Rounds()%every != 0 {
+	eval := d.setup.Config.Eval
+	if eval.Every == 0 || tr.Rounds()%eval.Every != 0 {
 		return rec, nil
 	}
-	e, err := d.engine.Evaluate(ctx, tr.Weights(), fl.EvalConfig{Sample: d.setup.Config.Eval.Clients})
+	clients := d.engine.EvalSample(eval.Clients)
+	if eval.EveryClients > 0 {
+		clients = d.engine.DrawTested(eval.EveryClients, tr.Rounds())
+	}
+	s, err := d.engine.EvaluateTest(ctx, tr.Weights(), clients)
 	if err != nil {
 		return nil, err
 	}
-	if e.GlobalTest.Clients > 0 {
-		rec.TestError = new(real(e.GlobalTest.Error))
+	if s.Clients > 0 {
+		rec.TestError = new(real(s.Error))
 	}
-	for _, m := range e.GlobalTest.Masked {
+	for _, m := range s.Masked {
 		if rec.Masked == nil {
 			rec.Masked = map[string]real{}
 		}

@@ -1,0 +1,56 @@
+package fl
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// EvaluateTest measures weights as they are on the test examples of the clients
+// with the given indices, and nothing else. Of the same clients it gives what
+// Evaluate calls GlobalTest, bit for bit.
+func (e *Engine) EvaluateTest(ctx context.Context, weights []float32, clients []int) (Summary, error) {
+	fed := e.cfg.Data
+	scores := make([]clientScores, len(clients))
+	err := e.each(ctx, len(clients), func(i int, w *worker) error {
+		scores[i].globalTest = w.score(weights, fed.Clients[clients[i]].Test, fed.Masks)
+		return nil
+	})
+	if err != nil {
+		return Summary{}, err
+	}
+	return e.fold(scores, func(c *clientScores) setScore { return c.globalTest }), nil
+}
+
+// EvalSample returns the indices, ascending, of the clients that Evaluate measures
+// with EvalConfig.Sample.
+func (e *Engine) EvalSample(sample int) []int { return e.evalSample(len(e.cfg.Data.Clients), sample) }
+
+// evalSample returns the clients of n on which models are measured, ascending.
+func (e *Engine) evalSample(n, sample int) []int {
+	if sample <= 0 || sample >= n {
+		sample = n
+	}
+	ids := draw(kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(n), purposeSample), 0), n, sample)
+	slices.Sort(ids)
+	return ids
+}
+
+// DrawTested returns the indices, ascending, of n clients that have test examples,
+// or of all such clients if there are fewer. They are drawn anew for each round, by
+// the seed and its number alone: for every trial and every model the same.
+func (e *Engine) DrawTested(n, round int) []int {
+	var tested []int
+	for i, c := range e.cfg.Data.Clients {
+		if c.Test.Len() > 0 {
+			tested = append(tested, i)
+		}
+	}
+	drawn := draw(kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(round), purposeTested), 0), len(tested), min(n, len(tested)))
+	for i, at := range drawn {
+		drawn[i] = tested[at]
+	}
+	slices.Sort(drawn)
+	return drawn
+}
