@@ -35,7 +35,7 @@ func trainRows(ctx context.Context, cfg Config) ([]row, error) {
 		for _, o := range optimizers {
 			rows = append(rows, row{
 				name: net.name, shape: inputText(net.Input()), batch: n, optimizer: o, samples: n, flops: int64(n) * flops,
-				setup: func() func() { return trainStep(net.Model, n, optimizer(o)) },
+				setup: func() func() { return TrainStep(net.Model, n, optimizer(o)) },
 				torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
 			})
 		}
@@ -73,12 +73,17 @@ func modelRows(ctx context.Context, cfg Config, f func(net network, n int) []row
 	return rows, nil
 }
 
-// trainStep returns one step on random samples, the same each time.
-func trainStep(m *nn.Model, n int, sgd nn.SGD) func() {
+// TrainStep returns one training step of a model on n random samples, the same each time, in memory of its own. A proximal term pulls
+// towards the weights themselves.
+func TrainStep(m *nn.Model, n int, sgd nn.SGD) func() {
 	w, v, ws, b := newWeights(m), m.NewParams(), m.NewWorkspace(), randomBatch(m, n)
+	var anchor []float32
+	if sgd.Mu != 0 {
+		anchor = w
+	}
 	var step uint32
 	return func() {
-		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, sgd, v, nil, step == 0)
+		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, sgd, v, anchor, step == 0)
 		step++
 	}
 }

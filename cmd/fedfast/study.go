@@ -225,7 +225,11 @@ func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, co
 	if err := s.dir.Begin(s.config, env); err != nil {
 		return watch{}, err
 	}
-	display := progress.New(a.err, isTerminal(a.err), rounds, head(setup), time.Now)
+	text := head(setup)
+	if s.stored.Config == "" { // it is not gone on with
+		text += a.estimate(ctx, setup, command)
+	}
+	display := progress.New(a.err, isTerminal(a.err), rounds, text, time.Now)
 	a.logs.redirect(display)
 	w := watch{display, s.dir}
 	setup.Observer, setup.Store, setup.Environment, setup.Log = w, s.dir.Store(), env, a.newLog()

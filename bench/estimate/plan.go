@@ -1,0 +1,122 @@
+package estimate
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/plugins/fedtune"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Plan is what a study trains, as far as that is known before it starts.
+type Plan struct {
+	// Sides is the number of trials on side federations with which a client tuner is prepared, Rounds that of the rounds after them.
+	Sides, Rounds int
+	// Work is that of both, of the scores and of the evaluation at the end.
+	Work []Work
+}
+
+// String says what is trained: "264 trials on side federations and 500 rounds".
+func (p Plan) String() string {
+	rounds := plural(p.Rounds, "round")
+	if p.Sides == 0 {
+		return rounds
+	}
+	return plural(p.Sides, "trial") + " on side federations and " + rounds
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// Of returns the plan of a study that `fedfast tune` runs (study.ModeTune) or of a training that `fedfast run` runs (study.ModeRun). Its
+// rounds are the most that the budget allows: a goal, or trials that fail, end it earlier. Hyperparameters from a search space count by
+// their mean over it; what a client tuner does to them round by round is not known before, except that the clients of fedtune-hrt take
+// any point of its table. Narrow sub-networks (heterofl) count as whole ones.
+func Of(ctx context.Context, s *study.Setup, mode string) (Plan, error) {
+	return of(ctx, s, mode, count(s.Data, &s.Config))
+}
+
+// of returns the plan for a federation of these counts.
+func of(ctx context.Context, s *study.Setup, mode string, n counts) (Plan, error) {
+	c := &s.Config
+	task := &tasks{setup: s, cohort: float64(min(c.Cohort, n.clients)), counts: n}
+	if mode == study.ModeRun {
+		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, []fl.ClientParams{visitOf(c)}, int(task.cohort))}, nil
+	}
+	about, err := s.Tuner.Describe(ctx)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
+	options, rounds, parallel := c.Tuner.Options, c.Budget.Rounds, 0
+	lone := s.ClientTuner == nil && about.Rounds
+	if most, ok := number(options["trials"]); ok && most > 0 {
+		rounds = int(min(float64(rounds), most*float64(c.Budget.TrialRounds)))
+	}
+	if lone {
+		rounds, parallel = c.Budget.TrialRounds, int(task.cohort)
+	}
+	points, err := pointsOf(c)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
+	p := Plan{Rounds: rounds}
+	name := c.Tuner.Name
+	if !lone {
+		name, options = c.ClientTuner.Name, c.ClientTuner.Options
+	}
+	if name == fedtuneName {
+		w, err := workOf(options)
+		if err != nil {
+			return Plan{}, fmt.Errorf("estimate: %w", err)
+		}
+		points = tablePoints(w, points[0])
+		p.Sides, p.Work = w.Trials, task.sides(w, points)
+	}
+	p.Work = append(p.Work, task.rounds(rounds, 2, points, parallel)...)
+	return p, nil
+}
+
+// fedtuneName is the tuner whose preparation can be told from its options.
+const fedtuneName = "fedtune-hrt"
+
+// workOf reads the options of fedtune-hrt.
+func workOf(options map[string]any) (fedtune.Work, error) {
+	given := tuners.Params{}
+	for key, x := range options {
+		v, err := tuners.ValueOf(x)
+		if err != nil {
+			return fedtune.Work{}, fmt.Errorf("options.%s: %w", key, err)
+		}
+		given[key] = v
+	}
+	return fedtune.WorkOf(given)
+}
+
+// tablePoints returns every batch with every number of epochs.
+func tablePoints(w fedtune.Work, base fl.ClientParams) []fl.ClientParams {
+	var out []fl.ClientParams
+	for _, batch := range w.Batches {
+		for _, passes := range w.Epochs {
+			p := base
+			p.Batch, p.Epochs = int(batch), passes
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// number returns what a TOML decoder gave as a number.
+func number(x any) (float64, bool) {
+	v, err := tuners.ValueOf(x)
+	if err != nil {
+		return 0, false
+	}
+	return v.Float()
+}

@@ -1,0 +1,199 @@
+package estimate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/plugins"
+)
+
+// setup prepares a study on 12 glyph clients.
+func setup(t *testing.T, tuner, client string, change func(*study.Config)) *study.Setup {
+	t.Helper()
+	c := study.DefaultConfig()
+	c.Model.Name, c.Cohort, c.Rounds = "logistic", 3, 40
+	c.Client.Epochs, c.Client.Batch = 2, 8
+	c.Data.Name, c.Data.Clients, c.Data.Samples = "glyphs", 12, 30
+	c.Budget = study.Budget{Rounds: 100, TrialRounds: 20}
+	c.Eval = study.Eval{}
+	c.Tuner.Name, c.ClientTuner.Name = tuner, client
+	if change != nil {
+		change(&c)
+	}
+	fed, model, err := study.Prepare(t.Context(), &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &study.Setup{Config: c, Data: fed, Model: model, Tuner: plugins.Builtin()[tuner]}
+	if client != "" {
+		s.ClientTuner = plugins.Builtin()[client]
+	}
+	return s
+}
+
+// even are the counts of clients of 24 training, 3 validation and 3 test examples.
+func even(s *study.Setup) counts {
+	return counts{clients: 12, train: 24, val: 3, test: 3, proxy: float64(s.Config.Data.ProxyTest)}
+}
+
+func TestCounts(t *testing.T) {
+	s := setup(t, "sha", "", func(c *study.Config) { c.Data.Proxy, c.Data.Samples = 150, 60 })
+	n, sum := count(s.Data, &s.Config), 0.0
+	for _, c := range s.Data.Clients {
+		sum += float64(c.Train.Len() + c.Val.Len() + c.Test.Len())
+	}
+	if n.clients != len(s.Data.Clients) || n.unseen != 0 || !near(float64(n.clients)*(n.train+n.val+n.test), sum) || n.val == 0 || n.test == 0 || n.proxy != 1000 {
+		t.Errorf("%+v; clients have %v examples", n, sum)
+	}
+	side, err := s.Data.Side(data.Side{Clients: 3, Samples: 20, HI: 0.9, Test: 30, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(side, &s.Config); n != (counts{clients: 3, train: 20, unseen: 1, unseenTest: 30, proxy: 1000}) {
+		t.Errorf("a side federation: %+v", n)
+	}
+}
+
+// trained sums the examples by batch, without what is evaluated.
+func trained(s *study.Setup, p Plan, evaluated float64) map[int]float64 {
+	out := map[int]float64{}
+	for _, w := range p.Work {
+		out[w.Batch] += w.Examples
+	}
+	for batch := range out {
+		out[batch] -= Evaluated(s.Model, evaluated) / float64(len(out))
+	}
+	return out
+}
+
+func TestPlans(t *testing.T) {
+	table := map[string]any{"hi": "0.2, 0.8", "samples": "100, 300", "batches": "4, 16", "epochs": "1, 3", "clients": 2, "rounds": 10, "scale": 0.5, "init": 2, "proposals": 3}
+	ready := map[string]any{"table": "0.2 100 0.1 4 1; 0.2 200 0.1 4 5"}
+	const perRound, ends = 3 * 3, 12 * (3 + 3) // examples that are evaluated: of a scored round, and at an end
+	for name, c := range map[string]struct {
+		mode, tuner, client string
+		change              func(*study.Config)
+		text                string
+		trained             map[int]float64
+		evaluated           float64
+		tasks               int
+	}{
+		"run": {mode: study.ModeRun, tuner: "sha", text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: ends, tasks: 3},
+		"personalized": {
+			mode: study.ModeRun, tuner: "sha", change: func(c *study.Config) { c.Eval.Personalized, c.Eval.Clients = true, 5 },
+			text: "40 rounds", trained: map[int]float64{8: (40*3 + 5) * 2 * 24}, evaluated: 2 * 5 * 6, tasks: 3,
+		},
+		"measured on the way": {
+			mode: study.ModeRun, tuner: "sha", change: func(c *study.Config) { c.Eval.Every = 9 },
+			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: 5 * ends, tasks: 3,
+		},
+		"tune": {mode: study.ModeTune, tuner: "sha", text: "100 rounds", trained: map[int]float64{8: 100 * 3 * 2 * 24}, evaluated: 100*perRound + 2*ends},
+		"few trials": {
+			mode: study.ModeTune, tuner: "random", change: func(c *study.Config) { c.Tuner.Options = map[string]any{"trials": int64(2)} },
+			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: 40*perRound + 2*ends,
+		},
+		"a space": {
+			mode: study.ModeTune, tuner: "random", change: func(c *study.Config) {
+				c.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "client.epochs": map[string]any{"choice": []any{4.0}}}
+			},
+			text: "100 rounds", trained: map[int]float64{8: 100 * 3 * 4 * 24}, evaluated: 100*perRound + 2*ends,
+		},
+		"a table": {
+			mode: study.ModeTune, tuner: "fedtune-hrt", change: func(c *study.Config) { c.Tuner.Options, c.Data.ProxyTest = table, 50 },
+			text: "20 trials on side federations and 20 rounds", tasks: 3,
+			// 4 cells of 5 trials of 5 rounds of 2 clients of 100 samples for 2 epochs, and 20 rounds
+			trained:   map[int]float64{4: (20*5*2*100*2 + 20*3*24*2) / 2, 16: (20*5*2*100*2 + 20*3*24*2) / 2},
+			evaluated: 20*50 + 20*perRound + 2*ends,
+		},
+		"a table under a wrapper": {
+			mode: study.ModeTune, tuner: "random", client: "fedtune-hrt", change: func(c *study.Config) { c.ClientTuner.Options, c.Data.ProxyTest = table, 50 },
+			text:      "20 trials on side federations and 100 rounds",
+			trained:   map[int]float64{4: (20*5*2*100*2 + 100*3*24*2) / 2, 16: (20*5*2*100*2 + 100*3*24*2) / 2},
+			evaluated: 20*50 + 100*perRound + 2*ends,
+		},
+		"a ready table": {
+			mode: study.ModeTune, tuner: "fedtune-hrt", change: func(c *study.Config) { c.Tuner.Options = ready },
+			text: "20 rounds", trained: map[int]float64{4: 20 * 3 * 24 * 3}, evaluated: 20*perRound + 2*ends, tasks: 3,
+		},
+	} {
+		s := setup(t, c.tuner, c.client, c.change)
+		p, err := of(t.Context(), s, c.mode, even(s))
+		if err != nil || p.String() != c.text {
+			t.Errorf("%s: %q, %v; want %q", name, p, err, c.text)
+			continue
+		}
+		got := trained(s, p, c.evaluated)
+		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(c.trained))) {
+			t.Errorf("%s: batches %v, want %v", name, got, c.trained)
+		}
+		for batch, x := range c.trained {
+			if !near(got[batch], x) {
+				t.Errorf("%s: %v examples in batches of %d, want %v", name, got[batch], batch, x)
+			}
+		}
+		if last := p.Work[len(p.Work)-1]; last.Tasks != c.tasks {
+			t.Errorf("%s: %d clients train at a time, want %d", name, last.Tasks, c.tasks)
+		}
+	}
+}
+
+func TestPlansOfWrongOptions(t *testing.T) {
+	s := setup(t, "fedtune-hrt", "", func(c *study.Config) { c.Tuner.Options = map[string]any{"init": 0} })
+	if _, err := Of(t.Context(), s, study.ModeTune); err == nil || !strings.Contains(err.Error(), "options.init") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestManyBatchesAreFew(t *testing.T) {
+	s := setup(t, "random", "", func(c *study.Config) {
+		c.Space = map[string]any{"client.batch": map[string]any{"int": []any{int64(1), int64(20)}}}
+	})
+	p, err := of(t.Context(), s, study.ModeTune, even(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, x := range trained(s, p, 100*9+2*12*6) {
+		sum += x
+	}
+	if len(p.Work) != 3 || p.Work[0].Batch != 1 || p.Work[2].Batch != 20 || !near(sum, 100*3*2*24) {
+		t.Errorf("%d pieces of work, %v examples", len(p.Work), sum)
+	}
+	if got := few(map[int]float64{1: 1, 4: 10, 16: 100, 5: 1000, 12: 1e4}); !maps.Equal(got, map[int]float64{1: 1, 5: 1010, 16: 10100}) {
+		t.Errorf("merged %v", got)
+	}
+}
+
+// TestVisits counts the gradients of methods by hand: 30 examples in batches of 8.
+func TestVisits(t *testing.T) {
+	base := fl.ClientParams{Epochs: 2, Batch: 8, InnerSteps: 3, HeadEpochs: 0.5}
+	for name, c := range map[string]struct {
+		change func(*fl.ClientParams)
+		want   float64
+	}{
+		"fedavg":    {func(*fl.ClientParams) {}, 60},
+		"reptile":   {func(p *fl.ClientParams) { p.Steps = 5 }, 40},
+		"fedprox":   {func(p *fl.ClientParams) { p.Epochs = 0.1 }, 8},
+		"fedavgm":   {func(p *fl.ClientParams) { p.Steps, p.Batch = 2, 64 }, 60},
+		"fedadam":   {func(p *fl.ClientParams) { p.Steps, p.Batch, p.Wrap = 2, 64, true }, 128},
+		"ditto":     {func(p *fl.ClientParams) { p.PersonalEpochs = 1 }, 90},
+		"fedrep":    {func(*fl.ClientParams) {}, 75},
+		"perfedavg": {func(*fl.ClientParams) {}, 240},
+		"maml":      {func(*fl.ClientParams) {}, 3*24 + 4},
+	} {
+		p := base
+		c.change(&p)
+		if got := examples(name, p, 30, 4); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	base.FirstOrder = true
+	if m, p := examples("maml", base, 30, 4), examples("perfedavg", base, 30, 4); m != 28 || p != 120 {
+		t.Errorf("of first order: %v and %v", m, p)
+	}
+}

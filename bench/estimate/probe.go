@@ -1,0 +1,121 @@
+// Package estimate says how long federated training will take on this machine before it starts: the training examples that it will see,
+// over the throughput that a short probe of training steps measures. It is for people to read: nothing of it may reach a result.
+package estimate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/fedfast/fedfast/bench"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// How long a probe measures: Rough is enough to tell whether work is worth a better figure, Fine is for one model and batch, and Most for
+// all of one estimate. A single step of a large model may take longer.
+const (
+	Rough = 20 * time.Millisecond
+	Fine  = 300 * time.Millisecond
+	Most  = 900 * time.Millisecond
+)
+
+// Probe measures how many training examples a second one thread takes, and remembers it for each model and batch. Use New. It must not be
+// used by several goroutines at a time.
+type Probe struct {
+	// step returns a training step on a batch of random examples, the same each time.
+	step  func(m *nn.Model, batch int, sgd nn.SGD) func()
+	now   func() time.Time
+	known map[subject]measured
+}
+
+// New returns a probe that knows nothing yet.
+func New() *Probe {
+	return &Probe{step: bench.TrainStep, now: time.Now, known: map[subject]measured{}}
+}
+
+// subject is what a throughput belongs to. Of the optimizer it matters which vectors a step reads.
+type subject struct {
+	model                       *nn.Model
+	batch                       int
+	momentum, weightDecay, near bool
+}
+
+func subjectOf(m *nn.Model, batch int, sgd nn.SGD) subject {
+	return subject{m, max(1, batch), sgd.Momentum != 0, sgd.WeightDecay != 0, sgd.Mu != 0}
+}
+
+// measured is a throughput and how long it was meant to be measured.
+type measured struct {
+	rate  float64 // examples a second
+	spent time.Duration
+}
+
+// Throughput returns how many training examples a second one thread takes in steps of the model on batches of that size. The first call
+// for a model, batch and kind of optimizer measures for about Fine. Its errors are those of the context.
+func (p *Probe) Throughput(ctx context.Context, m *nn.Model, batch int, sgd nn.SGD) (float64, error) {
+	return p.throughput(ctx, subjectOf(m, batch, sgd), Fine)
+}
+
+// throughput measures for about a time, unless it has been done for as long before.
+func (p *Probe) throughput(ctx context.Context, s subject, length time.Duration) (float64, error) {
+	if k, ok := p.known[s]; ok && k.spent >= length {
+		return k.rate, nil
+	}
+	rate, err := p.measure(ctx, s, length)
+	if err == nil {
+		p.known[s] = measured{rate, length}
+	}
+	return rate, err
+}
+
+// measure repeats steps. What one example takes says how large a batch fits into the time; larger ones are no slower an example.
+func (p *Probe) measure(ctx context.Context, s subject, length time.Duration) (float64, error) {
+	sgd := nn.SGD{LR: 1e-6} // so low that the weights stay as they are
+	if s.momentum {
+		sgd.Momentum = 0.9
+	}
+	if s.weightDecay {
+		sgd.WeightDecay = 1e-4
+	}
+	if s.near {
+		sgd.Mu = 1e-3
+	}
+	batch := s.batch
+	if batch > 1 {
+		one := p.step(s.model, 1, sgd)
+		one() // touches the memory
+		if took := p.time(one); took > 0 {
+			batch = int(max(1, min(float64(batch), math.Floor(float64(length/2)/float64(took)))))
+		}
+	}
+	step := p.step(s.model, batch, sgd)
+	if batch > 1 {
+		step() // what a larger batch touches
+	}
+	var spent time.Duration
+	n := 0
+	for n == 0 || spent < length {
+		if err := ctx.Err(); err != nil {
+			return 0, fmt.Errorf("estimate: %w", err)
+		}
+		spent += p.time(step)
+		n++
+	}
+	return float64(n*batch) / max(spent, time.Nanosecond).Seconds(), nil
+}
+
+func (p *Probe) time(f func()) time.Duration {
+	start := p.now()
+	f()
+	return p.now().Sub(start)
+}
+
+// workersOf returns the number of workers that a setting of it means: 0 is one a processor.
+func workersOf(n int) int {
+	if n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}

@@ -1,0 +1,59 @@
+package estimate
+
+import (
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// visitOf returns the client hyperparameters of a configuration that say how much a client trains.
+func visitOf(c *study.Config) fl.ClientParams {
+	k := c.Client
+	return fl.ClientParams{
+		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Wrap: k.Wrap, PersonalEpochs: k.PersonalEpochs, HeadEpochs: k.HeadEpochs,
+		InnerSteps: k.InnerSteps, FirstOrder: k.FirstOrder,
+	}
+}
+
+// examples returns how many training examples a visit to a client with n of them, and val validation examples, takes under a method, in
+// units of one gradient of the whole network.
+func examples(method string, p fl.ClientParams, n, val float64) float64 {
+	local := epochs(p, p.Epochs, n)
+	if p.Steps > 0 {
+		local = steps(p, p.Steps, n)
+	}
+	switch method {
+	case "ditto": // a model of the client's own
+		if p.PersonalEpochs > 0 {
+			return local + epochs(p, p.PersonalEpochs, n)
+		}
+		return 2 * local
+	case "fedrep", "fedbabu": // the head
+		return local + epochs(p, p.HeadEpochs, n)
+	case "perfedavg": // before and after the inner step; two gradients make a Hessian times a vector
+		if p.FirstOrder {
+			return 2 * local
+		}
+		return 4 * local
+	case "maml":
+		inner := steps(p, p.InnerSteps, n)
+		if p.FirstOrder {
+			return inner + val
+		}
+		return 3*inner + val
+	}
+	return local
+}
+
+// epochs returns the examples of passes, of which there is at least one step.
+func epochs(p fl.ClientParams, passes, n float64) float64 {
+	return max(passes*n, min(float64(p.Batch), n))
+}
+
+// steps returns the examples of steps.
+func steps(p fl.ClientParams, number int, n float64) float64 {
+	batch := float64(p.Batch)
+	if !p.Wrap {
+		batch = min(batch, n)
+	}
+	return float64(number) * batch
+}
