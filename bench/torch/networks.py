@@ -276,7 +276,7 @@ class Builder:
         before = self.shape
         body = self.chain(s["body"])
         after, self.shape = self.shape, before
-        shortcut = self.chain(s["shortcut"])
+        shortcut = self.chain(s.get("shortcut", []))
         self.shape = after
         return Residual(body, shortcut)
 

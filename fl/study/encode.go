@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -19,7 +20,7 @@ func Encode(c *Config) ([]byte, error) {
 	w := &writer{}
 	w.table(reflect.ValueOf(c).Elem(), "")
 	for i := range c.Model.Layers {
-		w.layer(reflect.ValueOf(c.Model.Layers[i]))
+		w.layer("model.layers", c.Model.Layers[i])
 	}
 	return w.out.Bytes(), w.err
 }
@@ -79,15 +80,21 @@ func (w *writer) open(key string, table map[string]any) {
 	}
 }
 
-// layer writes one layer of a model, without the keys that were not given.
-func (w *writer) layer(v reflect.Value) {
-	fmt.Fprintf(&w.out, "\n[[model.layers]]\n")
+// layer writes one layer of the list at a key, without the keys that were not
+// given, then those of its branches.
+func (w *writer) layer(at string, l models.LayerSpec) {
+	fmt.Fprintf(&w.out, "\n[[%s]]\n", at)
+	v := reflect.ValueOf(l)
 	for i := range v.NumField() {
-		f := v.Field(i)
-		if f.IsZero() {
-			continue
+		if f := v.Field(i); !f.IsZero() && f.Kind() != reflect.Slice {
+			w.line(layerKey(v.Type().Field(i)), reflect.Indirect(f).Interface())
 		}
-		w.line(layerKey(v.Type().Field(i)), reflect.Indirect(f).Interface())
+	}
+	for _, inner := range l.Body {
+		w.layer(at+".body", inner)
+	}
+	for _, inner := range l.Shortcut {
+		w.layer(at+".shortcut", inner)
 	}
 }
 

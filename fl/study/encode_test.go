@@ -73,10 +73,7 @@ func drawConfig(t *rapid.T) *Config {
 	c.Name = name.Draw(t, "name") // the empty one is replaced by the file's
 	c.Model = Model{Name: rapid.String().Draw(t, "model")}
 	if rapid.Bool().Draw(t, "layers") {
-		c.Model = Model{Layers: make([]models.LayerSpec, rapid.IntRange(1, 3).Draw(t, "count"))}
-		for i := range c.Model.Layers {
-			fill(t, reflect.ValueOf(&c.Model.Layers[i]).Elem())
-		}
+		c.Model = Model{Layers: drawLayers(t, 1, 2)}
 	}
 	c.Space = nil
 	for _, dim := range rapid.SliceOfDistinct(rapid.StringMatching(`(client|server|x y)\.[a-z "\\]{1,6}`), rapid.ID).Draw(t, "dimensions") {
@@ -96,6 +93,20 @@ func drawConfig(t *rapid.T) *Config {
 		c.ClientTuner = ClientTuner{}
 	}
 	return &c
+}
+
+// drawLayers draws layers, at least so many, with branches of branches to a depth.
+func drawLayers(t *rapid.T, least, depth int) []models.LayerSpec {
+	var layers []models.LayerSpec
+	for range rapid.IntRange(least, 3).Draw(t, "count") {
+		var l models.LayerSpec
+		fill(t, reflect.ValueOf(&l).Elem())
+		if depth > 0 && rapid.Bool().Draw(t, "residual") {
+			l.Body, l.Shortcut = drawLayers(t, 0, depth-1), drawLayers(t, 0, depth-1)
+		}
+		layers = append(layers, l)
+	}
+	return layers
 }
 
 // fill draws every field of a struct but the tables.

@@ -178,21 +178,42 @@ func (m *Model) set(s setting) error {
 	if s.key == "model" || !ok {
 		return errors.New("model must be the name of a model or a list of tables [[model.layers]]")
 	}
-	specs := make([]models.LayerSpec, len(list))
-	for i, table := range list {
-		for _, key := range slices.Sorted(maps.Keys(table)) {
-			at := setting{key: fmt.Sprintf("model.layers[%d].%s", i+1, key), value: table[key]}
-			f, ok := layerField(reflect.ValueOf(&specs[i]).Elem(), key)
-			if !ok {
-				return fmt.Errorf("model.layers[%d]: %w", i+1, unknownLayerKey(key))
-			}
-			if err := assign(f, at); err != nil {
-				return err
-			}
-		}
+	specs, err := layerSpecs("model.layers", list)
+	if err != nil {
+		return err
 	}
 	*m = Model{Layers: specs}
 	return nil
+}
+
+// layerSpecs reads the tables of layers that stand at a key.
+func layerSpecs(at string, list []map[string]any) ([]models.LayerSpec, error) {
+	specs := make([]models.LayerSpec, len(list))
+	for i, table := range list {
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			s := setting{key: fmt.Sprintf("%s[%d].%s", at, i+1, key), value: table[key]}
+			f, ok := layerField(reflect.ValueOf(&specs[i]).Elem(), key)
+			if !ok {
+				return nil, fmt.Errorf("%s[%d]: %w", at, i+1, unknownLayerKey(key))
+			}
+			branch, isBranch := reflect.TypeAssert[*[]models.LayerSpec](f.Addr())
+			if !isBranch {
+				if err := assign(f, s); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			inner, ok := tables(s.value)
+			if !ok || len(inner) == 0 {
+				return nil, fmt.Errorf("%s: must be a list of tables, the layers of a branch", s.key)
+			}
+			var err error
+			if *branch, err = layerSpecs(s.key, inner); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return specs, nil
 }
 
 // tables accepts the forms in which a decoder gives a list of tables.

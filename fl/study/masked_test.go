@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/data/formats/tff/tfftest"
 	"github.com/fedfast/fedfast/nn/models"
 )
 
@@ -99,6 +101,38 @@ func TestMaskedErrorsOfARun(t *testing.T) {
 				t.Errorf("as JSON the masks are %v, %v", back.Masked, err)
 			}
 		})
+	}
+}
+
+// TestStackOverflowPreset trains one round of FATHOM's setting on a made-up file of
+// TFF's Stack Overflow and on the made-up site.
+func TestStackOverflowPreset(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stackoverflow.sqlite")
+	var rows []tfftest.Row
+	for i := range 36 {
+		message := tfftest.Example(tfftest.Feature{Name: "tokens", Text: []byte(strings.Repeat("a b c ", 1+i%4))})
+		rows = append(rows, tfftest.Row{Split: "train", Client: strconv.Itoa(i % 3), Message: message})
+		if i%9 == 0 {
+			rows = append(rows, tfftest.Row{Split: "test", Client: strconv.Itoa(i % 2), Message: message}, tfftest.Row{Split: "heldout", Client: "9", Message: message})
+		}
+	}
+	tfftest.Write(t, path, rows)
+	for _, sets := range [][]string{{"data.path=" + path}, {"data.path=" + site(t), "data.name=stackexchange", "data.split=80/10/10", "data.min_samples=4"}} {
+		c, err := Load(Source{Preset: "stackoverflow-fathom", Sets: append(sets, "rounds=1", "cohort=2", "eval.every=1", "eval.every_clients=1")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fed, model, err := Prepare(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(t.Context(), Setup{Config: *c, Data: fed, Model: model})
+		if err != nil || len(r.Curve) != 1 || len(r.Masked) != 2 || r.Evaluation.GlobalTest.Clients < 2 {
+			t.Errorf("%s: %+v, %v", c.Data.Name, r, err)
+		}
+		if err := fed.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

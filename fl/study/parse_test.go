@@ -51,6 +51,8 @@ func TestLoadErrors(t *testing.T) {
 		{"option", "[tuner.options]\na = 1\nb = [1]\n", nil, `study.toml:3: tuner.options.b: a value must be a number, a string or a bool`},
 		{"model", "model = 3\n", nil, `study.toml:1: model must be the name of a model or a list of tables [[model.layers]]`},
 		{"layer key", "[[model.layers]]\ntype = \"dense\"\nunit = 3\n", nil, `model.layers[1]: unknown key "unit" (did you mean "units"?)`},
+		{"key of a branch", "[[model.layers]]\ntype = \"residual\"\n[[model.layers.body]]\nunit = 3\n", nil, `model.layers[1].body[1]: unknown key "unit" (did you mean "units"?)`},
+		{"branch", "[[model.layers]]\ntype = \"residual\"\nbody = \"conv\"\n", nil, `model.layers[1].body: must be a list of tables, the layers of a branch`},
 		{"layer type", "[[model.layers]]\ntype = \"dense\"\nunits = \"3\"\n", nil, `model.layers[1].units = "3": must be a whole number`},
 		{"set", "", []string{"rouns=3"}, `--set rouns=3: unknown key "rouns" (did you mean "rounds"?)`},
 		{"set without value", "", []string{"rounds"}, `--set rounds: want key=value`},
@@ -173,6 +175,23 @@ func TestLayersOverride(t *testing.T) {
 	c = load(Source{Preset: "quickstart", Sets: []string{"model=logistic", `space."client.lr"=none`}})
 	if c.Model.Name != "logistic" || c.Model.Layers != nil || c.Space["client.lr"] != nil || c.Space["server.lr"] == nil {
 		t.Errorf("a model by name gives %+v, the space is %v", c.Model, c.Space)
+	}
+	inline := load(Source{Sets: []string{`model.layers=[{type='residual', body=[{type='conv', filters=4, kernel=3, pad=1}], shortcut=[{type='relu'}]}, {type='dense'}]`}})
+	tables := load(Source{File: write(t, `
+[[model.layers]]
+type = "residual"
+[[model.layers.body]]
+type = "conv"
+filters = 4
+kernel = 3
+pad = 1
+[[model.layers.shortcut]]
+type = "relu"
+[[model.layers]]
+type = "dense"
+`)})
+	if l := tables.Model.Layers; len(l) != 2 || len(l[0].Body) != 1 || l[0].Body[0].Pad != 1 || len(l[0].Shortcut) != 1 || !reflect.DeepEqual(l, inline.Model.Layers) {
+		t.Errorf("a residual block is %+v, inline %+v", l, inline.Model.Layers)
 	}
 	c = load(Source{Preset: "femnist", File: write(t, "[[model.layers]]\ntype = \"dense\"\n")})
 	if c.Model.Name != "" || len(c.Model.Layers) != 1 {

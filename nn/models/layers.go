@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -14,7 +15,7 @@ import (
 // apply; a zero key is one that was not given.
 type LayerSpec struct {
 	// Type is conv, dense, maxpool, avgpool, lrn, groupnorm, relu, dropout, flatten,
-	// embedding or lstm.
+	// residual, embedding or lstm.
 	Type string `toml:"type" json:"type"`
 	// Units of a dense layer. The last layer of a network may leave it out: it
 	// has one unit a class.
@@ -24,6 +25,10 @@ type LayerSpec struct {
 	Filters int    `toml:"filters,omitempty" json:"filters,omitempty"`
 	Kernel  int    `toml:"kernel,omitempty" json:"kernel,omitempty"`
 	Padding string `toml:"padding,omitempty" json:"padding,omitempty"`
+	// Pad puts that many rows and columns of zeros on each side of a convolution's
+	// image, as PyTorch does, instead of Padding; NoBias leaves out its bias.
+	Pad    int  `toml:"pad,omitempty" json:"pad,omitempty"`
+	NoBias bool `toml:"no_bias,omitempty" json:"no_bias,omitempty"`
 	// Stride is also that of a pool, whose default is its size; Padding also that
 	// of a max-pool.
 	Stride int `toml:"stride,omitempty" json:"stride,omitempty"`
@@ -51,18 +56,22 @@ type LayerSpec struct {
 	// Init is "torch" (PyTorch's initialisation, the default), "glorot"
 	// (TensorFlow's; an LSTM with it has BasicLSTMCell's forget bias) or "keras".
 	Init string `toml:"init,omitempty" json:"init,omitempty"`
+	// Body and Shortcut (default none) are the layers of the two branches that a
+	// residual block adds up; see nn.Residual.
+	Body     []LayerSpec `toml:"body,omitempty" json:"body,omitempty"`
+	Shortcut []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty"`
 }
 
 // layerType says which keys a type takes, which of them it must have, and how it
-// is made.
+// is made, unless of other layers.
 type layerType struct {
 	keys, required []string
 	make           func(s LayerSpec, classes int) nn.Layer
 }
 
 var layerTypes = map[string]layerType{
-	"conv": {[]string{"filters", "kernel", "padding", "stride", "init"}, []string{"filters", "kernel"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, Same: s.Padding == "same", Stride: s.Stride, Init: s.init()}
+	"conv": {[]string{"filters", "kernel", "padding", "pad", "no_bias", "stride", "init"}, []string{"filters", "kernel"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
 	}},
 	"dense": {[]string{"units", "init"}, nil, func(s LayerSpec, classes int) nn.Layer {
 		if s.Units == 0 {
@@ -100,6 +109,27 @@ var layerTypes = map[string]layerType{
 		}
 		return l
 	}},
+	residual: {[]string{"body", "shortcut"}, []string{"body"}, nil},
+}
+
+// residual is the type that is made of other layers.
+const residual = "residual"
+
+// layer makes the layer of a spec that was checked.
+func (s LayerSpec) layer(classes int) nn.Layer {
+	if s.Type != residual {
+		return layerTypes[s.Type].make(s, classes)
+	}
+	return nn.Residual{Body: chain(s.Body, classes), Shortcut: chain(s.Shortcut, classes)}
+}
+
+// chain makes the layers of specs that were checked.
+func chain(specs []LayerSpec, classes int) []nn.Layer {
+	var layers []nn.Layer
+	for _, s := range specs {
+		layers = append(layers, s.layer(classes))
+	}
+	return layers
 }
 
 // or returns the number that was given, or otherwise the default.
@@ -133,23 +163,17 @@ func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, erro
 	if len(specs) == 0 {
 		return nil, errors.New("model.layers is empty; a network has at least one dense layer")
 	}
-	var layers []nn.Layer
+	if err := checkLayers("model.layers", specs, true); err != nil {
+		return nil, err
+	}
 	var kinds []string
-	for i, s := range specs {
-		t, ok := layerTypes[s.Type]
-		if !ok {
-			return nil, fmt.Errorf("model.layers[%d]: unknown type %q; there are %s", i+1, s.Type, strings.Join(typeNames(), ", "))
-		}
-		if err := s.check(t, i+1 == len(specs)); err != nil {
-			return nil, fmt.Errorf("model.layers[%d] (%s): %w", i+1, s.Type, err)
-		}
-		layers = append(layers, t.make(s, classes))
+	for _, s := range specs {
 		kinds = append(kinds, s.Type)
 	}
 	if kinds[len(kinds)-1] != "dense" {
 		return nil, fmt.Errorf("model.layers[%d] (%s): the last layer must be dense", len(specs), kinds[len(kinds)-1])
 	}
-	m, err := nn.NewModel("layers", input, classes, layers...)
+	m, err := nn.NewModel("layers", input, classes, chain(specs, classes)...)
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +187,25 @@ func typeNames() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// checkLayers checks specs that stand at a key, the branches of residual blocks
+// included. The last layer of a network need not have units.
+func checkLayers(key string, specs []LayerSpec, network bool) error {
+	for i, s := range specs {
+		at := fmt.Sprintf("%s[%d]", key, i+1)
+		t, ok := layerTypes[s.Type]
+		if !ok {
+			return fmt.Errorf("%s: unknown type %q; there are %s", at, s.Type, strings.Join(typeNames(), ", "))
+		}
+		if err := s.check(t, network && i+1 == len(specs)); err != nil {
+			return fmt.Errorf("%s (%s): %w", at, s.Type, err)
+		}
+		if err := cmp.Or(checkLayers(at+".body", s.Body, false), checkLayers(at+".shortcut", s.Shortcut, false)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check reports the first key that is missing, foreign to the type or out of
@@ -189,6 +232,8 @@ func (s LayerSpec) check(t layerType, last bool) error {
 	switch {
 	case s.Rate != nil && !(*s.Rate >= 0 && *s.Rate < 1):
 		return fmt.Errorf("rate = %v; it must be at least 0 and below 1", *s.Rate)
+	case s.Padding != "" && s.Pad > 0:
+		return errors.New("padding and pad are both given; only one of them can be")
 	case s.Biases > 2:
 		return fmt.Errorf("biases = %d; it must be 1 or 2", s.Biases)
 	}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -26,10 +27,46 @@ func decode(t *testing.T, text string) []LayerSpec {
 	return f.Layers
 }
 
-// TestFromLayersComposesNamed composes two named models and expects the same
+// resNet writes a residual network with two blocks for each number of channels, of
+// which all but the first begin with a stride of 2.
+func resNet(channels ...int) string {
+	const norm = "type = \"groupnorm\"\ngroups = 2\n"
+	var b strings.Builder
+	conv := func(at string, filters, kernel, pad, stride int) {
+		fmt.Fprintf(&b, "[[%s]]\ntype = \"conv\"\nfilters = %d\nkernel = %d\nstride = %d\nno_bias = true\n", at, filters, kernel, stride)
+		if pad > 0 {
+			fmt.Fprintf(&b, "pad = %d\n", pad)
+		}
+		fmt.Fprintf(&b, "[[%s]]\n%s", at, norm)
+	}
+	relu := func(at string) { fmt.Fprintf(&b, "[[%s]]\ntype = \"relu\"\n", at) }
+	conv("layers", channels[0], 3, 1, 1)
+	relu("layers")
+	for i, filters := range channels {
+		for block := range 2 {
+			stride := 1
+			if i > 0 && block == 0 {
+				stride = 2
+			}
+			b.WriteString("[[layers]]\ntype = \"residual\"\n")
+			conv("layers.body", filters, 3, 1, stride)
+			relu("layers.body")
+			conv("layers.body", filters, 3, 1, 1)
+			if stride > 1 {
+				conv("layers.shortcut", filters, 1, 0, stride)
+			}
+			relu("layers")
+		}
+	}
+	b.WriteString("[[layers]]\ntype = \"avgpool\"\n[[layers]]\ntype = \"dense\"\n")
+	return b.String()
+}
+
+// TestFromLayersComposesNamed composes named models and expects the same
 // initial weights, to the bit.
 func TestFromLayersComposesNamed(t *testing.T) {
 	for _, c := range []struct{ name, text string }{
+		{"resnet18-gn", resNet(64, 128, 256, 512)},
 		{"fedex-cifar-cnn", `
 			[[layers]]
 			type = "conv"
@@ -217,11 +254,11 @@ func TestFromLayersErrors(t *testing.T) {
 		want  string
 	}{
 		{nil, image, "model.layers is empty"},
-		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; there are avgpool, conv, dense, dropout, embedding, flatten, groupnorm, lrn, lstm, maxpool, relu`},
+		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; there are avgpool, conv, dense, dropout, embedding, flatten, groupnorm, lrn, lstm, maxpool, relu, residual`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3}, dense}, image, `model.layers[1] (conv): key "filters" is missing`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: -4}, dense}, image, "model.layers[1] (conv): filters = -4; it must be at least 1"},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "full"}, dense}, image, `model.layers[1] (conv): padding = "full"; it must be valid or same`},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Units: 4}, dense}, image, `model.layers[1] (conv): key "units" does not belong to this type; it takes filters, kernel, padding, stride, init`},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Units: 4}, dense}, image, `model.layers[1] (conv): key "units" does not belong to this type; it takes filters, kernel, padding, pad, no_bias, stride, init`},
 		{[]LayerSpec{{Type: "dense", Units: 5}, {Type: "relu", Size: 2}, dense}, image, `model.layers[2] (relu): key "size" does not belong to this type; it takes no keys`},
 		{[]LayerSpec{{Type: "dense"}, dense}, image, `model.layers[1] (dense): key "units" is missing`},
 		{[]LayerSpec{{Type: "dropout"}, dense}, image, `model.layers[1] (dropout): key "rate" is missing`},
@@ -231,6 +268,12 @@ func TestFromLayersErrors(t *testing.T) {
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "lrn", Radius: 2, Alpha: rate(1), Beta: rate(0.3)}, dense}, image, "model layers: layer 2 (lrn): beta 0.3; it must be 0.25, 0.5, 0.75 or 1"},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "groupnorm", Groups: 3}, dense}, image, "model layers: layer 2 (groupnorm): 3 groups of 4 channels; the groups must divide the channels"},
 		{[]LayerSpec{{Type: "maxpool", Size: 3, Padding: "full"}, dense}, image, `model.layers[1] (maxpool): padding = "full"; it must be valid or same`},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "same", Pad: 1}, dense}, image, "model.layers[1] (conv): padding and pad are both given; only one of them can be"},
+		{[]LayerSpec{{Type: "residual"}, dense}, image, `model.layers[1] (residual): key "body" is missing`},
+		{[]LayerSpec{{Type: "dense", Units: 5, Body: []LayerSpec{dense}}, dense}, image, `model.layers[1] (dense): key "body" does not belong to this type; it takes units, init`},
+		{[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}, {Type: "dense"}}}, dense}, image, `model.layers[1].body[2] (dense): key "units" is missing`},
+		{[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}}, Shortcut: []LayerSpec{{Type: "pool"}}}, dense}, image, `model.layers[1].shortcut[1]: unknown type "pool"; there are `},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "residual", Body: []LayerSpec{dense}}, dense}, image, "model layers: layer 2 (residual): body: a layer of type dense; a residual block takes only layers on images"},
 		{[]LayerSpec{dense, {Type: "relu"}}, image, "model.layers[2] (relu): the last layer must be dense"},
 		{[]LayerSpec{{Type: "lstm", Hidden: 3}, dense}, image, "model layers: layer 1 (lstm): "},
 		{[]LayerSpec{{Type: "conv", Kernel: 9, Filters: 4}, dense}, image, "model layers: layer 1 (conv): "},
