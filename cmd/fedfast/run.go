@@ -39,7 +39,7 @@ func newRun(a *app) *cobra.Command {
 func (o *runOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	if r := s.stored.Run; r != nil && s.dir.Complete() {
-		return a.showRun(r, o.dir)
+		return a.showRun(s, r, o.dir)
 	}
 	setup, err := a.prepare(ctx, s.config)
 	if err != nil {
@@ -58,13 +58,16 @@ func (o *runOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	if err := errors.Join(w.Result(r), w.Model(setup.Model, r.Weights())); err != nil {
 		return err
 	}
-	return a.showRun(r, o.dir)
+	return a.showRun(s, r, o.dir)
 }
 
 // showRun prints the end of a run in the form that was asked for.
-func (a *app) showRun(r *study.RunResult, dir string) error {
+func (a *app) showRun(s *opened, r *study.RunResult, dir string) error {
 	if a.json {
 		return a.printJSON(r)
+	}
+	if err := s.printScaled(a.out); err != nil {
+		return err
 	}
 	return a.printRun(r, dir)
 }

@@ -65,12 +65,14 @@ func (o *configOptions) load(a *app, args []string) (*study.Config, error) {
 // studyOptions are the flags of run and tune.
 type studyOptions struct {
 	configOptions
-	dir string
+	dir   string
+	scale scale
 }
 
 func (o *studyOptions) addFlags(cmd *cobra.Command) {
 	o.configOptions.addFlags(cmd)
 	cmd.Flags().StringVar(&o.dir, "study", "", "directory of the study: a new one, or one to go on with (default studies/DATE-NAME)")
+	cmd.Flags().Var(&o.scale, "scale", "shrink rounds, budgets and side federations by this factor, above 0 to 1, to try things out")
 }
 
 // opened is a study that a command works on.
@@ -79,6 +81,8 @@ type opened struct {
 	dir    *studydir.Dir
 	// stored is what earlier processes recorded; Config is empty when nothing.
 	stored *study.Stored
+	// scaled says what --scale changed, empty without it.
+	scaled string
 }
 
 // open resolves the configuration, checks it as far as that needs neither data
@@ -86,12 +90,15 @@ type opened struct {
 // with: given nothing else by its own configuration, else only if it is the same
 // one.
 func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode string) (*opened, error) {
-	own := o.dir != "" && store.Exists(o.dir) && len(args) == 0 && !a.seedGiven && o.bare()
+	own := o.dir != "" && store.Exists(o.dir) && len(args) == 0 && !a.seedGiven && o.bare() && o.scale == 0
 	s := &opened{stored: &study.Stored{}}
 	var err error
 	if !own {
 		if s.config, err = o.load(a, args); err != nil {
 			return nil, err
+		}
+		if s.scaled, err = o.scale.apply(s.config, mode); err != nil {
+			return nil, usageError{err}
 		}
 		if err := s.config.Check(); err != nil {
 			return nil, usageError{err}
@@ -122,6 +129,9 @@ func (s *opened) take(ctx context.Context, a *app, path string) (err error) {
 	}
 	if s.stored, err = study.Read(ctx, s.dir.Store()); err != nil {
 		return errors.Join(err, s.dir.Close())
+	}
+	if e, err := s.began(); err == nil && s.scaled == "" {
+		s.scaled = e.Scaled
 	}
 	return nil
 }
@@ -165,6 +175,7 @@ type environment struct {
 	CPU     string     `json:"cpu"`
 	Workers int        `json:"workers"`
 	Tuners  []host.Pin `json:"tuners,omitempty"`
+	Scaled  string     `json:"scaled,omitempty"` // what --scale changed
 }
 
 // tunerRef says which tuner a study used.
@@ -192,14 +203,15 @@ func (a *app) environment(command string, used []host.Pin) environment {
 	return e
 }
 
-// pins returns which tuners the study recorded when it began.
-func (s *opened) pins() ([]host.Pin, error) {
+// began returns the environment that the study recorded when it began, an empty
+// one when it did not.
+func (s *opened) began() (environment, error) {
 	var e environment
 	if s.stored.Environment == nil {
-		return nil, nil
+		return e, nil
 	}
 	err := json.Unmarshal(s.stored.Environment, &e)
-	return e.Tuners, err
+	return e, err
 }
 
 // watch is the observer of a study: a display and a directory.
@@ -222,6 +234,7 @@ func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, co
 		}
 	}
 	env := a.environment(command, used)
+	env.Scaled = s.scaled
 	if err := s.dir.Begin(s.config, env); err != nil {
 		return watch{}, err
 	}

@@ -67,13 +67,14 @@ func (o *tuneOptions) validate() error {
 func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	if r := s.dir.Finished(s.stored.Tune, o.baseline); r != nil {
-		return a.showTune(s.config, r, o.dir)
+		return a.showTune(s, r, o.dir)
 	}
 	c := s.config
-	pins, err := s.pins()
+	began, err := s.began()
 	if err != nil {
 		return err
 	}
+	pins := began.Tuners
 	tuner, err := o.launch(ctx, a, "tuner.name", c.Tuner.Name, pins)
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	if err := errors.Join(w.Result(r), w.Model(setup.Model, r.Weights())); err != nil {
 		return err
 	}
-	return a.showTune(s.config, r, o.dir)
+	return a.showTune(s, r, o.dir)
 }
 
 // launch starts a tuner: the very program that the study recorded, unless
@@ -127,11 +128,14 @@ func (o *tuneOptions) launch(ctx context.Context, a *app, key, name string, pins
 }
 
 // showTune prints the end of a study in the form that was asked for.
-func (a *app) showTune(c *study.Config, r *study.Result, dir string) error {
+func (a *app) showTune(s *opened, r *study.Result, dir string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	return a.printTune(c, r, dir)
+	if err := s.printScaled(a.out); err != nil {
+		return err
+	}
+	return a.printTune(s.config, r, dir)
 }
 
 // random runs the baseline, if one was asked for.
