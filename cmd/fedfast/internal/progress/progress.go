@@ -26,6 +26,7 @@ type Display struct {
 	bar    *progressbar.ProgressBar // nil without a terminal
 	now    func() time.Time
 	start  time.Time
+	first  int       // the round that had ended at start
 	shown  time.Time // when the newest plain line was written
 	last   study.Progress
 	unseen bool // last has not been written as a plain line
@@ -70,7 +71,7 @@ func (d *Display) Update(p study.Progress) {
 		return // rounds of trials beside each other may come late
 	}
 	if d.last.Preparing && !p.Preparing {
-		d.start = d.now() // the rounds are timed from here
+		d.start, d.first = d.now(), p.Round // the rounds are timed from here
 	}
 	d.last = p
 	d.begin()
@@ -117,7 +118,7 @@ func (d *Display) line(now time.Time) {
 
 // remaining estimates the time left from the mean time of a round.
 func (d *Display) remaining(now time.Time) string {
-	if d.last.Round == 0 || d.last.Rounds == 0 {
+	if d.last.Rounds == 0 {
 		return ""
 	}
 	if d.last.Preparing && d.last.Rounds <= d.last.Round {
@@ -126,7 +127,11 @@ func (d *Display) remaining(now time.Time) string {
 	if d.last.Rounds <= d.last.Round {
 		return ", now evaluating"
 	}
-	left := now.Sub(d.start) / time.Duration(d.last.Round) * time.Duration(d.last.Rounds-d.last.Round)
+	ended := d.last.Round - d.first
+	if ended == 0 {
+		return ""
+	}
+	left := now.Sub(d.start) / time.Duration(ended) * time.Duration(d.last.Rounds-d.last.Round)
 	return fmt.Sprintf(", %v left", left.Round(time.Second))
 }
 

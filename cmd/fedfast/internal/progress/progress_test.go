@@ -37,6 +37,32 @@ round 4 of 10, trial 3 at round 2 of 4, loss 1.2500, best score 0.2500, 12s left
 	}
 }
 
+// TestRoundsAreTimedWithoutThePreparation has no time for the round that ends it.
+func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
+	var out strings.Builder
+	clock := time.Unix(0, 0)
+	d := New(&out, false, 10, "", func() time.Time { return clock })
+	for _, u := range []struct {
+		second int
+		p      study.Progress
+	}{
+		{100, study.Progress{Preparing: true, Round: 4, Rounds: 8, Score: 0.5}},
+		{200, study.Progress{Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(), Best: math.NaN()}},
+		{206, study.Progress{Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(), Best: math.NaN()}},
+	} {
+		clock = time.Unix(int64(u.second), 0)
+		d.Update(u.p)
+	}
+	d.Close()
+	want := `client tuner prepares: trial 4 of 8 on side federations, error 0.5000, 1m40s left
+round 1 of 10, loss 2.0000
+round 3 of 10, loss 1.0000, 21s left
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
 func TestRunSaysNoTrial(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, false, 2, "", time.Now)
