@@ -38,27 +38,32 @@ func newRun(a *app) *cobra.Command {
 // run goes on with a training, or prints the stored result of a finished one.
 func (o *runOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
-	if r := s.stored.Run; r != nil && s.dir.Complete() {
-		return a.showRun(s, r, o.dir)
+	r := s.stored.Run
+	if r == nil || !s.dir.Complete() {
+		if r, err = o.train(ctx, a, s); err != nil {
+			return err
+		}
 	}
+	return a.showRun(s, r, o.dir)
+}
+
+// train brings a training to its end.
+func (o *runOptions) train(ctx context.Context, a *app, s *opened) (*study.RunResult, error) {
 	setup, err := a.prepare(ctx, s.config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeRun, s.config.Rounds, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.Display.Close()
 	r, err := study.Run(ctx, setup)
 	if err != nil {
-		return interrupted(ctx, err, o.dir)
+		return nil, interrupted(ctx, err, o.dir)
 	}
 	w.Display.Close()
-	if err := errors.Join(w.Result(r), w.Model(setup.Model, r.Weights())); err != nil {
-		return err
-	}
-	return a.showRun(s, r, o.dir)
+	return r, errors.Join(w.Result(r), w.Model(setup.Model, r.Weights()))
 }
 
 // showRun prints the end of a run in the form that was asked for.

@@ -66,32 +66,40 @@ func (o *tuneOptions) validate() error {
 // run goes on with a study, or prints the stored result of a finished one.
 func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
-	if r := s.dir.Finished(s.stored.Tune, o.baseline); r != nil {
-		return a.showTune(s, r, o.dir)
+	r := s.dir.Finished(s.stored.Tune, o.baseline)
+	if r == nil {
+		if r, err = o.train(ctx, a, s, func(*study.Setup) error { return nil }); err != nil {
+			return err
+		}
 	}
+	return a.showTune(s, r, o.dir)
+}
+
+// train brings a study to its end. ready is called with what is about to run.
+func (o *tuneOptions) train(ctx context.Context, a *app, s *opened, ready func(*study.Setup) error) (*study.Result, error) {
 	c := s.config
 	began, err := s.began()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pins := began.Tuners
 	tuner, err := o.launch(ctx, a, "tuner.name", c.Tuner.Name, pins)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer tuner.Close()
 	used := []host.Pin{tuner.Pin()}
 	var client *host.Plugin
 	if c.ClientTuner.Name != "" {
 		if client, err = o.launch(ctx, a, "client_tuner.name", c.ClientTuner.Name, pins); err != nil {
-			return err
+			return nil, err
 		}
 		defer client.Close()
 		used = append(used, client.Pin())
 	}
 	setup, err := a.prepare(ctx, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	setup.Tuner = tuner
 	if client != nil {
@@ -99,21 +107,21 @@ func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	}
 	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeTune, c.Budget.Rounds, used)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.Display.Close()
+	if err := ready(&setup); err != nil {
+		return nil, err
+	}
 	r, err := study.Tune(ctx, setup)
 	if err != nil {
-		return interrupted(ctx, err, o.dir)
+		return nil, interrupted(ctx, err, o.dir)
 	}
 	w.Display.Close()
 	if r.Baseline, err = o.random(ctx, a, setup, r); err != nil {
-		return interrupted(ctx, err, o.dir)
+		return nil, interrupted(ctx, err, o.dir)
 	}
-	if err := errors.Join(w.Result(r), w.Model(setup.Model, r.Weights())); err != nil {
-		return err
-	}
-	return a.showTune(s, r, o.dir)
+	return r, errors.Join(w.Result(r), w.Model(setup.Model, r.Weights()))
 }
 
 // launch starts a tuner: the very program that the study recorded, unless

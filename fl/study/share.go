@@ -10,7 +10,7 @@ import (
 )
 
 // Share begins a study with the rounds of another one, which differs from it in
-// the target alone: what clients train does not depend on the target, so no round
+// the target alone, and perhaps in its name: what clients train does not depend on the target, so no round
 // is trained twice. The store to must be empty. Both studies need score.both, and
 // the other one no reserve of snapshots, but with Setup.KeepTrials its trials go
 // on from where they ended instead of from their beginning. Which trials go on,
@@ -75,7 +75,7 @@ func sharable(other *Stored, c *Config) error {
 	if c.Target == o.Target {
 		return fmt.Errorf("its rounds cannot be shared: it has the same target, %s", c.Target)
 	}
-	o.Target = c.Target
+	o.Target, o.Name = c.Target, c.Name
 	r := studyRecord{Mode: other.Mode, Config: other.Config}
 	if text, err := Encode(o); err == nil {
 		r.Config = string(text)

@@ -1,0 +1,103 @@
+package repro
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// Cell is one published number of a paper, or the end of one published curve.
+type Cell struct {
+	// Name is a path: the table or figure, its row, and last what is told apart.
+	Name string
+	// Paper and Where say where the number stands.
+	Paper, Where string
+	// Unit is that of Published and of Measure.
+	Unit string
+	// Published is nil for curves, whose points the papers do not print.
+	Published *Published
+	// Training is how the number comes about here; nil for one that cannot be had, and then Why says why.
+	Training *Training
+	Why      string
+	// Picture is the common part of the names of cells whose curves belong into one picture, empty for none; Target is whose score the
+	// curve shows, empty for test accuracy.
+	Picture, Target string
+	// Measure reads the number from one trial, NaN where there is none. For one that did not reach its goal it is what was spent in vain,
+	// with reached = false.
+	Measure func(*Metrics) (x float64, reached bool)
+}
+
+// Published is a number as a paper prints it.
+type Published struct {
+	// Mean and SD are over Trials trials; SD is 0 where the paper names none.
+	Mean   float64 `json:"mean"`
+	SD     float64 `json:"sd,omitempty"`
+	Trials int     `json:"trials,omitempty"`
+	// NA is set where no trial reached the goal: there is no mean.
+	NA bool `json:"not_reached,omitempty"`
+}
+
+// Comparison is a claim about two cells: that New is better than Old.
+type Comparison struct {
+	// Name is the common part of both cells' names.
+	Name string
+	// Claim says in words what the paper claims.
+	Claim string
+	// New and Old are names of cells.
+	New, Old string
+	// Higher says that a higher number is better.
+	Higher bool
+}
+
+// Cells returns all cells in the order of the papers.
+func Cells() []Cell {
+	return slices.Concat(fedexTable(), fedexFigures(), fathomCells(), fedtuneCells(), later())
+}
+
+// Comparisons returns the papers' claims about pairs of cells.
+func Comparisons() []Comparison {
+	return slices.Concat(fedexClaims(), fathomClaims(), fedtuneClaims())
+}
+
+// later is what no cell can be run of yet.
+func later() []Cell {
+	return []Cell{{
+		Name: "perfedrlnas", Paper: "PerFedRLNAS (AAAI 2024)", Where: "all tables",
+		Why: "the search for an architecture per client is not there yet",
+	}}
+}
+
+// Select returns the cells of a name: the one, or all below it.
+func Select(name string) ([]Cell, error) {
+	all := Cells()
+	name = strings.Trim(name, "/")
+	var found []Cell
+	for _, c := range all {
+		if c.Name == name || strings.HasPrefix(c.Name, name+"/") {
+			found = append(found, c)
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, fmt.Errorf("unknown experiment %q; did you mean %q? `fedfast repro list` shows all", name, nearest(name, all))
+}
+
+// nearest returns the most similar name, or part of one.
+func nearest(name string, all []Cell) string {
+	var known []string
+	for _, c := range all {
+		for at := range c.Name {
+			if c.Name[at] == '/' {
+				known = append(known, c.Name[:at])
+			}
+		}
+		known = append(known, c.Name)
+	}
+	return slices.MinFunc(known, func(a, b string) int {
+		return cmp.Compare(levenshtein.ComputeDistance(a, name), levenshtein.ComputeDistance(b, name))
+	})
+}

@@ -1,0 +1,181 @@
+package repro
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/plugins/fedex"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// factsOf describes a federation.
+func factsOf(fed *data.Federation) DataFacts {
+	f := DataFacts{Name: fed.Name, Clients: len(fed.Clients), Notes: fed.Notes}
+	for i := range fed.Clients {
+		c := &fed.Clients[i]
+		f.Train, f.Val, f.Test = f.Train+c.Train.Len(), f.Val+c.Val.Len(), f.Test+c.Test.Len()
+	}
+	return f
+}
+
+// collect turns the finished study in a directory into metrics with a head.
+func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
+	v, err := store.Look(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	s, err := study.Read(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	if !s.Finished() {
+		return nil, fmt.Errorf("%s: the study is not finished", dir)
+	}
+	c, err := study.Load(study.Source{Text: s.Config})
+	if err != nil {
+		return nil, err
+	}
+	head.Kind, head.Format, head.Environment = "head", metricsFormat, s.Environment
+	m := &Metrics{Head: head}
+	if s.Run != nil {
+		m.End = End{Kind: "end", Curve: points(s.Run.Curve), Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256}
+		return m, nil
+	}
+	r := s.Tune
+	m.Sides = r.Sides
+	m.End = End{
+		Kind: "end", Best: returned(&r.Best), Survivor: returned(r.Survivor), Goal: r.Goal, Rounds: r.Rounds, Seconds: rounded(r.Seconds), SHA256: r.WeightsSHA256,
+	}
+	if len(r.Trials) == 1 {
+		m.End.Curve = points(r.Trials[0].Curve)
+		return m, nil
+	}
+	return m, m.addTrials(ctx, v, c, r)
+}
+
+// addTrials adds a line for each trial.
+func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *study.Config, r *study.Result) error {
+	rounds := map[int][]study.RoundRow{}
+	err := study.Rounds(ctx, v, func(row study.RoundRow) error {
+		rounds[row.Trial] = append(rounds[row.Trial], row)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, t := range r.Trials {
+		line := TrialLine{Kind: "trial", Number: t.Number, Params: t.Params, Rungs: t.Rungs, Test: points(t.Curve), Failed: t.Failed}
+		if c.ClientTuner.Name == "fedex" {
+			if err := line.addArms(c, t); err != nil {
+				return err
+			}
+		}
+		for _, row := range rounds[t.Number] {
+			if row.Round > t.Rounds { // a round that another study had trained, beyond where this one stopped
+				break
+			}
+			line.add(row, c.Target)
+		}
+		m.Trials = append(m.Trials, line)
+	}
+	return nil
+}
+
+// add adds a round.
+func (t *TrialLine) add(row study.RoundRow, target string) {
+	personalized, global := row.Score, row.Other
+	if target == tuners.TargetGlobal {
+		personalized, global = global, personalized
+	}
+	seconds := math.NaN()
+	if !row.Since.IsZero() {
+		seconds = row.At.Sub(row.Since).Seconds()
+	}
+	t.Personalized = append(t.Personalized, number(personalized))
+	t.Global = append(t.Global, number(global))
+	t.TrainLoss = append(t.TrainLoss, number(row.TrainLoss))
+	t.Seconds = append(t.Seconds, number(seconds))
+}
+
+// number rounds for the file; nil stands for what is not finite.
+func number(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	x = rounded(x)
+	return &x
+}
+
+// rounded keeps six digits.
+func rounded(x float64) float64 {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64) // what it wrote itself
+	return x
+}
+
+// addArms adds the configurations of a trial under FedEx.
+func (t *TrialLine) addArms(c *study.Config, r study.TrialResult) error {
+	var space tuners.Space
+	for _, name := range slices.Sorted(maps.Keys(c.Space)) {
+		dim, err := tuners.ParseDim(name, c.Space[name])
+		if err != nil {
+			return err
+		}
+		space = append(space, dim)
+	}
+	options, err := optionsOf(c.ClientTuner.Options)
+	if err != nil {
+		return err
+	}
+	configs, err := fedex.Arms(space, r.Params, options, c.Seed, r.Number)
+	if err != nil {
+		return err
+	}
+	t.ConfigParams = configs[0].Keys()
+	for _, config := range configs {
+		var values []float64
+		for _, name := range t.ConfigParams {
+			values = append(values, rounded(config.Float(name, 0)))
+		}
+		t.Configs = append(t.Configs, values)
+	}
+	return nil
+}
+
+// optionsOf reads a tuner's options.
+func optionsOf(table map[string]any) (tuners.Params, error) {
+	options := tuners.Params{}
+	for name, x := range table {
+		v, err := tuners.ValueOf(x)
+		if err != nil {
+			return nil, err
+		}
+		options[name] = v
+	}
+	return options, nil
+}
+
+func points(curve []study.CurvePoint) []Point {
+	var out []Point
+	for _, p := range curve {
+		out = append(out, Point{Round: p.Round, Examples: p.Examples, TestError: p.TestError, Masked: p.Masked, Params: p.Params})
+	}
+	return out
+}
+
+func returned(c *study.Chosen) *Returned {
+	if c == nil {
+		return nil
+	}
+	return &Returned{
+		Trial: c.Number, Round: c.Round, Score: c.Score,
+		GlobalVal: c.GlobalVal, GlobalTest: c.GlobalTest, PersonalizedVal: c.PersonalizedVal, PersonalizedTest: c.PersonalizedTest,
+	}
+}

@@ -1,0 +1,134 @@
+package repro
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+const fathomPaper = "FATHOM (2022)"
+
+// fathomRow is a row of FATHOM's Table 1: the rounds and the local gradients, in thousands, to the target, mean and standard deviation,
+// first FATHOM's and then FedAvg's; a mean of 0 stands for NA.
+type fathomRow struct {
+	name      string
+	set       string
+	rounds    [2][2]float64
+	gradients [2][2]float64
+}
+
+var fathomFEMNIST = []fathomRow{
+	{"base", "", [2][2]float64{{739, 24}, {1098, 15}}, [2][2]float64{{1500, 36}, {2200, 64}}},
+	{"lr0.05", "client.lr=0.05", [2][2]float64{{905, 21}, {1574, 19}}, [2][2]float64{{1700, 28}, {3100, 28}}},
+	{"batch4", "client.batch=4", [2][2]float64{{708, 17}, {885, 41}}, [2][2]float64{{1200, 28}, {1700, 88}}},
+	{"batch256", "client.batch=256", [2][2]float64{{736, 20}, {}}, [2][2]float64{{2000, 44}, {}}},
+	{"clients100", "cohort=100", [2][2]float64{{777, 16}, {1436, 18}}, [2][2]float64{{22000, 270}, {28000, 0.39}}},
+	{"clients200", "cohort=200", [2][2]float64{{790, 16}, {1481, 33}}, [2][2]float64{{57000, 1000}, {59000, 1300}}},
+}
+
+var fathomStackOverflow = []fathomRow{
+	{"so-base", "", [2][2]float64{{562, 12}, {971, 11}}, [2][2]float64{{85000, 1200}, {124000, 1300}}},
+	{"so-lr0.05", "client.lr=0.05", [2][2]float64{{871, 7}, {}}, [2][2]float64{{138000, 3200}, {}}},
+	{"so-batch4", "client.batch=4", [2][2]float64{{758, 43}, {580, 18}}, [2][2]float64{{93000, 2800}, {74000, 2500}}},
+	{"so-batch256", "client.batch=256", [2][2]float64{{801, 28}, {}}, [2][2]float64{{174000, 18000}, {}}},
+	{"so-clients25", "cohort=25", [2][2]float64{{970, 49}, {1283, 33}}, [2][2]float64{{63000, 2700}, {82000, 3800}}},
+	{"so-clients200", "cohort=200", [2][2]float64{{396, 17}, {684, 26}}, [2][2]float64{{280000, 45000}, {350000, 13000}}},
+}
+
+var fathomMethods = []string{"fathom", "fedavg"}
+
+// fathomTraining is the training of FATHOM, or of FedAvg from the same start, in a row.
+func fathomTraining(row fathomRow, method string) *Training {
+	t := &Training{
+		Mode: study.ModeTune, Preset: "femnist-fathom", Trials: 10, Needs: "leaf-femnist", Shrink: shrinkFathom,
+		Sets: []string{"tuner.options.clip_logs=false"}, AsPaper: []string{"tuner.options.as_paper=true"},
+		Switches: []string{"as the authors' code, not the paper's text: only what clients get is bounded, and the local cosine is not multiplied by the learning rate"},
+		Deviates: []string{"a twentieth of each client's training examples is set apart for validation"},
+	}
+	prefix := "fathom-femnist-"
+	if strings.HasPrefix(row.name, "so-") {
+		prefix, t.Preset, t.Needs, t.Deviates = "fathom-", "stackoverflow-fathom", "stackoverflow", nil
+	}
+	t.Key = prefix + row.name + "-" + method
+	if row.set != "" {
+		t.Sets = append(t.Sets, row.set)
+	}
+	if method == "fedavg" {
+		t.Mode = study.ModeRun
+		t.AsPaper, t.Switches = nil, nil
+	}
+	return t
+}
+
+// fathomGoal is the goal of scaled trainings on FEMNIST: what FedAvg reaches in a fifth of the rounds on a hundred writers.
+const fathomGoal = 0.7
+
+// shrinkFathom scales the most rounds, and the cohort where a row enlarges it. So few rounds do not reach the paper's goal.
+func shrinkFathom(c *study.Config, scale float64) []string {
+	rounds, goal := c.Rounds, c.Eval.Goal
+	c.Rounds = shrunk(rounds, scale, c.Eval.Every)
+	c.Budget = study.Budget{Rounds: c.Rounds, TrialRounds: c.Rounds}
+	notes := []string{fmt.Sprintf("scaled by %v: at most %d rounds instead of %d", scale, c.Rounds, rounds)}
+	if c.Data.Name == "leaf-femnist" {
+		c.Eval.Goal = fathomGoal
+	} else {
+		c.Eval.Goal = float64(goal * math.Sqrt(scale))
+	}
+	notes = append(notes, fmt.Sprintf("scaled by %v: the goal is %.4g %% of test accuracy instead of %.4g %%", scale, 100*c.Eval.Goal, 100*goal))
+	if n := c.Cohort; n >= 100 {
+		c.Cohort = shrunk(n, scale, 1)
+		notes = append(notes, fmt.Sprintf("scaled by %v: %d clients a round instead of %d", scale, c.Cohort, n))
+	}
+	return notes
+}
+
+func fathomCells() []Cell {
+	var cells []Cell
+	for _, row := range append(append([]fathomRow{}, fathomFEMNIST...), fathomStackOverflow...) {
+		for i, method := range fathomMethods {
+			t := fathomTraining(row, method)
+			name := "fathom-table1/" + row.name + "/" + method
+			cells = append(cells,
+				Cell{
+					Name: name + "/rounds", Paper: fathomPaper, Where: "Table 1", Unit: "rounds to the goal", Published: fathomNumber(row.rounds[i]),
+					Training: t, Measure: func(m *Metrics) (float64, bool) { return m.reached(func(p Point) float64 { return float64(p.Round) }) },
+				},
+				Cell{
+					Name: name + "/gradients", Paper: fathomPaper, Where: "Table 1", Unit: "thousand local gradients to the goal", Published: fathomNumber(row.gradients[i]),
+					Training: t, Measure: func(m *Metrics) (float64, bool) {
+						return m.reached(func(p Point) float64 { return float64(p.Examples) / 1000 })
+					},
+				},
+				Cell{
+					Name: "fathom-fig1/" + row.name + "/" + method, Paper: fathomPaper, Where: "Figure 1", Unit: "% test accuracy at the end",
+					Training: t, Measure: finalAccuracy, Picture: "fathom-fig1/" + row.name,
+				})
+		}
+	}
+	return cells
+}
+
+func fathomNumber(n [2]float64) *Published {
+	return &Published{Mean: n[0], SD: n[1], Trials: 10, NA: n[0] == 0}
+}
+
+// finalAccuracy is the last measured test accuracy, in percent.
+func finalAccuracy(m *Metrics) (float64, bool) {
+	if len(m.End.Curve) == 0 {
+		return math.NaN(), true
+	}
+	return 100 * (1 - m.End.Curve[len(m.End.Curve)-1].TestError), true
+}
+
+func fathomClaims() []Comparison {
+	var claims []Comparison
+	for _, row := range append(append([]fathomRow{}, fathomFEMNIST...), fathomStackOverflow...) {
+		name := "fathom-table1/" + row.name
+		claims = append(claims,
+			Comparison{Name: name, Claim: "FATHOM needs fewer rounds than FedAvg from the same start", New: name + "/fathom/rounds", Old: name + "/fedavg/rounds"},
+			Comparison{Name: name, Claim: "FATHOM needs fewer local gradients than FedAvg from the same start", New: name + "/fathom/gradients", Old: name + "/fedavg/gradients"})
+	}
+	return claims
+}

@@ -1,0 +1,189 @@
+package repro
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+const (
+	fedexPaper    = "FedEx (Khodak et al., NeurIPS 2021)"
+	workshopPaper = "FedEx (Khodak et al., workshop paper 2020)"
+)
+
+// fedexSet is a column of FedEx's Table 1.
+type fedexSet struct {
+	name, preset, needs string
+	sets                []string
+	deviates            []string
+}
+
+var fedexSets = []fedexSet{
+	{"shakespeare-iid", "shakespeare-fedex", "leaf-shakespeare", []string{"data.iid=true"}, nil},
+	{"shakespeare-noniid", "shakespeare-fedex", "leaf-shakespeare", []string{"data.iid=false"}, nil},
+	{"femnist-iid", "femnist-fedex", "leaf-femnist", []string{"data.iid=true"}, nil},
+	{"femnist-noniid", "femnist-fedex", "leaf-femnist", []string{"data.iid=false"}, nil},
+	{"cifar10-iid", "cifar10-fedex", "cifar10", nil, nil},
+}
+
+// fedexErrors are the means and standard deviations of FedEx's Table 1, in percent: by wrapper, target and tuning, in the order of
+// fedexSets.
+var fedexErrors = map[string][5][2]float64{
+	"rs/global/alone":        {{60.32, 10.03}, {64.36, 14.19}, {22.81, 4.56}, {22.98, 3.41}, {30.46, 9.44}},
+	"rs/global/fedex":        {{53.94, 9.13}, {57.70, 17.57}, {20.96, 4.77}, {22.30, 3.66}, {34.83, 14.74}},
+	"rs/personalized/alone":  {{61.10, 9.32}, {61.71, 9.08}, {17.45, 2.82}, {17.77, 2.63}, {34.89, 10.56}},
+	"rs/personalized/fedex":  {{54.90, 9.97}, {56.48, 13.60}, {16.31, 3.77}, {15.93, 3.06}, {39.13, 15.13}},
+	"sha/global/alone":       {{47.38, 3.40}, {46.79, 3.51}, {18.64, 1.68}, {20.30, 1.66}, {21.62, 2.51}},
+	"sha/global/fedex":       {{44.52, 1.68}, {45.24, 3.31}, {19.22, 2.05}, {19.43, 1.45}, {20.82, 1.37}},
+	"sha/personalized/alone": {{46.77, 3.61}, {48.04, 3.72}, {14.79, 1.55}, {14.78, 1.31}, {24.81, 6.13}},
+	"sha/personalized/fedex": {{46.08, 2.57}, {45.89, 3.76}, {14.97, 1.31}, {14.76, 1.70}, {21.77, 2.83}},
+}
+
+var (
+	fedexWrappers = []string{"rs", "sha"}
+	fedexTargets  = []string{tuners.TargetPersonalized, tuners.TargetGlobal}
+	fedexTunings  = []string{"alone", "fedex"}
+)
+
+// fedexTrials is how many trials stand behind a number of Table 1 (its caption).
+func fedexTrials(needs, wrapper string) int {
+	switch {
+	case needs == "leaf-shakespeare":
+		return 5
+	case needs == "cifar10" && wrapper == "sha":
+		return 6
+	}
+	return 10
+}
+
+// fedexTraining is the training of a cell of Table 1. That of the global target takes the rounds of the personalized one.
+func fedexTraining(set fedexSet, wrapper, target, tuning string) *Training {
+	name := func(target string) string {
+		return fmt.Sprintf("fedex-%s-%s-%s-%s", set.name, wrapper, target, tuning)
+	}
+	t := &Training{
+		Key: name(target), Mode: study.ModeTune, Preset: set.preset, Tuner: "sha", ClientTuner: "fedex",
+		Trials: fedexTrials(set.needs, wrapper), Needs: set.needs, Deviates: set.deviates, Shrink: shrinkFedex,
+		Sets: append([]string{"target=" + target, "score.both=true", "eval.every=25"}, set.sets...),
+		AsPaper: []string{
+			"objective=loss", `space."server.lr"="none"`, "server.lr=1", `space."server.momentum"={uniform=[0,0.9]}`,
+		},
+		Switches: []string{
+			"as the authors' code, not the paper's text: the error, not the loss, is minimized; the server's learning rate is 10^U[-1,1], its momentum 0 or 0.9",
+		},
+	}
+	if wrapper == "rs" {
+		t.Tuner = "random"
+	}
+	if tuning == "alone" {
+		t.ClientTuner = "none"
+	} else {
+		t.AsPaper = append(t.AsPaper, "client_tuner.options.as_paper=true")
+		t.Switches = append(t.Switches, "as the authors' code, not the paper's text: whole hyperparameters of FedEx's configurations lie in c +- ceil(w)")
+	}
+	if target == tuners.TargetGlobal {
+		t.Shares = name(tuners.TargetPersonalized)
+	}
+	return t
+}
+
+// shrinkFedex scales a study's budget, in rounds.
+func shrinkFedex(c *study.Config, scale float64) []string {
+	t, m := c.Budget.Rounds, c.Budget.TrialRounds
+	c.Budget.TrialRounds = shrunk(m, scale, 1)
+	c.Budget.Rounds = c.Budget.TrialRounds * t / m
+	c.Rounds = c.Budget.TrialRounds
+	c.Eval.Every = max(1, c.Budget.TrialRounds/8)
+	return []string{fmt.Sprintf("scaled by %v: %d rounds in all, at most %d a trial, instead of %d and %d", scale, c.Budget.Rounds, c.Budget.TrialRounds, t, m)}
+}
+
+func fedexTable() []Cell {
+	var cells []Cell
+	for i, set := range fedexSets {
+		for _, wrapper := range fedexWrappers {
+			for _, target := range fedexTargets {
+				for _, tuning := range fedexTunings {
+					path := wrapper + "/" + target + "/" + tuning
+					n := fedexErrors[path][i]
+					cells = append(cells, Cell{
+						Name: "fedex-table1/" + set.name + "/" + path, Paper: fedexPaper, Where: "Table 1", Unit: "% test error",
+						Published: &Published{Mean: n[0], SD: n[1], Trials: fedexTrials(set.needs, wrapper)},
+						Training:  fedexTraining(set, wrapper, target, tuning), Measure: returnedError(target),
+						Picture: "fedex-table1/" + set.name + "/" + wrapper + "/" + target, Target: target,
+					})
+				}
+			}
+		}
+	}
+	return cells
+}
+
+// returnedError is the test error, in percent, of the model that a study returns.
+func returnedError(target string) func(*Metrics) (float64, bool) {
+	return func(m *Metrics) (float64, bool) {
+		if m.End.Best == nil {
+			return math.NaN(), true
+		}
+		e := m.End.Best.GlobalTest
+		if target == tuners.TargetPersonalized {
+			e = m.End.Best.PersonalizedTest
+		}
+		if e == nil {
+			return math.NaN(), true
+		}
+		return 100 * *e, true
+	}
+}
+
+func fedexClaims() []Comparison {
+	var claims []Comparison
+	for _, set := range fedexSets {
+		for _, wrapper := range fedexWrappers {
+			for _, target := range fedexTargets {
+				name := "fedex-table1/" + set.name + "/" + wrapper + "/" + target
+				claims = append(claims, Comparison{Name: name, Claim: "FedEx improves on its wrapper", New: name + "/fedex", Old: name + "/alone"})
+			}
+		}
+	}
+	return claims
+}
+
+// fedexFigures are the studies of single settings. The papers print their points in pictures alone, so there are no published numbers.
+func fedexFigures() []Cell {
+	shakespeare, cifar := fedexSets[1], fedexSets[4]
+	cell := func(name, paper, where string, set fedexSet, tuning string, trials int, sets, deviates []string) Cell {
+		t := fedexTraining(set, "sha", tuners.TargetPersonalized, tuning)
+		t.Key = keyOf(name)
+		t.Trials = trials
+		t.Sets = append(t.Sets, sets...)
+		t.Deviates = append(t.Deviates, deviates...)
+		return Cell{
+			Name: name, Paper: paper, Where: where, Unit: "% test error", Training: t, Measure: returnedError(tuners.TargetPersonalized),
+			Picture: name[:strings.IndexByte(name, '/')], Target: tuners.TargetPersonalized,
+		}
+	}
+	workshop := []string{"client_tuner.options.draw_configs=true", "client_tuner.options.independent=true", "client_tuner.options.cutoff=1e-4"}
+	var cells []Cell
+	for _, tuning := range fedexTunings {
+		for _, discount := range []string{"0", "0.5", "1"} {
+			sets := []string{"score.discount=" + discount}
+			if tuning == "fedex" {
+				sets = append(sets, workshop...)
+			}
+			cells = append(cells, cell("fedex-fig2/"+tuning+"/discount"+discount, workshopPaper, "Figure 2", shakespeare, tuning, 5, sets,
+				[]string{"the search space is that of the later paper"}))
+		}
+	}
+	for _, eps := range []string{"0", "0.01", "0.05", "0.1", "0.2", "0.5", "1"} {
+		cells = append(cells, cell("fedex-fig5/eps"+eps, fedexPaper, "Figure 5", cifar, "fedex", 6, []string{"client_tuner.options.eps=" + eps},
+			[]string{"the figure's values of eps are not printed: these are ours"}))
+	}
+	for _, schedule := range []string{"constant", "adaptive", "aggressive"} {
+		cells = append(cells, cell("fedex-fig6/"+schedule, fedexPaper, "Figure 6", shakespeare, "fedex", 10, []string{"client_tuner.options.schedule=" + schedule},
+			[]string{"the figure's set of data is not named: Shakespeare, as in Figure 3 of the workshop paper"}))
+	}
+	return cells
+}

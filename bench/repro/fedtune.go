@@ -1,0 +1,172 @@
+package repro
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+const fedtunePaper = "FedTune (ICLR 2022 submission)"
+
+// fedtuneSet is a row of FedTune's Table 1 with its set-up from Table 3.
+type fedtuneSet struct {
+	name, needs string
+	sets        []string
+	accuracy    [3]float64 // of global tuning, FedTune and hand tuning, in percent
+}
+
+var fedtuneSets = []fedtuneSet{
+	{"femnist", "leaf-femnist", []string{
+		"data.name=leaf-femnist", "data.split=90/10/files", "data.clients=192", "data.proxy=5000", "cohort=10", "rounds=2000", "budget.rounds=2000", "budget.trial_rounds=2000",
+		"client.lr=0.004", "client.batch=8",
+	}, [3]float64{74.14, 81.24, 81.64}},
+	{"cifar10", "cifar10", []string{"data.name=cifar10", "data.proxy=5000", "model=fedtune-4conv2dense", "client.lr=0.05", "client.batch=16"}, [3]float64{68.13, 72.32, 72.66}},
+	{"cifar100", "cifar100", []string{
+		"data.name=cifar100", "data.proxy=5000", "model=resnet18-gn", "rounds=1000", "budget.rounds=1000", "budget.trial_rounds=1000",
+		"client.lr=0.045", "client.batch=16",
+	}, [3]float64{52.52, 56.21, 56.89}},
+	{"fmnist", "fashion-mnist", nil, [3]float64{73.99, 79.73, 80.03}},
+}
+
+// fedtuneTraining is the training with a table that is looked up, or with one global setting.
+func fedtuneTraining(set fedtuneSet, tuning string) *Training {
+	t := &Training{
+		Key: "fedtune-" + set.name + "-" + tuning, Mode: study.ModeTune, Preset: "fmnist-fedtune", Needs: set.needs, Trials: 1,
+		Sets: append([]string{"eval.every=5"}, set.sets...), Shrink: shrinkFedtune, OneTable: true,
+		Deviates: []string{"global local epochs (5), the optimizer (plain SGD) and the widths of the network are not in the paper: ours"},
+	}
+	if tuning == "global" {
+		t.Mode, t.OneTable = study.ModeRun, false
+		return t
+	}
+	t.Deviates = append(t.Deviates, "a cell's search ends after 6 proposals at most (the paper names no cap)")
+	return t
+}
+
+// shrinkFedtune scales rounds and samples: those of the federation and those of the table and its side federations.
+func shrinkFedtune(c *study.Config, scale float64) []string {
+	rounds := c.Rounds
+	c.Rounds = shrunk(rounds, scale, 1)
+	c.Budget = study.Budget{Rounds: c.Rounds, TrialRounds: c.Rounds}
+	var was, sizes []string
+	for i, n := range c.Data.Sizes {
+		was = append(was, strconv.Itoa(n))
+		c.Data.Sizes[i] = shrunk(n, scale, 1)
+		sizes = append(sizes, strconv.Itoa(c.Data.Sizes[i]))
+	}
+	const sideRounds = 20
+	if c.Tuner.Options == nil {
+		c.Tuner.Options = map[string]any{}
+	}
+	c.Tuner.Options["samples"] = strings.Join(sizes, ", ")
+	c.Tuner.Options["rounds"] = int64(shrunk(sideRounds, scale, 1))
+	return []string{
+		fmt.Sprintf("scaled by %v: %d rounds instead of %d", scale, c.Rounds, rounds),
+		fmt.Sprintf("scaled by %v: clients and the table's rows have %s samples instead of %s", scale, strings.Join(sizes, ", "), strings.Join(was, ", ")),
+		fmt.Sprintf("scaled by %v: side federations run %v rounds instead of %d", scale, c.Tuner.Options["rounds"], sideRounds),
+	}
+}
+
+func fedtuneCells() []Cell {
+	var cells []Cell
+	accuracy := func(name, where string, published float64, t *Training) {
+		c := Cell{Name: name, Paper: fedtunePaper, Where: where, Unit: "% best test accuracy", Training: t, Measure: bestAccuracy, Picture: name[:strings.LastIndexByte(name, '/')]}
+		if published > 0 {
+			c.Published = &Published{Mean: published, Trials: 1}
+		}
+		if t == nil {
+			c.Why = "a full grid: 3,600 side federations for each of 24 cells"
+		}
+		cells = append(cells, c)
+	}
+	steps := func(name, where string, published float64, t *Training) {
+		c := Cell{Name: name, Paper: fedtunePaper, Where: where, Unit: "trials on side federations", Training: t, Measure: sideTrials}
+		if published > 0 {
+			c.Published = &Published{Mean: published, Trials: 1}
+		}
+		cells = append(cells, c)
+	}
+	for _, set := range fedtuneSets {
+		name := "fedtune-table1/" + set.name
+		accuracy(name+"/global", "Table 1", set.accuracy[0], fedtuneTraining(set, "global"))
+		accuracy(name+"/table", "Table 1", set.accuracy[1], fedtuneTraining(set, "table"))
+		accuracy(name+"/hand", "Table 1", set.accuracy[2], nil)
+	}
+	published := map[string][2]float64{"bo": {81.24, 36_000}, "random": {81.24, 79_000}, "grid": {}}
+	for _, search := range []string{"bo", "random", "grid"} {
+		t := fedtuneTraining(fedtuneSets[0], "table")
+		t.Key, t.Sets = "fedtune-femnist-"+search, append(t.Sets, "tuner.options.search="+search)
+		if search == "random" {
+			t.Trials = 10
+		}
+		n := published[search]
+		accuracy("fedtune-fig5a/"+search+"/accuracy", "Figure 5a", n[0], t)
+		steps("fedtune-fig5a/"+search+"/trials", "Figure 5a", n[1], t)
+	}
+	for _, set := range fedtuneSets {
+		steps("fedtune-fig5b/"+set.name, "Figure 5b", 0, fedtuneTraining(set, "table"))
+	}
+	for _, grid := range []struct{ cells, hi, samples string }{
+		{"1", "0.5", "500"},
+		{"6", "0.4, 0.8", "200, 600, 1000"},
+		{"12", "0.2, 0.4, 0.6, 0.8", "200, 600, 1000"},
+		{"24", "0.2, 0.4, 0.6, 0.8", "100, 200, 400, 600, 800, 1000"},
+		{"48", "0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8", "100, 200, 400, 600, 800, 1000"},
+	} {
+		t := fedtuneTraining(fedtuneSets[0], "table")
+		t.Key, t.Sets = "fedtune-femnist-cells"+grid.cells, append(t.Sets, "tuner.options.hi="+quote(grid.hi), "tuner.options.samples="+quote(grid.samples))
+		t.Deviates = append(t.Deviates, "which cells a table of "+grid.cells+" has is not in the paper: ours")
+		t.Shrink = func(c *study.Config, scale float64) []string {
+			options := c.Tuner.Options["samples"]
+			notes := shrinkFedtune(c, scale)
+			c.Tuner.Options["samples"] = scaledList(fmt.Sprint(options), scale)
+			return notes
+		}
+		accuracy("fedtune-fig8/cells"+grid.cells, "Figure 8", 0, t)
+	}
+	return cells
+}
+
+// scaledList scales the whole numbers of a list, "100, 200".
+func scaledList(list string, scale float64) string {
+	var out []string
+	for word := range strings.SplitSeq(list, ",") {
+		n, _ := strconv.Atoi(strings.TrimSpace(word)) // a list of this package
+		out = append(out, strconv.Itoa(shrunk(n, scale, 1)))
+	}
+	return strings.Join(out, ", ")
+}
+
+// bestAccuracy is the best measured test accuracy, in percent, as FedTune reports it.
+func bestAccuracy(m *Metrics) (float64, bool) {
+	best := math.NaN()
+	for _, p := range m.End.Curve {
+		if a := 100 * (1 - p.TestError); !(a <= best) {
+			best = a
+		}
+	}
+	return best, true
+}
+
+// sideTrials is how many trials were run on side federations; NaN for a trial that was handed its table.
+func sideTrials(m *Metrics) (float64, bool) {
+	if len(m.Sides) == 0 {
+		return math.NaN(), true
+	}
+	return float64(len(m.Sides)), true
+}
+
+func fedtuneClaims() []Comparison {
+	var claims []Comparison
+	for _, set := range fedtuneSets {
+		name := "fedtune-table1/" + set.name
+		claims = append(claims, Comparison{Name: name, Claim: "the table beats global tuning", New: name + "/table", Old: name + "/global", Higher: true})
+	}
+	return claims
+}
+
+// keyOf turns the name of a cell into that of a directory.
+func keyOf(name string) string { return strings.ReplaceAll(name, "/", "-") }

@@ -1,0 +1,236 @@
+package repro
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/finite"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// metricsFormat is the number of the form in which metrics are written.
+const metricsFormat = 1
+
+// Metrics is what one trial of a training measured: the lines of a file. A number that is not finite is null.
+type Metrics struct {
+	Head   Head
+	Trials []TrialLine
+	Sides  []study.SideTrial
+	End    End
+}
+
+// Head is the first line.
+type Head struct {
+	Kind     string `json:"kind"` // "head"
+	Format   int    `json:"format"`
+	Training string `json:"training"`
+	// Digest names the settings but for seed and place of the data: numbers of different digests are never mixed.
+	Digest string `json:"digest"`
+	// Trial counts from 1; it is the seed of the study.
+	Trial int    `json:"trial"`
+	Seed  uint64 `json:"seed"`
+	// Scale is 1 for the paper's own; Variant says in flags how the training was asked for.
+	Scale      float64  `json:"scale"`
+	Variant    string   `json:"variant"`
+	Deviations []string `json:"deviations"`
+	// Config is the study file.
+	Config string `json:"config"`
+	// Data says what was opened.
+	Data DataFacts `json:"data"`
+	// Environment is that of the process that began the study: version, machine, date.
+	Environment json.RawMessage `json:"environment"`
+}
+
+// DataFacts tell a federation from another one.
+type DataFacts struct {
+	Name    string   `json:"name"`
+	Clients int      `json:"clients"`
+	Train   int      `json:"train"` // examples of all clients
+	Val     int      `json:"val"`
+	Test    int      `json:"test"`
+	Notes   []string `json:"notes,omitempty"`
+}
+
+// TrialLine is an arm of the study. Its lists have an entry a round.
+type TrialLine struct {
+	Kind   string        `json:"kind"` // "trial"
+	Number int           `json:"number"`
+	Params tuners.Params `json:"params"`
+	// Configs are the client configurations among which FedEx chooses in this arm: for each its values in the order of ConfigParams.
+	ConfigParams []string    `json:"config_params,omitempty"`
+	Configs      [][]float64 `json:"configs,omitempty"`
+	// Rungs are the rounds at which the wrapper decided, with the scores that it saw.
+	Rungs []study.Rung `json:"rungs,omitempty"`
+	// Personalized and Global are the rounds' validation errors (losses, as the objective says) of the models that clients trained and of
+	// those they were sent.
+	Personalized []*float64 `json:"personalized,omitempty"`
+	Global       []*float64 `json:"global,omitempty"`
+	TrainLoss    []*float64 `json:"train_loss,omitempty"`
+	// Seconds are wall-clock times; null for the first round after a decision and for rounds that another study had trained.
+	Seconds []*float64 `json:"seconds,omitempty"`
+	// Test is the global model's test error after some rounds.
+	Test   []Point `json:"test,omitempty"`
+	Failed string  `json:"failed,omitempty"`
+}
+
+// Point is a global model measured on the test examples.
+type Point struct {
+	Round     int     `json:"round"`
+	Examples  int     `json:"examples"` // that clients had trained on, every pass counted
+	TestError float64 `json:"test_error"`
+	// Masked are the errors without some labels, see study.CurvePoint.
+	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
+	Params tuners.Params      `json:"params,omitempty"` // that a client tuner had set
+}
+
+// End is the last line.
+type End struct {
+	Kind string `json:"kind"` // "end"
+	// Best is the returned model, nil for a plain run; Survivor the last one that the wrapper kept.
+	Best     *Returned `json:"best,omitempty"`
+	Survivor *Returned `json:"survivor,omitempty"`
+	// Curve is the one trial of a training without a wrapper.
+	Curve []Point `json:"curve,omitempty"`
+	// Goal is the test accuracy at which the training ended, 0 without one.
+	Goal    float64 `json:"goal,omitempty"`
+	Rounds  int     `json:"rounds"`
+	Seconds float64 `json:"seconds"`
+	SHA256  string  `json:"weights_sha256"`
+}
+
+// Returned is a model that a study returns, with its errors on all clients.
+type Returned struct {
+	Trial            int      `json:"trial"`
+	Round            int      `json:"round"`
+	Score            float64  `json:"score"`
+	GlobalVal        *float64 `json:"global_val_error"`
+	GlobalTest       *float64 `json:"global_test_error"`
+	PersonalizedVal  *float64 `json:"personalized_val_error"`
+	PersonalizedTest *float64 `json:"personalized_test_error"`
+}
+
+// reached returns x at the first point of the curve that reaches the goal, or, with false, at its end when none does.
+func (m *Metrics) reached(x func(Point) float64) (float64, bool) {
+	spent := math.NaN()
+	for _, p := range m.End.Curve {
+		if spent = x(p); 1-p.TestError >= m.End.Goal {
+			return spent, true
+		}
+	}
+	return spent, false
+}
+
+// Write writes metrics into a file, whole or not at all.
+func (m *Metrics) Write(path string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // without effect once renamed
+	err = errors.Join(m.encode(f), f.Sync(), f.Chmod(0o644), f.Close())
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func (m *Metrics) encode(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	line := func(v any) error {
+		text, err := finite.Marshal(v)
+		if err == nil {
+			_, err = out.Write(append(text, '\n'))
+		}
+		return err
+	}
+	if err := line(m.Head); err != nil {
+		return err
+	}
+	for i := range m.Sides {
+		if err := line(sideLine{"side", m.Sides[i]}); err != nil {
+			return err
+		}
+	}
+	for i := range m.Trials {
+		if err := line(m.Trials[i]); err != nil {
+			return err
+		}
+	}
+	return errors.Join(line(m.End), out.Flush())
+}
+
+// sideLine is a trial on a side federation.
+type sideLine struct {
+	Kind string `json:"kind"`
+	study.SideTrial
+}
+
+// ReadMetrics reads a file that Write wrote. A file whose last line is missing is an error.
+func ReadMetrics(path string) (*Metrics, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	m := &Metrics{}
+	lines := bufio.NewReader(f)
+	for n := 1; ; n++ {
+		text, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(text) == 0 {
+			break
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if err := m.decode(text); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
+		}
+	}
+	if m.Head.Kind == "" || m.End.Kind == "" {
+		return nil, fmt.Errorf("%s: the first or the last line of the metrics is missing", path)
+	}
+	return m, nil
+}
+
+// decode takes in a line.
+func (m *Metrics) decode(text []byte) error {
+	var line struct {
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(text, &line); err != nil {
+		return fmt.Errorf("not a line of metrics: %w", err)
+	}
+	switch line.Kind {
+	case "head":
+		if err := json.Unmarshal(text, &m.Head); err != nil {
+			return err
+		}
+		if m.Head.Format != metricsFormat {
+			return fmt.Errorf("metrics of form %d; this version reads form %d", m.Head.Format, metricsFormat)
+		}
+		return nil
+	case "trial":
+		var t TrialLine
+		err := json.Unmarshal(text, &t)
+		m.Trials = append(m.Trials, t)
+		return err
+	case "side":
+		var s sideLine
+		err := json.Unmarshal(text, &s)
+		m.Sides = append(m.Sides, s.SideTrial)
+		return err
+	case "end":
+		return json.Unmarshal(text, &m.End)
+	}
+	return fmt.Errorf("not a line of metrics: its kind is %q", line.Kind)
+}

@@ -1,0 +1,100 @@
+package repro
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Step is a point of an online curve.
+type Step struct {
+	// Rounds of all trials of the study together.
+	Rounds int
+	// Value is the best validation score so far, or, of a training without a wrapper, the test accuracy; in percent.
+	Value float64
+	// Test is the global model's test error, in percent, that was measured last in the trial of the best score; NaN before.
+	Test float64
+}
+
+// leg is a part of a trial between two decisions of the wrapper.
+type leg struct {
+	trial       *TrialLine
+	number      int // of the trial's legs
+	first, last int // its rounds
+}
+
+// legs returns the parts of a study in the order in which a wrapper runs them: all trials to their first rung, then those that went on.
+func (m *Metrics) legs() []leg {
+	var all []leg
+	for i := range m.Trials {
+		t := &m.Trials[i]
+		at := 0
+		for n, rung := range t.Rungs {
+			all = append(all, leg{t, n, at + 1, rung.Round})
+			at = rung.Round
+		}
+		if end := len(t.Global); end > at { // it failed
+			all = append(all, leg{t, len(t.Rungs), at + 1, end})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b leg) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.trial.Number, b.trial.Number))
+	})
+	return all
+}
+
+// Online returns what a training had found after so many rounds. Of a study it has a point for each better score, and one for its end.
+func (m *Metrics) Online(target string) []Step {
+	var steps []Step
+	if len(m.Trials) == 0 {
+		for _, p := range m.End.Curve {
+			steps = append(steps, Step{p.Round, 100 * (1 - p.TestError), 100 * p.TestError})
+		}
+		return steps
+	}
+	best, rounds := math.Inf(1), 0
+	for _, l := range m.legs() {
+		scores := l.trial.Personalized
+		if target == tuners.TargetGlobal {
+			scores = l.trial.Global
+		}
+		for round := l.first; round <= l.last && round <= len(scores); round++ {
+			rounds++
+			if s := scores[round-1]; s != nil && *s < best {
+				best = *s
+				steps = append(steps, Step{rounds, 100 * best, l.trial.testAt(round)})
+			}
+		}
+	}
+	if n := len(steps); n > 0 && steps[n-1].Rounds < rounds {
+		last := steps[n-1]
+		last.Rounds = rounds
+		steps = append(steps, last)
+	}
+	return steps
+}
+
+// testAt is the test error, in percent, that was measured last when a trial had run so many rounds, NaN for none.
+func (t *TrialLine) testAt(round int) float64 {
+	e := math.NaN()
+	for _, p := range t.Test {
+		if p.Round <= round {
+			e = 100 * p.TestError
+		}
+	}
+	return e
+}
+
+// at is the value of a curve after so many rounds, NaN before its first point.
+func at(steps []Step, rounds int) float64 {
+	v := math.NaN()
+	for _, s := range steps {
+		if s.Rounds > rounds {
+			break
+		}
+		v = s.Value
+	}
+	return v
+}

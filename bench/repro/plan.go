@@ -1,0 +1,230 @@
+package repro
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/plugins/fedtune"
+)
+
+// Job is one trial of a training.
+type Job struct {
+	Training *Training
+	// Trial counts from 1 and is the seed.
+	Trial      int
+	Config     *study.Config
+	Deviations []string
+	Digest     string
+	// File is where its metrics are written, Study the directory of the study meanwhile.
+	File, Study string
+	// From is the directory of the finished study whose rounds it shares, empty for none.
+	From string
+	// Keep says that another job shares its rounds.
+	Keep bool
+
+	group   int // jobs of one group run in one shard, one after the other
+	scale   float64
+	variant string
+	table   *Job // whose table it looks up
+}
+
+// Shard is a part of the jobs: number I, from 1, of N.
+type Shard struct{ I, N int }
+
+// ParseShard reads "2/5"; empty is the whole.
+func ParseShard(text string) (Shard, error) {
+	if text == "" {
+		return Shard{1, 1}, nil
+	}
+	i, n, ok := strings.Cut(text, "/")
+	s := Shard{}
+	var errI, errN error
+	s.I, errI = strconv.Atoi(i)
+	s.N, errN = strconv.Atoi(n)
+	if !ok || errI != nil || errN != nil || s.I < 1 || s.I > s.N {
+		return Shard{}, fmt.Errorf("%q: a shard is written I/N, such as 2/5 for the second of five parts", text)
+	}
+	return s, nil
+}
+
+// Plan returns the jobs of some cells in a directory, in the order in which they are best run: trial by trial, so that a table can be
+// made at any time, and each behind the one that it builds on.
+func Plan(cells []Cell, o Options, dir string) ([]*Job, error) {
+	trainings, err := trainingsOf(cells)
+	if err != nil {
+		return nil, err
+	}
+	most := 0
+	for _, t := range trainings {
+		most = max(most, cmp.Or(o.Trials, t.Trials))
+	}
+	var jobs []*Job
+	first := map[string]*Job{} // of the trainings with one table
+	groups := 0
+	for trial := 1; trial <= most; trial++ {
+		of := map[string]*Job{}
+		for _, t := range trainings {
+			if trial > cmp.Or(o.Trials, t.Trials) {
+				continue
+			}
+			j, err := newJob(t, o, trial, dir)
+			if err != nil {
+				return nil, err
+			}
+			source := of[t.Shares]
+			switch {
+			case t.OneTable && first[t.Key] != nil:
+				j.table, j.group = first[t.Key], first[t.Key].group
+			case source != nil:
+				j.From, j.group, source.Keep = source.Study, source.group, true
+			default:
+				j.group = groups
+				groups++
+			}
+			if first[t.Key] == nil {
+				first[t.Key] = j
+			}
+			of[t.Key] = j
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs, nil
+}
+
+// trainingsOf returns the trainings of cells, each once.
+func trainingsOf(cells []Cell) ([]*Training, error) {
+	seen := map[string]bool{}
+	var out []*Training
+	why := ""
+	for _, c := range cells {
+		switch {
+		case c.Training == nil:
+			why = cmp.Or(why, c.Name+" cannot be run: "+c.Why)
+		case !seen[c.Training.Key]:
+			seen[c.Training.Key] = true
+			out = append(out, c.Training)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New(why)
+	}
+	return out, nil
+}
+
+func newJob(t *Training, o Options, trial int, dir string) (*Job, error) {
+	c, deviations, err := t.Config(o, trial)
+	if err != nil {
+		return nil, err
+	}
+	name, err := digest(c)
+	if err != nil {
+		return nil, err
+	}
+	base := filepath.Join(dir, t.Key+"-"+name)
+	path := filepath.Join(base, fmt.Sprintf("trial-%d", trial))
+	return &Job{
+		Training: t, Trial: trial, Config: c, Deviations: deviations, Digest: name, File: path + ".jsonl", Study: path, scale: cmp.Or(o.Scale, 1), variant: o.variant(),
+	}, nil
+}
+
+// In says whether the job belongs to a shard.
+func (j *Job) In(s Shard) bool { return j.group%s.N == s.I-1 }
+
+// Done returns the metrics of a job that has ended, nil for one that has not.
+func (j *Job) Done() (*Metrics, error) {
+	m, err := ReadMetrics(j.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return m, err
+}
+
+// Runner trains.
+type Runner interface {
+	// Open opens the federation of a configuration.
+	Open(ctx context.Context, c *study.Config) (*data.Federation, error)
+	// Train runs the study of a job to its end, or goes on with it.
+	Train(ctx context.Context, j *Job) error
+}
+
+// Run runs a job that is not done, and writes its metrics.
+func (j *Job) Run(ctx context.Context, r Runner) (*Metrics, error) {
+	if j.table != nil {
+		if err := j.takeTable(); err != nil {
+			return nil, err
+		}
+	}
+	fed, err := r.Open(ctx, j.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Train(ctx, j); err != nil {
+		return nil, err
+	}
+	settings := *j.Config
+	settings.Data.Path = "" // of this machine
+	text, err := study.Encode(&settings)
+	if err != nil {
+		return nil, err
+	}
+	m, err := collect(ctx, j.Study, Head{
+		Training: j.Training.Key, Digest: j.Digest, Trial: j.Trial, Seed: j.Config.Seed, Scale: j.scale, Variant: j.variant, Deviations: j.Deviations,
+		Config: string(text), Data: factsOf(fed),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Write(j.File)
+}
+
+// takeTable hands the job the table that another one has made.
+func (j *Job) takeTable() error {
+	m, err := j.table.Done()
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return fmt.Errorf("%s, trial %d, needs the table of trial %d, which is not done", j.Training.Key, j.Trial, j.table.Trial)
+	}
+	options, err := optionsOf(j.table.Config.Tuner.Options)
+	if err != nil {
+		return err
+	}
+	var tried []fedtune.Tried
+	for _, s := range m.Sides {
+		tried = append(tried, fedtune.Tried{Environment: s.Environment, Params: s.Params, Score: s.Score})
+	}
+	text, err := fedtune.TableOf(options, j.table.Config.Seed, tried)
+	if err != nil {
+		return err
+	}
+	j.Config.Tuner.Options[tableOption] = text
+	return nil
+}
+
+// Tidy deletes the studies of finished jobs, unless another one still shares their rounds: their metrics stay.
+func Tidy(jobs []*Job) error {
+	var errs []error
+	for _, j := range jobs {
+		wanted := slices.ContainsFunc(jobs, func(o *Job) bool { return o.From == j.Study && !exists(o.File) })
+		if exists(j.File) && !wanted {
+			errs = append(errs, os.RemoveAll(j.Study))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

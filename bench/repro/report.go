@@ -1,0 +1,264 @@
+package repro
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Row is a cell as it was measured in one variant.
+type Row struct {
+	Cell
+	// Variant is how it was asked for, see Head; empty is the paper's own.
+	Variant string
+	Scale   float64
+	// Values are those of the trials, from trial 1 on, NaN where one is missing; Reached says which reached their goal.
+	Values  []float64
+	Reached []bool
+	// Sample sums up the trials that reached it.
+	Sample Sample
+	// Trials is the number of trials.
+	Trials int
+}
+
+// Verdict is a comparison as it was measured.
+type Verdict struct {
+	Comparison
+	Variant string
+	// Gain is by how much New is better than Old, paired by trial; positive is as claimed.
+	Gain Sample
+	// Bound says that a trial of Old did not reach its goal, so that the gain is larger than that.
+	Bound bool
+	// Published is the paper's gain, NaN where it has no numbers.
+	Published float64
+}
+
+// Report is what some metrics say.
+type Report struct {
+	Rows     []Row
+	Verdicts []Verdict
+	// Deviations are those of all trainings, each with the names of those that it concerns.
+	Deviations []Deviation
+	metrics    []*Metrics
+}
+
+// Deviation is what is not as in the paper.
+type Deviation struct {
+	Text      string
+	Trainings []string
+}
+
+// Find reads all metrics below some directories.
+func Find(dirs ...string) ([]*Metrics, error) {
+	var found []*Metrics
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if e.IsDir() && exists(filepath.Join(path, "study.db")) {
+				return fs.SkipDir // its metrics are another kind
+			}
+			if e.IsDir() || filepath.Ext(path) != ".jsonl" {
+				return nil
+			}
+			m, err := ReadMetrics(path)
+			found = append(found, m)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no metrics below %s; `fedfast repro NAME` writes them", strings.Join(dirs, ", "))
+	}
+	return found, nil
+}
+
+// trainingOf tells trainings of one variant apart from others.
+type trainingOf struct{ key, variant string }
+
+// NewReport lays metrics beside the cells that they measure. Metrics of two kinds that claim to be one are an error.
+func NewReport(cells []Cell, all []*Metrics) (*Report, error) {
+	r := &Report{metrics: all}
+	of := map[trainingOf][]*Metrics{}
+	for _, m := range all {
+		k := trainingOf{m.Head.Training, m.Head.Variant}
+		for _, o := range of[k] {
+			if err := m.fits(o); err != nil {
+				return nil, err
+			}
+		}
+		of[k] = append(of[k], m)
+	}
+	variants := map[string]bool{}
+	for k := range of {
+		variants[k.variant] = true
+	}
+	for _, c := range cells {
+		if c.Training == nil {
+			continue
+		}
+		for _, variant := range slices.Sorted(maps.Keys(variants)) {
+			if ms := of[trainingOf{c.Training.Key, variant}]; len(ms) > 0 {
+				r.Rows = append(r.Rows, rowOf(c, ms))
+			}
+		}
+	}
+	if len(r.Rows) == 0 {
+		return nil, errors.New("the metrics belong to none of these experiments")
+	}
+	r.judge()
+	r.deviations(of)
+	return r, nil
+}
+
+// fits returns an error when two metrics of one training and variant cannot be of one experiment, or are the same trial.
+func (m *Metrics) fits(o *Metrics) error {
+	a, b := &m.Head, &o.Head
+	switch {
+	case a.Trial == b.Trial && m.End.SHA256 != o.End.SHA256:
+		return fmt.Errorf("%s, trial %d, is there twice with different results", a.Training, a.Trial)
+	case a.Trial == b.Trial:
+		return fmt.Errorf("%s, trial %d, is there twice", a.Training, a.Trial)
+	case a.Digest != b.Digest:
+		return fmt.Errorf("%s: trials %d and %d have different settings (%s and %s)", a.Training, a.Trial, b.Trial, a.Digest, b.Digest)
+	case a.Data.Name != b.Data.Name || a.Data.Clients != b.Data.Clients || a.Data.Train+a.Data.Val+a.Data.Test != b.Data.Train+b.Data.Val+b.Data.Test:
+		return fmt.Errorf("%s: trials %d and %d ran on different data (%d clients with %d examples, %d with %d)", a.Training, a.Trial, b.Trial,
+			a.Data.Clients, a.Data.Train+a.Data.Val+a.Data.Test, b.Data.Clients, b.Data.Train+b.Data.Val+b.Data.Test)
+	}
+	return nil
+}
+
+func rowOf(c Cell, ms []*Metrics) Row {
+	row := Row{Cell: c, Variant: ms[0].Head.Variant, Scale: ms[0].Head.Scale, Trials: len(ms)}
+	var reached []float64
+	for _, m := range ms {
+		for len(row.Values) < m.Head.Trial {
+			row.Values, row.Reached = append(row.Values, math.NaN()), append(row.Reached, false)
+		}
+		x, ok := c.Measure(m)
+		row.Values[m.Head.Trial-1], row.Reached[m.Head.Trial-1] = x, ok
+	}
+	for i, x := range row.Values {
+		if row.Reached[i] && !math.IsNaN(x) {
+			reached = append(reached, x)
+		}
+	}
+	row.Sample = sampleOf(reached)
+	return row
+}
+
+// judge looks at the claims both of whose cells were measured.
+func (r *Report) judge() {
+	for _, claim := range Comparisons() {
+		for i := range r.Rows {
+			fresh := &r.Rows[i]
+			if fresh.Name != claim.New {
+				continue
+			}
+			for j := range r.Rows {
+				if old := &r.Rows[j]; old.Name == claim.Old && old.Variant == fresh.Variant {
+					r.Verdicts = append(r.Verdicts, verdictOf(claim, fresh, old))
+				}
+			}
+		}
+	}
+}
+
+func verdictOf(claim Comparison, fresh, old *Row) Verdict {
+	v := Verdict{Comparison: claim, Variant: fresh.Variant, Published: math.NaN()}
+	sign := 1.0
+	if claim.Higher {
+		sign = -1
+	}
+	var gains []float64
+	for i := range min(len(fresh.Values), len(old.Values)) {
+		a, b := fresh.Values[i], old.Values[i]
+		if math.IsNaN(a) || math.IsNaN(b) {
+			continue
+		}
+		if !fresh.Reached[i] && !old.Reached[i] {
+			continue // neither says anything
+		}
+		gains = append(gains, sign*(b-a))
+		v.Bound = v.Bound || !old.Reached[i]
+	}
+	v.Gain = sampleOf(gains)
+	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
+		v.Published = sign * (b.Mean - a.Mean)
+	}
+	return v
+}
+
+// Holds says in words whether the claim holds in what was measured.
+func (v *Verdict) Holds() string {
+	switch g := v.Gain; {
+	case g.N == 0:
+		return "cannot be said: no trial reached the goal"
+	case g.N == 1:
+		return []string{"cannot be said from one trial (it speaks against it)", "cannot be said from one trial (it speaks for it)"}[index(g.Mean > 0)]
+	case g.Mean-g.Half > 0:
+		return "yes"
+	case g.Mean+g.Half < 0:
+		return "no, the opposite"
+	case g.Mean > 0:
+		return "in the mean, not beyond chance"
+	default:
+		return "not in the mean, but not beyond chance"
+	}
+}
+
+// Order says whether the published order of both methods is found here; empty when the paper has no numbers or nothing was measured.
+func (v *Verdict) Order() string {
+	if math.IsNaN(v.Published) || v.Gain.N == 0 {
+		return ""
+	}
+	return []string{"other", "same"}[index((v.Published > 0) == (v.Gain.Mean > 0))]
+}
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// deviations gathers what is not as in the papers.
+func (r *Report) deviations(of map[trainingOf][]*Metrics) {
+	used := map[string]bool{}
+	for i := range r.Rows {
+		used[r.Rows[i].Training.Key] = true
+	}
+	byText := map[string]map[string]bool{}
+	for k, ms := range of {
+		if !used[k.key] {
+			continue
+		}
+		for _, text := range slices.Concat(ms[0].Head.Deviations, ms[0].dataDeviations()) {
+			if byText[text] == nil {
+				byText[text] = map[string]bool{}
+			}
+			byText[text][k.key] = true
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(byText)) {
+		r.Deviations = append(r.Deviations, Deviation{text, slices.Sorted(maps.Keys(byText[text]))})
+	}
+}
+
+// dataDeviations says on what the metrics were measured.
+func (m *Metrics) dataDeviations() []string {
+	d := &m.Head.Data
+	notes := []string{fmt.Sprintf("data: %s, %d clients, %d training, %d validation and %d test examples", d.Name, d.Clients, d.Train, d.Val, d.Test)}
+	for _, n := range d.Notes {
+		notes = append(notes, "data: "+n)
+	}
+	return notes
+}

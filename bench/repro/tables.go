@@ -1,0 +1,216 @@
+package repro
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Table is a part of a report as text.
+type Table struct {
+	Title string
+	Head  []string
+	Rows  [][]string
+}
+
+// Tables returns the report as text: the cells, the claims, what is not as in the papers.
+func (r *Report) Tables() []Table {
+	cells := Table{
+		Title: "published and measured: mean +- standard deviation, and the 90 % interval of the mean (Student's t)",
+		Head:  []string{"cell", "unit", "published", "measured", "90 %", "trials", "variant"},
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		cells.Rows = append(cells.Rows, []string{
+			row.Name, row.Unit, row.Published.text(), row.measured(), row.interval(), row.trials(), variantText(row.Variant),
+		})
+	}
+	out := []Table{cells}
+	if len(r.Verdicts) > 0 {
+		claims := Table{
+			Title: "the papers' claims: gain of the first method over the second, paired by trial, with its 90 % interval",
+			Head:  []string{"experiment", "claim", "published gain", "measured gain", "trials", "holds here", "order as published", "variant"},
+		}
+		for i := range r.Verdicts {
+			v := &r.Verdicts[i]
+			claims.Rows = append(claims.Rows, []string{
+				v.Name, v.Claim, plain(v.Published), v.gain(), strconv.Itoa(v.Gain.N), v.Holds(), orDash(v.Order()), variantText(v.Variant),
+			})
+		}
+		out = append(out, claims)
+	}
+	if len(r.Deviations) > 0 {
+		notes := Table{Title: "not as in the papers", Head: []string{"what", "where"}}
+		for _, d := range r.Deviations {
+			where := d.Trainings[0]
+			if n := len(d.Trainings); n > 1 {
+				where = fmt.Sprintf("%s and %d more", where, n-1)
+			}
+			notes.Rows = append(notes.Rows, []string{d.Text, where})
+		}
+		out = append(out, notes)
+	}
+	return out
+}
+
+// text writes a published number.
+func (p *Published) text() string {
+	switch {
+	case p == nil:
+		return "a curve"
+	case p.NA:
+		return "not reached"
+	case p.SD == 0:
+		return plain(p.Mean)
+	}
+	return plain(p.Mean) + " +- " + plain(p.SD)
+}
+
+// measured writes the mean and standard deviation.
+func (r *Row) measured() string {
+	switch {
+	case r.Sample.N == 0 && r.failed() > 0:
+		return "not reached"
+	case r.Sample.N == 0:
+		return "-"
+	case r.Sample.N == 1:
+		return plain(r.Sample.Mean)
+	}
+	return plain(r.Sample.Mean) + " +- " + plain(r.Sample.SD)
+}
+
+// interval writes the confidence interval of the mean.
+func (r *Row) interval() string {
+	if math.IsNaN(r.Sample.Half) {
+		return "-"
+	}
+	return plain(r.Sample.Mean-r.Sample.Half) + " .. " + plain(r.Sample.Mean+r.Sample.Half)
+}
+
+// failed is the number of trials that did not reach their goal.
+func (r *Row) failed() int {
+	n := 0
+	for i, x := range r.Values {
+		if !math.IsNaN(x) && !r.Reached[i] {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Row) trials() string {
+	if n := r.failed(); n > 0 {
+		return fmt.Sprintf("%d, %d of them without reaching the goal", r.Trials, n)
+	}
+	return strconv.Itoa(r.Trials)
+}
+
+func (v *Verdict) gain() string {
+	if v.Gain.N == 0 {
+		return "-"
+	}
+	text := plain(v.Gain.Mean)
+	if !math.IsNaN(v.Gain.Half) {
+		text += " +- " + plain(v.Gain.Half)
+	}
+	if v.Bound {
+		text = "at least " + text
+	}
+	return text
+}
+
+// variantText marks what is not the paper's own.
+func variantText(variant string) string {
+	if variant == "" {
+		return "as published"
+	}
+	return variant
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// plain writes a number with as many decimals as its size asks for.
+func plain(x float64) string {
+	switch a := math.Abs(x); {
+	case math.IsNaN(x):
+		return "-"
+	case a >= 1000:
+		return fmt.Sprintf("%.0f", x)
+	case a >= 100:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+// WriteMarkdown writes the report as Markdown.
+func (r *Report) WriteMarkdown(w io.Writer) {
+	for i, t := range r.Tables() {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s%s:\n\n", strings.ToUpper(t.Title[:1]), t.Title[1:])
+		fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", len(t.Head)))
+		for _, row := range t.Rows {
+			cells := make([]string, len(row))
+			for i, c := range row {
+				cells[i] = strings.ReplaceAll(c, "|", "\\|")
+			}
+			fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
+		}
+	}
+}
+
+// jsonRow and jsonVerdict are the forms of `--json`.
+type jsonRow struct {
+	Name      string     `json:"name"`
+	Paper     string     `json:"paper"`
+	Where     string     `json:"where"`
+	Unit      string     `json:"unit"`
+	Published *Published `json:"published"`
+	Variant   string     `json:"variant"`
+	Scale     float64    `json:"scale"`
+	Scaled    bool       `json:"scaled"`
+	Values    []float64  `json:"values"`
+	Reached   []bool     `json:"reached"`
+	Measured  Sample     `json:"measured"`
+}
+
+type jsonVerdict struct {
+	Name      string  `json:"name"`
+	Claim     string  `json:"claim"`
+	New       string  `json:"new"`
+	Old       string  `json:"old"`
+	Variant   string  `json:"variant"`
+	Published float64 `json:"published_gain"`
+	Gain      Sample  `json:"gain"`
+	Bound     bool    `json:"gain_is_a_lower_bound"`
+	Holds     string  `json:"holds"`
+	Order     string  `json:"order_as_published"`
+}
+
+// JSON returns the report in the form of `fedfast repro --json`, for package finite.
+func (r *Report) JSON() any {
+	out := struct {
+		Cells      []jsonRow     `json:"cells"`
+		Claims     []jsonVerdict `json:"claims"`
+		Deviations []Deviation   `json:"deviations"`
+	}{Cells: []jsonRow{}, Claims: []jsonVerdict{}, Deviations: r.Deviations}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		out.Cells = append(out.Cells, jsonRow{
+			row.Name, row.Paper, row.Where, row.Unit, row.Published, row.Variant, row.Scale, row.Scale != 1, row.Values, row.Reached, row.Sample,
+		})
+	}
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		out.Claims = append(out.Claims, jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.Bound, v.Holds(), v.Order()})
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+package repro
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// Training is a study or a plain run with a paper's settings.
+type Training struct {
+	// Key names it, also as the name of its study.
+	Key string
+	// Mode is study.ModeTune or study.ModeRun.
+	Mode string
+	// Preset and Sets make its configuration.
+	Preset string
+	Sets   []string
+	// Tuner and ClientTuner override the preset's; "none" is no client tuner.
+	Tuner, ClientTuner string
+	// Trials is how often the paper repeated it.
+	Trials int
+	// Needs is the set of data, one of the names in Sets.
+	Needs string
+	// Shares is the key of the training whose rounds it takes, since it differs from that in the target alone.
+	Shares string
+	// OneTable says that its trials after the first look up the table that the first one made.
+	OneTable bool
+	// AsPaper are the settings where the paper's text differs from its authors' code, which is otherwise followed; Switches says in
+	// words what the code does instead.
+	AsPaper  []string
+	Switches []string
+	// Deviates says in words what is not as in the paper whatever the scale.
+	Deviates []string
+	// Shrink scales a configuration by a factor below 1 and says in words what it did.
+	Shrink func(c *study.Config, scale float64) []string
+}
+
+// Options say how trainings are run; the zero value of each field is the paper's own.
+type Options struct {
+	// Data is a directory with the data, or with a folder of it; see Locate.
+	Data string
+	// Scale, in (0, 1], shrinks rounds, clients or samples.
+	Scale float64
+	// Trials is how often each training is repeated; 0 is as often as the paper did.
+	Trials int
+	// Sets are further settings, "key=value". Each is a deviation.
+	Sets []string
+	// AsPaper follows the paper's text where its authors' code differs.
+	AsPaper bool
+}
+
+// variant writes the options that change what is trained as flags; empty is the paper's own.
+func (o Options) variant() string {
+	var flags []string
+	if o.Scale != 0 && o.Scale != 1 {
+		flags = append(flags, fmt.Sprintf("--scale %v", o.Scale))
+	}
+	if o.AsPaper {
+		flags = append(flags, "--as-paper")
+	}
+	for _, s := range o.Sets {
+		flags = append(flags, "--set "+s)
+	}
+	return strings.Join(flags, " ")
+}
+
+// Config returns the configuration of a trial, from 1, whose number is its seed, and what in it is not as in the paper.
+func (t *Training) Config(o Options, trial int) (*study.Config, []string, error) {
+	sets := slices.Clone(t.Sets)
+	if o.AsPaper {
+		sets = append(sets, t.AsPaper...)
+	}
+	path, err := Locate(t.Needs, o.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if path != "" {
+		sets = append(sets, "data.path="+quote(path))
+	}
+	seed := uint64(trial)
+	src := study.Source{Preset: t.Preset, Sets: sets, Tuner: t.Tuner, ClientTuner: t.ClientTuner, Seed: &seed}
+	c, err := study.Load(src)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Key, err)
+	}
+	deviations := slices.Clone(t.Deviates)
+	if !o.AsPaper {
+		deviations = append(deviations, t.Switches...)
+	}
+	if o.Scale != 0 && o.Scale != 1 {
+		deviations = append(deviations, t.Shrink(c, o.Scale)...)
+	}
+	if len(o.Sets) > 0 {
+		text, err := study.Encode(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if c, err = study.Load(study.Source{Text: string(text), Sets: o.Sets}); err != nil {
+			return nil, nil, err
+		}
+		for _, s := range o.Sets {
+			deviations = append(deviations, "set by hand: "+s)
+		}
+	}
+	c.Name = t.Key
+	return c, deviations, c.Check()
+}
+
+// quote writes a string as TOML does.
+func quote(s string) string { return fmt.Sprintf("%q", s) }
+
+// digest names the settings of a configuration, but for its seed, where its data lies and which table it was given.
+func digest(c *study.Config) (string, error) {
+	same := *c
+	same.Seed, same.Data.Path = 0, ""
+	if _, ok := same.Tuner.Options[tableOption]; ok {
+		options := map[string]any{}
+		for key, value := range same.Tuner.Options {
+			if key != tableOption {
+				options[key] = value
+			}
+		}
+		same.Tuner.Options = options
+	}
+	text, err := study.Encode(&same)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:4]), nil
+}
+
+// tableOption is the option of fedtune-hrt that hands it a table.
+const tableOption = "table"
+
+// shrunk scales a whole number, to least at least.
+func shrunk(n int, scale float64, least int) int {
+	return max(least, int(math.Round(float64(float64(n)*scale))))
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/bench/repro"
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// reproOptions are the flags of repro.
+type reproOptions struct {
+	repro.Options
+	reportOptions
+	out   string
+	shard string
+	keep  bool
+}
+
+func newRepro(a *app) *cobra.Command {
+	o := &reproOptions{}
+	cmd := &cobra.Command{
+		Use:   "repro NAME",
+		Short: "Run an experiment of a paper and lay it beside the published numbers",
+		Long: "Run an experiment of a paper, as `fedfast repro list` names it, and lay it beside the published numbers. NAME is a cell of a\n" +
+			"table, or the beginning of several, such as fathom-table1/lr0.05. Broken off, the same command goes on. Each trial leaves a\n" +
+			"small file of metrics in --out, from which `fedfast repro merge` makes the table again, also from several machines.",
+		Example: "  fedfast repro fathom-table1/lr0.05 --data femnist --scale 0.2 --trials 2\n" +
+			"  fedfast repro fedex-table1/femnist-noniid/sha --data femnist --scale 0.1 --shard 1/4",
+		Args: cobra.MatchAll(cobra.ExactArgs(1)),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.validate()
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Data, "data", "", "directory of the data, or one that has them in folders")
+	f.Float64Var(&o.Scale, "scale", 1, "shrink rounds, clients or samples by this factor, above 0 to 1; the result says so wherever it appears")
+	f.IntVar(&o.Trials, "trials", 0, "how often everything is repeated, with the seeds 1, 2, ...; 0 is as often as the paper did")
+	f.StringArrayVar(&o.Sets, "set", nil, "override a key of all studies, such as --set cohort=5 (repeatable); a deviation that the report names")
+	f.BoolVar(&o.AsPaper, "as-paper", false, "follow the paper's text where its authors' code, which made the published numbers, differs")
+	f.StringVar(&o.shard, "shard", "", "run one part of the trials only, I/N: 2/5 is the second of five")
+	f.StringVar(&o.out, "out", "repro", "directory of studies and metrics")
+	f.BoolVar(&o.keep, "keep-studies", false, "keep the studies of finished trials, with their models, beside the metrics")
+	o.addFlags(cmd)
+	cmd.AddCommand(newReproMerge(a))
+	return cmd
+}
+
+func (o *reproOptions) validate() error {
+	switch {
+	case !(o.Scale > 0 && o.Scale <= 1):
+		return fmt.Errorf("--scale %v: must be above 0 and at most 1", o.Scale)
+	case o.Trials < 0:
+		return fmt.Errorf("--trials %d: must be 1 or more, or 0 for as many as the paper had", o.Trials)
+	}
+	_, err := repro.ParseShard(o.shard)
+	if err != nil {
+		return fmt.Errorf("--shard %w", err)
+	}
+	return nil
+}
+
+// run runs the jobs of a name that are not done and prints the report of all that are.
+func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
+	cells, err := repro.Select(name)
+	if err != nil {
+		return usageError{err}
+	}
+	if a.seedGiven {
+		return usageError{errors.New("--seed: the trials of an experiment have the seeds 1, 2, ...; --trials says how many")}
+	}
+	shard, err := repro.ParseShard(o.shard)
+	if err != nil {
+		return usageError{err}
+	}
+	jobs, err := repro.Plan(cells, o.Options, o.out)
+	if err != nil {
+		return usageError{err}
+	}
+	var done []*repro.Metrics
+	mine := 0
+	for _, j := range jobs {
+		if j.In(shard) {
+			mine++
+		}
+	}
+	at := 0
+	for _, j := range jobs {
+		m, err := j.Done()
+		if err != nil {
+			return err
+		}
+		if j.In(shard) {
+			at++
+			if m == nil {
+				fmt.Fprintf(a.err, "%d of %d: %s, trial %d\n", at, mine, j.Training.Key, j.Trial)
+				if m, err = j.Run(ctx, reproRunner{a}); err != nil {
+					return fmt.Errorf("%s, trial %d: %w", j.Training.Key, j.Trial, err)
+				}
+				if err := o.tidy(jobs); err != nil {
+					return err
+				}
+			}
+		}
+		if m != nil {
+			done = append(done, m)
+		}
+	}
+	report, err := repro.NewReport(cells, done)
+	if err != nil {
+		return err
+	}
+	return o.show(a, report)
+}
+
+// tidy deletes studies that are not needed any more.
+func (o *reproOptions) tidy(jobs []*repro.Job) error {
+	if o.keep {
+		return nil
+	}
+	return repro.Tidy(jobs)
+}
+
+// reproRunner trains with the commands' own means.
+type reproRunner struct{ app *app }
+
+// Open opens a federation.
+func (r reproRunner) Open(ctx context.Context, c *study.Config) (*data.Federation, error) {
+	fed, _, err := study.Prepare(ctx, c)
+	return fed, err
+}
+
+// Train runs a study as `fedfast tune` or `fedfast run` does.
+func (r reproRunner) Train(ctx context.Context, j *repro.Job) (err error) {
+	s := &opened{config: j.Config}
+	if err := s.take(ctx, r.app, j.Study); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.stored.Match(j.Study, j.Config, j.Training.Mode); err != nil {
+		return err
+	}
+	if s.stored.Finished() {
+		return nil
+	}
+	if j.Training.Mode == study.ModeRun {
+		o := &runOptions{}
+		o.dir = j.Study
+		_, err := o.train(ctx, r.app, s)
+		return r.interrupted(ctx, err)
+	}
+	o := &tuneOptions{allowTunerChange: true}
+	o.dir = j.Study
+	_, err = o.train(ctx, r.app, s, func(setup *study.Setup) error {
+		setup.KeepTrials = j.Keep
+		if j.From == "" || setup.Store.Seq() > 0 {
+			return nil
+		}
+		from, err := store.Look(ctx, j.From)
+		if err != nil {
+			return nil // its study is gone: all rounds are trained
+		}
+		return errors.Join(study.Share(ctx, from, setup.Store, &setup.Config), from.Close())
+	})
+	return r.interrupted(ctx, err)
+}
+
+// interrupted says how to go on with what was broken off.
+func (r reproRunner) interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil && err != nil {
+		return errors.New("interrupted; the same command goes on")
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/bench/repro"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+)
+
+// reportOptions say where a report goes besides stdout.
+type reportOptions struct{ markdown, plot string }
+
+func (o *reportOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
+	f.StringVar(&o.plot, "plot", "", "also write the online curves into this directory, as CSV and SVG")
+}
+
+func newReproMerge(a *app) *cobra.Command {
+	o := &reportOptions{}
+	var name string
+	cmd := &cobra.Command{
+		Use:   "merge DIR...",
+		Short: "Make the report of metrics that are there, from one machine or several",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: a.work(func(_ *cobra.Command, args []string) error {
+			cells := repro.Cells()
+			if name != "" {
+				var err error
+				if cells, err = repro.Select(name); err != nil {
+					return usageError{err}
+				}
+			}
+			found, err := repro.Find(args...)
+			if err != nil {
+				return err
+			}
+			report, err := repro.NewReport(cells, found)
+			if err != nil {
+				return err
+			}
+			return o.show(a, report)
+		}),
+	}
+	cmd.Flags().StringVar(&name, "name", "", "only the experiments of this name, as `fedfast repro` takes it")
+	o.addFlags(cmd)
+	return cmd
+}
+
+// show prints a report and writes the files that were asked for.
+func (o *reportOptions) show(a *app, r *repro.Report) error {
+	if o.markdown != "" {
+		var text bytes.Buffer
+		r.WriteMarkdown(&text)
+		if err := os.WriteFile(o.markdown, text.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("--markdown: %w", err)
+		}
+	}
+	if o.plot != "" {
+		if err := writeCurves(o.plot, r); err != nil {
+			return fmt.Errorf("--plot: %w", err)
+		}
+	}
+	if a.json {
+		return a.printJSON(r.JSON())
+	}
+	for i, t := range r.Tables() {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		if err := printTable(a.out, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printTable prints a table of a report in columns.
+func printTable(w io.Writer, t repro.Table) error {
+	fmt.Fprintln(w, t.Title)
+	out := table.New(w, t.Head...)
+	for _, row := range t.Rows {
+		out.Row(row...)
+	}
+	return out.Flush()
+}
+
+// writeCurves writes each curve of a report into a directory.
+func writeCurves(dir string, r *repro.Report) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, c := range r.Curves() {
+		for end, write := range map[string]func(io.Writer) error{".csv": c.WriteCSV, ".svg": c.WriteSVG} {
+			var text bytes.Buffer
+			if err := write(&text); err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, c.Name+end), text.Bytes(), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
