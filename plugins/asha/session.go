@@ -2,11 +2,11 @@ package asha
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/plugins/sha"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -14,10 +14,10 @@ import (
 // session runs one study. What it decides depends on the reports so far, in any order in which they came, and on the trials in flight.
 type session struct {
 	tuners.TrialsOnly
+	record.Record
 	plan
 	req   tuners.OpenRequest
 	state state
-	bytes []byte
 }
 
 // state is everything that calls change.
@@ -37,11 +37,11 @@ type trial struct {
 func newSession(req tuners.OpenRequest, p plan) (*session, error) {
 	s := &session{plan: p, req: req}
 	if req.State != nil {
-		if err := json.Unmarshal(req.State, &s.state); err != nil {
-			return nil, fmt.Errorf("asha: the recorded state is damaged: %w", err)
+		if err := record.Read("asha", req.State, &s.state); err != nil {
+			return nil, err
 		}
 	}
-	return s, s.save()
+	return s, s.Save(&s.state)
 }
 
 // Suggest fills the places in flight.
@@ -66,7 +66,7 @@ func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 	case len(out) == 0:
 		out = append(out, tuners.Decision{Kind: tuners.Wait})
 	}
-	return append(out, s.prune()...), s.save()
+	return append(out, s.prune()...), s.Save(&s.state)
 }
 
 // next sends a trial on, or starts one, unless the budget is spent: from the highest rung down the lowest-numbered trial of the best
@@ -191,13 +191,5 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if t.Failed = r.Unusable(); !t.Failed {
 		t.Scores = append(t.Scores, r.Score)
 	}
-	return s.save()
-}
-
-// State returns the state after the last call.
-func (s *session) State() []byte { return s.bytes }
-
-func (s *session) save() (err error) {
-	s.bytes, err = json.Marshal(s.state)
-	return err
+	return s.Save(&s.state)
 }

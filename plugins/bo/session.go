@@ -2,22 +2,22 @@ package bo
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // session runs one study. What it proposes depends on the reports so far, in any order in which they came, and on the trials in flight.
 type session struct {
 	tuners.TrialsOnly
+	record.Record
 	plan
 	req   tuners.OpenRequest
 	scale scale
 	state state
-	bytes []byte
 }
 
 // state is everything that calls change.
@@ -36,8 +36,8 @@ type trial struct {
 func newSession(req tuners.OpenRequest, p plan) (*session, error) {
 	s := &session{plan: p, req: req, scale: scale{req.Space}}
 	if req.State != nil {
-		if err := json.Unmarshal(req.State, &s.state); err != nil {
-			return nil, fmt.Errorf("bo: the recorded state is damaged: %w", err)
+		if err := record.Read("bo", req.State, &s.state); err != nil {
+			return nil, err
 		}
 		for i, t := range s.state.Trials {
 			if len(t.Point) != len(req.Space) {
@@ -45,7 +45,7 @@ func newSession(req tuners.OpenRequest, p plan) (*session, error) {
 			}
 		}
 	}
-	return s, s.save()
+	return s, s.Save(&s.state)
 }
 
 // Suggest returns the random trials together, then fills the places in flight with proposals.
@@ -56,7 +56,7 @@ func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 			params := s.req.Space.Sample(tuners.NewDraws(s.req.Seed, i, 0, "trial params"))
 			out = append(out, s.start(s.scale.point(params), params, true))
 		}
-		return out, s.save()
+		return out, s.Save(&s.state)
 	}
 	flying := 0
 	for _, t := range s.state.Trials {
@@ -80,7 +80,7 @@ func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 	case len(out) == 0:
 		return []tuners.Decision{{Kind: tuners.Wait}}, nil
 	}
-	return out, s.save()
+	return out, s.Save(&s.state)
 }
 
 // start records a new trial.
@@ -186,13 +186,5 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if t.Failed = r.Unusable(); !t.Failed {
 		t.Score = r.Score
 	}
-	return s.save()
-}
-
-// State returns the state after the last call.
-func (s *session) State() []byte { return s.bytes }
-
-func (s *session) save() (err error) {
-	s.bytes, err = json.Marshal(s.state)
-	return err
+	return s.Save(&s.state)
 }

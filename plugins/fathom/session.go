@@ -2,10 +2,11 @@ package fathom
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/plugins/internal/finite"
+	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/det"
 )
@@ -55,10 +56,10 @@ func (l logs) step(s settings, glob, local float64) logs {
 // session is one trial's FATHOM.
 type session struct {
 	tuners.RoundsOnly
+	record.Record
 	trial    int
 	settings settings
 	logs     logs
-	bytes    []byte
 }
 
 var _ tuners.Prober = (*session)(nil)
@@ -66,10 +67,10 @@ var _ tuners.Prober = (*session)(nil)
 func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 	s := &session{trial: req.Trial, settings: set}
 	if req.State != nil {
-		if err := json.Unmarshal(req.State, &s.logs); err != nil {
-			return nil, fmt.Errorf("fathom: the recorded state is damaged: %w", err)
+		if err := record.Read("fathom", req.State, &s.logs); err != nil {
+			return nil, err
 		}
-		return s, s.save()
+		return s, s.Save(&s.logs)
 	}
 	var start [3]float64
 	for i, name := range []string{lr, epochs, size} {
@@ -83,7 +84,7 @@ func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 	if set.clipLogs {
 		s.logs = s.logs.clip(set.most)
 	}
-	return s, s.save()
+	return s, s.Save(&s.logs)
 }
 
 // Probes names what the session's steps use.
@@ -117,26 +118,15 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 		if !ok || !counted {
 			return fmt.Errorf("fathom: round %d, slot %d: %s or %s is missing", o.Round, i, localProbe, examples)
 		}
-		if !finite(phi) || !(n > 0) {
+		if !finite.Is(phi) || !(n > 0) {
 			continue
 		}
 		sum += float64(n * phi)
 		weight += n
 	}
-	if weight == 0 || !finite(glob) {
+	if weight == 0 || !finite.Is(glob) {
 		return nil
 	}
 	s.logs = s.logs.step(s.settings, glob, sum/weight)
-	return s.save()
+	return s.Save(&s.logs)
 }
-
-// State returns the state after the last observation.
-func (s *session) State() []byte { return s.bytes }
-
-func (s *session) save() (err error) {
-	s.bytes, err = json.Marshal(s.logs)
-	return err
-}
-
-// finite says whether x is a number and not infinite.
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

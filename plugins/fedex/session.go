@@ -2,10 +2,11 @@ package fedex
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/plugins/internal/finite"
+	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/det"
 )
@@ -13,13 +14,13 @@ import (
 // session is one trial's FedEx.
 type session struct {
 	tuners.RoundsOnly
+	record.Record
 	req           tuners.OpenRequest
 	options       options
 	configs       []tuners.Params
 	gamma, eta0   float64
 	after, before string // names of the probes
 	state         state
-	bytes         []byte
 }
 
 var _ tuners.Prober = (*session)(nil)
@@ -48,8 +49,8 @@ func newSession(req tuners.OpenRequest, o options) (*session, error) {
 	}
 	s.state.Origin = req.Trial
 	if req.State != nil {
-		if err := json.Unmarshal(req.State, &s.state); err != nil {
-			return nil, fmt.Errorf("fedex: the recorded state is damaged: %w", err)
+		if err := record.Read("fedex", req.State, &s.state); err != nil {
+			return nil, err
 		}
 	}
 	s.configs = drawConfigs(space, req.Params, o, req.Seed, s.state.Origin)
@@ -61,7 +62,7 @@ func newSession(req tuners.OpenRequest, o options) (*session, error) {
 	if s.eta0 = o.eta0; s.eta0 == 0 {
 		s.eta0 = det.Sqrt(float64(2 * det.Log(float64(len(s.configs)))))
 	}
-	return s, s.save()
+	return s, s.Save(&s.state)
 }
 
 // Probes names what the session's steps use.
@@ -126,30 +127,30 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 			continue
 		}
 		total += weight
-		if finite(score) {
+		if finite.Is(score) {
 			worst = max(worst, score)
 		}
 		round = append(round, outcome{config: picks[i], score: score, weight: weight})
 	}
-	if !finite(worst) {
+	if !finite.Is(worst) {
 		return nil
 	}
 	for i := range round {
 		round[i].weight /= total
-		if !finite(round[i].score) {
+		if !finite.Is(round[i].score) {
 			round[i].score = worst
 		}
 	}
 	if err := s.state.step(round, s.gamma, s.eta0, s.options.cutoff, s.options.schedule); err != nil {
 		return err
 	}
-	return s.save()
+	return s.Save(&s.state)
 }
 
 // score reads a slot's weight |V_i| and score.
 func (s *session) score(slot tuners.Slot) (weight, score float64, err error) {
 	weight, ok := slot.Probes["examples_val"]
-	if !ok || !finite(weight) || weight < 0 {
+	if !ok || !finite.Is(weight) || weight < 0 {
 		return 0, 0, fmt.Errorf("examples_val is missing or no count (%v)", weight)
 	}
 	if weight == 0 {
@@ -167,14 +168,3 @@ func (s *session) score(slot tuners.Slot) (weight, score float64, err error) {
 	}
 	return weight, score, nil
 }
-
-// State returns the state after the last observation.
-func (s *session) State() []byte { return s.bytes }
-
-func (s *session) save() (err error) {
-	s.bytes, err = json.Marshal(s.state)
-	return err
-}
-
-// finite says whether x is a number and not infinite.
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

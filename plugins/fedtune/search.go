@@ -2,11 +2,11 @@ package fedtune
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/fedfast/fedfast/plugins/bo/gp"
+	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -27,8 +27,8 @@ type state struct {
 // readState decodes a recorded state.
 func readState(bytes []byte, p plan) (state, error) {
 	var s state
-	if err := json.Unmarshal(bytes, &s); err != nil {
-		return s, fmt.Errorf("fedtune-hrt: the recorded state is damaged: %w", err)
+	if err := record.Read("fedtune-hrt", bytes, &s); err != nil {
+		return s, err
 	}
 	for i, t := range s.Trials {
 		if t.Cell < 0 || t.Cell >= p.cells() || t.Point < 0 || t.Point >= p.points() {
@@ -52,10 +52,10 @@ func (s state) of(cell int) []trial {
 // search is the session that fills the table.
 type search struct {
 	tuners.TrialsOnly
+	record.Record
 	plan
 	req   tuners.OpenRequest
 	state state
-	bytes []byte
 }
 
 func newSearch(req tuners.OpenRequest, p plan) (*search, error) {
@@ -66,7 +66,7 @@ func newSearch(req tuners.OpenRequest, p plan) (*search, error) {
 			return nil, err
 		}
 	}
-	return s, s.save()
+	return s, s.Save(&s.state)
 }
 
 // Suggest returns the next points of all cells together: cells depend on nothing but their own scores. Each cell goes on as it would
@@ -96,7 +96,7 @@ func (s *search) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	if len(out) == 0 {
 		return []tuners.Decision{{Kind: tuners.Done, Best: -1}}, nil
 	}
-	return out, s.save()
+	return out, s.Save(&s.state)
 }
 
 // next returns the points that a cell tries next, none when it is done.
@@ -208,13 +208,5 @@ func (s *search) Report(_ context.Context, r tuners.TrialReport) error {
 	if t.Failed = r.Unusable(); !t.Failed {
 		t.Score = r.Score
 	}
-	return s.save()
-}
-
-// State returns the state after the last call.
-func (s *search) State() []byte { return s.bytes }
-
-func (s *search) save() (err error) {
-	s.bytes, err = json.Marshal(s.state)
-	return err
+	return s.Save(&s.state)
 }

@@ -2,11 +2,11 @@ package hyperband
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/plugins/sha"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -14,10 +14,10 @@ import (
 // session runs one study. Its params are keyed draws, so the state holds the arms of the running rung only.
 type session struct {
 	tuners.TrialsOnly
+	record.Record
 	req      tuners.OpenRequest
 	schedule []Bracket
 	state    state
-	bytes    []byte
 }
 
 // state is everything that calls change.
@@ -43,12 +43,12 @@ func newSession(req tuners.OpenRequest, schedule []Bracket) (*session, error) {
 	s := &session{req: req, schedule: schedule, state: state{Best: -1}}
 	if req.State == nil {
 		s.draft()
-		return s, s.save()
+		return s, s.Save(&s.state)
 	}
-	if err := json.Unmarshal(req.State, &s.state); err != nil {
-		return nil, fmt.Errorf("hyperband: the recorded state is damaged: %w", err)
+	if err := record.Read("hyperband", req.State, &s.state); err != nil {
+		return nil, err
 	}
-	return s, s.save()
+	return s, s.Save(&s.state)
 }
 
 // draft gives the bracket at hand its new trials.
@@ -70,7 +70,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		out = s.closeStage()
 	}
 	if s.state.Bracket == len(s.schedule) {
-		return append(out, tuners.Decision{Kind: tuners.Done, Best: s.state.Best}), s.save()
+		return append(out, tuners.Decision{Kind: tuners.Done, Best: s.state.Best}), s.Save(&s.state)
 	}
 	to := s.schedule[s.state.Bracket].Rungs[s.state.Stage]
 	for _, a := range s.state.Arms {
@@ -82,7 +82,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		out = append(out, d)
 	}
 	s.state.Running = true
-	return out, s.save()
+	return out, s.Save(&s.state)
 }
 
 // closeStage eliminates by successive halving's rule. A bracket that is over, or whose arms all failed, makes room for the next.
@@ -141,13 +141,5 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if a.Failed = r.Unusable(); !a.Failed {
 		a.Score = r.Score
 	}
-	return s.save()
-}
-
-// State returns the state after the last call.
-func (s *session) State() []byte { return s.bytes }
-
-func (s *session) save() (err error) {
-	s.bytes, err = json.Marshal(s.state)
-	return err
+	return s.Save(&s.state)
 }

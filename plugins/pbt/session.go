@@ -2,11 +2,11 @@ package pbt
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/plugins/sha"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -14,10 +14,10 @@ import (
 // session runs one study.
 type session struct {
 	tuners.TrialsOnly
+	record.Record
 	req   tuners.OpenRequest
 	plan  plan
 	state state
-	bytes []byte
 }
 
 // state is everything that calls change. A member's hyperparameters are kept, for they are no longer a draw after the first copy.
@@ -39,11 +39,11 @@ type member struct {
 func newSession(req tuners.OpenRequest, p plan) (*session, error) {
 	s := &session{req: req, plan: p}
 	if req.State != nil {
-		if err := json.Unmarshal(req.State, &s.state); err != nil {
-			return nil, fmt.Errorf("pbt: the recorded state is damaged: %w", err)
+		if err := record.Read("pbt", req.State, &s.state); err != nil {
+			return nil, err
 		}
 	}
-	return s, s.save()
+	return s, s.Save(&s.state)
 }
 
 // Suggest sends the whole population on together. Between two stretches it replaces the worst by changed copies of the best.
@@ -63,12 +63,12 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	from := st.Round
 	st.Round = min(st.Round+s.plan.interval, last)
 	if from == 0 {
-		return s.start(), s.save()
+		return s.start(), s.Save(&s.state)
 	}
 	ranked := s.rank()
 	if len(ranked) == 0 { // nothing is left to copy
 		st.Round = last
-		return []tuners.Decision{{Kind: tuners.Done, Best: -1}}, s.save()
+		return []tuners.Decision{{Kind: tuners.Done, Best: -1}}, s.Save(&s.state)
 	}
 	out := s.exploit(ranked, from)
 	for i, m := range st.Members {
@@ -77,7 +77,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 			out = append(out, tuners.Decision{Kind: tuners.Resume, Trial: m.Trial, ToRound: st.Round, Independent: true})
 		}
 	}
-	return out, s.save()
+	return out, s.Save(&s.state)
 }
 
 // start draws the population.
@@ -141,13 +141,5 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if m.Failed = r.Unusable(); !m.Failed {
 		m.Score = r.Score
 	}
-	return s.save()
-}
-
-// State returns the state after the last call.
-func (s *session) State() []byte { return s.bytes }
-
-func (s *session) save() (err error) {
-	s.bytes, err = json.Marshal(s.state)
-	return err
+	return s.Save(&s.state)
 }

@@ -2,22 +2,22 @@ package sha
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // session runs one study. Its params are keyed draws, so the state holds the arms of the running rung only.
 type session struct {
 	tuners.TrialsOnly
+	record.Record
 	req   tuners.OpenRequest
 	eta   int
 	rungs []int
 	state state
-	bytes []byte
 }
 
 // state is everything that calls change.
@@ -38,16 +38,16 @@ type arm struct {
 func newSession(req tuners.OpenRequest, eta int, rungs []int) (*session, error) {
 	s := &session{req: req, eta: eta, rungs: rungs}
 	if req.State != nil {
-		if err := json.Unmarshal(req.State, &s.state); err != nil {
-			return nil, fmt.Errorf("sha: the recorded state is damaged: %w", err)
+		if err := record.Read("sha", req.State, &s.state); err != nil {
+			return nil, err
 		}
-		return s, s.save()
+		return s, s.Save(&s.state)
 	}
 	s.state.Arms = make([]arm, s.width(0))
 	for i := range s.state.Arms {
 		s.state.Arms[i].Trial = i
 	}
-	return s, s.save()
+	return s, s.Save(&s.state)
 }
 
 // width is the number of arms that stage i has when no trial failed: eta^(R-i).
@@ -73,7 +73,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		if len(s.state.Arms) > 0 {
 			best = s.state.Arms[0].Trial
 		}
-		return append(out, tuners.Decision{Kind: tuners.Done, Best: best}), s.save()
+		return append(out, tuners.Decision{Kind: tuners.Done, Best: best}), s.Save(&s.state)
 	}
 	for _, a := range s.state.Arms {
 		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: s.rungs[s.state.Stage], Independent: true}
@@ -84,7 +84,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		out = append(out, d)
 	}
 	s.state.Running = true
-	return out, s.save()
+	return out, s.Save(&s.state)
 }
 
 // eliminate closes the running stage: the best go on, see Keep.
@@ -125,13 +125,5 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if a.Failed = r.Unusable(); !a.Failed {
 		a.Score = r.Score
 	}
-	return s.save()
-}
-
-// State returns the state after the last call.
-func (s *session) State() []byte { return s.bytes }
-
-func (s *session) save() (err error) {
-	s.bytes, err = json.Marshal(s.state)
-	return err
+	return s.Save(&s.state)
 }

@@ -4,9 +4,9 @@ package batch
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
+	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -18,11 +18,11 @@ func Open(name string, req tuners.OpenRequest, trials int, point func(trial int)
 	}
 	s := &session{name: name, req: req, trials: trials, point: point, state: state{Best: -1}}
 	if req.State != nil {
-		if err := json.Unmarshal(req.State, &s.state); err != nil {
-			return nil, fmt.Errorf("%s: the recorded state is damaged: %w", name, err)
+		if err := record.Read(name, req.State, &s.state); err != nil {
+			return nil, err
 		}
 	}
-	return s, s.save()
+	return s, s.Save(&s.state)
 }
 
 // Lone starts or continues the study session of the client tuner called name without a wrapper: one trial, drawn from the space.
@@ -42,12 +42,12 @@ type state struct {
 
 type session struct {
 	tuners.TrialsOnly
+	record.Record
 	name   string
 	req    tuners.OpenRequest
 	trials int
 	point  func(trial int) tuners.Params
 	state  state
-	bytes  []byte
 }
 
 // Suggest returns every trial at once: none depends on another.
@@ -59,7 +59,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		for i := range decisions {
 			decisions[i] = tuners.Decision{Kind: tuners.Start, Trial: i, ToRound: s.req.Budget.TrialRounds, Independent: true, Params: s.point(i)}
 		}
-		return decisions, s.save()
+		return decisions, s.Save(&s.state)
 	case s.state.Reported < s.trials:
 		return []tuners.Decision{{Kind: tuners.Wait}}, nil
 	}
@@ -79,13 +79,5 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 			s.state.Best, s.state.Score = r.Trial, r.Score
 		}
 	}
-	return s.save()
-}
-
-// State returns the state after the last call.
-func (s *session) State() []byte { return s.bytes }
-
-func (s *session) save() (err error) {
-	s.bytes, err = json.Marshal(s.state)
-	return err
+	return s.Save(&s.state)
 }
