@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -116,23 +117,18 @@ func quote(s string) string { return fmt.Sprintf("%q", s) }
 
 // digest names the settings of a configuration, but for its seed, where its data lies and which table it was given.
 func digest(c *study.Config) (string, error) {
-	same := *c
-	same.Seed, same.Data.Path = 0, ""
-	if _, ok := same.Tuner.Options[tableOption]; ok {
-		options := map[string]any{}
-		for key, value := range same.Tuner.Options {
-			if key != tableOption {
-				options[key] = value
-			}
-		}
-		same.Tuner.Options = options
-	}
-	text, err := study.Encode(&same)
+	settings, err := study.Settings(c)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:4]), nil
+	for _, key := range []string{"seed", "data.path", "tuner.options." + tableOption} {
+		delete(settings, key)
+	}
+	sum := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(sum, "%s = %s\n", key, settings[key])
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:4]), nil
 }
 
 // tableOption is the option of fedtune-hrt that hands it a table.

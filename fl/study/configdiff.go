@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,6 +45,27 @@ func (r *studyRecord) match(dir string, c *Config, mode string) error {
 		return &ConfigError{Dir: dir, Diff: diffConfigs(string(stored), string(given))}
 	}
 	return nil
+}
+
+// Settings returns the keys of a configuration that have other values than
+// DefaultConfig, with their values as TOML text. It does not change when a later
+// version knows more keys.
+func Settings(c *Config) (map[string]string, error) {
+	plain := DefaultConfig()
+	was, err := Encode(&plain)
+	if err != nil {
+		return nil, err
+	}
+	is, err := Encode(c)
+	if err != nil {
+		return nil, err
+	}
+	defaults, settings := flatConfig(string(was)), flatConfig(string(is))
+	maps.DeleteFunc(settings, func(key, value string) bool {
+		standard, ok := defaults[key]
+		return ok && standard == value
+	})
+	return settings, nil
 }
 
 // diffConfigs lists the keys in which two encoded configurations differ.

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -154,4 +155,18 @@ func drawOptions(t *rapid.T) map[string]any {
 		return nil
 	}
 	return options
+}
+
+// TestSettingsAreWhatDiffers: only keys that were changed are named.
+func TestSettingsAreWhatDiffers(t *testing.T) {
+	c := DefaultConfig()
+	if s, err := Settings(&c); err != nil || len(s) > 0 {
+		t.Fatalf("the defaults have the settings %v, %v", s, err)
+	}
+	c.Cohort, c.Data.Name, c.Space = 7, "glyphs", map[string]any{"client.lr": map[string]any{"log10": []any{-4.0, 0.0}}}
+	s, err := Settings(&c)
+	want := map[string]string{"cohort": "7", "data.name": "glyphs", "space.client.lr.log10": "[-4 0]"}
+	if err != nil || !maps.Equal(s, want) {
+		t.Errorf("got %v, %v; want %v", s, err, want)
+	}
 }
