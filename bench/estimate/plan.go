@@ -40,13 +40,13 @@ func plural(n int, noun string) string {
 // their mean over it; what a client tuner does to them round by round is not known before, except that the clients of fedtune-hrt take
 // any point of its table. Narrow sub-networks (heterofl) count as whole ones.
 func Of(ctx context.Context, s *study.Setup, mode string) (Plan, error) {
-	return of(ctx, s, mode, count(s.Data, &s.Config))
+	return OfCounts(ctx, s, mode, count(s.Data, &s.Config))
 }
 
-// of returns the plan for a federation of these counts.
-func of(ctx context.Context, s *study.Setup, mode string, n counts) (Plan, error) {
+// OfCounts is Of for a federation of these counts, which need not be at hand: the set-up has no Data.
+func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan, error) {
 	c := &s.Config
-	task := &tasks{setup: s, cohort: float64(min(c.Cohort, n.clients)), counts: n}
+	task := &tasks{setup: s, cohort: float64(min(c.Cohort, n.Clients)), Counts: n}
 	if mode == study.ModeRun {
 		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, []fl.ClientParams{visitOf(c)}, int(task.cohort))}, nil
 	}

@@ -37,8 +37,8 @@ func setup(t *testing.T, tuner, client string, change func(*study.Config)) *stud
 }
 
 // even are the counts of clients of 24 training, 3 validation and 3 test examples.
-func even(s *study.Setup) counts {
-	return counts{clients: 12, train: 24, val: 3, test: 3, proxy: float64(s.Config.Data.ProxyTest)}
+func even(s *study.Setup) Counts {
+	return Counts{Clients: 12, Train: 24, Val: 3, Test: 3, Proxy: float64(s.Config.Data.ProxyTest)}
 }
 
 func TestCounts(t *testing.T) {
@@ -47,14 +47,14 @@ func TestCounts(t *testing.T) {
 	for _, c := range s.Data.Clients {
 		sum += float64(c.Train.Len() + c.Val.Len() + c.Test.Len())
 	}
-	if n.clients != len(s.Data.Clients) || n.unseen != 0 || !near(float64(n.clients)*(n.train+n.val+n.test), sum) || n.val == 0 || n.test == 0 || n.proxy != 1000 {
+	if n.Clients != len(s.Data.Clients) || n.Unseen != 0 || !near(float64(n.Clients)*(n.Train+n.Val+n.Test), sum) || n.Val == 0 || n.Test == 0 || n.Proxy != 1000 {
 		t.Errorf("%+v; clients have %v examples", n, sum)
 	}
 	side, err := s.Data.Side(data.Side{Clients: 3, Samples: 20, HI: 0.9, Test: 30, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := count(side, &s.Config); n != (counts{clients: 3, train: 20, unseen: 1, unseenTest: 30, proxy: 1000}) {
+	if n := count(side, &s.Config); n != (Counts{Clients: 3, Train: 20, Unseen: 1, UnseenTest: 30, Proxy: 1000}) {
 		t.Errorf("a side federation: %+v", n)
 	}
 }
@@ -122,7 +122,7 @@ func TestPlans(t *testing.T) {
 		},
 	} {
 		s := setup(t, c.tuner, c.client, c.change)
-		p, err := of(t.Context(), s, c.mode, even(s))
+		p, err := OfCounts(t.Context(), s, c.mode, even(s))
 		if err != nil || p.String() != c.text {
 			t.Errorf("%s: %q, %v; want %q", name, p, err, c.text)
 			continue
@@ -153,7 +153,7 @@ func TestManyBatchesAreFew(t *testing.T) {
 	s := setup(t, "random", "", func(c *study.Config) {
 		c.Space = map[string]any{"client.batch": map[string]any{"int": []any{int64(1), int64(20)}}}
 	})
-	p, err := of(t.Context(), s, study.ModeTune, even(s))
+	p, err := OfCounts(t.Context(), s, study.ModeTune, even(s))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,23 +13,26 @@ import (
 	"github.com/fedfast/fedfast/plugins/fedtune"
 )
 
-// counts are what matters of a federation: means over its clients.
-type counts struct {
-	clients, unseen   int
-	train, val, test  float64
-	unseenTest, proxy float64
+// Counts are what matters of a federation.
+type Counts struct {
+	// Clients train, Unseen are only measured.
+	Clients, Unseen int
+	// Train, Val and Test are the mean numbers of a client's examples, UnseenTest that of an unseen one's.
+	Train, Val, Test, UnseenTest float64
+	// Proxy is the number of samples that score a side federation.
+	Proxy float64
 }
 
 // count counts the examples.
-func count(f *data.Federation, c *study.Config) counts {
-	n := counts{clients: len(f.Clients), unseen: len(f.Unseen), proxy: float64(c.Data.ProxyTest)}
+func count(f *data.Federation, c *study.Config) Counts {
+	n := Counts{Clients: len(f.Clients), Unseen: len(f.Unseen), Proxy: float64(c.Data.ProxyTest)}
 	for _, client := range f.Clients {
-		n.train += float64(client.Train.Len()) / float64(n.clients)
-		n.val += float64(client.Val.Len()) / float64(n.clients)
-		n.test += float64(client.Test.Len()) / float64(n.clients)
+		n.Train += float64(client.Train.Len()) / float64(n.Clients)
+		n.Val += float64(client.Val.Len()) / float64(n.Clients)
+		n.Test += float64(client.Test.Len()) / float64(n.Clients)
 	}
 	for _, client := range f.Unseen {
-		n.unseenTest += float64(client.Test.Len()) / float64(n.unseen)
+		n.UnseenTest += float64(client.Test.Len()) / float64(n.Unseen)
 	}
 	return n
 }
@@ -38,34 +41,34 @@ func count(f *data.Federation, c *study.Config) counts {
 type tasks struct {
 	setup  *study.Setup
 	cohort float64
-	counts
+	Counts
 }
 
 // rounds returns the work of rounds with clients that take one of the points each, and of so many evaluations at the end; parallel is the
 // number of clients that can train at a time, 0 many.
 func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parallel int) []Work {
 	c := &t.setup.Config
-	measured := min(t.clients, cmp.Or(c.Eval.Clients, t.clients))
+	measured := min(t.Clients, cmp.Or(c.Eval.Clients, t.Clients))
 	ends := float64(evaluations * measured) // clients that are measured at the end
 	visits := float64(rounds) * t.cohort
 	if c.Eval.Personalized {
 		visits += ends
 		ends *= 2
 	}
-	evaluated := ends*(t.val+t.test) + float64(evaluations*t.unseen)*t.unseenTest
+	evaluated := ends*(t.Val+t.Test) + float64(evaluations*t.Unseen)*t.UnseenTest
 	if evaluations > 1 { // of a study, which scores its rounds
-		evaluated += float64(rounds) * t.cohort * t.val
+		evaluated += float64(rounds) * t.cohort * t.Val
 	}
 	if c.Eval.Every > 0 {
-		evaluated += float64(rounds/c.Eval.Every) * float64(t.clients) * (t.val + t.test)
+		evaluated += float64(rounds/c.Eval.Every) * float64(t.Clients) * (t.Val + t.Test)
 	}
-	return t.work(visits, t.train, t.val, evaluated, points, parallel)
+	return t.work(visits, t.Train, t.Val, evaluated, points, parallel)
 }
 
 // sides returns the work of side federations.
 func (t *tasks) sides(w fedtune.Work, points []fl.ClientParams) []Work {
 	visits := float64(w.Trials) * float64(w.Rounds) * float64(w.Clients)
-	return t.work(visits, w.Samples, 0, float64(w.Trials)*t.proxy, points, 0)
+	return t.work(visits, w.Samples, 0, float64(w.Trials)*t.Proxy, points, 0)
 }
 
 // work returns visits to clients with so many training and validation examples, and evaluated examples, spread evenly over the points.

@@ -24,7 +24,7 @@ func (r *Report) Tables() []Table {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		cells.Rows = append(cells.Rows, []string{
-			row.Name, row.Unit, row.Published.text(), row.measured(), row.interval(), row.trials(), variantText(row.Variant),
+			row.Name, row.Unit, row.Published.String(), row.measured(), row.interval(), row.trials(), variantText(row.Variant),
 		})
 	}
 	out := []Table{cells}
@@ -55,8 +55,8 @@ func (r *Report) Tables() []Table {
 	return out
 }
 
-// text writes a published number.
-func (p *Published) text() string {
+// String writes a published number.
+func (p *Published) String() string {
 	switch {
 	case p == nil:
 		return "a curve"

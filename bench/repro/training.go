@@ -71,14 +71,20 @@ func (o Options) variant() string {
 }
 
 // Config returns the configuration of a trial, from 1, whose number is its seed, and what in it is not as in the paper.
+// Its error says what is wrong with the options, or that the data are not at hand.
 func (t *Training) Config(o Options, trial int) (*study.Config, []string, error) {
-	sets := slices.Clone(t.Sets)
-	if o.AsPaper {
-		sets = append(sets, t.AsPaper...)
-	}
 	path, err := Locate(t.Needs, o.Data)
 	if err != nil {
 		return nil, nil, err
+	}
+	return t.config(o, trial, path)
+}
+
+// config is Config with data at a path.
+func (t *Training) config(o Options, trial int, path string) (*study.Config, []string, error) {
+	sets := slices.Clone(t.Sets)
+	if o.AsPaper {
+		sets = append(sets, t.AsPaper...)
 	}
 	if path != "" {
 		sets = append(sets, "data.path="+quote(path))

@@ -38,18 +38,24 @@ func newRepro(a *app) *cobra.Command {
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}
+	o.addPlanFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.shard, "shard", "", "run one part of the trials only, I/N: 2/5 is the second of five")
+	f.StringVar(&o.out, "out", "repro", "directory of studies and metrics")
+	f.BoolVar(&o.keep, "keep-studies", false, "keep the studies of finished trials, with their models, beside the metrics")
+	o.addFlags(cmd)
+	cmd.AddCommand(newReproList(a), newReproMerge(a))
+	return cmd
+}
+
+// addPlanFlags adds the flags that say what is trained.
+func (o *reproOptions) addPlanFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Data, "data", "", "directory of the data, or one that has them in folders")
 	f.Float64Var(&o.Scale, "scale", 1, "shrink rounds, clients or samples by this factor, above 0 to 1; the result says so wherever it appears")
 	f.IntVar(&o.Trials, "trials", 0, "how often everything is repeated, with the seeds 1, 2, ...; 0 is as often as the paper did")
 	f.StringArrayVar(&o.Sets, "set", nil, "override a key of all studies, such as --set cohort=5 (repeatable); a deviation that the report names")
 	f.BoolVar(&o.AsPaper, "as-paper", false, "follow the paper's text where its authors' code, which made the published numbers, differs")
-	f.StringVar(&o.shard, "shard", "", "run one part of the trials only, I/N: 2/5 is the second of five")
-	f.StringVar(&o.out, "out", "repro", "directory of studies and metrics")
-	f.BoolVar(&o.keep, "keep-studies", false, "keep the studies of finished trials, with their models, beside the metrics")
-	o.addFlags(cmd)
-	cmd.AddCommand(newReproMerge(a))
-	return cmd
 }
 
 func (o *reproOptions) validate() error {

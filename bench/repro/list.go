@@ -1,0 +1,145 @@
+package repro
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/bench/estimate"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/plugins"
+)
+
+// Entry is a cell as `fedfast repro list` shows it.
+type Entry struct {
+	Name      string     `json:"name"`
+	Paper     string     `json:"paper"`
+	Where     string     `json:"where"`
+	Unit      string     `json:"unit,omitempty"`
+	Published *Published `json:"published"`
+	// Data is the set that it needs, AtHand whether that was found.
+	Data   string `json:"data,omitempty"`
+	AtHand bool   `json:"at_hand"`
+	// Training names what measures it; cells of one training cost it once.
+	Training string `json:"training,omitempty"`
+	Trials   int    `json:"trials,omitempty"`
+	// SecondsEstimate is how long all trials of the training take on this machine, from FLOP, their operations, and a short probe; null
+	// for a cell that cannot be run. A training that shares another one's rounds takes less.
+	SecondsEstimate *float64 `json:"seconds_estimate"`
+	FLOP            float64  `json:"flop,omitempty"`
+	Why             string   `json:"why,omitempty"`
+}
+
+// List describes cells. The estimates are for the paper's data, which need not be at hand, on so many workers; 0 is one a processor.
+func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, error) {
+	probe := estimate.New()
+	networks := map[string]*nn.Model{}
+	costs := map[string]cost{}
+	var out []Entry
+	for _, c := range cells {
+		e := Entry{Name: c.Name, Paper: c.Paper, Where: c.Where, Unit: c.Unit, Published: c.Published, Why: c.Why}
+		if t := c.Training; t != nil {
+			e.Data, e.Training, e.Trials = t.Needs, t.Key, cmp.Or(o.Trials, t.Trials)
+			_, err := Locate(t.Needs, o.Data)
+			e.AtHand = err == nil
+			one, ok := costs[t.Key]
+			if !ok {
+				if one, err = t.cost(ctx, o, workers, probe, networks); err != nil {
+					return nil, fmt.Errorf("%s: %w", c.Name, err)
+				}
+				costs[t.Key] = one
+			}
+			seconds := one.seconds * float64(e.Trials)
+			e.SecondsEstimate, e.FLOP = &seconds, one.flop*float64(e.Trials)
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// cost is that of one trial.
+type cost struct{ seconds, flop float64 }
+
+// cost estimates a trial on the paper's data.
+func (t *Training) cost(ctx context.Context, o Options, workers int, probe *estimate.Probe, networks map[string]*nn.Model) (cost, error) {
+	c, _, err := t.config(o, 1, "")
+	if err != nil {
+		return cost{}, err
+	}
+	set := fullSets[t.Needs]
+	key := fmt.Sprint(c.Model.Name, " ", set.classes)
+	if networks[key] == nil {
+		if networks[key], err = models.New(c.Model.Name, models.Options{Classes: set.classes}); err != nil {
+			return cost{}, err
+		}
+	}
+	s := &study.Setup{Config: *c, Model: networks[key], Tuner: plugins.Builtin()[c.Tuner.Name]}
+	if name := c.ClientTuner.Name; name != "" {
+		s.ClientTuner = plugins.Builtin()[name]
+	}
+	plan, err := estimate.OfCounts(ctx, s, t.Mode, set.counts(c))
+	if err != nil {
+		return cost{}, err
+	}
+	took, err := probe.Seconds(ctx, workers, math.Inf(1), plan.Work...)
+	if err != nil {
+		return cost{}, err
+	}
+	sum := cost{seconds: took.Seconds}
+	for _, w := range plan.Work {
+		_, train := w.Model.FLOPs()
+		sum.flop += w.Examples * float64(train)
+	}
+	return sum, nil
+}
+
+// fullSet is the size of a whole set of data, as its authors or METHODS' sources state it.
+type fullSet struct {
+	classes     int
+	clients     int     // natural ones
+	train, test float64 // examples of a client, or, where clients are dealt, of all
+}
+
+var fullSets = map[string]fullSet{
+	"leaf-femnist":     {62, 3550, 0.9 * 805263.0 / 3550, 0.1 * 805263.0 / 3550},
+	"leaf-shakespeare": {101, 1129, 4226158.0 / 1129, 0},
+	"cifar10":          {10, 0, 50_000, 10_000},
+	"cifar100":         {100, 0, 50_000, 10_000},
+	"fashion-mnist":    {10, 0, 60_000, 10_000},
+	"stackoverflow":    {10_004, 342_477, 135818730.0 / 342477, 16586035.0 / 342477},
+}
+
+// counts returns how a configuration splits the whole set.
+func (f fullSet) counts(c *study.Config) estimate.Counts {
+	n := estimate.Counts{Clients: f.clients, Train: f.train, Test: f.test, Proxy: float64(c.Data.ProxyTest)}
+	if c.Data.Partition != "" {
+		n.Clients, n.Train = c.Data.Clients, float64(c.Data.Samples)
+		if len(c.Data.Sizes) > 0 {
+			n.Train = 0
+			for _, size := range c.Data.Sizes {
+				n.Train += float64(size) / float64(len(c.Data.Sizes))
+			}
+		}
+		n.Test = f.test / float64(n.Clients)
+		if f.clients > 0 {
+			n.Test = f.test * float64(f.clients) / float64(n.Clients)
+		}
+	}
+	if c.Data.MaxSamples > 0 {
+		n.Train = min(n.Train, float64(c.Data.MaxSamples))
+	}
+	var train, val, test float64
+	if _, err := fmt.Sscanf(c.Data.Split, "%g/%g/%g", &train, &val, &test); err != nil { // the last part is "files"
+		n.Train, n.Val = n.Train*train/100, n.Train*val/100
+		return n
+	}
+	all := n.Train + n.Test
+	if c.Data.MaxSamples > 0 {
+		all = min(all, float64(c.Data.MaxSamples))
+	}
+	n.Train, n.Val, n.Test = all*train/100, all*val/100, all*test/100
+	return n
+}
