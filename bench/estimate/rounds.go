@@ -60,7 +60,8 @@ func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parall
 		evaluated += float64(rounds) * t.cohort * t.Val
 	}
 	if c.Eval.Every > 0 {
-		evaluated += float64(rounds/c.Eval.Every) * float64(t.Clients) * (t.Val + t.Test)
+		clients := min(t.Clients, cmp.Or(c.Eval.EveryClients, measured))
+		evaluated += float64(rounds/c.Eval.Every) * float64(clients) * (t.Val + t.Test)
 	}
 	return t.work(visits, t.Train, t.Val, evaluated, points, parallel)
 }

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -126,9 +127,12 @@ var curveColors = []color.RGBA{{0x00, 0x72, 0xb2, 255}, {0xd5, 0x5e, 0x00, 255},
 func (c Curve) WriteSVG(w io.Writer) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, "rounds of the study", c.YLabel
-	p.X.Min, p.Legend.Top = 0, true
-	p.Legend.Left = !strings.HasPrefix(c.YLabel, "best")
-	p.Legend.Top = strings.HasPrefix(c.YLabel, "best")
+	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+		style.Font.Variant, style.Font.Size = "Sans", vg.Points(9)
+	}
+	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(10), vg.Points(6)
+	falls := strings.HasPrefix(c.YLabel, "best")
+	p.X.Min, p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.Padding = 0, !falls, true, vg.Points(8), vg.Points(3)
 	p.Add(plotter.NewGrid())
 	for i, s := range c.Series {
 		shade := curveColors[i%len(curveColors)]
@@ -144,13 +148,21 @@ func (c Curve) WriteSVG(w io.Writer) error {
 			return err
 		}
 		if line != nil {
-			p.Legend.Add(s.Name+" ("+strconv.Itoa(len(s.Trials))+" trials)", line)
+			p.Legend.Add(s.Name+" ("+trials(len(s.Trials))+")", line)
 		}
 	}
-	canvas := vgsvg.New(16*vg.Centimeter, 10*vg.Centimeter)
-	p.Draw(draw.New(canvas))
+	canvas := vgsvg.New(18*vg.Centimeter, 11*vg.Centimeter)
+	p.Draw(draw.Crop(draw.New(canvas), vg.Points(8), -vg.Points(14), vg.Points(8), -vg.Points(8)))
 	_, err := canvas.WriteTo(w)
 	return err
+}
+
+// trials writes a number of trials.
+func trials(n int) string {
+	if n == 1 {
+		return "1 trial"
+	}
+	return strconv.Itoa(n) + " trials"
 }
 
 func addLine(p *plot.Plot, points plotter.XYs, c color.RGBA, width vg.Length) (*plotter.Line, error) {

@@ -21,7 +21,7 @@ type Entry struct {
 	Unit      string     `json:"unit,omitempty"`
 	Published *Published `json:"published"`
 	// Data is the set that it needs, AtHand whether that was found.
-	Data   string `json:"data,omitempty"`
+	Data   string `json:"data"`
 	AtHand bool   `json:"at_hand"`
 	// Training names what measures it; cells of one training cost it once.
 	Training string `json:"training,omitempty"`

@@ -129,9 +129,8 @@ func (m *Metrics) fits(o *Metrics) error {
 		return fmt.Errorf("%s, trial %d, is there twice", a.Training, a.Trial)
 	case a.Digest != b.Digest:
 		return fmt.Errorf("%s: trials %d and %d have different settings (%s and %s)", a.Training, a.Trial, b.Trial, a.Digest, b.Digest)
-	case a.Data.Name != b.Data.Name || a.Data.Clients != b.Data.Clients || a.Data.Train+a.Data.Val+a.Data.Test != b.Data.Train+b.Data.Val+b.Data.Test:
-		return fmt.Errorf("%s: trials %d and %d ran on different data (%d clients with %d examples, %d with %d)", a.Training, a.Trial, b.Trial,
-			a.Data.Clients, a.Data.Train+a.Data.Val+a.Data.Test, b.Data.Clients, b.Data.Train+b.Data.Val+b.Data.Test)
+	case a.Data.Name != b.Data.Name || a.Data.Clients != b.Data.Clients:
+		return fmt.Errorf("%s: trials %d and %d ran on different data: %s of %d clients and %s of %d", a.Training, a.Trial, b.Trial, a.Data.Name, a.Data.Clients, b.Data.Name, b.Data.Clients)
 	}
 	return nil
 }
@@ -219,6 +218,9 @@ func (v *Verdict) Holds() string {
 func (v *Verdict) Order() string {
 	if math.IsNaN(v.Published) || v.Gain.N == 0 {
 		return ""
+	}
+	if v.Gain.Mean == 0 {
+		return "equal"
 	}
 	return []string{"other", "same"}[index((v.Published > 0) == (v.Gain.Mean > 0))]
 }

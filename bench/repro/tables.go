@@ -36,7 +36,7 @@ func (r *Report) Tables() []Table {
 		for i := range r.Verdicts {
 			v := &r.Verdicts[i]
 			claims.Rows = append(claims.Rows, []string{
-				v.Name, v.Claim, plain(v.Published), v.gain(), strconv.Itoa(v.Gain.N), v.Holds(), orDash(v.Order()), variantText(v.Variant),
+				v.Name, v.Claim, plain(v.Published, v.Published), v.gain(), strconv.Itoa(v.Gain.N), v.Holds(), orDash(v.Order()), variantText(v.Variant),
 			})
 		}
 		out = append(out, claims)
@@ -63,10 +63,13 @@ func (p *Published) String() string {
 	case p.NA:
 		return "not reached"
 	case p.SD == 0:
-		return plain(p.Mean)
+		return printed(p.Mean)
 	}
-	return plain(p.Mean) + " +- " + plain(p.SD)
+	return printed(p.Mean) + " +- " + printed(p.SD)
 }
+
+// printed writes a number as the paper has it.
+func printed(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // measured writes the mean and standard deviation.
 func (r *Row) measured() string {
@@ -76,9 +79,9 @@ func (r *Row) measured() string {
 	case r.Sample.N == 0:
 		return "-"
 	case r.Sample.N == 1:
-		return plain(r.Sample.Mean)
+		return plain(r.Sample.Mean, r.Sample.Mean)
 	}
-	return plain(r.Sample.Mean) + " +- " + plain(r.Sample.SD)
+	return plain(r.Sample.Mean, r.Sample.Mean) + " +- " + plain(r.Sample.SD, r.Sample.Mean)
 }
 
 // interval writes the confidence interval of the mean.
@@ -86,7 +89,7 @@ func (r *Row) interval() string {
 	if math.IsNaN(r.Sample.Half) {
 		return "-"
 	}
-	return plain(r.Sample.Mean-r.Sample.Half) + " .. " + plain(r.Sample.Mean+r.Sample.Half)
+	return plain(r.Sample.Mean-r.Sample.Half, r.Sample.Mean) + " .. " + plain(r.Sample.Mean+r.Sample.Half, r.Sample.Mean)
 }
 
 // failed is the number of trials that did not reach their goal.
@@ -111,9 +114,9 @@ func (v *Verdict) gain() string {
 	if v.Gain.N == 0 {
 		return "-"
 	}
-	text := plain(v.Gain.Mean)
+	text := plain(v.Gain.Mean, v.Gain.Mean)
 	if !math.IsNaN(v.Gain.Half) {
-		text += " +- " + plain(v.Gain.Half)
+		text += " +- " + plain(v.Gain.Half, v.Gain.Mean)
 	}
 	if v.Bound {
 		text = "at least " + text
@@ -136,17 +139,17 @@ func orDash(s string) string {
 	return s
 }
 
-// plain writes a number with as many decimals as its size asks for.
-func plain(x float64) string {
-	switch a := math.Abs(x); {
+// plain writes a number with as many decimals as the size of another one asks for.
+func plain(x, size float64) string {
+	switch a := math.Abs(size); {
 	case math.IsNaN(x):
 		return "-"
 	case a >= 1000:
-		return fmt.Sprintf("%.0f", x)
+		return strconv.FormatFloat(x, 'f', 0, 64)
 	case a >= 100:
-		return fmt.Sprintf("%.1f", x)
+		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
-	return fmt.Sprintf("%.2f", x)
+	return strconv.FormatFloat(x, 'f', 2, 64)
 }
 
 // WriteMarkdown writes the report as Markdown.
