@@ -11379,16 +11379,18 @@ TEXT ·tsAVX512x1(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group4x0:
-	SUBQ    $0x00000004, 120(DI)
+	SUBQ    $0x00000004, 128(DI)
 	JLT     groupdone4x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000100, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000100, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -11440,6 +11442,8 @@ mone4x0:
 	JNE          mone4x0
 
 mdone4x0:
+	CMPQ              112(DI), $0x00
+	JNE               measured4x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain4x0
 	MOVQ              R12, R14
@@ -11509,6 +11513,87 @@ plain4x0:
 	VFMADD231PS.BCST  96(DI), Z4, Z3
 	VFNMADD231PS.BCST 88(DI), Z3, Z4
 	VMOVUPS           Z4, (R14)
+	JMP               stepped4x0
+
+measured4x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z6
+	VMOVUPS           64(CX), Z7
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z4
+	VMOVAPS           Z0, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, (R14)
+	VMOVUPS           (R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z0, Z0, Z6
+	VFMADD231PS       Z0, Z5, Z7
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z5, Z5, Z0
+	VMOVUPS           Z6, (CX)
+	VMOVUPS           Z7, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z6
+	VMOVUPS           256(CX), Z7
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z4
+	VMOVAPS           Z1, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, (R14)
+	VMOVUPS           (R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z1, Z1, Z6
+	VFMADD231PS       Z1, Z5, Z7
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z5, Z5, Z1
+	VMOVUPS           Z6, 192(CX)
+	VMOVUPS           Z7, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           384(CX), Z6
+	VMOVUPS           448(CX), Z7
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z4
+	VMOVAPS           Z2, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, (R14)
+	VMOVUPS           (R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z2, Z2, Z6
+	VFMADD231PS       Z2, Z5, Z7
+	VMOVUPS           512(CX), Z2
+	VFMADD231PS       Z5, Z5, Z2
+	VMOVUPS           Z6, 384(CX)
+	VMOVUPS           Z7, 448(CX)
+	VMOVUPS           Z2, 512(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           576(CX), Z6
+	VMOVUPS           640(CX), Z7
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z4
+	VMOVAPS           Z3, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, (R14)
+	VMOVUPS           (R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z3, Z3, Z6
+	VFMADD231PS       Z3, Z5, Z7
+	VMOVUPS           704(CX), Z3
+	VFMADD231PS       Z5, Z5, Z3
+	VMOVUPS           Z6, 576(CX)
+	VMOVUPS           Z7, 640(CX)
+	VMOVUPS           Z3, 704(CX)
+	ADDQ              $0x00000300, 136(DI)
 
 stepped4x0:
 	ADDQ 56(DI), R12
@@ -11518,14 +11603,14 @@ stepped4x0:
 	JMP  group4x0
 
 groupdone4x0:
-	ADDQ $0x00000004, 120(DI)
+	ADDQ $0x00000004, 128(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	MOVQ    48(DI), CX
@@ -11565,6 +11650,8 @@ mone2x0:
 	JNE          mone2x0
 
 mdone2x0:
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -11602,6 +11689,49 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z2, Z1
 	VFNMADD231PS.BCST 88(DI), Z1, Z2
 	VMOVUPS           Z2, (R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z4
+	VMOVUPS           64(CX), Z5
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z2
+	VMOVAPS           Z0, Z3
+	VFMADD231PS.BCST  96(DI), Z2, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z2
+	VMOVUPS           Z2, (R14)
+	VMOVUPS           (R14)(R13*1), Z3
+	VSUBPS            Z2, Z3, Z3
+	VFMADD231PS       Z0, Z0, Z4
+	VFMADD231PS       Z0, Z3, Z5
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z3, Z3, Z0
+	VMOVUPS           Z4, (CX)
+	VMOVUPS           Z5, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z4
+	VMOVUPS           256(CX), Z5
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z2
+	VMOVAPS           Z1, Z3
+	VFMADD231PS.BCST  96(DI), Z2, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z2
+	VMOVUPS           Z2, (R14)
+	VMOVUPS           (R14)(R13*1), Z3
+	VSUBPS            Z2, Z3, Z3
+	VFMADD231PS       Z1, Z1, Z4
+	VFMADD231PS       Z1, Z3, Z5
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z3, Z3, Z1
+	VMOVUPS           Z4, 192(CX)
+	VMOVUPS           Z5, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -11609,14 +11739,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
@@ -11650,6 +11780,8 @@ mone1x0:
 	JNE          mone1x0
 
 mdone1x0:
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -11671,13 +11803,37 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z1, Z0
 	VFNMADD231PS.BCST 88(DI), Z0, Z1
 	VMOVUPS           Z1, (R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z3
+	VMOVUPS           64(CX), Z4
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z1
+	VMOVAPS           Z0, Z2
+	VFMADD231PS.BCST  96(DI), Z1, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z1
+	VMOVUPS           Z1, (R14)
+	VMOVUPS           (R14)(R13*1), Z2
+	VSUBPS            Z1, Z2, Z2
+	VFMADD231PS       Z0, Z0, Z3
+	VFMADD231PS       Z0, Z2, Z4
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z2, Z2, Z0
+	VMOVUPS           Z3, (CX)
+	VMOVUPS           Z4, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
 	MOVQ 16(DI), R12
@@ -11703,16 +11859,18 @@ TEXT ·tsAVX512x2(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group4x0:
-	SUBQ    $0x00000004, 120(DI)
+	SUBQ    $0x00000004, 128(DI)
 	JLT     groupdone4x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000100, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000100, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -11813,6 +11971,8 @@ mone4x0:
 	JNE          mone4x0
 
 mdone4x0:
+	CMPQ              112(DI), $0x00
+	JNE               measured4x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain4x0
 	MOVQ              R12, R14
@@ -11938,6 +12098,135 @@ plain4x0:
 	VFMADD231PS.BCST  96(DI), Z8, Z7
 	VFNMADD231PS.BCST 88(DI), Z7, Z8
 	VMOVUPS           Z8, 64(R14)
+	JMP               stepped4x0
+
+measured4x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z10
+	VMOVUPS           64(CX), Z11
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z8
+	VMOVAPS           Z0, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, (R14)
+	VMOVUPS           (R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z0, Z0, Z10
+	VFMADD231PS       Z0, Z9, Z11
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z8
+	VMOVAPS           Z4, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z4, Z4, Z10
+	VFMADD231PS       Z4, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	VMOVUPS           Z10, (CX)
+	VMOVUPS           Z11, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z10
+	VMOVUPS           256(CX), Z11
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z8
+	VMOVAPS           Z1, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, (R14)
+	VMOVUPS           (R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z1, Z1, Z10
+	VFMADD231PS       Z1, Z9, Z11
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z9, Z9, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z8
+	VMOVAPS           Z5, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z5, Z5, Z10
+	VFMADD231PS       Z5, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z1
+	VMOVUPS           Z10, 192(CX)
+	VMOVUPS           Z11, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           384(CX), Z10
+	VMOVUPS           448(CX), Z11
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z8
+	VMOVAPS           Z2, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, (R14)
+	VMOVUPS           (R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z2, Z2, Z10
+	VFMADD231PS       Z2, Z9, Z11
+	VMOVUPS           512(CX), Z2
+	VFMADD231PS       Z9, Z9, Z2
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z8
+	VMOVAPS           Z6, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z6, Z6, Z10
+	VFMADD231PS       Z6, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z2
+	VMOVUPS           Z10, 384(CX)
+	VMOVUPS           Z11, 448(CX)
+	VMOVUPS           Z2, 512(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           576(CX), Z10
+	VMOVUPS           640(CX), Z11
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z8
+	VMOVAPS           Z3, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, (R14)
+	VMOVUPS           (R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z3, Z3, Z10
+	VFMADD231PS       Z3, Z9, Z11
+	VMOVUPS           704(CX), Z3
+	VFMADD231PS       Z9, Z9, Z3
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z8
+	VMOVAPS           Z7, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z7, Z7, Z10
+	VFMADD231PS       Z7, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z3
+	VMOVUPS           Z10, 576(CX)
+	VMOVUPS           Z11, 640(CX)
+	VMOVUPS           Z3, 704(CX)
+	ADDQ              $0x00000300, 136(DI)
 
 stepped4x0:
 	ADDQ 56(DI), R12
@@ -11947,14 +12236,14 @@ stepped4x0:
 	JMP  group4x0
 
 groupdone4x0:
-	ADDQ $0x00000004, 120(DI)
+	ADDQ $0x00000004, 128(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -12021,6 +12310,8 @@ mone2x0:
 	JNE          mone2x0
 
 mdone2x0:
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -12086,6 +12377,73 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z4, Z3
 	VFNMADD231PS.BCST 88(DI), Z3, Z4
 	VMOVUPS           Z4, 64(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z6
+	VMOVUPS           64(CX), Z7
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z4
+	VMOVAPS           Z0, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, (R14)
+	VMOVUPS           (R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z0, Z0, Z6
+	VFMADD231PS       Z0, Z5, Z7
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z5, Z5, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z4
+	VMOVAPS           Z2, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z2, Z2, Z6
+	VFMADD231PS       Z2, Z5, Z7
+	VFMADD231PS       Z5, Z5, Z0
+	VMOVUPS           Z6, (CX)
+	VMOVUPS           Z7, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z6
+	VMOVUPS           256(CX), Z7
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z4
+	VMOVAPS           Z1, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, (R14)
+	VMOVUPS           (R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z1, Z1, Z6
+	VFMADD231PS       Z1, Z5, Z7
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z5, Z5, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z4
+	VMOVAPS           Z3, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z3, Z3, Z6
+	VFMADD231PS       Z3, Z5, Z7
+	VFMADD231PS       Z5, Z5, Z1
+	VMOVUPS           Z6, 192(CX)
+	VMOVUPS           Z7, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -12093,14 +12451,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	MOVQ    48(DI), CX
@@ -12150,6 +12508,8 @@ mone1x0:
 	JNE          mone1x0
 
 mdone1x0:
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -12185,13 +12545,49 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z2, Z1
 	VFNMADD231PS.BCST 88(DI), Z1, Z2
 	VMOVUPS           Z2, 64(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z4
+	VMOVUPS           64(CX), Z5
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z2
+	VMOVAPS           Z0, Z3
+	VFMADD231PS.BCST  96(DI), Z2, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z2
+	VMOVUPS           Z2, (R14)
+	VMOVUPS           (R14)(R13*1), Z3
+	VSUBPS            Z2, Z3, Z3
+	VFMADD231PS       Z0, Z0, Z4
+	VFMADD231PS       Z0, Z3, Z5
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z3, Z3, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z2
+	VMOVAPS           Z1, Z3
+	VFMADD231PS.BCST  96(DI), Z2, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z2
+	VMOVUPS           Z2, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z3
+	VSUBPS            Z2, Z3, Z3
+	VFMADD231PS       Z1, Z1, Z4
+	VFMADD231PS       Z1, Z3, Z5
+	VFMADD231PS       Z3, Z3, Z0
+	VMOVUPS           Z4, (CX)
+	VMOVUPS           Z5, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
 	MOVQ 16(DI), R12
@@ -12217,16 +12613,18 @@ TEXT ·tsAVX512x3(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group4x0:
-	SUBQ    $0x00000004, 120(DI)
+	SUBQ    $0x00000004, 128(DI)
 	JLT     groupdone4x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000100, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000100, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -12356,6 +12754,8 @@ mone4x0:
 	JNE          mone4x0
 
 mdone4x0:
+	CMPQ              112(DI), $0x00
+	JNE               measured4x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain4x0
 	MOVQ              R12, R14
@@ -12537,6 +12937,183 @@ plain4x0:
 	VFMADD231PS.BCST  96(DI), Z12, Z11
 	VFNMADD231PS.BCST 88(DI), Z11, Z12
 	VMOVUPS           Z12, 128(R14)
+	JMP               stepped4x0
+
+measured4x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z14
+	VMOVUPS           64(CX), Z15
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z12
+	VMOVAPS           Z0, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, (R14)
+	VMOVUPS           (R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z0, Z0, Z14
+	VFMADD231PS       Z0, Z13, Z15
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z12
+	VMOVAPS           Z4, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z4, Z4, Z14
+	VFMADD231PS       Z4, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(DX*1)
+	VMOVUPS           128(R14), Z12
+	VMOVAPS           Z8, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z8, Z8, Z14
+	VFMADD231PS       Z8, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	VMOVUPS           Z14, (CX)
+	VMOVUPS           Z15, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z14
+	VMOVUPS           256(CX), Z15
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z12
+	VMOVAPS           Z1, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, (R14)
+	VMOVUPS           (R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z1, Z1, Z14
+	VFMADD231PS       Z1, Z13, Z15
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z13, Z13, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z12
+	VMOVAPS           Z5, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z5, Z5, Z14
+	VFMADD231PS       Z5, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(DX*1)
+	VMOVUPS           128(R14), Z12
+	VMOVAPS           Z9, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z9, Z9, Z14
+	VFMADD231PS       Z9, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z1
+	VMOVUPS           Z14, 192(CX)
+	VMOVUPS           Z15, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           384(CX), Z14
+	VMOVUPS           448(CX), Z15
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z12
+	VMOVAPS           Z2, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, (R14)
+	VMOVUPS           (R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z2, Z2, Z14
+	VFMADD231PS       Z2, Z13, Z15
+	VMOVUPS           512(CX), Z2
+	VFMADD231PS       Z13, Z13, Z2
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z12
+	VMOVAPS           Z6, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z6, Z6, Z14
+	VFMADD231PS       Z6, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z2
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(DX*1)
+	VMOVUPS           128(R14), Z12
+	VMOVAPS           Z10, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z10, Z10, Z14
+	VFMADD231PS       Z10, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z2
+	VMOVUPS           Z14, 384(CX)
+	VMOVUPS           Z15, 448(CX)
+	VMOVUPS           Z2, 512(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           576(CX), Z14
+	VMOVUPS           640(CX), Z15
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z12
+	VMOVAPS           Z3, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, (R14)
+	VMOVUPS           (R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z3, Z3, Z14
+	VFMADD231PS       Z3, Z13, Z15
+	VMOVUPS           704(CX), Z3
+	VFMADD231PS       Z13, Z13, Z3
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z12
+	VMOVAPS           Z7, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z7, Z7, Z14
+	VFMADD231PS       Z7, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z3
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(DX*1)
+	VMOVUPS           128(R14), Z12
+	VMOVAPS           Z11, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z11, Z11, Z14
+	VFMADD231PS       Z11, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z3
+	VMOVUPS           Z14, 576(CX)
+	VMOVUPS           Z15, 640(CX)
+	VMOVUPS           Z3, 704(CX)
+	ADDQ              $0x00000300, 136(DI)
 
 stepped4x0:
 	ADDQ 56(DI), R12
@@ -12546,14 +13123,14 @@ stepped4x0:
 	JMP  group4x0
 
 groupdone4x0:
-	ADDQ $0x00000004, 120(DI)
+	ADDQ $0x00000004, 128(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -12637,6 +13214,8 @@ mone2x0:
 	JNE          mone2x0
 
 mdone2x0:
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -12730,6 +13309,97 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z6, Z5
 	VFNMADD231PS.BCST 88(DI), Z5, Z6
 	VMOVUPS           Z6, 128(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z8
+	VMOVUPS           64(CX), Z9
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z6
+	VMOVAPS           Z0, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, (R14)
+	VMOVUPS           (R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z0, Z0, Z8
+	VFMADD231PS       Z0, Z7, Z9
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z7, Z7, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z6
+	VMOVAPS           Z2, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z2, Z2, Z8
+	VFMADD231PS       Z2, Z7, Z9
+	VFMADD231PS       Z7, Z7, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(DX*1)
+	VMOVUPS           128(R14), Z6
+	VMOVAPS           Z4, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z4, Z4, Z8
+	VFMADD231PS       Z4, Z7, Z9
+	VFMADD231PS       Z7, Z7, Z0
+	VMOVUPS           Z8, (CX)
+	VMOVUPS           Z9, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z8
+	VMOVUPS           256(CX), Z9
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z6
+	VMOVAPS           Z1, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, (R14)
+	VMOVUPS           (R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z1, Z1, Z8
+	VFMADD231PS       Z1, Z7, Z9
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z7, Z7, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z6
+	VMOVAPS           Z3, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z3, Z3, Z8
+	VFMADD231PS       Z3, Z7, Z9
+	VFMADD231PS       Z7, Z7, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(DX*1)
+	VMOVUPS           128(R14), Z6
+	VMOVAPS           Z5, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z5, Z5, Z8
+	VFMADD231PS       Z5, Z7, Z9
+	VFMADD231PS       Z7, Z7, Z1
+	VMOVUPS           Z8, 192(CX)
+	VMOVUPS           Z9, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -12737,14 +13407,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -12805,6 +13475,8 @@ mone1x0:
 	JNE          mone1x0
 
 mdone1x0:
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -12854,13 +13526,61 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z3, Z2
 	VFNMADD231PS.BCST 88(DI), Z2, Z3
 	VMOVUPS           Z3, 128(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z5
+	VMOVUPS           64(CX), Z6
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(DX*1)
+	VMOVUPS           (R14), Z3
+	VMOVAPS           Z0, Z4
+	VFMADD231PS.BCST  96(DI), Z3, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z3
+	VMOVUPS           Z3, (R14)
+	VMOVUPS           (R14)(R13*1), Z4
+	VSUBPS            Z3, Z4, Z4
+	VFMADD231PS       Z0, Z0, Z5
+	VFMADD231PS       Z0, Z4, Z6
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z4, Z4, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(DX*1)
+	VMOVUPS           64(R14), Z3
+	VMOVAPS           Z1, Z4
+	VFMADD231PS.BCST  96(DI), Z3, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z3
+	VMOVUPS           Z3, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z4
+	VSUBPS            Z3, Z4, Z4
+	VFMADD231PS       Z1, Z1, Z5
+	VFMADD231PS       Z1, Z4, Z6
+	VFMADD231PS       Z4, Z4, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(DX*1)
+	VMOVUPS           128(R14), Z3
+	VMOVAPS           Z2, Z4
+	VFMADD231PS.BCST  96(DI), Z3, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z3
+	VMOVUPS           Z3, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z4
+	VSUBPS            Z3, Z4, Z4
+	VFMADD231PS       Z2, Z2, Z5
+	VFMADD231PS       Z2, Z4, Z6
+	VFMADD231PS       Z4, Z4, Z0
+	VMOVUPS           Z5, (CX)
+	VMOVUPS           Z6, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
 	MOVQ 16(DI), R12
@@ -12870,7 +13590,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x4(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x4(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -12886,16 +13606,18 @@ TEXT ·tsAVX512x4(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -12904,12 +13626,31 @@ group2x0:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    256(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
 	VFMADD231PS.BCST (AX), Z8, Z0
@@ -12976,6 +13717,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -13097,6 +13850,113 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z8, Z7
 	VFNMADD231PS.BCST 88(DI), Z7, Z8
 	VMOVUPS           Z8, 192(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z10
+	VMOVUPS           64(CX), Z11
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z8
+	VMOVAPS           Z0, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, (R14)
+	VMOVUPS           (R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z0, Z0, Z10
+	VFMADD231PS       Z0, Z9, Z11
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z8
+	VMOVAPS           Z2, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z2, Z2, Z10
+	VFMADD231PS       Z2, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z8
+	VMOVAPS           Z4, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z4, Z4, Z10
+	VFMADD231PS       Z4, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z8
+	VMOVAPS           Z6, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z6, Z6, Z10
+	VFMADD231PS       Z6, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	VMOVUPS           Z10, (CX)
+	VMOVUPS           Z11, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z10
+	VMOVUPS           256(CX), Z11
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z8
+	VMOVAPS           Z1, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, (R14)
+	VMOVUPS           (R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z1, Z1, Z10
+	VFMADD231PS       Z1, Z9, Z11
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z9, Z9, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z8
+	VMOVAPS           Z3, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z3, Z3, Z10
+	VFMADD231PS       Z3, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z8
+	VMOVAPS           Z5, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z5, Z5, Z10
+	VFMADD231PS       Z5, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z8
+	VMOVAPS           Z7, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z7, Z7, Z10
+	VFMADD231PS       Z7, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z1
+	VMOVUPS           Z10, 192(CX)
+	VMOVUPS           Z11, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -13104,24 +13964,38 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    256(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z4
 	VFMADD231PS.BCST (AX), Z4, Z0
 	VFMADD231PS.BCST 4(AX), Z4, Z1
@@ -13163,6 +14037,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -13226,13 +14111,69 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z4, Z3
 	VFNMADD231PS.BCST 88(DI), Z3, Z4
 	VMOVUPS           Z4, 192(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z6
+	VMOVUPS           64(CX), Z7
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z4
+	VMOVAPS           Z0, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, (R14)
+	VMOVUPS           (R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z0, Z0, Z6
+	VFMADD231PS       Z0, Z5, Z7
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z5, Z5, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z4
+	VMOVAPS           Z1, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z1, Z1, Z6
+	VFMADD231PS       Z1, Z5, Z7
+	VFMADD231PS       Z5, Z5, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z4
+	VMOVAPS           Z2, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z2, Z2, Z6
+	VFMADD231PS       Z2, Z5, Z7
+	VFMADD231PS       Z5, Z5, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z4
+	VMOVAPS           Z3, Z5
+	VFMADD231PS.BCST  96(DI), Z4, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z4
+	VMOVUPS           Z4, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS       Z3, Z3, Z6
+	VFMADD231PS       Z3, Z5, Z7
+	VFMADD231PS       Z5, Z5, Z0
+	VMOVUPS           Z6, (CX)
+	VMOVUPS           Z7, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
 	MOVQ 16(DI), R12
@@ -13242,7 +14183,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x5(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x5(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -13258,16 +14199,18 @@ TEXT ·tsAVX512x5(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -13278,12 +14221,31 @@ group2x0:
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    320(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
 	VFMADD231PS.BCST (AX), Z10, Z0
@@ -13360,6 +14322,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -13509,6 +14483,135 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z10, Z9
 	VFNMADD231PS.BCST 88(DI), Z9, Z10
 	VMOVUPS           Z10, 256(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z12
+	VMOVUPS           64(CX), Z13
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z10
+	VMOVAPS           Z0, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, (R14)
+	VMOVUPS           (R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z0, Z0, Z12
+	VFMADD231PS       Z0, Z11, Z13
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z10
+	VMOVAPS           Z2, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z2, Z2, Z12
+	VFMADD231PS       Z2, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z10
+	VMOVAPS           Z4, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z4, Z4, Z12
+	VFMADD231PS       Z4, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z10
+	VMOVAPS           Z6, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z6, Z6, Z12
+	VFMADD231PS       Z6, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z10
+	VMOVAPS           Z8, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z8, Z8, Z12
+	VFMADD231PS       Z8, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	VMOVUPS           Z12, (CX)
+	VMOVUPS           Z13, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z12
+	VMOVUPS           256(CX), Z13
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z10
+	VMOVAPS           Z1, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, (R14)
+	VMOVUPS           (R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z1, Z1, Z12
+	VFMADD231PS       Z1, Z11, Z13
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z11, Z11, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z10
+	VMOVAPS           Z3, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z3, Z3, Z12
+	VFMADD231PS       Z3, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z10
+	VMOVAPS           Z5, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z5, Z5, Z12
+	VFMADD231PS       Z5, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z10
+	VMOVAPS           Z7, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z7, Z7, Z12
+	VFMADD231PS       Z7, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z10
+	VMOVAPS           Z9, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z9, Z9, Z12
+	VFMADD231PS       Z9, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z1
+	VMOVUPS           Z12, 192(CX)
+	VMOVUPS           Z13, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -13516,25 +14619,39 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    320(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z5
 	VFMADD231PS.BCST (AX), Z5, Z0
 	VFMADD231PS.BCST 4(AX), Z5, Z1
@@ -13581,6 +14698,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -13658,13 +14786,80 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z5, Z4
 	VFNMADD231PS.BCST 88(DI), Z4, Z5
 	VMOVUPS           Z5, 256(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z7
+	VMOVUPS           64(CX), Z8
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z5
+	VMOVAPS           Z0, Z6
+	VFMADD231PS.BCST  96(DI), Z5, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z5
+	VMOVUPS           Z5, (R14)
+	VMOVUPS           (R14)(R13*1), Z6
+	VSUBPS            Z5, Z6, Z6
+	VFMADD231PS       Z0, Z0, Z7
+	VFMADD231PS       Z0, Z6, Z8
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z6, Z6, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z5
+	VMOVAPS           Z1, Z6
+	VFMADD231PS.BCST  96(DI), Z5, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z5
+	VMOVUPS           Z5, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z6
+	VSUBPS            Z5, Z6, Z6
+	VFMADD231PS       Z1, Z1, Z7
+	VFMADD231PS       Z1, Z6, Z8
+	VFMADD231PS       Z6, Z6, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z5
+	VMOVAPS           Z2, Z6
+	VFMADD231PS.BCST  96(DI), Z5, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z5
+	VMOVUPS           Z5, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z6
+	VSUBPS            Z5, Z6, Z6
+	VFMADD231PS       Z2, Z2, Z7
+	VFMADD231PS       Z2, Z6, Z8
+	VFMADD231PS       Z6, Z6, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z5
+	VMOVAPS           Z3, Z6
+	VFMADD231PS.BCST  96(DI), Z5, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z5
+	VMOVUPS           Z5, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z6
+	VSUBPS            Z5, Z6, Z6
+	VFMADD231PS       Z3, Z3, Z7
+	VFMADD231PS       Z3, Z6, Z8
+	VFMADD231PS       Z6, Z6, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z5
+	VMOVAPS           Z4, Z6
+	VFMADD231PS.BCST  96(DI), Z5, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z5
+	VMOVUPS           Z5, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z6
+	VSUBPS            Z5, Z6, Z6
+	VFMADD231PS       Z4, Z4, Z7
+	VFMADD231PS       Z4, Z6, Z8
+	VFMADD231PS       Z6, Z6, Z0
+	VMOVUPS           Z7, (CX)
+	VMOVUPS           Z8, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
 	MOVQ 16(DI), R12
@@ -13674,7 +14869,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x6(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x6(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -13690,16 +14885,18 @@ TEXT ·tsAVX512x6(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -13712,12 +14909,31 @@ group2x0:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    384(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
 	VFMADD231PS.BCST (AX), Z12, Z0
@@ -13804,6 +15020,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -13981,6 +15209,157 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z12, Z11
 	VFNMADD231PS.BCST 88(DI), Z11, Z12
 	VMOVUPS           Z12, 320(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z14
+	VMOVUPS           64(CX), Z15
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z12
+	VMOVAPS           Z0, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, (R14)
+	VMOVUPS           (R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z0, Z0, Z14
+	VFMADD231PS       Z0, Z13, Z15
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z12
+	VMOVAPS           Z2, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z2, Z2, Z14
+	VFMADD231PS       Z2, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z12
+	VMOVAPS           Z4, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z4, Z4, Z14
+	VFMADD231PS       Z4, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z12
+	VMOVAPS           Z6, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z6, Z6, Z14
+	VFMADD231PS       Z6, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z12
+	VMOVAPS           Z8, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z8, Z8, Z14
+	VFMADD231PS       Z8, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z12
+	VMOVAPS           Z10, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z10, Z10, Z14
+	VFMADD231PS       Z10, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	VMOVUPS           Z14, (CX)
+	VMOVUPS           Z15, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z14
+	VMOVUPS           256(CX), Z15
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z12
+	VMOVAPS           Z1, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, (R14)
+	VMOVUPS           (R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z1, Z1, Z14
+	VFMADD231PS       Z1, Z13, Z15
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z13, Z13, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z12
+	VMOVAPS           Z3, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z3, Z3, Z14
+	VFMADD231PS       Z3, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z12
+	VMOVAPS           Z5, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z5, Z5, Z14
+	VFMADD231PS       Z5, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z12
+	VMOVAPS           Z7, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z7, Z7, Z14
+	VFMADD231PS       Z7, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z12
+	VMOVAPS           Z9, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z9, Z9, Z14
+	VFMADD231PS       Z9, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z1
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z12
+	VMOVAPS           Z11, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z11, Z11, Z14
+	VFMADD231PS       Z11, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z1
+	VMOVUPS           Z14, 192(CX)
+	VMOVUPS           Z15, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -13988,26 +15367,40 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    384(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z6
 	VFMADD231PS.BCST (AX), Z6, Z0
 	VFMADD231PS.BCST 4(AX), Z6, Z1
@@ -14059,6 +15452,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -14150,13 +15554,91 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z6, Z5
 	VFNMADD231PS.BCST 88(DI), Z5, Z6
 	VMOVUPS           Z6, 320(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z8
+	VMOVUPS           64(CX), Z9
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z6
+	VMOVAPS           Z0, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, (R14)
+	VMOVUPS           (R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z0, Z0, Z8
+	VFMADD231PS       Z0, Z7, Z9
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z7, Z7, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z6
+	VMOVAPS           Z1, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z1, Z1, Z8
+	VFMADD231PS       Z1, Z7, Z9
+	VFMADD231PS       Z7, Z7, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z6
+	VMOVAPS           Z2, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z2, Z2, Z8
+	VFMADD231PS       Z2, Z7, Z9
+	VFMADD231PS       Z7, Z7, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z6
+	VMOVAPS           Z3, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z3, Z3, Z8
+	VFMADD231PS       Z3, Z7, Z9
+	VFMADD231PS       Z7, Z7, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z6
+	VMOVAPS           Z4, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z4, Z4, Z8
+	VFMADD231PS       Z4, Z7, Z9
+	VFMADD231PS       Z7, Z7, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z6
+	VMOVAPS           Z5, Z7
+	VFMADD231PS.BCST  96(DI), Z6, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z6
+	VMOVUPS           Z6, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z7
+	VSUBPS            Z6, Z7, Z7
+	VFMADD231PS       Z5, Z5, Z8
+	VFMADD231PS       Z5, Z7, Z9
+	VFMADD231PS       Z7, Z7, Z0
+	VMOVUPS           Z8, (CX)
+	VMOVUPS           Z9, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
 	MOVQ 16(DI), R12
@@ -14166,7 +15648,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x7(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x7(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -14182,16 +15664,18 @@ TEXT ·tsAVX512x7(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -14206,12 +15690,31 @@ group2x0:
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    448(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
 	VFMADD231PS.BCST (AX), Z14, Z0
@@ -14308,6 +15811,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -14513,6 +16028,179 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z14, Z13
 	VFNMADD231PS.BCST 88(DI), Z13, Z14
 	VMOVUPS           Z14, 384(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z16
+	VMOVUPS           64(CX), Z17
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z14
+	VMOVAPS           Z0, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, (R14)
+	VMOVUPS           (R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z0, Z0, Z16
+	VFMADD231PS       Z0, Z15, Z17
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z14
+	VMOVAPS           Z2, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z2, Z2, Z16
+	VFMADD231PS       Z2, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z14
+	VMOVAPS           Z4, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z4, Z4, Z16
+	VFMADD231PS       Z4, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z14
+	VMOVAPS           Z6, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z6, Z6, Z16
+	VFMADD231PS       Z6, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z14
+	VMOVAPS           Z8, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z8, Z8, Z16
+	VFMADD231PS       Z8, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z14
+	VMOVAPS           Z10, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z10, Z10, Z16
+	VFMADD231PS       Z10, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z14
+	VMOVAPS           Z12, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z12, Z12, Z16
+	VFMADD231PS       Z12, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	VMOVUPS           Z16, (CX)
+	VMOVUPS           Z17, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z16
+	VMOVUPS           256(CX), Z17
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z14
+	VMOVAPS           Z1, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, (R14)
+	VMOVUPS           (R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z1, Z1, Z16
+	VFMADD231PS       Z1, Z15, Z17
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z15, Z15, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z14
+	VMOVAPS           Z3, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z3, Z3, Z16
+	VFMADD231PS       Z3, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z14
+	VMOVAPS           Z5, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z5, Z5, Z16
+	VFMADD231PS       Z5, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z14
+	VMOVAPS           Z7, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z7, Z7, Z16
+	VFMADD231PS       Z7, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z14
+	VMOVAPS           Z9, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z9, Z9, Z16
+	VFMADD231PS       Z9, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z1
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z14
+	VMOVAPS           Z11, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z11, Z11, Z16
+	VFMADD231PS       Z11, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z1
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z14
+	VMOVAPS           Z13, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z13, Z13, Z16
+	VFMADD231PS       Z13, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z1
+	VMOVUPS           Z16, 192(CX)
+	VMOVUPS           Z17, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -14520,14 +16208,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -14535,12 +16223,26 @@ group1x0:
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    448(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z7
 	VFMADD231PS.BCST (AX), Z7, Z0
 	VFMADD231PS.BCST 4(AX), Z7, Z1
@@ -14597,6 +16299,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -14702,13 +16415,102 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z7, Z6
 	VFNMADD231PS.BCST 88(DI), Z6, Z7
 	VMOVUPS           Z7, 384(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z9
+	VMOVUPS           64(CX), Z10
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z7
+	VMOVAPS           Z0, Z8
+	VFMADD231PS.BCST  96(DI), Z7, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z7
+	VMOVUPS           Z7, (R14)
+	VMOVUPS           (R14)(R13*1), Z8
+	VSUBPS            Z7, Z8, Z8
+	VFMADD231PS       Z0, Z0, Z9
+	VFMADD231PS       Z0, Z8, Z10
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z8, Z8, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z7
+	VMOVAPS           Z1, Z8
+	VFMADD231PS.BCST  96(DI), Z7, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z7
+	VMOVUPS           Z7, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z8
+	VSUBPS            Z7, Z8, Z8
+	VFMADD231PS       Z1, Z1, Z9
+	VFMADD231PS       Z1, Z8, Z10
+	VFMADD231PS       Z8, Z8, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z7
+	VMOVAPS           Z2, Z8
+	VFMADD231PS.BCST  96(DI), Z7, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z7
+	VMOVUPS           Z7, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z8
+	VSUBPS            Z7, Z8, Z8
+	VFMADD231PS       Z2, Z2, Z9
+	VFMADD231PS       Z2, Z8, Z10
+	VFMADD231PS       Z8, Z8, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z7
+	VMOVAPS           Z3, Z8
+	VFMADD231PS.BCST  96(DI), Z7, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z7
+	VMOVUPS           Z7, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z8
+	VSUBPS            Z7, Z8, Z8
+	VFMADD231PS       Z3, Z3, Z9
+	VFMADD231PS       Z3, Z8, Z10
+	VFMADD231PS       Z8, Z8, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z7
+	VMOVAPS           Z4, Z8
+	VFMADD231PS.BCST  96(DI), Z7, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z7
+	VMOVUPS           Z7, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z8
+	VSUBPS            Z7, Z8, Z8
+	VFMADD231PS       Z4, Z4, Z9
+	VFMADD231PS       Z4, Z8, Z10
+	VFMADD231PS       Z8, Z8, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z7
+	VMOVAPS           Z5, Z8
+	VFMADD231PS.BCST  96(DI), Z7, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z7
+	VMOVUPS           Z7, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z8
+	VSUBPS            Z7, Z8, Z8
+	VFMADD231PS       Z5, Z5, Z9
+	VFMADD231PS       Z5, Z8, Z10
+	VFMADD231PS       Z8, Z8, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z7
+	VMOVAPS           Z6, Z8
+	VFMADD231PS.BCST  96(DI), Z7, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z7
+	VMOVUPS           Z7, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z8
+	VSUBPS            Z7, Z8, Z8
+	VFMADD231PS       Z6, Z6, Z9
+	VFMADD231PS       Z6, Z8, Z10
+	VFMADD231PS       Z8, Z8, Z0
+	VMOVUPS           Z9, (CX)
+	VMOVUPS           Z10, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x0000001c, (DI)
 	ADDQ $0x000001c0, 16(DI)
 	MOVQ 16(DI), R12
@@ -14718,7 +16520,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x8(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x8(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -14734,16 +16536,18 @@ TEXT ·tsAVX512x8(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -14760,12 +16564,31 @@ group2x0:
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    512(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z16
 	VMOVUPS          64(BX), Z17
 	VFMADD231PS.BCST (AX), Z16, Z0
@@ -14872,6 +16695,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -15105,6 +16940,201 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z16, Z15
 	VFNMADD231PS.BCST 88(DI), Z15, Z16
 	VMOVUPS           Z16, 448(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z18
+	VMOVUPS           64(CX), Z19
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z16
+	VMOVAPS           Z0, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, (R14)
+	VMOVUPS           (R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z0, Z0, Z18
+	VFMADD231PS       Z0, Z17, Z19
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z17, Z17, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z16
+	VMOVAPS           Z2, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z2, Z2, Z18
+	VFMADD231PS       Z2, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z16
+	VMOVAPS           Z4, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z4, Z4, Z18
+	VFMADD231PS       Z4, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z16
+	VMOVAPS           Z6, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z6, Z6, Z18
+	VFMADD231PS       Z6, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z16
+	VMOVAPS           Z8, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z8, Z8, Z18
+	VFMADD231PS       Z8, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z16
+	VMOVAPS           Z10, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z10, Z10, Z18
+	VFMADD231PS       Z10, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z16
+	VMOVAPS           Z12, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z12, Z12, Z18
+	VFMADD231PS       Z12, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z16
+	VMOVAPS           Z14, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z14, Z14, Z18
+	VFMADD231PS       Z14, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z0
+	VMOVUPS           Z18, (CX)
+	VMOVUPS           Z19, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z18
+	VMOVUPS           256(CX), Z19
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z16
+	VMOVAPS           Z1, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, (R14)
+	VMOVUPS           (R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z1, Z1, Z18
+	VFMADD231PS       Z1, Z17, Z19
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z17, Z17, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z16
+	VMOVAPS           Z3, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z3, Z3, Z18
+	VFMADD231PS       Z3, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z16
+	VMOVAPS           Z5, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z5, Z5, Z18
+	VFMADD231PS       Z5, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z16
+	VMOVAPS           Z7, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z7, Z7, Z18
+	VFMADD231PS       Z7, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z16
+	VMOVAPS           Z9, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z9, Z9, Z18
+	VFMADD231PS       Z9, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z1
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z16
+	VMOVAPS           Z11, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z11, Z11, Z18
+	VFMADD231PS       Z11, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z1
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z16
+	VMOVAPS           Z13, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z13, Z13, Z18
+	VFMADD231PS       Z13, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z1
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z16
+	VMOVAPS           Z15, Z17
+	VFMADD231PS.BCST  96(DI), Z16, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z16
+	VMOVUPS           Z16, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z17
+	VSUBPS            Z16, Z17, Z17
+	VFMADD231PS       Z15, Z15, Z18
+	VFMADD231PS       Z15, Z17, Z19
+	VFMADD231PS       Z17, Z17, Z1
+	VMOVUPS           Z18, 192(CX)
+	VMOVUPS           Z19, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -15112,14 +17142,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -15128,12 +17158,26 @@ group1x0:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    512(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z8
 	VFMADD231PS.BCST (AX), Z8, Z0
 	VFMADD231PS.BCST 4(AX), Z8, Z1
@@ -15195,6 +17239,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -15314,13 +17369,113 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z8, Z7
 	VFNMADD231PS.BCST 88(DI), Z7, Z8
 	VMOVUPS           Z8, 448(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z10
+	VMOVUPS           64(CX), Z11
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z8
+	VMOVAPS           Z0, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, (R14)
+	VMOVUPS           (R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z0, Z0, Z10
+	VFMADD231PS       Z0, Z9, Z11
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z8
+	VMOVAPS           Z1, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z1, Z1, Z10
+	VFMADD231PS       Z1, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z8
+	VMOVAPS           Z2, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z2, Z2, Z10
+	VFMADD231PS       Z2, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z8
+	VMOVAPS           Z3, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z3, Z3, Z10
+	VFMADD231PS       Z3, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z8
+	VMOVAPS           Z4, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z4, Z4, Z10
+	VFMADD231PS       Z4, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z8
+	VMOVAPS           Z5, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z5, Z5, Z10
+	VFMADD231PS       Z5, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z8
+	VMOVAPS           Z6, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z6, Z6, Z10
+	VFMADD231PS       Z6, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z8
+	VMOVAPS           Z7, Z9
+	VFMADD231PS.BCST  96(DI), Z8, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z8
+	VMOVUPS           Z8, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z9
+	VSUBPS            Z8, Z9, Z9
+	VFMADD231PS       Z7, Z7, Z10
+	VFMADD231PS       Z7, Z9, Z11
+	VFMADD231PS       Z9, Z9, Z0
+	VMOVUPS           Z10, (CX)
+	VMOVUPS           Z11, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000020, (DI)
 	ADDQ $0x00000200, 16(DI)
 	MOVQ 16(DI), R12
@@ -15330,7 +17485,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x9(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x9(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -15346,16 +17501,18 @@ TEXT ·tsAVX512x9(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -15374,12 +17531,31 @@ group2x0:
 	VPXORD  Z15, Z15, Z15
 	VPXORD  Z16, Z16, Z16
 	VPXORD  Z17, Z17, Z17
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    576(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z18
 	VMOVUPS          64(BX), Z19
 	VFMADD231PS.BCST (AX), Z18, Z0
@@ -15496,6 +17672,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -15757,6 +17945,223 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z18, Z17
 	VFNMADD231PS.BCST 88(DI), Z17, Z18
 	VMOVUPS           Z18, 512(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z20
+	VMOVUPS           64(CX), Z21
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z18
+	VMOVAPS           Z0, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, (R14)
+	VMOVUPS           (R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z0, Z0, Z20
+	VFMADD231PS       Z0, Z19, Z21
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z19, Z19, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z18
+	VMOVAPS           Z2, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z2, Z2, Z20
+	VFMADD231PS       Z2, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z18
+	VMOVAPS           Z4, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z4, Z4, Z20
+	VFMADD231PS       Z4, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z18
+	VMOVAPS           Z6, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z6, Z6, Z20
+	VFMADD231PS       Z6, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z18
+	VMOVAPS           Z8, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z8, Z8, Z20
+	VFMADD231PS       Z8, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z18
+	VMOVAPS           Z10, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z10, Z10, Z20
+	VFMADD231PS       Z10, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z18
+	VMOVAPS           Z12, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z12, Z12, Z20
+	VFMADD231PS       Z12, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z18
+	VMOVAPS           Z14, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z14, Z14, Z20
+	VFMADD231PS       Z14, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z18
+	VMOVAPS           Z16, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z16, Z16, Z20
+	VFMADD231PS       Z16, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z0
+	VMOVUPS           Z20, (CX)
+	VMOVUPS           Z21, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z20
+	VMOVUPS           256(CX), Z21
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z18
+	VMOVAPS           Z1, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, (R14)
+	VMOVUPS           (R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z1, Z1, Z20
+	VFMADD231PS       Z1, Z19, Z21
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z19, Z19, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z18
+	VMOVAPS           Z3, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z3, Z3, Z20
+	VFMADD231PS       Z3, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z18
+	VMOVAPS           Z5, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z5, Z5, Z20
+	VFMADD231PS       Z5, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z18
+	VMOVAPS           Z7, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z7, Z7, Z20
+	VFMADD231PS       Z7, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z18
+	VMOVAPS           Z9, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z9, Z9, Z20
+	VFMADD231PS       Z9, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z1
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z18
+	VMOVAPS           Z11, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z11, Z11, Z20
+	VFMADD231PS       Z11, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z1
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z18
+	VMOVAPS           Z13, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z13, Z13, Z20
+	VFMADD231PS       Z13, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z1
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z18
+	VMOVAPS           Z15, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z15, Z15, Z20
+	VFMADD231PS       Z15, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z1
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z18
+	VMOVAPS           Z17, Z19
+	VFMADD231PS.BCST  96(DI), Z18, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z18
+	VMOVUPS           Z18, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z19
+	VSUBPS            Z18, Z19, Z19
+	VFMADD231PS       Z17, Z17, Z20
+	VFMADD231PS       Z17, Z19, Z21
+	VFMADD231PS       Z19, Z19, Z1
+	VMOVUPS           Z20, 192(CX)
+	VMOVUPS           Z21, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -15764,14 +18169,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -15781,12 +18186,26 @@ group1x0:
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    576(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z9
 	VFMADD231PS.BCST (AX), Z9, Z0
 	VFMADD231PS.BCST 4(AX), Z9, Z1
@@ -15853,6 +18272,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -15986,13 +18416,124 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z9, Z8
 	VFNMADD231PS.BCST 88(DI), Z8, Z9
 	VMOVUPS           Z9, 512(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z11
+	VMOVUPS           64(CX), Z12
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z9
+	VMOVAPS           Z0, Z10
+	VFMADD231PS.BCST  96(DI), Z9, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z9
+	VMOVUPS           Z9, (R14)
+	VMOVUPS           (R14)(R13*1), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z0, Z0, Z11
+	VFMADD231PS       Z0, Z10, Z12
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z10, Z10, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z9
+	VMOVAPS           Z1, Z10
+	VFMADD231PS.BCST  96(DI), Z9, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z9
+	VMOVUPS           Z9, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z1, Z1, Z11
+	VFMADD231PS       Z1, Z10, Z12
+	VFMADD231PS       Z10, Z10, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z9
+	VMOVAPS           Z2, Z10
+	VFMADD231PS.BCST  96(DI), Z9, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z9
+	VMOVUPS           Z9, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z2, Z2, Z11
+	VFMADD231PS       Z2, Z10, Z12
+	VFMADD231PS       Z10, Z10, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z9
+	VMOVAPS           Z3, Z10
+	VFMADD231PS.BCST  96(DI), Z9, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z9
+	VMOVUPS           Z9, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z3, Z3, Z11
+	VFMADD231PS       Z3, Z10, Z12
+	VFMADD231PS       Z10, Z10, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z9
+	VMOVAPS           Z4, Z10
+	VFMADD231PS.BCST  96(DI), Z9, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z9
+	VMOVUPS           Z9, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z4, Z4, Z11
+	VFMADD231PS       Z4, Z10, Z12
+	VFMADD231PS       Z10, Z10, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z9
+	VMOVAPS           Z5, Z10
+	VFMADD231PS.BCST  96(DI), Z9, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z9
+	VMOVUPS           Z9, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z5, Z5, Z11
+	VFMADD231PS       Z5, Z10, Z12
+	VFMADD231PS       Z10, Z10, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z9
+	VMOVAPS           Z6, Z10
+	VFMADD231PS.BCST  96(DI), Z9, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z9
+	VMOVUPS           Z9, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z6, Z6, Z11
+	VFMADD231PS       Z6, Z10, Z12
+	VFMADD231PS       Z10, Z10, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z9
+	VMOVAPS           Z7, Z10
+	VFMADD231PS.BCST  96(DI), Z9, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z9
+	VMOVUPS           Z9, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z7, Z7, Z11
+	VFMADD231PS       Z7, Z10, Z12
+	VFMADD231PS       Z10, Z10, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z9
+	VMOVAPS           Z8, Z10
+	VFMADD231PS.BCST  96(DI), Z9, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z9
+	VMOVUPS           Z9, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z8, Z8, Z11
+	VFMADD231PS       Z8, Z10, Z12
+	VFMADD231PS       Z10, Z10, Z0
+	VMOVUPS           Z11, (CX)
+	VMOVUPS           Z12, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000024, (DI)
 	ADDQ $0x00000240, 16(DI)
 	MOVQ 16(DI), R12
@@ -16002,7 +18543,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x10(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x10(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -16018,16 +18559,18 @@ TEXT ·tsAVX512x10(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -16048,12 +18591,31 @@ group2x0:
 	VPXORD  Z17, Z17, Z17
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    640(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z20
 	VMOVUPS          64(BX), Z21
 	VFMADD231PS.BCST (AX), Z20, Z0
@@ -16180,6 +18742,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -16469,6 +19043,245 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z20, Z19
 	VFNMADD231PS.BCST 88(DI), Z19, Z20
 	VMOVUPS           Z20, 576(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z22
+	VMOVUPS           64(CX), Z23
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z20
+	VMOVAPS           Z0, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, (R14)
+	VMOVUPS           (R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z0, Z0, Z22
+	VFMADD231PS       Z0, Z21, Z23
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z21, Z21, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z20
+	VMOVAPS           Z2, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z2, Z2, Z22
+	VFMADD231PS       Z2, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z20
+	VMOVAPS           Z4, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z4, Z4, Z22
+	VFMADD231PS       Z4, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z20
+	VMOVAPS           Z6, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z6, Z6, Z22
+	VFMADD231PS       Z6, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z20
+	VMOVAPS           Z8, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z8, Z8, Z22
+	VFMADD231PS       Z8, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z20
+	VMOVAPS           Z10, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z10, Z10, Z22
+	VFMADD231PS       Z10, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z20
+	VMOVAPS           Z12, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z12, Z12, Z22
+	VFMADD231PS       Z12, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z20
+	VMOVAPS           Z14, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z14, Z14, Z22
+	VFMADD231PS       Z14, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z20
+	VMOVAPS           Z16, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z16, Z16, Z22
+	VFMADD231PS       Z16, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z20
+	VMOVAPS           Z18, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z18, Z18, Z22
+	VFMADD231PS       Z18, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z0
+	VMOVUPS           Z22, (CX)
+	VMOVUPS           Z23, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z22
+	VMOVUPS           256(CX), Z23
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z20
+	VMOVAPS           Z1, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, (R14)
+	VMOVUPS           (R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z1, Z1, Z22
+	VFMADD231PS       Z1, Z21, Z23
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z21, Z21, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z20
+	VMOVAPS           Z3, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z3, Z3, Z22
+	VFMADD231PS       Z3, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z20
+	VMOVAPS           Z5, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z5, Z5, Z22
+	VFMADD231PS       Z5, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z20
+	VMOVAPS           Z7, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z7, Z7, Z22
+	VFMADD231PS       Z7, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z20
+	VMOVAPS           Z9, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z9, Z9, Z22
+	VFMADD231PS       Z9, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z1
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z20
+	VMOVAPS           Z11, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z11, Z11, Z22
+	VFMADD231PS       Z11, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z1
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z20
+	VMOVAPS           Z13, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z13, Z13, Z22
+	VFMADD231PS       Z13, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z1
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z20
+	VMOVAPS           Z15, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z15, Z15, Z22
+	VFMADD231PS       Z15, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z1
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z20
+	VMOVAPS           Z17, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z17, Z17, Z22
+	VFMADD231PS       Z17, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z1
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z20
+	VMOVAPS           Z19, Z21
+	VFMADD231PS.BCST  96(DI), Z20, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z20
+	VMOVUPS           Z20, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z21
+	VSUBPS            Z20, Z21, Z21
+	VFMADD231PS       Z19, Z19, Z22
+	VFMADD231PS       Z19, Z21, Z23
+	VFMADD231PS       Z21, Z21, Z1
+	VMOVUPS           Z22, 192(CX)
+	VMOVUPS           Z23, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -16476,14 +19289,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -16494,12 +19307,26 @@ group1x0:
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    640(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z10
 	VFMADD231PS.BCST (AX), Z10, Z0
 	VFMADD231PS.BCST 4(AX), Z10, Z1
@@ -16571,6 +19398,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -16718,13 +19556,135 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z10, Z9
 	VFNMADD231PS.BCST 88(DI), Z9, Z10
 	VMOVUPS           Z10, 576(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z12
+	VMOVUPS           64(CX), Z13
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z10
+	VMOVAPS           Z0, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, (R14)
+	VMOVUPS           (R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z0, Z0, Z12
+	VFMADD231PS       Z0, Z11, Z13
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z10
+	VMOVAPS           Z1, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z1, Z1, Z12
+	VFMADD231PS       Z1, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z10
+	VMOVAPS           Z2, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z2, Z2, Z12
+	VFMADD231PS       Z2, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z10
+	VMOVAPS           Z3, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z3, Z3, Z12
+	VFMADD231PS       Z3, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z10
+	VMOVAPS           Z4, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z4, Z4, Z12
+	VFMADD231PS       Z4, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z10
+	VMOVAPS           Z5, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z5, Z5, Z12
+	VFMADD231PS       Z5, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z10
+	VMOVAPS           Z6, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z6, Z6, Z12
+	VFMADD231PS       Z6, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z10
+	VMOVAPS           Z7, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z7, Z7, Z12
+	VFMADD231PS       Z7, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z10
+	VMOVAPS           Z8, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z8, Z8, Z12
+	VFMADD231PS       Z8, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z10
+	VMOVAPS           Z9, Z11
+	VFMADD231PS.BCST  96(DI), Z10, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z10
+	VMOVUPS           Z10, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z11
+	VSUBPS            Z10, Z11, Z11
+	VFMADD231PS       Z9, Z9, Z12
+	VFMADD231PS       Z9, Z11, Z13
+	VFMADD231PS       Z11, Z11, Z0
+	VMOVUPS           Z12, (CX)
+	VMOVUPS           Z13, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000028, (DI)
 	ADDQ $0x00000280, 16(DI)
 	MOVQ 16(DI), R12
@@ -16734,7 +19694,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x11(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x11(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -16750,16 +19710,18 @@ TEXT ·tsAVX512x11(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -16782,12 +19744,31 @@ group2x0:
 	VPXORD  Z19, Z19, Z19
 	VPXORD  Z20, Z20, Z20
 	VPXORD  Z21, Z21, Z21
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    704(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z22
 	VMOVUPS          64(BX), Z23
 	VFMADD231PS.BCST (AX), Z22, Z0
@@ -16924,6 +19905,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -17241,6 +20234,267 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z22, Z21
 	VFNMADD231PS.BCST 88(DI), Z21, Z22
 	VMOVUPS           Z22, 640(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z24
+	VMOVUPS           64(CX), Z25
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z22
+	VMOVAPS           Z0, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, (R14)
+	VMOVUPS           (R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z0, Z0, Z24
+	VFMADD231PS       Z0, Z23, Z25
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z22
+	VMOVAPS           Z2, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z2, Z2, Z24
+	VFMADD231PS       Z2, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z22
+	VMOVAPS           Z4, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z4, Z4, Z24
+	VFMADD231PS       Z4, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z22
+	VMOVAPS           Z6, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z6, Z6, Z24
+	VFMADD231PS       Z6, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z22
+	VMOVAPS           Z8, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z8, Z8, Z24
+	VFMADD231PS       Z8, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z22
+	VMOVAPS           Z10, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z10, Z10, Z24
+	VFMADD231PS       Z10, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z22
+	VMOVAPS           Z12, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z12, Z12, Z24
+	VFMADD231PS       Z12, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z22
+	VMOVAPS           Z14, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z14, Z14, Z24
+	VFMADD231PS       Z14, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z22
+	VMOVAPS           Z16, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z16, Z16, Z24
+	VFMADD231PS       Z16, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z22
+	VMOVAPS           Z18, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z18, Z18, Z24
+	VFMADD231PS       Z18, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z22
+	VMOVAPS           Z20, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z20, Z20, Z24
+	VFMADD231PS       Z20, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z0
+	VMOVUPS           Z24, (CX)
+	VMOVUPS           Z25, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z24
+	VMOVUPS           256(CX), Z25
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z22
+	VMOVAPS           Z1, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, (R14)
+	VMOVUPS           (R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z1, Z1, Z24
+	VFMADD231PS       Z1, Z23, Z25
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z22
+	VMOVAPS           Z3, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z3, Z3, Z24
+	VFMADD231PS       Z3, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z22
+	VMOVAPS           Z5, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z5, Z5, Z24
+	VFMADD231PS       Z5, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z22
+	VMOVAPS           Z7, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z7, Z7, Z24
+	VFMADD231PS       Z7, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z22
+	VMOVAPS           Z9, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z9, Z9, Z24
+	VFMADD231PS       Z9, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z22
+	VMOVAPS           Z11, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z11, Z11, Z24
+	VFMADD231PS       Z11, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z22
+	VMOVAPS           Z13, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z13, Z13, Z24
+	VFMADD231PS       Z13, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z22
+	VMOVAPS           Z15, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z15, Z15, Z24
+	VFMADD231PS       Z15, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z22
+	VMOVAPS           Z17, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z17, Z17, Z24
+	VFMADD231PS       Z17, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z22
+	VMOVAPS           Z19, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z19, Z19, Z24
+	VFMADD231PS       Z19, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z22
+	VMOVAPS           Z21, Z23
+	VFMADD231PS.BCST  96(DI), Z22, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z22
+	VMOVUPS           Z22, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z23
+	VSUBPS            Z22, Z23, Z23
+	VFMADD231PS       Z21, Z21, Z24
+	VFMADD231PS       Z21, Z23, Z25
+	VFMADD231PS       Z23, Z23, Z1
+	VMOVUPS           Z24, 192(CX)
+	VMOVUPS           Z25, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -17248,14 +20502,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -17267,12 +20521,26 @@ group1x0:
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    704(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z11
 	VFMADD231PS.BCST (AX), Z11, Z0
 	VFMADD231PS.BCST 4(AX), Z11, Z1
@@ -17349,6 +20617,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -17510,13 +20789,146 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z11, Z10
 	VFNMADD231PS.BCST 88(DI), Z10, Z11
 	VMOVUPS           Z11, 640(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z13
+	VMOVUPS           64(CX), Z14
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z11
+	VMOVAPS           Z0, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, (R14)
+	VMOVUPS           (R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z0, Z0, Z13
+	VFMADD231PS       Z0, Z12, Z14
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z11
+	VMOVAPS           Z1, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z1, Z1, Z13
+	VFMADD231PS       Z1, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z11
+	VMOVAPS           Z2, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z2, Z2, Z13
+	VFMADD231PS       Z2, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z11
+	VMOVAPS           Z3, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z3, Z3, Z13
+	VFMADD231PS       Z3, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z11
+	VMOVAPS           Z4, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z4, Z4, Z13
+	VFMADD231PS       Z4, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z11
+	VMOVAPS           Z5, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z5, Z5, Z13
+	VFMADD231PS       Z5, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z11
+	VMOVAPS           Z6, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z6, Z6, Z13
+	VFMADD231PS       Z6, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z11
+	VMOVAPS           Z7, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z7, Z7, Z13
+	VFMADD231PS       Z7, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z11
+	VMOVAPS           Z8, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z8, Z8, Z13
+	VFMADD231PS       Z8, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z11
+	VMOVAPS           Z9, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z9, Z9, Z13
+	VFMADD231PS       Z9, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z11
+	VMOVAPS           Z10, Z12
+	VFMADD231PS.BCST  96(DI), Z11, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z11
+	VMOVUPS           Z11, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z12
+	VSUBPS            Z11, Z12, Z12
+	VFMADD231PS       Z10, Z10, Z13
+	VFMADD231PS       Z10, Z12, Z14
+	VFMADD231PS       Z12, Z12, Z0
+	VMOVUPS           Z13, (CX)
+	VMOVUPS           Z14, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x0000002c, (DI)
 	ADDQ $0x000002c0, 16(DI)
 	MOVQ 16(DI), R12
@@ -17526,7 +20938,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x12(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x12(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -17542,16 +20954,18 @@ TEXT ·tsAVX512x12(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -17576,12 +20990,31 @@ group2x0:
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    768(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z24
 	VMOVUPS          64(BX), Z25
 	VFMADD231PS.BCST (AX), Z24, Z0
@@ -17728,6 +21161,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -18073,6 +21518,289 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z24, Z23
 	VFNMADD231PS.BCST 88(DI), Z23, Z24
 	VMOVUPS           Z24, 704(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z26
+	VMOVUPS           64(CX), Z27
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z24
+	VMOVAPS           Z0, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, (R14)
+	VMOVUPS           (R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z0, Z0, Z26
+	VFMADD231PS       Z0, Z25, Z27
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z24
+	VMOVAPS           Z2, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z2, Z2, Z26
+	VFMADD231PS       Z2, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z24
+	VMOVAPS           Z4, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z4, Z4, Z26
+	VFMADD231PS       Z4, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z24
+	VMOVAPS           Z6, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z6, Z6, Z26
+	VFMADD231PS       Z6, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z24
+	VMOVAPS           Z8, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z8, Z8, Z26
+	VFMADD231PS       Z8, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z24
+	VMOVAPS           Z10, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z10, Z10, Z26
+	VFMADD231PS       Z10, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z24
+	VMOVAPS           Z12, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z12, Z12, Z26
+	VFMADD231PS       Z12, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z24
+	VMOVAPS           Z14, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z14, Z14, Z26
+	VFMADD231PS       Z14, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z24
+	VMOVAPS           Z16, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z16, Z16, Z26
+	VFMADD231PS       Z16, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z24
+	VMOVAPS           Z18, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z18, Z18, Z26
+	VFMADD231PS       Z18, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z24
+	VMOVAPS           Z20, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z20, Z20, Z26
+	VFMADD231PS       Z20, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	PREFETCHT1        704(R14)(R11*1)
+	VMOVUPS           704(R14), Z24
+	VMOVAPS           Z22, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 704(R14)
+	VMOVUPS           704(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z22, Z22, Z26
+	VFMADD231PS       Z22, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z0
+	VMOVUPS           Z26, (CX)
+	VMOVUPS           Z27, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z26
+	VMOVUPS           256(CX), Z27
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z24
+	VMOVAPS           Z1, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, (R14)
+	VMOVUPS           (R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z1, Z1, Z26
+	VFMADD231PS       Z1, Z25, Z27
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z24
+	VMOVAPS           Z3, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z3, Z3, Z26
+	VFMADD231PS       Z3, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z24
+	VMOVAPS           Z5, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z5, Z5, Z26
+	VFMADD231PS       Z5, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z24
+	VMOVAPS           Z7, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z7, Z7, Z26
+	VFMADD231PS       Z7, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z24
+	VMOVAPS           Z9, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z9, Z9, Z26
+	VFMADD231PS       Z9, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z24
+	VMOVAPS           Z11, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z11, Z11, Z26
+	VFMADD231PS       Z11, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z24
+	VMOVAPS           Z13, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z13, Z13, Z26
+	VFMADD231PS       Z13, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z24
+	VMOVAPS           Z15, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z15, Z15, Z26
+	VFMADD231PS       Z15, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z24
+	VMOVAPS           Z17, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z17, Z17, Z26
+	VFMADD231PS       Z17, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z24
+	VMOVAPS           Z19, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z19, Z19, Z26
+	VFMADD231PS       Z19, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z24
+	VMOVAPS           Z21, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z21, Z21, Z26
+	VFMADD231PS       Z21, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	PREFETCHT1        704(R14)(R11*1)
+	VMOVUPS           704(R14), Z24
+	VMOVAPS           Z23, Z25
+	VFMADD231PS.BCST  96(DI), Z24, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z24
+	VMOVUPS           Z24, 704(R14)
+	VMOVUPS           704(R14)(R13*1), Z25
+	VSUBPS            Z24, Z25, Z25
+	VFMADD231PS       Z23, Z23, Z26
+	VFMADD231PS       Z23, Z25, Z27
+	VFMADD231PS       Z25, Z25, Z1
+	VMOVUPS           Z26, 192(CX)
+	VMOVUPS           Z27, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -18080,14 +21808,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -18100,12 +21828,26 @@ group1x0:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    768(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z12
 	VFMADD231PS.BCST (AX), Z12, Z0
 	VFMADD231PS.BCST 4(AX), Z12, Z1
@@ -18187,6 +21929,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -18362,13 +22115,157 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z12, Z11
 	VFNMADD231PS.BCST 88(DI), Z11, Z12
 	VMOVUPS           Z12, 704(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z14
+	VMOVUPS           64(CX), Z15
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z12
+	VMOVAPS           Z0, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, (R14)
+	VMOVUPS           (R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z0, Z0, Z14
+	VFMADD231PS       Z0, Z13, Z15
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z12
+	VMOVAPS           Z1, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z1, Z1, Z14
+	VFMADD231PS       Z1, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z12
+	VMOVAPS           Z2, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z2, Z2, Z14
+	VFMADD231PS       Z2, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z12
+	VMOVAPS           Z3, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z3, Z3, Z14
+	VFMADD231PS       Z3, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z12
+	VMOVAPS           Z4, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z4, Z4, Z14
+	VFMADD231PS       Z4, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z12
+	VMOVAPS           Z5, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z5, Z5, Z14
+	VFMADD231PS       Z5, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z12
+	VMOVAPS           Z6, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z6, Z6, Z14
+	VFMADD231PS       Z6, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z12
+	VMOVAPS           Z7, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z7, Z7, Z14
+	VFMADD231PS       Z7, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z12
+	VMOVAPS           Z8, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z8, Z8, Z14
+	VFMADD231PS       Z8, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z12
+	VMOVAPS           Z9, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z9, Z9, Z14
+	VFMADD231PS       Z9, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z12
+	VMOVAPS           Z10, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z10, Z10, Z14
+	VFMADD231PS       Z10, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	PREFETCHT1        704(R14)(R11*1)
+	VMOVUPS           704(R14), Z12
+	VMOVAPS           Z11, Z13
+	VFMADD231PS.BCST  96(DI), Z12, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z12
+	VMOVUPS           Z12, 704(R14)
+	VMOVUPS           704(R14)(R13*1), Z13
+	VSUBPS            Z12, Z13, Z13
+	VFMADD231PS       Z11, Z11, Z14
+	VFMADD231PS       Z11, Z13, Z15
+	VFMADD231PS       Z13, Z13, Z0
+	VMOVUPS           Z14, (CX)
+	VMOVUPS           Z15, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000030, (DI)
 	ADDQ $0x00000300, 16(DI)
 	MOVQ 16(DI), R12
@@ -18378,7 +22275,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x13(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x13(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -18394,16 +22291,18 @@ TEXT ·tsAVX512x13(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -18430,12 +22329,31 @@ group2x0:
 	VPXORD  Z23, Z23, Z23
 	VPXORD  Z24, Z24, Z24
 	VPXORD  Z25, Z25, Z25
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    832(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z26
 	VMOVUPS          64(BX), Z27
 	VFMADD231PS.BCST (AX), Z26, Z0
@@ -18592,6 +22510,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -18965,6 +22895,311 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z26, Z25
 	VFNMADD231PS.BCST 88(DI), Z25, Z26
 	VMOVUPS           Z26, 768(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z28
+	VMOVUPS           64(CX), Z29
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z26
+	VMOVAPS           Z0, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, (R14)
+	VMOVUPS           (R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z0, Z0, Z28
+	VFMADD231PS       Z0, Z27, Z29
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z26
+	VMOVAPS           Z2, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z2, Z2, Z28
+	VFMADD231PS       Z2, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z26
+	VMOVAPS           Z4, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z4, Z4, Z28
+	VFMADD231PS       Z4, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z26
+	VMOVAPS           Z6, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z6, Z6, Z28
+	VFMADD231PS       Z6, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z26
+	VMOVAPS           Z8, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z8, Z8, Z28
+	VFMADD231PS       Z8, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z26
+	VMOVAPS           Z10, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z10, Z10, Z28
+	VFMADD231PS       Z10, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z26
+	VMOVAPS           Z12, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z12, Z12, Z28
+	VFMADD231PS       Z12, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z26
+	VMOVAPS           Z14, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z14, Z14, Z28
+	VFMADD231PS       Z14, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z26
+	VMOVAPS           Z16, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z16, Z16, Z28
+	VFMADD231PS       Z16, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z26
+	VMOVAPS           Z18, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z18, Z18, Z28
+	VFMADD231PS       Z18, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z26
+	VMOVAPS           Z20, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z20, Z20, Z28
+	VFMADD231PS       Z20, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        704(R14)(R11*1)
+	VMOVUPS           704(R14), Z26
+	VMOVAPS           Z22, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 704(R14)
+	VMOVUPS           704(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z22, Z22, Z28
+	VFMADD231PS       Z22, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	PREFETCHT1        768(R14)(R11*1)
+	VMOVUPS           768(R14), Z26
+	VMOVAPS           Z24, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 768(R14)
+	VMOVUPS           768(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z24, Z24, Z28
+	VFMADD231PS       Z24, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z0
+	VMOVUPS           Z28, (CX)
+	VMOVUPS           Z29, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z28
+	VMOVUPS           256(CX), Z29
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z26
+	VMOVAPS           Z1, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, (R14)
+	VMOVUPS           (R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z1, Z1, Z28
+	VFMADD231PS       Z1, Z27, Z29
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z26
+	VMOVAPS           Z3, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z3, Z3, Z28
+	VFMADD231PS       Z3, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z26
+	VMOVAPS           Z5, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z5, Z5, Z28
+	VFMADD231PS       Z5, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z26
+	VMOVAPS           Z7, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z7, Z7, Z28
+	VFMADD231PS       Z7, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z26
+	VMOVAPS           Z9, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z9, Z9, Z28
+	VFMADD231PS       Z9, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z26
+	VMOVAPS           Z11, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z11, Z11, Z28
+	VFMADD231PS       Z11, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z26
+	VMOVAPS           Z13, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z13, Z13, Z28
+	VFMADD231PS       Z13, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z26
+	VMOVAPS           Z15, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z15, Z15, Z28
+	VFMADD231PS       Z15, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z26
+	VMOVAPS           Z17, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z17, Z17, Z28
+	VFMADD231PS       Z17, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z26
+	VMOVAPS           Z19, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z19, Z19, Z28
+	VFMADD231PS       Z19, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z26
+	VMOVAPS           Z21, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z21, Z21, Z28
+	VFMADD231PS       Z21, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        704(R14)(R11*1)
+	VMOVUPS           704(R14), Z26
+	VMOVAPS           Z23, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 704(R14)
+	VMOVUPS           704(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z23, Z23, Z28
+	VFMADD231PS       Z23, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	PREFETCHT1        768(R14)(R11*1)
+	VMOVUPS           768(R14), Z26
+	VMOVAPS           Z25, Z27
+	VFMADD231PS.BCST  96(DI), Z26, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z26
+	VMOVUPS           Z26, 768(R14)
+	VMOVUPS           768(R14)(R13*1), Z27
+	VSUBPS            Z26, Z27, Z27
+	VFMADD231PS       Z25, Z25, Z28
+	VFMADD231PS       Z25, Z27, Z29
+	VFMADD231PS       Z27, Z27, Z1
+	VMOVUPS           Z28, 192(CX)
+	VMOVUPS           Z29, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -18972,14 +23207,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -18993,12 +23228,26 @@ group1x0:
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    832(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z13
 	VFMADD231PS.BCST (AX), Z13, Z0
 	VFMADD231PS.BCST 4(AX), Z13, Z1
@@ -19085,6 +23334,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -19274,13 +23534,168 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z13, Z12
 	VFNMADD231PS.BCST 88(DI), Z12, Z13
 	VMOVUPS           Z13, 768(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z15
+	VMOVUPS           64(CX), Z16
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z13
+	VMOVAPS           Z0, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, (R14)
+	VMOVUPS           (R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z0, Z0, Z15
+	VFMADD231PS       Z0, Z14, Z16
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z13
+	VMOVAPS           Z1, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z1, Z1, Z15
+	VFMADD231PS       Z1, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z13
+	VMOVAPS           Z2, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z2, Z2, Z15
+	VFMADD231PS       Z2, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z13
+	VMOVAPS           Z3, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z3, Z3, Z15
+	VFMADD231PS       Z3, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z13
+	VMOVAPS           Z4, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z4, Z4, Z15
+	VFMADD231PS       Z4, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z13
+	VMOVAPS           Z5, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z5, Z5, Z15
+	VFMADD231PS       Z5, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z13
+	VMOVAPS           Z6, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z6, Z6, Z15
+	VFMADD231PS       Z6, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z13
+	VMOVAPS           Z7, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z7, Z7, Z15
+	VFMADD231PS       Z7, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z13
+	VMOVAPS           Z8, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z8, Z8, Z15
+	VFMADD231PS       Z8, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z13
+	VMOVAPS           Z9, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z9, Z9, Z15
+	VFMADD231PS       Z9, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z13
+	VMOVAPS           Z10, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z10, Z10, Z15
+	VFMADD231PS       Z10, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        704(R14)(R11*1)
+	VMOVUPS           704(R14), Z13
+	VMOVAPS           Z11, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 704(R14)
+	VMOVUPS           704(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z11, Z11, Z15
+	VFMADD231PS       Z11, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	PREFETCHT1        768(R14)(R11*1)
+	VMOVUPS           768(R14), Z13
+	VMOVAPS           Z12, Z14
+	VFMADD231PS.BCST  96(DI), Z13, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z13
+	VMOVUPS           Z13, 768(R14)
+	VMOVUPS           768(R14)(R13*1), Z14
+	VSUBPS            Z13, Z14, Z14
+	VFMADD231PS       Z12, Z12, Z15
+	VFMADD231PS       Z12, Z14, Z16
+	VFMADD231PS       Z14, Z14, Z0
+	VMOVUPS           Z15, (CX)
+	VMOVUPS           Z16, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000034, (DI)
 	ADDQ $0x00000340, 16(DI)
 	MOVQ 16(DI), R12
@@ -19290,7 +23705,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX512x14(args *tsArgs)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tsAVX512x14(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -19306,16 +23721,18 @@ TEXT ·tsAVX512x14(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -19344,12 +23761,31 @@ group2x0:
 	VPXORD  Z25, Z25, Z25
 	VPXORD  Z26, Z26, Z26
 	VPXORD  Z27, Z27, Z27
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    896(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
+	MOVQ    56(DI), R15
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest2x0
 	PCALIGN $0x40
 
 m2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched42x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 64(R14)(R15*1)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 128(R14)(R15*1)
+	PREFETCHT1 192(R14)
+	PREFETCHT1 192(R14)(R15*1)
+	ADDQ       $0x00000100, R14
+
+fetched42x0:
 	VMOVUPS          (BX), Z28
 	VMOVUPS          64(BX), Z29
 	VFMADD231PS.BCST (AX), Z28, Z0
@@ -19516,6 +23952,18 @@ mone2x0:
 	JNE              mone2x0
 
 mdone2x0:
+again2x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched12x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R15*1)
+	ADDQ       $0x00000040, R14
+
+fetched12x0:
+	CMPQ              R14, 144(DI)
+	JLT               again2x0
+	CMPQ              112(DI), $0x00
+	JNE               measured2x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain2x0
 	MOVQ              R12, R14
@@ -19917,6 +24365,333 @@ plain2x0:
 	VFMADD231PS.BCST  96(DI), Z28, Z27
 	VFNMADD231PS.BCST 88(DI), Z27, Z28
 	VMOVUPS           Z28, 832(R14)
+	JMP               stepped2x0
+
+measured2x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z30
+	VMOVUPS           64(CX), Z31
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z28
+	VMOVAPS           Z0, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, (R14)
+	VMOVUPS           (R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z0, Z0, Z30
+	VFMADD231PS       Z0, Z29, Z31
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z28
+	VMOVAPS           Z2, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z2, Z2, Z30
+	VFMADD231PS       Z2, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z28
+	VMOVAPS           Z4, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z4, Z4, Z30
+	VFMADD231PS       Z4, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z28
+	VMOVAPS           Z6, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z6, Z6, Z30
+	VFMADD231PS       Z6, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z28
+	VMOVAPS           Z8, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z8, Z8, Z30
+	VFMADD231PS       Z8, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z28
+	VMOVAPS           Z10, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z10, Z10, Z30
+	VFMADD231PS       Z10, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z28
+	VMOVAPS           Z12, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z12, Z12, Z30
+	VFMADD231PS       Z12, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z28
+	VMOVAPS           Z14, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z14, Z14, Z30
+	VFMADD231PS       Z14, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z28
+	VMOVAPS           Z16, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z16, Z16, Z30
+	VFMADD231PS       Z16, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z28
+	VMOVAPS           Z18, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z18, Z18, Z30
+	VFMADD231PS       Z18, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z28
+	VMOVAPS           Z20, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z20, Z20, Z30
+	VFMADD231PS       Z20, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        704(R14)(R11*1)
+	VMOVUPS           704(R14), Z28
+	VMOVAPS           Z22, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 704(R14)
+	VMOVUPS           704(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z22, Z22, Z30
+	VFMADD231PS       Z22, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        768(R14)(R11*1)
+	VMOVUPS           768(R14), Z28
+	VMOVAPS           Z24, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 768(R14)
+	VMOVUPS           768(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z24, Z24, Z30
+	VFMADD231PS       Z24, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	PREFETCHT1        832(R14)(R11*1)
+	VMOVUPS           832(R14), Z28
+	VMOVAPS           Z26, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 832(R14)
+	VMOVUPS           832(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z26, Z26, Z30
+	VFMADD231PS       Z26, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z0
+	VMOVUPS           Z30, (CX)
+	VMOVUPS           Z31, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              56(DI), R14
+	VMOVUPS           192(CX), Z30
+	VMOVUPS           256(CX), Z31
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z28
+	VMOVAPS           Z1, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, (R14)
+	VMOVUPS           (R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z1, Z1, Z30
+	VFMADD231PS       Z1, Z29, Z31
+	VMOVUPS           320(CX), Z1
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z28
+	VMOVAPS           Z3, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z3, Z3, Z30
+	VFMADD231PS       Z3, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z28
+	VMOVAPS           Z5, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z5, Z5, Z30
+	VFMADD231PS       Z5, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z28
+	VMOVAPS           Z7, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z7, Z7, Z30
+	VFMADD231PS       Z7, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z28
+	VMOVAPS           Z9, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z9, Z9, Z30
+	VFMADD231PS       Z9, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z28
+	VMOVAPS           Z11, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z11, Z11, Z30
+	VFMADD231PS       Z11, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z28
+	VMOVAPS           Z13, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z13, Z13, Z30
+	VFMADD231PS       Z13, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z28
+	VMOVAPS           Z15, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z15, Z15, Z30
+	VFMADD231PS       Z15, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z28
+	VMOVAPS           Z17, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z17, Z17, Z30
+	VFMADD231PS       Z17, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z28
+	VMOVAPS           Z19, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z19, Z19, Z30
+	VFMADD231PS       Z19, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z28
+	VMOVAPS           Z21, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z21, Z21, Z30
+	VFMADD231PS       Z21, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        704(R14)(R11*1)
+	VMOVUPS           704(R14), Z28
+	VMOVAPS           Z23, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 704(R14)
+	VMOVUPS           704(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z23, Z23, Z30
+	VFMADD231PS       Z23, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        768(R14)(R11*1)
+	VMOVUPS           768(R14), Z28
+	VMOVAPS           Z25, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 768(R14)
+	VMOVUPS           768(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z25, Z25, Z30
+	VFMADD231PS       Z25, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	PREFETCHT1        832(R14)(R11*1)
+	VMOVUPS           832(R14), Z28
+	VMOVAPS           Z27, Z29
+	VFMADD231PS.BCST  96(DI), Z28, Z29
+	VFNMADD231PS.BCST 88(DI), Z29, Z28
+	VMOVUPS           Z28, 832(R14)
+	VMOVUPS           832(R14)(R13*1), Z29
+	VSUBPS            Z28, Z29, Z29
+	VFMADD231PS       Z27, Z27, Z30
+	VFMADD231PS       Z27, Z29, Z31
+	VFMADD231PS       Z29, Z29, Z1
+	VMOVUPS           Z30, 192(CX)
+	VMOVUPS           Z31, 256(CX)
+	VMOVUPS           Z1, 320(CX)
+	ADDQ              $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -19924,14 +24699,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -19946,12 +24721,26 @@ group1x0:
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    896(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS          (BX), Z14
 	VFMADD231PS.BCST (AX), Z14, Z0
 	VFMADD231PS.BCST 4(AX), Z14, Z1
@@ -20043,6 +24832,17 @@ mone1x0:
 	JNE              mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ              R14, 144(DI)
+	JLT               again1x0
+	CMPQ              112(DI), $0x00
+	JNE               measured1x0
 	CMPQ              24(DI), $0x00
 	JEQ               plain1x0
 	MOVQ              R12, R14
@@ -20246,13 +25046,179 @@ plain1x0:
 	VFMADD231PS.BCST  96(DI), Z14, Z13
 	VFNMADD231PS.BCST 88(DI), Z13, Z14
 	VMOVUPS           Z14, 832(R14)
+	JMP               stepped1x0
+
+measured1x0:
+	MOVQ              R12, R14
+	MOVQ              136(DI), CX
+	VMOVUPS           (CX), Z16
+	VMOVUPS           64(CX), Z17
+	PREFETCHT1        (R14)(R11*1)
+	VMOVUPS           (R14), Z14
+	VMOVAPS           Z0, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, (R14)
+	VMOVUPS           (R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z0, Z0, Z16
+	VFMADD231PS       Z0, Z15, Z17
+	VMOVUPS           128(CX), Z0
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        64(R14)(R11*1)
+	VMOVUPS           64(R14), Z14
+	VMOVAPS           Z1, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 64(R14)
+	VMOVUPS           64(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z1, Z1, Z16
+	VFMADD231PS       Z1, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        128(R14)(R11*1)
+	VMOVUPS           128(R14), Z14
+	VMOVAPS           Z2, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 128(R14)
+	VMOVUPS           128(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z2, Z2, Z16
+	VFMADD231PS       Z2, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        192(R14)(R11*1)
+	VMOVUPS           192(R14), Z14
+	VMOVAPS           Z3, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 192(R14)
+	VMOVUPS           192(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z3, Z3, Z16
+	VFMADD231PS       Z3, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        256(R14)(R11*1)
+	VMOVUPS           256(R14), Z14
+	VMOVAPS           Z4, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 256(R14)
+	VMOVUPS           256(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z4, Z4, Z16
+	VFMADD231PS       Z4, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        320(R14)(R11*1)
+	VMOVUPS           320(R14), Z14
+	VMOVAPS           Z5, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 320(R14)
+	VMOVUPS           320(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z5, Z5, Z16
+	VFMADD231PS       Z5, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        384(R14)(R11*1)
+	VMOVUPS           384(R14), Z14
+	VMOVAPS           Z6, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 384(R14)
+	VMOVUPS           384(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z6, Z6, Z16
+	VFMADD231PS       Z6, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        448(R14)(R11*1)
+	VMOVUPS           448(R14), Z14
+	VMOVAPS           Z7, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 448(R14)
+	VMOVUPS           448(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z7, Z7, Z16
+	VFMADD231PS       Z7, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        512(R14)(R11*1)
+	VMOVUPS           512(R14), Z14
+	VMOVAPS           Z8, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 512(R14)
+	VMOVUPS           512(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z8, Z8, Z16
+	VFMADD231PS       Z8, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        576(R14)(R11*1)
+	VMOVUPS           576(R14), Z14
+	VMOVAPS           Z9, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 576(R14)
+	VMOVUPS           576(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z9, Z9, Z16
+	VFMADD231PS       Z9, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        640(R14)(R11*1)
+	VMOVUPS           640(R14), Z14
+	VMOVAPS           Z10, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 640(R14)
+	VMOVUPS           640(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z10, Z10, Z16
+	VFMADD231PS       Z10, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        704(R14)(R11*1)
+	VMOVUPS           704(R14), Z14
+	VMOVAPS           Z11, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 704(R14)
+	VMOVUPS           704(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z11, Z11, Z16
+	VFMADD231PS       Z11, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        768(R14)(R11*1)
+	VMOVUPS           768(R14), Z14
+	VMOVAPS           Z12, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 768(R14)
+	VMOVUPS           768(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z12, Z12, Z16
+	VFMADD231PS       Z12, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	PREFETCHT1        832(R14)(R11*1)
+	VMOVUPS           832(R14), Z14
+	VMOVAPS           Z13, Z15
+	VFMADD231PS.BCST  96(DI), Z14, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z14
+	VMOVUPS           Z14, 832(R14)
+	VMOVUPS           832(R14)(R13*1), Z15
+	VSUBPS            Z14, Z15, Z15
+	VFMADD231PS       Z13, Z13, Z16
+	VFMADD231PS       Z13, Z15, Z17
+	VFMADD231PS       Z15, Z15, Z0
+	VMOVUPS           Z16, (CX)
+	VMOVUPS           Z17, 64(CX)
+	VMOVUPS           Z0, 128(CX)
+	ADDQ              $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000038, (DI)
 	ADDQ $0x00000380, 16(DI)
 	MOVQ 16(DI), R12
@@ -25065,16 +30031,18 @@ TEXT ·tsAVX2x1(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group4x0:
-	SUBQ    $0x00000004, 120(DI)
+	SUBQ    $0x00000004, 128(DI)
 	JLT     groupdone4x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000100, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000100, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -25150,6 +30118,8 @@ mone4x0:
 	JNE          mone4x0
 
 mdone4x0:
+	CMPQ         112(DI), $0x00
+	JNE          measured4x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain4x0
 	MOVQ         R12, R14
@@ -25295,6 +30265,151 @@ plain4x0:
 	VBROADCASTSS 88(DI), Y9
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 32(R14)
+	JMP          stepped4x0
+
+measured4x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y10
+	VMOVUPS      64(CX), Y11
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  (R14), Y0, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS (R14), Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      (R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y0, Y0, Y10
+	VFMADD231PS  Y0, Y9, Y11
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y9, Y9, Y0
+	VMOVUPS      Y10, (CX)
+	VMOVUPS      Y11, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y10
+	VMOVUPS      96(CX), Y11
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  32(R14), Y1, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 32(R14), Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y1, Y1, Y10
+	VFMADD231PS  Y1, Y9, Y11
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y9, Y9, Y1
+	VMOVUPS      Y10, 32(CX)
+	VMOVUPS      Y11, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         56(DI), R14
+	VMOVUPS      192(CX), Y10
+	VMOVUPS      256(CX), Y11
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  (R14), Y2, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS (R14), Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      (R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y2, Y2, Y10
+	VFMADD231PS  Y2, Y9, Y11
+	VMOVUPS      320(CX), Y2
+	VFMADD231PS  Y9, Y9, Y2
+	VMOVUPS      Y10, 192(CX)
+	VMOVUPS      Y11, 256(CX)
+	VMOVUPS      Y2, 320(CX)
+	VMOVUPS      224(CX), Y10
+	VMOVUPS      288(CX), Y11
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  32(R14), Y3, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 32(R14), Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y3, Y3, Y10
+	VFMADD231PS  Y3, Y9, Y11
+	VMOVUPS      352(CX), Y3
+	VFMADD231PS  Y9, Y9, Y3
+	VMOVUPS      Y10, 224(CX)
+	VMOVUPS      Y11, 288(CX)
+	VMOVUPS      Y3, 352(CX)
+	ADDQ         56(DI), R14
+	VMOVUPS      384(CX), Y10
+	VMOVUPS      448(CX), Y11
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  (R14), Y4, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS (R14), Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      (R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y4, Y4, Y10
+	VFMADD231PS  Y4, Y9, Y11
+	VMOVUPS      512(CX), Y4
+	VFMADD231PS  Y9, Y9, Y4
+	VMOVUPS      Y10, 384(CX)
+	VMOVUPS      Y11, 448(CX)
+	VMOVUPS      Y4, 512(CX)
+	VMOVUPS      416(CX), Y10
+	VMOVUPS      480(CX), Y11
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  32(R14), Y5, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 32(R14), Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y5, Y5, Y10
+	VFMADD231PS  Y5, Y9, Y11
+	VMOVUPS      544(CX), Y5
+	VFMADD231PS  Y9, Y9, Y5
+	VMOVUPS      Y10, 416(CX)
+	VMOVUPS      Y11, 480(CX)
+	VMOVUPS      Y5, 544(CX)
+	ADDQ         56(DI), R14
+	VMOVUPS      576(CX), Y10
+	VMOVUPS      640(CX), Y11
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  (R14), Y6, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS (R14), Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      (R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y6, Y6, Y10
+	VFMADD231PS  Y6, Y9, Y11
+	VMOVUPS      704(CX), Y6
+	VFMADD231PS  Y9, Y9, Y6
+	VMOVUPS      Y10, 576(CX)
+	VMOVUPS      Y11, 640(CX)
+	VMOVUPS      Y6, 704(CX)
+	VMOVUPS      608(CX), Y10
+	VMOVUPS      672(CX), Y11
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  32(R14), Y7, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 32(R14), Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y7, Y7, Y10
+	VFMADD231PS  Y7, Y9, Y11
+	VMOVUPS      736(CX), Y7
+	VFMADD231PS  Y9, Y9, Y7
+	VMOVUPS      Y10, 608(CX)
+	VMOVUPS      Y11, 672(CX)
+	VMOVUPS      Y7, 736(CX)
+	ADDQ         $0x00000300, 136(DI)
 
 stepped4x0:
 	ADDQ 56(DI), R12
@@ -25304,14 +30419,14 @@ stepped4x0:
 	JMP  group4x0
 
 groupdone4x0:
-	ADDQ $0x00000004, 120(DI)
+	ADDQ $0x00000004, 128(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -25363,6 +30478,8 @@ mone2x0:
 	JNE          mone2x0
 
 mdone2x0:
+	CMPQ         112(DI), $0x00
+	JNE          measured2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	MOVQ         R12, R14
@@ -25438,6 +30555,81 @@ plain2x0:
 	VBROADCASTSS 88(DI), Y5
 	VFNMADD231PS Y3, Y5, Y4
 	VMOVUPS      Y4, 32(R14)
+	JMP          stepped2x0
+
+measured2x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y6
+	VMOVUPS      64(CX), Y7
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y5
+	VFMADD132PS  (R14), Y0, Y5
+	VBROADCASTSS 88(DI), Y4
+	VFNMADD213PS (R14), Y5, Y4
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      (R14)(R13*1), Y5
+	VSUBPS       Y4, Y5, Y5
+	VFMADD231PS  Y0, Y0, Y6
+	VFMADD231PS  Y0, Y5, Y7
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y5, Y5, Y0
+	VMOVUPS      Y6, (CX)
+	VMOVUPS      Y7, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y6
+	VMOVUPS      96(CX), Y7
+	VBROADCASTSS 96(DI), Y5
+	VFMADD132PS  32(R14), Y1, Y5
+	VBROADCASTSS 88(DI), Y4
+	VFNMADD213PS 32(R14), Y5, Y4
+	VMOVUPS      Y4, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y5
+	VSUBPS       Y4, Y5, Y5
+	VFMADD231PS  Y1, Y1, Y6
+	VFMADD231PS  Y1, Y5, Y7
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y5, Y5, Y1
+	VMOVUPS      Y6, 32(CX)
+	VMOVUPS      Y7, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         56(DI), R14
+	VMOVUPS      192(CX), Y6
+	VMOVUPS      256(CX), Y7
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y5
+	VFMADD132PS  (R14), Y2, Y5
+	VBROADCASTSS 88(DI), Y4
+	VFNMADD213PS (R14), Y5, Y4
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      (R14)(R13*1), Y5
+	VSUBPS       Y4, Y5, Y5
+	VFMADD231PS  Y2, Y2, Y6
+	VFMADD231PS  Y2, Y5, Y7
+	VMOVUPS      320(CX), Y2
+	VFMADD231PS  Y5, Y5, Y2
+	VMOVUPS      Y6, 192(CX)
+	VMOVUPS      Y7, 256(CX)
+	VMOVUPS      Y2, 320(CX)
+	VMOVUPS      224(CX), Y6
+	VMOVUPS      288(CX), Y7
+	VBROADCASTSS 96(DI), Y5
+	VFMADD132PS  32(R14), Y3, Y5
+	VBROADCASTSS 88(DI), Y4
+	VFNMADD213PS 32(R14), Y5, Y4
+	VMOVUPS      Y4, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y5
+	VSUBPS       Y4, Y5, Y5
+	VFMADD231PS  Y3, Y3, Y6
+	VFMADD231PS  Y3, Y5, Y7
+	VMOVUPS      352(CX), Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y6, 224(CX)
+	VMOVUPS      Y7, 288(CX)
+	VMOVUPS      Y3, 352(CX)
+	ADDQ         $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -25445,14 +30637,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	MOVQ    48(DI), CX
@@ -25492,6 +30684,8 @@ mone1x0:
 	JNE          mone1x0
 
 mdone1x0:
+	CMPQ         112(DI), $0x00
+	JNE          measured1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	MOVQ         R12, R14
@@ -25532,13 +30726,53 @@ plain1x0:
 	VBROADCASTSS 88(DI), Y3
 	VFNMADD231PS Y1, Y3, Y2
 	VMOVUPS      Y2, 32(R14)
+	JMP          stepped1x0
+
+measured1x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y4
+	VMOVUPS      64(CX), Y5
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y3
+	VFMADD132PS  (R14), Y0, Y3
+	VBROADCASTSS 88(DI), Y2
+	VFNMADD213PS (R14), Y3, Y2
+	VMOVUPS      Y2, (R14)
+	VMOVUPS      (R14)(R13*1), Y3
+	VSUBPS       Y2, Y3, Y3
+	VFMADD231PS  Y0, Y0, Y4
+	VFMADD231PS  Y0, Y3, Y5
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y3, Y3, Y0
+	VMOVUPS      Y4, (CX)
+	VMOVUPS      Y5, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y4
+	VMOVUPS      96(CX), Y5
+	VBROADCASTSS 96(DI), Y3
+	VFMADD132PS  32(R14), Y1, Y3
+	VBROADCASTSS 88(DI), Y2
+	VFNMADD213PS 32(R14), Y3, Y2
+	VMOVUPS      Y2, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y3
+	VSUBPS       Y2, Y3, Y3
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y1, Y3, Y5
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y3, Y3, Y1
+	VMOVUPS      Y4, 32(CX)
+	VMOVUPS      Y5, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
 	MOVQ 16(DI), R12
@@ -25564,16 +30798,18 @@ TEXT ·tsAVX2x2(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -25674,6 +30910,8 @@ mone2x0:
 	JNE          mone2x0
 
 mdone2x0:
+	CMPQ         112(DI), $0x00
+	JNE          measured2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	MOVQ         R12, R14
@@ -25815,6 +31053,125 @@ plain2x0:
 	VBROADCASTSS 88(DI), Y9
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 96(R14)
+	JMP          stepped2x0
+
+measured2x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y10
+	VMOVUPS      64(CX), Y11
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  (R14), Y0, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS (R14), Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      (R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y0, Y0, Y10
+	VFMADD231PS  Y0, Y9, Y11
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y9, Y9, Y0
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(DX*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  64(R14), Y4, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 64(R14), Y9, Y8
+	VMOVUPS      Y8, 64(R14)
+	VMOVUPS      64(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y4, Y4, Y10
+	VFMADD231PS  Y4, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y0
+	VMOVUPS      Y10, (CX)
+	VMOVUPS      Y11, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y10
+	VMOVUPS      96(CX), Y11
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  32(R14), Y1, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 32(R14), Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y1, Y1, Y10
+	VFMADD231PS  Y1, Y9, Y11
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y9, Y9, Y1
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  96(R14), Y5, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 96(R14), Y9, Y8
+	VMOVUPS      Y8, 96(R14)
+	VMOVUPS      96(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y5, Y5, Y10
+	VFMADD231PS  Y5, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y1
+	VMOVUPS      Y10, 32(CX)
+	VMOVUPS      Y11, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         56(DI), R14
+	VMOVUPS      192(CX), Y10
+	VMOVUPS      256(CX), Y11
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  (R14), Y2, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS (R14), Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      (R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y2, Y2, Y10
+	VFMADD231PS  Y2, Y9, Y11
+	VMOVUPS      320(CX), Y2
+	VFMADD231PS  Y9, Y9, Y2
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(DX*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  64(R14), Y6, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 64(R14), Y9, Y8
+	VMOVUPS      Y8, 64(R14)
+	VMOVUPS      64(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y6, Y6, Y10
+	VFMADD231PS  Y6, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y2
+	VMOVUPS      Y10, 192(CX)
+	VMOVUPS      Y11, 256(CX)
+	VMOVUPS      Y2, 320(CX)
+	VMOVUPS      224(CX), Y10
+	VMOVUPS      288(CX), Y11
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  32(R14), Y3, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 32(R14), Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y3, Y3, Y10
+	VFMADD231PS  Y3, Y9, Y11
+	VMOVUPS      352(CX), Y3
+	VFMADD231PS  Y9, Y9, Y3
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  96(R14), Y7, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 96(R14), Y9, Y8
+	VMOVUPS      Y8, 96(R14)
+	VMOVUPS      96(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y7, Y7, Y10
+	VFMADD231PS  Y7, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y3
+	VMOVUPS      Y10, 224(CX)
+	VMOVUPS      Y11, 288(CX)
+	VMOVUPS      Y3, 352(CX)
+	ADDQ         $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -25822,14 +31179,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -25896,6 +31253,8 @@ mone1x0:
 	JNE          mone1x0
 
 mdone1x0:
+	CMPQ         112(DI), $0x00
+	JNE          measured1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	MOVQ         R12, R14
@@ -25969,13 +31328,75 @@ plain1x0:
 	VBROADCASTSS 88(DI), Y5
 	VFNMADD231PS Y3, Y5, Y4
 	VMOVUPS      Y4, 96(R14)
+	JMP          stepped1x0
+
+measured1x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y6
+	VMOVUPS      64(CX), Y7
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y5
+	VFMADD132PS  (R14), Y0, Y5
+	VBROADCASTSS 88(DI), Y4
+	VFNMADD213PS (R14), Y5, Y4
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      (R14)(R13*1), Y5
+	VSUBPS       Y4, Y5, Y5
+	VFMADD231PS  Y0, Y0, Y6
+	VFMADD231PS  Y0, Y5, Y7
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y5, Y5, Y0
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(DX*1)
+	VBROADCASTSS 96(DI), Y5
+	VFMADD132PS  64(R14), Y2, Y5
+	VBROADCASTSS 88(DI), Y4
+	VFNMADD213PS 64(R14), Y5, Y4
+	VMOVUPS      Y4, 64(R14)
+	VMOVUPS      64(R14)(R13*1), Y5
+	VSUBPS       Y4, Y5, Y5
+	VFMADD231PS  Y2, Y2, Y6
+	VFMADD231PS  Y2, Y5, Y7
+	VFMADD231PS  Y5, Y5, Y0
+	VMOVUPS      Y6, (CX)
+	VMOVUPS      Y7, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y6
+	VMOVUPS      96(CX), Y7
+	VBROADCASTSS 96(DI), Y5
+	VFMADD132PS  32(R14), Y1, Y5
+	VBROADCASTSS 88(DI), Y4
+	VFNMADD213PS 32(R14), Y5, Y4
+	VMOVUPS      Y4, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y5
+	VSUBPS       Y4, Y5, Y5
+	VFMADD231PS  Y1, Y1, Y6
+	VFMADD231PS  Y1, Y5, Y7
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y5, Y5, Y1
+	VBROADCASTSS 96(DI), Y5
+	VFMADD132PS  96(R14), Y3, Y5
+	VBROADCASTSS 88(DI), Y4
+	VFNMADD213PS 96(R14), Y5, Y4
+	VMOVUPS      Y4, 96(R14)
+	VMOVUPS      96(R14)(R13*1), Y5
+	VSUBPS       Y4, Y5, Y5
+	VFMADD231PS  Y3, Y3, Y6
+	VFMADD231PS  Y3, Y5, Y7
+	VFMADD231PS  Y5, Y5, Y1
+	VMOVUPS      Y6, 32(CX)
+	VMOVUPS      Y7, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
 	MOVQ 16(DI), R12
@@ -26001,16 +31422,18 @@ TEXT ·tsAVX2x3(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group2x0:
-	SUBQ    $0x00000002, 120(DI)
+	SUBQ    $0x00000002, 128(DI)
 	JLT     groupdone2x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000080, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000080, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -26140,6 +31563,8 @@ mone2x0:
 	JNE          mone2x0
 
 mdone2x0:
+	CMPQ         112(DI), $0x00
+	JNE          measured2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	MOVQ         R12, R14
@@ -26347,6 +31772,169 @@ plain2x0:
 	VBROADCASTSS 88(DI), Y13
 	VFNMADD231PS Y11, Y13, Y12
 	VMOVUPS      Y12, 160(R14)
+	JMP          stepped2x0
+
+measured2x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y14
+	VMOVUPS      64(CX), Y15
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  (R14), Y0, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS (R14), Y13, Y12
+	VMOVUPS      Y12, (R14)
+	VMOVUPS      (R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y0, Y0, Y14
+	VFMADD231PS  Y0, Y13, Y15
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y13, Y13, Y0
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(DX*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  64(R14), Y4, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 64(R14), Y13, Y12
+	VMOVUPS      Y12, 64(R14)
+	VMOVUPS      64(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y4, Y4, Y14
+	VFMADD231PS  Y4, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y0
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(DX*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  128(R14), Y8, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 128(R14), Y13, Y12
+	VMOVUPS      Y12, 128(R14)
+	VMOVUPS      128(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y8, Y8, Y14
+	VFMADD231PS  Y8, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y0
+	VMOVUPS      Y14, (CX)
+	VMOVUPS      Y15, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y14
+	VMOVUPS      96(CX), Y15
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  32(R14), Y1, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 32(R14), Y13, Y12
+	VMOVUPS      Y12, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y1, Y1, Y14
+	VFMADD231PS  Y1, Y13, Y15
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y13, Y13, Y1
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  96(R14), Y5, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 96(R14), Y13, Y12
+	VMOVUPS      Y12, 96(R14)
+	VMOVUPS      96(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y5, Y5, Y14
+	VFMADD231PS  Y5, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y1
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  160(R14), Y9, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 160(R14), Y13, Y12
+	VMOVUPS      Y12, 160(R14)
+	VMOVUPS      160(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y9, Y9, Y14
+	VFMADD231PS  Y9, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y1
+	VMOVUPS      Y14, 32(CX)
+	VMOVUPS      Y15, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         56(DI), R14
+	VMOVUPS      192(CX), Y14
+	VMOVUPS      256(CX), Y15
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  (R14), Y2, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS (R14), Y13, Y12
+	VMOVUPS      Y12, (R14)
+	VMOVUPS      (R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y2, Y2, Y14
+	VFMADD231PS  Y2, Y13, Y15
+	VMOVUPS      320(CX), Y2
+	VFMADD231PS  Y13, Y13, Y2
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(DX*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  64(R14), Y6, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 64(R14), Y13, Y12
+	VMOVUPS      Y12, 64(R14)
+	VMOVUPS      64(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y6, Y6, Y14
+	VFMADD231PS  Y6, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y2
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(DX*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  128(R14), Y10, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 128(R14), Y13, Y12
+	VMOVUPS      Y12, 128(R14)
+	VMOVUPS      128(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y10, Y10, Y14
+	VFMADD231PS  Y10, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y2
+	VMOVUPS      Y14, 192(CX)
+	VMOVUPS      Y15, 256(CX)
+	VMOVUPS      Y2, 320(CX)
+	VMOVUPS      224(CX), Y14
+	VMOVUPS      288(CX), Y15
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  32(R14), Y3, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 32(R14), Y13, Y12
+	VMOVUPS      Y12, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y3, Y3, Y14
+	VFMADD231PS  Y3, Y13, Y15
+	VMOVUPS      352(CX), Y3
+	VFMADD231PS  Y13, Y13, Y3
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  96(R14), Y7, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 96(R14), Y13, Y12
+	VMOVUPS      Y12, 96(R14)
+	VMOVUPS      96(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y7, Y7, Y14
+	VFMADD231PS  Y7, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y3
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  160(R14), Y11, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 160(R14), Y13, Y12
+	VMOVUPS      Y12, 160(R14)
+	VMOVUPS      160(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y11, Y11, Y14
+	VFMADD231PS  Y11, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y3
+	VMOVUPS      Y14, 224(CX)
+	VMOVUPS      Y15, 288(CX)
+	VMOVUPS      Y3, 352(CX)
+	ADDQ         $0x00000180, 136(DI)
 
 stepped2x0:
 	ADDQ 56(DI), R12
@@ -26354,14 +31942,14 @@ stepped2x0:
 	JMP  group2x0
 
 groupdone2x0:
-	ADDQ $0x00000002, 120(DI)
+	ADDQ $0x00000002, 128(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -26445,6 +32033,8 @@ mone1x0:
 	JNE          mone1x0
 
 mdone1x0:
+	CMPQ         112(DI), $0x00
+	JNE          measured1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	MOVQ         R12, R14
@@ -26551,13 +32141,97 @@ plain1x0:
 	VBROADCASTSS 88(DI), Y7
 	VFNMADD231PS Y5, Y7, Y6
 	VMOVUPS      Y6, 160(R14)
+	JMP          stepped1x0
+
+measured1x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y8
+	VMOVUPS      64(CX), Y9
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(DX*1)
+	VBROADCASTSS 96(DI), Y7
+	VFMADD132PS  (R14), Y0, Y7
+	VBROADCASTSS 88(DI), Y6
+	VFNMADD213PS (R14), Y7, Y6
+	VMOVUPS      Y6, (R14)
+	VMOVUPS      (R14)(R13*1), Y7
+	VSUBPS       Y6, Y7, Y7
+	VFMADD231PS  Y0, Y0, Y8
+	VFMADD231PS  Y0, Y7, Y9
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y7, Y7, Y0
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(DX*1)
+	VBROADCASTSS 96(DI), Y7
+	VFMADD132PS  64(R14), Y2, Y7
+	VBROADCASTSS 88(DI), Y6
+	VFNMADD213PS 64(R14), Y7, Y6
+	VMOVUPS      Y6, 64(R14)
+	VMOVUPS      64(R14)(R13*1), Y7
+	VSUBPS       Y6, Y7, Y7
+	VFMADD231PS  Y2, Y2, Y8
+	VFMADD231PS  Y2, Y7, Y9
+	VFMADD231PS  Y7, Y7, Y0
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(DX*1)
+	VBROADCASTSS 96(DI), Y7
+	VFMADD132PS  128(R14), Y4, Y7
+	VBROADCASTSS 88(DI), Y6
+	VFNMADD213PS 128(R14), Y7, Y6
+	VMOVUPS      Y6, 128(R14)
+	VMOVUPS      128(R14)(R13*1), Y7
+	VSUBPS       Y6, Y7, Y7
+	VFMADD231PS  Y4, Y4, Y8
+	VFMADD231PS  Y4, Y7, Y9
+	VFMADD231PS  Y7, Y7, Y0
+	VMOVUPS      Y8, (CX)
+	VMOVUPS      Y9, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y8
+	VMOVUPS      96(CX), Y9
+	VBROADCASTSS 96(DI), Y7
+	VFMADD132PS  32(R14), Y1, Y7
+	VBROADCASTSS 88(DI), Y6
+	VFNMADD213PS 32(R14), Y7, Y6
+	VMOVUPS      Y6, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y7
+	VSUBPS       Y6, Y7, Y7
+	VFMADD231PS  Y1, Y1, Y8
+	VFMADD231PS  Y1, Y7, Y9
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y7, Y7, Y1
+	VBROADCASTSS 96(DI), Y7
+	VFMADD132PS  96(R14), Y3, Y7
+	VBROADCASTSS 88(DI), Y6
+	VFNMADD213PS 96(R14), Y7, Y6
+	VMOVUPS      Y6, 96(R14)
+	VMOVUPS      96(R14)(R13*1), Y7
+	VSUBPS       Y6, Y7, Y7
+	VFMADD231PS  Y3, Y3, Y8
+	VFMADD231PS  Y3, Y7, Y9
+	VFMADD231PS  Y7, Y7, Y1
+	VBROADCASTSS 96(DI), Y7
+	VFMADD132PS  160(R14), Y5, Y7
+	VBROADCASTSS 88(DI), Y6
+	VFNMADD213PS 160(R14), Y7, Y6
+	VMOVUPS      Y6, 160(R14)
+	VMOVUPS      160(R14)(R13*1), Y7
+	VSUBPS       Y6, Y7, Y7
+	VFMADD231PS  Y5, Y5, Y8
+	VFMADD231PS  Y5, Y7, Y9
+	VFMADD231PS  Y7, Y7, Y1
+	VMOVUPS      Y8, 32(CX)
+	VMOVUPS      Y9, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
 	MOVQ 16(DI), R12
@@ -26567,7 +32241,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX2x4(args *tsArgs)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tsAVX2x4(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -26583,16 +32257,18 @@ TEXT ·tsAVX2x4(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -26601,12 +32277,26 @@ group1x0:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    256(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
 	VBROADCASTSS (AX), Y14
@@ -26693,6 +32383,17 @@ mone1x0:
 	JNE          mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ         R14, 144(DI)
+	JLT          again1x0
+	CMPQ         112(DI), $0x00
+	JNE          measured1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	MOVQ         R12, R14
@@ -26832,13 +32533,115 @@ plain1x0:
 	VBROADCASTSS 88(DI), Y9
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 224(R14)
+	JMP          stepped1x0
+
+measured1x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y10
+	VMOVUPS      64(CX), Y11
+	PREFETCHT1   (R14)(R11*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  (R14), Y0, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS (R14), Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      (R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y0, Y0, Y10
+	VFMADD231PS  Y0, Y9, Y11
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y9, Y9, Y0
+	PREFETCHT1   64(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  64(R14), Y2, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 64(R14), Y9, Y8
+	VMOVUPS      Y8, 64(R14)
+	VMOVUPS      64(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y2, Y2, Y10
+	VFMADD231PS  Y2, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y0
+	PREFETCHT1   128(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  128(R14), Y4, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 128(R14), Y9, Y8
+	VMOVUPS      Y8, 128(R14)
+	VMOVUPS      128(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y4, Y4, Y10
+	VFMADD231PS  Y4, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y0
+	PREFETCHT1   192(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  192(R14), Y6, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 192(R14), Y9, Y8
+	VMOVUPS      Y8, 192(R14)
+	VMOVUPS      192(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y6, Y6, Y10
+	VFMADD231PS  Y6, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y0
+	VMOVUPS      Y10, (CX)
+	VMOVUPS      Y11, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y10
+	VMOVUPS      96(CX), Y11
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  32(R14), Y1, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 32(R14), Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y1, Y1, Y10
+	VFMADD231PS  Y1, Y9, Y11
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y9, Y9, Y1
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  96(R14), Y3, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 96(R14), Y9, Y8
+	VMOVUPS      Y8, 96(R14)
+	VMOVUPS      96(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y3, Y3, Y10
+	VFMADD231PS  Y3, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y1
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  160(R14), Y5, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 160(R14), Y9, Y8
+	VMOVUPS      Y8, 160(R14)
+	VMOVUPS      160(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y5, Y5, Y10
+	VFMADD231PS  Y5, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y1
+	VBROADCASTSS 96(DI), Y9
+	VFMADD132PS  224(R14), Y7, Y9
+	VBROADCASTSS 88(DI), Y8
+	VFNMADD213PS 224(R14), Y9, Y8
+	VMOVUPS      Y8, 224(R14)
+	VMOVUPS      224(R14)(R13*1), Y9
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y7, Y7, Y10
+	VFMADD231PS  Y7, Y9, Y11
+	VFMADD231PS  Y9, Y9, Y1
+	VMOVUPS      Y10, 32(CX)
+	VMOVUPS      Y11, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
 	MOVQ 16(DI), R12
@@ -26848,7 +32651,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX2x5(args *tsArgs)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tsAVX2x5(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -26864,16 +32667,18 @@ TEXT ·tsAVX2x5(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -26884,12 +32689,26 @@ group1x0:
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    320(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
 	VBROADCASTSS (AX), Y14
@@ -26991,6 +32810,17 @@ mone1x0:
 	JNE          mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ         R14, 144(DI)
+	JLT          again1x0
+	CMPQ         112(DI), $0x00
+	JNE          measured1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	MOVQ         R12, R14
@@ -27163,13 +32993,136 @@ plain1x0:
 	VBROADCASTSS 88(DI), Y11
 	VFNMADD231PS Y9, Y11, Y10
 	VMOVUPS      Y10, 288(R14)
+	JMP          stepped1x0
+
+measured1x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y12
+	VMOVUPS      64(CX), Y13
+	PREFETCHT1   (R14)(R11*1)
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  (R14), Y0, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS (R14), Y11, Y10
+	VMOVUPS      Y10, (R14)
+	VMOVUPS      (R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y0, Y0, Y12
+	VFMADD231PS  Y0, Y11, Y13
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y11, Y11, Y0
+	PREFETCHT1   64(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  64(R14), Y2, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS 64(R14), Y11, Y10
+	VMOVUPS      Y10, 64(R14)
+	VMOVUPS      64(R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y2, Y2, Y12
+	VFMADD231PS  Y2, Y11, Y13
+	VFMADD231PS  Y11, Y11, Y0
+	PREFETCHT1   128(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  128(R14), Y4, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS 128(R14), Y11, Y10
+	VMOVUPS      Y10, 128(R14)
+	VMOVUPS      128(R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y4, Y4, Y12
+	VFMADD231PS  Y4, Y11, Y13
+	VFMADD231PS  Y11, Y11, Y0
+	PREFETCHT1   192(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  192(R14), Y6, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS 192(R14), Y11, Y10
+	VMOVUPS      Y10, 192(R14)
+	VMOVUPS      192(R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y6, Y6, Y12
+	VFMADD231PS  Y6, Y11, Y13
+	VFMADD231PS  Y11, Y11, Y0
+	PREFETCHT1   256(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  256(R14), Y8, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS 256(R14), Y11, Y10
+	VMOVUPS      Y10, 256(R14)
+	VMOVUPS      256(R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y8, Y8, Y12
+	VFMADD231PS  Y8, Y11, Y13
+	VFMADD231PS  Y11, Y11, Y0
+	VMOVUPS      Y12, (CX)
+	VMOVUPS      Y13, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y12
+	VMOVUPS      96(CX), Y13
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  32(R14), Y1, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS 32(R14), Y11, Y10
+	VMOVUPS      Y10, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y1, Y1, Y12
+	VFMADD231PS  Y1, Y11, Y13
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y11, Y11, Y1
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  96(R14), Y3, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS 96(R14), Y11, Y10
+	VMOVUPS      Y10, 96(R14)
+	VMOVUPS      96(R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y3, Y3, Y12
+	VFMADD231PS  Y3, Y11, Y13
+	VFMADD231PS  Y11, Y11, Y1
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  160(R14), Y5, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS 160(R14), Y11, Y10
+	VMOVUPS      Y10, 160(R14)
+	VMOVUPS      160(R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y5, Y5, Y12
+	VFMADD231PS  Y5, Y11, Y13
+	VFMADD231PS  Y11, Y11, Y1
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  224(R14), Y7, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS 224(R14), Y11, Y10
+	VMOVUPS      Y10, 224(R14)
+	VMOVUPS      224(R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y7, Y7, Y12
+	VFMADD231PS  Y7, Y11, Y13
+	VFMADD231PS  Y11, Y11, Y1
+	VBROADCASTSS 96(DI), Y11
+	VFMADD132PS  288(R14), Y9, Y11
+	VBROADCASTSS 88(DI), Y10
+	VFNMADD213PS 288(R14), Y11, Y10
+	VMOVUPS      Y10, 288(R14)
+	VMOVUPS      288(R14)(R13*1), Y11
+	VSUBPS       Y10, Y11, Y11
+	VFMADD231PS  Y9, Y9, Y12
+	VFMADD231PS  Y9, Y11, Y13
+	VFMADD231PS  Y11, Y11, Y1
+	VMOVUPS      Y12, 32(CX)
+	VMOVUPS      Y13, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
 	MOVQ 16(DI), R12
@@ -27179,7 +33132,7 @@ groupdone1x0:
 	RET
 
 // func tsAVX2x6(args *tsArgs)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tsAVX2x6(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 32(DI), R8
@@ -27195,16 +33148,18 @@ TEXT ·tsAVX2x6(SB), NOSPLIT, $0-8
 
 block:
 	MOVQ 8(DI), R14
-	MOVQ R14, 112(DI)
-	MOVQ 64(DI), R14
 	MOVQ R14, 120(DI)
+	MOVQ 64(DI), R14
+	MOVQ R14, 128(DI)
+	MOVQ 112(DI), R14
+	MOVQ R14, 136(DI)
 
 group1x0:
-	SUBQ    $0x00000001, 120(DI)
+	SUBQ    $0x00000001, 128(DI)
 	JLT     groupdone1x0
 	MOVQ    (DI), AX
-	MOVQ    112(DI), BX
-	ADDQ    $0x00000040, 112(DI)
+	MOVQ    120(DI), BX
+	ADDQ    $0x00000040, 120(DI)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -27217,12 +33172,26 @@ group1x0:
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
+	LEAQ    (R12)(DX*1), R14
+	LEAQ    384(R14), CX
+	CMPQ    112(DI), $0x00
+	CMOVQEQ R14, CX
+	MOVQ    CX, 144(DI)
 	MOVQ    48(DI), CX
 	SUBQ    $0x00000004, CX
 	JLT     mrest1x0
 	PCALIGN $0x40
 
 m1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched41x0
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	PREFETCHT1 128(R14)
+	PREFETCHT1 192(R14)
+	ADDQ       $0x00000100, R14
+
+fetched41x0:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
 	VBROADCASTSS (AX), Y14
@@ -27339,6 +33308,17 @@ mone1x0:
 	JNE          mone1x0
 
 mdone1x0:
+again1x0:
+	CMPQ       R14, 144(DI)
+	JGE        fetched11x0
+	PREFETCHT1 (R14)
+	ADDQ       $0x00000040, R14
+
+fetched11x0:
+	CMPQ         R14, 144(DI)
+	JLT          again1x0
+	CMPQ         112(DI), $0x00
+	JNE          measured1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	MOVQ         R12, R14
@@ -27544,13 +33524,157 @@ plain1x0:
 	VBROADCASTSS 88(DI), Y13
 	VFNMADD231PS Y11, Y13, Y12
 	VMOVUPS      Y12, 352(R14)
+	JMP          stepped1x0
+
+measured1x0:
+	MOVQ         R12, R14
+	MOVQ         136(DI), CX
+	VMOVUPS      (CX), Y14
+	VMOVUPS      64(CX), Y15
+	PREFETCHT1   (R14)(R11*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  (R14), Y0, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS (R14), Y13, Y12
+	VMOVUPS      Y12, (R14)
+	VMOVUPS      (R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y0, Y0, Y14
+	VFMADD231PS  Y0, Y13, Y15
+	VMOVUPS      128(CX), Y0
+	VFMADD231PS  Y13, Y13, Y0
+	PREFETCHT1   64(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  64(R14), Y2, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 64(R14), Y13, Y12
+	VMOVUPS      Y12, 64(R14)
+	VMOVUPS      64(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y2, Y2, Y14
+	VFMADD231PS  Y2, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y0
+	PREFETCHT1   128(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  128(R14), Y4, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 128(R14), Y13, Y12
+	VMOVUPS      Y12, 128(R14)
+	VMOVUPS      128(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y4, Y4, Y14
+	VFMADD231PS  Y4, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y0
+	PREFETCHT1   192(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  192(R14), Y6, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 192(R14), Y13, Y12
+	VMOVUPS      Y12, 192(R14)
+	VMOVUPS      192(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y6, Y6, Y14
+	VFMADD231PS  Y6, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y0
+	PREFETCHT1   256(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  256(R14), Y8, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 256(R14), Y13, Y12
+	VMOVUPS      Y12, 256(R14)
+	VMOVUPS      256(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y8, Y8, Y14
+	VFMADD231PS  Y8, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y0
+	PREFETCHT1   320(R14)(R11*1)
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  320(R14), Y10, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 320(R14), Y13, Y12
+	VMOVUPS      Y12, 320(R14)
+	VMOVUPS      320(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y10, Y10, Y14
+	VFMADD231PS  Y10, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y0
+	VMOVUPS      Y14, (CX)
+	VMOVUPS      Y15, 64(CX)
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      32(CX), Y14
+	VMOVUPS      96(CX), Y15
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  32(R14), Y1, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 32(R14), Y13, Y12
+	VMOVUPS      Y12, 32(R14)
+	VMOVUPS      32(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y1, Y1, Y14
+	VFMADD231PS  Y1, Y13, Y15
+	VMOVUPS      160(CX), Y1
+	VFMADD231PS  Y13, Y13, Y1
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  96(R14), Y3, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 96(R14), Y13, Y12
+	VMOVUPS      Y12, 96(R14)
+	VMOVUPS      96(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y3, Y3, Y14
+	VFMADD231PS  Y3, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y1
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  160(R14), Y5, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 160(R14), Y13, Y12
+	VMOVUPS      Y12, 160(R14)
+	VMOVUPS      160(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y5, Y5, Y14
+	VFMADD231PS  Y5, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y1
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  224(R14), Y7, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 224(R14), Y13, Y12
+	VMOVUPS      Y12, 224(R14)
+	VMOVUPS      224(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y7, Y7, Y14
+	VFMADD231PS  Y7, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y1
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  288(R14), Y9, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 288(R14), Y13, Y12
+	VMOVUPS      Y12, 288(R14)
+	VMOVUPS      288(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y9, Y9, Y14
+	VFMADD231PS  Y9, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y1
+	VBROADCASTSS 96(DI), Y13
+	VFMADD132PS  352(R14), Y11, Y13
+	VBROADCASTSS 88(DI), Y12
+	VFNMADD213PS 352(R14), Y13, Y12
+	VMOVUPS      Y12, 352(R14)
+	VMOVUPS      352(R14)(R13*1), Y13
+	VSUBPS       Y12, Y13, Y13
+	VFMADD231PS  Y11, Y11, Y14
+	VFMADD231PS  Y11, Y13, Y15
+	VFMADD231PS  Y13, Y13, Y1
+	VMOVUPS      Y14, 32(CX)
+	VMOVUPS      Y15, 96(CX)
+	VMOVUPS      Y1, 160(CX)
+	ADDQ         $0x000000c0, 136(DI)
 
 stepped1x0:
 	ADDQ 56(DI), R12
 	JMP  group1x0
 
 groupdone1x0:
-	ADDQ $0x00000001, 120(DI)
+	ADDQ $0x00000001, 128(DI)
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
 	MOVQ 16(DI), R12

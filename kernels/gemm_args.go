@@ -59,7 +59,7 @@ type ntArgs struct {
 // are known to _asm/gemm.
 type tsArgs struct {
 	a, g, w  *float32 // a and w are those of the rows that follow after the call
-	v        *float32 // nil without momentum; that of w before the call
+	v        *float32 // nil without momentum; that of w before the call, or with sums where w comes from
 	lda, ldg int
 	m        int // at least 1
 	panel    int // between panels of w and v
@@ -71,5 +71,7 @@ type tsArgs struct {
 
 	blocks int // tiles, at least 1; 0 after the call
 
-	_ [2]int // the function's scratch: where it is in g, panels left
+	sums *float32 // of products, three times 16 lanes a panel; nil when there are none
+
+	_ [4]int // the function's scratch: where it is in g, panels left, where it is in the sums, where what it prefetches ends
 }

@@ -13,7 +13,8 @@ type denseState struct {
 	lanes    []float32 // scratch of the input's gradient
 	grad     []float32 // of a part of the weights
 	panels   densePanels
-	apart    []float32 // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
+	products [tensor.ProductSize]float32 // of a part of the weights
+	apart    []float32                   // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
 }
 
 func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
@@ -61,7 +62,11 @@ func (s *denseState) step(r *Run, x, g []float32, ldg, m int) {
 		M: m, X: x, LdX: s.x.Sample, DY: g, LdY: ldg, DX: s.dx.Data, LdDX: s.dx.Sample,
 		SGD: r.update.step(r.W, s.w, s.bias), Lanes: s.lanes,
 	}
-	if !r.update.plain() {
+	switch {
+	case r.update.plain():
+	case r.update.measured():
+		step.Sums, step.From, step.Products = &r.update.probe.sums, r.update.probe.Anchor[s.w:s.bias], s.products[:]
+	default:
 		s.panels = densePanels{r.update, r.W, s.w}
 		step.Update, step.Grad, step.Near = &s.panels, s.grad, r.update.near(s.w, s.bias)
 	}

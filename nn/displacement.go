@@ -14,21 +14,24 @@ type Displacement struct {
 	// Anchor is a vector of the model's size.
 	Anchor []float32
 
-	gg, gd, dd float64
+	sums [3]float64 // of g*g, g*d and d*d
 }
 
 // Reset forgets what was gathered.
-func (p *Displacement) Reset() { p.gg, p.gd, p.dd = 0, 0, 0 }
+func (p *Displacement) Reset() { p.sums = [3]float64{} }
 
 // Cosine returns the cosine of g and d since Reset, 0 if one of them is 0.
 func (p *Displacement) Cosine() float64 {
-	if p.gg == 0 || p.dd == 0 {
+	gg, gd, dd := p.sums[0], p.sums[1], p.sums[2]
+	if gg == 0 || dd == 0 {
 		return 0
 	}
-	return p.gd / (math.Sqrt(p.gg) * math.Sqrt(p.dd))
+	return gd / (math.Sqrt(gg) * math.Sqrt(dd))
 }
 
 func (p *Displacement) add(w, g []float32, at int) {
 	gg, gd, dd := kernels.Away(w, g, p.Anchor[at:at+len(w)])
-	p.gg, p.gd, p.dd = p.gg+gg, p.gd+gd, p.dd+dd
+	p.sums[0] += gg
+	p.sums[1] += gd
+	p.sums[2] += dd
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // drawn returns initial weights and two vectors of their size.
@@ -74,6 +75,41 @@ func TestShiftAndDisplacement(t *testing.T) {
 			}
 			if cos := gd / math.Sqrt(gg*dd); math.Abs(probe.Cosine()-cos) > 1e-5 {
 				t.Errorf("step %d: cosine %v, want %v", k, probe.Cosine(), cos)
+			}
+		}
+	})
+}
+
+// TestProbeBits compares the probe of a plain step, which a large dense layer takes
+// in one pass, with that of a step that is taken part by part because a span of the
+// parameters is named: all of them. Every bit must be the same.
+func TestProbeBits(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		for _, hidden := range []int{33, 128, 530} {
+			m, err := NewModel("test", Shape{H: 9, W: 11, C: 3}, 7, Dense{Units: hidden}, ReLU{}, Dense{Units: 40}, ReLU{}, Dense{Units: 7})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range []int{1, 5, 20} {
+				for _, s := range []SGD{{LR: 0.1}, {LR: 0.1, WeightDecay: 0.02}, {LR: 0.1, Momentum: 0.9}, {LR: 0.1, Mu: 0.3}} {
+					start, _, anchor := drawn(m)
+					b := images(m, n)
+					var weights [2][]float32
+					var probes [2]Displacement
+					for i, only := range []Span{{}, {0, m.Size()}} {
+						w, v := slices.Clone(start), m.NewParams()
+						probes[i].Anchor = anchor
+						ws := m.NewWorkspace()
+						for k := range 2 {
+							ws.Step(w, b, TrainOpts{Probe: &probes[i], Only: only}, s, v, anchor, k == 0)
+						}
+						weights[i] = w
+					}
+					sameBits(t, weights[0], weights[1], "weights")
+					if a, b := probes[0].sums, probes[1].sums; a != b || a[0] == 0 {
+						t.Errorf("%d units, batch %d, %+v: sums %v, part by part %v", hidden, n, s, a, b)
+					}
+				}
 			}
 		}
 	})

@@ -32,6 +32,9 @@ type update struct {
 // plain reports whether the step is all there is to do with a gradient.
 func (u *update) plain() bool { return u.only.empty() && u.shift == nil && u.probe == nil }
 
+// measured reports whether the step is all there is to do but for the probe.
+func (u *update) measured() bool { return u.only.empty() && u.shift == nil && u.probe != nil }
+
 // near returns the part [lo, end) of a vector that the step reads besides weights
 // and velocity, nil if it reads none.
 func (u *update) near(lo, end int) []float32 {

@@ -216,8 +216,10 @@ func testAllocations(t *testing.T, m *Model) {
 	w, v := m.NewParams(), m.NewParams()
 	m.Init(w, 1)
 	ws := m.newWorkspace(4)
-	b := images(m, 10)
+	b, few := images(m, 10), images(m, 4)
+	probe := &Displacement{Anchor: m.NewParams()}
 	step := func() {
+		ws.Step(w, few, TrainOpts{Probe: probe}, SGD{LR: 0.1}, nil, nil, false)
 		ws.Gradient(w, b, TrainOpts{Dropout: -1})
 		SGD{LR: 0.1, Momentum: 0.9}.Step(w, ws.Grad(), v, nil, false)
 		ws.Step(w, b, TrainOpts{Dropout: 0.1}, SGD{LR: 0.1, Momentum: 0.9}, v, nil, false)

@@ -127,6 +127,13 @@ type Step struct {
 	SGD      kernels.SGD // W, V and Anchor of the layer; its G is not used
 	Lanes    []float32   // scratch memory of LaneSize floats, if DX is wanted
 
+	// Sums, if not nil, gets the products of the weights' gradient and of their way
+	// from From, a vector laid out like them, added part by part and panel by
+	// panel: see [kernels.TNStep]. Products is scratch memory of ProductSize floats
+	// for it.
+	Sums           *[3]float64
+	From, Products []float32
+
 	// Update, if not nil, updates the weights in place of SGD. Grad is scratch
 	// memory of PartSize floats for it, Near a vector laid out like the weights
 	// that it reads, or nil.
@@ -139,6 +146,9 @@ type Step struct {
 type Updater interface {
 	UpdatePanel(grad []float32, at int)
 }
+
+// ProductSize is how many floats Step.Products has.
+const ProductSize = 3 * blockCols / kernels.Width
 
 // StepRows is the most rows of a Step.
 const StepRows = laneRows
@@ -165,6 +175,12 @@ func (d Dense) Step(s *Step) {
 		if s.SGD.Anchor != nil {
 			u.Step.Anchor = s.SGD.Anchor[at:]
 		}
+		if s.Sums != nil {
+			u.From, u.Products = s.From[at:], s.Products[:3*p.Cols/kernels.Width]
+			if v == nil {
+				u.NextV = d.next(s.From, p)
+			}
+		}
 		if s.DX != nil {
 			next := u.Next
 			if v != nil {
@@ -173,6 +189,9 @@ func (d Dense) Step(s *Step) {
 			d.inputPart(p, s.DX, s.LdDX, s.DY, s.LdY, s.M, w, s.Lanes, next)
 		}
 		kernels.GemmTNStep(&u)
+		for i, x := range u.Products {
+			s.Sums[i%3] += float64(x)
+		}
 	}
 }
 

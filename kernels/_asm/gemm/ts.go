@@ -16,18 +16,22 @@ const (
 	tsAhead, tsAheadV         = 72, 80
 	tsLR, tsMomentum, tsDecay = 88, 92, 96
 	tsBlocks                  = 104
-	tsGAt, tsLeft             = 112, 120
+	tsSums                    = 112
+	tsGAt, tsLeft, tsSumsAt   = 120, 128, 136
+	tsEnd                     = 144
 )
 
 // Registers of a ts function that a tn function does not have.
 var (
-	speed = reg.R13 // from the weights to their velocity
+	speed = reg.R13 // from the weights to their velocity, or to where they come from
 	next  = reg.R11 // from the weights to what is prefetched
-	nextV = reg.RDX // from the weights to the velocity that is prefetched
+	nextV = reg.RDX // from the weights to what is prefetched beside them
+	sums  = reg.RCX // of the products of a panel; the counter is free then
+	apart = reg.R15 // from a panel to the next
 )
 
 // ts writes the tile function of one height: the gradient of the weights as in tn, and with it, while it is in registers, a step of
-// gradient descent, with momentum if there is a velocity.
+// gradient descent, with momentum if there is a velocity, or with the products of gradient and displacement.
 func ts(v isa, rows int) {
 	TEXT(fmt.Sprintf("ts%sx%d", v.name, rows), NOSPLIT, "func(args *tsArgs)")
 	Doc(fmt.Sprintf("ts%sx%d does %d rows of a step on the gradient of a TN product; see tsArgs.", v.name, rows, rows))
@@ -48,6 +52,8 @@ func ts(v isa, rows int) {
 	MOVQ(tmp, Mem{Base: args, Disp: tsGAt})
 	MOVQ(Mem{Base: args, Disp: tsPanels}, tmp)
 	MOVQ(tmp, Mem{Base: args, Disp: tsLeft})
+	MOVQ(Mem{Base: args, Disp: tsSums}, tmp)
+	MOVQ(tmp, Mem{Base: args, Disp: tsSumsAt})
 	for _, n := range v.groups(rows) {
 		tsGroup(tile{isa: v, rows: rows, panels: n})
 	}
@@ -62,7 +68,7 @@ func ts(v isa, rows int) {
 
 // tsGroup writes the loop over groups of t.panels panels.
 func tsGroup(t tile) {
-	group, done, plain, stepped := t.label("group"), t.label("groupdone"), t.label("plain"), t.label("stepped")
+	group, done, plain, measured, stepped := t.label("group"), t.label("groupdone"), t.label("plain"), t.label("measured"), t.label("stepped")
 	Label(group)
 	SUBQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 	JLT(LabelRef(done))
@@ -70,8 +76,14 @@ func tsGroup(t tile) {
 	MOVQ(Mem{Base: args, Disp: tsGAt}, gp)
 	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: tsGAt})
 	t.zero()
+	if t.spreads() {
+		t.fetchFrom()
+	}
 	MOVQ(Mem{Base: args, Disp: tsM}, kc)
 	t.loop("m", kc, 4, func(steps int) {
+		if t.spreads() && steps == 4 {
+			t.fetch(4)
+		}
 		for s := range steps {
 			t.step(
 				func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },
@@ -85,12 +97,24 @@ func tsGroup(t tile) {
 			ADDQ(ldg, gp)
 		}
 	})
+	if t.spreads() {
+		again := t.label("again")
+		Label(again)
+		t.fetch(1)
+		CMPQ(tmp, Mem{Base: args, Disp: tsEnd})
+		JLT(LabelRef(again))
+	}
+	CMPQ(Mem{Base: args, Disp: tsSums}, Imm(0))
+	JNE(LabelRef(measured))
 	CMPQ(Mem{Base: args, Disp: tsV}, Imm(0))
 	JEQ(LabelRef(plain))
 	t.descend(true)
 	JMP(LabelRef(stepped))
 	Label(plain)
 	t.descend(false)
+	JMP(LabelRef(stepped))
+	Label(measured)
+	t.measure()
 	Label(stepped)
 	for range t.panels {
 		ADDQ(Mem{Base: args, Disp: tsPanel}, cp)
@@ -143,4 +167,91 @@ func (t tile) descend(momentum bool) {
 			}
 		}
 	}
+}
+
+// spreads reports whether the tile spreads what it fetches for measure over its products. At the end of the tile, the lines that wait for
+// the memory leave the first-level cache no way to fetch the weights at hand.
+func (t tile) spreads() bool { return t.panels <= 2 && t.rows > 3 }
+
+// fetchFrom prepares fetch: tmp is the first row to fetch, tsEnd where the rows end. A step without products fetches none.
+func (t tile) fetchFrom() {
+	LEAQ(Mem{Base: cp, Index: nextV, Scale: 1}, tmp)
+	LEAQ(Mem{Base: tmp, Disp: 64 * t.rows}, kc)
+	CMPQ(Mem{Base: args, Disp: tsSums}, Imm(0))
+	CMOVQEQ(tmp, kc)
+	MOVQ(kc, Mem{Base: args, Disp: tsEnd})
+	if t.panels > 1 {
+		MOVQ(Mem{Base: args, Disp: tsPanel}, apart)
+	}
+}
+
+// fetch fetches the next rows, unless all are.
+func (t tile) fetch(rows int) {
+	fetched := t.label(fmt.Sprintf("fetched%d", rows))
+	CMPQ(tmp, Mem{Base: args, Disp: tsEnd})
+	JGE(LabelRef(fetched))
+	for i := range rows {
+		PREFETCHT1(Mem{Base: tmp, Disp: 64 * i})
+		if t.panels > 1 {
+			PREFETCHT1(Mem{Base: tmp, Index: apart, Scale: 1, Disp: 64 * i})
+		}
+	}
+	ADDQ(U32(uint32(64*rows)), tmp)
+	Label(fetched)
+}
+
+// measure does the step without momentum on every sum and adds the products of the gradient g and of the displacement d, from the weights
+// after the step to where they come from, to those of the panel: g*g, g*d and d*d, lane by lane, down the rows. The first row's sum has
+// served its turn when d*d needs a register.
+func (t tile) measure() {
+	free := t.rows * t.vecs()
+	x, y, gg, gd := t.reg(free), t.reg(free+1), t.reg(free+2), t.reg(free+3)
+	lr, decay := Mem{Base: args, Disp: tsLR}, Mem{Base: args, Disp: tsDecay}
+	MOVQ(cp, tmp)
+	MOVQ(Mem{Base: args, Disp: tsSumsAt}, sums)
+	for p := range t.panels {
+		if p > 0 {
+			ADDQ(Mem{Base: args, Disp: tsPanel}, tmp)
+		}
+		for h := range t.perPa {
+			dd := t.acc(0, p*t.perPa+h)
+			sum := func(i int) Mem { return Mem{Base: sums, Disp: 64*(3*p+i) + h*t.bytes()} }
+			VMOVUPS(sum(0), gg)
+			VMOVUPS(sum(1), gd)
+			for i := range t.rows {
+				if h == 0 {
+					PREFETCHT1(Mem{Base: tmp, Index: next, Scale: 1, Disp: 64 * i})
+				}
+				if h == 0 && !t.spreads() {
+					PREFETCHT1(Mem{Base: tmp, Index: nextV, Scale: 1, Disp: 64 * i})
+				}
+				g := t.acc(i, p*t.perPa+h)
+				w := Mem{Base: tmp, Disp: 64*i + h*t.bytes()}
+				if t.zmm {
+					VMOVUPS(w, x)
+					VMOVAPS(g, y)
+					VFMADD231PS_BCST(decay, x, y)
+					VFNMADD231PS_BCST(lr, y, x)
+				} else {
+					VBROADCASTSS(decay, y)
+					VFMADD132PS(w, g, y)
+					VBROADCASTSS(lr, x)
+					VFNMADD213PS(w, y, x)
+				}
+				VMOVUPS(x, w)
+				VMOVUPS(Mem{Base: tmp, Index: speed, Scale: 1, Disp: w.Disp}, y)
+				VSUBPS(x, y, y)
+				VFMADD231PS(g, g, gg)
+				VFMADD231PS(g, y, gd)
+				if i == 0 {
+					VMOVUPS(sum(2), dd)
+				}
+				VFMADD231PS(y, y, dd)
+			}
+			VMOVUPS(gg, sum(0))
+			VMOVUPS(gd, sum(1))
+			VMOVUPS(dd, sum(2))
+		}
+	}
+	ADDQ(U32(uint32(3*64*t.panels)), Mem{Base: args, Disp: tsSumsAt})
 }
