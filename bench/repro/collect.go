@@ -2,6 +2,7 @@ package repro
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -43,7 +44,12 @@ func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	head.Kind, head.Format, head.Environment = "head", metricsFormat, s.Environment
+	head.Kind, head.Format = "head", metricsFormat
+	if s.Environment != nil {
+		if err := json.Unmarshal(s.Environment, &head.Environment); err != nil {
+			return nil, fmt.Errorf("%s: the recorded environment: %w", dir, err)
+		}
+	}
 	m := &Metrics{Head: head}
 	if s.Run != nil {
 		m.End = End{Kind: "end", Curve: points(s.Run.Curve), Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256}

@@ -131,8 +131,10 @@ func (c Curve) WriteSVG(w io.Writer) error {
 		style.Font.Variant, style.Font.Size = "Sans", vg.Points(9)
 	}
 	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(10), vg.Points(6)
-	falls := strings.HasPrefix(c.YLabel, "best")
-	p.X.Min, p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.Padding = 0, !falls, true, vg.Points(8), vg.Points(3)
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(shortTicks), plot.TickerFunc(shortTicks)
+	// Errors fall, accuracies rise: to the right, one end of the picture is empty.
+	p.X.Min, p.Legend.Left, p.Legend.Top = 0, true, strings.HasPrefix(c.YLabel, "best")
+	p.Legend.XOffs, p.Legend.Padding = 11*vg.Centimeter, vg.Points(3)
 	p.Add(plotter.NewGrid())
 	for i, s := range c.Series {
 		shade := curveColors[i%len(curveColors)]
@@ -155,6 +157,17 @@ func (c Curve) WriteSVG(w io.Writer) error {
 	p.Draw(draw.Crop(draw.New(canvas), vg.Points(8), -vg.Points(14), vg.Points(8), -vg.Points(8)))
 	_, err := canvas.WriteTo(w)
 	return err
+}
+
+// shortTicks are the usual ticks, without decimals that say nothing.
+func shortTicks(lo, hi float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(lo, hi)
+	for i := range ticks {
+		if ticks[i].Label != "" {
+			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 6, 64)
+		}
+	}
+	return ticks
 }
 
 // trials writes a number of trials.

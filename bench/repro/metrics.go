@@ -43,9 +43,21 @@ type Head struct {
 	// Config is the study file.
 	Config string `json:"config"`
 	// Data says what was opened.
-	Data DataFacts `json:"data"`
-	// Environment is that of the process that began the study: version, machine, date.
-	Environment json.RawMessage `json:"environment"`
+	Data        DataFacts   `json:"data"`
+	Environment Environment `json:"environment"`
+}
+
+// Environment is where and when the process ran that began the study.
+type Environment struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+	CPU      string `json:"cpu"`
+	Level    string `json:"level"`
+	Workers  int    `json:"workers"`
+	Started  string `json:"started"`
 }
 
 // DataFacts tell a federation from another one.

@@ -58,17 +58,28 @@ func ParseShard(text string) (Shard, error) {
 }
 
 // Plan returns the jobs of some cells in a directory, in the order in which they are best run: trial by trial, so that a table can be
-// made at any time, and each behind the one that it builds on.
-func Plan(cells []Cell, o Options, dir string) ([]*Job, error) {
+// made at any time, and each behind the one that it builds on. Trainings whose data are not at hand are left out and named in left; when
+// that is all of them, it is an error.
+func Plan(cells []Cell, o Options, dir string) (jobs []*Job, left []string, err error) {
 	trainings, err := trainingsOf(cells)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	var missing error
+	trainings = slices.DeleteFunc(trainings, func(t *Training) bool {
+		_, err := Locate(t.Needs, o.Data)
+		if err != nil {
+			left, missing = append(left, t.Key), cmp.Or(missing, err)
+		}
+		return err != nil
+	})
+	if len(trainings) == 0 {
+		return nil, nil, missing
 	}
 	most := 0
 	for _, t := range trainings {
 		most = max(most, cmp.Or(o.Trials, t.Trials))
 	}
-	var jobs []*Job
 	first := map[string]*Job{} // of the trainings with one table
 	groups := 0
 	for trial := 1; trial <= most; trial++ {
@@ -79,7 +90,7 @@ func Plan(cells []Cell, o Options, dir string) ([]*Job, error) {
 			}
 			j, err := newJob(t, o, trial, dir)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			source := of[t.Shares]
 			switch {
@@ -98,7 +109,7 @@ func Plan(cells []Cell, o Options, dir string) ([]*Job, error) {
 			jobs = append(jobs, j)
 		}
 	}
-	return jobs, nil
+	return jobs, left, nil
 }
 
 // trainingsOf returns the trainings of cells, each once.

@@ -229,15 +229,15 @@ func TestRunAndReport(t *testing.T) {
 	cells := smallCells()
 	dir := t.TempDir()
 	o := Options{Trials: 2}
-	jobs, err := Plan(cells, o, dir)
+	jobs, left, err := Plan(cells, o, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(jobs) != 8 {
+	if len(jobs) != 8 || len(left) > 0 {
 		t.Fatalf("%d jobs, want 8", len(jobs))
 	}
 	shared := runAll(t, jobs, &runner{t: t})
-	others, err := Plan(cells, o, t.TempDir())
+	others, _, err := Plan(cells, o, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestRunAndReport(t *testing.T) {
 // TestPlan checks the order of jobs and their shards.
 func TestPlan(t *testing.T) {
 	here(t)
-	jobs, err := Plan(smallCells(), Options{Trials: 3, Scale: 0.5}, "out")
+	jobs, _, err := Plan(smallCells(), Options{Trials: 3, Scale: 0.5}, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,12 +338,20 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s, trial %d, is in %d shards", j.Training.Key, j.Trial, seen[j])
 		}
 	}
-	tables, err := Plan([]Cell{{Name: "a", Training: &Training{Key: "t", Mode: study.ModeTune, Preset: "quickstart", Needs: "glyphs", OneTable: true, Shrink: shrinkFedex}}}, Options{Trials: 3}, "out")
+	tables, _, err := Plan([]Cell{{Name: "a", Training: &Training{Key: "t", Mode: study.ModeTune, Preset: "quickstart", Needs: "glyphs", OneTable: true, Shrink: shrinkFedex}}}, Options{Trials: 3}, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if tables[2].table != tables[0] || tables[2].group != tables[0].group {
 		t.Errorf("the third trial looks up the table of %+v", tables[2].table)
+	}
+	missing := &Training{Key: "m", Mode: study.ModeTune, Preset: "quickstart", Needs: "cifar100", Trials: 1, Shrink: shrinkFedex}
+	some, left, err := Plan(append(smallCells(), Cell{Name: "b", Training: missing}), Options{Trials: 1}, "out")
+	if err != nil || len(some) != 4 || !slices.Equal(left, []string{"m"}) {
+		t.Errorf("%d jobs, without %q: %v", len(some), left, err)
+	}
+	if _, _, err := Plan([]Cell{{Name: "b", Training: missing}}, Options{}, "out"); err == nil || !strings.Contains(err.Error(), "data cifar100: ") {
+		t.Errorf("got %v", err)
 	}
 	for _, text := range []string{"0/2", "3/2", "1", "a/b", "1/0", "-1/3"} {
 		if _, err := ParseShard(text); err == nil {
@@ -473,7 +481,7 @@ func TestSelect(t *testing.T) {
 	if _, err := Select("fathom-table1/lr0.5"); err == nil || !strings.Contains(err.Error(), `did you mean "fathom-table1/lr0.05"`) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Plan(later(), Options{}, "out"); err == nil || !strings.Contains(err.Error(), "perfedrlnas cannot be run: ") {
+	if _, _, err := Plan(later(), Options{}, "out"); err == nil || !strings.Contains(err.Error(), "perfedrlnas cannot be run: ") {
 		t.Errorf("got %v", err)
 	}
 }

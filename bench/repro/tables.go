@@ -3,7 +3,9 @@ package repro
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -154,11 +156,15 @@ func plain(x, size float64) string {
 
 // WriteMarkdown writes the report as Markdown.
 func (r *Report) WriteMarkdown(w io.Writer) {
-	for i, t := range r.Tables() {
-		if i > 0 {
-			fmt.Fprintln(w)
+	var names []string
+	for i := range r.Rows {
+		if name, _, _ := strings.Cut(r.Rows[i].Name, "/"); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
-		fmt.Fprintf(w, "%s%s:\n\n", strings.ToUpper(t.Title[:1]), t.Title[1:])
+	}
+	fmt.Fprintf(w, "# %s\n\n%s\n", strings.Join(names, ", "), strings.Join(r.where(), "\n"))
+	for _, t := range r.Tables() {
+		fmt.Fprintf(w, "\n%s%s:\n\n", strings.ToUpper(t.Title[:1]), t.Title[1:])
 		fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", len(t.Head)))
 		for _, row := range t.Rows {
 			cells := make([]string, len(row))
@@ -168,6 +174,39 @@ func (r *Report) WriteMarkdown(w io.Writer) {
 			fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 		}
 	}
+}
+
+// where says in a line for each machine where and when the report's trials were measured.
+func (r *Report) where() []string {
+	used := map[string]bool{}
+	for i := range r.Rows {
+		used[r.Rows[i].Training.Key] = true
+	}
+	type sum struct {
+		trials, rounds int
+		seconds        float64
+		from, to       string
+	}
+	sums := map[string]*sum{}
+	for _, m := range r.metrics {
+		if !used[m.Head.Training] {
+			continue
+		}
+		e := &m.Head.Environment
+		machine := fmt.Sprintf("%s, %s/%s, %s, level %s, %d workers", e.CPU, e.OS, e.Arch, e.Go, e.Level, e.Workers)
+		if sums[machine] == nil {
+			sums[machine] = &sum{from: e.Started, to: e.Started}
+		}
+		s := sums[machine]
+		s.trials, s.rounds, s.seconds = s.trials+1, s.rounds+m.End.Rounds, s.seconds+m.End.Seconds
+		s.from, s.to = min(s.from, e.Started), max(s.to, e.Started)
+	}
+	var lines []string
+	for _, machine := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[machine]
+		lines = append(lines, fmt.Sprintf("%d trials of %d rounds in all on %s, begun from %s to %s: %.1f hours of wall-clock time.", s.trials, s.rounds, machine, s.from, s.to, s.seconds/3600))
+	}
+	return lines
 }
 
 // jsonRow and jsonVerdict are the forms of `--json`.

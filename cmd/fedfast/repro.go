@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -85,9 +86,12 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	jobs, err := repro.Plan(cells, o.Options, o.out)
+	jobs, left, err := repro.Plan(cells, o.Options, o.out)
 	if err != nil {
 		return usageError{err}
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(a.err, "left out, since their data are not at hand: %s\n", strings.Join(left, ", "))
 	}
 	var done []*repro.Metrics
 	mine := 0
