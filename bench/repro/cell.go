@@ -28,6 +28,8 @@ type Cell struct {
 	// Measure reads the number from one trial, NaN where there is none. For one that did not reach its goal it is what was spent in vain,
 	// with reached = false.
 	Measure func(*Metrics) (x float64, reached bool)
+	// Survivor reads the same number of the last survivor, which a study returns beside its best model; nil where there is none.
+	Survivor func(*Metrics) (x float64, reached bool)
 }
 
 // Published is a number as a paper prints it.

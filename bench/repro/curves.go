@@ -21,11 +21,12 @@ import (
 
 // Curve is a picture: what several trainings had found while they ran.
 type Curve struct {
-	// Name is that of its files.
-	Name   string
-	Title  string
-	YLabel string
-	Series []Series
+	// Name is that of its files, Variant how the trainings were asked for.
+	Name    string
+	Variant string
+	Title   string
+	YLabel  string
+	Series  []Series
 }
 
 // Series is one training of a picture.
@@ -62,7 +63,7 @@ func (r *Report) Curves() []Curve {
 }
 
 func newCurve(row *Row, several bool) Curve {
-	c := Curve{Name: keyOf(row.Picture), Title: row.Picture, YLabel: "test accuracy, %"}
+	c := Curve{Name: keyOf(row.Picture), Variant: row.Variant, Title: row.Picture, YLabel: "test accuracy, %"}
 	if row.Target != "" {
 		c.YLabel = "best " + row.Target + " validation error so far, %"
 	}
@@ -98,7 +99,7 @@ func variantsOf(rows []Row, picture string) map[string]bool {
 // WriteCSV writes a line for each point.
 func (c Curve) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	if err := out.Write([]string{"method", "trial", "rounds", "value_percent", "test_error_percent"}); err != nil {
+	if err := out.Write([]string{"method", "trial", "rounds", "value_percent", "test_error_percent", "variant"}); err != nil {
 		return err
 	}
 	number := func(x float64) string {
@@ -110,7 +111,7 @@ func (c Curve) WriteCSV(w io.Writer) error {
 	for _, s := range c.Series {
 		for _, trial := range slices.Sorted(maps.Keys(s.Trials)) {
 			for _, p := range s.Trials[trial] {
-				if err := out.Write([]string{s.Name, strconv.Itoa(trial), strconv.Itoa(p.Rounds), number(p.Value), number(p.Test)}); err != nil {
+				if err := out.Write([]string{s.Name, strconv.Itoa(trial), strconv.Itoa(p.Rounds), number(p.Value), number(p.Test), c.Variant}); err != nil {
 					return err
 				}
 			}

@@ -22,6 +22,8 @@ type Row struct {
 	Reached []bool
 	// Sample sums up the trials that reached it.
 	Sample Sample
+	// Last sums up the last survivors.
+	Last Sample
 	// Trials is the number of trials.
 	Trials int
 }
@@ -137,8 +139,13 @@ func (m *Metrics) fits(o *Metrics) error {
 
 func rowOf(c Cell, ms []*Metrics) Row {
 	row := Row{Cell: c, Variant: ms[0].Head.Variant, Scale: ms[0].Head.Scale, Trials: len(ms)}
-	var reached []float64
+	var reached, last []float64
 	for _, m := range ms {
+		if c.Survivor != nil {
+			if x, _ := c.Survivor(m); !math.IsNaN(x) {
+				last = append(last, x)
+			}
+		}
 		for len(row.Values) < m.Head.Trial {
 			row.Values, row.Reached = append(row.Values, math.NaN()), append(row.Reached, false)
 		}
@@ -150,7 +157,7 @@ func rowOf(c Cell, ms []*Metrics) Row {
 			reached = append(reached, x)
 		}
 	}
-	row.Sample = sampleOf(reached)
+	row.Sample, row.Last = sampleOf(reached), sampleOf(last)
 	return row
 }
 

@@ -23,11 +23,17 @@ func (r *Report) Tables() []Table {
 		Title: "published and measured: mean +- standard deviation, and the 90 % interval of the mean (Student's t)",
 		Head:  []string{"cell", "unit", "published", "measured", "90 %", "trials", "variant"},
 	}
+	survivors := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Last.N > 0 })
+	if survivors {
+		cells.Head = slices.Insert(cells.Head, 5, "last survivor")
+	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		cells.Rows = append(cells.Rows, []string{
-			row.Name, row.Unit, row.Published.String(), row.measured(), row.interval(), row.trials(), variantText(row.Variant),
-		})
+		line := []string{row.Name, row.Unit, row.Published.String(), row.measured(), row.interval(), row.trials(), variantText(row.Variant)}
+		if survivors {
+			line = slices.Insert(line, 5, row.Last.String())
+		}
+		cells.Rows = append(cells.Rows, line)
 	}
 	out := []Table{cells}
 	if len(r.Verdicts) > 0 {
@@ -75,15 +81,21 @@ func printed(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // measured writes the mean and standard deviation.
 func (r *Row) measured() string {
-	switch {
-	case r.Sample.N == 0 && r.failed() > 0:
+	if r.Sample.N == 0 && r.failed() > 0 {
 		return "not reached"
-	case r.Sample.N == 0:
-		return "-"
-	case r.Sample.N == 1:
-		return plain(r.Sample.Mean, r.Sample.Mean)
 	}
-	return plain(r.Sample.Mean, r.Sample.Mean) + " +- " + plain(r.Sample.SD, r.Sample.Mean)
+	return r.Sample.String()
+}
+
+// String writes the mean and standard deviation.
+func (s Sample) String() string {
+	switch s.N {
+	case 0:
+		return "-"
+	case 1:
+		return plain(s.Mean, s.Mean)
+	}
+	return plain(s.Mean, s.Mean) + " +- " + plain(s.SD, s.Mean)
 }
 
 // interval writes the confidence interval of the mean.
@@ -222,6 +234,7 @@ type jsonRow struct {
 	Values    []float64  `json:"values"`
 	Reached   []bool     `json:"reached"`
 	Measured  Sample     `json:"measured"`
+	Survivor  Sample     `json:"last_survivor"`
 }
 
 type jsonVerdict struct {
@@ -247,7 +260,7 @@ func (r *Report) JSON() any {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		out.Cells = append(out.Cells, jsonRow{
-			row.Name, row.Paper, row.Where, row.Unit, row.Published, row.Variant, row.Scale, row.Scale != 1, row.Values, row.Reached, row.Sample,
+			row.Name, row.Paper, row.Where, row.Unit, row.Published, row.Variant, row.Scale, row.Scale != 1, row.Values, row.Reached, row.Sample, row.Last,
 		})
 	}
 	for i := range r.Verdicts {
