@@ -1,0 +1,181 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// leg runs the trial on to a round and closes a rung there. The best model of
+// the leg that beats floor is kept in t.best. A trial that fails on the way has
+// its reason in t.fail; the error is of what ends the study.
+func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(Event)) error {
+	d := t.driver
+	t.best = candidate{score: math.NaN(), trial: t}
+	t.kept.at = time.Now()
+	var score float64
+	for t.rounds < toRound && !t.reached() {
+		rec, err := t.next(ctx)
+		if failed, ok := errors.AsType[*failure](err); ok {
+			return t.end(ctx, failed, emit)
+		}
+		if err != nil && ctx.Err() != nil {
+			if failed := t.save(context.WithoutCancel(ctx)); failed != nil {
+				return failed
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if score = float64(rec.Score); !d.unscored {
+			if math.IsNaN(score) {
+				return fmt.Errorf("trial %d, round %d: no client of the cohort has validation examples, so there is no score; enlarge the cohort or change data.split", t.number, t.rounds)
+			}
+			score = t.mean.add(score, d.setup.Config.Score.Discount)
+			if d.objective.Better(score, floor) && d.objective.Better(score, t.best.score) {
+				if err := t.keep(score); err != nil {
+					return err
+				}
+			}
+		}
+		emit(t.event(rec, score))
+		d.roundDone(t, toRound, rec, score)
+		if t.train != nil && time.Since(t.kept.at) >= d.setup.snapshotEvery() {
+			if err := t.save(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return t.rung(ctx, score, emit)
+}
+
+// rung ends a leg that has reached its round, or the goal.
+func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error {
+	t.mean = discounted{}
+	t.toRound = t.rounds
+	if t.worthwhile() || t.driver.unscored {
+		if err := t.save(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
+	if t.driver.unscored {
+		return nil
+	}
+	t.rungs = append(t.rungs, Rung{Round: t.rounds, Score: score})
+	emit(Event{Event: "rung", Trial: t.number, Round: t.rounds, Score: &score})
+	if t.past.rungs[t.rounds] {
+		return nil
+	}
+	return t.driver.history.append(kindRung, t.number, t.rounds, rungRecord{real(score)})
+}
+
+// keep takes the trial as it is for its leg's best.
+func (t *trial) keep(score float64) error {
+	t.best.score, t.best.round, t.best.state = score, t.rounds, nil
+	if t.train == nil { // its weights may never be needed; if so, they can be had
+		t.best.weights = nil
+		return nil
+	}
+	if t.best.weights == nil {
+		t.best.weights = t.driver.buffer()
+	}
+	t.best.weights, t.best.memory = append(t.best.weights[:0], t.train.Weights()...), t.train.State()
+	if s := t.session; s != nil && s.live != nil {
+		t.best.state = slices.Clone(s.live.State())
+		return t.driver.history.setState(t.number, candidateSlot, s.calls, t.best.state)
+	}
+	return nil
+}
+
+// failure ends a trial, not the study.
+type failure struct{ failRecord }
+
+func (f *failure) Error() string { return f.Reason }
+
+// next brings the trial one round on: from the record, or by running the round.
+// ctx is looked at only before: a round that has begun ends.
+func (t *trial) next(ctx context.Context) (*roundRecord, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	rec, err := t.recorded(ctx, t.rounds)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case rec != nil:
+		if t.session != nil {
+			t.session.calls += 2
+		}
+	case t.past.fail != nil:
+		return nil, &failure{*t.past.fail}
+	default:
+		if err := t.materialize(ctx); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		if rec, err = t.run(context.WithoutCancel(ctx)); err != nil {
+			return nil, err
+		}
+		t.kept.spent += time.Since(start)
+	}
+	t.rounds++
+	t.dropped += rec.Dropped
+	t.examples += rec.Examples
+	t.observeGoal(rec)
+	if t.driver.unscored {
+		t.losses = append(t.losses, float64(rec.TrainLoss))
+	}
+	return rec, nil
+}
+
+// run plans, trains and observes one round; each step is recorded before the
+// next.
+func (t *trial) run(ctx context.Context) (*roundRecord, error) {
+	plan, err := t.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := t.train.Round(ctx, plan)
+	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
+		return nil, &failure{failRecord{Reason: fmt.Sprintf("round %d: %s", t.rounds+1, panicked), Stack: string(panicked.Stack)}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Dropped > 0 && t.driver.setup.Config.Nonfinite == NonfiniteFail {
+		return nil, &failure{failRecord{Reason: fmt.Sprintf("round %d: the results of %d clients are not finite", t.rounds+1, r.Dropped)}}
+	}
+	rec, err := t.record(ctx, t.train, plan, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.driver.history.append(kindRound, t.number, t.rounds+1, rec); err != nil {
+		return nil, err
+	}
+	if t.session != nil {
+		if err := t.session.observe(ctx, rec); err != nil {
+			return nil, err
+		}
+	}
+	return rec, nil
+}
+
+// end takes a failed trial out of the study.
+func (t *trial) end(ctx context.Context, f *failure, emit func(Event)) error {
+	d := t.driver
+	t.fail = &f.failRecord
+	emit(Event{Event: "fail", Trial: t.number, Round: t.rounds, Reason: f.Reason})
+	if t.past.fail == nil {
+		d.setup.log().Error("a trial failed and is given up", "trial", t.number, "reason", f.Reason, "stack", f.Stack)
+		if err := d.history.append(kindFail, t.number, t.rounds, f.failRecord); err != nil {
+			return err
+		}
+	}
+	return t.stop(context.WithoutCancel(ctx))
+}

@@ -1,0 +1,83 @@
+// Package conformance checks tuners without any federated training: it plays whole studies with them against made-up or recorded
+// surfaces, kills and stops them on the way, and says in plain words what a study could not live with.
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// round runs one round of a trial under a client tuner.
+func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
+	slots := s.Slots
+	if slots == 0 {
+		slots = 4
+	}
+	if s.Tests && t.Rounds%2 == 1 {
+		before := string(c.State())
+		if _, err := c.PlanRound(ctx, tuners.PlanRequest{Trial: t.Number, Round: t.Rounds, Slots: slots, Purpose: tuners.Test}); err != nil {
+			return fmt.Errorf("asked for the plan of an evaluation: %w", err)
+		}
+		if string(c.State()) != before {
+			return errors.New("the plan of an evaluation changed its state")
+		}
+	}
+	var plan tuners.Plan
+	if err := c.call(ctx, func() (err error) {
+		plan, err = c.PlanRound(ctx, tuners.PlanRequest{Trial: t.Number, Round: t.Rounds, Slots: slots})
+		return err
+	}); err != nil {
+		return err
+	}
+	c.out.Said = append(c.out.Said, fmt.Sprintf("trial %d, round %d: %s", t.Number, t.Rounds, describePlan(plan)))
+	var names []string
+	if p, ok := c.Session.(tuners.Prober); ok {
+		names = p.Probes()
+	}
+	d, err := c.tuner.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	names = append(slices.Clone(names), d.Scalars...)
+	o := tuners.Observation{Trial: t.Number, Round: t.Rounds, Aggregates: map[string]float64{}}
+	t.Score = 0
+	for slot := range slots {
+		params := t.Params.Merge(plan.Server)
+		if len(plan.Table) > 0 {
+			params = params.Merge(plan.Table[slot%len(plan.Table)].Params)
+		} else {
+			params = params.Merge(plan.Client(slot))
+		}
+		score := s.Surface.Score(params, t.Rounds+1)
+		t.Score += score / float64(slots)
+		seen := map[string]float64{}
+		for _, name := range names {
+			seen[name] = probe(name, score, slot)
+			o.Aggregates[name] += seen[name] / float64(slots)
+		}
+		o.Slots = append(o.Slots, tuners.Slot{Probes: seen})
+	}
+	t.Rounds++
+	return c.call(ctx, func() error { return c.ObserveRound(ctx, o) })
+}
+
+// probe makes a value of a probe or scalar up, in the range of its name.
+func probe(name string, score float64, slot int) float64 {
+	switch {
+	case strings.Contains(name, "cos"):
+		h := fnv.New32a()
+		fmt.Fprint(h, name, score, slot)
+		return float64(h.Sum32())/(1<<31) - 1
+	case strings.HasPrefix(name, "examples") || name == "steps" || name == "client_key":
+		return float64(10 + slot)
+	case strings.HasSuffix(name, "before"):
+		return min(1, 1.1*score)
+	}
+	return score
+}
