@@ -1,5 +1,3 @@
-// Package conformance checks tuners without any federated training: it plays whole studies with them against made-up or recorded
-// surfaces, kills and stops them on the way, and says in plain words what a study could not live with.
 package conformance
 
 import (
