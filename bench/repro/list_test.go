@@ -1,0 +1,59 @@
+package repro
+
+import (
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/bench/estimate"
+)
+
+// TestFullCounts splits the whole sets by hand.
+func TestFullCounts(t *testing.T) {
+	for name, want := range map[string]estimate.Counts{
+		// 226.8 samples a writer
+		"fedex-table1/femnist-iid/sha/global/alone": {Clients: 3550, Train: 181.5, Val: 22.7, Test: 22.7},
+		// a tenth is test, of the others a twentieth validation
+		"fathom-table1/base/fathom": {Clients: 3550, Train: 193.9, Val: 10.2, Test: 22.7},
+		// 500 clients of 100, and 10,000 test images
+		"fedex-table1/cifar10-iid/rs/global/fedex": {Clients: 500, Train: 80, Val: 20, Test: 20},
+		// 100 to 1,000 samples, 516.7 in the mean
+		"fedtune-table1/fmnist/global":  {Clients: 50, Train: 465, Val: 51.7, Test: 200},
+		"fedtune-table1/femnist/global": {Clients: 192, Train: 465, Val: 51.7, Test: 419.4},
+	} {
+		cells, err := Select(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := cells[0].Training.config(Options{}, 1, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fullSets[cells[0].Training.Needs].counts(c)
+		near := func(a, b float64) bool { return math.Abs(a-b) < 0.06 }
+		if got.Clients != want.Clients || !near(got.Train, want.Train) || !near(got.Val, want.Val) || !near(got.Test, want.Test) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// TestListWithoutData names what is missing without failing.
+func TestListWithoutData(t *testing.T) {
+	cells, err := Select("fedex-table1/cifar10-iid/rs/global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := List(t.Context(), append(cells, later()...), Options{Data: t.TempDir(), Trials: 2, Scale: 0.01}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 3 || entries[0].AtHand || entries[0].Trials != 2 || entries[0].SecondsEstimate == nil || *entries[0].SecondsEstimate <= 0 {
+		t.Errorf("%+v", entries)
+	}
+	// 2 trials of 40 rounds, 10 clients with 80 images, 3 passes in the mean: 192,000 images of 42 MFLOP each are 8e12; tests come on top.
+	if f := entries[0].FLOP; f < 8e12 || f > 1.6e13 {
+		t.Errorf("%v operations", f)
+	}
+	if entries[2].SecondsEstimate != nil || entries[2].Why == "" {
+		t.Errorf("%+v", entries[2])
+	}
+}
