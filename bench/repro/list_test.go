@@ -49,8 +49,9 @@ func TestListWithoutData(t *testing.T) {
 	if len(entries) != 3 || entries[0].AtHand || entries[0].Trials != 2 || entries[0].SecondsEstimate == nil || *entries[0].SecondsEstimate <= 0 {
 		t.Errorf("%+v", entries)
 	}
-	// 2 trials of 40 rounds, 10 clients with 80 images, 3 passes in the mean: 192,000 images of 42 MFLOP each are 8e12; tests come on top.
-	if f := entries[0].FLOP; f < 8e12 || f > 1.6e13 {
+	// Twice 40 rounds of 10 clients and twice the personalization of 500, 80 images each in 3 passes in the mean: 672,000 images of 42 MFLOP
+	// (bench/results/nn.md) are 2.8e13; test images come on top, for after every round 10,000 of them are looked at.
+	if f := entries[0].FLOP; f < 2.8e13 || f > 5.6e13 {
 		t.Errorf("%v operations", f)
 	}
 	if entries[2].SecondsEstimate != nil || entries[2].Why == "" {
