@@ -1,0 +1,42 @@
+package repro
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// TestOneTable: the first trial makes a table, the others look it up, under the same name of the settings.
+func TestOneTable(t *testing.T) {
+	here(t)
+	training := &Training{
+		Key: "small-table", Mode: study.ModeTune, Preset: "fmnist-fedtune", Needs: "glyphs", OneTable: true, Shrink: shrinkFedtune,
+		Sets: []string{
+			"data.name=glyphs", "data.partition=", "data.sizes=[]", "data.hi=[]", "data.split=80/10/10", "data.clients=6", "data.samples=100", "data.proxy=300", "data.proxy_test=50", "model=logistic", "cohort=3", "eval.every=2",
+			"budget.rounds=8", "budget.trial_rounds=8", "rounds=8", `tuner.options.hi="0.2, 0.8"`, `tuner.options.samples="20, 40"`, "tuner.options.rounds=3", "tuner.options.init=2", "tuner.options.proposals=1",
+		},
+	}
+	cells := []Cell{{Name: "fedtune-table1/fmnist/table", Training: training, Measure: bestAccuracy}, {Name: "sides", Training: training, Measure: sideTrials}}
+	jobs, _, err := Plan(cells, Options{Trials: 2}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jobs[1].Run(t.Context(), &runner{t: t}); err == nil || !strings.Contains(err.Error(), "needs the table of trial 1, which is not done") {
+		t.Errorf("without a table: %v", err)
+	}
+	all := runAll(t, jobs, &runner{t: t})
+	if len(all[0].Sides) != 12 || all[0].Sides[0].Rounds != 3 || len(all[1].Sides) != 0 || all[0].Head.Digest != all[1].Head.Digest {
+		t.Errorf("%d and %d side trials, settings %s and %s", len(all[0].Sides), len(all[1].Sides), all[0].Head.Digest, all[1].Head.Digest)
+	}
+	if !strings.Contains(all[1].Head.Config, `"table" = "0.2 20 `) || strings.Contains(all[0].Head.Config, `"table"`) {
+		t.Errorf("the second trial's study is\n%s", all[1].Head.Config)
+	}
+	report, err := NewReport(cells, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if accuracy, sides := report.Rows[0], report.Rows[1]; accuracy.Sample.N != 2 || !(accuracy.Sample.Mean > 0) || sides.Sample.N != 1 || sides.Sample.Mean != 12 {
+		t.Errorf("%+v\n%+v", accuracy, sides)
+	}
+}
