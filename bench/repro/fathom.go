@@ -45,6 +45,7 @@ func fathomTraining(row fathomRow, method string) *Training {
 		Mode: study.ModeTune, Preset: "femnist-fathom", Trials: 10, Needs: "leaf-femnist", Shrink: shrinkFathom,
 		Sets: []string{"tuner.options.clip_logs=false"}, AsPaper: []string{"tuner.options.as_paper=true"},
 		Switches: []string{"as the authors' code, not the paper's text: only what clients get is bounded, and the local cosine is not multiplied by the learning rate"},
+		Lacks:    []string{"as the authors' code also with --as-paper: the number of local steps is rounded up, and the local cosine takes each step's gradient with the change after it"},
 		Deviates: []string{"a twentieth of each client's training examples is set apart for validation"},
 	}
 	prefix := "fathom-femnist-"
@@ -57,7 +58,7 @@ func fathomTraining(row fathomRow, method string) *Training {
 	}
 	if method == "fedavg" {
 		t.Mode = study.ModeRun
-		t.AsPaper, t.Switches = nil, nil
+		t.AsPaper, t.Switches, t.Lacks = nil, nil, nil
 	}
 	return t
 }

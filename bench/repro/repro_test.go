@@ -98,6 +98,10 @@ func TestConfigs(t *testing.T) {
 	if c.Cohort != 40 || c.Budget.TrialRounds != 400 || c.Eval.Goal != 0.7 || c.Tuner.Options["clip_logs"] != false {
 		t.Errorf("%+v", c)
 	}
+	c, notes = config("fathom-table1/base/fathom", Options{AsPaper: true})
+	if c.Tuner.Options["as_paper"] != true || !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "also with --as-paper") }) {
+		t.Errorf("%+v, %q", c.Tuner.Options, notes)
+	}
 	c, _ = config("fedtune-table1/fmnist/table", Options{Scale: 0.25})
 	if c.Rounds != 125 || !slices.Equal(c.Data.Sizes, []int{25, 50, 100, 150, 200, 250}) || c.Tuner.Options["samples"] != "25, 50, 100, 150, 200, 250" || c.Tuner.Options["rounds"] != int64(5) {
 		t.Errorf("%+v", c)
