@@ -1,11 +1,21 @@
 package repro
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/tuners"
 )
+
+// side is a trial on a side federation.
+func side(hi float64, samples int, score, lr float64) study.SideTrial {
+	return study.SideTrial{
+		Environment: tuners.Environment{HI: hi, Samples: samples}, Score: &score,
+		Params: tuners.Params{"client.lr": tuners.Num(lr), "client.batch": tuners.Num(8), "client.epochs": tuners.Num(5)},
+	}
+}
 
 // TestOneTable: the first trial makes a table, the others look it up, under the same name of the settings.
 func TestOneTable(t *testing.T) {
@@ -31,6 +41,14 @@ func TestOneTable(t *testing.T) {
 	}
 	if !strings.Contains(all[1].Head.Config, `"table" = "0.2 20 `) || strings.Contains(all[0].Head.Config, `"table"`) {
 		t.Errorf("the second trial's study is\n%s", all[1].Head.Config)
+	}
+	m := &Metrics{Sides: []study.SideTrial{
+		side(0.8, 100, 0.5, 0.1), side(0.2, 50, 0.4, 0.2), side(0.2, 50, 0.3, 0.3), side(0.2, 100, 0.6, 0.4),
+	}}
+	table := m.sideTable()
+	want := [][]string{{"50", "0.300, lr 0.3, batch 8, 5 epochs", "-"}, {"100", "0.600, lr 0.4, batch 8, 5 epochs", "0.500, lr 0.1, batch 8, 5 epochs"}}
+	if !slices.Equal(table.Head, []string{"samples", "HI 0.2", "HI 0.8"}) || !slices.EqualFunc(table.Rows, want, slices.Equal) {
+		t.Errorf("%q %q", table.Head, table.Rows)
 	}
 	report, err := NewReport(cells, all)
 	if err != nil {

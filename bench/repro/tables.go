@@ -49,6 +49,7 @@ func (r *Report) Tables() []Table {
 		}
 		out = append(out, claims)
 	}
+	out = append(out, r.sideTables()...)
 	if len(r.Deviations) > 0 {
 		notes := Table{Title: "not as in the papers", Head: []string{"what", "where"}}
 		for _, d := range r.Deviations {
