@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/tuners"
@@ -53,7 +54,7 @@ func (m *Metrics) sideTable() Table {
 		t.Head = append(t.Head, fmt.Sprintf("HI %v", hi))
 	}
 	for _, n := range samples {
-		line := []string{fmt.Sprint(n)}
+		line := []string{strconv.Itoa(n)}
 		for _, hi := range his {
 			line = append(line, sideCell(best[tuners.Environment{HI: hi, Samples: n}]))
 		}
