@@ -71,19 +71,14 @@ func newCurve(row *Row, several bool) Curve {
 		c.Title += " (" + row.Variant + ")"
 	}
 	if several {
-		c.Name += "-" + strings.Trim(odd(row.Variant), "-")
+		c.Name += "-" + odd(row.Variant)
 	}
 	return c
 }
 
-// odd replaces what does not belong into the name of a file.
+// odd joins what may stand in the name of a file.
 func odd(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {
-			return r
-		}
-		return '-'
-	}, s)
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' }), "-")
 }
 
 func variantsOf(rows []Row, picture string) map[string]bool {
