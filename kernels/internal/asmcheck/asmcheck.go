@@ -54,8 +54,8 @@ func Functions(source string) []Function {
 // guaranteed lists what a level promises: what package kernels asks the processor for, and what every amd64 processor has ("MMX+" is
 // avo's name for the prefetches of SSE).
 var guaranteed = map[string][]string{
-	"AVX2":   {"MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT"},
-	"AVX512": {"MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL"},
+	"AVX2":   {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT"},
+	"AVX512": {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL"},
 }
 
 // LevelOf returns the level, AVX2 or AVX512, that a function's name ends in (a tile height may follow), or "".
