@@ -10,6 +10,19 @@ import (
 // Params are named values: one point of a search space, or a tuner's options. Names are dotted study keys, such as "client.lr".
 type Params map[string]Value
 
+// ParamsOf reads the values of a table, as a decoder of TOML or JSON gives it. The error names the key.
+func ParamsOf(table map[string]any) (Params, error) {
+	p := Params{}
+	for key, x := range table {
+		v, err := ValueOf(x)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		p[key] = v
+	}
+	return p, nil
+}
+
 // Keys returns the names in ascending order.
 func (p Params) Keys() []string { return slices.Sorted(maps.Keys(p)) }
 

@@ -7,6 +7,19 @@ import (
 	"strings"
 )
 
+// ParseSpace reads the dimensions of a table, each as ParseDim does, in the order of their names.
+func ParseSpace(table map[string]any) (Space, error) {
+	var space Space
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		dim, err := ParseDim(name, table[name])
+		if err != nil {
+			return nil, err
+		}
+		space = append(space, dim)
+	}
+	return space, nil
+}
+
 // ParseDim reads a dimension from what a TOML decoder gives for its inline table, one of
 //
 //	{uniform = [a, b]}  {log10 = [-4, 0]}  {log10_1m = [-4, -2]}  {int = [1, 5]}  {log2 = [3, 7]}  {choice = [0, 0.9]}

@@ -88,13 +88,9 @@ const fedtuneName = "fedtune-hrt"
 
 // workOf reads the options of fedtune-hrt.
 func workOf(options map[string]any) (fedtune.Work, error) {
-	given := tuners.Params{}
-	for key, x := range options {
-		v, err := tuners.ValueOf(x)
-		if err != nil {
-			return fedtune.Work{}, fmt.Errorf("options.%s: %w", key, err)
-		}
-		given[key] = v
+	given, err := tuners.ParamsOf(options)
+	if err != nil {
+		return fedtune.Work{}, fmt.Errorf("options.%w", err)
 	}
 	return fedtune.WorkOf(given)
 }

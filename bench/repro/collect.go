@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/fedfast/fedfast/data"
@@ -52,7 +50,7 @@ func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
 	}
 	m := &Metrics{Head: head}
 	if s.Run != nil {
-		m.End = End{Kind: "end", Curve: points(s.Run.Curve), Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256}
+		m.End = End{Kind: "end", Curve: s.Run.Curve, Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256}
 		return m, nil
 	}
 	r := s.Tune
@@ -61,7 +59,7 @@ func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
 		Kind: "end", Best: returned(&r.Best), Survivor: returned(r.Survivor), Goal: r.Goal, Rounds: r.Rounds, Seconds: rounded(r.Seconds), SHA256: r.WeightsSHA256,
 	}
 	if len(r.Trials) == 1 {
-		m.End.Curve = points(r.Trials[0].Curve)
+		m.End.Curve = r.Trials[0].Curve
 		return m, nil
 	}
 	return m, m.addTrials(ctx, v, c, r)
@@ -78,7 +76,7 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *study.Config,
 		return err
 	}
 	for _, t := range r.Trials {
-		line := TrialLine{Kind: "trial", Number: t.Number, Params: t.Params, Rungs: t.Rungs, Test: points(t.Curve), Failed: t.Failed}
+		line := TrialLine{Kind: "trial", Number: t.Number, Params: t.Params, Rungs: t.Rungs, Test: t.Curve, Failed: t.Failed}
 		if c.ClientTuner.Name == "fedex" {
 			if err := line.addArms(c, t); err != nil {
 				return err
@@ -128,15 +126,11 @@ func rounded(x float64) float64 {
 
 // addArms adds the configurations of a trial under FedEx.
 func (t *TrialLine) addArms(c *study.Config, r study.TrialResult) error {
-	var space tuners.Space
-	for _, name := range slices.Sorted(maps.Keys(c.Space)) {
-		dim, err := tuners.ParseDim(name, c.Space[name])
-		if err != nil {
-			return err
-		}
-		space = append(space, dim)
+	space, err := tuners.ParseSpace(c.Space)
+	if err != nil {
+		return err
 	}
-	options, err := optionsOf(c.ClientTuner.Options)
+	options, err := tuners.ParamsOf(c.ClientTuner.Options)
 	if err != nil {
 		return err
 	}
@@ -153,27 +147,6 @@ func (t *TrialLine) addArms(c *study.Config, r study.TrialResult) error {
 		t.Configs = append(t.Configs, values)
 	}
 	return nil
-}
-
-// optionsOf reads a tuner's options.
-func optionsOf(table map[string]any) (tuners.Params, error) {
-	options := tuners.Params{}
-	for name, x := range table {
-		v, err := tuners.ValueOf(x)
-		if err != nil {
-			return nil, err
-		}
-		options[name] = v
-	}
-	return options, nil
-}
-
-func points(curve []study.CurvePoint) []Point {
-	var out []Point
-	for _, p := range curve {
-		out = append(out, Point{Round: p.Round, Examples: p.Examples, TestError: p.TestError, Masked: p.Masked, Params: p.Params})
-	}
-	return out
 }
 
 func returned(c *study.Chosen) *Returned {

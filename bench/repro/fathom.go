@@ -3,6 +3,7 @@ package repro
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -87,19 +88,21 @@ func shrinkFathom(c *study.Config, scale float64) []string {
 
 func fathomCells() []Cell {
 	var cells []Cell
-	for _, row := range append(append([]fathomRow{}, fathomFEMNIST...), fathomStackOverflow...) {
+	for _, row := range slices.Concat(fathomFEMNIST, fathomStackOverflow) {
 		for i, method := range fathomMethods {
 			t := fathomTraining(row, method)
 			name := "fathom-table1/" + row.name + "/" + method
 			cells = append(cells,
 				Cell{
 					Name: name + "/rounds", Paper: fathomPaper, Where: "Table 1", Unit: "rounds to the goal", Published: fathomNumber(row.rounds[i]),
-					Training: t, Measure: func(m *Metrics) (float64, bool) { return m.reached(func(p Point) float64 { return float64(p.Round) }) },
+					Training: t, Measure: func(m *Metrics) (float64, bool) {
+						return m.reached(func(p study.CurvePoint) float64 { return float64(p.Round) })
+					},
 				},
 				Cell{
 					Name: name + "/gradients", Paper: fathomPaper, Where: "Table 1", Unit: "thousand local gradients to the goal", Published: fathomNumber(row.gradients[i]),
 					Training: t, Measure: func(m *Metrics) (float64, bool) {
-						return m.reached(func(p Point) float64 { return float64(p.Examples) / 1000 })
+						return m.reached(func(p study.CurvePoint) float64 { return float64(p.Examples) / 1000 })
 					},
 				},
 				Cell{
@@ -125,7 +128,7 @@ func finalAccuracy(m *Metrics) (float64, bool) {
 
 func fathomClaims() []Comparison {
 	var claims []Comparison
-	for _, row := range append(append([]fathomRow{}, fathomFEMNIST...), fathomStackOverflow...) {
+	for _, row := range slices.Concat(fathomFEMNIST, fathomStackOverflow) {
 		name := "fathom-table1/" + row.name
 		claims = append(claims,
 			Comparison{Name: name, Claim: "FATHOM needs fewer rounds than FedAvg from the same start", New: name + "/fathom/rounds", Old: name + "/fedavg/rounds"},

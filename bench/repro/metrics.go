@@ -88,18 +88,8 @@ type TrialLine struct {
 	// Seconds are wall-clock times; null for the first round after a decision and for rounds that another study had trained.
 	Seconds []*float64 `json:"seconds,omitempty"`
 	// Test is the global model's test error after some rounds.
-	Test   []Point `json:"test,omitempty"`
-	Failed string  `json:"failed,omitempty"`
-}
-
-// Point is a global model measured on the test examples.
-type Point struct {
-	Round     int     `json:"round"`
-	Examples  int     `json:"examples"` // that clients had trained on, every pass counted
-	TestError float64 `json:"test_error"`
-	// Masked are the errors without some labels, see study.CurvePoint.
-	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
-	Params tuners.Params      `json:"params,omitempty"` // that a client tuner had set
+	Test   []study.CurvePoint `json:"test,omitempty"`
+	Failed string             `json:"failed,omitempty"`
 }
 
 // End is the last line.
@@ -109,7 +99,7 @@ type End struct {
 	Best     *Returned `json:"best,omitempty"`
 	Survivor *Returned `json:"survivor,omitempty"`
 	// Curve is the one trial of a training without a wrapper.
-	Curve []Point `json:"curve,omitempty"`
+	Curve []study.CurvePoint `json:"curve,omitempty"`
 	// Goal is the test accuracy at which the training ended, 0 without one.
 	Goal    float64 `json:"goal,omitempty"`
 	Rounds  int     `json:"rounds"`
@@ -129,7 +119,7 @@ type Returned struct {
 }
 
 // reached returns x at the first point of the curve that reaches the goal, or, with false, at its end when none does.
-func (m *Metrics) reached(x func(Point) float64) (float64, bool) {
+func (m *Metrics) reached(x func(study.CurvePoint) float64) (float64, bool) {
 	spent := math.NaN()
 	for _, p := range m.End.Curve {
 		if spent = x(p); 1-p.TestError >= m.End.Goal {

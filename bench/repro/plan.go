@@ -14,7 +14,6 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/plugins/fedtune"
 )
 
 // Job is one trial of a training.
@@ -207,15 +206,7 @@ func (j *Job) takeTable() error {
 	if m == nil {
 		return fmt.Errorf("%s, trial %d, needs the table of trial %d, which is not done", j.Training.Key, j.Trial, j.table.Trial)
 	}
-	options, err := optionsOf(j.table.Config.Tuner.Options)
-	if err != nil {
-		return err
-	}
-	var tried []fedtune.Tried
-	for _, s := range m.Sides {
-		tried = append(tried, fedtune.Tried{Environment: s.Environment, Params: s.Params, Score: s.Score})
-	}
-	text, err := fedtune.TableOf(options, j.table.Config.Seed, tried)
+	text, err := TableOption(j.table.Config.Tuner.Options, j.table.Config.Seed, m.Sides)
 	if err != nil {
 		return err
 	}

@@ -436,7 +436,7 @@ func TestOnline(t *testing.T) {
 		{Number: 0, Rungs: []study.Rung{{Round: 2}}, Personalized: list(0.9, 0.8), Global: list(0.9, 0.9)},
 		{
 			Number: 1, Rungs: []study.Rung{{Round: 2}, {Round: 4}}, Personalized: list(0.85, 0.7, 0.75, 0.5), Global: list(0.99, 0.98, 0.97, 0.96),
-			Test: []Point{{Round: 2, TestError: 0.6}, {Round: 4, TestError: 0.55}},
+			Test: []study.CurvePoint{{Round: 2, TestError: 0.6}, {Round: 4, TestError: 0.55}},
 		},
 		{Number: 2, Rungs: []study.Rung{{Round: 2}}, Personalized: list(0.6, 0.65), Global: list(0.95, 0.94)},
 	}}

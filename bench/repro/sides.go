@@ -7,8 +7,23 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/plugins/fedtune"
 	"github.com/fedfast/fedfast/tuners"
 )
+
+// TableOption returns the table that the trials on side federations of a study of fedtune-hrt give, as the value of the option `table` of
+// another study; see fedtune.TableOf.
+func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (string, error) {
+	given, err := tuners.ParamsOf(options)
+	if err != nil {
+		return "", fmt.Errorf("options.%w", err)
+	}
+	var tried []fedtune.Tried
+	for _, t := range sides {
+		tried = append(tried, fedtune.Tried{Environment: t.Environment, Params: t.Params, Score: t.Score})
+	}
+	return fedtune.TableOf(given, seed, tried)
+}
 
 // sideTables returns, for each trial that filled one, FedTune's table: for each number of samples and heterogeneity index the best trial
 // on side federations, with its error on proxy samples.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -91,8 +90,8 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 func (d *driver) openTuners(ctx context.Context) error {
 	c := &d.setup.Config
 	var err error
-	if d.space, err = parseSpace(c.Space); err != nil {
-		return err
+	if d.space, err = tuners.ParseSpace(c.Space); err != nil {
+		return fmt.Errorf("space: %w", err)
 	}
 	if d.clientOptions, err = parseOptions("client_tuner", c.ClientTuner.Options); err != nil {
 		return err
@@ -163,28 +162,11 @@ func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, opti
 	return errors.Join(errs...)
 }
 
-// parseSpace reads the [space] table.
-func parseSpace(table map[string]any) (tuners.Space, error) {
-	var space tuners.Space
-	for _, name := range slices.Sorted(maps.Keys(table)) {
-		dim, err := tuners.ParseDim(name, table[name])
-		if err != nil {
-			return nil, fmt.Errorf("space: %w", err)
-		}
-		space = append(space, dim)
-	}
-	return space, nil
-}
-
 // parseOptions reads a tuner's table of options.
 func parseOptions(role string, table map[string]any) (tuners.Params, error) {
-	p := tuners.Params{}
-	for key, x := range table {
-		v, err := tuners.ValueOf(x)
-		if err != nil {
-			return nil, fmt.Errorf("%s.options.%s: %w", role, key, err)
-		}
-		p[key] = v
+	p, err := tuners.ParamsOf(table)
+	if err != nil {
+		return nil, fmt.Errorf("%s.options.%w", role, err)
 	}
 	return p, nil
 }
