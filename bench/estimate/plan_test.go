@@ -90,7 +90,7 @@ func TestPlans(t *testing.T) {
 		},
 		"measured on the way": {
 			mode: study.ModeRun, tuner: "sha", change: func(c *study.Config) { c.Eval.Every = 9 },
-			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: 5 * ends, tasks: 3,
+			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: ends + 4*12*3, tasks: 3,
 		},
 		"tune": {mode: study.ModeTune, tuner: "sha", text: "100 rounds", trained: map[int]float64{8: 100 * 3 * 2 * 24}, evaluated: 100*perRound + 2*ends},
 		"few trials": {

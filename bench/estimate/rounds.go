@@ -61,7 +61,7 @@ func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parall
 	}
 	if c.Eval.Every > 0 {
 		clients := min(t.Clients, cmp.Or(c.Eval.EveryClients, measured))
-		evaluated += float64(rounds/c.Eval.Every) * float64(clients) * (t.Val + t.Test)
+		evaluated += float64(rounds/c.Eval.Every) * float64(clients) * t.Test
 	}
 	return t.work(visits, t.Train, t.Val, evaluated, points, parallel)
 }

@@ -26,7 +26,9 @@ type Curve struct {
 	Variant string
 	Title   string
 	YLabel  string
-	Series  []Series
+	// Falls says that lower is better.
+	Falls  bool
+	Series []Series
 }
 
 // Series is one training of a picture.
@@ -48,13 +50,11 @@ func (r *Report) Curves() []Curve {
 		key := row.Picture + " " + row.Variant
 		if _, ok := place[key]; !ok {
 			place[key] = len(curves)
-			curves = append(curves, newCurve(row, len(variantsOf(r.Rows, row.Picture)) > 1))
+			curves = append(curves, newCurve(row, r.severalVariants(row.Picture)))
 		}
 		s := Series{Name: strings.TrimPrefix(row.Name, row.Picture+"/"), Trials: map[int][]Step{}}
-		for _, m := range r.metrics {
-			if m.Head.Training == row.Training.Key && m.Head.Variant == row.Variant {
-				s.Trials[m.Head.Trial] = m.Online(row.Target)
-			}
+		for _, m := range row.metrics {
+			s.Trials[m.Head.Trial] = m.Online(row.Target)
 		}
 		c := &curves[place[key]]
 		c.Series = append(c.Series, s)
@@ -65,7 +65,7 @@ func (r *Report) Curves() []Curve {
 func newCurve(row *Row, several bool) Curve {
 	c := Curve{Name: keyOf(row.Picture), Variant: row.Variant, Title: row.Picture, YLabel: "test accuracy, %"}
 	if row.Target != "" {
-		c.YLabel = "best " + row.Target + " validation error so far, %"
+		c.YLabel, c.Falls = "best "+row.Target+" validation error so far, %", true
 	}
 	if row.Variant != "" {
 		c.Title += " (" + row.Variant + ")"
@@ -81,14 +81,11 @@ func odd(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' }), "-")
 }
 
-func variantsOf(rows []Row, picture string) map[string]bool {
-	found := map[string]bool{}
-	for i := range rows {
-		if rows[i].Picture == picture {
-			found[rows[i].Variant] = true
-		}
-	}
-	return found
+// severalVariants says whether a picture's trainings were asked for in more than one way.
+func (r *Report) severalVariants(picture string) bool {
+	of := func(row Row) bool { return row.Picture == picture }
+	first := r.Rows[slices.IndexFunc(r.Rows, of)].Variant
+	return slices.ContainsFunc(r.Rows, func(row Row) bool { return of(row) && row.Variant != first })
 }
 
 // WriteCSV writes a line for each point.
@@ -129,7 +126,7 @@ func (c Curve) WriteSVG(w io.Writer) error {
 	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(10), vg.Points(6)
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(shortTicks), plot.TickerFunc(shortTicks)
 	// Errors fall, accuracies rise: to the right, one end of the picture is empty.
-	p.X.Min, p.Legend.Left, p.Legend.Top = 0, true, strings.HasPrefix(c.YLabel, "best")
+	p.X.Min, p.Legend.Left, p.Legend.Top = 0, true, c.Falls
 	p.Legend.XOffs, p.Legend.Padding = 11*vg.Centimeter, vg.Points(3)
 	p.Add(plotter.NewGrid())
 	for i, s := range c.Series {

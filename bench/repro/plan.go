@@ -37,24 +37,31 @@ type Job struct {
 	table   *Job // whose table it looks up
 }
 
-// Shard is a part of the jobs: number I, from 1, of N.
+// Shard is a part of the jobs: number I, from 1, of N; the zero value is all of them. It is the value of a flag.
 type Shard struct{ I, N int }
 
-// ParseShard reads "2/5"; empty is the whole.
-func ParseShard(text string) (Shard, error) {
-	if text == "" {
-		return Shard{1, 1}, nil
+// String writes "2/5", nothing for all.
+func (s *Shard) String() string {
+	if s.N == 0 {
+		return ""
 	}
-	i, n, ok := strings.Cut(text, "/")
-	s := Shard{}
-	var errI, errN error
-	s.I, errI = strconv.Atoi(i)
-	s.N, errN = strconv.Atoi(n)
-	if !ok || errI != nil || errN != nil || s.I < 1 || s.I > s.N {
-		return Shard{}, fmt.Errorf("%q: a shard is written I/N, such as 2/5 for the second of five parts", text)
-	}
-	return s, nil
+	return fmt.Sprintf("%d/%d", s.I, s.N)
 }
+
+// Set reads what String writes.
+func (s *Shard) Set(text string) error {
+	i, n, ok := strings.Cut(text, "/")
+	x, errI := strconv.Atoi(i)
+	y, errN := strconv.Atoi(n)
+	if !ok || errI != nil || errN != nil || x < 1 || x > y {
+		return errors.New("a shard is written I/N, such as 2/5 for the second of five parts")
+	}
+	*s = Shard{x, y}
+	return nil
+}
+
+// Type names the value in the help.
+func (s *Shard) Type() string { return "I/N" }
 
 // Plan returns the jobs of some cells in a directory, in the order in which they are best run: trial by trial, so that a table can be
 // made at any time, and each behind the one that it builds on. Trainings whose data are not at hand are left out and named in left; when
@@ -148,7 +155,7 @@ func newJob(t *Training, o Options, trial int, dir string) (*Job, error) {
 }
 
 // In says whether the job belongs to a shard.
-func (j *Job) In(s Shard) bool { return j.group%s.N == s.I-1 }
+func (j *Job) In(s Shard) bool { return s.N == 0 || j.group%s.N == s.I-1 }
 
 // Done returns the metrics of a job that has ended, nil for one that has not.
 func (j *Job) Done() (*Metrics, error) {
@@ -161,10 +168,8 @@ func (j *Job) Done() (*Metrics, error) {
 
 // Runner trains.
 type Runner interface {
-	// Open opens the federation of a configuration.
-	Open(ctx context.Context, c *study.Config) (*data.Federation, error)
-	// Train runs the study of a job to its end, or goes on with it.
-	Train(ctx context.Context, j *Job) error
+	// Train runs the study of a job to its end, or goes on with it, and returns the federation that it has opened.
+	Train(ctx context.Context, j *Job) (*data.Federation, error)
 }
 
 // Run runs a job that is not done, and writes its metrics.
@@ -174,11 +179,8 @@ func (j *Job) Run(ctx context.Context, r Runner) (*Metrics, error) {
 			return nil, err
 		}
 	}
-	fed, err := r.Open(ctx, j.Config)
+	fed, err := r.Train(ctx, j)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.Train(ctx, j); err != nil {
 		return nil, err
 	}
 	settings := *j.Config

@@ -26,6 +26,8 @@ type Row struct {
 	Last Sample
 	// Trials is the number of trials.
 	Trials int
+	// metrics are those of the trials.
+	metrics []*Metrics
 }
 
 // Verdict is a comparison as it was measured.
@@ -46,7 +48,6 @@ type Report struct {
 	Verdicts []Verdict
 	// Deviations are those of all trainings, each with the names of those that it concerns.
 	Deviations []Deviation
-	metrics    []*Metrics
 }
 
 // Deviation is what is not as in the paper.
@@ -88,7 +89,7 @@ type trainingOf struct{ key, variant string }
 
 // NewReport lays metrics beside the cells that they measure. Metrics of two kinds that claim to be one are an error.
 func NewReport(cells []Cell, all []*Metrics) (*Report, error) {
-	r := &Report{metrics: all}
+	r := &Report{}
 	of := map[trainingOf][]*Metrics{}
 	for _, m := range all {
 		k := trainingOf{m.Head.Training, m.Head.Variant}
@@ -117,7 +118,7 @@ func NewReport(cells []Cell, all []*Metrics) (*Report, error) {
 		return nil, errors.New("the metrics belong to none of these experiments")
 	}
 	r.judge()
-	r.deviations(of)
+	r.deviations()
 	return r, nil
 }
 
@@ -138,7 +139,7 @@ func (m *Metrics) fits(o *Metrics) error {
 }
 
 func rowOf(c Cell, ms []*Metrics) Row {
-	row := Row{Cell: c, Variant: ms[0].Head.Variant, Scale: ms[0].Head.Scale, Trials: len(ms)}
+	row := Row{Cell: c, Variant: ms[0].Head.Variant, Scale: ms[0].Head.Scale, Trials: len(ms), metrics: ms}
 	var reached, last []float64
 	for _, m := range ms {
 		if c.Survivor != nil {
@@ -240,21 +241,15 @@ func index(b bool) int {
 }
 
 // deviations gathers what is not as in the papers.
-func (r *Report) deviations(of map[trainingOf][]*Metrics) {
-	used := map[string]bool{}
-	for i := range r.Rows {
-		used[r.Rows[i].Training.Key] = true
-	}
+func (r *Report) deviations() {
 	byText := map[string]map[string]bool{}
-	for k, ms := range of {
-		if !used[k.key] {
-			continue
-		}
-		for _, text := range slices.Concat(ms[0].Head.Deviations, ms[0].dataDeviations()) {
+	for i := range r.Rows {
+		m := r.Rows[i].metrics[0]
+		for _, text := range slices.Concat(m.Head.Deviations, m.dataDeviations()) {
 			if byText[text] == nil {
 				byText[text] = map[string]bool{}
 			}
-			byText[text][k.key] = true
+			byText[text][m.Head.Training] = true
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(byText)) {

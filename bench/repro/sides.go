@@ -3,7 +3,6 @@ package repro
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -31,9 +30,8 @@ func (r *Report) sideTables() []Table {
 	var out []Table
 	shown := map[*Metrics]bool{}
 	for i := range r.Rows {
-		row := &r.Rows[i]
-		for _, m := range r.metrics {
-			if len(m.Sides) > 0 && !shown[m] && m.Head.Training == row.Training.Key && m.Head.Variant == row.Variant {
+		for _, m := range r.Rows[i].metrics {
+			if len(m.Sides) > 0 && !shown[m] {
 				shown[m] = true
 				out = append(out, m.sideTable())
 			}
@@ -43,35 +41,19 @@ func (r *Report) sideTables() []Table {
 }
 
 func (m *Metrics) sideTable() Table {
-	best := map[tuners.Environment]study.SideTrial{}
-	var his []float64
-	var samples []int
-	for _, s := range m.Sides {
-		key := tuners.Environment{HI: s.Environment.HI, Samples: s.Environment.Samples}
-		if !slices.Contains(his, key.HI) {
-			his = append(his, key.HI)
-		}
-		if !slices.Contains(samples, key.Samples) {
-			samples = append(samples, key.Samples)
-		}
-		if b, ok := best[key]; s.Score != nil && (!ok || *s.Score < *b.Score) {
-			best[key] = s
-		}
-	}
-	slices.Sort(his)
-	slices.Sort(samples)
+	best := study.BestSides(m.Sides)
 	t := Table{
 		Title: fmt.Sprintf("the table of %s, trial %d, best of %d trials on side federations: error on proxy samples, learning rate, batch, epochs (%s)",
 			m.Head.Training, m.Head.Trial, len(m.Sides), cmp.Or(m.Head.Variant, "as published")),
 		Head: []string{"samples"},
 	}
-	for _, hi := range his {
+	for _, hi := range best.HIs {
 		t.Head = append(t.Head, fmt.Sprintf("HI %v", hi))
 	}
-	for _, n := range samples {
+	for i, n := range best.Samples {
 		line := []string{strconv.Itoa(n)}
-		for _, hi := range his {
-			line = append(line, sideCell(best[tuners.Environment{HI: hi, Samples: n}]))
+		for _, side := range best.Cells[i] {
+			line = append(line, sideCell(side))
 		}
 		t.Rows = append(t.Rows, line)
 	}
@@ -79,8 +61,8 @@ func (m *Metrics) sideTable() Table {
 }
 
 // sideCell writes a cell: "0.153, lr 0.084, batch 8, 15 epochs".
-func sideCell(s study.SideTrial) string {
-	if s.Score == nil {
+func sideCell(s *study.SideTrial) string {
+	if s == nil {
 		return "-"
 	}
 	return fmt.Sprintf("%.3f, lr %v, batch %v, %v epochs", *s.Score, s.Params.Float("client.lr", 0), s.Params.Float("client.batch", 0), s.Params.Float("client.epochs", 0))

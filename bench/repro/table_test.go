@@ -32,10 +32,10 @@ func TestOneTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jobs[1].Run(t.Context(), &runner{t: t}); err == nil || !strings.Contains(err.Error(), "needs the table of trial 1, which is not done") {
+	if _, err := jobs[1].Run(t.Context(), &runner{}); err == nil || !strings.Contains(err.Error(), "needs the table of trial 1, which is not done") {
 		t.Errorf("without a table: %v", err)
 	}
-	all := runAll(t, jobs, &runner{t: t})
+	all := runAll(t, jobs, &runner{})
 	if len(all[0].Sides) != 12 || all[0].Sides[0].Rounds != 3 || len(all[1].Sides) != 0 || all[0].Head.Digest != all[1].Head.Digest {
 		t.Errorf("%d and %d side trials, settings %s and %s", len(all[0].Sides), len(all[1].Sides), all[0].Head.Digest, all[1].Head.Digest)
 	}

@@ -191,28 +191,28 @@ func (r *Report) WriteMarkdown(w io.Writer) {
 
 // where says in a line for each machine where and when the report's trials were measured.
 func (r *Report) where() []string {
-	used := map[string]bool{}
-	for i := range r.Rows {
-		used[r.Rows[i].Training.Key] = true
-	}
 	type sum struct {
 		trials, rounds int
 		seconds        float64
 		from, to       string
 	}
 	sums := map[string]*sum{}
-	for _, m := range r.metrics {
-		if !used[m.Head.Training] {
-			continue
+	counted := map[*Metrics]bool{}
+	for i := range r.Rows {
+		for _, m := range r.Rows[i].metrics {
+			if counted[m] {
+				continue
+			}
+			counted[m] = true
+			e := &m.Head.Environment
+			machine := fmt.Sprintf("%s, %s/%s, %s, level %s, %d workers", e.CPU, e.OS, e.Arch, e.Go, e.Level, e.Workers)
+			if sums[machine] == nil {
+				sums[machine] = &sum{from: e.Started, to: e.Started}
+			}
+			s := sums[machine]
+			s.trials, s.rounds, s.seconds = s.trials+1, s.rounds+m.End.Rounds, s.seconds+m.End.Seconds
+			s.from, s.to = min(s.from, e.Started), max(s.to, e.Started)
 		}
-		e := &m.Head.Environment
-		machine := fmt.Sprintf("%s, %s/%s, %s, level %s, %d workers", e.CPU, e.OS, e.Arch, e.Go, e.Level, e.Workers)
-		if sums[machine] == nil {
-			sums[machine] = &sum{from: e.Started, to: e.Started}
-		}
-		s := sums[machine]
-		s.trials, s.rounds, s.seconds = s.trials+1, s.rounds+m.End.Rounds, s.seconds+m.End.Seconds
-		s.from, s.to = min(s.from, e.Started), max(s.to, e.Started)
 	}
 	var lines []string
 	for _, machine := range slices.Sorted(maps.Keys(sums)) {

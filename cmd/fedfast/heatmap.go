@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,46 +22,27 @@ func printSides(w io.Writer, sides []study.SideTrial) error {
 	if len(sides) == 0 {
 		return nil
 	}
-	type cell struct {
-		samples int
-		hi      float64
-	}
-	best := map[cell]study.SideTrial{}
-	var his []float64
-	var samples []int
-	lowest, highest := 0.0, 0.0
-	for _, t := range sides {
-		c := cell{t.Environment.Samples, t.Environment.HI}
-		if !slices.Contains(his, c.hi) {
-			his = append(his, c.hi)
-		}
-		if !slices.Contains(samples, c.samples) {
-			samples = append(samples, c.samples)
-		}
-		if b, ok := best[c]; t.Score != nil && (!ok || *t.Score < *b.Score) {
-			best[c] = t
+	best := study.BestSides(sides)
+	lowest, highest := math.Inf(1), math.Inf(-1)
+	for _, t := range slices.Concat(best.Cells...) {
+		if t != nil {
+			lowest, highest = min(lowest, *t.Score), max(highest, *t.Score)
 		}
 	}
-	slices.Sort(his)
-	slices.Sort(samples)
-	first := true
-	for _, t := range best {
-		if first {
-			lowest, highest, first = *t.Score, *t.Score, false
-		}
-		lowest, highest = min(lowest, *t.Score), max(highest, *t.Score)
+	fmt.Fprintf(w, "client tuner: best of %d trials on side federations, by samples a client and heterogeneity index", len(sides))
+	if lowest <= highest {
+		fmt.Fprintf(w, " (score %.4f%s to %.4f%s)", lowest, shade(0), highest, shade(1))
 	}
-	fmt.Fprintf(w, "client tuner: best of %d trials on side federations, by samples a client and heterogeneity index (score %.4f%s to %.4f%s)\n",
-		len(sides), lowest, shade(0), highest, shade(1))
+	fmt.Fprintln(w)
 	head := []string{"samples"}
-	for _, hi := range his {
+	for _, hi := range best.HIs {
 		head = append(head, fmt.Sprintf("hi %.2g", hi))
 	}
 	t := table.New(w, head...)
-	for _, n := range samples {
+	for i, n := range best.Samples {
 		row := []string{table.Count(n)}
-		for _, hi := range his {
-			row = append(row, mapped(best[cell{n, hi}], lowest, highest))
+		for _, side := range best.Cells[i] {
+			row = append(row, mapped(side, lowest, highest))
 		}
 		t.Row(row...)
 	}
@@ -72,8 +54,8 @@ func printSides(w io.Writer, sides []study.SideTrial) error {
 }
 
 // mapped writes one cell of a heat map.
-func mapped(t study.SideTrial, lowest, highest float64) string {
-	if t.Score == nil {
+func mapped(t *study.SideTrial, lowest, highest float64) string {
+	if t == nil {
 		return "-"
 	}
 	share := 0.0
@@ -90,7 +72,7 @@ func shade(share float64) string {
 }
 
 // sideParams writes the params of a side trial without their common prefix.
-func sideParams(t study.SideTrial) string {
+func sideParams(t *study.SideTrial) string {
 	keys := t.Params.Keys()
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	var parts []string

@@ -19,7 +19,7 @@ type reproOptions struct {
 	repro.Options
 	reportOptions
 	out   string
-	shard string
+	shard repro.Shard
 	keep  bool
 }
 
@@ -41,7 +41,7 @@ func newRepro(a *app) *cobra.Command {
 	}
 	o.addPlanFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.shard, "shard", "", "run one part of the trials only, I/N: 2/5 is the second of five")
+	f.Var(&o.shard, "shard", "run one part of the trials only: 2/5 is the second of five")
 	f.StringVar(&o.out, "out", "repro", "directory of studies and metrics")
 	f.BoolVar(&o.keep, "keep-studies", false, "keep the studies of finished trials, with their models, beside the metrics")
 	o.addFlags(cmd)
@@ -66,10 +66,6 @@ func (o *reproOptions) validate() error {
 	case o.Trials < 0:
 		return fmt.Errorf("--trials %d: must be 1 or more, or 0 for as many as the paper had", o.Trials)
 	}
-	_, err := repro.ParseShard(o.shard)
-	if err != nil {
-		return fmt.Errorf("--shard %w", err)
-	}
 	return nil
 }
 
@@ -82,10 +78,6 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	if a.seedGiven {
 		return usageError{errors.New("--seed: the trials of an experiment have the seeds 1, 2, ...; --trials says how many")}
 	}
-	shard, err := repro.ParseShard(o.shard)
-	if err != nil {
-		return usageError{err}
-	}
 	jobs, left, err := repro.Plan(cells, o.Options, o.out)
 	if err != nil {
 		return usageError{err}
@@ -96,7 +88,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	var done []*repro.Metrics
 	mine := 0
 	for _, j := range jobs {
-		if j.In(shard) {
+		if j.In(o.shard) {
 			mine++
 		}
 	}
@@ -106,7 +98,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		if err != nil {
 			return err
 		}
-		if j.In(shard) {
+		if j.In(o.shard) {
 			at++
 			if m == nil {
 				fmt.Fprintf(a.err, "%d of %d: %s, trial %d\n", at, mine, j.Training.Key, j.Trial)
@@ -140,51 +132,48 @@ func (o *reproOptions) tidy(jobs []*repro.Job) error {
 // reproRunner trains with the commands' own means.
 type reproRunner struct{ app *app }
 
-// Open opens a federation.
-func (r reproRunner) Open(ctx context.Context, c *study.Config) (*data.Federation, error) {
-	fed, _, err := study.Prepare(ctx, c)
-	return fed, err
-}
-
 // Train runs a study as `fedfast tune` or `fedfast run` does.
-func (r reproRunner) Train(ctx context.Context, j *repro.Job) (err error) {
+func (r reproRunner) Train(ctx context.Context, j *repro.Job) (fed *data.Federation, err error) {
 	s := &opened{config: j.Config}
 	if err := s.take(ctx, r.app, j.Study); err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.stored.Match(j.Study, j.Config, j.Training.Mode); err != nil {
-		return err
+		return nil, err
 	}
-	if s.stored.Finished() {
-		return nil
+	if s.stored.Finished() { // only its metrics are missing
+		fed, _, err = study.Prepare(ctx, j.Config)
+		return fed, err
+	}
+	ready := func(setup *study.Setup) error {
+		fed = setup.Data
+		setup.KeepTrials = j.Keep
+		return r.share(ctx, j, setup)
 	}
 	if j.Training.Mode == study.ModeRun {
 		o := &runOptions{}
 		o.dir = j.Study
-		_, err := o.train(ctx, r.app, s)
-		return r.interrupted(ctx, err)
+		_, err = o.train(ctx, r.app, s, ready)
+	} else {
+		o := &tuneOptions{allowTunerChange: true}
+		o.dir = j.Study
+		_, err = o.train(ctx, r.app, s, ready)
 	}
-	o := &tuneOptions{allowTunerChange: true}
-	o.dir = j.Study
-	_, err = o.train(ctx, r.app, s, func(setup *study.Setup) error {
-		setup.KeepTrials = j.Keep
-		if j.From == "" || setup.Store.Seq() > 0 {
-			return nil
-		}
-		from, err := store.Look(ctx, j.From)
-		if err != nil {
-			return nil // its study is gone: all rounds are trained
-		}
-		return errors.Join(study.Share(ctx, from, setup.Store, &setup.Config), from.Close())
-	})
-	return r.interrupted(ctx, err)
+	if ctx.Err() != nil && err != nil {
+		return nil, errors.New("interrupted; the same command goes on")
+	}
+	return fed, err
 }
 
-// interrupted says how to go on with what was broken off.
-func (r reproRunner) interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil && err != nil {
-		return errors.New("interrupted; the same command goes on")
+// share takes the rounds that another job's study has trained, before the first of this one's own.
+func (r reproRunner) share(ctx context.Context, j *repro.Job, setup *study.Setup) error {
+	if j.From == "" || setup.Store.Seq() > 0 {
+		return nil
 	}
-	return err
+	from, err := store.Look(ctx, j.From)
+	if err != nil {
+		return nil // its study is gone: all rounds are trained
+	}
+	return errors.Join(study.Share(ctx, from, setup.Store, &setup.Config), from.Close())
 }

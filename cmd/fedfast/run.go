@@ -40,15 +40,15 @@ func (o *runOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	r := s.stored.Run
 	if r == nil || !s.dir.Complete() {
-		if r, err = o.train(ctx, a, s); err != nil {
+		if r, err = o.train(ctx, a, s, func(*study.Setup) error { return nil }); err != nil {
 			return err
 		}
 	}
 	return a.showRun(s, r, o.dir)
 }
 
-// train brings a training to its end.
-func (o *runOptions) train(ctx context.Context, a *app, s *opened) (*study.RunResult, error) {
+// train brings a training to its end. ready is called with what is about to run.
+func (o *runOptions) train(ctx context.Context, a *app, s *opened, ready func(*study.Setup) error) (*study.RunResult, error) {
 	setup, err := a.prepare(ctx, s.config)
 	if err != nil {
 		return nil, err
@@ -58,6 +58,9 @@ func (o *runOptions) train(ctx context.Context, a *app, s *opened) (*study.RunRe
 		return nil, err
 	}
 	defer w.Display.Close()
+	if err := ready(&setup); err != nil {
+		return nil, err
+	}
 	r, err := study.Run(ctx, setup)
 	if err != nil {
 		return nil, interrupted(ctx, err, o.dir)

@@ -103,16 +103,6 @@ func ratesOf(e *fl.Evaluation, of func(fl.Summary) *float64) Rates {
 	}
 }
 
-// SideTrial is one trial on a side federation.
-type SideTrial struct {
-	Environment tuners.Environment `json:"environment"`
-	Params      tuners.Params      `json:"params"`
-	Rounds      int                `json:"rounds"`
-	// Score is that of its global model on proxy samples that no client holds,
-	// nil when it failed.
-	Score *float64 `json:"score"`
-}
-
 // Result is the end of a study.
 type Result struct {
 	Study string `json:"study"`

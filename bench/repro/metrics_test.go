@@ -1,0 +1,31 @@
+package repro
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDamagedMetrics(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"":                                     "the first or the last line",
+		`{"kind":"head","format":1}` + "\n":    "the first or the last line",
+		`{"kind":"head","format":2}` + "\n":    "metrics of form 2; this version reads form 1",
+		`{"kind":"tail"}` + "\n":               `its kind is "tail"`,
+		"nonsense\n":                           ":1: not a line of metrics",
+		`{"kind":"trial","number":"x"}` + "\n": ":1: json",
+	} {
+		path := filepath.Join(dir, "m.jsonl")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadMetrics(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := Find(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no metrics below") {
+		t.Errorf("got %v", err)
+	}
+}

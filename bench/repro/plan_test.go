@@ -1,0 +1,61 @@
+package repro
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// TestPlan checks the order of jobs and their shards.
+func TestPlan(t *testing.T) {
+	here(t)
+	jobs, _, err := Plan(smallCells(), Options{Trials: 3, Scale: 0.5}, "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	seen := map[*Job]int{}
+	for i, j := range jobs {
+		at[j.Study] = i
+		if j.From != "" {
+			source, ok := at[j.From]
+			if !ok || !jobs[source].Keep || jobs[source].group != j.group || jobs[source].Trial != j.Trial {
+				t.Errorf("%s, trial %d, shares %s", j.Training.Key, j.Trial, j.From)
+			}
+		}
+	}
+	for i := 1; i <= 4; i++ {
+		for _, j := range jobs {
+			if j.In(Shard{i, 4}) {
+				seen[j]++
+			}
+		}
+	}
+	for _, j := range jobs {
+		if seen[j] != 1 {
+			t.Errorf("%s, trial %d, is in %d shards", j.Training.Key, j.Trial, seen[j])
+		}
+	}
+	tables, _, err := Plan([]Cell{{Name: "a", Training: &Training{Key: "t", Mode: study.ModeTune, Preset: "quickstart", Needs: "glyphs", OneTable: true, Shrink: shrinkFedex}}}, Options{Trials: 3}, "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tables[2].table != tables[0] || tables[2].group != tables[0].group {
+		t.Errorf("the third trial looks up the table of %+v", tables[2].table)
+	}
+	missing := &Training{Key: "m", Mode: study.ModeTune, Preset: "quickstart", Needs: "cifar100", Trials: 1, Shrink: shrinkFedex}
+	some, left, err := Plan(append(smallCells(), Cell{Name: "b", Training: missing}), Options{Trials: 1}, "out")
+	if err != nil || len(some) != 4 || !slices.Equal(left, []string{"m"}) {
+		t.Errorf("%d jobs, without %q: %v", len(some), left, err)
+	}
+	if _, _, err := Plan([]Cell{{Name: "b", Training: missing}}, Options{}, "out"); err == nil || !strings.Contains(err.Error(), "data cifar100: ") {
+		t.Errorf("got %v", err)
+	}
+	for _, text := range []string{"0/2", "3/2", "1", "a/b", "1/0", "-1/3"} {
+		if err := new(Shard).Set(text); err == nil {
+			t.Errorf("%q is a shard", text)
+		}
+	}
+}

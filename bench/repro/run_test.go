@@ -1,0 +1,189 @@
+package repro
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/plugins"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// here makes a place for data that need no files.
+func here(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	places["glyphs"] = place{files: []string{"x"}, elsewhere: dir}
+	t.Cleanup(func() { delete(places, "glyphs") })
+}
+
+// small is a study of successive halving on embedded data.
+func small(target, tuning string) *Training {
+	t := &Training{
+		Key: "small-" + target + "-" + tuning, Mode: study.ModeTune, Preset: "quickstart", Needs: "glyphs", Trials: 2, Shrink: shrinkFedex, Tuner: "sha", ClientTuner: "none",
+		Sets: []string{
+			"target=" + target, "score.both=true", "eval.every=4", "eval.clients=4", "model=logistic", "data.clients=8", "data.samples=30", "cohort=3",
+			"budget.rounds=40", "budget.trial_rounds=8", "tuner.options.eliminations=2",
+		},
+	}
+	if tuning == "fedex" {
+		t.ClientTuner = "fedex"
+	}
+	if target == tuners.TargetGlobal {
+		t.Shares = "small-personalized-" + tuning
+	}
+	return t
+}
+
+func smallCells() []Cell {
+	var cells []Cell
+	for _, target := range fedexTargets {
+		for _, tuning := range fedexTunings {
+			cells = append(cells, Cell{
+				Name: "fedex-table1/cifar10-iid/sha/" + target + "/" + tuning, Training: small(target, tuning), Measure: returnedError(target), Unit: "%",
+				Published: &Published{Mean: 20, SD: 1, Trials: 2}, Picture: "small/" + target, Target: target,
+			})
+		}
+	}
+	return cells
+}
+
+// runner trains in this process.
+type runner struct {
+	alone bool // never shares rounds
+}
+
+func (r *runner) Train(ctx context.Context, j *Job) (fed *data.Federation, err error) {
+	fed, model, err := study.Prepare(ctx, j.Config)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, j.Study)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if j.From != "" && !r.alone {
+		from, err := store.Look(ctx, j.From)
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(study.Share(ctx, from, s, j.Config), from.Close()); err != nil {
+			return nil, err
+		}
+	}
+	setup := study.Setup{Config: *j.Config, Data: fed, Model: model, Tuner: plugins.Builtin()[j.Config.Tuner.Name], Store: s, KeepTrials: j.Keep, Workers: 2}
+	if j.Config.ClientTuner.Name != "" {
+		setup.ClientTuner = plugins.Builtin()[j.Config.ClientTuner.Name]
+	}
+	_, err = study.Tune(ctx, setup)
+	return fed, err
+}
+
+func runAll(t *testing.T, jobs []*Job, r Runner) []*Metrics {
+	t.Helper()
+	var all []*Metrics
+	for _, j := range jobs {
+		m, err := j.Run(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// TestRunAndReport runs a small table twice, with and without sharing rounds: the numbers are the same, and those of the files too.
+func TestRunAndReport(t *testing.T) {
+	here(t)
+	cells := smallCells()
+	dir := t.TempDir()
+	o := Options{Trials: 2}
+	jobs, left, err := Plan(cells, o, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(jobs) != 8 || len(left) > 0 {
+		t.Fatalf("%d jobs, want 8", len(jobs))
+	}
+	shared := runAll(t, jobs, &runner{})
+	others, _, err := Plan(cells, o, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range runAll(t, others, &runner{alone: true}) {
+		m.End.Seconds, shared[i].End.Seconds = 0, 0
+		if !reflect.DeepEqual(m.End, shared[i].End) {
+			t.Errorf("%s: shared %+v, alone %+v", m.Head.Training, shared[i].End, m.End)
+		}
+		for k := range m.Trials {
+			if a, b := m.Trials[k], shared[i].Trials[k]; !reflect.DeepEqual(a.Global, b.Global) || !reflect.DeepEqual(a.Personalized, b.Personalized) || !reflect.DeepEqual(a.Configs, b.Configs) {
+				t.Errorf("%s: arm %d differs", m.Head.Training, k)
+			}
+		}
+	}
+	fedex := shared[1]
+	if fedex.Head.Training != "small-personalized-fedex" || len(fedex.Trials) != 9 || len(fedex.Trials[0].Configs) != 27 || len(fedex.Trials[0].Configs[0]) != len(fedex.Trials[0].ConfigParams) {
+		t.Errorf("arms: %+v", fedex.Trials[0])
+	}
+	if strings.Contains(fedex.Head.Config, dir) || fedex.Head.Data.Clients != 8 || fedex.Head.Data.Train == 0 {
+		t.Errorf("%+v", fedex.Head)
+	}
+	for _, arm := range shared[3].Trials { // of the global target: at least the rounds to the first rung were shared
+		for _, s := range arm.Seconds[:arm.Rungs[0].Round] {
+			if s != nil {
+				t.Errorf("arm %d: a shared round has the time %v", arm.Number, *s)
+			}
+		}
+	}
+
+	if err := Tidy(jobs); err != nil {
+		t.Fatal(err)
+	}
+	if exists(jobs[0].Study) || !exists(jobs[0].File) {
+		t.Error("the study is there, or its metrics are not")
+	}
+	found, err := Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct, err := NewReport(cells, shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, err := NewReport(cells, found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(direct.Tables(), merged.Tables()) {
+		t.Errorf("from memory:\n%v\nfrom files:\n%v", direct.Tables(), merged.Tables())
+	}
+	if len(merged.Rows) != 4 || merged.Rows[0].Sample.N != 2 || len(merged.Verdicts) != 2 || merged.Verdicts[0].Gain.N != 2 {
+		t.Errorf("%+v", merged.Rows)
+	}
+	curves := merged.Curves()
+	if len(curves) != 2 || len(curves[0].Series) != 2 || len(curves[0].Series[1].Trials[2]) == 0 {
+		t.Fatalf("%+v", curves)
+	}
+	var svg, csv strings.Builder
+	if err := errors.Join(curves[0].WriteSVG(&svg), curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<path") || !strings.HasPrefix(csv.String(), "method,trial,rounds,") {
+		t.Errorf("%v", err)
+	}
+	if _, err := NewReport(cells, append(found, found[0])); err == nil || !strings.Contains(err.Error(), "is there twice") {
+		t.Errorf("one trial twice: %v", err)
+	}
+	found[0].Head.Digest = "other"
+	if _, err := NewReport(cells, found); err == nil || !strings.Contains(err.Error(), "different settings") {
+		t.Errorf("other settings: %v", err)
+	}
+}

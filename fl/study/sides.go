@@ -1,0 +1,55 @@
+package study
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// SideTrial is one trial on a side federation.
+type SideTrial struct {
+	Environment tuners.Environment `json:"environment"`
+	Params      tuners.Params      `json:"params"`
+	Rounds      int                `json:"rounds"`
+	// Score is that of its global model on proxy samples that no client holds,
+	// nil when it failed.
+	Score *float64 `json:"score"`
+}
+
+// SideTable is what trials on side federations found best, as FedTune's
+// reference table has it: a row for each number of samples and a column for each
+// heterogeneity index.
+type SideTable struct {
+	// Samples and HIs are those of the trials, from the lowest on.
+	Samples []int
+	HIs     []float64
+	// Cells hold by row and column the trial of the lowest score, of equal ones
+	// the first; nil where none has a score.
+	Cells [][]*SideTrial
+}
+
+// BestSides makes the table of trials on side federations.
+func BestSides(sides []SideTrial) SideTable {
+	t := SideTable{}
+	for _, s := range sides {
+		t.Samples, t.HIs = append(t.Samples, s.Environment.Samples), append(t.HIs, s.Environment.HI)
+	}
+	slices.Sort(t.Samples)
+	slices.Sort(t.HIs)
+	t.Samples, t.HIs = slices.Compact(t.Samples), slices.Compact(t.HIs)
+	for range t.Samples {
+		t.Cells = append(t.Cells, make([]*SideTrial, len(t.HIs)))
+	}
+	for i := range sides {
+		s := &sides[i]
+		if s.Score == nil {
+			continue
+		}
+		row, _ := slices.BinarySearch(t.Samples, s.Environment.Samples)
+		column, _ := slices.BinarySearch(t.HIs, s.Environment.HI)
+		if best := &t.Cells[row][column]; *best == nil || *s.Score < *(*best).Score {
+			*best = s
+		}
+	}
+	return t
+}
