@@ -73,18 +73,19 @@ func (r *runner) Train(ctx context.Context, j *Job) (fed *data.Federation, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	setup := study.Setup{Config: *j.Config, Data: fed, Model: model, Tuner: plugins.Builtin()[j.Config.Tuner.Name], Store: s, KeepTrials: j.Keep, Workers: 2}
+	if j.Config.ClientTuner.Name != "" {
+		setup.ClientTuner = plugins.Builtin()[j.Config.ClientTuner.Name]
+	}
 	if j.From != "" && !r.alone {
 		from, err := store.Look(ctx, j.From)
 		if err != nil {
 			return nil, err
 		}
-		if err := errors.Join(study.Share(ctx, from, s, j.Config), from.Close()); err != nil {
+		setup.Evaluated, err = study.Share(ctx, from, s, j.Config)
+		if err := errors.Join(err, from.Close()); err != nil {
 			return nil, err
 		}
-	}
-	setup := study.Setup{Config: *j.Config, Data: fed, Model: model, Tuner: plugins.Builtin()[j.Config.Tuner.Name], Store: s, KeepTrials: j.Keep, Workers: 2}
-	if j.Config.ClientTuner.Name != "" {
-		setup.ClientTuner = plugins.Builtin()[j.Config.ClientTuner.Name]
 	}
 	_, err = study.Tune(ctx, setup)
 	return fed, err

@@ -175,5 +175,6 @@ func (r reproRunner) share(ctx context.Context, j *repro.Job, setup *study.Setup
 	if err != nil {
 		return nil // its study is gone: all rounds are trained
 	}
-	return errors.Join(study.Share(ctx, from, setup.Store, &setup.Config), from.Close())
+	setup.Evaluated, err = study.Share(ctx, from, setup.Store, &setup.Config)
+	return errors.Join(err, from.Close())
 }

@@ -39,6 +39,9 @@ type Setup struct {
 	// KeepTrials leaves the last snapshot of every trial in the store, so that
 	// studies that Share it need not train its rounds again.
 	KeepTrials bool
+	// Evaluated are models of a study whose rounds this one shares, with their
+	// errors: a model among them is not evaluated again.
+	Evaluated []Chosen
 	// Environment says where the study runs, as JSON in its record.
 	Environment any
 	// SnapshotEvery is the least time between two snapshots of a running trial

@@ -11,26 +11,26 @@ import (
 
 // Share begins a study with the rounds of another one, which differs from it in
 // the target alone, and perhaps in its name: what clients train does not depend on the target, so no round
-// is trained twice. The store to must be empty. Both studies need score.both, and
+// is trained twice. It returns the models that the other one has evaluated, for Setup.Evaluated. The store to must be empty. Both studies need score.both, and
 // the other one no reserve of snapshots, but with Setup.KeepTrials its trials go
 // on from where they ended instead of from their beginning. Which trials go on,
 // and which model is returned, is decided anew.
-func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) error {
+func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) ([]Chosen, error) {
 	other, err := Read(ctx, from)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := sharable(other, c); err != nil {
-		return err
+		return nil, err
 	}
 	text, err := Encode(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h := &history{store: to}
 	rec := studyRecord{Name: c.Name, Mode: ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds}
 	if err := h.append(kindStudy, tuners.StudySession, 0, rec); err != nil {
-		return err
+		return nil, err
 	}
 	// States and snapshots without their rounds would be of no use, rounds without
 	// them cost time: so rounds come first.
@@ -49,7 +49,7 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) er
 		return h.append(kindRound, r.Trial, r.Round, rec)
 	}, kindTrial, kindPlan, kindRound, kindFail)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = from.EachState(ctx, func(session, slot, calls int, data []byte) error {
 		if session < 0 { // it decides by scores
@@ -57,7 +57,11 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) er
 		}
 		return to.SetState(session, slot, calls, data)
 	})
-	return errors.Join(err, to.Flush(), to.ShareSnapshots(from))
+	evaluated := []Chosen{other.Tune.Best}
+	if last := other.Tune.Survivor; last != nil {
+		evaluated = append(evaluated, *last)
+	}
+	return evaluated, errors.Join(err, to.Flush(), to.ShareSnapshots(from))
 }
 
 // sharable returns an error unless a study may share the rounds of a recorded one.

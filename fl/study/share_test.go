@@ -57,7 +57,7 @@ func TestShareTrainsNoRoundTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = from.Close() }()
-	if err := Share(t.Context(), from, second.Store, &second.Config); err != nil {
+	if second.Evaluated, err = Share(t.Context(), from, second.Store, &second.Config); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Tune(t.Context(), second)
@@ -90,6 +90,31 @@ func TestShareTrainsNoRoundTwice(t *testing.T) {
 	}
 }
 
+// TestEvaluatedModels are taken as they are; others are evaluated.
+func TestEvaluatedModels(t *testing.T) {
+	tune := func(evaluated ...Chosen) (*Result, int64) {
+		s, _ := sharing(t, tuners.TargetGlobal)
+		rec := &recorder{}
+		s.Observer, s.Evaluated = rec, evaluated
+		r, err := Tune(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Seconds, r.RoundsPerSecond, r.weights = 0, 0, nil
+		return r, rec.evaluated.Load()
+	}
+	want, all := tune()
+	other := want.Best
+	other.SHA256, other.Errors = "other", Errors{}
+	got, n := tune(other, *want.Survivor)
+	if !reflect.DeepEqual(got, want) || n*2 != all {
+		t.Errorf("one of two models evaluated: %d clients instead of %d\n%+v\n%+v", n, all, got, want)
+	}
+	if got, n := tune(want.Best, *want.Survivor); !reflect.DeepEqual(got, want) || n != 0 {
+		t.Errorf("both evaluated: %d clients\n%+v\n%+v", n, got, want)
+	}
+}
+
 // TestShareRefuses names what cannot be shared.
 func TestShareRefuses(t *testing.T) {
 	dir := t.TempDir()
@@ -117,7 +142,7 @@ func TestShareRefuses(t *testing.T) {
 		s, _ := sharing(t, tuners.TargetGlobal)
 		c.change(&s.Config)
 		to := openStore(t, filepath.Join(t.TempDir(), "second"))
-		err := Share(t.Context(), from, to, &s.Config)
+		_, err := Share(t.Context(), from, to, &s.Config)
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("got %v, want the end %q", err, c.want)
 		}

@@ -307,6 +307,13 @@ func (d *driver) measured(e *fl.Evaluation, err error) (*fl.Evaluation, error) {
 
 // choose evaluates a candidate on all clients.
 func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
+	chosen := &Chosen{Number: c.trial.number, Params: c.trial.params, Round: c.round, Score: c.score, SHA256: fl.WeightsSHA256(d.setup.Model, c.weights)}
+	for _, k := range d.setup.Evaluated {
+		if k.Number == chosen.Number && k.Round == chosen.Round && k.SHA256 == chosen.SHA256 {
+			chosen.Errors = k.Errors
+			return chosen, nil
+		}
+	}
 	var session tuners.Session
 	if d.setup.ClientTuner != nil {
 		s, err := d.openClientSession(ctx, c.trial, c.state)
@@ -324,8 +331,6 @@ func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Chosen{
-		Number: c.trial.number, Params: c.trial.params, Round: c.round, Score: c.score,
-		SHA256: fl.WeightsSHA256(d.setup.Model, c.weights), Errors: errorsOf(e, d.setup.Data.Masks),
-	}, nil
+	chosen.Errors = errorsOf(e, d.setup.Data.Masks)
+	return chosen, nil
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fedfast/fedfast/tuners"
@@ -144,6 +145,8 @@ type recorder struct {
 	mu       sync.Mutex
 	events   []Event
 	progress int
+
+	evaluated atomic.Int64 // calls of Evaluated
 }
 
 func (r *recorder) Event(e Event) { r.events = append(r.events, e) }
@@ -154,7 +157,7 @@ func (r *recorder) Progress(Progress) {
 	r.mu.Unlock()
 }
 
-func (r *recorder) Evaluated(int, int) {}
+func (r *recorder) Evaluated(int, int) { r.evaluated.Add(1) }
 
 // glyphStudy is a tiny study on the embedded set.
 func glyphStudy(t *testing.T, tuner tuners.Tuner) Setup {
