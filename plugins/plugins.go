@@ -31,3 +31,12 @@ func Builtin() map[string]tuners.Tuner {
 		"sha":         sha.Tuner{},
 	}
 }
+
+// Namesakes says what a name may mean that is not a tuner's since two methods carry it, with the one that is there; empty for any other name.
+func Namesakes(name string) string {
+	if name != "fedtune" {
+		return ""
+	}
+	return "two methods are called FedTune: a table of hyperparameters by heterogeneity and size of a client, which is fedtune-hrt here, " +
+		"and one that balances participants and local passes by preferred costs (Zhang et al.), which is not there"
+}

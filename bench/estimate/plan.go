@@ -3,6 +3,7 @@ package estimate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl"
@@ -15,9 +16,12 @@ import (
 type Plan struct {
 	// Sides is the number of trials on side federations with which a client tuner is prepared, Rounds that of the rounds after them.
 	Sides, Rounds int
-	// Work is that of both, of the scores and of the evaluation at the end.
-	Work []Work
+	// SideWork is that of the trials on side federations, Work that of the rounds, of their scores and of the evaluation at the end.
+	SideWork, Work []Work
 }
+
+// All is the whole work.
+func (p Plan) All() []Work { return slices.Concat(p.SideWork, p.Work) }
 
 // String says what is trained: "264 trials on side federations and 500 rounds".
 func (p Plan) String() string {
@@ -77,9 +81,9 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 			return Plan{}, fmt.Errorf("estimate: %w", err)
 		}
 		points = tablePoints(w, points[0])
-		p.Sides, p.Work = w.Trials, task.sides(w, points)
+		p.Sides, p.SideWork = w.Trials, task.sides(w, points)
 	}
-	p.Work = append(p.Work, task.rounds(rounds, 2, points, parallel)...)
+	p.Work = task.rounds(rounds, 2, points, parallel)
 	return p, nil
 }
 

@@ -62,7 +62,7 @@ func TestCounts(t *testing.T) {
 // trained sums the examples by batch, without what is evaluated.
 func trained(s *study.Setup, p Plan, evaluated float64) map[int]float64 {
 	out := map[int]float64{}
-	for _, w := range p.Work {
+	for _, w := range p.All() {
 		out[w.Batch] += w.Examples
 	}
 	for batch := range out {

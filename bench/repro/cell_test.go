@@ -59,7 +59,7 @@ func TestSelect(t *testing.T) {
 	if _, err := Select("fathom-table1/lr0.5"); err == nil || !strings.Contains(err.Error(), `did you mean "fathom-table1/lr0.05"`) {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err := Plan(later(), Options{}, "out"); err == nil || !strings.Contains(err.Error(), "perfedrlnas cannot be run: ") {
+	if _, _, err := Plan(t.Context(), later(), Options{}, "out"); err == nil || !strings.Contains(err.Error(), "perfedrlnas cannot be run: ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package repro
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -19,19 +20,21 @@ type fedexSet struct {
 	name, preset, needs string
 	sets                []string
 	asPaper, switches   []string
+	deviates            []string
 }
 
 var fedexSets = []fedexSet{
-	{"shakespeare-iid", "shakespeare-fedex", "leaf-shakespeare", []string{"data.iid=true"}, nil, nil},
-	{"shakespeare-noniid", "shakespeare-fedex", "leaf-shakespeare", []string{"data.iid=false"}, nil, nil},
-	{"femnist-iid", "femnist-fedex", "leaf-femnist", []string{"data.iid=true"}, nil, nil},
+	{"shakespeare-iid", "shakespeare-fedex", "leaf-shakespeare", []string{"data.iid=true"}, nil, nil, nil},
+	{"shakespeare-noniid", "shakespeare-fedex", "leaf-shakespeare", []string{"data.iid=false"}, nil, nil, nil},
+	{"femnist-iid", "femnist-fedex", "leaf-femnist", []string{"data.iid=true"}, nil, nil, nil},
 	{
 		"femnist-noniid", "femnist-fedex", "leaf-femnist",
 		[]string{"data.iid=false"},
 		[]string{"data.iid=true"},
 		[]string{"as the authors' code, not the paper's text: a writer's samples are split in stored order, not at random"},
+		[]string{"files that LEAF has cut into training and test already: the end of a writer's samples, which are stored by class, is mostly LEAF's test part, so validation and test have different classes"},
 	},
-	{"cifar10-iid", "cifar10-fedex", "cifar10", nil, nil, nil},
+	{"cifar10-iid", "cifar10-fedex", "cifar10", nil, nil, nil, nil},
 }
 
 // fedexErrors are the means and standard deviations of FedEx's Table 1, in percent: by wrapper, target and tuning, in the order of
@@ -80,7 +83,7 @@ func fedexTraining(set fedexSet, wrapper, target, tuning string) *Training {
 			"as the authors' code, not the paper's text: the error, not the loss, is minimized; the server's learning rate is 10^U[-1,1], its momentum 0 or 0.9",
 		},
 	}
-	t.AsPaper, t.Switches = append(t.AsPaper, set.asPaper...), append(t.Switches, set.switches...)
+	t.AsPaper, t.Switches, t.Deviates = append(t.AsPaper, set.asPaper...), append(t.Switches, set.switches...), slices.Clone(set.deviates)
 	if wrapper == "rs" {
 		t.Tuner = "random"
 	}
@@ -167,38 +170,60 @@ func fedexClaims() []Comparison {
 
 // fedexFigures are the studies of single settings. The papers print their points in pictures alone, so there are no published numbers.
 func fedexFigures() []Cell {
-	shakespeare, cifar := fedexSets[1], fedexSets[4]
+	shakespeare, femnist, cifar := fedexSets[1], fedexSets[3], fedexSets[4]
+	// A study whose one setting is Table 1's own is that of Table 1: it has no sets.
 	cell := func(name, paper, where string, set fedexSet, tuning string, trials int, sets, deviates []string) Cell {
 		t := fedexTraining(set, "sha", tuners.TargetPersonalized, tuning)
-		t.Key = keyOf(name)
-		t.Trials = trials
-		t.Sets = append(t.Sets, sets...)
-		t.Deviates = append(t.Deviates, deviates...)
+		if len(sets) > 0 {
+			t.Key, t.Trials = keyOf(name), trials
+			t.Sets = append(t.Sets, sets...)
+			t.Deviates = append(t.Deviates, deviates...)
+		}
 		return Cell{
 			Name: name, Paper: paper, Where: where, Unit: "% test error", Training: t, Measure: returnedError(tuners.TargetPersonalized),
 			Survivor: survivorError(tuners.TargetPersonalized),
-			Picture:  name[:strings.IndexByte(name, '/')], Target: tuners.TargetPersonalized,
+			Picture:  name[:strings.LastIndexByte(name, '/')], Target: tuners.TargetPersonalized,
+		}
+	}
+	discounts := []string{"0", "0.5", "1"}
+	set := func(discount string) []string { return []string{"score.discount=" + discount} }
+	var cells []Cell
+	for _, data := range []fedexSet{femnist, cifar} {
+		for _, discount := range discounts {
+			sets := set(discount)
+			if discount == "0" {
+				sets = nil
+			}
+			cells = append(cells, cell("fedex-fig2/"+data.name+"/discount"+discount, fedexPaper, "Figure 2", data, "alone", fedexTrials(data.needs, "sha"), sets,
+				[]string{"the figure names neither the target nor how often it was repeated: personalized, as often as Table 1"}))
 		}
 	}
 	workshop := []string{"client_tuner.options.draw_configs=true", "client_tuner.options.independent=true", "client_tuner.options.cutoff=1e-4"}
-	var cells []Cell
 	for _, tuning := range fedexTunings {
-		for _, discount := range []string{"0", "0.5", "1"} {
-			sets := []string{"score.discount=" + discount}
+		for _, discount := range discounts {
+			sets := set(discount)
 			if tuning == "fedex" {
 				sets = append(sets, workshop...)
 			}
-			cells = append(cells, cell("fedex-fig2/"+tuning+"/discount"+discount, workshopPaper, "Figure 2", shakespeare, tuning, 5, sets,
+			cells = append(cells, cell("fedex-workshop-fig2/"+tuning+"/discount"+discount, workshopPaper, "Figure 2", shakespeare, tuning, 5, sets,
 				[]string{"the search space is that of the later paper"}))
 		}
 	}
 	for _, eps := range []string{"0", "0.01", "0.05", "0.1", "0.2", "0.5", "1"} {
-		cells = append(cells, cell("fedex-fig5/eps"+eps, fedexPaper, "Figure 5", cifar, "fedex", 6, []string{"client_tuner.options.eps=" + eps},
+		sets := []string{"client_tuner.options.eps=" + eps}
+		if eps == "0.1" {
+			sets = nil
+		}
+		cells = append(cells, cell("fedex-fig5/eps"+eps, fedexPaper, "Figure 5", cifar, "fedex", 6, sets,
 			[]string{"the figure's values of eps are not printed: these are ours"}))
 	}
 	for _, schedule := range []string{"constant", "adaptive", "aggressive"} {
-		cells = append(cells, cell("fedex-fig6/"+schedule, fedexPaper, "Figure 6", shakespeare, "fedex", 10, []string{"client_tuner.options.schedule=" + schedule},
-			[]string{"the figure's set of data is not named: Shakespeare, as in Figure 3 of the workshop paper"}))
+		sets := []string{"client_tuner.options.schedule=" + schedule}
+		if schedule == "aggressive" {
+			sets = nil
+		}
+		cells = append(cells, cell("fedex-fig6/"+schedule, fedexPaper, "Figure 6", shakespeare, "fedex", 5, sets,
+			[]string{"the figure names neither its set of data nor how often it was repeated: Shakespeare, as in Figure 3 of the workshop paper, five times"}))
 	}
 	return cells
 }

@@ -37,7 +37,7 @@ type Entry struct {
 func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, error) {
 	probe := estimate.New()
 	networks := map[string]*nn.Model{}
-	costs := map[string]cost{}
+	known := map[string]costs{}
 	var out []Entry
 	for _, c := range cells {
 		e := Entry{Name: c.Name, Paper: c.Paper, Where: c.Where, Unit: c.Unit, Published: c.Published, Why: c.Why}
@@ -45,35 +45,47 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 			e.Data, e.Training, e.Trials = t.Needs, t.Key, cmp.Or(o.Trials, t.Trials)
 			_, err := Locate(t.Needs, o.Data)
 			e.AtHand = err == nil
-			one, ok := costs[t.Key]
+			one, ok := known[t.Key]
 			if !ok {
 				if one, err = t.cost(ctx, o, workers, probe, networks); err != nil {
 					return nil, fmt.Errorf("%s: %w", c.Name, err)
 				}
-				costs[t.Key] = one
+				known[t.Key] = one
 			}
-			seconds := one.seconds * float64(e.Trials)
-			e.SecondsEstimate, e.FLOP = &seconds, one.flop*float64(e.Trials)
+			sum := one.of(e.Trials, t.OneTable)
+			e.SecondsEstimate, e.FLOP = &sum.seconds, sum.flop
 		}
 		out = append(out, e)
 	}
 	return out, nil
 }
 
-// cost is that of one trial.
+// cost is that of training.
 type cost struct{ seconds, flop float64 }
 
+// costs are those of one trial: of its side federations and of its rounds.
+type costs struct{ sides, rounds cost }
+
+// of is the cost of some trials, with one table for all or with a table each.
+func (c costs) of(trials int, oneTable bool) cost {
+	n, tables := float64(trials), float64(trials)
+	if oneTable {
+		tables = min(n, 1)
+	}
+	return cost{tables*c.sides.seconds + n*c.rounds.seconds, tables*c.sides.flop + n*c.rounds.flop}
+}
+
 // cost estimates a trial on the paper's data.
-func (t *Training) cost(ctx context.Context, o Options, workers int, probe *estimate.Probe, networks map[string]*nn.Model) (cost, error) {
+func (t *Training) cost(ctx context.Context, o Options, workers int, probe *estimate.Probe, networks map[string]*nn.Model) (costs, error) {
 	c, _, err := t.config(o, 1, "")
 	if err != nil {
-		return cost{}, err
+		return costs{}, err
 	}
 	set := fullSets[t.Needs]
 	key := fmt.Sprint(c.Model.Name, " ", set.classes)
 	if networks[key] == nil {
 		if networks[key], err = models.New(c.Model.Name, models.Options{Classes: set.classes}); err != nil {
-			return cost{}, err
+			return costs{}, err
 		}
 	}
 	s := &study.Setup{Config: *c, Model: networks[key], Tuner: plugins.Builtin()[c.Tuner.Name]}
@@ -82,14 +94,24 @@ func (t *Training) cost(ctx context.Context, o Options, workers int, probe *esti
 	}
 	plan, err := estimate.OfCounts(ctx, s, t.Mode, set.counts(c))
 	if err != nil {
-		return cost{}, err
+		return costs{}, err
 	}
-	took, err := probe.Seconds(ctx, workers, math.Inf(1), plan.Work...)
+	sides, err := costOf(ctx, workers, probe, plan.SideWork)
+	if err != nil {
+		return costs{}, err
+	}
+	rounds, err := costOf(ctx, workers, probe, plan.Work)
+	return costs{sides, rounds}, err
+}
+
+// costOf estimates work.
+func costOf(ctx context.Context, workers int, probe *estimate.Probe, work []estimate.Work) (cost, error) {
+	took, err := probe.Seconds(ctx, workers, math.Inf(1), work...)
 	if err != nil {
 		return cost{}, err
 	}
 	sum := cost{seconds: took.Seconds}
-	for _, w := range plan.Work {
+	for _, w := range work {
 		_, train := w.Model.FLOPs()
 		sum.flop += w.Examples * float64(train)
 	}

@@ -58,3 +58,17 @@ func TestListWithoutData(t *testing.T) {
 		t.Errorf("%+v", entries[2])
 	}
 }
+
+// TestCosts: one table is made once, whatever the trials; tables of their own each time.
+func TestCosts(t *testing.T) {
+	c := costs{sides: cost{10, 1000}, rounds: cost{1, 100}}
+	for _, want := range []struct {
+		trials   int
+		oneTable bool
+		cost     cost
+	}{{1, true, cost{11, 1100}}, {3, true, cost{13, 1300}}, {3, false, cost{33, 3300}}, {0, true, cost{}}} {
+		if got := c.of(want.trials, want.oneTable); got != want.cost {
+			t.Errorf("%d trials, one table %v: %+v, want %+v", want.trials, want.oneTable, got, want.cost)
+		}
+	}
+}

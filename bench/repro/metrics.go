@@ -18,6 +18,9 @@ import (
 // metricsFormat is the number of the form in which metrics are written.
 const metricsFormat = 1
 
+// mostTrials bounds the numbers of trials: a table has room for each number up to the highest.
+const mostTrials = 10_000
+
 // Metrics is what one trial of a training measured: the lines of a file. A number that is not finite is null.
 type Metrics struct {
 	Head   Head
@@ -214,11 +217,17 @@ func (m *Metrics) decode(text []byte) error {
 	}
 	switch line.Kind {
 	case "head":
+		if m.Head.Kind != "" {
+			return errors.New("a second head")
+		}
 		if err := json.Unmarshal(text, &m.Head); err != nil {
 			return err
 		}
 		if m.Head.Format != metricsFormat {
 			return fmt.Errorf("metrics of form %d; this version reads form %d", m.Head.Format, metricsFormat)
+		}
+		if t := m.Head.Trial; t < 1 || t > mostTrials {
+			return fmt.Errorf("trial %d; trials are counted from 1 to %d", t, mostTrials)
 		}
 		return nil
 	case "trial":

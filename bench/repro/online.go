@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -45,7 +46,8 @@ func (m *Metrics) legs() []leg {
 	return all
 }
 
-// Online returns what a training had found after so many rounds. Of a study it has a point for each better score, and one for its end.
+// Online returns what a training had found after so many rounds. Of a study it has a point for each better score, discounted as the
+// study does (score.discount), and one for its end.
 func (m *Metrics) Online(target string) []Step {
 	var steps []Step
 	if len(m.Trials) == 0 {
@@ -54,16 +56,25 @@ func (m *Metrics) Online(target string) []Step {
 		}
 		return steps
 	}
+	discount := 0.0
+	if c, err := study.Load(study.Source{Text: m.Head.Config}); err == nil {
+		discount = c.Score.Discount
+	}
 	best, rounds := math.Inf(1), 0
 	for _, l := range m.legs() {
 		scores := l.trial.Personalized
 		if target == tuners.TargetGlobal {
 			scores = l.trial.Global
 		}
+		mean := study.Discounted{}
 		for round := l.first; round <= l.last && round <= len(scores); round++ {
 			rounds++
-			if s := scores[round-1]; s != nil && *s < best {
-				best = *s
+			s := math.Inf(1)
+			if scores[round-1] != nil {
+				s = mean.Add(*scores[round-1], discount)
+			}
+			if s < best {
+				best = s
 				steps = append(steps, Step{rounds, 100 * best, l.trial.testAt(round)})
 			}
 		}

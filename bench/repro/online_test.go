@@ -38,4 +38,9 @@ func TestOnline(t *testing.T) {
 	if got := m.Online(tuners.TargetGlobal); len(got) != 2 || got[0].Rounds != 1 || got[1].Rounds != 8 || got[1].Value != 90 {
 		t.Errorf("global: %v", got)
 	}
+	m.Head.Config = "[score]\ndiscount = 0.5\n"
+	got = m.Online(tuners.TargetPersonalized) // trial 2: 0.6, (0.65 + 0.6 / 2) / 1.5; trial 1 goes on: 0.75, (0.5 + 0.75 / 2) / 1.5
+	if len(got) != 5 || math.Abs(got[3].Value-60) > 1e-9 || math.Abs(got[4].Value-100*0.875/1.5) > 1e-9 {
+		t.Errorf("discounted: %v", got)
+	}
 }

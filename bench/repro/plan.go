@@ -14,6 +14,8 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/plugins"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Job is one trial of a training.
@@ -65,8 +67,8 @@ func (s *Shard) Type() string { return "I/N" }
 
 // Plan returns the jobs of some cells in a directory, in the order in which they are best run: trial by trial, so that a table can be
 // made at any time, and each behind the one that it builds on. Trainings whose data are not at hand are left out and named in left; when
-// that is all of them, it is an error.
-func Plan(cells []Cell, o Options, dir string) (jobs []*Job, left []string, err error) {
+// that is all of them, it is an error, and so is a budget from which a tuner cannot be paid.
+func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job, left []string, err error) {
 	trainings, err := trainingsOf(cells)
 	if err != nil {
 		return nil, nil, err
@@ -94,7 +96,7 @@ func Plan(cells []Cell, o Options, dir string) (jobs []*Job, left []string, err 
 			if trial > cmp.Or(o.Trials, t.Trials) {
 				continue
 			}
-			j, err := newJob(t, o, trial, dir)
+			j, err := newJob(ctx, t, o, trial, dir)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -138,10 +140,13 @@ func trainingsOf(cells []Cell) ([]*Training, error) {
 	return out, nil
 }
 
-func newJob(t *Training, o Options, trial int, dir string) (*Job, error) {
+func newJob(ctx context.Context, t *Training, o Options, trial int, dir string) (*Job, error) {
 	c, deviations, err := t.Config(o, trial)
 	if err != nil {
 		return nil, err
+	}
+	if err := payable(ctx, c); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Key, err)
 	}
 	name, err := digest(c)
 	if err != nil {
@@ -152,6 +157,29 @@ func newJob(t *Training, o Options, trial int, dir string) (*Job, error) {
 	return &Job{
 		Training: t, Trial: trial, Config: c, Deviations: deviations, Digest: name, File: path + ".jsonl", Study: path, scale: cmp.Or(o.Scale, 1), variant: o.variant(),
 	}, nil
+}
+
+// payable returns an error when the budget, as it was scaled, is not one that the tuner can spend.
+func payable(ctx context.Context, c *study.Config) error {
+	tuner := plugins.Builtin()[c.Tuner.Name]
+	if tuner == nil {
+		return nil // of a plain run, or one that is found when it starts
+	}
+	space, err := tuners.ParseSpace(c.Space)
+	if err != nil {
+		return fmt.Errorf("space.%w", err)
+	}
+	options, err := tuners.ParamsOf(c.Tuner.Options)
+	if err != nil {
+		return fmt.Errorf("tuner.options.%w", err)
+	}
+	problems, err := tuner.Validate(ctx, tuners.ValidateRequest{Space: space, Options: options, Budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds}})
+	for _, p := range problems {
+		if strings.HasPrefix(p.Key, "budget.") {
+			return fmt.Errorf("%s: %s", p.Key, p.Message)
+		}
+	}
+	return err
 }
 
 // In says whether the job belongs to a shard.

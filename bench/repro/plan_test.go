@@ -11,7 +11,7 @@ import (
 // TestPlan checks the order of jobs and their shards.
 func TestPlan(t *testing.T) {
 	here(t)
-	jobs, _, err := Plan(smallCells(), Options{Trials: 3, Scale: 0.5}, "out")
+	jobs, _, err := Plan(t.Context(), smallCells(), Options{Trials: 3}, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s, trial %d, is in %d shards", j.Training.Key, j.Trial, seen[j])
 		}
 	}
-	tables, _, err := Plan([]Cell{{Name: "a", Training: &Training{Key: "t", Mode: study.ModeTune, Preset: "quickstart", Needs: "glyphs", OneTable: true, Shrink: shrinkFedex}}}, Options{Trials: 3}, "out")
+	tables, _, err := Plan(t.Context(), []Cell{{Name: "a", Training: &Training{Key: "t", Mode: study.ModeTune, Preset: "quickstart", Needs: "glyphs", OneTable: true, Shrink: shrinkFedex}}}, Options{Trials: 3}, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +46,15 @@ func TestPlan(t *testing.T) {
 		t.Errorf("the third trial looks up the table of %+v", tables[2].table)
 	}
 	missing := &Training{Key: "m", Mode: study.ModeTune, Preset: "quickstart", Needs: "cifar100", Trials: 1, Shrink: shrinkFedex}
-	some, left, err := Plan(append(smallCells(), Cell{Name: "b", Training: missing}), Options{Trials: 1}, "out")
+	some, left, err := Plan(t.Context(), append(smallCells(), Cell{Name: "b", Training: missing}), Options{Trials: 1}, "out")
 	if err != nil || len(some) != 4 || !slices.Equal(left, []string{"m"}) {
 		t.Errorf("%d jobs, without %q: %v", len(some), left, err)
 	}
-	if _, _, err := Plan([]Cell{{Name: "b", Training: missing}}, Options{}, "out"); err == nil || !strings.Contains(err.Error(), "data cifar100: ") {
+	if _, _, err := Plan(t.Context(), []Cell{{Name: "b", Training: missing}}, Options{}, "out"); err == nil || !strings.Contains(err.Error(), "data cifar100: ") {
 		t.Errorf("got %v", err)
+	}
+	if _, _, err := Plan(t.Context(), smallCells(), Options{Scale: 0.05}, "out"); err == nil || !strings.Contains(err.Error(), "small-personalized-alone: budget.") {
+		t.Errorf("too small a budget: %v", err)
 	}
 	for _, text := range []string{"0/2", "3/2", "1", "a/b", "1/0", "-1/3"} {
 		if err := new(Shard).Set(text); err == nil {

@@ -36,8 +36,9 @@ type Verdict struct {
 	Variant string
 	// Gain is by how much New is better than Old, paired by trial; positive is as claimed.
 	Gain Sample
-	// Bound says that a trial of Old did not reach its goal, so that the gain is larger than that.
-	Bound bool
+	// AtLeast says that a trial of Old did not reach its goal, so that the gain is larger than that, AtMost that one of New did not, so that
+	// it is smaller.
+	AtLeast, AtMost bool
 	// Published is the paper's gain, NaN where it has no numbers.
 	Published float64
 }
@@ -52,8 +53,8 @@ type Report struct {
 
 // Deviation is what is not as in the paper.
 type Deviation struct {
-	Text      string
-	Trainings []string
+	Text      string   `json:"text"`
+	Trainings []string `json:"trainings"`
 }
 
 // Find reads all metrics below some directories.
@@ -195,7 +196,7 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 			continue // neither says anything
 		}
 		gains = append(gains, sign*(b-a))
-		v.Bound = v.Bound || !old.Reached[i]
+		v.AtLeast, v.AtMost = v.AtLeast || !old.Reached[i], v.AtMost || !fresh.Reached[i]
 	}
 	v.Gain = sampleOf(gains)
 	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
@@ -211,6 +212,8 @@ func (v *Verdict) Holds() string {
 		return "cannot be said: no trial reached the goal"
 	case g.N == 1:
 		return []string{"cannot be said from one trial (it speaks against it)", "cannot be said from one trial (it speaks for it)"}[index(g.Mean > 0)]
+	case v.AtLeast && v.AtMost, v.AtMost && g.Mean > 0, v.AtLeast && g.Mean < 0:
+		return "cannot be said: not every trial reached the goal"
 	case g.Mean-g.Half > 0:
 		return "yes"
 	case g.Mean+g.Half < 0:

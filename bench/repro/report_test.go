@@ -22,15 +22,19 @@ func TestVerdicts(t *testing.T) {
 		order      string
 		gain       float64
 		n          int
-		bound      bool
+		least      bool
+		most       bool
 	}{
-		"yes":      {row([]float64{10, 11, 12}), row([]float64{20, 21.5, 22}), false, "yes", "same", 31.5/3 - 0.0, 3, false},
-		"no":       {row([]float64{20, 21.5, 22}), row([]float64{10, 11, 12}), false, "no, the opposite", "same", -10.5 + 1.0/3, 3, false},
-		"higher":   {row([]float64{80, 82}), row([]float64{70, 71}), true, "yes", "same", 10.5, 2, false},
-		"chance":   {row([]float64{1, 20, 3}), row([]float64{9, 9, 9}), false, "in the mean, not beyond chance", "same", 1, 3, false},
-		"one":      {row([]float64{10, nan}), row([]float64{9, 3}), false, "cannot be said from one trial (it speaks against it)", "same", -1, 1, false},
-		"bound":    {row([]float64{10, 10}), row([]float64{400, 400}, 1), false, "in the mean, not beyond chance", "same", 390, 2, true},
-		"no goals": {row([]float64{400, 400}, 0, 1), row([]float64{400, 400}, 0, 1), false, "cannot be said: no trial reached the goal", "", nan, 0, false},
+		"yes":      {row([]float64{10, 11, 12}), row([]float64{20, 21.5, 22}), false, "yes", "same", 31.5/3 - 0.0, 3, false, false},
+		"no":       {row([]float64{20, 21.5, 22}), row([]float64{10, 11, 12}), false, "no, the opposite", "same", -10.5 + 1.0/3, 3, false, false},
+		"higher":   {row([]float64{80, 82}), row([]float64{70, 71}), true, "yes", "same", 10.5, 2, false, false},
+		"chance":   {row([]float64{1, 20, 3}), row([]float64{9, 9, 9}), false, "in the mean, not beyond chance", "same", 1, 3, false, false},
+		"one":      {row([]float64{10, nan}), row([]float64{9, 3}), false, "cannot be said from one trial (it speaks against it)", "same", -1, 1, false, false},
+		"bound":    {row([]float64{10, 10}), row([]float64{400, 400}, 1), false, "in the mean, not beyond chance", "same", 390, 2, true, false},
+		"missed":   {row([]float64{400, 400}, 1), row([]float64{500, 500}), false, "cannot be said: not every trial reached the goal", "same", 100, 2, false, true},
+		"worse":    {row([]float64{400, 400}, 0, 1), row([]float64{10, 20}), false, "no, the opposite", "same", -385, 2, false, true},
+		"both":     {row([]float64{400, 30}, 0), row([]float64{20, 400}, 1), false, "cannot be said: not every trial reached the goal", "same", -5, 2, true, true},
+		"no goals": {row([]float64{400, 400}, 0, 1), row([]float64{400, 400}, 0, 1), false, "cannot be said: no trial reached the goal", "", nan, 0, false, false},
 	} {
 		v := verdictOf(Comparison{Higher: c.higher}, c.fresh, c.old)
 		switch name {
@@ -39,7 +43,7 @@ func TestVerdicts(t *testing.T) {
 		case "bound": // equal gains have no spread
 			c.holds = "yes"
 		}
-		if v.Holds() != c.holds || v.Order() != c.order && name != "no" || v.Gain.N != c.n || v.Bound != c.bound || math.Abs(v.Gain.Mean-c.gain) > 1e-9 {
+		if v.Holds() != c.holds || v.Order() != c.order && name != "no" || v.Gain.N != c.n || v.AtLeast != c.least || v.AtMost != c.most || math.Abs(v.Gain.Mean-c.gain) > 1e-9 {
 			t.Errorf("%s: %q, order %q, %+v", name, v.Holds(), v.Order(), v)
 		}
 	}

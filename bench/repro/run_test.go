@@ -110,7 +110,7 @@ func TestRunAndReport(t *testing.T) {
 	cells := smallCells()
 	dir := t.TempDir()
 	o := Options{Trials: 2}
-	jobs, left, err := Plan(cells, o, dir)
+	jobs, left, err := Plan(t.Context(), cells, o, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestRunAndReport(t *testing.T) {
 		t.Fatalf("%d jobs, want 8", len(jobs))
 	}
 	shared := runAll(t, jobs, &runner{})
-	others, _, err := Plan(cells, o, t.TempDir())
+	others, _, err := Plan(t.Context(), cells, o, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestOneTable(t *testing.T) {
 		},
 	}
 	cells := []Cell{{Name: "fedtune-table1/fmnist/table", Training: training, Measure: bestAccuracy}, {Name: "sides", Training: training, Measure: sideTrials}}
-	jobs, _, err := Plan(cells, Options{Trials: 2}, t.TempDir())
+	jobs, _, err := Plan(t.Context(), cells, Options{Trials: 2}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

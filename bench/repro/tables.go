@@ -133,8 +133,13 @@ func (v *Verdict) gain() string {
 	if !math.IsNaN(v.Gain.Half) {
 		text += " +- " + plain(v.Gain.Half, v.Gain.Mean)
 	}
-	if v.Bound {
+	switch {
+	case v.AtLeast && v.AtMost:
+		text += " (some trials of both without the goal)"
+	case v.AtLeast:
 		text = "at least " + text
+	case v.AtMost:
+		text = "at most " + text
 	}
 	return text
 }
@@ -246,7 +251,8 @@ type jsonVerdict struct {
 	Variant   string  `json:"variant"`
 	Published float64 `json:"published_gain"`
 	Gain      Sample  `json:"gain"`
-	Bound     bool    `json:"gain_is_a_lower_bound"`
+	AtLeast   bool    `json:"gain_is_a_lower_bound"`
+	AtMost    bool    `json:"gain_is_an_upper_bound"`
 	Holds     string  `json:"holds"`
 	Order     string  `json:"order_as_published"`
 }
@@ -257,7 +263,7 @@ func (r *Report) JSON() any {
 		Cells      []jsonRow     `json:"cells"`
 		Claims     []jsonVerdict `json:"claims"`
 		Deviations []Deviation   `json:"deviations"`
-	}{Cells: []jsonRow{}, Claims: []jsonVerdict{}, Deviations: r.Deviations}
+	}{Cells: []jsonRow{}, Claims: []jsonVerdict{}, Deviations: slices.Concat([]Deviation{}, r.Deviations)}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		out.Cells = append(out.Cells, jsonRow{
@@ -266,7 +272,7 @@ func (r *Report) JSON() any {
 	}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		out.Claims = append(out.Claims, jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.Bound, v.Holds(), v.Order()})
+		out.Claims = append(out.Claims, jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order()})
 	}
 	return out
 }

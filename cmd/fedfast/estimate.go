@@ -19,7 +19,7 @@ func (a *app) estimate(ctx context.Context, setup *study.Setup, mode string) str
 	if err != nil {
 		return "" // what is wrong with the study is told when it begins
 	}
-	e, err := estimate.New().Seconds(ctx, a.workers, worthTelling/2, plan.Work...)
+	e, err := estimate.New().Seconds(ctx, a.workers, worthTelling/2, plan.All()...)
 	if err != nil || e.Seconds < worthTelling {
 		return ""
 	}

@@ -78,7 +78,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	if a.seedGiven {
 		return usageError{errors.New("--seed: the trials of an experiment have the seeds 1, 2, ...; --trials says how many")}
 	}
-	jobs, left, err := repro.Plan(cells, o.Options, o.out)
+	jobs, left, err := repro.Plan(ctx, cells, o.Options, o.out)
 	if err != nil {
 		return usageError{err}
 	}

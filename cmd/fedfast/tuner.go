@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -66,6 +67,9 @@ func (a *app) launchPinned(ctx context.Context, key, name string, pin func(host.
 		return nil, err
 	}
 	ref, err := host.Find(name, paths)
+	if errors.Is(err, host.ErrNotFound) && plugins.Namesakes(name) != "" {
+		err = errors.New(plugins.Namesakes(name))
+	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s: %w", key, err)}
 	}

@@ -36,7 +36,7 @@ func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(E
 			if math.IsNaN(score) {
 				return fmt.Errorf("trial %d, round %d: no client of the cohort has validation examples, so there is no score; enlarge the cohort or change data.split", t.number, t.rounds)
 			}
-			score = t.mean.add(score, d.setup.Config.Score.Discount)
+			score = t.mean.Add(score, d.setup.Config.Score.Discount)
 			if d.objective.Better(score, floor) && d.objective.Better(score, t.best.score) {
 				if err := t.keep(score); err != nil {
 					return err
@@ -56,7 +56,7 @@ func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(E
 
 // rung ends a leg that has reached its round, or the goal.
 func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error {
-	t.mean = discounted{}
+	t.mean = Discounted{}
 	t.toRound = t.rounds
 	if t.worthwhile() || t.driver.unscored {
 		if err := t.save(context.WithoutCancel(ctx)); err != nil {

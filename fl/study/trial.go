@@ -36,7 +36,7 @@ type trial struct {
 	losses   []float64 // by round, of a plain run
 	curve    []CurvePoint
 	rungs    []Rung
-	mean     discounted // of the scores since the last rung
+	mean     Discounted // of the scores since the last rung
 	best     candidate  // of the leg at work
 	kept     snapshots
 }
@@ -50,16 +50,6 @@ type candidate struct {
 	memory  *fl.State // of the method, nil for most
 	state   []byte    // of the client tuner's session; nil where it was not at hand
 	saved   string    // the snapshot that this leg stored last
-}
-
-// discounted is the mean of a series in which an entry of age a weighs
-// discount^a.
-type discounted struct{ sum, weight float64 }
-
-func (d *discounted) add(x, discount float64) float64 {
-	d.sum = float64(d.sum*discount) + x
-	d.weight = float64(d.weight*discount) + 1
-	return d.sum / d.weight
 }
 
 // open starts a trial, with fresh weights or as a copy of source. Its weights

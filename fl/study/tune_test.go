@@ -357,9 +357,9 @@ func median3(ts []BaselineTrial) float64 {
 func TestDiscountedMean(t *testing.T) {
 	xs := []float64{1, 0.5, 0.25, 1}
 	for _, discount := range []float64{0, 0.5, 1} {
-		var d discounted
+		var d Discounted
 		for n, x := range xs {
-			got := d.add(x, discount)
+			got := d.Add(x, discount)
 			var sum, weight float64
 			for age := range n + 1 {
 				w := math.Pow(discount, float64(age))
