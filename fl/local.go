@@ -62,8 +62,9 @@ type Local struct {
 	evaluate     func(data.View, *data.Augment, *tally) nn.Result // how, when not by the weights in the whole network
 	net          *narrowWorker                                    // the client's sub-network; nil is the whole one
 	absent       []int32                                          // classes that its softmax leaves out
-	phi          float64                                          // the least cosine so far, when asked for
+	phi, prior   float64                                          // the least cosines so far, when asked for
 	wantPhi      bool
+	wantPrior    bool
 	exampleFLOPs float64 // of a training step
 	flops        float64 // operations spent
 	traffic      int     // parameters that are sent to the client, and back
@@ -105,9 +106,9 @@ func (l *Local) steps(c course) {
 	}
 	opts := l.trainOpts(p)
 	opts.Only, opts.Shift = c.only, c.shift
-	if l.wantPhi && !c.apart {
+	if (l.wantPhi || l.wantPrior) && !c.apart {
 		opts.Probe = &l.worker.probe
-		opts.Probe.Anchor = start
+		opts.Probe.Anchor, opts.Probe.Prior = start, l.wantPrior
 	}
 	batches := l.newBatches(0, p)
 	for step := range p.LocalSteps(l.Train.Len()) {
@@ -117,13 +118,16 @@ func (l *Local) steps(c course) {
 			opts.Probe.Reset()
 		}
 		r := ws.Step(w, b, opts, sgd, velocity, anchor, step == 0)
+		if opts.Probe != nil {
+			l.phi = min(l.phi, opts.Probe.Cosine())
+			if cos, ok := opts.Probe.PriorCosine(); ok { // before the first step nothing is displaced
+				l.prior = min(l.prior, cos)
+			}
+		}
 		l.Steps++
 		if !c.apart {
 			l.Loss += r.Loss
 			l.Labels += r.Count
-		}
-		if opts.Probe != nil {
-			l.phi = min(l.phi, opts.Probe.Cosine())
 		}
 		if c.each != nil {
 			c.each(step)
@@ -200,7 +204,7 @@ func (w *worker) begin(v visit) (*Local, error) {
 		Params: v.params, ServerParams: v.server, Round: v.round, Train: c.Train, Val: c.Val,
 		Broadcast: v.weights, Weights: w.local, Weight: float64(c.Train.Len()),
 		client: v.client, engine: e, server: v.state, fresh: v.kept == nil, worker: w, key: v.key,
-		phi: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumParams(),
+		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumParams(),
 	}
 	if e.store == nil {
 		return l, nil

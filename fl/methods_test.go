@@ -59,7 +59,7 @@ func forEachMethod(t *testing.T, f func(t *testing.T, m Method)) {
 }
 
 var everyProbe = []string{
-	"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement", "seconds_simulated",
+	"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement", "min_cos_grad_prior_displacement", "seconds_simulated",
 	"sign_agreement", "cos_delta_smoothed{alpha=0.7}", "cos_delta_smoothed",
 }
 

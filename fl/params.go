@@ -36,6 +36,9 @@ type ClientParams struct {
 	// passes are joined, so each batch is full, a batch may exceed the
 	// number of examples, and there are max(1, ceil(Epochs n / Batch)) steps.
 	Wrap bool
+	// Floor, with Wrap, rounds that number down instead of up, as FATHOM's paper
+	// has it.
+	Floor bool
 
 	// What follows is for the methods that are named; 0 does nothing.
 
@@ -127,6 +130,7 @@ func (c ClientParams) Check() error {
 		{c.Mu >= 0 && !math.IsInf(c.Mu, 0), "client.mu", c.Mu, "a finite number of 0 or more"},
 		{c.Steps > 0 || c.Epochs > 0 && c.Epochs <= 1e6, "client.epochs", c.Epochs, "above 0 and at most 1e6"},
 		{c.Steps >= 0, "client.steps", float64(c.Steps), "0 (use epochs) or more"},
+		{!c.Floor || c.Wrap && c.Steps == 0, "client.floor", 1, "false unless client.wrap is true and client.steps 0"},
 		{c.Batch >= 1, "client.batch", float64(c.Batch), "a whole number of 1 or more"},
 		{notNegative(c.Lambda), "client.lambda", c.Lambda, "a finite number of 0 or more"},
 		{notNegative(c.PersonalLR), "client.personal_lr", c.PersonalLR, "a finite number of 0 (client.lr) or more"},
@@ -164,6 +168,9 @@ func (c ClientParams) LocalSteps(n int) int {
 	}
 	perPass := func(examples float64) int {
 		return int(math.Ceil(examples / float64(c.Batch)))
+	}
+	if c.Wrap && c.Floor {
+		return max(1, int(c.Epochs*float64(n)/float64(c.Batch)))
 	}
 	if c.Wrap {
 		return max(1, perPass(c.Epochs*float64(n)))

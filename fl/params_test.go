@@ -20,6 +20,7 @@ func TestLocalSteps(t *testing.T) {
 		{"one and a half passes", 1.5, 0, 20, false, 50, 5, 75},
 		{"batch above the data", 3, 0, 128, false, 50, 3, 150},
 		{"wrapped passes are joined", 2, 0, 20, true, 50, 5, 100},
+		{"wrapped passes that do not come out even", 1.5, 0, 20, true, 50, 4, 80},
 		{"wrapped batch above the data", 1, 0, 128, true, 50, 1, 128},
 		{"a tiny share of a pass is one step", 0.001, 0, 20, false, 50, 1, 1},
 		{"steps override epochs", 1, 7, 20, false, 50, 7, 140},
@@ -27,6 +28,13 @@ func TestLocalSteps(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := ClientParams{Epochs: tt.epochs, Steps: tt.steps, Batch: tt.batch, Wrap: tt.wrap}
+			if whole := tt.epochs*float64(tt.n)/float64(tt.batch) == math.Trunc(tt.epochs*float64(tt.n)/float64(tt.batch)); tt.wrap {
+				down := p
+				down.Floor = true
+				if got := down.LocalSteps(tt.n); got != tt.want && whole || got != max(1, tt.want-1) && !whole {
+					t.Errorf("rounded down: %d steps, want %d at most", got, tt.want)
+				}
+			}
 			if got := p.LocalSteps(tt.n); got != tt.want {
 				t.Errorf("LocalSteps(%d) = %d, want %d", tt.n, got, tt.want)
 			}
@@ -48,6 +56,8 @@ func TestCheckNamesTheKey(t *testing.T) {
 		{"client.weight_decay", func(c *ClientParams, _ *ServerParams) { c.WeightDecay = -1 }},
 		{"client.mu", func(c *ClientParams, _ *ServerParams) { c.Mu = math.Inf(1) }},
 		{"client.epochs", func(c *ClientParams, _ *ServerParams) { c.Epochs = 0 }},
+		{"client.floor", func(c *ClientParams, _ *ServerParams) { c.Floor = true }},
+		{"client.floor", func(c *ClientParams, _ *ServerParams) { c.Floor, c.Wrap, c.Steps = true, true, 3 }},
 		{"client.batch", func(c *ClientParams, _ *ServerParams) { c.Batch = 0 }},
 		{"client.dropout", func(c *ClientParams, _ *ServerParams) { c.Dropout = 1 }},
 		{"client.steps", func(c *ClientParams, _ *ServerParams) { c.Steps = -1 }},

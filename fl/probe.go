@@ -15,18 +15,25 @@ import (
 // probeFuncs are the measurements of a slot by their names in the tuner
 // protocol. A value is NaN where the client has no examples to measure on.
 var probeFuncs = map[string]func(*Slot) float64{
-	"val_error_before":          func(s *Slot) float64 { return s.Before.Error },
-	"val_error_after":           func(s *Slot) float64 { return s.After.Error },
-	"val_loss_before":           func(s *Slot) float64 { return s.Before.Loss },
-	"val_loss_after":            func(s *Slot) float64 { return s.After.Loss },
-	"train_loss":                func(s *Slot) float64 { return s.TrainLoss },
-	"examples_train":            func(s *Slot) float64 { return float64(s.TrainExamples) },
-	"examples_val":              func(s *Slot) float64 { return float64(s.ValExamples) },
-	"steps":                     func(s *Slot) float64 { return float64(s.Steps) },
-	"delta_norm":                func(s *Slot) float64 { return s.DeltaNorm },
-	"seconds_simulated":         func(s *Slot) float64 { return s.Seconds },
-	"min_cos_grad_displacement": func(s *Slot) float64 { return s.MinCosine },
+	"val_error_before":  func(s *Slot) float64 { return s.Before.Error },
+	"val_error_after":   func(s *Slot) float64 { return s.After.Error },
+	"val_loss_before":   func(s *Slot) float64 { return s.Before.Loss },
+	"val_loss_after":    func(s *Slot) float64 { return s.After.Loss },
+	"train_loss":        func(s *Slot) float64 { return s.TrainLoss },
+	"examples_train":    func(s *Slot) float64 { return float64(s.TrainExamples) },
+	"examples_val":      func(s *Slot) float64 { return float64(s.ValExamples) },
+	"steps":             func(s *Slot) float64 { return float64(s.Steps) },
+	"delta_norm":        func(s *Slot) float64 { return s.DeltaNorm },
+	"seconds_simulated": func(s *Slot) float64 { return s.Seconds },
+	minCosine:           func(s *Slot) float64 { return s.MinCosine },
+	minPriorCosine:      func(s *Slot) float64 { return s.MinPriorCosine },
 }
+
+// The probes of a client's steps that cost something, see [Slot].
+const (
+	minCosine      = "min_cos_grad_displacement"
+	minPriorCosine = "min_cos_grad_prior_displacement"
+)
 
 // The probes of a whole round.
 const (
@@ -51,8 +58,8 @@ func ProbeNames() []string {
 
 // probeSet says which measurements cost something and are wanted.
 type probeSet struct {
-	before, after, phi, signs bool
-	smoothed                  []smoothedProbe
+	before, after, phi, prior, signs bool
+	smoothed                         []smoothedProbe
 }
 
 type smoothedProbe struct {
@@ -86,7 +93,7 @@ func parseProbes(names []string) (probeSet, error) {
 		}
 		p.before = p.before || strings.HasSuffix(name, "_before")
 		p.after = p.after || strings.HasSuffix(name, "_after")
-		p.phi = p.phi || name == "min_cos_grad_displacement"
+		p.phi, p.prior = p.phi || name == minCosine, p.prior || name == minPriorCosine
 	}
 	return p, nil
 }
@@ -131,12 +138,13 @@ func (r *RoundResult) Probe(name string) (value float64, ok bool) {
 	return sum / weight, true
 }
 
-// minCosine returns FATHOM's phi_i; a client that diverged has no direction: 0.
-func (l *Local) minCosine() float64 {
-	if !finite(l.phi) {
+// direction returns a least cosine; a client that diverged, or none of whose steps
+// counts, has no direction: 0.
+func direction(phi float64) float64 {
+	if !finite(phi) {
 		return 0
 	}
-	return l.phi
+	return phi
 }
 
 // observe takes the measurements of the whole round, before the server's step.

@@ -29,6 +29,58 @@ func TestScores(t *testing.T) {
 	}
 }
 
+// TestLeastCosines takes clients' steps again by gradients of all their examples,
+// and compares the cosines in float64: with the displacement after a step, and with
+// the one before it, which the first step has not.
+func TestLeastCosines(t *testing.T) {
+	const lr = 0.5
+	fed := openGlyphs(t, 12, 40)
+	model := smallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 4, Seed: 1})
+	wk := &worker{ws: model.NewWorkspace(), inputs: inputSize(model.Input()), labels: 1}
+	for _, steps := range []int{1, 4} {
+		tr := e.NewTrial(0)
+		start := slices.Clone(tr.Weights())
+		plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{fullBatch(DefaultClientParams(), lr, steps)}, Probes: []string{minCosine, minPriorCosine}}
+		for _, s := range runRounds(t, tr, plan, 1)[0].Slots {
+			train := fed.Clients[s.Client].Train
+			all := make([]int32, train.Len())
+			for i := range all {
+				all[i] = int32(i)
+			}
+			b := wk.fill(train, all, nil)
+			w, after, prior := slices.Clone(start), math.Inf(1), math.Inf(1)
+			for k := range steps {
+				wk.ws.Gradient(w, b, nn.TrainOpts{})
+				g := wk.ws.Grad()
+				if k > 0 {
+					prior = min(prior, cosineTo(start, w, g))
+				}
+				for j, x := range g {
+					w[j] -= lr * x
+				}
+				after = min(after, cosineTo(start, w, g))
+			}
+			if steps == 1 {
+				prior = 0
+			}
+			if math.Abs(s.MinCosine-after) > 1e-3 || math.Abs(s.MinPriorCosine-prior) > 1e-3 {
+				t.Errorf("%d steps, client %d: %v and %v, want %v and %v", steps, s.Client, s.MinCosine, s.MinPriorCosine, after, prior)
+			}
+		}
+	}
+}
+
+// cosineTo is the cosine of g and start - w.
+func cosineTo(start, w, g []float32) float64 {
+	var gg, gd, dd float64
+	for j, x := range g {
+		d := float64(start[j]) - float64(w[j])
+		gg, gd, dd = gg+float64(x)*float64(x), gd+float64(x)*d, dd+d*d
+	}
+	return gd / math.Sqrt(gg*dd)
+}
+
 // TestProbesOfRounds follows FATHOM's cosines and the agreement of signs on
 // quadratics, in float64.
 func TestProbesOfRounds(t *testing.T) {

@@ -35,6 +35,10 @@ type Slot struct {
 	// NaN where no probe asked for it, 0 for a client that diverged and for methods
 	// whose steps are not SGD's (MAML, Per-FedAvg).
 	MinCosine float64
+	// MinPriorCosine is the phi_i of FATHOM's text: the least cosine, over the local
+	// steps but the first, of the step's gradient and the displacement before it; 0
+	// for a single step, and else as MinCosine.
+	MinPriorCosine float64
 	// Seconds is the visit's time on the simulated device, see DeviceFLOPS.
 	Seconds float64
 	// Dropped says that the change held a number that is not finite, so that
@@ -158,7 +162,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	client := &e.cfg.Data.Clients[s.Client]
 	key := kernels.Key(e.cfg.Seed, uint64(t.number), uint64(t.round), uint64(slot), uint64(s.Client))
 	aug := &data.Augment{Key: kernels.Key(key, purposeAugment)}
-	s.Before, s.After, s.MinCosine = Score{math.NaN(), math.NaN()}, Score{math.NaN(), math.NaN()}, math.NaN()
+	s.Before, s.After, s.MinCosine, s.MinPriorCosine = Score{math.NaN(), math.NaN()}, Score{math.NaN(), math.NaN()}, math.NaN(), math.NaN()
 	if probes.before {
 		s.Before = scoreOf(w.evaluate(t.weights, client.Val, aug, nil))
 	}
@@ -170,7 +174,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	if err != nil {
 		return contribution{}, nil, err
 	}
-	l.wantPhi = probes.phi
+	l.wantPhi, l.wantPrior = probes.phi, probes.prior
 	if probes.after {
 		l.score = func(weights []float32) { s.After = scoreOf(w.evaluate(weights, client.Val, aug, nil)) }
 	}
@@ -181,7 +185,10 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds()
 	s.TrainLoss = scoreOf(nn.Result{Loss: l.Loss, Count: l.Labels}).Loss
 	if probes.phi {
-		s.MinCosine = l.minCosine()
+		s.MinCosine = direction(l.phi)
+	}
+	if probes.prior {
+		s.MinPriorCosine = direction(l.prior)
 	}
 	if l.upload != nil {
 		copy(w.local, l.upload)

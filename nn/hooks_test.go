@@ -55,8 +55,10 @@ func TestShiftAndDisplacement(t *testing.T) {
 		o := TrainOpts{Key: 7, Dropout: -1}
 		got, v := slices.Clone(start), m.NewParams()
 		want, vw := slices.Clone(start), m.NewParams()
+		probe.Prior = true
 		for k := range 2 {
 			o.Step = uint32(k)
+			before := slices.Clone(want)
 			ws.Gradient(want, b, o)
 			g := slices.Clone(ws.Grad())
 			kernels.Add(g, g, shift)
@@ -66,15 +68,24 @@ func TestShiftAndDisplacement(t *testing.T) {
 			probe.Reset()
 			ws.Step(got, b, with, s, v, anchor, k == 0)
 			sameBits(t, got, want, "weights")
-			var gg, gd, dd float64
-			for i, x := range g {
-				d := float64(anchor[i]) - float64(want[i])
-				gg += float64(x) * float64(x)
-				gd += float64(x) * d
-				dd += d * d
+			prior, ok := probe.PriorCosine()
+			if !ok {
+				t.Error("no displacement before the step")
 			}
-			if cos := gd / math.Sqrt(gg*dd); math.Abs(probe.Cosine()-cos) > 1e-5 {
-				t.Errorf("step %d: cosine %v, want %v", k, probe.Cosine(), cos)
+			for _, at := range []struct {
+				w   []float32
+				got float64
+			}{{want, probe.Cosine()}, {before, prior}} {
+				var gg, gd, dd float64
+				for i, x := range g {
+					d := float64(anchor[i]) - float64(at.w[i])
+					gg += float64(x) * float64(x)
+					gd += float64(x) * d
+					dd += d * d
+				}
+				if cos := gd / math.Sqrt(gg*dd); math.Abs(at.got-cos) > 1e-5 {
+					t.Errorf("step %d: cosine %v, want %v", k, at.got, cos)
+				}
 			}
 		}
 	})

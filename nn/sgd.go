@@ -32,8 +32,11 @@ type update struct {
 // plain reports whether the step is all there is to do with a gradient.
 func (u *update) plain() bool { return u.only.empty() && u.shift == nil && u.probe == nil }
 
-// measured reports whether the step is all there is to do but for the probe.
-func (u *update) measured() bool { return u.only.empty() && u.shift == nil && u.probe != nil }
+// measured reports whether the step is all there is to do but for the probe after
+// it.
+func (u *update) measured() bool {
+	return u.only.empty() && u.shift == nil && u.probe != nil && !u.probe.Prior
+}
 
 // near returns the part [lo, end) of a vector that the step reads besides weights
 // and velocity, nil if it reads none.
@@ -85,10 +88,13 @@ func (u *update) apply(w, grad []float32, at int) {
 	if u.shift != nil {
 		kernels.Add(grad, grad, u.shift[at:end])
 	}
+	if u.probe != nil && u.probe.Prior {
+		u.probe.add(&u.probe.prior, w[at:end], grad, at)
+	}
 	k := u.step(w, at, end)
 	k.G = grad
 	kernels.SGDStep(&k)
 	if u.probe != nil {
-		u.probe.add(w[at:end], grad, at)
+		u.probe.add(&u.probe.sums, w[at:end], grad, at)
 	}
 }

@@ -35,8 +35,6 @@ type Training struct {
 	// words what the code does instead.
 	AsPaper  []string
 	Switches []string
-	// Lacks says in words what of the paper's text AsPaper cannot follow.
-	Lacks []string
 	// Deviates says in words what is not as in the paper whatever the scale.
 	Deviates []string
 	// Shrink scales a configuration by a factor below 1 and says in words what it did.
@@ -98,9 +96,7 @@ func (t *Training) config(o Options, trial int, path string) (*study.Config, []s
 		return nil, nil, fmt.Errorf("%s: %w", t.Key, err)
 	}
 	deviations := slices.Clone(t.Deviates)
-	if o.AsPaper {
-		deviations = append(deviations, t.Lacks...)
-	} else {
+	if !o.AsPaper {
 		deviations = append(deviations, t.Switches...)
 	}
 	if o.Scale != 0 && o.Scale != 1 {

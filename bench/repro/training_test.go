@@ -43,7 +43,7 @@ func TestConfigs(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	c, notes = config("fathom-table1/base/fathom", Options{AsPaper: true})
-	if c.Tuner.Options["as_paper"] != true || !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "also with --as-paper") }) {
+	if c.Tuner.Options["as_paper"] != true || !c.Client.Floor || slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "as the authors' code") }) {
 		t.Errorf("%+v, %q", c.Tuner.Options, notes)
 	}
 	c, _ = config("fedtune-table1/fmnist/table", Options{Scale: 0.25})

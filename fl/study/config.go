@@ -86,6 +86,7 @@ type Client struct {
 	Batch       int     `toml:"batch"`
 	Dropout     float64 `toml:"dropout"`
 	Wrap        bool    `toml:"wrap"`
+	Floor       bool    `toml:"floor"`
 
 	Lambda         float64 `toml:"lambda"`
 	PersonalLR     float64 `toml:"personal_lr"`
@@ -254,7 +255,7 @@ func DefaultConfig() Config {
 func (c *Config) setHyper(p fl.ClientParams, s fl.ServerParams) {
 	c.Client = Client{
 		LR: p.LR, Momentum: p.Momentum, WeightDecay: p.WeightDecay, Mu: p.Mu,
-		Epochs: p.Epochs, Steps: p.Steps, Batch: p.Batch, Dropout: p.Dropout, Wrap: p.Wrap,
+		Epochs: p.Epochs, Steps: p.Steps, Batch: p.Batch, Dropout: p.Dropout, Wrap: p.Wrap, Floor: p.Floor,
 		Lambda: p.Lambda, PersonalLR: p.PersonalLR, PersonalEpochs: p.PersonalEpochs, HeadEpochs: p.HeadEpochs,
 		InnerLR: p.InnerLR, InnerSteps: p.InnerSteps, FirstOrder: p.FirstOrder,
 		BurnIn: p.BurnIn, Window: p.Window, Rho: p.Rho, Width: p.Width,
@@ -267,7 +268,7 @@ func (c *Config) client() fl.ClientParams {
 	k := c.Client
 	return fl.ClientParams{
 		LR: k.LR, Momentum: k.Momentum, WeightDecay: k.WeightDecay, Mu: k.Mu,
-		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Dropout: k.Dropout, Wrap: k.Wrap,
+		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Dropout: k.Dropout, Wrap: k.Wrap, Floor: k.Floor,
 		Lambda: k.Lambda, PersonalLR: k.PersonalLR, PersonalEpochs: k.PersonalEpochs, HeadEpochs: k.HeadEpochs,
 		InnerLR: k.InnerLR, InnerSteps: k.InnerSteps, FirstOrder: k.FirstOrder,
 		BurnIn: k.BurnIn, Window: k.Window, Rho: k.Rho, Width: k.Width,

@@ -26,8 +26,9 @@ const (
 
 // The probes that FATHOM's equations read.
 const (
-	localProbe  = "min_cos_grad_displacement" // phi of a client
-	globalProbe = "cos_delta_smoothed"        // cosine of the round's change and the smoothed one before
+	localProbe  = "min_cos_grad_displacement"       // phi of a client, as the authors' code has it
+	priorProbe  = "min_cos_grad_prior_displacement" // the same as the paper's text has it
+	globalProbe = "cos_delta_smoothed"              // cosine of the round's change and the smoothed one before
 	examples    = "examples_train"
 )
 
@@ -41,7 +42,7 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 
 var description = tuners.Description{
 	Name:    "fathom",
-	Version: "1.0.0",
+	Version: "1.1.0",
 	Doc:     "FATHOM: adapts the clients' learning rate, local epochs and batch size round by round, from cosines of gradients.",
 	Options: []tuners.Option{
 		{Name: "gamma_lr", Default: tuners.Num(0.01), Doc: "step of the log learning rate"},
@@ -52,13 +53,13 @@ var description = tuners.Description{
 		{Name: "max_epochs", Default: tuners.Num(10), Doc: "upper bound of the local epochs"},
 		{Name: "max_batch", Default: tuners.Num(5096), Doc: "upper bound of the batch size"},
 		{Name: "clip_logs", Default: tuners.Bool(true), Doc: "bound the logarithms; false bounds only what clients get, as the authors' code does"},
-		{Name: "as_paper", Default: tuners.Bool(false), Doc: "multiply the local cosine by the learning rate, as the paper's equation 12 prints it"},
+		{Name: "as_paper", Default: tuners.Bool(false), Doc: "take the local cosine with the displacement before a step, and times the learning rate, as the paper has it (client.floor = true belongs to it)"},
 	},
 	Trials:   true,
 	Rounds:   true,
 	Free:     true,
 	Controls: []string{size, epochs, lr},
-	Probes:   []string{globalProbe, localProbe},
+	Probes:   []string{globalProbe, localProbe, priorProbe},
 	Scalars:  []string{examples},
 }
 
@@ -91,6 +92,14 @@ type settings struct {
 // probe names the smoothed cosine with its option.
 func (s settings) probe() string {
 	return globalProbe + "{alpha=" + strconv.FormatFloat(s.alpha, 'g', -1, 64) + "}"
+}
+
+// localProbe names the cosine of each client.
+func (s settings) localProbe() string {
+	if s.asPaper {
+		return priorProbe
+	}
+	return localProbe
 }
 
 // readSettings fills in the defaults and returns everything that is wrong.

@@ -70,10 +70,17 @@ func TestFollowsTheEquations(t *testing.T) {
 	}
 }
 
-func TestAsPaperScalesTheLocalCosine(t *testing.T) {
+// TestAsPaper: the local cosine is the one with the displacement before each step, times the learning rate.
+func TestAsPaper(t *testing.T) {
 	s := open(t, request(tuners.Params{"as_paper": tuners.Bool(true), "gamma_epochs": tuners.Num(1)}))
-	round(t, s, 0, 0.25, client(3, 0.5))
-	if _, e, _ := round(t, s, 1, 0, client(1, 0)); !near(e, math.Exp(0.25+0.05*0.5)) {
+	before := func(n, phi float64) tuners.Slot {
+		return tuners.Slot{Probes: map[string]float64{"min_cos_grad_prior_displacement": phi, "examples_train": n}}
+	}
+	if probes := s.(tuners.Prober).Probes(); len(probes) != 2 || probes[1] != "min_cos_grad_prior_displacement" {
+		t.Errorf("asks for %q", probes)
+	}
+	round(t, s, 0, 0.25, before(3, 0.5))
+	if _, e, _ := round(t, s, 1, 0, before(1, 0)); !near(e, math.Exp(0.25+0.05*0.5)) {
 		t.Errorf("E is %v", e)
 	}
 }

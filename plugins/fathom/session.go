@@ -88,7 +88,7 @@ func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 }
 
 // Probes names what the session's steps use.
-func (s *session) Probes() []string { return []string{s.settings.probe(), localProbe} }
+func (s *session) Probes() []string { return []string{s.settings.probe(), s.settings.localProbe()} }
 
 // PlanRound returns the hyperparameters of the moment, the same for every client.
 func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
@@ -113,10 +113,10 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 		if slot.Dropped {
 			continue
 		}
-		phi, ok := slot.Probes[localProbe]
+		phi, ok := slot.Probes[s.settings.localProbe()]
 		n, counted := slot.Probes[examples]
 		if !ok || !counted {
-			return fmt.Errorf("fathom: round %d, slot %d: %s or %s is missing", o.Round, i, localProbe, examples)
+			return fmt.Errorf("fathom: round %d, slot %d: %s or %s is missing", o.Round, i, s.settings.localProbe(), examples)
 		}
 		if !finite.Is(phi) || !(n > 0) {
 			continue
