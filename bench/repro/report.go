@@ -123,6 +123,21 @@ func NewReport(cells []Cell, all []*Metrics) (*Report, error) {
 	return r, nil
 }
 
+// all returns the metrics of the rows, each once, though several cells measure one training.
+func (r *Report) all() []*Metrics {
+	seen := map[*Metrics]bool{}
+	var out []*Metrics
+	for i := range r.Rows {
+		for _, m := range r.Rows[i].metrics {
+			if !seen[m] {
+				seen[m] = true
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
 // fits returns an error when two metrics of one training and variant cannot be of one experiment, or are the same trial.
 func (m *Metrics) fits(o *Metrics) error {
 	a, b := &m.Head, &o.Head

@@ -28,13 +28,9 @@ func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (
 // on side federations, with its error on proxy samples.
 func (r *Report) sideTables() []Table {
 	var out []Table
-	shown := map[*Metrics]bool{}
-	for i := range r.Rows {
-		for _, m := range r.Rows[i].metrics {
-			if len(m.Sides) > 0 && !shown[m] {
-				shown[m] = true
-				out = append(out, m.sideTable())
-			}
+	for _, m := range r.all() {
+		if len(m.Sides) > 0 {
+			out = append(out, m.sideTable())
 		}
 	}
 	return out

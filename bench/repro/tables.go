@@ -202,22 +202,15 @@ func (r *Report) where() []string {
 		from, to       string
 	}
 	sums := map[string]*sum{}
-	counted := map[*Metrics]bool{}
-	for i := range r.Rows {
-		for _, m := range r.Rows[i].metrics {
-			if counted[m] {
-				continue
-			}
-			counted[m] = true
-			e := &m.Head.Environment
-			machine := fmt.Sprintf("%s, %s/%s, %s, level %s, %d workers", e.CPU, e.OS, e.Arch, e.Go, e.Level, e.Workers)
-			if sums[machine] == nil {
-				sums[machine] = &sum{from: e.Started, to: e.Started}
-			}
-			s := sums[machine]
-			s.trials, s.rounds, s.seconds = s.trials+1, s.rounds+m.End.Rounds, s.seconds+m.End.Seconds
-			s.from, s.to = min(s.from, e.Started), max(s.to, e.Started)
+	for _, m := range r.all() {
+		e := &m.Head.Environment
+		machine := fmt.Sprintf("%s, %s/%s, %s, level %s, %d workers", e.CPU, e.OS, e.Arch, e.Go, e.Level, e.Workers)
+		if sums[machine] == nil {
+			sums[machine] = &sum{from: e.Started, to: e.Started}
 		}
+		s := sums[machine]
+		s.trials, s.rounds, s.seconds = s.trials+1, s.rounds+m.End.Rounds, s.seconds+m.End.Seconds
+		s.from, s.to = min(s.from, e.Started), max(s.to, e.Started)
 	}
 	var lines []string
 	for _, machine := range slices.Sorted(maps.Keys(sums)) {
@@ -263,7 +256,7 @@ func (r *Report) JSON() any {
 		Cells      []jsonRow     `json:"cells"`
 		Claims     []jsonVerdict `json:"claims"`
 		Deviations []Deviation   `json:"deviations"`
-	}{Cells: []jsonRow{}, Claims: []jsonVerdict{}, Deviations: slices.Concat([]Deviation{}, r.Deviations)}
+	}{Cells: []jsonRow{}, Claims: []jsonVerdict{}, Deviations: append([]Deviation{}, r.Deviations...)}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		out.Cells = append(out.Cells, jsonRow{
