@@ -63,6 +63,12 @@ type Federation struct {
 	Proxy View
 	// Files tells what was read or drawn, before the rest was made of it.
 	Files Totals
+	// Fingerprint is a hash of what was read, 16 hexadecimal digits: of the clients' names and sizes and of
+	// the contents of up to 2,048 examples (of none of a Lazy set). It does not
+	// depend on how the rest was made of it, such as on a seed. Files of another
+	// fingerprint are other data. It is empty for a Synthetic set, which the Config
+	// alone decides, and for federations that Open has not made.
+	Fingerprint string
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string
 	file  io.Closer // of a Lazy federation

@@ -85,6 +85,9 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 	fed.Name, fed.Doc, fed.Kind, fed.Synthetic = s.Name, s.Doc, s.Kind, s.Synthetic
 	if !s.Dealt {
 		fed.Files = totalsOf(writers)
+		if !s.Synthetic {
+			fed.Fingerprint = fingerprint(writers, fed.Lazy)
+		}
 		if c.dealt() {
 			if writers, err = c.redeal(fed, writers); err != nil {
 				return nil, errors.Join(fmt.Errorf("open %s: %w", s.Name, err), fed.Close())

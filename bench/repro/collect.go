@@ -16,7 +16,7 @@ import (
 
 // factsOf describes a federation.
 func factsOf(fed *data.Federation) DataFacts {
-	f := DataFacts{Name: fed.Name, Clients: len(fed.Clients), Notes: fed.Notes}
+	f := DataFacts{Name: fed.Name, Clients: len(fed.Clients), Notes: fed.Notes, Fingerprint: fed.Fingerprint}
 	for i := range fed.Clients {
 		c := &fed.Clients[i]
 		f.Train, f.Val, f.Test = f.Train+c.Train.Len(), f.Val+c.Val.Len(), f.Test+c.Test.Len()

@@ -71,6 +71,22 @@ type DataFacts struct {
 	Val     int      `json:"val"`
 	Test    int      `json:"test"`
 	Notes   []string `json:"notes,omitempty"`
+	// Fingerprint is data.Federation's, empty in metrics of versions that kept none.
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+// differ says whether two trials ran on different data, as far as that is known.
+func (d *DataFacts) differ(o *DataFacts) bool {
+	return d.Name != o.Name || d.Clients != o.Clients || d.Fingerprint != "" && o.Fingerprint != "" && d.Fingerprint != o.Fingerprint
+}
+
+// String tells the data from others.
+func (d *DataFacts) String() string {
+	text := fmt.Sprintf("%s of %d clients", d.Name, d.Clients)
+	if d.Fingerprint != "" {
+		text += ", fingerprint " + d.Fingerprint
+	}
+	return text
 }
 
 // TrialLine is an arm of the study. Its lists have an entry a round.

@@ -148,8 +148,8 @@ func (m *Metrics) fits(o *Metrics) error {
 		return fmt.Errorf("%s, trial %d, is there twice", a.Training, a.Trial)
 	case a.Digest != b.Digest:
 		return fmt.Errorf("%s: trials %d and %d have different settings (%s and %s)", a.Training, a.Trial, b.Trial, a.Digest, b.Digest)
-	case a.Data.Name != b.Data.Name || a.Data.Clients != b.Data.Clients:
-		return fmt.Errorf("%s: trials %d and %d ran on different data: %s of %d clients and %s of %d", a.Training, a.Trial, b.Trial, a.Data.Name, a.Data.Clients, b.Data.Name, b.Data.Clients)
+	case a.Data.differ(&b.Data):
+		return fmt.Errorf("%s: trials %d and %d ran on different data: %s; and %s", a.Training, a.Trial, b.Trial, &a.Data, &b.Data)
 	}
 	return nil
 }

@@ -101,9 +101,11 @@ type federation struct {
 	Median    int    `json:"median_client"`
 	Largest   int    `json:"largest_client"`
 	// Files is what was read, Published what the literature says of the whole set.
-	Files     totals      `json:"files"`
-	Published []published `json:"published"`
-	Notes     []string    `json:"notes"`
+	Files totals `json:"files"`
+	// Fingerprint tells the files from others, empty for what is drawn.
+	Fingerprint string      `json:"fingerprint,omitempty"`
+	Published   []published `json:"published"`
+	Notes       []string    `json:"notes"`
 }
 
 func (o *dataOptions) run(ctx context.Context, a *app, c *study.Config) error {
@@ -135,6 +137,9 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *study.Config) error {
 		read = "drawn"
 	}
 	t.Row(read, f.Files.text(""))
+	if f.Fingerprint != "" {
+		t.Row("fingerprint", f.Fingerprint)
+	}
 	for _, p := range f.Published {
 		t.Row("published", p.Source+": "+p.text(p.Unit))
 	}
@@ -156,7 +161,7 @@ func describe(fed *data.Federation) federation {
 	}
 	s := data.Summarize(fed)
 	f.Train, f.Val, f.Test = s.Train.Total, s.Val.Total, s.Test.Total
-	f.Files, f.Published = totals(fed.Files), []published{}
+	f.Files, f.Fingerprint, f.Published = totals(fed.Files), fed.Fingerprint, []published{}
 	for _, s := range data.Sets() {
 		if s.Name != fed.Name {
 			continue

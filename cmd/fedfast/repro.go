@@ -93,6 +93,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		}
 	}
 	at := 0
+	ran := map[string]*repro.DataFacts{} // by training
 	for _, j := range jobs {
 		m, err := j.Done()
 		if err != nil {
@@ -102,6 +103,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 			at++
 			if m == nil {
 				fmt.Fprintf(a.err, "%d of %d: %s, trial %d\n", at, mine, j.Training.Key, j.Trial)
+				j.Data = ran[j.Training.Key]
 				if m, err = j.Run(ctx, reproRunner{a}); err != nil {
 					return fmt.Errorf("%s, trial %d: %w", j.Training.Key, j.Trial, err)
 				}
@@ -112,6 +114,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		}
 		if m != nil {
 			done = append(done, m)
+			ran[j.Training.Key] = &m.Head.Data
 		}
 	}
 	report, err := repro.NewReport(cells, done)
@@ -143,11 +146,16 @@ func (r reproRunner) Train(ctx context.Context, j *repro.Job) (fed *data.Federat
 		return nil, err
 	}
 	if s.stored.Finished() { // only its metrics are missing
-		fed, _, err = study.Prepare(ctx, j.Config)
+		if fed, _, err = study.Prepare(ctx, j.Config); err == nil {
+			err = j.Accept(fed)
+		}
 		return fed, err
 	}
 	ready := func(setup *study.Setup) error {
 		fed = setup.Data
+		if err := j.Accept(fed); err != nil {
+			return err
+		}
 		setup.KeepTrials = j.Keep
 		return r.share(ctx, j, setup)
 	}

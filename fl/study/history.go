@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
@@ -19,6 +20,7 @@ type history struct {
 	upTo  int64        // the last row when the study was opened
 
 	study   *studyRecord
+	data    *dataRecord          // nil also for the study of a version that kept none
 	calls   map[int][]callRecord // by session, in order
 	trials  map[int]*pastTrial
 	result  []byte        // nil while the study is not finished
@@ -45,7 +47,7 @@ func readHistory(ctx context.Context, s *store.Store) (*history, error) {
 	if h.elapsed, err = s.Elapsed(ctx, kindSession); err != nil {
 		return nil, err
 	}
-	if err := s.Each(ctx, h.read, kindStudy, kindSuggest, kindReport, kindTrial, kindRung, kindFail, kindResult); err != nil {
+	if err := s.Each(ctx, h.read, kindStudy, kindData, kindSuggest, kindReport, kindTrial, kindRung, kindFail, kindResult); err != nil {
 		return nil, err
 	}
 	last, err := s.LastRounds(ctx, kindRound)
@@ -74,6 +76,10 @@ func (h *history) read(r store.Row) error {
 	case kindStudy:
 		rec, err := decode[studyRecord](r.Kind, r.Data)
 		h.study = rec
+		return err
+	case kindData:
+		rec, err := decode[dataRecord](r.Kind, r.Data)
+		h.data = rec
 		return err
 	case kindSuggest, kindReport:
 		rec, err := decode[callRecord](r.Kind, r.Data)
@@ -142,8 +148,8 @@ func (h *history) flush() error {
 }
 
 // begin records that a process works on the study, and first what the study is,
-// or compares that with the record.
-func (h *history) begin(c *Config, mode string, environment any) error {
+// or compares that with the record. Only an unfinished study needs its data.
+func (h *history) begin(c *Config, mode string, fed *data.Federation, environment any) error {
 	if h.store == nil {
 		return nil
 	}
@@ -162,8 +168,27 @@ func (h *history) begin(c *Config, mode string, environment any) error {
 	if h.result != nil {
 		return nil
 	}
+	if err := h.on(fed); err != nil {
+		return err
+	}
 	if err := h.append(kindSession, tuners.StudySession, 0, environment); err != nil {
 		return err
 	}
 	return h.flush() // from here on it can be resumed
+}
+
+// on records the data that the study begins on, or compares them with the record:
+// rounds on two sets of data would be no training.
+func (h *history) on(fed *data.Federation) error {
+	if fed.Fingerprint == "" {
+		return nil // it was drawn, or is the caller's own
+	}
+	rec := dataRecordOf(fed)
+	switch {
+	case h.data == nil:
+		return h.append(kindData, tuners.StudySession, 0, rec)
+	case h.data.Fingerprint != rec.Fingerprint:
+		return fmt.Errorf("%s holds a study that began on other data than are at its data.path now: then %s; now %s; bring the former back, or name another directory", h.store.Dir(), h.data, rec)
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -14,6 +15,7 @@ import (
 // The kinds of rows in a study's journal.
 const (
 	kindStudy   = "study"   // what the study is; the first row
+	kindData    = "data"    // the data it began on
 	kindSession = "session" // a process begins to work on it
 	kindSuggest = "suggest" // an answer of the trial tuner: decisions
 	kindReport  = "report"  // what the trial tuner was told
@@ -33,6 +35,24 @@ type studyRecord struct {
 	// Config is the study file that Encode writes.
 	Config      string `json:"config"`
 	TrialRounds int    `json:"trial_rounds"`
+}
+
+// dataRecord tells the data that a study began on from others.
+type dataRecord struct {
+	Name        string `json:"name"`
+	Fingerprint string `json:"fingerprint"`
+	Clients     int    `json:"clients"` // of the federation
+	Train       int    `json:"train"`   // samples in the files
+	Test        int    `json:"test"`
+}
+
+func dataRecordOf(fed *data.Federation) dataRecord {
+	return dataRecord{Name: fed.Name, Fingerprint: fed.Fingerprint, Clients: len(fed.Clients), Train: fed.Files.Train, Test: fed.Files.Test}
+}
+
+// String tells the data from others.
+func (r dataRecord) String() string {
+	return fmt.Sprintf("%s of %d clients, %d training and %d test samples in its files, fingerprint %s", r.Name, r.Clients, r.Train, r.Test, r.Fingerprint)
 }
 
 // callRecord is an answered call of a tuner's session that decides about trials.

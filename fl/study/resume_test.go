@@ -125,6 +125,42 @@ func TestConfigThatDiffersIsRefused(t *testing.T) {
 	}
 }
 
+// TestOtherDataIsRefused: a study does not go on with other data than it began on; where neither knows, it does, as the studies of earlier
+// versions.
+func TestOtherDataIsRefused(t *testing.T) {
+	for _, tt := range []struct{ name, began, now, want string }{
+		{"same", "a", "a", ""},
+		{"other", "a", "b", "holds a study that began on other data than are at its data.path now: then glyphs of 8 clients"},
+		{"not recorded", "", "b", ""},
+		{"drawn", "a", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "study")
+			work := func(fingerprint string, stopAfter int) error {
+				s := glyphStudy(t, &script{params: learningRates(0.1, 0.2), rung: 2, to: 4})
+				data := *s.Data // which other tests share
+				data.Fingerprint = fingerprint
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				s.Data, s.Observer, s.Store = &data, &eventLog{stop: stop, after: stopAfter}, openStore(t, dir)
+				defer func() { _ = s.Store.Close() }()
+				_, err := Tune(ctx, s)
+				return err
+			}
+			if err := work(tt.began, 3); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			err := work(tt.now, 0)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if err := work(tt.began, 0); err != nil {
+				t.Errorf("with the former data again: %v", err)
+			}
+		})
+	}
+}
+
 // TestPanicFailsItsTrial lets one client task panic: its trial fails, the study
 // goes on, also in another process.
 func TestPanicFailsItsTrial(t *testing.T) {

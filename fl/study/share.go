@@ -47,7 +47,7 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) ([
 		}
 		rec.Score, *rec.Other = *rec.Other, rec.Score
 		return h.append(kindRound, r.Trial, r.Round, rec)
-	}, kindTrial, kindPlan, kindRound, kindFail)
+	}, kindData, kindTrial, kindPlan, kindRound, kindFail)
 	if err != nil {
 		return nil, err
 	}
