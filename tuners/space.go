@@ -73,20 +73,29 @@ func Matches(name string, patterns ...string) bool {
 	return false
 }
 
-// Sample draws a point: one number per dimension, in the order of their names.
+// drawn returns the dimensions in the order in which they are drawn: those of clients and server by their names, then the others, which
+// client tuners add. So a tuner draws the same values of the former with a client tuner and without: what is compared then differs in
+// nothing else.
+func (s Space) drawn() Space {
+	own := s.Matching("client.*", "server.*")
+	others := slices.DeleteFunc(slices.Clone(s), func(d Dim) bool { return Matches(d.Name, "client.*", "server.*") })
+	return slices.Concat(own, others)
+}
+
+// Sample draws a point: one number per dimension, those of clients and server first, in the order of their names.
 func (s Space) Sample(d *Draws) Params {
 	p := make(Params, len(s))
-	for _, dim := range s {
+	for _, dim := range s.drawn() {
 		p[dim.Name] = dim.Sample(d.Float64())
 	}
 	return p
 }
 
-// Perturb draws a neighbour of centre, dimension by dimension in the order of their names; see Dim.Perturb.
+// Perturb draws a neighbour of centre, dimension by dimension in the order of Sample; see Dim.Perturb.
 // A dimension that centre lacks is sampled. Names outside of the space are not in the result.
 func (s Space) Perturb(centre Params, eps float64, d *Draws) Params {
 	p := make(Params, len(s))
-	for _, dim := range s {
+	for _, dim := range s.drawn() {
 		u := d.Float64()
 		if v, ok := centre[dim.Name]; ok {
 			p[dim.Name] = dim.Perturb(v, eps, u)
