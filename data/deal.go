@@ -16,6 +16,7 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 	if err != nil {
 		return nil, err
 	}
+	fed.dealt = true
 	fed.Files = Totals{Train: train, Test: len(labels) - train}
 	fed.Fingerprint = fingerprint([]writer{{train: span(src, 0, train), test: span(src, train, len(labels)-train)}}, false)
 	if !parts.files {

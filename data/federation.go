@@ -72,6 +72,7 @@ type Federation struct {
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string
 	file  io.Closer // of a Lazy federation
+	dealt bool      // to its clients when it was loaded, for the set has none of its own
 }
 
 // Close closes the file of a Lazy federation, whose examples cannot be read

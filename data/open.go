@@ -14,7 +14,8 @@ type SetInfo struct {
 	Name, Doc string
 	Kind      Kind
 	// Input is the form of an example: "28x28x1", "80 characters".
-	Input   string
+	Input string
+	// Classes is 0 where only the file tells.
 	Classes int
 	// Clients and Samples tell what the whole set holds.
 	Clients, Samples string
@@ -50,11 +51,11 @@ type writer struct {
 
 // sets returns all named sets in the order in which they are listed.
 func sets() []set {
-	return []set{
+	return append([]set{
 		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(), syntheticSet(),
 		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(), stackOverflowSet(), stackExchangeSet(),
 		fedjaxFEMNISTSet(), fedjaxDigitsSet(), fedjaxShakespeareSet(), fedjaxCIFAR100Set(), fedjaxStackOverflowSet(),
-	}
+	}, npzSets()...)
 }
 
 // Sets returns the facts of all named sets.
@@ -83,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 		return nil, fmt.Errorf("open %s: %w", s.Name, err)
 	}
 	fed.Name, fed.Doc, fed.Kind, fed.Synthetic = s.Name, s.Doc, s.Kind, s.Synthetic
-	if !s.Dealt {
+	if !fed.dealt {
 		fed.Files = totalsOf(writers)
 		if !s.Synthetic {
 			fed.Fingerprint = fingerprint(writers, fed.Lazy)

@@ -137,6 +137,24 @@ func (s *tokenRows[T]) steps(at int32, labels []int32) {
 	}
 }
 
+// labelledRows holds rows of seq token ids with a label each.
+type labelledRows struct {
+	seq    int
+	rows   []uint16
+	labels []int32
+}
+
+func (s *labelledRows) size() (floats, tokens int) { return 0, s.seq }
+
+func (s *labelledRows) label(at int32) int32 { return s.labels[at] }
+
+func (s *labelledRows) read(at int32, _ []float32, tokens []int32, _ *Augment) int32 {
+	for i, id := range s.rows[int(at)*s.seq:][:s.seq] {
+		tokens[i] = int32(id)
+	}
+	return s.labels[at]
+}
+
 // stepLabel returns the label that an id is.
 func stepLabel[T byte | uint16](id T) int32 {
 	if id == 0 {

@@ -216,7 +216,11 @@ func (a *app) listData() error {
 		if i > 0 {
 			t.Row("")
 		}
-		t.Row(e.Name, fmt.Sprintf("%s, %s, %d classes", e.Kind, e.Input, e.Classes))
+		about := e.Kind + ", " + e.Input
+		if e.Classes > 0 {
+			about += ", " + table.Count(e.Classes) + " classes"
+		}
+		t.Row(e.Name, about)
 		t.Row("  clients", e.Clients)
 		t.Row("  samples", e.Samples)
 		if e.Path != "" {

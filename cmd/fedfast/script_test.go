@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fedfast/fedfast/data/formats/npz/npztest"
 )
 
 func TestMain(m *testing.M) {
@@ -32,6 +34,7 @@ func TestScripts(t *testing.T) {
 			"fails":    fails,
 			"gzipped":  gzipped,
 			"femnist":  femnist,
+			"ownfile":  ownFile,
 			"jsonhas":  jsonHas,
 			"jsonlist": jsonList,
 			"jsonsame": jsonSame,
@@ -113,6 +116,43 @@ func femnist(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(args[0])), 0o755))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), text, 0o600))
+}
+
+// ownFile FILE KIND: writes arrays of images, vectors, tokens or text: 20 samples of each of three clients. The class of a sample is told by
+// its first pixel, number or token; text has none.
+func ownFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: ownfile FILE KIND")
+	}
+	const n, width = 60, 36
+	y, client := npztest.Array{Name: "y", Shape: []int{n}}, npztest.Array{Name: "client", Shape: []int{n}}
+	var classes []int64
+	var clients []string
+	var pixels []uint8
+	var numbers []float32
+	var ids []int64
+	for i := range n {
+		class := i * i % 3 // 0 or 1
+		classes, clients = append(classes, int64(class)), append(clients, "user "+strconv.Itoa(i%3))
+		for k := range width {
+			pixels, numbers, ids = append(pixels, uint8(200*class+k)), append(numbers, float32(class)-0.5), append(ids, int64(1+(class+k)%4))
+		}
+	}
+	y.Values, client.Values = classes, clients
+	x := npztest.Array{Name: "x", Shape: []int{n, width}, Values: ids}
+	switch args[1] {
+	case "images":
+		x.Shape, x.Values = []int{n, 6, 6}, pixels
+	case "vectors":
+		x.Values = numbers
+	}
+	arrays := []npztest.Array{x, client}
+	if args[1] != "text" {
+		arrays = append(arrays, y)
+	}
+	content, err := npztest.Encode(true, arrays...)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o600))
 }
 
 // decode reads a JSON file.

@@ -1,0 +1,314 @@
+package data
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/data/formats/npz"
+)
+
+// npzPath tells what data.path of users' own examples is.
+const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test, y_test and client_test where there are test samples"
+
+// maxClasses bounds the labels of examples that users bring.
+const maxClasses = 1 << 20
+
+// npzSets are the sets of users' own examples.
+func npzSets() []set {
+	own := func(name, doc, input string, kind Kind, load func(*ownArrays) (source, error)) set {
+		return set{SetInfo{
+			Name: name, Doc: "your own examples: " + doc, Kind: kind, Input: input, Clients: "those that the array client names, else dealt by data.partition", Samples: "as many as the arrays have",
+			Path: npzPath,
+		}, func(_ context.Context, cfg *Config) (*Federation, []writer, error) {
+			return loadNPZ(cfg, load)
+		}}
+	}
+	return []set{
+		own("npz-images", "pictures with a class each. x: uint8 (k stands for k/255) or floats of shape (n, height, width) or (n, height, width, channels); y: n classes from 0; client: n numbers or texts",
+			"as in the file", Image, (*ownArrays).images),
+		own("npz-vectors", "rows of numbers with a class each. x: floats or whole numbers of shape (n, features); y: n classes from 0; client: n numbers or texts",
+			"as in the file", Vector, (*ownArrays).vectors),
+		own("npz-tokens", "rows of token ids from 0 to 65,535. x: whole numbers of shape (n, length), with a class each in y; without y the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
+			"as in the file", Tokens, (*ownArrays).tokens),
+	}
+}
+
+// ownPart are the arrays of training or test samples, nil where there are none.
+type ownPart struct{ x, y, client *npz.Array }
+
+// n returns the number of samples.
+func (p *ownPart) n() int {
+	if p.x == nil {
+		return 0
+	}
+	return p.x.Shape[0]
+}
+
+// ownArrays are the samples of a file, those for training first.
+type ownArrays struct {
+	path   string
+	parts  [2]ownPart // train, test
+	labels []int32    // nil without y
+	fed    *Federation
+}
+
+func loadNPZ(cfg *Config, load func(*ownArrays) (source, error)) (*Federation, []writer, error) {
+	o := &ownArrays{path: cfg.Path, fed: &Federation{H: 1, W: 1}}
+	if err := o.read(); err != nil {
+		return nil, nil, err
+	}
+	src, err := load(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.parts[0].client != nil {
+		writers, err := o.writers(src)
+		return o.fed, writers, err
+	}
+	if !cfg.dealt() {
+		return nil, nil, fmt.Errorf("%s has no array client: save client=..., the client of each sample, or have the samples dealt, such as with data.partition = %q", o.path, partitionIID)
+	}
+	if o.labels == nil && cfg.Partition != partitionIID {
+		return nil, nil, fmt.Errorf("data.partition = %q: without an array y the samples have no class each to be dealt by; use %q", cfg.Partition, partitionIID)
+	}
+	labels, train := o.labels, o.parts[0].n()
+	if labels == nil {
+		labels = make([]int32, train+o.parts[1].n())
+	}
+	writers, err := cfg.deal(o.fed, src, labels, train)
+	return o.fed, writers, err
+}
+
+// read reads the arrays and checks that they belong together.
+func (o *ownArrays) read() (err error) {
+	f, err := npz.Open(o.path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	used := map[string]bool{}
+	find := func(names ...string) *npz.Array {
+		for _, name := range names {
+			if a, readErr := f.Read(name); readErr != nil {
+				err = cmp.Or(err, readErr)
+			} else if a != nil {
+				used[name] = true
+				return a
+			}
+		}
+		return nil
+	}
+	o.parts[0] = ownPart{find("x", "x_train"), find("y", "y_train"), find("client", "client_train")}
+	o.parts[1] = ownPart{find("x_test"), find("y_test"), find("client_test")}
+	if err != nil {
+		return err
+	}
+	if o.parts[0].x == nil {
+		return fmt.Errorf("%s has no array x, but %s; it must be %s", o.path, strings.Join(f.Names(), ", "), npzPath)
+	}
+	others := slices.DeleteFunc(f.Names(), func(name string) bool { return used[name] })
+	if len(others) > 0 {
+		o.fed.Notes = append(o.fed.Notes, "arrays that nothing is made of: "+strings.Join(others, ", "))
+	}
+	return o.check()
+}
+
+// check returns an error unless the arrays belong together.
+func (o *ownArrays) check() error {
+	train, test := &o.parts[0], &o.parts[1]
+	for _, p := range []*ownPart{train, test} {
+		for _, a := range []*npz.Array{p.y, p.client} {
+			switch {
+			case a == nil:
+			case p.x == nil:
+				return fmt.Errorf("%s: array %s is there without x_test", o.path, a.Name)
+			case len(a.Shape) != 1 || len(p.x.Shape) == 0 || a.Shape[0] != p.x.Shape[0]:
+				return fmt.Errorf("%s: array %s has the shape %v, must be one number for each row of %s, whose shape is %v", o.path, a.Name, a.Shape, p.x.Name, p.x.Shape)
+			}
+		}
+		if p.x != nil && (len(p.x.Shape) < 2 || slices.Contains(p.x.Shape, 0)) {
+			return fmt.Errorf("%s: array %s has the shape %v, which are no samples", o.path, p.x.Name, p.x.Shape)
+		}
+	}
+	if test.x == nil {
+		return nil
+	}
+	if !slices.Equal(test.x.Shape[1:], train.x.Shape[1:]) || test.x.Type() != train.x.Type() {
+		return fmt.Errorf("%s: samples of x_test have the shape %v and the type %s, those of %s %v and %s", o.path, test.x.Shape[1:], test.x.Type(), train.x.Name, train.x.Shape[1:], train.x.Type())
+	}
+	for _, pair := range []struct {
+		name        string
+		train, test *npz.Array
+	}{{"y", train.y, test.y}, {"client", train.client, test.client}} {
+		if (pair.train == nil) != (pair.test == nil) {
+			return fmt.Errorf("%s: there must be both arrays %s and %s_test, or none, as there is x_test", o.path, pair.name, pair.name)
+		}
+	}
+	return nil
+}
+
+// classes reads y and counts the classes.
+func (o *ownArrays) classes() error {
+	if o.parts[0].y == nil {
+		return fmt.Errorf("%s has no array y, the class of each sample", o.path)
+	}
+	for _, p := range o.parts {
+		if p.y == nil {
+			continue
+		}
+		labels, err := p.y.Ints(0, maxClasses-1)
+		if err != nil {
+			return err
+		}
+		o.labels = append(o.labels, labels...)
+	}
+	o.fed.Classes = int(slices.Max(o.labels)) + 1
+	return nil
+}
+
+// form returns an error unless the array of samples has so many dimensions.
+func (o *ownArrays) form(what string, least, most int) error {
+	x := o.parts[0].x
+	if n := len(x.Shape); n < least || n > most {
+		return fmt.Errorf("%s: array %s has the shape %v, must be %s", o.path, x.Name, x.Shape, what)
+	}
+	return nil
+}
+
+// floats returns the numbers of all samples.
+func (o *ownArrays) floats() ([]float32, error) {
+	var all []float32
+	for _, p := range o.parts {
+		if p.x == nil {
+			continue
+		}
+		values, err := p.x.Floats()
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, values...); o.parts[1].x == nil {
+			all = values
+		}
+	}
+	return all, nil
+}
+
+// images returns the source of pictures.
+func (o *ownArrays) images() (source, error) {
+	if err := o.form("(n, height, width) or (n, height, width, channels)", 3, 4); err != nil {
+		return nil, err
+	}
+	if err := o.classes(); err != nil {
+		return nil, err
+	}
+	x, test := o.parts[0].x, o.parts[1].x
+	o.fed.H, o.fed.W, o.fed.C = x.Shape[1], x.Shape[2], 1
+	if len(x.Shape) == 4 {
+		if o.fed.C = x.Shape[3]; o.fed.C > 4 && o.fed.H <= 4 {
+			return nil, fmt.Errorf("%s: array %s has the shape %v, which looks like channels first; save %s.transpose(0, 2, 3, 1)", o.path, x.Name, x.Shape, x.Name)
+		}
+	}
+	switch x.Kind {
+	case 'f':
+		values, err := o.floats()
+		return &vectors{n: o.fed.H * o.fed.W * o.fed.C, values: values, labels: o.labels}, err
+	case 'u':
+	default:
+		return nil, fmt.Errorf("%s: array %s is of type %s, must be uint8 or floats; save %s.astype(\"uint8\") of pixels from 0 to 255", o.path, x.Name, x.Type(), x.Name)
+	}
+	pixels, err := x.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	src := newImages(o.fed.H, o.fed.W, o.fed.C, pixels, o.labels)
+	if test != nil {
+		src.moreFrom = int32(x.Shape[0])
+		src.more, err = test.Bytes()
+	}
+	return src, err
+}
+
+// vectors returns the source of rows of numbers.
+func (o *ownArrays) vectors() (source, error) {
+	if err := o.form("(n, features)", 2, 2); err != nil {
+		return nil, err
+	}
+	if err := o.classes(); err != nil {
+		return nil, err
+	}
+	o.fed.C = o.parts[0].x.Shape[1]
+	values, err := o.floats()
+	return &vectors{n: o.fed.C, values: values, labels: o.labels}, err
+}
+
+// tokens returns the source of rows of token ids.
+func (o *ownArrays) tokens() (source, error) {
+	if err := o.form("(n, length)", 2, 2); err != nil {
+		return nil, err
+	}
+	var rows []uint16
+	for _, p := range o.parts {
+		if p.x == nil {
+			continue
+		}
+		ids, err := p.x.Ints(0, 1<<16-1)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			rows = append(rows, uint16(id))
+		}
+	}
+	o.fed.SeqLen, o.fed.Vocab = o.parts[0].x.Shape[1], int(slices.Max(rows))+1
+	if o.parts[0].y != nil {
+		err := o.classes()
+		return &labelledRows{seq: o.fed.SeqLen, rows: rows, labels: o.labels}, err
+	}
+	if o.fed.SeqLen--; o.fed.SeqLen == 0 {
+		return nil, fmt.Errorf("%s: array %s has the shape %v: a row of one id has none after it to learn", o.path, o.parts[0].x.Name, o.parts[0].x.Shape)
+	}
+	o.fed.Classes, o.fed.EveryStep = o.fed.Vocab, true
+	return &tokenRows[uint16]{seq: o.fed.SeqLen, rows: rows}, nil
+}
+
+// writers returns the clients' samples, the clients sorted by their names, or by
+// their numbers.
+func (o *ownArrays) writers(src source) ([]writer, error) {
+	samples := map[string]*[2][]int32{}
+	at := int32(0)
+	for part, p := range o.parts {
+		if p.client == nil {
+			continue
+		}
+		ids, err := p.client.Texts()
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if samples[id] == nil {
+				samples[id] = &[2][]int32{}
+			}
+			samples[id][part] = append(samples[id][part], at)
+			at++
+		}
+	}
+	ids := slices.Sorted(maps.Keys(samples))
+	if o.parts[0].client.Numeric() {
+		slices.SortFunc(ids, func(a, b string) int {
+			x, _ := strconv.ParseInt(a, 10, 64) // they were written from numbers
+			y, _ := strconv.ParseInt(b, 10, 64)
+			return cmp.Compare(x, y)
+		})
+	}
+	writers := make([]writer, len(ids))
+	for i, id := range ids {
+		writers[i] = writer{id: id, train: chosen(src, samples[id][0]), test: chosen(src, samples[id][1])}
+	}
+	return writers, nil
+}
