@@ -21,6 +21,7 @@ type aggregate struct {
 	extra   []float32 // the method's second sum, nil unless it has one
 	signs   []float32 // sum of weight_i sign(delta_i), nil unless asked for
 	weight  float64   // sum of the weights
+	number  float64   // sum of weight_i number_i
 	taken   int       // results with a weight
 	next    int       // the task whose result comes next
 	pending map[int]contribution
@@ -31,6 +32,7 @@ type contribution struct {
 	delta  []float32
 	weight float64
 	gather func(extra, delta []float32) // adds to the second sum; may be nil
+	number float64                      // of a method whose clients have one
 }
 
 func newAggregate(p *pool, extra, signs bool) *aggregate {
@@ -90,6 +92,7 @@ func (a *aggregate) take(c contribution) {
 	if c.weight > 0 {
 		kernels.Axpy(a.sum, float32(c.weight), c.delta)
 		a.weight += c.weight
+		a.number += float64(c.weight * c.number)
 		a.taken++
 		if c.gather != nil {
 			c.gather(a.extra, c.delta)
@@ -122,13 +125,14 @@ func (a *aggregate) release() {
 }
 
 // mean returns sum_i p_i (w - w_i), the server's pseudo-gradient, with p_i the
-// shares of the weights that were taken. It is 0 when those were all 0; there must
+// shares of the weights that were taken, and sum_i p_i number_i. They are 0 when those were all 0; there must
 // have been a result.
-func (a *aggregate) mean() []float32 {
+func (a *aggregate) mean() (delta []float32, number float64) {
 	if a.weight > 0 {
 		kernels.Scale(a.sum, float32(1/a.weight))
+		a.number /= a.weight
 	}
-	return a.sum
+	return a.sum, a.number
 }
 
 // deltaBlock is how many weights are worked on while they are in the first cache:

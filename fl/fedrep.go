@@ -34,17 +34,13 @@ func (fedRep) stateLen(_, head int) int { return head }
 func (m fedRep) Local(l *Local) {
 	m.personalize(l)
 	l.personal(l.Weights)
-	head := l.Weights[l.engine.head.Lo:]
-	copy(l.state, head)
 	l.steps(course{only: l.engine.body()})
-	copy(head, l.Broadcast[l.engine.head.Lo:]) // heads stay where they are
+	l.keepHead()
 }
 
 // personalize joins the broadcast body and the client's head after its epochs.
 func (fedRep) personalize(l *Local) {
-	if !l.fresh {
-		copy(l.Weights[l.engine.head.Lo:], l.state)
-	}
+	l.joinHead()
 	l.trainHead()
 }
 

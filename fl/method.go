@@ -41,6 +41,9 @@ type Update struct {
 	Mean []float32
 	// Extra is the second sum of a method that has one, else nil.
 	Extra []float32
+	// Number is sum_i p_i n_i of a method whose clients have a number n_i each, else
+	// 0.
+	Number float64
 	// Weight is the sum of the clients' weights, Taken their number: those whose
 	// results were finite.
 	Weight float64
@@ -78,6 +81,13 @@ type gatherer interface {
 	// gather adds a client's part to the sum, in the fixed order of the clients;
 	// delta is w - w_i.
 	gather(extra, delta []float32, l *Local)
+}
+
+// numberer is a method whose server needs the mean of a number that each client
+// has.
+type numberer interface {
+	// number returns the client's, after its training.
+	number(l *Local) float64
 }
 
 // fitter is a method that does not fit every model or setting.

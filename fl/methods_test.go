@@ -17,7 +17,7 @@ func defaultPlan(m Method) Plan {
 	if c.HeadEpochs > 0 {
 		c.HeadEpochs = 0.5
 	}
-	if c.Lambda > 0 {
+	if m.Name() == "ditto" {
 		c.PersonalEpochs = 0.5
 	}
 	return Plan{Server: s, Clients: []ClientParams{c}}
@@ -35,9 +35,12 @@ func variedPlan(m Method, slots int) Plan {
 		c.HeadEpochs *= float64(i + 1)
 		c.InnerLR *= float64(i + 1)
 		c.InnerSteps *= i + 1
-		c.FirstOrder = c.InnerLR > 0 && i%2 == 0
+		c.FirstOrder = c.InnerLR > 0 && m.Name() != "pfedme" && i%2 == 0
 		c.Window *= i + 1
 		c.Rho *= float64(i + 1)
+		if m.Name() == "pfedme" { // neither of its loops may overshoot
+			c.Lambda, c.InnerLR = 5*float64(i+1), 0.01
+		}
 		if m.Name() == "heterofl" {
 			c.Width = Widths[i%3]
 		}
@@ -147,6 +150,9 @@ func TestEveryMethodLearns(t *testing.T) {
 		e := newEngine(t, Config{Model: model, Data: fed, Method: m, Cohort: 6, Seed: 1})
 		plan := defaultPlan(m)
 		plan.Clients[0].LR, plan.Clients[0].Dropout = 0.05, 0
+		if m.Name() == "pfedme" { // theta fits its last batch
+			plan.Clients[0] = fullBatch(plan.Clients[0], 0.1, 8)
+		}
 		tr := e.NewTrial(0)
 		eval := func() *Evaluation {
 			v, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: plan.Clients, Server: &plan.Server, State: tr.State()})
@@ -181,6 +187,10 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		{"fedadagrad", func(_ *ClientParams, s *ServerParams) { s.Beta2 = 0.9 }, `server.beta2: method "fedadagrad" does not use it`},
 		{"fedyogi", func(_ *ClientParams, s *ServerParams) { s.Tau = 0 }, `server.tau = 0: method "fedyogi" needs a value above 0`},
 		{"fedrep", func(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 0 }, `client.head_epochs = 0: method "fedrep" needs a value above 0`},
+		{"pfedme", func(c *ClientParams, _ *ServerParams) { c.InnerSteps = 0 }, `client.inner_steps = 0: method "pfedme" needs a value above 0`},
+		{"pfedme", func(c *ClientParams, _ *ServerParams) { c.Momentum = 0.9 }, `client.momentum: method "pfedme" needs local SGD without momentum`},
+		{"fednova", func(_ *ClientParams, s *ServerParams) { s.LR = 0.5 }, `server.lr: method "fednova" averages plainly`},
+		{"fedper", func(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 1 }, `client.head_epochs: method "fedper" does not use it`},
 		{"fedpa", func(c *ClientParams, _ *ServerParams) { c.Window = 0 }, `client.window = 0: method "fedpa" needs 1 or more`},
 		{"fedavg", func(c *ClientParams, _ *ServerParams) { c.Lambda = 1 }, `client.lambda: method "fedavg" does not use it`},
 		{"ditto", func(c *ClientParams, _ *ServerParams) { c.Mu = 1 }, `client.mu: method "ditto" has no proximal term`},
@@ -200,13 +210,13 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		}
 	}
 	fed := openGlyphs(t, 12, 30)
-	for _, m := range []Method{scaffold{}, fedDyn{}, ditto{}, fedRep{}} {
+	for _, m := range []Method{scaffold{}, fedDyn{}, ditto{}, fedRep{}, fedPer{}} {
 		_, err := New(Config{Model: smallCNN(t, fed), Data: fed, Method: m, Cohort: 2, Replacement: true})
 		if err == nil || !strings.Contains(err.Error(), "twice in a cohort") {
 			t.Errorf("%s with replacement: error %v", m.Name(), err)
 		}
 	}
-	for _, m := range []Method{fedRep{}, fedBABU{}} {
+	for _, m := range []Method{fedRep{}, fedPer{}, fedBABU{}} {
 		_, err := New(Config{Model: smallCNN(t, fed), Data: fed, Method: m, Cohort: 2, HeadLayers: 2})
 		if err == nil || !strings.Contains(err.Error(), "head_layers = 2: model") {
 			t.Errorf("%s with a model that is all head: error %v", m.Name(), err)

@@ -42,8 +42,8 @@ type ClientParams struct {
 
 	// What follows is for the methods that are named; 0 does nothing.
 
-	// Lambda is Ditto's weight of the pull of the personalized model towards the
-	// broadcast one, >= 0.
+	// Lambda is the weight of the pull of Ditto's personalized model towards the
+	// broadcast one, and of pFedMe's towards the client's, >= 0.
 	Lambda float64
 	// PersonalLR and PersonalEpochs are those of Ditto's personalized model, >= 0;
 	// 0 is LR and Epochs (or Steps).
@@ -51,9 +51,11 @@ type ClientParams struct {
 	// HeadEpochs is how often FedRep and FedBABU pass over the training examples
 	// to train the head alone, >= 0.
 	HeadEpochs float64
-	// InnerLR is the learning rate a of Per-FedAvg's inner step, >= 0.
+	// InnerLR is the learning rate of the inner steps of Per-FedAvg (its a), MAML and
+	// pFedMe, >= 0.
 	InnerLR float64
-	// InnerSteps is the number of such steps that personalize a model, >= 0.
+	// InnerSteps is the number of such steps that personalize a model, in pFedMe that
+	// each local step takes, >= 0.
 	InnerSteps int
 	// FirstOrder leaves the products with Hessians out of the meta-gradients of
 	// Per-FedAvg and MAML.

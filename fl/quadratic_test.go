@@ -254,6 +254,23 @@ func TestVisitsByHand(t *testing.T) {
 			}, true,
 		},
 		{
+			"pfedme",
+			pFedMe{},
+			func(c *ClientParams, s *ServerParams) {
+				c.Lambda, c.InnerLR, c.InnerSteps, s.LR = 3, 0.1, 2, 0.7
+			},
+			func(q *quadratics, i, j int, w float64) float64 {
+				wi, theta := w, w
+				for range steps {
+					for range 2 {
+						theta -= 0.1 * (q.alpha[i]*(theta-q.c[i][j]) + 3*(theta-wi))
+					}
+					wi -= lr * 3 * (wi - theta)
+				}
+				return w + 0.7*(wi-w)
+			}, true,
+		},
+		{
 			"ditto's global model",
 			ditto{},
 			func(c *ClientParams, _ *ServerParams) { c.PersonalLR = 0.05 },
@@ -298,6 +315,128 @@ func TestVisitsByHand(t *testing.T) {
 		}
 		if d := distance(tr.Weights(), want); d > 1e-3 {
 			t.Errorf("%s: one round ends %v from the equations", tt.name, d)
+		}
+	}
+}
+
+// TestFedNovaByHand: rounds of clients with different numbers of steps, with momentum and without, against Wang et al. 2020, eq. 9, in
+// float64. With one step a client it is FedAvg.
+func TestFedNovaByHand(t *testing.T) {
+	const lr = 0.05
+	for _, momentum := range []float64{0, 0.6} {
+		q := newQuadratics(t, fedNova{}, 6, 6)
+		tr := q.engine.NewTrial(0)
+		plan := Plan{Server: DefaultServerParams()}
+		for slot := range 6 {
+			c := fullBatch(DefaultClientParams(), lr, 1+2*slot)
+			c.Momentum = momentum
+			plan.Clients = append(plan.Clients, c)
+		}
+		want := make([]float64, dims)
+		for j := range want {
+			want[j] = float64(tr.Weights()[j])
+		}
+		for round := range 3 {
+			r := runRounds(t, tr, plan, 1)[0]
+			mean, effective := make([]float64, dims), 0.0
+			for slot, s := range r.Slots {
+				i, tau := s.Client, 1+2*slot
+				// |a_i| = (tau - m (1 - m^tau) / (1 - m)) / (1 - m), below the paper's eq. 5.
+				a := (float64(tau) - momentum*(1-math.Pow(momentum, float64(tau)))/(1-momentum)) / (1 - momentum)
+				effective += q.share[i] * a
+				for j := range mean {
+					w, v := want[j], 0.0
+					for range tau {
+						v = momentum*v + q.alpha[i]*(w-q.c[i][j])
+						w -= lr * v
+					}
+					mean[j] += q.share[i] * (want[j] - w) / a
+				}
+			}
+			for j := range want {
+				want[j] -= effective * mean[j]
+			}
+			if d := distance(tr.Weights(), want); d > 1e-4 {
+				t.Errorf("momentum %v, round %d: %v from the equations", momentum, round, d)
+			}
+		}
+	}
+	one := Plan{Server: DefaultServerParams(), Clients: []ClientParams{fullBatch(DefaultClientParams(), lr, 1)}}
+	nova, avg := newQuadratics(t, fedNova{}, 6, 6).engine.NewTrial(0), newQuadratics(t, fedAvg{}, 6, 6).engine.NewTrial(0)
+	runRounds(t, nova, one, 3)
+	runRounds(t, avg, one, 3)
+	for j, x := range avg.Weights() {
+		if d := math.Abs(float64(x - nova.Weights()[j])); d > 1e-6 {
+			t.Fatalf("with one step a client weight %d differs from FedAvg's by %v", j, d)
+		}
+	}
+}
+
+// TestFedPerKeepsHeads: the heads that clients keep are those that local SGD of the whole network leaves, the server's stays the initial
+// one, and the bodies are averaged.
+func TestFedPerKeepsHeads(t *testing.T) {
+	whole := *openGlyphs(t, 36, 14)
+	whole.Clients = whole.Clients[:6]
+	fed := &whole
+	model := smallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Method: fedPer{}, Cohort: 2, Seed: 3, Workers: 2})
+	c := fullBatch(DefaultClientParams(), 0.1, 3)
+	tr := e.NewTrial(0)
+	initial := slices.Clone(tr.Weights())
+	heads := map[int][]float32{}
+	for range 4 {
+		before := slices.Clone(tr.Weights())
+		r := runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: []ClientParams{c}}, 1)[0]
+		body, total := make([]float64, e.head.Lo), 0.0
+		for _, s := range r.Slots {
+			// The same visit by hand: the whole batch three times.
+			w := slices.Clone(before)
+			if heads[s.Client] != nil {
+				copy(w[e.head.Lo:], heads[s.Client])
+			}
+			train := fed.Clients[s.Client].Train
+			ws, velocity := model.NewWorkspace(), make([]float32, len(w))
+			pos := make([]int32, train.Len())
+			for i := range pos {
+				pos[i] = int32(i)
+			}
+			b := (&worker{inputs: inputSize(model.Input()), labels: 1}).fill(train, pos, nil)
+			for step := range 3 {
+				ws.Step(w, b, nn.TrainOpts{Step: uint32(step)}, nn.SGD{LR: 0.1}, velocity, nil, step == 0)
+			}
+			heads[s.Client] = slices.Clone(w[e.head.Lo:])
+			for j := range body {
+				body[j] += float64(train.Len()) * float64(w[j])
+			}
+			total += float64(train.Len())
+		}
+		for j := range body {
+			if d := math.Abs(body[j]/total - float64(tr.Weights()[j])); d > 1e-5 {
+				t.Fatalf("weight %d of the body is %v from the mean of the clients'", j, d)
+			}
+		}
+	}
+	if !slices.Equal(tr.Weights()[e.head.Lo:], initial[e.head.Lo:]) {
+		t.Error("the server's head has changed")
+	}
+	if len(heads) == 6 || len(heads) == 2 {
+		t.Fatalf("%d clients were drawn: want some twice and some never", len(heads))
+	}
+	got := make([]float32, e.store.size)
+	for i, b := range tr.clients {
+		if (b == nil) != (heads[i] == nil) {
+			t.Fatalf("client %d: has a head %v, was drawn %v", i, b != nil, heads[i] != nil)
+		}
+		if b == nil {
+			continue
+		}
+		if err := e.store.read(got, b); err != nil {
+			t.Fatal(err)
+		}
+		for j, x := range heads[i] {
+			if d := math.Abs(float64(x - got[j])); d > 1e-5 {
+				t.Fatalf("client %d: weight %d of its head is %v, want %v", i, j, got[j], x)
+			}
 		}
 	}
 }

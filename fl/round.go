@@ -145,7 +145,8 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		}
 		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
 	}
-	u := &Update{Mean: agg.mean(), Extra: agg.extra, Weight: agg.weight, Taken: agg.taken, Clients: len(cfg.Data.Clients), Round: t.round}
+	mean, number := agg.mean()
+	u := &Update{Mean: mean, Number: number, Extra: agg.extra, Weight: agg.weight, Taken: agg.taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	t.observe(result, u, agg, probes)
 	t.server.Step(t.weights, u, plan.Server)
 	t.commit(result.Slots, left)
@@ -203,6 +204,9 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	}
 	if g, ok := e.cfg.Method.(gatherer); ok {
 		c.gather = func(extra, delta []float32) { g.gather(extra, delta, l) }
+	}
+	if n, ok := e.cfg.Method.(numberer); ok {
+		c.number = n.number(l)
 	}
 	if l.state == nil {
 		return c, nil, nil

@@ -183,6 +183,7 @@ func TestVisits(t *testing.T) {
 		"fedadam":   {func(p *fl.ClientParams) { p.Steps, p.Batch, p.Wrap = 2, 64, true }, 128},
 		"ditto":     {func(p *fl.ClientParams) { p.PersonalEpochs = 1 }, 90},
 		"fedrep":    {func(*fl.ClientParams) {}, 75},
+		"pfedme":    {func(*fl.ClientParams) {}, 180},
 		"perfedavg": {func(*fl.ClientParams) {}, 240},
 		"maml":      {func(*fl.ClientParams) {}, 3*24 + 4},
 	} {

@@ -29,6 +29,8 @@ func examples(method string, p fl.ClientParams, n, val float64) float64 {
 		return 2 * local
 	case "fedrep", "fedbabu": // the head
 		return local + epochs(p, p.HeadEpochs, n)
+	case "pfedme": // of the inner problem, on one batch
+		return local * float64(p.InnerSteps)
 	case "perfedavg": // before and after the inner step; two gradients make a Hessian times a vector
 		if p.FirstOrder {
 			return 2 * local

@@ -1,0 +1,54 @@
+package fl
+
+import "github.com/fedfast/fedfast/kernels"
+
+func init() { register(fedNova{}) }
+
+// fedNova is FedNova, normalized averaging (Wang et al. 2020, eq. 9, with
+// tau_eff = sum_i p_i |a_i|): a client that takes many local steps moves the mean
+// no further than one that takes few,
+//
+//	w <- w - (sum_i p_i |a_i|) sum_i p_i (w - w_i) / |a_i|
+//
+// where |a_i| adds up how often each local gradient counts in w - w_i: once a step
+// without momentum, more with it, see stepWeight.
+type fedNova struct{ fedAvg }
+
+func (fedNova) Name() string { return "fednova" }
+
+func (fedNova) Doc() string {
+	return "FedNova: the mean of the clients' changes a local step, so that many steps do not outweigh few (Wang et al. 2020)"
+}
+
+func (fedNova) Check(c ClientParams, s ServerParams) error { return uses("fednova", c, s, localSGD) }
+
+func (m fedNova) Local(l *Local) {
+	l.SGD(0)
+	l.upload = l.worker.vector(0)
+	kernels.Sub(l.upload, l.Broadcast, l.Weights)
+	kernels.Scale(l.upload, float32(1/m.number(l)))
+}
+
+// number is |a_i|.
+func (fedNova) number(l *Local) float64 { return stepWeight(l.Steps, l.Params.Momentum) }
+
+// stepWeight is the sum over the gradients of steps with heavy-ball momentum of
+// how often each counts in the displacement, in units of the learning rate:
+// v <- m v + 1, sum <- sum + v.
+func stepWeight(steps int, momentum float64) float64 {
+	var v, sum float64
+	for range steps {
+		v = float64(momentum*v) + 1
+		sum += v
+	}
+	return sum
+}
+
+func (fedNova) NewServer(int) Server { return novaServer{} }
+
+// novaServer scales the mean change of a step by the mean number of steps.
+type novaServer struct{ plainServer }
+
+func (novaServer) Step(w []float32, u *Update, _ ServerParams) {
+	kernels.Axpy(w, -float32(u.Number), u.Mean)
+}
