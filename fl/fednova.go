@@ -12,7 +12,7 @@ func init() { register(fedNova{}) }
 //
 // where |a_i| adds up how often each local gradient counts in w - w_i: once a step
 // without momentum, more with it, see stepWeight.
-type fedNova struct{ fedAvg }
+type fedNova struct{}
 
 func (fedNova) Name() string { return "fednova" }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // Step is a point of an online curve.
@@ -62,10 +61,7 @@ func (m *Metrics) Online(target string) []Step {
 	}
 	best, rounds := math.Inf(1), 0
 	for _, l := range m.legs() {
-		scores := l.trial.Personalized
-		if target == tuners.TargetGlobal {
-			scores = l.trial.Global
-		}
+		scores := l.trial.scores(target)
 		mean := study.Discounted{}
 		for round := l.first; round <= l.last && round <= len(scores); round++ {
 			rounds++

@@ -41,6 +41,8 @@ type Verdict struct {
 	AtLeast, AtMost bool
 	// Published is the paper's gain, NaN where it has no numbers.
 	Published float64
+	// Arms is the gain of the validation score, paired by arm; see armGains. N is 0 for trainings without a wrapper.
+	Arms Sample
 }
 
 // Report is what some metrics say.
@@ -213,7 +215,7 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 		gains = append(gains, sign*(b-a))
 		v.AtLeast, v.AtMost = v.AtLeast || !old.Reached[i], v.AtMost || !fresh.Reached[i]
 	}
-	v.Gain = sampleOf(gains)
+	v.Gain, v.Arms = sampleOf(gains), sampleOf(armGains(fresh, old))
 	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
 		v.Published = sign * (b.Mean - a.Mean)
 	}

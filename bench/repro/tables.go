@@ -49,6 +49,9 @@ func (r *Report) Tables() []Table {
 		}
 		out = append(out, claims)
 	}
+	if arms := r.armTable(); len(arms.Rows) > 0 {
+		out = append(out, arms)
+	}
 	out = append(out, r.sideTables()...)
 	if len(r.Deviations) > 0 {
 		notes := Table{Title: "not as in the papers", Head: []string{"what", "where"}}
@@ -62,6 +65,20 @@ func (r *Report) Tables() []Table {
 		out = append(out, notes)
 	}
 	return out
+}
+
+// armTable compares the arms of the same hyperparameters.
+func (r *Report) armTable() Table {
+	t := Table{
+		Title: fmt.Sprintf("the same, arm by arm: gain of the validation score (the mean of the last %d rounds, in points) where both arms have the same hyperparameters, with its 90 %% interval", armRounds),
+		Head:  []string{"experiment", "claim", "gain of an arm", "arms", "variant"},
+	}
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Arms.N > 1 {
+			t.Rows = append(t.Rows, []string{v.Name, v.Claim, plain(v.Arms.Mean, v.Arms.Mean) + " +- " + plain(v.Arms.Half, v.Arms.Mean), strconv.Itoa(v.Arms.N), variantText(v.Variant)})
+		}
+	}
+	return t
 }
 
 // String writes a published number.
@@ -248,6 +265,8 @@ type jsonVerdict struct {
 	AtMost    bool    `json:"gain_is_an_upper_bound"`
 	Holds     string  `json:"holds"`
 	Order     string  `json:"order_as_published"`
+	// Arms is the gain arm by arm.
+	Arms Sample `json:"arm_gain"`
 }
 
 // JSON returns the report in the form of `fedfast repro --json`, for package finite.
@@ -265,7 +284,7 @@ func (r *Report) JSON() any {
 	}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		out.Claims = append(out.Claims, jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order()})
+		out.Claims = append(out.Claims, jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order(), v.Arms})
 	}
 	return out
 }

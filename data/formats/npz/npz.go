@@ -142,17 +142,14 @@ func readHeader(in io.Reader) (string, error) {
 	if _, err := io.ReadFull(in, preamble); err != nil || string(preamble[:len(magic)]) != magic {
 		return "", errors.New("it does not begin as NumPy's arrays do")
 	}
-	length := make([]byte, 4)
+	length, size := make([]byte, 4), 4
 	if major := preamble[len(magic)]; major == 1 {
-		length = length[:2]
+		size = 2
 	}
-	if _, err := io.ReadFull(in, length); err != nil {
+	if _, err := io.ReadFull(in, length[:size]); err != nil {
 		return "", err
 	}
-	n := 0
-	for i := len(length) - 1; i >= 0; i-- {
-		n = n<<8 | int(length[i])
-	}
+	n := binary.LittleEndian.Uint32(length)
 	if n > maxHeader {
 		return "", fmt.Errorf("a header of %d bytes", n)
 	}

@@ -1,0 +1,66 @@
+package repro
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// TestArmGains pairs the arms of equal hyperparameters within a trial, over the last rounds that both have run.
+func TestArmGains(t *testing.T) {
+	scores := func(xs ...float64) []*float64 {
+		var out []*float64
+		for _, x := range xs {
+			if math.IsNaN(x) {
+				out = append(out, nil)
+			} else {
+				out = append(out, &x)
+			}
+		}
+		return out
+	}
+	arm := func(number int, lr float64, more string, xs ...float64) TrialLine {
+		p := tuners.Params{"client.lr": tuners.Num(lr)}
+		if more != "" {
+			p[more] = tuners.Num(0.5)
+		}
+		return TrialLine{Number: number, Params: p, Personalized: scores(xs...), Global: scores(slices.Repeat([]float64{0.9}, len(xs))...)}
+	}
+	row := func(target string, trial int, arms ...TrialLine) *Row {
+		return &Row{Cell: Cell{Target: target}, metrics: []*Metrics{{Head: Head{Trial: trial}, Trials: arms}}, Values: make([]float64, trial), Reached: make([]bool, trial)}
+	}
+	old := row(tuners.TargetPersonalized, 2,
+		arm(0, 0.1, "", 0.9, 0.9, 0.8, 0.8, 0.8, 0.8, 0.8), // the last five of both, rounds 2 to 6
+		arm(1, 0.2, "", 0.5, 0.5),
+		arm(2, 0.3, "", 0.5, math.NaN()),
+		arm(3, 0.4, "", 0.5),
+		arm(4, 0.5, ""))
+	fresh := row(tuners.TargetPersonalized, 2,
+		arm(0, 0.1, "fedex.gamma", 0.1, 0.4, 0.7, 0.7, 0.7, 0.7),
+		arm(1, 0.2, "fedex.gamma", 0.6, 0.6, 0.1),
+		arm(2, 0.3, "fedex.gamma", 0.5, 0.5), // not finite there
+		arm(3, 0.41, "fedex.gamma", 0.5),     // another learning rate
+		arm(4, 0.5, "fedex.gamma", 0.5))      // nothing to compare with
+	got := armGains(fresh, old)
+	want := []float64{100 * (0.9 + 4*0.8 - 0.4 - 4*0.7) / 5, -10}
+	if len(got) != 2 || math.Abs(got[0]-want[0]) > 1e-9 || math.Abs(got[1]-want[1]) > 1e-9 {
+		t.Errorf("gains %v, want %v", got, want)
+	}
+	if got := armGains(row(tuners.TargetPersonalized, 1, fresh.metrics[0].Trials...), old); len(got) != 0 {
+		t.Errorf("arms of two trials were paired: %v", got)
+	}
+	global := row(tuners.TargetGlobal, 2, fresh.metrics[0].Trials...)
+	if got := armGains(global, row(tuners.TargetGlobal, 2, old.metrics[0].Trials...)); len(got) != 3 || math.Abs(got[0])+math.Abs(got[1])+math.Abs(got[2]) > 1e-9 {
+		t.Errorf("gains of the global models %v", got)
+	}
+	if got := armGains(old, fresh); len(got) != 0 {
+		t.Errorf("arms without a hyperparameter were paired with arms that have it: %v", got)
+	}
+	r := &Report{Verdicts: []Verdict{verdictOf(Comparison{Name: "x", Claim: "y"}, fresh, old)}}
+	if table := r.armTable(); len(table.Rows) != 1 || !strings.HasPrefix(strings.Join(table.Rows[0], "|"), "x|y|4.00 +- ") || table.Rows[0][3] != "2" {
+		t.Errorf("table %v", table.Rows)
+	}
+}
