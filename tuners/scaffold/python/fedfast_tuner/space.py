@@ -52,8 +52,13 @@ class Dim:
 
 
 def sample(space, draws):
-    """A point of the space: a dict with a value for each dimension, drawn in the order of their names."""
-    return {dim.name: dim.sample(draws.uniform()) for dim in space}
+    """A point of the space: a dict with a value for each dimension.
+
+    Those of clients and server are drawn first, in the order of their names, then the others, which client
+    tuners add: so the former are the same with a client tuner and without.
+    """
+    drawn = sorted(space, key=lambda dim: not dim.name.startswith(("client.", "server.")))
+    return {dim.name: dim.sample(draws.uniform()) for dim in drawn}
 
 
 def contains(space, point):
