@@ -30,8 +30,6 @@ type Job struct {
 	File, Study string
 	// From is the directory of the finished study whose rounds it shares, empty for none.
 	From string
-	// Data is what an earlier trial of the training ran on, nil as long as none has; another federation is refused.
-	Data *DataFacts
 	// Keep says that another job shares its rounds.
 	Keep bool
 
@@ -200,15 +198,6 @@ func (j *Job) Done() (*Metrics, error) {
 type Runner interface {
 	// Train runs the study of a job to its end, or goes on with it, and returns the federation that it has opened.
 	Train(ctx context.Context, j *Job) (*data.Federation, error)
-}
-
-// Accept returns an error when a federation is not the one that an earlier trial ran on.
-func (j *Job) Accept(fed *data.Federation) error {
-	facts := factsOf(fed)
-	if j.Data == nil || !facts.differ(j.Data) {
-		return nil
-	}
-	return fmt.Errorf("the data are not those of the trials that are recorded in %s: then %s; now %s; bring the former back, or name another --out", filepath.Dir(j.File), j.Data, &facts)
 }
 
 // Run runs a job that is not done, and writes its metrics.

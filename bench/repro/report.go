@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/data"
 )
 
 // Row is a cell as it was measured in one variant.
@@ -152,6 +154,16 @@ func (m *Metrics) fits(o *Metrics) error {
 		return fmt.Errorf("%s: trials %d and %d have different settings (%s and %s)", a.Training, a.Trial, b.Trial, a.Digest, b.Digest)
 	case a.Data.differ(&b.Data):
 		return fmt.Errorf("%s: trials %d and %d ran on different data: %s; and %s", a.Training, a.Trial, b.Trial, &a.Data, &b.Data)
+	}
+	return nil
+}
+
+// RanOn returns an error unless a federation, opened with the trial's seed, is the one that the trial ran on. Metrics of versions that kept no
+// fingerprint are taken as they are.
+func (m *Metrics) RanOn(fed *data.Federation) error {
+	facts := factsOf(fed)
+	if d := &m.Head.Data; d.Fingerprint != "" && facts.differ(d) {
+		return fmt.Errorf("%s, trial %d, ran on other data: then %s; now %s; bring the former back, or name another --out", m.Head.Training, m.Head.Trial, d, &facts)
 	}
 	return nil
 }

@@ -92,18 +92,17 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 			mine++
 		}
 	}
+	found, err := finished(ctx, jobs)
+	if err != nil {
+		return err
+	}
 	at := 0
-	ran := map[string]*repro.DataFacts{} // by training
-	for _, j := range jobs {
-		m, err := j.Done()
-		if err != nil {
-			return err
-		}
+	for i, j := range jobs {
+		m := found[i]
 		if j.In(o.shard) {
 			at++
 			if m == nil {
 				fmt.Fprintf(a.err, "%d of %d: %s, trial %d\n", at, mine, j.Training.Key, j.Trial)
-				j.Data = ran[j.Training.Key]
 				if m, err = j.Run(ctx, reproRunner{a}); err != nil {
 					return fmt.Errorf("%s, trial %d: %w", j.Training.Key, j.Trial, err)
 				}
@@ -114,7 +113,6 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		}
 		if m != nil {
 			done = append(done, m)
-			ran[j.Training.Key] = &m.Head.Data
 		}
 	}
 	report, err := repro.NewReport(cells, done)
@@ -122,6 +120,40 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		return err
 	}
 	return o.show(a, report)
+}
+
+// finished returns the metrics of the jobs, nil for those that are not done. When the data are others now than the first done trial of a
+// training ran on, it is an error: new trials would be mixed with it.
+func finished(ctx context.Context, jobs []*repro.Job) ([]*repro.Metrics, error) {
+	found := make([]*repro.Metrics, len(jobs))
+	checked := map[string]bool{}            // trainings
+	atHand := map[string]*data.Federation{} // by configuration; many trainings share one
+	for i, j := range jobs {
+		m, err := j.Done()
+		if err != nil {
+			return nil, err
+		}
+		found[i] = m
+		if m == nil || checked[j.Training.Key] || m.Head.Data.Fingerprint == "" {
+			continue
+		}
+		checked[j.Training.Key] = true
+		key := fmt.Sprintf("%+v, seed %d", j.Config.Data, j.Config.Seed)
+		if atHand[key] == nil {
+			fed, err := study.OpenData(ctx, j.Config)
+			if err != nil {
+				return nil, err
+			}
+			if err := fed.Close(); err != nil {
+				return nil, err
+			}
+			atHand[key] = fed
+		}
+		if err := m.RanOn(atHand[key]); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // tidy deletes studies that are not needed any more.
@@ -146,16 +178,11 @@ func (r reproRunner) Train(ctx context.Context, j *repro.Job) (fed *data.Federat
 		return nil, err
 	}
 	if s.stored.Finished() { // only its metrics are missing
-		if fed, _, err = study.Prepare(ctx, j.Config); err == nil {
-			err = j.Accept(fed)
-		}
+		fed, _, err = study.Prepare(ctx, j.Config)
 		return fed, err
 	}
 	ready := func(setup *study.Setup) error {
 		fed = setup.Data
-		if err := j.Accept(fed); err != nil {
-			return err
-		}
 		setup.KeepTrials = j.Keep
 		return r.share(ctx, j, setup)
 	}
