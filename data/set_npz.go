@@ -183,20 +183,13 @@ func (o *ownArrays) form(what string, least, most int) error {
 
 // floats returns the numbers of all samples.
 func (o *ownArrays) floats() ([]float32, error) {
-	var all []float32
-	for _, p := range o.parts {
-		if p.x == nil {
-			continue
-		}
-		values, err := p.x.Floats()
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, values...); o.parts[1].x == nil {
-			all = values
-		}
+	values, err := o.parts[0].x.Floats()
+	if test := o.parts[1].x; test != nil && err == nil {
+		var more []float32
+		more, err = test.Floats()
+		values = append(values, more...)
 	}
-	return all, nil
+	return values, err
 }
 
 // images returns the source of pictures.
