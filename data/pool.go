@@ -67,13 +67,13 @@ func (c *Config) redeal(fed *Federation, writers []writer) ([]writer, error) {
 	for i := range labels {
 		labels[i] = all.label(int32(i))
 	}
-	files, read := fed.Files, fed.Fingerprint
+	files := fed.Files
 	fed.Notes = append(fed.Notes, fmt.Sprintf("the samples of %d clients were put together and dealt anew (data.partition = %q)", len(writers), c.Partition))
 	var src source = &all.pool
 	if fed.EveryStep {
 		src = all
 	}
 	dealt, err := c.deal(fed, src, labels, train)
-	fed.Files, fed.Fingerprint = files, read
+	fed.Files = files
 	return dealt, err
 }

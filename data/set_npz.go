@@ -172,6 +172,15 @@ func (o *ownArrays) classes() error {
 	return nil
 }
 
+// labelled returns an error unless the array of samples has so many dimensions and
+// y tells their classes.
+func (o *ownArrays) labelled(what string, least, most int) error {
+	if err := o.form(what, least, most); err != nil {
+		return err
+	}
+	return o.classes()
+}
+
 // form returns an error unless the array of samples has so many dimensions.
 func (o *ownArrays) form(what string, least, most int) error {
 	x := o.parts[0].x
@@ -194,10 +203,7 @@ func (o *ownArrays) floats() ([]float32, error) {
 
 // images returns the source of pictures.
 func (o *ownArrays) images() (source, error) {
-	if err := o.form("(n, height, width) or (n, height, width, channels)", 3, 4); err != nil {
-		return nil, err
-	}
-	if err := o.classes(); err != nil {
+	if err := o.labelled("(n, height, width) or (n, height, width, channels)", 3, 4); err != nil {
 		return nil, err
 	}
 	x, test := o.parts[0].x, o.parts[1].x
@@ -229,10 +235,7 @@ func (o *ownArrays) images() (source, error) {
 
 // vectors returns the source of rows of numbers.
 func (o *ownArrays) vectors() (source, error) {
-	if err := o.form("(n, features)", 2, 2); err != nil {
-		return nil, err
-	}
-	if err := o.classes(); err != nil {
+	if err := o.labelled("(n, features)", 2, 2); err != nil {
 		return nil, err
 	}
 	o.fed.C = o.parts[0].x.Shape[1]

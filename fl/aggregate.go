@@ -128,11 +128,11 @@ func (a *aggregate) release() {
 // shares of the weights that were taken, and sum_i p_i number_i. They are 0 when those were all 0; there must
 // have been a result.
 func (a *aggregate) mean() (delta []float32, number float64) {
-	if a.weight > 0 {
-		kernels.Scale(a.sum, float32(1/a.weight))
-		a.number /= a.weight
+	if a.weight == 0 {
+		return a.sum, 0
 	}
-	return a.sum, a.number
+	kernels.Scale(a.sum, float32(1/a.weight))
+	return a.sum, a.number / a.weight
 }
 
 // deltaBlock is how many weights are worked on while they are in the first cache:
