@@ -70,7 +70,7 @@ func attach(ctx context.Context, ref Ref, o Options) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot be attached to: %w", err)
 	}
-	p := &process{stderr: &tail{}}
+	p := &process{attached: true, stderr: &tail{}}
 	p.client = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  tuners.Handshake,
 		Plugins:          plugin.PluginSet{tuners.PluginName: &tuners.Plugin{}},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -81,6 +82,18 @@ func (l *lines) Write(p []byte) (int, error) {
 		l.log.Info(strings.TrimRight(string(line), "\r"))
 		l.rest = after
 	}
+}
+
+// untilClosed is output that ends where it is closed on this side, which is no error.
+type untilClosed struct{ io.ReadCloser }
+
+// Read returns the next piece.
+func (u untilClosed) Read(p []byte) (int, error) {
+	n, err := u.ReadCloser.Read(p)
+	if errors.Is(err, os.ErrClosed) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // gate is a tuner's stderr on its way to go-plugin, which logs it: the end of it is always kept, the rest as far as it is allowed.

@@ -21,7 +21,7 @@ type Options struct {
 	Restarts     int           // how often one call is repeated in a new process; 0 takes 3, negative none
 	Backoff      time.Duration // wait before the first repetition, doubled each time; 0 takes 100 ms
 	Logger       *slog.Logger  // nil takes slog.Default()
-	Env          []string      // "KEY=value" for the process, beside this process's own environment
+	Env          []string      // "KEY=value" for the process, beside what it gets of this process's environment
 
 	// NoDeathSignal starts the process without the system's parent-death signal, so that the tuner itself has to notice that its host is
 	// gone, as it must on other systems than Linux. It is for checks of tuners.

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,11 +27,12 @@ const killPatience = 2 * time.Second
 
 // process is one running subprocess of a tuner, or one that is attached to.
 type process struct {
-	runs   *runs // nil when attached
-	client *plugin.Client
-	conn   *grpc.ClientConn
-	remote *tuners.Remote
-	stderr *tail
+	attached bool
+	runs     *runs // nil when attached, or when it was never started
+	client   *plugin.Client
+	conn     *grpc.ClientConn
+	remote   *tuners.Remote
+	stderr   *tail
 }
 
 // maxAnswer bounds one message of a tuner: a state of 16 MiB and as much of anything else.
@@ -63,6 +66,7 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		VersionedPlugins: map[int]plugin.PluginSet{tuners.ProtocolVersion: {tuners.PluginName: &tuners.Plugin{}}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         true,
+		SkipHostEnv:      true,
 		StartTimeout:     o.StartTimeout,
 		SyncStdout:       synced{p},
 		SyncStderr:       io.MultiWriter(prints, p.stderr),
@@ -72,7 +76,7 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		RunnerFunc: func(_ hclog.Logger, wanted *exec.Cmd, dir string) (runner.Runner, error) {
 			sockets = dir
 			cmd := exec.Command(ref.Path, ref.Args...)
-			cmd.Env = append(append(wanted.Env, o.Env...), tuners.WatchStdin+"=1")
+			cmd.Env = slices.Concat(environment(os.Environ()), wanted.Env, o.Env, []string{tuners.WatchStdin + "=1"})
 			var err error
 			if p.runs, err = newRuns(cmd, log, p.stderr, prints, !o.NoDeathSignal); err != nil {
 				return nil, err
@@ -83,6 +87,9 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 	p.client = plugin.NewClient(config)
 	if _, err := p.client.Start(); err != nil {
 		ended := p.kill(true)
+		if sockets != "" {
+			_ = os.RemoveAll(sockets)
+		}
 		return nil, p.explain(err, ended, o.StartTimeout)
 	}
 	if !p.runs.stdout.secure {
@@ -138,11 +145,14 @@ func (p *process) ping(ctx context.Context) error {
 	return nil
 }
 
-// kill ends the process and its group: at once when hard, else after it had time to end by itself. It says whether the process is known
-// to have ended, which a child of its own that left the group and keeps the output open can delay. An attached process lives on.
+// kill ends the process and what it started: at once when hard, else after it had time to end by itself. It says whether the process is
+// known to have ended. An attached process lives on.
 func (p *process) kill(hard bool) bool {
-	if p.runs == nil {
+	switch {
+	case p.attached:
 		_ = p.conn.Close() // nothing can be done about it
+		return true
+	case p.runs == nil: // it failed before there was anything to run
 		return true
 	}
 	if hard {
@@ -177,15 +187,18 @@ func (p *process) said() string {
 func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 	line, rubbish := strings.CutPrefix(firstLine(err), "Unrecognized remote plugin message:")
 	line = strings.TrimSpace(line)
-	switch {
+	switch path, ok := errors.AsType[*fs.PathError](err); {
+	case p.runs == nil && ok: // the plugin library made no directory for the socket
+		return fmt.Errorf("cannot be started: its socket needs the temporary folder %s, which cannot be used (%w); set TMPDIR to a folder that can be written",
+			socketParent(), path.Err)
 	case p.runs == nil || p.runs.pid == 0:
 		return fmt.Errorf("cannot be started: %w", err)
 	case rubbish && line != "":
 		return fmt.Errorf("printed %q instead of the plugin handshake: does its main end in tuners.Serve?%s", line, p.said())
 	case strings.HasPrefix(firstLine(err), "timeout"):
 		return fmt.Errorf("did not say hello within %v%s", timeout, p.said())
-	case rubbish && ended && p.runs.cmd.ProcessState != nil:
-		return fmt.Errorf("ended at once (%s)%s", p.runs.cmd.ProcessState, p.said())
+	case rubbish && ended && p.runs.state != nil:
+		return fmt.Errorf("ended at once (%s)%s", p.runs.state, p.said())
 	case rubbish:
 		return fmt.Errorf("closed its output before the plugin handshake%s", p.said())
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,7 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"sync"
+	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
 )
@@ -20,20 +21,27 @@ import (
 type runs struct {
 	cmd    *exec.Cmd
 	log    *slog.Logger
+	mark   string    // a variable of its environment that no other process has but what it starts
 	stdin  io.Closer // held open: its end tells the tuner that the host is gone
 	stdout *greeting
 	stderr *gate
 	pid    int
-	ended  chan struct{} // closed by Wait
-
-	once sync.Once
+	ended  chan struct{}    // closed when the process and what it had started have ended
+	state  *os.ProcessState // how it ended; nil when that is unknown
 }
 
 var _ runner.Runner = (*runs)(nil)
 
+// markEnv is the variable by which what a tuner started is found when the tuner has ended.
+const markEnv = "FEDFAST_TUNER_PROCESS"
+
+// outputPatience is how long the output is read after the end of the process, which something that is out of reach may hold open.
+const outputPatience = time.Second
+
 // newRuns prepares a command that was not started.
 func newRuns(cmd *exec.Cmd, log *slog.Logger, last *tail, prints *lines, deathSignal bool) (*runs, error) {
-	r := &runs{cmd: cmd, log: log, ended: make(chan struct{})}
+	r := &runs{cmd: cmd, log: log, mark: markEnv + "=" + rand.Text(), ended: make(chan struct{})}
+	cmd.Env = append(cmd.Env, r.mark)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -46,7 +54,7 @@ func newRuns(cmd *exec.Cmd, log *slog.Logger, last *tail, prints *lines, deathSi
 	if err != nil {
 		return nil, err
 	}
-	r.stdin, r.stdout, r.stderr = stdin, newGreeting(stdout, prints), &gate{ReadCloser: stderr, last: last, may: prints.may}
+	r.stdin, r.stdout, r.stderr = stdin, newGreeting(untilClosed{stdout}, prints), &gate{ReadCloser: untilClosed{stderr}, last: last, may: prints.may}
 	ownGroup(cmd, deathSignal)
 	return r, nil
 }
@@ -60,7 +68,7 @@ func (r *runs) Start(context.Context) error {
 		err := r.cmd.Start()
 		started <- err
 		if err == nil {
-			<-r.ended
+			r.follow()
 		}
 	}()
 	if err := <-started; err != nil {
@@ -71,23 +79,40 @@ func (r *runs) Start(context.Context) error {
 	return nil
 }
 
-// Wait waits for the end of the process and ends what it left in its group.
-func (r *runs) Wait(context.Context) error {
-	err := r.cmd.Wait()
+// follow waits for the end of the process, whoever else holds its output, and ends what it left: first its group, then what left that.
+func (r *runs) follow() {
+	r.state, _ = r.cmd.Process.Wait() // there is nothing to be done about a process that nobody can wait for
 	killGroup(r.cmd.Process)
-	r.once.Do(func() { close(r.ended) })
-	return err
+	killMarked(r.mark)
+	close(r.ended)
+	time.AfterFunc(outputPatience, r.abandon)
+}
+
+// Wait waits for the end of the process. The plugin library calls it when it has read all output.
+func (r *runs) Wait(context.Context) error {
+	<-r.ended
+	_ = r.stdin.Close()
+	r.abandon()
+	if r.state != nil && !r.state.Success() {
+		return &exec.ExitError{ProcessState: r.state}
+	}
+	return nil
 }
 
 // Kill ends the process and its children at once.
 func (r *runs) Kill(context.Context) error {
-	if r.pid != 0 {
+	if r.pid == 0 {
+		return nil
+	}
+	select {
+	case <-r.ended: // its number may be another's by now
+	default:
 		killGroup(r.cmd.Process)
 	}
 	return nil
 }
 
-// abandon closes this side of the output, which something that left the process group may hold open.
+// abandon closes this side of the output.
 func (r *runs) abandon() {
 	_ = r.stdout.Close()
 	_ = r.stderr.Close()
