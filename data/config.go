@@ -8,84 +8,74 @@ import (
 )
 
 // Config says which federation to open. Errors name its fields by the keys of a
-// study file: data.name, data.path and so on.
+// study file: data.name, data.path and so on. Its tags say what a study file's
+// reader is told of each; the comments add what a caller must know besides.
 type Config struct {
-	// Name is one of the names that Sets lists.
-	Name string
+	Name string `toml:"name" doc:"set of data, see fedfast data list" also:"dataset set"`
 	// Path is the file or folder that holds the set; SetInfo.Path says which.
-	Path string
+	Path string `toml:"path" doc:"file or folder that holds the set; fedfast data list says which" also:"dir folder file root"`
 	// Split says how a client's samples become training, validation and test
 	// examples; "" is "80/10/10". With "a/b/c" (whole numbers) the files' train
 	// and test samples are merged in this order, and m of them cut at the whole
 	// parts of m a/(a+b+c) and m (a+b)/(a+b+c). "a/b/files" keeps the files'
 	// test samples as test examples and cuts the others a to b; "files" is
 	// "90/10/files".
-	Split string
-	// IID shuffles a client's samples before the cut; else they keep the order
-	// of the files.
-	IID bool
-	// Unseen returns the clients with test samples only as Federation.Unseen;
-	// else they are left out.
-	Unseen bool
+	Split  string `toml:"split" doc:"shares of a client's training, validation and test examples; files, or a/b/files, keeps the files' test examples"`
+	IID    bool   `toml:"iid" doc:"shuffles a client's samples before they are split; else they keep the order of the files" also:"shuffle"`
+	Unseen bool   `toml:"unseen" doc:"measures also on clients that have test samples only; else they are left out"`
 	// MaxSamples caps a client's samples before the cut: the first ones, after
 	// the shuffle if IID. 0 is no cap.
-	MaxSamples int
-	// MinSamples leaves out clients with fewer samples. 0 means 10.
-	MinSamples int
+	MaxSamples int `toml:"max_samples" in:"[0, inf)" doc:"most samples of a client; 0 is no limit"`
+	MinSamples int `toml:"min_samples" in:"[0, inf)" doc:"leaves out clients with fewer samples; 0 means 10"`
 	// Partition deals a set without clients of its own to Clients clients:
 	// "iid" (or ""), "dirichlet" by Alpha, "shards" by Shards, or "classes" by
 	// ClientClasses or HI; how many samples each gets is a matter of Samples,
 	// Sizes, SizeSigma and SizeExponent. A set that comes with clients keeps
 	// them ("natural" or ""), or has their samples put together and dealt so.
-	Partition string
+	Partition string `toml:"partition" of:"natural iid dirichlet shards classes" doc:"how samples are dealt to clients; unset keeps a set's own clients and deals a set without any iid" also:"distribution"`
 	// Alpha is the concentration of the Dirichlet partition: small is skewed. For
 	// the set "synthetic" it says how far the clients' models are apart, and
 	// Beta how far their points are, as standard deviations.
-	Alpha, Beta float64
-	// Shards is the number of runs of the samples sorted by class that a client
-	// gets; 0 means 2.
-	Shards int
-	// ClientClasses is the number of classes that a client holds.
-	ClientClasses int
+	Alpha         float64 `toml:"alpha" in:"[0, inf)" doc:"concentration of the dirichlet partition, small is skewed; of the set synthetic, how far the clients' models are apart" also:"dirichlet_alpha concentration"`
+	Beta          float64 `toml:"beta" in:"[0, inf)" doc:"of the set synthetic: how far the clients' points are apart"`
+	Shards        int     `toml:"shards" in:"[0, inf)" doc:"runs of the samples sorted by class that a client gets in the partition shards; 0 means 2" also:"num_shards"`
+	ClientClasses int     `toml:"client_classes" in:"[0, inf)" doc:"classes that a client holds in the partition classes" also:"classes_per_client"`
 	// HI says the same as a heterogeneity index in [0, 1]: of C classes a client
 	// holds c with HI = 1 - (c-1)/(C-1), to the nearest whole number. Of several,
 	// client i gets number floor(i/S) modulo their number, S being the number
 	// of Sizes (1 without).
-	HI []float64
-	// Sizes are the numbers of samples dealt to clients: client i gets Sizes[i
-	// modulo their number].
-	Sizes []int
-	// SizeSigma above 0 deals log-normal numbers of samples, the deviation of
-	// their logarithms being SizeSigma; Samples is their mean, and none is
-	// below MinSamples.
-	SizeSigma float64
-	// SizeExponent above 0 deals numbers of samples in proportion to
-	// r^-SizeExponent, r = 1, 2, ... being a client's rank; Samples is their
-	// mean, and none is below MinSamples.
-	SizeExponent float64
+	HI []float64 `toml:"hi" in:"[0, 1]" doc:"the same as heterogeneity indexes 1 - (c-1)/(C-1) for c of C classes, one or a list for the clients in turn" also:"heterogeneity"`
 	// Clients is the number of clients to deal to or to draw (0 means the
 	// set's default, 100 for a set that is dealt); of a set that comes with
 	// clients the first Clients are kept, 0 keeps all.
-	Clients int
+	Clients int `toml:"clients" in:"[0, inf)" doc:"clients to deal to or to draw, 0 means 100 or the set's own default; of a set with clients the first so many, 0 keeps all" also:"num_clients"`
 	// Samples is the number of samples dealt to each client, 0 being all that
 	// there are (or, if the classes of clients allow less, as many as they do); with a split that keeps the files' test samples, only the
 	// others count. For a set that is drawn it is the mean of its clients.
-	Samples int
-	// Encoding numbers the characters of a text set: "leaf" (or "") or "fedex".
-	Encoding string
-	// Vocab is the number of words of a set of words; 0 means 10,000.
-	Vocab int
-	// Labels chooses the labels of a set with several: "fine" (or "") or "coarse".
-	Labels string
+	Samples int `toml:"samples" in:"[0, inf)" doc:"samples dealt to each client, or their mean; 0 deals all" also:"samples_per_client"`
+	// Sizes are the numbers of samples dealt to clients: client i gets Sizes[i
+	// modulo their number].
+	Sizes []int `toml:"sizes" in:"[1, inf)" doc:"samples dealt to the clients, in turn"`
+	// SizeSigma above 0 deals log-normal numbers of samples, the deviation of
+	// their logarithms being SizeSigma; Samples is their mean, and none is
+	// below MinSamples.
+	SizeSigma float64 `toml:"size_sigma" in:"[0, inf)" doc:"deviation of the logarithms of log-normal sizes of mean data.samples; 0 is off"`
+	// SizeExponent above 0 deals numbers of samples in proportion to
+	// r^-SizeExponent, r = 1, 2, ... being a client's rank; Samples is their
+	// mean, and none is below MinSamples.
+	SizeExponent float64 `toml:"size_exponent" in:"[0, inf)" doc:"exponent of sizes that fall as a power of the client's rank, of mean data.samples; 0 is off"`
+	Encoding     string  `toml:"encoding" of:"leaf fedex" doc:"numbering of the characters of a set of text; unset is leaf"`
+	Vocab        int     `toml:"vocab" in:"[0, inf)" doc:"words of a set of words; 0 means 10,000" also:"vocabulary vocab_size"`
+	Labels       string  `toml:"labels" of:"fine coarse" doc:"labels of CIFAR-100; unset is fine"`
 	// Augment changes images: "" does not, "fedex-cifar" changes those of training
 	// and validation at random and normalises all, "crop24" gives 24 x 24 pixels
 	// of training images at random, of others from the middle, standardized.
-	Augment string
+	Augment string `toml:"augment" of:"fedex-cifar crop24" doc:"random changes of CIFAR's training images; unset is none" also:"augmentation"`
 	// Proxy samples, drawn from all clients' training samples before these are
 	// cut or dealt, are set apart for side federations; see Federation.Side.
-	Proxy int
+	Proxy int `toml:"proxy" in:"[0, inf)" doc:"samples set apart for the proxy federations of a client tuner that prepares"`
 	// Seed decides all draws.
-	Seed uint64
+	Seed uint64 `toml:"-"`
 }
 
 // The values of Config's fields.

@@ -84,8 +84,8 @@ func TestBatchesEndWithAPartOfAPass(t *testing.T) {
 		dealt = append(dealt, b.next()...)
 	}
 	part := int(math.Ceil(0.3 * float64(n)))
-	if len(dealt) != n+part || len(dealt) != p.examples(n) {
-		t.Fatalf("%d examples dealt of %d, want %d; the plan counts %d", len(dealt), n, n+part, p.examples(n))
+	if len(dealt) != n+part || len(dealt) != p.Examples(n) {
+		t.Fatalf("%d examples dealt of %d, want %d; the plan counts %d", len(dealt), n, n+part, p.Examples(n))
 	}
 	if last := slices.Sorted(slices.Values(dealt[n:])); len(slices.Compact(last)) != part {
 		t.Errorf("the part of a pass repeats an example: %v", dealt[n:])

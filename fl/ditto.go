@@ -1,5 +1,7 @@
 package fl
 
+import "slices"
+
 func init() { register(ditto{}) }
 
 // ditto is Ditto (Li et al. 2021, algorithm 1): FedAvg, and beside it a model v_i
@@ -11,13 +13,17 @@ type ditto struct{ fedAvg }
 func (ditto) Name() string { return "ditto" }
 
 func (ditto) Doc() string {
-	return "Ditto: FedAvg, and a model of each client's own held near by client.lambda (Li et al. 2021)"
+	return "Ditto: FedAvg, and a model of each client's own held near by client.lambda"
+}
+
+func (ditto) Paper() string {
+	return "Li et al. 2021, Ditto: Fair and Robust Federated Learning Through Personalization, arXiv:2012.04221"
 }
 
 func (ditto) defaults(c *ClientParams, _ *ServerParams) { c.Lambda = 0.1 }
 
-func (ditto) Check(c ClientParams, s ServerParams) error {
-	return uses("ditto", c, s, localSGD, []string{"client.lambda", "client.personal_lr", "client.personal_epochs"})
+func (ditto) Uses() []Use {
+	return slices.Concat(localSGD, use("client.lambda", "client.personal_lr", "client.personal_epochs"))
 }
 
 func (ditto) stateLen(size, _ int) int { return size }

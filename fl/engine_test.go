@@ -94,10 +94,10 @@ func TestEvaluateChecksItsHyperparameters(t *testing.T) {
 	proximal, negative := c, c
 	proximal.Mu, negative.LR = 0.1, -1
 	for want, clients := range map[string][]ClientParams{
-		"2 client configurations": {c, c},
-		"0 client configurations": {},
-		"client.lr = -1":          {negative},
-		"no proximal term":        {proximal},
+		"2 client configurations":                          {c, c},
+		"0 client configurations":                          {},
+		"client.lr = -1":                                   {negative},
+		`client.mu = 0.1: method "fedavg" does not use it`: {proximal},
 	} {
 		if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: clients}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)

@@ -11,10 +11,14 @@ type fedAvg struct{}
 func (fedAvg) Name() string { return "fedavg" }
 
 func (fedAvg) Doc() string {
-	return "federated averaging: local SGD, then the mean of the clients' weights (McMahan et al. 2017)"
+	return "federated averaging: local SGD, then the mean of the clients' weights"
 }
 
-func (fedAvg) Check(c ClientParams, s ServerParams) error { return uses("fedavg", c, s, localSGD) }
+func (fedAvg) Paper() string {
+	return "McMahan et al. 2017, Communication-Efficient Learning of Deep Networks from Decentralized Data, arXiv:1602.05629"
+}
+
+func (fedAvg) Uses() []Use { return localSGD }
 
 func (fedAvg) Local(l *Local) { l.SGD(0) }
 

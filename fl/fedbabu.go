@@ -1,6 +1,9 @@
 package fl
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 func init() { register(fedBABU{}) }
 
@@ -12,12 +15,16 @@ type fedBABU struct{ fedAvg }
 func (fedBABU) Name() string { return "fedbabu" }
 
 func (fedBABU) Doc() string {
-	return "FedBABU: trains the body alone; heads are tuned to personalize (Oh et al. 2022)"
+	return "FedBABU: trains the body alone; heads are tuned to personalize"
+}
+
+func (fedBABU) Paper() string {
+	return "Oh et al. 2022, FedBABU: Toward Enhanced Representation for Federated Image Classification, arXiv:2106.06042"
 }
 
 func (fedBABU) defaults(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 1 }
 
-func (fedBABU) Check(c ClientParams, s ServerParams) error { return checkHead("fedbabu", c, s) }
+func (fedBABU) Uses() []Use { return slices.Concat(localSGD, headEpochs) }
 
 func (fedBABU) fit(e *Engine) error { return e.needsBody() }
 

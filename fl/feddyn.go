@@ -1,6 +1,10 @@
 package fl
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/kernels"
+)
 
 func init() { register(fedDyn{}) }
 
@@ -16,16 +20,17 @@ type fedDyn struct{}
 func (fedDyn) Name() string { return "feddyn" }
 
 func (fedDyn) Doc() string {
-	return "FedDyn: a dynamic regularizer aligns local optima with the global one (Acar et al. 2021)"
+	return "FedDyn: a dynamic regularizer aligns local optima with the global one"
+}
+
+func (fedDyn) Paper() string {
+	return "Acar et al. 2021, Federated Learning Based on Dynamic Regularization, arXiv:2111.04263"
 }
 
 func (fedDyn) defaults(_ *ClientParams, s *ServerParams) { s.Alpha = 0.01 }
 
-func (fedDyn) Check(c ClientParams, s ServerParams) error {
-	if err := within("feddyn", "server.alpha", s.Alpha, s.Alpha > 0, "a value above 0, such as 0.01"); err != nil {
-		return err
-	}
-	return uses("feddyn", c, s, localSGD, []string{"server.alpha", "server.weighted"})
+func (fedDyn) Uses() []Use {
+	return slices.Concat(localSGD, need("server.alpha", "(0, inf)", "such as 0.01"), use("server.weighted"))
 }
 
 func (fedDyn) stateLen(size, _ int) int { return size }

@@ -17,10 +17,14 @@ type fedNova struct{}
 func (fedNova) Name() string { return "fednova" }
 
 func (fedNova) Doc() string {
-	return "FedNova: the mean of the clients' changes a local step, so that many steps do not outweigh few (Wang et al. 2020)"
+	return "FedNova: the mean of the clients' changes a local step, so that many steps do not outweigh few"
 }
 
-func (fedNova) Check(c ClientParams, s ServerParams) error { return uses("fednova", c, s, localSGD) }
+func (fedNova) Paper() string {
+	return "Wang et al. 2020, Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization, arXiv:2007.07481"
+}
+
+func (fedNova) Uses() []Use { return localSGD }
 
 func (m fedNova) Local(l *Local) {
 	l.SGD(0)

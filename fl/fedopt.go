@@ -2,14 +2,15 @@ package fl
 
 import (
 	"math"
+	"slices"
 )
 
 func init() {
 	register(fedAvgM{})
 	for _, m := range []fedOpt{
-		{name: "fedadagrad", lr: 0.01, doc: "FedAvg with Adagrad as the server's optimizer (Reddi et al. 2020)", second: adagrad},
-		{name: "fedadam", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Adam, without bias correction, as the server's optimizer (Reddi et al. 2020)", second: adam},
-		{name: "fedyogi", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Yogi as the server's optimizer (Reddi et al. 2020)", second: yogi},
+		{name: "fedadagrad", lr: 0.01, doc: "FedAvg with Adagrad as the server's optimizer", second: adagrad},
+		{name: "fedadam", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Adam, without bias correction, as the server's optimizer", second: adam},
+		{name: "fedyogi", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Yogi as the server's optimizer", second: yogi},
 	} {
 		register(m)
 	}
@@ -22,14 +23,16 @@ type fedAvgM struct{ reptile }
 func (fedAvgM) Name() string { return "fedavgm" }
 
 func (fedAvgM) Doc() string {
-	return "FedAvg with momentum on the server, server.momentum 0.9 unless set (Hsu et al. 2019)"
+	return "FedAvg with momentum on the server, server.momentum 0.9 unless set"
+}
+
+func (fedAvgM) Paper() string {
+	return "Hsu et al. 2019, Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification, arXiv:1909.06335"
 }
 
 func (fedAvgM) defaults(_ *ClientParams, s *ServerParams) { s.Momentum = 0.9 }
 
-func (fedAvgM) Check(c ClientParams, s ServerParams) error {
-	return uses("fedavgm", c, s, localSGD, serverStep)
-}
+func (fedAvgM) Uses() []Use { return slices.Concat(localSGD, serverStep) }
 
 func (fedAvgM) Local(l *Local) { l.SGD(0) }
 
@@ -73,18 +76,17 @@ func (m fedOpt) defaults(_ *ClientParams, s *ServerParams) {
 	s.LR, s.Beta1, s.Beta2, s.Tau = m.lr, m.beta1, m.beta2, 1e-3
 }
 
-func (m fedOpt) Check(c ClientParams, s ServerParams) error {
-	keys := []string{"server.lr", "server.decay", "server.beta1", "server.tau"}
+func (fedOpt) Paper() string {
+	return "Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295"
+}
+
+func (m fedOpt) Uses() []Use {
+	uses := slices.Concat(localSGD, use("server.lr", "server.decay", "server.beta1"), need("server.tau", "(0, inf)", "such as 0.001"),
+		need("server.momentum", "0", "its momentum is server.beta1"))
 	if m.beta2 > 0 {
-		keys = append(keys, "server.beta2")
+		uses = append(uses, use("server.beta2")...)
 	}
-	if err := within(m.name, "server.tau", s.Tau, s.Tau > 0, "a value above 0, such as 0.001"); err != nil {
-		return err
-	}
-	if s.Momentum != 0 {
-		return within(m.name, "server.momentum", s.Momentum, false, "0: its momentum is server.beta1")
-	}
-	return uses(m.name, c, s, localSGD, keys)
+	return uses
 }
 
 func (m fedOpt) Local(l *Local) { l.SGD(0) }
@@ -101,7 +103,7 @@ type adaptiveServer struct {
 
 func (s *adaptiveServer) Step(w []float32, u *Update, p ServerParams) {
 	b1, b2, tau := float32(p.Beta1), float32(p.Beta2), float32(p.Tau)
-	lr := float32(p.rate(u.Round))
+	lr := float32(rate(p, u.Round))
 	if s.begun[0] == 0 {
 		s.begun[0] = 1
 		for i := range s.v {

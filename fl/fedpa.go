@@ -1,6 +1,10 @@
 package fl
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/kernels"
+)
 
 func init() { register(fedPA{}) }
 
@@ -15,16 +19,17 @@ type fedPA struct{ reptile }
 func (fedPA) Name() string { return "fedpa" }
 
 func (fedPA) Doc() string {
-	return "federated posterior averaging, by sampled covariances (Al-Shedivat et al. 2021)"
+	return "federated posterior averaging, by sampled covariances"
+}
+
+func (fedPA) Paper() string {
+	return "Al-Shedivat et al. 2021, Federated Learning via Posterior Averaging: A New Perspective and Practical Algorithms, arXiv:2010.05273"
 }
 
 func (fedPA) defaults(c *ClientParams, _ *ServerParams) { c.Window, c.Rho = 3, 0.1 }
 
-func (fedPA) Check(c ClientParams, s ServerParams) error {
-	if err := within("fedpa", "client.window", float64(c.Window), c.Window > 0, "1 or more"); err != nil {
-		return err
-	}
-	return uses("fedpa", c, s, localSGD, serverStep, []string{"client.burn_in", "client.window", "client.rho", "server.burn_in"})
+func (fedPA) Uses() []Use {
+	return slices.Concat(localSGD, serverStep, need("client.window", "[1, inf)", ""), use("client.burn_in", "client.rho", "server.burn_in"))
 }
 
 func (fedPA) Local(l *Local) {

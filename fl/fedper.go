@@ -10,10 +10,14 @@ type fedPer struct{ fedAvg }
 func (fedPer) Name() string { return "fedper" }
 
 func (fedPer) Doc() string {
-	return "FedPer: a shared body and a head of each client's own, trained together (Arivazhagan et al. 2019)"
+	return "FedPer: a shared body and a head of each client's own, trained together"
 }
 
-func (fedPer) Check(c ClientParams, s ServerParams) error { return uses("fedper", c, s, localSGD) }
+func (fedPer) Paper() string {
+	return "Arivazhagan et al. 2019, Federated Learning with Personalization Layers, arXiv:1912.00818"
+}
+
+func (fedPer) Uses() []Use { return localSGD }
 
 func (fedPer) fit(e *Engine) error { return e.needsBody() }
 

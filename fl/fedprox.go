@@ -1,5 +1,7 @@
 package fl
 
+import "slices"
+
 func init() { register(fedProx{}) }
 
 // fedProx is FedAvg with a proximal term in the local objective,
@@ -9,16 +11,17 @@ type fedProx struct{ fedAvg }
 func (fedProx) Name() string { return "fedprox" }
 
 func (fedProx) Doc() string {
-	return "FedAvg with a proximal term of weight client.mu (Li et al. 2020)"
+	return "FedAvg with a proximal term of weight client.mu"
+}
+
+func (fedProx) Paper() string {
+	return "Li et al. 2020, Federated Optimization in Heterogeneous Networks, arXiv:1812.06127"
 }
 
 func (fedProx) defaults(c *ClientParams, _ *ServerParams) { c.Mu = 0.01 }
 
-func (fedProx) Check(c ClientParams, s ServerParams) error {
-	if err := within("fedprox", "client.mu", c.Mu, c.Mu != 0, `a value above 0; with 0 it is method "fedavg"`); err != nil {
-		return err
-	}
-	return uses("fedprox", c, s, localSGD, []string{"client.mu"})
+func (fedProx) Uses() []Use {
+	return slices.Concat(localSGD, need("client.mu", "(0, inf)", `with 0 it is method "fedavg"`))
 }
 
 func (fedProx) Local(l *Local) { l.SGD(l.Params.Mu) }

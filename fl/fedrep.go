@@ -1,6 +1,10 @@
 package fl
 
-import "github.com/fedfast/fedfast/nn"
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/nn"
+)
 
 func init() { register(fedRep{}) }
 
@@ -13,19 +17,19 @@ type fedRep struct{ fedAvg }
 func (fedRep) Name() string { return "fedrep" }
 
 func (fedRep) Doc() string {
-	return "FedRep: a shared body and a head of each client's own (Collins et al. 2021)"
+	return "FedRep: a shared body and a head of each client's own, the head trained first"
+}
+
+func (fedRep) Paper() string {
+	return "Collins et al. 2021, Exploiting Shared Representations for Personalized Federated Learning, arXiv:2102.07078"
 }
 
 func (fedRep) defaults(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 1 }
 
-func (fedRep) Check(c ClientParams, s ServerParams) error { return checkHead("fedrep", c, s) }
+func (fedRep) Uses() []Use { return slices.Concat(localSGD, headEpochs) }
 
-func checkHead(method string, c ClientParams, s ServerParams) error {
-	if err := within(method, "client.head_epochs", c.HeadEpochs, c.HeadEpochs > 0, "a value above 0, such as 1"); err != nil {
-		return err
-	}
-	return uses(method, c, s, localSGD, []string{"client.head_epochs"})
-}
+// headEpochs is what methods that train the head alone use.
+var headEpochs = need("client.head_epochs", "(0, 1e6]", "such as 1")
 
 func (fedRep) fit(e *Engine) error { return e.needsBody() }
 

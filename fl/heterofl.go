@@ -25,17 +25,16 @@ var Widths = []float64{1, 0.5, 0.25, 0.125, 0.0625}
 func (heteroFL) Name() string { return "heterofl" }
 
 func (heteroFL) Doc() string {
-	return "HeteroFL: clients train sub-networks of their own widths (Diao et al. 2021)"
+	return "HeteroFL: clients train sub-networks of their own widths"
 }
 
-func (heteroFL) Check(c ClientParams, s ServerParams) error {
-	if err := within("heterofl", "client.width", c.Width, c.Width == 0 || slices.Contains(Widths, c.Width), widthsText); err != nil {
-		return err
-	}
-	return uses("heterofl", c, s, localSGD, []string{"client.width"})
+func (heteroFL) Paper() string {
+	return "Diao et al. 2021, HeteroFL: Computation and Communication Efficient Federated Learning for Heterogeneous Clients, arXiv:2010.01264"
 }
 
-const widthsText = "one of 1, 0.5, 0.25, 0.125, 0.0625, or 0 for the client's own"
+func (heteroFL) Uses() []Use {
+	return slices.Concat(localSGD, need("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
+}
 
 // fit checks that the model can be cut to every width that is set.
 func (heteroFL) fit(e *Engine) error {

@@ -128,7 +128,7 @@ func TestWidthsThatDoNotFit(t *testing.T) {
 	}
 	c, s := Defaults(heteroFL{})
 	c.Width = 0.3
-	if err := (heteroFL{}).Check(c, s); err == nil || !strings.HasPrefix(err.Error(), `client.width = 0.3: method "heterofl" needs one of`) {
+	if err := CheckParams(heteroFL{}, c, s); err == nil || !strings.HasPrefix(err.Error(), `client.width = 0.3: method "heterofl" needs one of`) {
 		t.Errorf("client.width 0.3: error %v", err)
 	}
 	// A width of the plan holds for all of its slots.

@@ -24,30 +24,27 @@ type maml struct{ reptile }
 func (maml) Name() string { return "maml" }
 
 func (maml) Doc() string {
-	return "MAML: meta-gradients on validation examples after client.inner_steps (Finn et al. 2017)"
+	return "MAML: meta-gradients on validation examples after client.inner_steps"
+}
+
+func (maml) Paper() string {
+	return "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876"
 }
 
 func (maml) defaults(c *ClientParams, s *ServerParams) {
 	c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03
 }
 
-func (maml) Check(c ClientParams, s ServerParams) error {
-	return checkInner("maml", c, s, serverStep)
+func (maml) Uses() []Use {
+	return slices.Concat(innerSteps, use("client.batch", "client.dropout", "client.wrap"), serverStep)
 }
 
-// checkInner checks the hyperparameters of methods with inner steps.
-func checkInner(method string, c ClientParams, s ServerParams, more ...[]string) error {
-	if err := within(method, "client.inner_lr", c.InnerLR, c.InnerLR > 0, "a value above 0, such as 0.01"); err != nil {
-		return err
-	}
-	if err := within(method, "client.inner_steps", float64(c.InnerSteps), c.InnerSteps > 0, "1 or more"); err != nil {
-		return err
-	}
-	return uses(method, c, s, append(more, []string{"client.inner_lr", "client.inner_steps", "client.first_order", "server.weighted"})...)
-}
+// innerSteps are what methods with inner steps use.
+var innerSteps = slices.Concat(need("client.inner_lr", "(0, inf)", "such as 0.01"), need("client.inner_steps", "[1, inf)", ""),
+	use("client.first_order", "server.weighted"))
 
 // inner returns the hyperparameters of the inner steps.
-func (c ClientParams) inner() ClientParams {
+func inner(c ClientParams) ClientParams {
 	c.LR, c.Steps = c.InnerLR, c.InnerSteps
 	return c
 }
@@ -57,7 +54,7 @@ func (m maml) Local(l *Local) {
 	if l.Val.Len() == 0 {
 		l.Weight = 0
 	}
-	p, w := l.Params.inner(), l.worker
+	p, w := inner(l.Params), l.worker
 	type taken struct {
 		pos  []int32
 		step uint32
@@ -105,6 +102,6 @@ func (maml) personalize(l *Local) { l.innerSteps() }
 
 // innerSteps adapts the weights.
 func (l *Local) innerSteps() {
-	p := l.Params.inner()
+	p := inner(l.Params)
 	l.steps(course{params: &p})
 }

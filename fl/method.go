@@ -13,9 +13,11 @@ type Method interface {
 	Name() string
 	// Doc says in a line what the method does.
 	Doc() string
-	// Check returns an error that names a hyperparameter that the method
-	// cannot use and what to do about it.
-	Check(c ClientParams, s ServerParams) error
+	// Paper is where the method comes from: authors and year, title, number.
+	Paper() string
+	// Uses lists the hyperparameters that the method uses; it refuses others that
+	// are set.
+	Uses() []Use
 	// Local is Loc_c: it trains l.Weights, which hold the broadcast weights,
 	// in place.
 	Local(l *Local)

@@ -179,33 +179,33 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		change func(c *ClientParams, s *ServerParams)
 		want   string
 	}{
-		{"scaffold", func(c *ClientParams, _ *ServerParams) { c.Momentum = 0.9 }, `client.momentum: method "scaffold" needs local SGD without momentum`},
-		{"perfedavg", func(c *ClientParams, _ *ServerParams) { c.Momentum = 0.9 }, `client.momentum: method "perfedavg" needs local SGD without momentum`},
-		{"maml", func(c *ClientParams, _ *ServerParams) { c.WeightDecay = 0.1 }, `client.weight_decay: method "maml" has no weight decay`},
-		{"feddyn", func(_ *ClientParams, s *ServerParams) { s.Alpha = 0 }, `server.alpha = 0: method "feddyn" needs a value above 0`},
+		{"scaffold", func(c *ClientParams, _ *ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "scaffold" needs 0; its control variates`},
+		{"perfedavg", func(c *ClientParams, _ *ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "perfedavg" does not use it; leave it out, or use one of the methods ditto, `},
+		{"maml", func(c *ClientParams, _ *ServerParams) { c.WeightDecay = 0.1 }, `client.weight_decay = 0.1: method "maml" does not use it`},
+		{"feddyn", func(_ *ClientParams, s *ServerParams) { s.Alpha = 0 }, `server.alpha = 0: method "feddyn" needs a finite number above 0`},
 		{"fedadam", func(_ *ClientParams, s *ServerParams) { s.Momentum = 0.9 }, `server.momentum = 0.9: method "fedadam" needs 0`},
-		{"fedadagrad", func(_ *ClientParams, s *ServerParams) { s.Beta2 = 0.9 }, `server.beta2: method "fedadagrad" does not use it`},
-		{"fedyogi", func(_ *ClientParams, s *ServerParams) { s.Tau = 0 }, `server.tau = 0: method "fedyogi" needs a value above 0`},
-		{"fedrep", func(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 0 }, `client.head_epochs = 0: method "fedrep" needs a value above 0`},
-		{"pfedme", func(c *ClientParams, _ *ServerParams) { c.InnerSteps = 0 }, `client.inner_steps = 0: method "pfedme" needs a value above 0`},
-		{"pfedme", func(c *ClientParams, _ *ServerParams) { c.Momentum = 0.9 }, `client.momentum: method "pfedme" needs local SGD without momentum`},
-		{"fednova", func(_ *ClientParams, s *ServerParams) { s.LR = 0.5 }, `server.lr: method "fednova" averages plainly`},
-		{"fedper", func(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 1 }, `client.head_epochs: method "fedper" does not use it`},
-		{"fedpa", func(c *ClientParams, _ *ServerParams) { c.Window = 0 }, `client.window = 0: method "fedpa" needs 1 or more`},
-		{"fedavg", func(c *ClientParams, _ *ServerParams) { c.Lambda = 1 }, `client.lambda: method "fedavg" does not use it`},
-		{"ditto", func(c *ClientParams, _ *ServerParams) { c.Mu = 1 }, `client.mu: method "ditto" has no proximal term`},
-		{"fedavgm", func(_ *ClientParams, s *ServerParams) { s.Alpha = 1 }, `server.alpha: method "fedavgm" does not use it`},
+		{"fedadagrad", func(_ *ClientParams, s *ServerParams) { s.Beta2 = 0.9 }, `server.beta2 = 0.9: method "fedadagrad" does not use it; leave it out, or use one of the methods fedadam, fedyogi`},
+		{"fedyogi", func(_ *ClientParams, s *ServerParams) { s.Tau = 0 }, `server.tau = 0: method "fedyogi" needs a finite number above 0`},
+		{"fedrep", func(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 0 }, `client.head_epochs = 0: method "fedrep" needs in (0, 1e6]`},
+		{"pfedme", func(c *ClientParams, _ *ServerParams) { c.InnerSteps = 0 }, `client.inner_steps = 0: method "pfedme" needs a whole number of 1 or more`},
+		{"pfedme", func(c *ClientParams, _ *ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "pfedme" does not use it`},
+		{"fednova", func(_ *ClientParams, s *ServerParams) { s.LR = 0.5 }, `server.lr = 0.5: method "fednova" does not use it; leave it out, or use one of the methods fedadagrad, `},
+		{"fedper", func(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 1 }, `client.head_epochs = 1: method "fedper" does not use it`},
+		{"fedpa", func(c *ClientParams, _ *ServerParams) { c.Window = 0 }, `client.window = 0: method "fedpa" needs a whole number of 1 or more`},
+		{"fedavg", func(c *ClientParams, _ *ServerParams) { c.Lambda = 1 }, `client.lambda = 1: method "fedavg" does not use it`},
+		{"ditto", func(c *ClientParams, _ *ServerParams) { c.Mu = 1 }, `client.mu = 1: method "ditto" does not use it; leave it out, or use one of the methods fedprox, reptile`},
+		{"fedavgm", func(_ *ClientParams, s *ServerParams) { s.Alpha = 1 }, `server.alpha = 1: method "fedavgm" does not use it; leave it out, or use method "feddyn"`},
 	} {
 		m, err := MethodByName(tt.method)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c, s := Defaults(m)
-		if err := m.Check(c, s); err != nil {
+		if err := CheckParams(m, c, s); err != nil {
 			t.Errorf("%s refuses its defaults: %v", tt.method, err)
 		}
 		tt.change(&c, &s)
-		if err := m.Check(c, s); err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+		if err := CheckParams(m, c, s); err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got error %v, want %s", err, tt.want)
 		}
 	}

@@ -38,8 +38,8 @@ func TestLocalSteps(t *testing.T) {
 			if got := p.LocalSteps(tt.n); got != tt.want {
 				t.Errorf("LocalSteps(%d) = %d, want %d", tt.n, got, tt.want)
 			}
-			if got := p.examples(tt.n); got != tt.tasks {
-				t.Errorf("examples(%d) = %d, want %d", tt.n, got, tt.tasks)
+			if got := p.Examples(tt.n); got != tt.tasks {
+				t.Errorf("Examples(%d) = %d, want %d", tt.n, got, tt.tasks)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestMethodsRefuseWhatTheyWouldIgnore(t *testing.T) {
 		}
 		c := DefaultClientParams()
 		c.Mu = tt.mu
-		if err := m.Check(c, tt.server); (err == nil) != tt.ok {
+		if err := CheckParams(m, c, tt.server); (err == nil) != tt.ok {
 			t.Errorf("%s with mu %v and server %+v: error %v", tt.method, tt.mu, tt.server, err)
 		}
 	}

@@ -1,6 +1,10 @@
 package fl
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/kernels"
+)
 
 func init() { register(perFedAvg{}) }
 
@@ -17,14 +21,18 @@ type perFedAvg struct{ fedAvg }
 func (perFedAvg) Name() string { return "perfedavg" }
 
 func (perFedAvg) Doc() string {
-	return "Per-FedAvg: an initial model that inner steps personalize well (Fallah et al. 2020)"
+	return "Per-FedAvg: an initial model that inner steps personalize well"
+}
+
+func (perFedAvg) Paper() string {
+	return "Fallah et al. 2020, Personalized Federated Learning: A Meta-Learning Approach, arXiv:2002.07948"
 }
 
 // defaults take a short inner step: a curvature of 1/a and more turns the step round, and early in training, at the learning rates of
 // FedAvg, networks pass 100 (a = 0.01 diverges within four rounds on FEMNIST's writers at client.lr = 0.1).
 func (perFedAvg) defaults(c *ClientParams, _ *ServerParams) { c.InnerLR, c.InnerSteps = 0.003, 1 }
 
-func (perFedAvg) Check(c ClientParams, s ServerParams) error { return checkInner("perfedavg", c, s) }
+func (perFedAvg) Uses() []Use { return slices.Concat(localSteps, innerSteps) }
 
 func (m perFedAvg) Local(l *Local) {
 	l.uniform()

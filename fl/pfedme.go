@@ -1,6 +1,8 @@
 package fl
 
 import (
+	"slices"
+
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -23,7 +25,11 @@ type pFedMe struct{ reptile }
 func (pFedMe) Name() string { return "pfedme" }
 
 func (pFedMe) Doc() string {
-	return "pFedMe: personalized models held near the shared one by client.lambda, which descends their Moreau envelopes (Dinh et al. 2020)"
+	return "pFedMe: personalized models held near the shared one by client.lambda, which descends their Moreau envelopes"
+}
+
+func (pFedMe) Paper() string {
+	return "Dinh et al. 2020, Personalized Federated Learning with Moreau Envelopes, arXiv:2006.08848"
 }
 
 // defaults are lambda and the steps of the authors' experiments; their inner
@@ -32,16 +38,9 @@ func (pFedMe) defaults(c *ClientParams, _ *ServerParams) {
 	c.Lambda, c.InnerLR, c.InnerSteps = 15, 0.03, 5
 }
 
-func (pFedMe) Check(c ClientParams, s ServerParams) error {
-	for _, k := range []struct {
-		key   string
-		value float64
-	}{{"client.lambda", c.Lambda}, {"client.inner_lr", c.InnerLR}, {"client.inner_steps", float64(c.InnerSteps)}} {
-		if err := within("pfedme", k.key, k.value, k.value > 0, "a value above 0"); err != nil {
-			return err
-		}
-	}
-	return uses("pfedme", c, s, serverStep, []string{"client.weight_decay", "client.lambda", "client.inner_lr", "client.inner_steps", "server.weighted"})
+func (pFedMe) Uses() []Use {
+	return slices.Concat(localSteps, use("client.weight_decay"), need("client.lambda", "(0, inf)", ""), need("client.inner_lr", "(0, inf)", ""),
+		need("client.inner_steps", "[1, inf)", ""), serverStep, use("server.weighted"))
 }
 
 func (m pFedMe) Local(l *Local) {

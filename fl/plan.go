@@ -39,14 +39,8 @@ func (p Plan) check(m Method, slots int) error {
 	if len(p.Table) == 0 && len(p.Clients) != 1 && len(p.Clients) != slots {
 		return fmt.Errorf("plan has %d client configurations: must be 1 or one for each of %d clients", len(p.Clients), slots)
 	}
-	if err := p.Server.Check(); err != nil {
-		return err
-	}
 	for _, c := range clients {
-		if err := c.Check(); err != nil {
-			return err
-		}
-		if err := m.Check(c, p.Server); err != nil {
+		if err := CheckParams(m, c, p.Server); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,10 @@
 package fl
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/kernels"
+)
 
 func init() { register(reptile{}) }
 
@@ -12,12 +16,14 @@ type reptile struct{}
 func (reptile) Name() string { return "reptile" }
 
 func (reptile) Doc() string {
-	return "FedAvg with a server step: learning rate, momentum and decay (Nichol et al. 2018)"
+	return "FedAvg with a server step: learning rate, momentum and decay"
 }
 
-func (reptile) Check(c ClientParams, s ServerParams) error {
-	return uses("reptile", c, s, localSGD, serverStep, []string{"client.mu"})
+func (reptile) Paper() string {
+	return "Nichol et al. 2018, On First-Order Meta-Learning Algorithms, arXiv:1803.02999"
 }
+
+func (reptile) Uses() []Use { return slices.Concat(localSGD, serverStep, use("client.mu")) }
 
 func (reptile) Local(l *Local) { l.SGD(l.Params.Mu) }
 
@@ -32,13 +38,13 @@ type momentumServer struct{ velocity []float32 }
 func (s *momentumServer) Step(w []float32, u *Update, p ServerParams) {
 	kernels.Scale(s.velocity, float32(p.Momentum))
 	kernels.Add(s.velocity, s.velocity, u.Mean)
-	kernels.Axpy(w, -float32(p.rate(u.Round)), s.velocity)
+	kernels.Axpy(w, -float32(rate(p, u.Round)), s.velocity)
 }
 
 func (s *momentumServer) State() [][]float32 { return [][]float32{s.velocity} }
 
 // rate returns alpha_t = lr gamma^t.
-func (p ServerParams) rate(t int) float64 { return p.LR * wholePower(p.Decay, t) }
+func rate(p ServerParams, t int) float64 { return p.LR * wholePower(p.Decay, t) }
 
 // wholePower returns x^n for n >= 0 by repeated squaring: products only, so
 // the same bits on every machine.

@@ -223,7 +223,7 @@ func longestFirst(slots []Slot) []int {
 	for i := range order {
 		order[i] = i
 	}
-	work := func(i int) int { return slots[i].Params.examples(slots[i].TrainExamples) }
+	work := func(i int) int { return slots[i].Params.Examples(slots[i].TrainExamples) }
 	slices.SortStableFunc(order, func(a, b int) int { return work(b) - work(a) })
 	return order
 }

@@ -1,7 +1,7 @@
 package fl
 
 import (
-	"errors"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -21,14 +21,16 @@ type scaffold struct{}
 func (scaffold) Name() string { return "scaffold" }
 
 func (scaffold) Doc() string {
-	return "SCAFFOLD: control variates correct the drift of local steps (Karimireddy et al. 2020)"
+	return "SCAFFOLD: control variates correct the drift of local steps"
 }
 
-func (scaffold) Check(c ClientParams, s ServerParams) error {
-	if c.Momentum != 0 {
-		return errors.New(`client.momentum: method "scaffold" needs local SGD without momentum, since its control variates are means of gradients; set it to 0`)
-	}
-	return uses("scaffold", c, s, []string{"client.weight_decay", "server.lr", "server.decay", "server.weighted"})
+func (scaffold) Paper() string {
+	return "Karimireddy et al. 2020, SCAFFOLD: Stochastic Controlled Averaging for Federated Learning, arXiv:1910.06378"
+}
+
+func (scaffold) Uses() []Use {
+	return slices.Concat(localSteps, need("client.momentum", "0", "its control variates are means of gradients"),
+		use("client.weight_decay", "server.lr", "server.decay", "server.weighted"))
 }
 
 func (scaffold) stateLen(size, _ int) int { return size }
@@ -60,7 +62,7 @@ func (s *scaffoldServer) Step(w []float32, u *Update, p ServerParams) {
 	if u.Taken == 0 {
 		return
 	}
-	kernels.Axpy(w, -float32(p.rate(u.Round)), u.Mean)
+	kernels.Axpy(w, -float32(rate(p, u.Round)), u.Mean)
 	// sum(c_i+ - c_i)/N = share (mean of the extras - c), share = |cohort|/N
 	share := float64(u.Taken) / float64(u.Clients)
 	kernels.Scale(s.c, float32(1-share))

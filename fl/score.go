@@ -30,7 +30,7 @@ func (o ScoreOptions) Check() error {
 	switch {
 	case o.Clients < 0:
 		return fmt.Errorf("score.clients = %d: must be 0 (the whole cohort) or more", o.Clients)
-	case !notNegative(o.Epsilon):
+	case !(o.Epsilon >= 0) || math.IsInf(o.Epsilon, 0):
 		return fmt.Errorf("score.epsilon = %v: must be 0 (no noise) or more", o.Epsilon)
 	case o.Epsilon > 0 && !o.Uniform:
 		return errors.New("score.epsilon: private scores need score.uniform = true, since a client's share must be bounded")

@@ -5,60 +5,36 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // Config is everything that decides the result of a run or of a study; its
-// keys are the keys of the study file.
+// keys are the keys of the study file. What is known of each stands in its tags,
+// see package key, from which errors, the reference and completion are made.
 type Config struct {
-	// Name is the study's name, for logs and folders.
-	Name string `toml:"name"`
-	// Method names the federated method, see fl.Methods.
-	Method string `toml:"method"`
-	// HeadLayers is the number of last layers with parameters that methods with a
-	// head apart take for it.
-	HeadLayers int `toml:"head_layers"`
-	// Model is the network: a name, or a list of layers.
-	Model Model `toml:"model"`
-	// Rounds is the length of a plain run; a study has Budget.
-	Rounds int `toml:"rounds"`
-	// Cohort is the number of clients in a round.
-	Cohort int `toml:"cohort"`
-	// Sampling of a cohort's clients: "without" or "with" replacement.
-	Sampling string `toml:"sampling"`
-	// Nonfinite says what becomes of a client whose result is not finite:
-	// "drop" leaves it out of the aggregate and counts it, "fail" gives the
-	// trial up.
-	Nonfinite string `toml:"nonfinite"`
-	// Seed keys every random draw.
-	Seed uint64 `toml:"seed"`
-	// Objective is what a study minimizes: "error" or "loss".
-	Objective string `toml:"objective"`
-	// Target is which model the objective measures: "personalized" or
-	// "global".
-	Target string `toml:"target"`
-	// Client holds the client hyperparameters; a trial's params and the
-	// client tuner's plans override them.
-	Client Client `toml:"client"`
-	// Server holds the server hyperparameters; a trial's params override
-	// them.
-	Server Server `toml:"server"`
-	// Data names the federation.
-	Data Data `toml:"data"`
-	// Score says how a trial is scored.
-	Score Score `toml:"score"`
-	// Eval says on which clients the end result is measured.
-	Eval Eval `toml:"eval"`
-	// Budget is what a study may spend.
-	Budget Budget `toml:"budget"`
-	// Tuner decides which trials run and how far.
-	Tuner Tuner `toml:"tuner"`
-	// ClientTuner sets the clients' hyperparameters round by round.
-	ClientTuner ClientTuner `toml:"client_tuner"`
-	// Space maps the name of a hyperparameter to its dimension, such as
-	// {log10 = [-4, 0]}.
-	Space map[string]any `toml:"space"`
+	Name       string `toml:"name" doc:"the study's name, for its folder and logs; unset is that of the file or preset"`
+	Method     string `toml:"method" doc:"the federated method, see fedfast list methods" also:"algorithm strategy"`
+	HeadLayers int    `toml:"head_layers" in:"[1, inf)" doc:"last layers with parameters that methods which treat a head apart take for it"`
+	Model      Model  `toml:"model" doc:"the network: a name of fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
+	Rounds     int    `toml:"rounds" in:"[1, inf)" doc:"rounds of a plain run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
+	Cohort     int    `toml:"cohort" in:"[1, inf)" doc:"clients that train in a round" also:"clients_per_round participants cohort_size sample_size"`
+	Sampling   string `toml:"sampling" of:"without with" doc:"whether a cohort is drawn without or with replacement"`
+	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"what becomes of a client whose result is not finite: it is left out and counted, or the trial is given up"`
+	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of every random draw" also:"random_seed"`
+	Objective  string `toml:"objective" of:"error loss" doc:"what a study minimizes" also:"metric"`
+	Target     string `toml:"target" of:"personalized global" doc:"whether the objective measures the models after their clients' training, or the one before it"`
+
+	Client      Client         `toml:"client"`
+	Server      Server         `toml:"server"`
+	Data        Data           `toml:"data"`
+	Score       Score          `toml:"score"`
+	Eval        Eval           `toml:"eval"`
+	Budget      Budget         `toml:"budget"`
+	Tuner       Tuner          `toml:"tuner"`
+	ClientTuner ClientTuner    `toml:"client_tuner"`
+	Space       map[string]any `toml:"space" doc:"a dimension of the search space: the hyperparameter of that name, such as {log10 = [-4, 0]}; none removes it"`
 }
 
 // The values of Config.Nonfinite.
@@ -75,98 +51,30 @@ type Model struct {
 	Layers []models.LayerSpec
 }
 
-// Client holds the keys client.*, see fl.ClientParams.
+// Client holds the keys client.*; a trial's params and the client tuner's plans
+// override them.
 type Client struct {
-	LR          float64 `toml:"lr"`
-	Momentum    float64 `toml:"momentum"`
-	WeightDecay float64 `toml:"weight_decay"`
-	Mu          float64 `toml:"mu"`
-	Epochs      float64 `toml:"epochs"`
-	Steps       int     `toml:"steps"`
-	Batch       int     `toml:"batch"`
-	Dropout     float64 `toml:"dropout"`
-	Wrap        bool    `toml:"wrap"`
-	Floor       bool    `toml:"floor"`
-
-	Lambda         float64 `toml:"lambda"`
-	PersonalLR     float64 `toml:"personal_lr"`
-	PersonalEpochs float64 `toml:"personal_epochs"`
-	HeadEpochs     float64 `toml:"head_epochs"`
-	InnerLR        float64 `toml:"inner_lr"`
-	InnerSteps     int     `toml:"inner_steps"`
-	FirstOrder     bool    `toml:"first_order"`
-	BurnIn         int     `toml:"burn_in"`
-	Window         int     `toml:"window"`
-	Rho            float64 `toml:"rho"`
-	Width          float64 `toml:"width"`
-	// Widths are the clients' own widths: client i has Widths[i mod len].
-	Widths []float64 `toml:"widths"`
+	hyper.Client
+	Widths []float64 `toml:"widths" in:"(0, 1]" doc:"widths of the clients' sub-networks: client i has number i modulo their count; unset is 1, 1/2, 1/4, 1/8, 1/16"`
 }
 
-// Server holds the keys server.*, see fl.ServerParams.
-type Server struct {
-	LR       float64 `toml:"lr"`
-	Momentum float64 `toml:"momentum"`
-	Decay    float64 `toml:"decay"`
+// Server holds the keys server.*; a trial's params override them.
+type Server = hyper.Server
 
-	Beta1    float64 `toml:"beta1"`
-	Beta2    float64 `toml:"beta2"`
-	Tau      float64 `toml:"tau"`
-	Alpha    float64 `toml:"alpha"`
-	Weighted bool    `toml:"weighted"`
-	BurnIn   int     `toml:"burn_in"`
-}
-
-// Data holds the keys data.*, see data.Config.
+// Data holds the keys data.*.
 type Data struct {
-	Name          string    `toml:"name"`
-	Path          string    `toml:"path"`
-	Split         string    `toml:"split"`
-	IID           bool      `toml:"iid"`
-	Unseen        bool      `toml:"unseen"`
-	MaxSamples    int       `toml:"max_samples"`
-	MinSamples    int       `toml:"min_samples"`
-	Partition     string    `toml:"partition"`
-	Alpha         float64   `toml:"alpha"`
-	Beta          float64   `toml:"beta"`
-	Shards        int       `toml:"shards"`
-	ClientClasses int       `toml:"client_classes"`
-	HI            []float64 `toml:"hi"`
-	Clients       int       `toml:"clients"`
-	Samples       int       `toml:"samples"`
-	Sizes         []int     `toml:"sizes"`
-	SizeSigma     float64   `toml:"size_sigma"`
-	SizeExponent  float64   `toml:"size_exponent"`
-	Encoding      string    `toml:"encoding"`
-	Vocab         int       `toml:"vocab"`
-	Labels        string    `toml:"labels"`
-	Augment       string    `toml:"augment"`
-	Proxy         int       `toml:"proxy"`
-	// ProxyTest is how many of the proxy samples score the models of side
-	// federations; no client of one holds them.
-	ProxyTest int `toml:"proxy_test"`
-	// StateMemory is how many MiB of memory the clients' states may take, for
-	// methods whose clients keep one; the rest goes to a temporary file.
-	StateMemory int `toml:"state_memory"`
+	data.Config
+	ProxyTest   int `toml:"proxy_test" in:"[0, inf)" doc:"how many of the data.proxy samples score models of proxy federations; no client of one holds them"`
+	StateMemory int `toml:"state_memory" in:"[0, inf)" doc:"MiB of memory for states that the clients of a method keep; the rest goes to a temporary file"`
 }
 
 // Score holds the keys score.*.
 type Score struct {
-	// Discount in [0, 1] weighs the rounds since the last rung: a round's
-	// weight is Discount^age. 0 scores by the last round alone.
-	Discount float64 `toml:"discount"`
-	// Clients, when above 0, scores on so many clients of the cohort, drawn anew
-	// each round.
-	Clients int `toml:"clients"`
-	// Uniform gives the scored clients one weight instead of their numbers of
-	// validation examples.
-	Uniform bool `toml:"uniform"`
-	// Epsilon, when above 0, adds Laplace noise of scale 1/(epsilon k) to the error
-	// of k clients: the privacy that each round's score spends.
-	Epsilon float64 `toml:"epsilon"`
-	// Both also records each round's score under the other target, so that a
-	// study with that target can share this one's rounds.
-	Both bool `toml:"both"`
+	Discount float64 `toml:"discount" in:"[0, 1]" doc:"weighs the rounds since the last rung by discount^age; 0 scores by the last round alone"`
+	Clients  int     `toml:"clients" in:"[0, inf)" doc:"scores on so many clients of the cohort, drawn anew each round; 0 is all of it"`
+	Uniform  bool    `toml:"uniform" doc:"gives the scored clients one weight instead of their numbers of validation examples"`
+	Epsilon  float64 `toml:"epsilon" in:"[0, inf)" doc:"privacy that each round's score spends: Laplace noise of scale 1/(epsilon k) on the error of k clients; 0 is none"`
+	Both     bool    `toml:"both" doc:"also records each round's score under the other target, so that a study with that target can share its rounds"`
 }
 
 // check returns an error for options that cannot be used with an objective.
@@ -184,52 +92,31 @@ func (s Score) options() fl.ScoreOptions {
 
 // Eval holds the keys eval.*.
 type Eval struct {
-	// Clients is the number of clients, drawn by the seed, on which the end
-	// result is measured; 0 is all.
-	Clients int `toml:"clients"`
-	// Personalized also measures the model that each of these clients trains
-	// from the result, at the price of its local training.
-	Personalized bool `toml:"personalized"`
-	// Every, when above 0, measures the global model on the test examples after
-	// every so many rounds.
-	Every int `toml:"every"`
-	// EveryClients, when above 0, takes these measurements on so many clients
-	// with test examples, drawn anew for each round, the same for all trials;
-	// 0 takes the clients of the end result.
-	EveryClients int `toml:"every_clients"`
-	// Goal, when above 0, is a global test accuracy in (0, 1]: a plain run, or
-	// the one trial of a client tuner alone, ends with the measurement that
-	// reaches it.
-	Goal float64 `toml:"goal"`
+	Clients      int     `toml:"clients" in:"[0, inf)" doc:"clients, drawn by the seed, on which the end result is measured; 0 is all"`
+	Personalized bool    `toml:"personalized" doc:"also measures the models that these clients train from the result, at the price of their training"`
+	Every        int     `toml:"every" in:"[0, inf)" doc:"measures the global model on test examples after every so many rounds; 0 is never"`
+	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"takes these measurements on so many clients, drawn anew each time, the same for all trials; 0 takes those of the end result"`
+	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"global test accuracy at which a plain run, or the one trial of a client tuner alone, ends; 0 is none" also:"target_accuracy"`
 }
 
 // Budget holds the keys budget.*.
 type Budget struct {
-	// Rounds is T, the rounds of all trials together.
-	Rounds int `toml:"rounds"`
-	// TrialRounds is M, the most rounds of one trial.
-	TrialRounds int `toml:"trial_rounds"`
+	Rounds      int `toml:"rounds" in:"[1, inf)" doc:"rounds of all trials of a study together"`
+	TrialRounds int `toml:"trial_rounds" in:"[1, inf)" doc:"rounds of one trial at most; set in the old proportion where only budget.rounds is set"`
 }
 
 // Tuner holds the keys tuner.*.
 type Tuner struct {
-	// Name is a built-in tuner's or that of a binary fedfast-tuner-NAME.
-	Name string `toml:"name"`
-	// Parallel is the number of trials in flight whose order can matter.
-	Parallel int `toml:"parallel"`
-	// Allow lists the facts about clients that tuners may see:
-	// "examples_train" and "examples_val", the sizes of their sets.
-	Allow []string `toml:"allow"`
-	// Options are the tuner's own.
-	Options map[string]any `toml:"options"`
+	Name     string         `toml:"name" doc:"the tuner that decides which trials run and how far, see fedfast list tuners"`
+	Parallel int            `toml:"parallel" in:"[1, 10000]" doc:"trials in flight, where their order can matter" also:"concurrency"`
+	Allow    []string       `toml:"allow" of:"examples_train examples_val" doc:"facts about clients that tuners may see: the sizes of their sets"`
+	Options  map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
 }
 
 // ClientTuner holds the keys client_tuner.*.
 type ClientTuner struct {
-	// Name is a client tuner's, or "none" or empty.
-	Name string `toml:"name"`
-	// Options are the tuner's own.
-	Options map[string]any `toml:"options"`
+	Name    string         `toml:"name" doc:"the tuner that sets the clients' hyperparameters round by round; none is none"`
+	Options map[string]any `toml:"options" doc:"an option of the client tuner, see fedfast list tuners NAME"`
 }
 
 // DefaultConfig is what a study file starts from.
@@ -243,7 +130,7 @@ func DefaultConfig() Config {
 		Nonfinite:  NonfiniteDrop,
 		Objective:  "error",
 		Target:     "personalized",
-		Data:       Data{Split: "80/10/10", StateMemory: fl.DefaultStateMemory >> 20, ProxyTest: 1000},
+		Data:       Data{Config: data.Config{Split: "80/10/10"}, StateMemory: fl.DefaultStateMemory >> 20, ProxyTest: 1000},
 		Eval:       Eval{Personalized: true},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
@@ -253,30 +140,11 @@ func DefaultConfig() Config {
 
 // setHyper writes hyperparameters into the keys.
 func (c *Config) setHyper(p fl.ClientParams, s fl.ServerParams) {
-	c.Client = Client{
-		LR: p.LR, Momentum: p.Momentum, WeightDecay: p.WeightDecay, Mu: p.Mu,
-		Epochs: p.Epochs, Steps: p.Steps, Batch: p.Batch, Dropout: p.Dropout, Wrap: p.Wrap, Floor: p.Floor,
-		Lambda: p.Lambda, PersonalLR: p.PersonalLR, PersonalEpochs: p.PersonalEpochs, HeadEpochs: p.HeadEpochs,
-		InnerLR: p.InnerLR, InnerSteps: p.InnerSteps, FirstOrder: p.FirstOrder,
-		BurnIn: p.BurnIn, Window: p.Window, Rho: p.Rho, Width: p.Width,
-	}
-	c.Server = Server(s)
+	c.Client, c.Server = Client{Client: p}, s
 }
 
-// client returns the client hyperparameters before any tuning.
-func (c *Config) client() fl.ClientParams {
-	k := c.Client
-	return fl.ClientParams{
-		LR: k.LR, Momentum: k.Momentum, WeightDecay: k.WeightDecay, Mu: k.Mu,
-		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Dropout: k.Dropout, Wrap: k.Wrap, Floor: k.Floor,
-		Lambda: k.Lambda, PersonalLR: k.PersonalLR, PersonalEpochs: k.PersonalEpochs, HeadEpochs: k.HeadEpochs,
-		InnerLR: k.InnerLR, InnerSteps: k.InnerSteps, FirstOrder: k.FirstOrder,
-		BurnIn: k.BurnIn, Window: k.Window, Rho: k.Rho, Width: k.Width,
-	}
-}
-
-// server returns the server hyperparameters before any tuning.
-func (c *Config) server() fl.ServerParams { return fl.ServerParams(c.Server) }
+// hyper returns the hyperparameters before any tuning.
+func (c *Config) hyper() hyper.Values { return hyper.Values{Client: c.Client.Client, Server: c.Server} }
 
 // eval returns how the end result is measured, with the hyperparameters of the
 // personalized model's local training.
@@ -290,11 +158,7 @@ func (c *Config) eval(clients []fl.ClientParams, server fl.ServerParams, memory 
 
 // data returns what data.Open needs.
 func (c *Config) data() data.Config {
-	d := c.Data
-	return data.Config{
-		Name: d.Name, Path: d.Path, Split: d.Split, IID: d.IID, Unseen: d.Unseen, MaxSamples: d.MaxSamples, MinSamples: d.MinSamples,
-		Partition: d.Partition, Alpha: d.Alpha, Beta: d.Beta, Shards: d.Shards, ClientClasses: d.ClientClasses, HI: d.HI,
-		Clients: d.Clients, Samples: d.Samples, Sizes: d.Sizes, SizeSigma: d.SizeSigma, SizeExponent: d.SizeExponent,
-		Encoding: d.Encoding, Vocab: d.Vocab, Labels: d.Labels, Augment: d.Augment, Proxy: d.Proxy, Seed: c.Seed,
-	}
+	d := c.Data.Config
+	d.Seed = c.Seed
+	return d
 }

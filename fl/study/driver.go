@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -18,7 +19,7 @@ type driver struct {
 	setup     *Setup
 	engine    *fl.Engine
 	method    fl.Method
-	base      hyper
+	base      hyper.Values
 	space     tuners.Space
 	adds      map[string]bool // names of the client tuner's own dimensions
 	budget    tuners.Budget
@@ -67,7 +68,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	}
 	method, _ := fl.MethodByName(c.Method) // the engine has it
 	d := &driver{
-		setup: s, engine: engine, method: method, base: hyper{c.client(), c.server()}, adds: map[string]bool{}, history: past,
+		setup: s, engine: engine, method: method, base: c.hyper(), adds: map[string]bool{}, history: past,
 		budget:    tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
 		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, best: candidate{score: math.NaN()}, shown: math.NaN(),
 	}
@@ -119,8 +120,8 @@ func (d *driver) openTuners(ctx context.Context) error {
 		slices.SortFunc(d.space, func(a, b tuners.Dim) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, dim := range d.space {
-		if _, ok := levers[dim.Name]; !ok && !d.adds[dim.Name] {
-			return fmt.Errorf("space: unknown hyperparameter %q; tunable are %s", dim.Name, strings.Join(Tunable(), ", "))
+		if _, ok := tunable(dim.Name); !ok && !d.adds[dim.Name] {
+			return fmt.Errorf("space: %w", unknownHyper(dim.Name))
 		}
 	}
 	return nil

@@ -99,11 +99,11 @@ func TestReturnedModelIsThatOfItsRound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := s.Config.client()
+		client := s.Config.Client.Client
 		client.LR = c.Params.Float("client.lr", 0)
 		tr := engine.NewTrial(c.Number)
 		for range c.Round {
-			if _, err := tr.Round(t.Context(), fl.Plan{Server: s.Config.server(), Clients: []fl.ClientParams{client}}); err != nil {
+			if _, err := tr.Round(t.Context(), fl.Plan{Server: s.Config.Server, Clients: []fl.ClientParams{client}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -159,9 +159,9 @@ func TestTargetsScoreTheirModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := s.Config.client()
+		client := s.Config.Client.Client
 		client.LR = 0.1
-		round, err := engine.NewTrial(0).Round(t.Context(), fl.Plan{Server: s.Config.server(), Clients: []fl.ClientParams{client}, Probes: []string{probe}})
+		round, err := engine.NewTrial(0).Round(t.Context(), fl.Plan{Server: s.Config.Server, Clients: []fl.ClientParams{client}, Probes: []string{probe}})
 		engine.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -222,8 +222,8 @@ func TestMethodsAreCheckedWithTheTrialsParams(t *testing.T) {
 		want   string // empty: it runs
 	}{
 		{"fedprox", 0.01, ""},
-		{"fedprox", 0, `client.mu = 0: method "fedprox" needs a value above 0`},
-		{"fedavg", 0.01, `client.mu: method "fedavg" has no proximal term`},
+		{"fedprox", 0, `client.mu = 0: method "fedprox" needs a finite number above 0`},
+		{"fedavg", 0.01, `client.mu = 0.01: method "fedavg" does not use it`},
 	} {
 		s := glyphStudy(t, &script{params: params(tt.mu), rung: 1, to: 2})
 		s.Config.Method = tt.method

@@ -41,6 +41,9 @@ func (w *writer) table(v reflect.Value, prefix string) {
 			if len(m.Layers) == 0 {
 				w.line("model", m.Name)
 			}
+		case key == "-":
+		case v.Type().Field(i).Anonymous:
+			w.table(f, prefix)
 		case f.Kind() == reflect.Struct || f.Kind() == reflect.Map:
 			later = append(later, i)
 		case prefix+key == "client_tuner.name" && f.String() == "":

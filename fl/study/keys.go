@@ -12,6 +12,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -29,25 +30,22 @@ func (f field) Kind() reflect.Kind {
 
 // schema maps every key that takes a value to its field. The keys of options and
 // space are open: any name may stand below them.
-var schema = fields(reflect.TypeFor[Config](), "", nil)
+var schema = fields()
 
 // openKeys may have any name below them.
 var openKeys = []string{"space", "tuner.options", "client_tuner.options"}
 
-func fields(t reflect.Type, prefix string, index []int) map[string]field {
+// keys holds what is known of the keys, in the order of a study file.
+var keys = key.Of(reflect.TypeFor[Config](), "")
+
+func fields() map[string]field {
 	all := map[string]field{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		key, at := prefix+f.Tag.Get("toml"), append(slices.Clone(index), i)
-		switch {
-		case f.Type == reflect.TypeFor[Model]():
-			all["model"], all["model.layers"] = at, at
-		case f.Type.Kind() == reflect.Struct:
-			maps.Copy(all, fields(f.Type, key+".", at))
-		case f.Type.Kind() != reflect.Map:
-			all[key] = at
+	for _, k := range keys {
+		if !slices.Contains(openKeys, k.Name) {
+			all[k.Name] = k.Index
 		}
 	}
+	all["model.layers"] = all["model"]
 	return all
 }
 

@@ -24,7 +24,7 @@ func TestReturnedModelHasTheMemoryOfItsRound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan := fl.Plan{Server: s.Config.server(), Clients: []fl.ClientParams{s.Config.client()}}
+			plan := fl.Plan{Server: s.Config.Server, Clients: []fl.ClientParams{s.Config.Client.Client}}
 			plan.Clients[0].LR = c.Params.Float("client.lr", 0)
 			tr := engine.NewTrial(c.Number)
 			for range c.Round {

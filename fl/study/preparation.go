@@ -184,16 +184,16 @@ func (s *side) trial(ctx context.Context, dec tuners.Decision) (tuners.TrialRepo
 	failed := func(err error) (tuners.TrialReport, error) {
 		return tuners.TrialReport{}, fmt.Errorf("trial %d: %w", dec.Trial, err)
 	}
-	h, err := d.base.with(dec.Params, d.adds)
+	h, err := with(d.base, dec.Params, d.adds)
 	if err != nil {
 		return failed(err)
 	}
-	if err := h.check(d.method); err != nil {
+	if err := checkHyper(h, d.method); err != nil {
 		return failed(err)
 	}
 	tr := s.engine.NewTrial(dec.Trial)
 	for tr.Rounds() < dec.ToRound {
-		if _, err := tr.Round(ctx, fl.Plan{Server: h.server, Clients: []fl.ClientParams{h.client}}); err != nil {
+		if _, err := tr.Round(ctx, fl.Plan{Server: h.Server, Clients: []fl.ClientParams{h.Client}}); err != nil {
 			return failed(err)
 		}
 	}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -129,25 +131,21 @@ func (c *Config) Check() error {
 			return err
 		}
 	}
-	return errors.Join(
-		oneOf("sampling", c.Sampling, "without", "with"),
-		oneOf("objective", c.Objective, tuners.MetricError, tuners.MetricLoss),
-		oneOf("nonfinite", c.Nonfinite, NonfiniteDrop, NonfiniteFail),
-		oneOf("target", c.Target, tuners.TargetPersonalized, tuners.TargetGlobal),
-		atLeast(1, "rounds", c.Rounds),
-		atLeast(1, "cohort", c.Cohort),
-		c.client().Check(),
-		c.server().Check(),
-		inUnit("score.discount", c.Score.Discount),
-		c.Score.check(c.Objective),
-		atLeast(1, "head_layers", c.HeadLayers),
-		atLeast(0, "data.state_memory", c.Data.StateMemory),
-		atLeast(0, "eval.clients", c.Eval.Clients),
-		atLeast(0, "eval.every", c.Eval.Every),
-		atLeast(0, "eval.every_clients", c.Eval.EveryClients),
-		inUnit("eval.goal", c.Eval.Goal),
-		c.Eval.check(),
-	)
+	return errors.Join(append(c.checkKeys(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check())...)
+}
+
+// checkKeys returns an error for each key whose value is not allowed. One that
+// nobody has set is right, also where 0 or an empty text may not be set.
+func (c *Config) checkKeys() []error {
+	var errs []error
+	given, unset := reflect.ValueOf(c).Elem(), DefaultConfig()
+	for _, k := range keys {
+		if _, ok := hyper.Find(k.Name); ok || reflect.DeepEqual(given.FieldByIndex(k.Index).Interface(), reflect.ValueOf(unset).FieldByIndex(k.Index).Interface()) {
+			continue
+		}
+		errs = append(errs, k.Check(given))
+	}
+	return errs
 }
 
 func oneOf(key, value string, valid ...string) error {
@@ -155,18 +153,4 @@ func oneOf(key, value string, valid ...string) error {
 		return nil
 	}
 	return fmt.Errorf("%s = %q: must be one of %s", key, value, strings.Join(valid, ", "))
-}
-
-func atLeast(least int, key string, n int) error {
-	if n < least {
-		return fmt.Errorf("%s = %d: must be %d or more", key, n, least)
-	}
-	return nil
-}
-
-func inUnit(key string, x float64) error {
-	if !(x >= 0 && x <= 1) {
-		return fmt.Errorf("%s = %v: must be in [0, 1]", key, x)
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -197,7 +198,7 @@ func (t *trial) record(ctx context.Context, tr *fl.Trial, plan fl.Plan, r *fl.Ro
 	rec := t.results(r)
 	d := t.driver
 	if t.session != nil && len(plan.Clients) == 1 {
-		rec.Params = hyper{plan.Clients[0], plan.Server}.matching(d.clientControls)
+		rec.Params = matching(hyper.Values{Client: plan.Clients[0], Server: plan.Server}, d.clientControls)
 	}
 	eval := d.setup.Config.Eval
 	if eval.Every == 0 || tr.Rounds()%eval.Every != 0 {

@@ -265,9 +265,9 @@ func TestForkIsExact(t *testing.T) {
 	run := func(tr *fl.Trial, lr float64, to int) *fl.Trial {
 		t.Helper()
 		for tr.Rounds() < to {
-			plan := fl.Plan{Server: s.Config.server()}
+			plan := fl.Plan{Server: s.Config.Server}
 			for slot := range s.Config.Cohort {
-				c := s.Config.client()
+				c := s.Config.Client.Client
 				c.LR = lr * (1 + 0.1*float64(slot))
 				plan.Clients = append(plan.Clients, c)
 			}

@@ -44,7 +44,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	start = start.Add(-d.history.elapsed)
 	trained := time.Since(start).Seconds()
 	weights := t.train.Weights()
-	e, err := d.measured(d.engine.Evaluate(ctx, weights, config.eval(t.own().Clients, config.server(), t.train.State(), s.Observer)))
+	e, err := d.measured(d.engine.Evaluate(ctx, weights, config.eval(t.own().Clients, config.Server, t.train.State(), s.Observer)))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 
 // train runs the one trial of a plain run to its end.
 func (d *driver) train(ctx context.Context, config *Config) (*trial, error) {
-	if err := d.base.check(d.method); err != nil {
+	if err := checkHyper(d.base, d.method); err != nil {
 		return nil, err
 	}
 	if err := d.history.begin(config, ModeRun, d.setup.Data, d.setup.Environment); err != nil {
@@ -109,7 +109,7 @@ func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, err
 		if t.stopped {
 			return nil, fmt.Errorf("baseline: the tuner %s stopped trial %d early; use one that runs every trial to its end", s.Config.Tuner.Name, t.number)
 		}
-		e, err := d.engine.Evaluate(ctx, t.train.Weights(), s.Config.eval(nil, t.hyper.server, nil, s.Observer))
+		e, err := d.engine.Evaluate(ctx, t.train.Weights(), s.Config.eval(nil, t.hyper.Server, nil, s.Observer))
 		if err != nil {
 			return nil, err
 		}

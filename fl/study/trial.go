@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -17,7 +18,7 @@ type trial struct {
 	driver  *driver
 	number  int
 	params  tuners.Params
-	hyper   hyper
+	hyper   hyper.Values
 	source  *trial // that it was forked from, nil for none
 	base    int    // the rounds that it had then
 	past    *pastTrial
@@ -55,11 +56,11 @@ type candidate struct {
 // open starts a trial, with fresh weights or as a copy of source. Its weights
 // and the client tuner's session come when they are needed.
 func (d *driver) open(ctx context.Context, number int, params tuners.Params, source *trial) (*trial, error) {
-	h, err := d.base.with(params, d.adds)
+	h, err := with(d.base, params, d.adds)
 	if err != nil {
 		return nil, fmt.Errorf("trial %d: %w", number, err)
 	}
-	if err := h.check(d.method); err != nil {
+	if err := checkHyper(h, d.method); err != nil {
 		return nil, fmt.Errorf("trial %d: %w", number, err)
 	}
 	t := &trial{driver: d, number: number, params: params, hyper: h, source: source, past: d.history.trials[number]}
@@ -117,7 +118,7 @@ func (t *trial) openSession(ctx context.Context) error {
 func (d *driver) openClientSession(ctx context.Context, t *trial, state []byte) (tuners.Session, error) {
 	s, err := d.setup.ClientTuner.Open(ctx, tuners.OpenRequest{
 		Study: d.setup.Config.Name, Space: d.space, Options: d.clientOptions, Budget: d.budget, Objective: d.objective,
-		Seed: d.setup.Config.Seed, Trial: t.number, Params: t.hyper.matching(d.clientControls).Merge(t.params), State: state,
+		Seed: d.setup.Config.Seed, Trial: t.number, Params: matching(t.hyper, d.clientControls).Merge(t.params), State: state,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("client tuner: trial %d: %w", t.number, err)

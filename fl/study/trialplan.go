@@ -33,7 +33,7 @@ func (t *trial) plan(ctx context.Context) (fl.Plan, error) {
 
 // own is the plan of a trial without a client tuner.
 func (t *trial) own() fl.Plan {
-	return fl.Plan{Server: t.hyper.server, Clients: []fl.ClientParams{t.hyper.client}, Probes: t.driver.scoreProbes}
+	return fl.Plan{Server: t.hyper.Server, Clients: []fl.ClientParams{t.hyper.Client}, Probes: t.driver.scoreProbes}
 }
 
 // planOf reads a recorded plan.
@@ -59,27 +59,27 @@ func (t *trial) merge(p tuners.Plan, slots int) (fl.Plan, error) {
 	if n := len(p.Clients); n != 0 && n != 1 && n != slots {
 		return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: the plan holds %d client configurations: must be 1 or %d", t.number, t.rounds, n, slots)
 	}
-	base, err := t.hyper.with(p.Server, d.adds)
+	base, err := with(t.hyper, p.Server, d.adds)
 	if err != nil {
 		return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: %w", t.number, t.rounds, err)
 	}
-	plan := fl.Plan{Server: base.server}
+	plan := fl.Plan{Server: base.Server}
 	for _, c := range p.Clients {
-		h, err := base.with(c, d.adds)
+		h, err := with(base, c, d.adds)
 		if err != nil {
 			return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: %w", t.number, t.rounds, err)
 		}
-		plan.Clients = append(plan.Clients, h.client)
+		plan.Clients = append(plan.Clients, h.Client)
 	}
 	for _, cell := range p.Table {
-		h, err := base.with(cell.Params, d.adds)
+		h, err := with(base, cell.Params, d.adds)
 		if err != nil {
 			return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: %w", t.number, t.rounds, err)
 		}
-		plan.Table = append(plan.Table, fl.Cell{HI: cell.Keys[tuners.KeyHI], Samples: cell.Keys[tuners.KeySamples], Params: h.client})
+		plan.Table = append(plan.Table, fl.Cell{HI: cell.Keys[tuners.KeyHI], Samples: cell.Keys[tuners.KeySamples], Params: h.Client})
 	}
 	if len(plan.Clients) == 0 && len(plan.Table) == 0 {
-		plan.Clients = []fl.ClientParams{base.client}
+		plan.Clients = []fl.ClientParams{base.Client}
 	}
 	return plan, nil
 }
@@ -88,7 +88,7 @@ func (t *trial) merge(p tuners.Plan, slots int) (fl.Plan, error) {
 // its personalized model is measured.
 func (t *trial) testPlan(ctx context.Context, session tuners.Session, round int) ([]fl.ClientParams, error) {
 	if session == nil {
-		return []fl.ClientParams{t.hyper.client}, nil
+		return []fl.ClientParams{t.hyper.Client}, nil
 	}
 	slots := len(t.driver.setup.Data.Clients)
 	p, err := session.PlanRound(ctx, tuners.PlanRequest{Trial: t.number, Round: round, Slots: slots, Purpose: tuners.Test})

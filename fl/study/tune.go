@@ -327,7 +327,7 @@ func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.measured(d.engine.Evaluate(ctx, c.weights, d.setup.Config.eval(clients, c.trial.hyper.server, c.memory, d.setup.Observer)))
+	e, err := d.measured(d.engine.Evaluate(ctx, c.weights, d.setup.Config.eval(clients, c.trial.hyper.Server, c.memory, d.setup.Observer)))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,51 @@
+package hyper
+
+// OwnDropout as Client.Dropout keeps the rates that the model was built with.
+const OwnDropout = -1
+
+// Client are the hyperparameters of one client's local training, c in Loc_c. Their
+// tags are the table of them, see Table.
+type Client struct {
+	LR          float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of local SGD" also:"learning_rate step_size eta eta_l local_lr"`
+	Momentum    float64 `toml:"momentum" in:"[0, 1]" off:"0" doc:"heavy-ball momentum of local SGD; its buffer starts afresh in each round" also:"beta"`
+	WeightDecay float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters" also:"wd l2 decay"`
+	Mu          float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective" also:"proximal prox proximal_mu"`
+	Epochs      float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training examples in a round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
+	Steps       int     `toml:"steps" in:"[0, inf)" doc:"local steps in a round; 0 takes client.epochs" also:"local_steps num_steps iterations"`
+	Batch       int     `toml:"batch" in:"[1, inf)" default:"20" doc:"examples of a local step" also:"batch_size batchsize bs"`
+	Dropout     float64 `toml:"dropout" in:"[0, 1) or -1" default:"-1" doc:"rate of every dropout layer; -1 keeps the model's own" also:"dropout_rate"`
+	Wrap        bool    `toml:"wrap" tune:"no" doc:"joins passes, so that every batch is full; else each ends with a short one"`
+	Floor       bool    `toml:"floor" tune:"no" doc:"with client.wrap, rounds the number of steps down instead of up, as FATHOM's paper does"`
+
+	Lambda         float64 `toml:"lambda" in:"[0, inf)" off:"0" doc:"weight of the pull that holds a personalized model near the client's or the broadcast one" also:"lam regularization"`
+	PersonalLR     float64 `toml:"personal_lr" in:"[0, inf)" off:"0" doc:"learning rate of the personalized model; 0 takes client.lr" also:"personal_learning_rate"`
+	PersonalEpochs float64 `toml:"personal_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train the personalized model; 0 takes client.epochs or client.steps"`
+	HeadEpochs     float64 `toml:"head_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train the head alone"`
+	InnerLR        float64 `toml:"inner_lr" in:"[0, inf)" off:"0" doc:"learning rate of the inner steps" also:"inner_learning_rate alpha"`
+	InnerSteps     int     `toml:"inner_steps" in:"[0, inf)" off:"0" doc:"inner steps that personalize a model, or that each local step takes"`
+	FirstOrder     bool    `toml:"first_order" off:"0" doc:"leaves the products with Hessians out of the meta-gradient" also:"fo"`
+	BurnIn         int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"local steps before the first sample of the posterior" also:"burnin"`
+	Window         int     `toml:"window" in:"[0, inf)" off:"0" doc:"local steps whose mean is a sample of the posterior"`
+	Rho            float64 `toml:"rho" in:"[0, inf)" off:"0" doc:"shrinkage of the posterior's covariance; 0 is FedAvg on the mean of the samples" also:"shrinkage"`
+	Width          float64 `toml:"width" in:"[0, 1]" off:"0" doc:"share of the channels of a client's sub-network; 0 takes client.widths"`
+}
+
+// Server are the hyperparameters of the server, b in Agg_b.
+type Server struct {
+	LR       float64 `toml:"lr" in:"(0, inf)" off:"1" doc:"server learning rate of the first round" also:"learning_rate step_size eta eta_g global_lr server_lr"`
+	Momentum float64 `toml:"momentum" in:"[0, 1)" off:"0" doc:"heavy-ball momentum of the server's step" also:"server_momentum"`
+	Decay    float64 `toml:"decay" in:"(0, 1]" off:"1" doc:"factor gamma of the server learning rate a round: lr gamma^t in round t" also:"lr_decay gamma"`
+
+	Beta1    float64 `toml:"beta1" in:"[0, 1)" off:"0" doc:"decay rate of the server's first moment" also:"beta_1"`
+	Beta2    float64 `toml:"beta2" in:"[0, 1)" off:"0" doc:"decay rate of the server's second moment" also:"beta_2"`
+	Tau      float64 `toml:"tau" in:"[0, inf)" off:"0" doc:"degree of adaptivity, added to the root of the second moment" also:"epsilon eps"`
+	Alpha    float64 `toml:"alpha" in:"[0, inf)" off:"0" doc:"weight of the dynamic regularizer"`
+	Weighted bool    `toml:"weighted" off:"0" doc:"weighs clients by their training examples instead of equally"`
+	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"first rounds that are FedAvg's" also:"burnin"`
+}
+
+// DefaultClient is plain SGD, one epoch, batches of 20.
+func DefaultClient() Client { return defaults().Client }
+
+// DefaultServer makes the server step plain averaging.
+func DefaultServer() Server { return defaults().Server }

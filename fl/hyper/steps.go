@@ -1,0 +1,32 @@
+package hyper
+
+import "math"
+
+// LocalSteps returns how many steps a client with n >= 1 training examples
+// takes.
+func (c Client) LocalSteps(n int) int {
+	if c.Steps > 0 {
+		return c.Steps
+	}
+	perPass := func(examples float64) int {
+		return int(math.Ceil(examples / float64(c.Batch)))
+	}
+	if c.Wrap && c.Floor {
+		return max(1, int(c.Epochs*float64(n)/float64(c.Batch)))
+	}
+	if c.Wrap {
+		return max(1, perPass(c.Epochs*float64(n)))
+	}
+	whole, part := math.Modf(c.Epochs)
+	return max(1, int(whole)*perPass(float64(n))+perPass(part*float64(n)))
+}
+
+// Examples returns how many training examples a client with n of them
+// processes, the measure of its work.
+func (c Client) Examples(n int) int {
+	steps := c.LocalSteps(n)
+	if c.Wrap || c.Steps > 0 {
+		return steps * c.Batch
+	}
+	return min(steps*c.Batch, int(math.Ceil(c.Epochs*float64(n))))
+}

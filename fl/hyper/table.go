@@ -1,0 +1,188 @@
+// Package hyper holds the hyperparameters of clients and servers and the one table
+// of them: the key, range, default and meaning of each stand in the tags of its
+// field in Client or Server, and methods, study files, search spaces, errors and
+// the reference read them there. A new hyperparameter is one such line, and its
+// use in a method that lists its key.
+//
+// The tags are those of package key, and these: default is the value that a study
+// starts from, unless its method has one of its own, 0 where there is none; off is
+// the value, and the default, at which the hyperparameter does nothing, so that a
+// method that does not use it refuses every other; tune is "no" for one that a
+// search space cannot hold.
+package hyper
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/key"
+)
+
+// Values are the hyperparameters of a round: the pair (c, b).
+type Values struct {
+	Client Client `toml:"client"`
+	Server Server `toml:"server"`
+}
+
+// Param is one hyperparameter.
+type Param struct {
+	key.Key
+	// Default is the value that a study starts from; of truths 0 is false and 1
+	// true.
+	Default float64
+	// Optional says that there is a value at which it does nothing: Default.
+	Optional bool
+	// Tunable says that a search space may hold it.
+	Tunable bool
+}
+
+var table = read()
+
+// read makes the table from the tags. What cannot be read is a programmer's
+// mistake.
+func read() []Param {
+	var all []Param
+	for _, k := range key.Of(reflect.TypeFor[Values](), "") {
+		p := Param{Key: k, Tunable: k.Tag.Get("tune") != "no"}
+		text, given := k.Tag.Lookup("default")
+		off, optional := k.Tag.Lookup("off")
+		if p.Optional = optional; optional {
+			text, given = off, true
+		}
+		if given {
+			var err error
+			if p.Default, err = strconv.ParseFloat(text, 64); err != nil {
+				panic("hyper: " + k.Name + ": " + err.Error())
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// Table returns all hyperparameters, those of clients first, in the order in which
+// errors about several are told.
+func Table() []Param { return slices.Clone(table) }
+
+// Find returns a hyperparameter by its key.
+func Find(name string) (Param, bool) {
+	i := slices.IndexFunc(table, func(p Param) bool { return p.Name == name })
+	if i < 0 {
+		return Param{}, false
+	}
+	return table[i], true
+}
+
+// Tunable returns the keys that a search space may hold, sorted.
+func Tunable() []string {
+	var keys []string
+	for _, p := range table {
+		if p.Tunable {
+			keys = append(keys, p.Name)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func defaults() Values {
+	var v Values
+	for _, p := range table {
+		p.put(&v, p.Default)
+	}
+	return v
+}
+
+func (p Param) field(v *Values) reflect.Value { return reflect.ValueOf(v).Elem().FieldByIndex(p.Index) }
+
+// Get returns the value as a number; of truths 0 is false and 1 true.
+func (p Param) Get(v *Values) float64 {
+	switch f := p.field(v); {
+	case p.Truth():
+		if f.Bool() {
+			return 1
+		}
+		return 0
+	case p.Whole():
+		return float64(f.Int())
+	default:
+		return f.Float()
+	}
+}
+
+// Value returns the value itself: a float64, int or bool.
+func (p Param) Value(v *Values) any { return p.field(v).Interface() }
+
+// put writes a value of which Get would return x.
+func (p Param) put(v *Values, x float64) {
+	switch f := p.field(v); {
+	case p.Truth():
+		f.SetBool(x != 0)
+	case p.Whole():
+		f.SetInt(int64(x))
+	default:
+		f.SetFloat(x)
+	}
+}
+
+// Read returns a value of a search space or of a tuner, a float64, bool or string,
+// as Get would. The error says what the kind of value must be; see Check for the
+// range.
+func (p Param) Read(value any) (float64, error) {
+	truth, isTruth := value.(bool)
+	x, isNumber := value.(float64)
+	switch {
+	case p.Truth() && isTruth:
+		if truth {
+			return 1, nil
+		}
+		return 0, nil
+	case p.Truth():
+		return 0, fmt.Errorf("must be true or false, not %v", value)
+	case p.Whole() && (!isNumber || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32):
+		return 0, fmt.Errorf("must be a whole number, not %v", value)
+	case !isNumber:
+		return 0, fmt.Errorf("must be a number, not %v", value)
+	}
+	return x, nil
+}
+
+// Set writes a value that Read takes, whatever its range.
+func (p Param) Set(v *Values, value any) error {
+	x, err := p.Read(value)
+	if err != nil {
+		return &key.Error{Key: p.Name, Problem: ": " + err.Error()}
+	}
+	p.put(v, x)
+	return nil
+}
+
+// Check returns an error that names the first hyperparameter out of its range.
+func (c Client) Check() error {
+	if err := check(&Values{Client: c}, "client."); err != nil {
+		return err
+	}
+	if c.Floor && (!c.Wrap || c.Steps > 0) {
+		return &key.Error{Key: "client.floor", Problem: " = true: must be false unless client.wrap is true and client.steps 0"}
+	}
+	return nil
+}
+
+// Check returns an error that names the first hyperparameter out of its range.
+func (s Server) Check() error { return check(&Values{Server: s}, "server.") }
+
+func check(v *Values, prefix string) error {
+	for _, p := range table {
+		if !strings.HasPrefix(p.Name, prefix) || p.Name == "client.epochs" && v.Client.Steps > 0 {
+			continue
+		}
+		if err := p.Check(reflect.ValueOf(v).Elem()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
