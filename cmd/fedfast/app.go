@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/fl/study/finite"
+	"github.com/fedfast/fedfast/internal/oneline"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -60,22 +61,11 @@ func (a *app) exit(ctx context.Context, err error) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintln(a.err, "fedfast: "+oneLine(err.Error()))
+	fmt.Fprintln(a.err, "fedfast: "+oneline.Of(err.Error()))
 	if !a.running || errors.As(err, &usage) {
 		return 2
 	}
 	return 1
-}
-
-// oneLine joins the lines of an error.
-func oneLine(s string) string {
-	var lines []string
-	for line := range strings.Lines(s) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "; ")
 }
 
 // root builds the command tree.

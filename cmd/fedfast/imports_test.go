@@ -15,18 +15,20 @@ const module = "github.com/fedfast/fedfast"
 
 // mayImport holds, for each folder at the top of the module, which others its
 // packages may depend on, directly or not: kernels <- tensor <- nn <- fl <- cmd.
-// fl/study is held apart from fl because fl must not know it.
+// fl/study is held apart from fl because fl must not know it; internal holds what
+// every folder but those of numbers may use.
 var mayImport = map[string][]string{
+	"internal": {},
 	"kernels":  {},
 	"tensor":   {"kernels"},
 	"nn":       {"tensor", "kernels"},
-	"data":     {},
-	"tuners":   {},
-	"plugins":  {"tuners"},
-	"fl":       {"nn", "tensor", "kernels", "data", "tuners"},
-	"fl/study": {"fl", "nn", "tensor", "kernels", "data", "tuners"},
-	"bench":    {"fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
-	"cmd":      {"bench", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
+	"data":     {"internal"},
+	"tuners":   {"internal"},
+	"plugins":  {"internal", "tuners"},
+	"fl":       {"internal", "nn", "tensor", "kernels", "data", "tuners"},
+	"fl/study": {"internal", "fl", "nn", "tensor", "kernels", "data", "tuners"},
+	"bench":    {"internal", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
+	"cmd":      {"internal", "bench", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
 }
 
 // mayImportModules holds the other modules that a folder may name itself, for

@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 func newStudy(a *app) *cobra.Command {
@@ -173,13 +174,13 @@ func entryOf(ctx context.Context, path string) studyEntry {
 	e := studyEntry{Dir: path}
 	v, err := store.Look(ctx, path)
 	if err != nil {
-		e.Problem = oneLine(err.Error())
+		e.Problem = oneline.Of(err.Error())
 		return e
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	s, err := study.Read(ctx, v)
 	if err != nil {
-		e.Problem = oneLine(err.Error())
+		e.Problem = oneline.Of(err.Error())
 		return e
 	}
 	e.Command, e.State = s.Mode, "unfinished"
@@ -201,7 +202,7 @@ func entryOf(ctx context.Context, path string) studyEntry {
 	}
 	sum, err := v.Summary(ctx)
 	if err != nil {
-		e.Problem = oneLine(err.Error())
+		e.Problem = oneline.Of(err.Error())
 		return e
 	}
 	e.Trials, e.Rounds, e.Best = sum.Trials, sum.Rounds, sum.Best

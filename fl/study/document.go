@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // setting is one key of a study with the value that a layer gives it.
@@ -34,14 +36,12 @@ func parseDocument(name, text string) (*document, error) {
 	d := &document{name: name, text: text}
 	if _, err := toml.Decode(text, &d.tree); err != nil {
 		if syntax, ok := errors.AsType[toml.ParseError](err); ok {
-			return nil, fmt.Errorf("%s:%d: %s", name, syntax.Position.Line, oneLine(syntax.Message))
+			return nil, fmt.Errorf("%s:%d: %s", name, syntax.Position.Line, oneline.Of(syntax.Message))
 		}
-		return nil, fmt.Errorf("%s: %s", name, oneLine(err.Error()))
+		return nil, fmt.Errorf("%s: %s", name, oneline.Of(err.Error()))
 	}
 	return d, nil
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // settings flattens the document. Problems are reported in the order of their
 // lines: only the first one.

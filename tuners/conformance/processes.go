@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/oneline"
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
@@ -80,7 +81,7 @@ func orphan(ctx context.Context, s *suite) (string, error) {
 	_ = cmd.Process.Kill() // it may have ended
 	_ = cmd.Wait()         // killed: the error says so
 	if err != nil {
-		return "", fmt.Errorf("the host that was to be killed did not start it: %s", oneLine(stderr.String()))
+		return "", fmt.Errorf("the host that was to be killed did not start it: %s", oneline.Of(stderr.String()))
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {

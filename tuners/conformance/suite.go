@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/oneline"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -174,7 +175,7 @@ func (s *suite) run(ctx context.Context, c check) error {
 	done.Seconds, done.Message = time.Since(begin).Seconds(), message
 	if err != nil {
 		done.Verdict, s.report.Passed = Failed, false
-		done.Message = strings.TrimPrefix(oneLine(err.Error()), fmt.Sprintf("tuner %q: ", s.ref.Name))
+		done.Message = strings.TrimPrefix(oneline.Of(err.Error()), fmt.Sprintf("tuner %q: ", s.ref.Name))
 	} else if rest, skipped := strings.CutPrefix(message, skip); skipped {
 		done.Verdict, done.Message = Skipped, rest
 	}
@@ -184,9 +185,6 @@ func (s *suite) run(ctx context.Context, c check) error {
 
 // skip begins the message of a check that does not concern the tuner.
 const skip = "skipped: "
-
-// oneLine joins lines.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // startTimeout is the least time for a start, as in a study.
 const startTimeout = 10 * time.Second

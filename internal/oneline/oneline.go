@@ -1,0 +1,94 @@
+// Package oneline makes one line of any text, such as a message that holds what a
+// stranger's file or program says: a line that a terminal shows as it is, and
+// that has an end.
+package oneline
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The most characters of a line and of a name in it, and the most names.
+const (
+	maxLine  = 4000
+	maxName  = 64
+	maxNames = 10
+)
+
+// Of joins the lines of a text by "; ". What no terminal shows as it stands (control
+// codes, marks that turn the direction of writing, bytes that are no UTF-8) is
+// written as Go writes it in a string, and a text too long is cut.
+func Of(text string) string {
+	var line strings.Builder
+	for part := range strings.Lines(text) {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		if line.Len() > 0 {
+			line.WriteString("; ")
+		}
+		if line.Len() > maxLine {
+			break // the rest would be cut
+		}
+		printable(&line, part[:min(len(part), 4*maxLine+utf8.UTFMax)])
+	}
+	return cut(line.String(), len(text))
+}
+
+// cut shortens a line that was made of so many bytes.
+func cut(line string, of int) string {
+	count := 0
+	for at := range line {
+		if count++; count > maxLine {
+			return fmt.Sprintf("%s... (%d bytes in all)", line[:at], of)
+		}
+	}
+	return line
+}
+
+// printable appends a text without line ends.
+func printable(to *strings.Builder, text string) {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == '\t':
+			to.WriteByte(' ')
+		case r == utf8.RuneError && size == 1, !strconv.IsPrint(r):
+			quoted := strconv.Quote(text[:size])
+			to.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			to.WriteString(text[:size])
+		}
+		text = text[size:]
+	}
+}
+
+// Name returns a name as it stands if it is a plain one: some printable
+// characters without a space. Any other is quoted, and cut when it is long.
+func Name(name string) string {
+	plain := name != "" && utf8.RuneCountInString(name) <= maxName && strconv.Quote(name) == `"`+name+`"` && !strings.ContainsAny(name, " ,;")
+	if plain {
+		return name
+	}
+	short := fmt.Sprintf("%.*q", maxName, name)
+	if utf8.RuneCountInString(name) > maxName {
+		short += "..."
+	}
+	return short
+}
+
+// Names lists the first names, each as Name returns it, and how many there are
+// beside them.
+func Names(names []string) string {
+	var list []string
+	for _, name := range names[:min(len(names), maxNames)] {
+		list = append(list, Name(name))
+	}
+	text := strings.Join(list, ", ")
+	if more := len(names) - len(list); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
