@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fedfast/fedfast/data/formats/npz"
+	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // npzPath tells what data.path of users' own examples is.
@@ -110,11 +112,11 @@ func (o *ownArrays) read() (err error) {
 		return err
 	}
 	if o.parts[0].x == nil {
-		return fmt.Errorf("%s has no array x, but %s; it must be %s", o.path, strings.Join(f.Names(), ", "), npzPath)
+		return fmt.Errorf("%s has no array x, but %s; it must be %s", o.path, cmp.Or(oneline.Names(f.Names()), "none at all"), npzPath)
 	}
 	others := slices.DeleteFunc(f.Names(), func(name string) bool { return used[name] })
 	if len(others) > 0 {
-		o.fed.Notes = append(o.fed.Notes, "arrays that nothing is made of: "+strings.Join(others, ", "))
+		o.fed.Notes = append(o.fed.Notes, "arrays that nothing is made of: "+oneline.Names(others))
 	}
 	return o.check()
 }
@@ -135,6 +137,9 @@ func (o *ownArrays) check() error {
 		if p.x != nil && (len(p.x.Shape) < 2 || slices.Contains(p.x.Shape, 0)) {
 			return fmt.Errorf("%s: array %s has the shape %v, which are no samples", o.path, p.x.Name, p.x.Shape)
 		}
+	}
+	if n := int64(train.n()) + int64(test.n()); n > math.MaxInt32 {
+		return fmt.Errorf("%s: %d samples, must be at most %d", o.path, n, math.MaxInt32)
 	}
 	if test.x == nil {
 		return nil
@@ -194,6 +199,9 @@ func (o *ownArrays) form(what string, least, most int) error {
 func (o *ownArrays) floats() ([]float32, error) {
 	values, err := o.parts[0].x.Floats()
 	if test := o.parts[1].x; test != nil && err == nil {
+		if err := memory.Check(4 * int64(len(values)+2*test.Len())); err != nil {
+			return nil, fmt.Errorf("%s: all samples as 32-bit floats: %w", o.path, err)
+		}
 		var more []float32
 		more, err = test.Floats()
 		values = append(values, more...)

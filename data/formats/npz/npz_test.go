@@ -1,11 +1,14 @@
 package npz_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -102,8 +105,11 @@ func TestReadErrors(t *testing.T) {
 		"half":           {npztest.Array{Values: []uint8{1, 2}, Header: header("'<f2'", "False", "(1,)")}, "values of type float16, must be float32"},
 		"too short":      {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(300,)")}, "are more than it has"},
 		"huge":           {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(9223372036854775807, 9)")}, "are more than it has"},
-		"no number":      {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(99999999999999999999,)")}, "out of range"},
-		"too long":       {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(1,)")}, "1 bytes are left over"},
+		"no number":      {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(99999999999999999999,)")}, "a dimension of 99999999999999999999: more than any array has"},
+		"huge letters":   {npztest.Array{Values: []uint8{1, 2}, Header: header("'<U4611686018427387904'", "False", "(2,)")}, "are not read"},
+		"wrapping":       {npztest.Array{Values: []uint8{1, 2}, Header: header("'<u8'", "False", "(2305843009213693953,)")}, "are more than it has"},
+		"negative":       {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(-2,)")}, "its header is not that"},
+		"too long":       {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(1,)")}, "bytes are left over"},
 		"not finite":     {npztest.Array{Values: nan, Shape: []int{1, 2}}, "value [0, 1] is NaN, must be a finite number"},
 		"beyond float32": {npztest.Array{Values: []float64{1e300}, Shape: []int{1}}, "value [0] is 1e+300"},
 	} {
@@ -136,6 +142,87 @@ func TestReadErrors(t *testing.T) {
 	}
 	if _, err := read(path, "x"); err == nil || !strings.Contains(err.Error(), "checksum error") {
 		t.Errorf("a flipped bit: %v", err)
+	}
+}
+
+// TestClaims: what an archive says of itself is not believed: no size that it claims
+// makes room for more than its own bytes can be.
+func TestClaims(t *testing.T) {
+	for _, tt := range []struct {
+		descr, shape     string
+		packed, unpacked uint64 // in the archive's list
+		want             string
+	}{
+		{"|u1", "(40000000000,)", 40e9, 40e9, "it says that it has 40000000000 bytes of the array, and has "},
+		{"|u1", "(4000000000000,)", 128, 4e12, "are more than it has"},
+		{"<f8", "(1099511627776,)", 1 << 33, 1 << 43, "it says that it has 8589934592 bytes"},
+		{"<U4611686018427387904", "(3,)", 128, 1 << 62, "are not read"},
+		{"<U2147483647", "(3,)", 128, 1 << 40, "are not read"},
+		{"|u1", "(4294967296, 4294967297)", 128, 1 << 63, "are more than it has"},
+		{"|S1", "(100,)", 128, 1000000, "the array ends early"},
+	} {
+		path := filepath.Join(t.TempDir(), "own.npz")
+		body := fmt.Appendf(nil, "\x93NUMPY\x01\x00%c%c{'descr': '%s', 'fortran_order': False, 'shape': %s, }", byte(0x76), byte(0), tt.descr, tt.shape)
+		body = append(body, strings.Repeat(" ", 10+0x76-len(body))...)
+		content := raw(t, body, tt.packed, tt.unpacked)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := read(path, "x")
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), path+": array x: ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s of %s: %v, want %q", tt.shape, tt.descr, err, tt.want)
+		}
+	}
+}
+
+// raw returns an archive of one array whose list claims any sizes.
+func raw(t *testing.T, body []byte, packed, unpacked uint64) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	w, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zip.Store, CompressedSize64: packed, UncompressedSize64: unpacked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestBomb: a small file that unpacks to more than there is memory is refused before
+// it is unpacked.
+func TestBomb(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bomb.npz")
+	npztest.Write(t, path, true, npztest.Array{Name: "x", Shape: []int{1, 4 << 20}, Values: make([]uint8, 4<<20)})
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 20))
+	_, err := read(path, "x")
+	if err == nil || !strings.HasPrefix(err.Error(), path+": array x: needs 4.19 MB of memory, of which ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNames: an array that is there twice is refused, and no name reaches a line as
+// it stands.
+func TestNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.npz")
+	npztest.Write(t, path, false, npztest.Array{Name: "x", Shape: []int{1}, Values: []uint8{1}}, npztest.Array{Name: "x", Shape: []int{1}, Values: []uint8{2}})
+	if _, err := npz.Open(path); err == nil || err.Error() != path+": array x is in it twice" {
+		t.Errorf("error %v", err)
+	}
+	wild := "\x1b[31m" + strings.Repeat("w", 60_000)
+	npztest.Write(t, path, false, npztest.Array{Name: wild, Shape: []int{1}, Values: []uint8{1}}, npztest.Array{Name: wild, Shape: []int{1}, Values: []uint8{2}})
+	if _, err := npz.Open(path); err == nil || len(err.Error()) > 300 || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("error %.500v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := npz.Open(path); err == nil || err.Error() != path+": the file is empty" {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -221,6 +308,13 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(content)
 		f.Add(content[:len(content)/2])
+	}
+	for _, descr := range []string{"<U4611686018427387904", "|S1", "<f8"} {
+		content, err := npztest.Encode(true, npztest.Array{Name: "x", Values: []uint8{1, 2}, Header: "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (2, 4611686018427387904), }"})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := filepath.Join(t.TempDir(), "own.npz")

@@ -1,0 +1,92 @@
+package npz
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	magic     = "\x93NUMPY"
+	maxHeader = 1 << 16
+	maxSize   = 1 << 28 // letters or bytes of a value
+)
+
+// readHeader returns the text between the preamble and the values.
+func readHeader(in io.Reader) (string, error) {
+	preamble := make([]byte, len(magic)+2)
+	if _, err := io.ReadFull(in, preamble); err != nil || string(preamble[:len(magic)]) != magic {
+		return "", errors.New("it does not begin as NumPy's arrays do")
+	}
+	length, size := make([]byte, 4), 4
+	if major := preamble[len(magic)]; major == 1 {
+		size = 2
+	}
+	if _, err := io.ReadFull(in, length[:size]); err != nil {
+		return "", err
+	}
+	n := binary.LittleEndian.Uint32(length)
+	if n > maxHeader {
+		return "", fmt.Errorf("the file is damaged: a header of %d bytes", n)
+	}
+	header := make([]byte, n)
+	_, err := io.ReadFull(in, header)
+	return string(header), err
+}
+
+// The two forms of a header: of a plain array, and any.
+var (
+	plain   = regexp.MustCompile(`^\{'descr': '([<>|=])([a-zA-Z])([0-9]*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \}\s*$`)
+	numbers = regexp.MustCompile(`[0-9]+`)
+)
+
+// parse takes in a header.
+func (a *Array) parse(header string) error {
+	m := plain.FindStringSubmatch(header)
+	if m == nil {
+		return fmt.Errorf("its header is not that of a plain array: %.200q", header)
+	}
+	a.Kind, a.order = m[2][0], binary.LittleEndian
+	if m[1] == ">" {
+		a.order = binary.BigEndian
+	}
+	if a.Kind == 'O' {
+		return errors.New("it holds Python objects; save an array of numbers or texts (all rows of one length), such as numpy.array(list, dtype=numpy.int32)")
+	}
+	size, err := strconv.Atoi(m[3])
+	if err != nil || size < 1 || size > maxSize || !strings.ContainsRune("uifbUS", rune(a.Kind)) {
+		return fmt.Errorf("values of type %s%.20s are not read; save whole numbers, floats or texts", m[2], m[3])
+	}
+	if a.Size = size; a.Kind == 'U' {
+		a.Size *= 4
+	}
+	for _, text := range numbers.FindAllString(m[5], -1) {
+		d, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("a dimension of %.30s: more than any array has", text)
+		}
+		a.Shape = append(a.Shape, d)
+	}
+	if m[4] == "True" && len(a.Shape) > 1 {
+		return fmt.Errorf("it is in Fortran's order; save numpy.ascontiguousarray(%s)", a.Name)
+	}
+	return nil
+}
+
+// product returns the bytes of values of some bytes and a shape; ok is false when
+// that is more than an int holds.
+func product(size int, shape []int) (n int, ok bool) {
+	n = size
+	for _, d := range shape {
+		if d != 0 && n > math.MaxInt/d {
+			return 0, false
+		}
+		n *= d
+	}
+	return n, true
+}

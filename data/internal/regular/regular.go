@@ -1,0 +1,56 @@
+// Package regular opens files of data: regular ones only. A named pipe, a device or
+// a socket may wait for ever, or have no end.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// Open opens a file for reading. The error names the path, and what is there if it
+// is no regular file.
+func Open(path string) (*os.File, error) {
+	info, err := os.Stat(path) // first: opening a pipe waits for who writes
+	if err != nil {
+		return nil, err
+	}
+	if err := check(path, info); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = check(path, info) // it may have been replaced
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// check returns an error unless info is of a regular file.
+func check(path string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return fmt.Errorf("%s: is %s, must be a regular file", path, kind(info.Mode()))
+}
+
+// kind tells what is no regular file.
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "neither a file nor a folder"
+}

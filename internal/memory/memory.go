@@ -1,0 +1,47 @@
+// Package memory tells how much memory a process may still take, so that what
+// cannot fit is refused in one line before it ends the process.
+package memory
+
+import (
+	"fmt"
+	"math"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// Unknown is what Available returns where the system does not tell.
+const Unknown = math.MaxInt64
+
+// Available returns the bytes that this process can still get without swapping,
+// and without passing a limit: that of its control group, of its address space
+// (ulimit -v) or of GOMEMLIMIT. What the garbage collector has freed, but keeps, is
+// not counted.
+func Available() int64 {
+	free := system()
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+		metrics.Read(used)
+		free = min(free, limit-int64(used[0].Value.Uint64()-used[1].Value.Uint64()))
+	}
+	return max(0, free)
+}
+
+// Check returns an error unless a number of bytes can be had.
+func Check(bytes int64) error {
+	if free := Available(); bytes > free {
+		return fmt.Errorf("needs %s of memory, of which %s are free", Size(bytes), Size(free))
+	}
+	return nil
+}
+
+// Size writes a number of bytes with three digits, in units of 1000: 1.25 GB.
+func Size(bytes int64) string {
+	v := float64(bytes)
+	for _, unit := range []string{"bytes", "kB", "MB", "GB", "TB", "PB"} {
+		if v < 999.5 {
+			return fmt.Sprintf("%.3g %s", v, unit)
+		}
+		v /= 1000
+	}
+	return fmt.Sprintf("%.3g EB", v)
+}
