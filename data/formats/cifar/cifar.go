@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/data/formats/gzfile"
+	"github.com/fedfast/fedfast/internal/memory"
 )
 
 // The form of an image, and the number of classes: of CIFAR-10, and fine and
@@ -57,6 +58,9 @@ func (s *Set) read(path string, labels []label, use int) error {
 	record := len(labels) + Pixels
 	if len(content) == 0 || len(content)%record != 0 {
 		return fmt.Errorf("%s: %d bytes are not a whole number of records of %d bytes; is the file complete?", path, len(content), record)
+	}
+	if err := memory.Check(int64(len(s.Pixels) + len(content))); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	have := len(s.Pixels)
 	s.Pixels = append(s.Pixels, make([]byte, len(content)/record*Pixels)...)

@@ -127,7 +127,7 @@ func TestReadErrors(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		{"empty", nil, "0 bytes are not a whole number of records of 3073 bytes; is the file complete?"},
+		{"empty", nil, "the file is empty"},
 		{"cut off", records(2)[:5000], "5000 bytes are not a whole number of records of 3073 bytes; is the file complete?"},
 		{"label", wrong, "record 2 has label 10, must be below 10"},
 	} {

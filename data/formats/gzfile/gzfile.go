@@ -12,6 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/internal/memory"
 )
 
 // A file may unpack to slack bytes and maxRatio times its size, so that a small
@@ -29,18 +32,27 @@ type File struct {
 	io.Reader
 	path string
 	file *os.File
-	left int64 // unpacked bytes that may still come
+	left int64 // unpacked bytes that may still come; negative is too many
+	size int64 // of the file
+	gzip bool
 }
 
 // Open opens a file for reading. A file that starts as gzip does is unpacked,
 // whatever its name. Its errors name the file.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if info.Size() == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: the file is empty", path), f.Close())
+	}
 	in := bufio.NewReaderSize(f, bufferSize)
-	opened := &File{Reader: in, path: path, file: f, left: math.MaxInt64}
+	opened := &File{Reader: in, path: path, file: f, left: math.MaxInt64, size: info.Size()}
 	if head, _ := in.Peek(2); string(head) != "\x1f\x8b" {
 		return opened, nil
 	}
@@ -48,11 +60,7 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(opened.named(err), f.Close())
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	opened.Reader, opened.left = unpacked, slack+maxRatio*info.Size()
+	opened.Reader, opened.left, opened.gzip = unpacked, slack+maxRatio*opened.size, true
 	return opened, nil
 }
 
@@ -63,6 +71,14 @@ func (f *File) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("%s: unpacks to far more than any set of data does; it is not one", f.path)
 	}
 	return n, f.named(err)
+}
+
+// Most returns how many bytes the whole content has at most.
+func (f *File) Most() int64 {
+	if f.gzip {
+		return slack + maxRatio*f.size
+	}
+	return f.size
 }
 
 // named puts the file's name in front of an error other than io.EOF.
@@ -90,7 +106,38 @@ func ReadAll(path string) (content []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return io.ReadAll(f)
+	if !f.gzip {
+		if err := memory.Check(f.size); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		content = make([]byte, 0, f.size+1) // one more, or it grows to see the end
+	}
+	for {
+		if len(content) == cap(content) {
+			if content, err = grown(content); err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		n, err := f.Read(content[len(content):cap(content)])
+		content = content[:len(content)+n]
+		if errors.Is(err, io.EOF) {
+			return content, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// grown returns content with half as much room again, if there is memory.
+func grown(content []byte) ([]byte, error) {
+	more := max(bufferSize, cap(content)/2)
+	if more > 1<<24 { // a little always fits
+		if err := memory.Check(int64(cap(content) + more)); err != nil {
+			return nil, fmt.Errorf("what is packed in it %w", err)
+		}
+	}
+	return append(make([]byte, 0, cap(content)+more), content...), nil
 }
 
 // Find returns the first of the names that exists in a folder, plain or with

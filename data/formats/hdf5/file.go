@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/fedfast/fedfast/data/internal/regular"
 )
 
 // signature starts every HDF5 file.
@@ -44,7 +46,7 @@ type File struct {
 
 // Open opens a file. Its errors name the file.
 func Open(path string) (*File, error) {
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

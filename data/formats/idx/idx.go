@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/data/formats/gzfile"
+	"github.com/fedfast/fedfast/internal/memory"
 )
 
 // The value types that the family uses.
@@ -89,6 +90,9 @@ func read(path string, kind byte, rank int) (dims []int, values []byte, err erro
 		}
 		dims = append(dims, int(d))
 		size *= int(d)
+	}
+	if err := memory.Check(min(int64(size), f.Most())); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var content bytes.Buffer // grows with what is there, not with what the header says
 	n, err := io.Copy(&content, io.LimitReader(f, int64(size)+1))

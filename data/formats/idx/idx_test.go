@@ -59,7 +59,7 @@ func TestReadErrors(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		{"empty", nil, "the file ends within its header; is it complete?"},
+		{"empty", nil, "the file is empty"},
 		{"header cut off", twoImages[:9], "the file ends within its header; is it complete?"},
 		{"values cut off", twoImages[:20], "4 bytes of values, the header [2 1 3] says 6; is the file complete?"},
 		{"more values", append(bytes.Clone(twoImages), 0), "more values than the header [2 1 3] says"},

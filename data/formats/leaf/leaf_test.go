@@ -105,7 +105,7 @@ func TestReadErrors(t *testing.T) {
 		{"cut off after a period", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0.`, images, `: user "u": the JSON text ends early, after 41 bytes; is the file complete?`},
 		{"cut off in an exponent", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[1e`, images, `: user "u": the JSON text ends early, after 41 bytes; is the file complete?`},
 		{"cut off in a string", "a.json", `{"users":["u`, images, `: the JSON text ends early, after 12 bytes; is the file complete?`},
-		{"empty file", "a.json", ``, images, `: the JSON text ends early, after 0 bytes; is the file complete?`},
+		{"empty file", "a.json", ``, images, `: the file is empty`},
 		{"no number", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,NaN]],"y":[1]}}}`, images, `: user "u": byte 42: no number where a number must be`},
 		{"more after the end", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}}} {`, images, `: byte 51: more text after the end of the JSON object`},
 		{"gzip cut off", "a.json.gz", packedUsers(t)[:60], images, `: the gzip data end early; is the file complete?`},

@@ -12,9 +12,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
+
+	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/internal/filelock"
 )
 
 // xzMagic starts every .xz file; a .lzma file starts with its parameters.
@@ -38,14 +42,15 @@ func packed(path, head string) bool {
 // unpack returns the path of the unpacked copy of a packed file. The copy's name
 // holds the SHA-256 of the packed file and the copy's length: a file that
 // changed is another one, a copy cut short does not count. A copy appears under
-// its name when it is whole, so several processes may unpack at once.
+// its name when it is whole. One process at a time unpacks; what one that was
+// killed left is removed by the next.
 func unpack(ctx context.Context, path string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("%s: no folder to unpack it to: %w; unpack it yourself, as by unxz", path, err)
 	}
 	cache = filepath.Join(cache, "fedfast", "unpacked")
-	in, err := os.Open(path)
+	in, err := regular.Open(path)
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +70,15 @@ func unpack(ctx context.Context, path string) (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", fmt.Errorf("%s: no folder to unpack it to: %w; unpack it yourself, as by unxz", path, err)
 	}
-	out, err := os.CreateTemp(cache, "part-*")
+	unlock, err := alone(ctx, cache)
+	if err != nil {
+		return "", fmt.Errorf("%s: cannot unpack it: %w", path, err)
+	}
+	defer unlock()
+	if known := find(cache, key); known != "" { // by the process that had the lock
+		return known, nil
+	}
+	out, err := os.CreateTemp(cache, partPattern)
 	if err != nil {
 		return "", fmt.Errorf("%s: cannot unpack it: %w; unpack it yourself, as by unxz", path, err)
 	}
@@ -83,6 +96,45 @@ func unpack(ctx context.Context, path string) (string, error) {
 	}
 	return whole, nil
 }
+
+// partPattern is the name of a file that is unpacked to.
+const partPattern = "part-*"
+
+// alone waits until no other process unpacks to the cache, and removes what killed
+// ones left. Where a file system knows no locks it does neither.
+func alone(ctx context.Context, cache string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(cache, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	unlock = func() { _ = f.Close() } // it holds nothing
+	for {
+		free, err := filelock.Try(f)
+		switch {
+		case err != nil:
+			return unlock, nil
+		case free:
+			left, err := filepath.Glob(filepath.Join(cache, partPattern))
+			for _, part := range left {
+				err = errors.Join(err, os.Remove(part))
+			}
+			if err != nil {
+				unlock()
+				return nil, err
+			}
+			return unlock, nil
+		}
+		select {
+		case <-ctx.Done():
+			unlock()
+			return nil, ctx.Err()
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+// lockPause is how long to wait before the next look at a lock.
+const lockPause = 100 * time.Millisecond
 
 // copyName returns the name of an unpacked copy.
 func copyName(key string, length int64) string {

@@ -74,7 +74,7 @@ func TestReadFails(t *testing.T) {
 	row := `<row PostTypeId="1" OwnerUserId="8" Body="x"/>`
 	laughs := `<!DOCTYPE posts [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><posts><row PostTypeId="1" OwnerUserId="8" Body="&b;"/></posts>`
 	for _, tt := range []struct{ name, content, want string }{
-		{"empty", "", "the XML ends early; is the file complete?"},
+		{"empty", "", "the file is empty"},
 		{"short", posts[:len(posts)-60], "the XML ends early; is the file complete?"},
 		{"cut within the end", "<posts>" + row, "the XML ends early; is the file complete?"},
 		{"no XML", "once upon a time", "the XML ends early"},

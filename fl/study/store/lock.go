@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fedfast/fedfast/internal/filelock"
 )
 
 // lockFile names the file that a working process holds locked. It stays behind;
@@ -53,6 +56,16 @@ func takeLock(dir string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// lockExclusive locks an open file without waiting; free is false when another
+// process holds it. A system without locks takes every file for free.
+func lockExclusive(f *os.File) (free bool, err error) {
+	free, err = filelock.Try(f)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return true, nil
+	}
+	return free, err
 }
 
 func readPID(f *os.File) int {

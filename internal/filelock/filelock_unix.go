@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !illumos && !aix
 
-package store
+package filelock
 
 import (
 	"errors"
@@ -9,9 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockExclusive locks an open file without waiting; free is false when another
-// process holds it.
-func lockExclusive(f *os.File) (free bool, err error) {
+func lock(f *os.File) (free bool, err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return false, nil

@@ -1,5 +1,3 @@
-//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
-
 package fetch
 
 import (
@@ -7,17 +5,17 @@ import (
 	"fmt"
 	"os"
 
-	"golang.org/x/sys/unix"
+	"github.com/fedfast/fedfast/internal/filelock"
 )
 
 // lock keeps other processes from fetching into the same folder until unlock is
-// called or the process ends. File systems that know no locks have none.
+// called or the process ends. Systems that know no locks on folders have none.
 func lock(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+	if free, err := filelock.Try(f); err == nil && !free {
 		return nil, errors.Join(fmt.Errorf("%s: another process is fetching into this folder", dir), f.Close())
 	}
 	return func() { _ = f.Close() }, nil // only read

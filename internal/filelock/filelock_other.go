@@ -1,0 +1,10 @@
+//go:build !windows && (!unix || solaris || illumos || aix)
+
+package filelock
+
+import (
+	"errors"
+	"os"
+)
+
+func lock(*os.File) (free bool, err error) { return false, errors.ErrUnsupported }
