@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // Arrays are a client's arrays by name. Their first dimension counts the
@@ -50,13 +52,16 @@ func decode(packed []byte) (Arrays, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, twice := arrays[string(name)]; twice {
+			return nil, fmt.Errorf("has array %s twice", oneline.Name(string(name)))
+		}
 		code, body, err := c.extension()
 		if err != nil {
-			return nil, fmt.Errorf("array %q: %w", name, err)
+			return nil, fmt.Errorf("array %.64q: %w", name, err)
 		}
 		a, err := array(code, body)
 		if err != nil {
-			return nil, fmt.Errorf("array %q: %w", name, err)
+			return nil, fmt.Errorf("array %.64q: %w", name, err)
 		}
 		arrays[string(name)] = a
 	}
@@ -119,7 +124,7 @@ func array(code byte, body []byte) (a Array, err error) {
 	a.Type = string(name)
 	size := typeSizes[a.Type]
 	if size == 0 {
-		return a, fmt.Errorf("type %q is not known", a.Type)
+		return a, fmt.Errorf("type %.64q is not known", a.Type)
 	}
 	if a.Data, err = c.bytes(); err != nil {
 		return a, err

@@ -37,24 +37,31 @@ func OpenClients(ctx context.Context, path string) (*Clients, error) {
 	return c, nil
 }
 
-// maxExamples bounds what num_examples says of one client.
-const maxExamples = 1 << 28
+// maxRatio is how much zlib can shrink zeros, and so bounds what num_examples says of
+// a client: an example has one byte at least.
+const maxRatio = 1032
 
 func (c *Clients) list(ctx context.Context) error {
 	if err := c.file.Need(ctx, "federated_data", "client_id", "data", "num_examples"); err != nil {
 		return err
 	}
+	seen := map[string]bool{}
 	return c.file.Query(ctx, func(scan func(...any) error) error {
 		var one Count
-		if err := scan(&one.row, &one.ID, &one.Examples); err != nil {
+		var packed int64
+		if err := scan(&one.row, &one.ID, &one.Examples, &packed); err != nil {
 			return err
 		}
-		if one.Examples < 0 || one.Examples > maxExamples {
-			return fmt.Errorf("%s: client %q: num_examples is %d", c.file.Path, one.ID, one.Examples)
+		if most := min(packed, maxClient/maxRatio) * maxRatio; one.Examples < 0 || int64(one.Examples) > most {
+			return fmt.Errorf("%s: client %.64q: num_examples is %d, must be 0 to %d, as many as its %d bytes can hold", c.file.Path, one.ID, one.Examples, most, packed)
 		}
+		if seen[one.ID] {
+			return fmt.Errorf("%s: client %.64q is in it twice", c.file.Path, one.ID)
+		}
+		seen[one.ID] = true
 		c.List = append(c.List, one)
 		return nil
-	}, "SELECT rowid, client_id, num_examples FROM federated_data ORDER BY rowid")
+	}, "SELECT rowid, client_id, num_examples, length(data) FROM federated_data ORDER BY rowid")
 }
 
 // Read returns the arrays of client number i.
@@ -68,12 +75,12 @@ func (c *Clients) Read(ctx context.Context, i int) (arrays Arrays, err error) {
 		}
 		found = true
 		if arrays, err = unpack(packed, client.Examples); err != nil {
-			return fmt.Errorf("%s: client %q: %w", c.file.Path, client.ID, err)
+			return fmt.Errorf("%s: client %.64q: %w", c.file.Path, client.ID, err)
 		}
 		return nil
 	}, "SELECT data FROM federated_data WHERE rowid = ?", client.row)
 	if err == nil && !found {
-		err = fmt.Errorf("%s: client %q is not there any more", c.file.Path, client.ID)
+		err = fmt.Errorf("%s: client %.64q is not there any more", c.file.Path, client.ID)
 	}
 	return arrays, err
 }

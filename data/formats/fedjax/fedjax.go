@@ -16,6 +16,7 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/data/formats/sqlitefile"
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // maxClient bounds the unpacked bytes of one client.
@@ -36,16 +37,21 @@ func Read(ctx context.Context, path string, each func(client string, n int, arra
 	var client string
 	var packed sql.RawBytes
 	var n int
+	seen := map[string]bool{}
 	return f.Query(ctx, func(scan func(...any) error) error {
 		if err := scan(&client, &packed, &n); err != nil {
 			return err
 		}
+		if seen[client] {
+			return fmt.Errorf("%s: client %.64q is in it twice", path, client)
+		}
+		seen[client] = true
 		arrays, err := unpack(packed, n)
 		if err == nil {
 			err = each(client, n, arrays)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: client %q: %w", path, client, err)
+			return fmt.Errorf("%s: client %.64q: %w", path, client, err)
 		}
 		return nil
 	}, "SELECT client_id, data, num_examples FROM federated_data ORDER BY rowid")
@@ -58,6 +64,9 @@ func unpack(packed []byte, n int) (Arrays, error) {
 		return nil, fmt.Errorf("the zlib data are damaged: %w", err)
 	}
 	content, err := io.ReadAll(io.LimitReader(z, maxClient+1))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errors.New("the zlib data end early; is the file complete?")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the zlib data are damaged: %w", err)
 	}
@@ -70,7 +79,7 @@ func unpack(packed []byte, n int) (Arrays, error) {
 	}
 	for name, a := range arrays {
 		if len(a.Shape) == 0 || a.Shape[0] != n {
-			return nil, fmt.Errorf("array %s has shape %v, num_examples is %d", name, a.Shape, n)
+			return nil, fmt.Errorf("array %s has shape %v, num_examples is %d", oneline.Name(name), a.Shape, n)
 		}
 	}
 	return arrays, nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data/formats/fedjax/fedjaxtest"
+	"github.com/fedfast/fedfast/data/formats/tff/tfftest"
 )
 
 // TestDecodeByHand reads {"y": int32 [7, 300], "s": texts [b"a"]} in FedJAX's form,
@@ -84,8 +85,9 @@ func TestReadErrors(t *testing.T) {
 		want   string
 	}{
 		{"no zlib", fedjaxtest.Client{Data: []byte("none")}, "the zlib data are damaged: zlib: invalid header"},
-		{"cut off", fedjaxtest.Client{Data: whole[:len(whole)-6]}, "the zlib data are damaged: unexpected EOF"},
+		{"cut off", fedjaxtest.Client{Data: whole[:len(whole)-6]}, "the zlib data end early; is the file complete?"},
 		{"no msgpack", fedjaxtest.Client{Data: fedjaxtest.Deflate(t, []byte("none"))}, "is no msgpack of arrays"},
+		{"array twice", fedjaxtest.Client{Examples: 1, Arrays: append(label(1, 1), label(1, 2)...)}, "has array label twice"},
 		{"count", fedjaxtest.Client{Examples: 3, Arrays: label(2, 1, 2)}, "array label has shape [2], num_examples is 3"},
 		{"shape", fedjaxtest.Client{Examples: 3, Arrays: label(3, 1, 2)}, `array "label": holds 8 bytes, shape [3] of int32 needs 12`},
 		{"class", fedjaxtest.Client{Examples: 2, Arrays: label(2, 1, 10)}, "label 10 of example 2 must be in 0 to 9"},
@@ -105,6 +107,25 @@ func TestReadErrors(t *testing.T) {
 			})
 			if want := path + `: client "f1": ` + tt.want; err == nil || err.Error() != want {
 				t.Errorf("error %v\nmust be %s", err, want)
+			}
+		})
+	}
+	for _, tt := range []struct{ name, statement, list, read string }{
+		{"client twice", "INSERT INTO federated_data SELECT CAST(client_id AS TEXT), data, num_examples FROM federated_data", `: client "f1" is in it twice`, `: client "f1" is in it twice`},
+		{"endless view", "ALTER TABLE federated_data RENAME TO t; CREATE VIEW federated_data AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT client_id, data, num_examples FROM t, n", ": federated_data is a view, must be a table", ": federated_data is a view, must be a table"},
+		{"largest number", "UPDATE federated_data SET num_examples = 9223372036854775807", `client "f1": num_examples is 9223372036854775807, must be 0 to `, `client "f1": array label has shape [2], num_examples is 9223372036854775807`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.sqlite")
+			fedjaxtest.Write(t, path, []fedjaxtest.Client{{ID: "f1", Examples: 2, Arrays: label(2, 1, 2)}})
+			tfftest.Exec(t, path, tt.statement)
+			_, err := OpenClients(t.Context(), path)
+			if err == nil || !strings.Contains(err.Error(), tt.list) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("OpenClients: error %v\nmust have %s", err, tt.list)
+			}
+			err = Read(t.Context(), path, func(string, int, Arrays) error { return nil })
+			if err == nil || !strings.Contains(err.Error(), tt.read) {
+				t.Errorf("Read: error %v\nmust have %s", err, tt.read)
 			}
 		})
 	}

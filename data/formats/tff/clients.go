@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -55,6 +56,7 @@ func (c *Clients) open(ctx context.Context) error {
 	have := make([]bool, len(c.splits))
 	var client, split sql.RawBytes
 	var n int64
+	known := map[string]int{}
 	err := f.Query(ctx, func(scan func(...any) error) error {
 		if err := scan(&client, &split, &n); err != nil {
 			return err
@@ -64,30 +66,39 @@ func (c *Clients) open(ctx context.Context) error {
 			return nil
 		}
 		have[i] = true
-		if n < 0 || n > maxExamples {
-			return fmt.Errorf("%s: split %s, client %q: num_examples is %d", f.Path, split, client, n)
+		if err := counted(f, string(split), string(client), n); err != nil {
+			return err
 		}
-		if len(c.List) == 0 || c.List[len(c.List)-1].ID != string(client) {
-			c.List = append(c.List, Count{ID: string(client), Examples: make([]int32, len(c.splits))})
+		at, seen := known[string(client)]
+		if !seen {
+			at = len(c.List)
+			c.List = append(c.List, Count{ID: string(client), Examples: slices.Repeat([]int32{unknown}, len(c.splits))})
+			known[c.List[at].ID] = at
 		}
-		counts := c.List[len(c.List)-1].Examples
-		if counts[i] != 0 {
-			return fmt.Errorf("%s: split %s, client %q: client_metadata counts it twice", f.Path, split, client)
+		counts := c.List[at].Examples
+		if counts[i] != unknown {
+			return fmt.Errorf("%s: split %s, client %.64q: client_metadata counts it twice", f.Path, split, client)
 		}
-		counts[i] = int32(n)
+		counts[i] = int32(min(n, math.MaxInt32))
 		return nil
-	}, "SELECT client_id, split_name, num_examples FROM client_metadata ORDER BY CAST(client_id AS BLOB)")
+	}, "SELECT client_id, split_name, num_examples FROM client_metadata")
 	if err != nil {
 		return err
 	}
+	for _, one := range c.List {
+		for i, n := range one.Examples {
+			one.Examples[i] = max(0, n)
+		}
+	}
+	slices.SortFunc(c.List, func(a, b Count) int { return strings.Compare(a.ID, b.ID) })
 	if i := slices.Index(have, false); i >= 0 {
 		return fmt.Errorf("%s: has no split %s", f.Path, c.splits[i])
 	}
 	return nil
 }
 
-// maxExamples bounds what client_metadata says of one client.
-const maxExamples = 1 << 30
+// unknown marks a split of which client_metadata has not told yet.
+const unknown = -1
 
 // indexed checks that SQLite finds a client's examples without reading all.
 func (c *Clients) indexed(ctx context.Context) error {
@@ -115,7 +126,7 @@ func (c *Clients) Read(ctx context.Context, i int, split string, each func(e *Ex
 	client := &c.List[i]
 	left := int(client.Examples[slices.Index(c.splits, split)])
 	named := func(err error) error {
-		return fmt.Errorf("%s: split %s, client %q: %w", c.file.Path, split, client.ID, err)
+		return fmt.Errorf("%s: split %s, client %.64q: %w", c.file.Path, split, client.ID, err)
 	}
 	var e Example
 	var message sql.RawBytes
@@ -147,10 +158,17 @@ func (c *Clients) Read(ctx context.Context, i int, split string, each func(e *Ex
 func (c *Clients) First(ctx context.Context, split string, n int, each func(e *Example) error) error {
 	var e Example
 	var message sql.RawBytes
-	at := 0
-	return c.file.Query(ctx, func(scan func(...any) error) error {
-		if err := scan(&message); err != nil {
+	at, wanted := 0, false
+	enough := errors.New("enough")
+	err := c.file.Query(ctx, func(scan func(...any) error) error {
+		if at == n {
+			return enough
+		}
+		if err := scan(&wanted, &message); err != nil {
 			return err
+		}
+		if !wanted {
+			return nil
 		}
 		at++
 		err := e.Decode(message)
@@ -161,7 +179,11 @@ func (c *Clients) First(ctx context.Context, split string, n int, each func(e *E
 			return fmt.Errorf("%s: split %s, example %d: %w", c.file.Path, split, at, err)
 		}
 		return nil
-	}, "SELECT serialized_example_proto FROM examples WHERE +split_name = ? ORDER BY rowid LIMIT ?", split, n)
+	}, "SELECT split_name = ?1, CASE WHEN split_name = ?1 THEN serialized_example_proto END FROM examples ORDER BY rowid", split)
+	if errors.Is(err, enough) {
+		return nil
+	}
+	return err
 }
 
 // Close closes the file.

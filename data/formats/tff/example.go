@@ -176,17 +176,24 @@ func fields(message []byte, each func(n protowire.Number, value []byte, number u
 
 // find returns a feature with n values of one kind.
 func (e *Example) find(name string, k kind, n int) (*feature, error) {
+	var found *feature
 	for i := range e.features[:e.used] {
 		f := &e.features[i]
-		if f.name != name {
-			continue
+		switch {
+		case f.name != name:
+		case found != nil:
+			return nil, fmt.Errorf("has feature %s twice", name)
+		default:
+			found = f
 		}
-		if f.kind != k || f.len() != n {
-			return nil, fmt.Errorf("feature %s holds %d %s, must be %d %s", name, f.len(), kindNames[f.kind], n, kindNames[k])
-		}
-		return f, nil
 	}
-	return nil, fmt.Errorf("has no feature %s", name)
+	if found == nil {
+		return nil, fmt.Errorf("has no feature %s", name)
+	}
+	if found.kind != k || found.len() != n {
+		return nil, fmt.Errorf("feature %s holds %d %s, must be %d %s", name, found.len(), kindNames[found.kind], n, kindNames[k])
+	}
+	return found, nil
 }
 
 // Floats returns the n floats of a feature, valid until the next Decode.

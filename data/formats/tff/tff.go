@@ -8,6 +8,7 @@
 package tff
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data/formats/sqlitefile"
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // key is what client_metadata counts by.
@@ -50,7 +52,7 @@ func Read(ctx context.Context, path string, splits []string, each func(split, cl
 		return strings.Compare(a.split+"\x00"+a.client, b.split+"\x00"+b.client)
 	}) {
 		if n := left[k]; n != 0 {
-			return fmt.Errorf("%s: split %s, client %q: %d examples fewer than client_metadata says; is the file complete?", path, k.split, k.client, n)
+			return fmt.Errorf("%s: split %s, client %.64q: %d examples fewer than client_metadata says; is the file complete?", path, k.split, k.client, n)
 		}
 	}
 	return nil
@@ -68,10 +70,14 @@ func metadata(ctx context.Context, f *sqlitefile.File, splits []string) (map[key
 		}
 		have[split] = true
 		if slices.Contains(splits, split) {
-			if n < 0 {
-				return fmt.Errorf("%s: split %s, client %q: num_examples is %d", f.Path, split, client, n)
+			k := key{split, client}
+			if err := counted(f, split, client, n); err != nil {
+				return err
 			}
-			counts[key{split, client}] += n
+			if _, twice := counts[k]; twice {
+				return fmt.Errorf("%s: split %s, client %.64q: client_metadata counts it twice", f.Path, split, client)
+			}
+			counts[k] = n
 		}
 		return nil
 	}, "SELECT client_id, split_name, num_examples FROM client_metadata")
@@ -80,10 +86,18 @@ func metadata(ctx context.Context, f *sqlitefile.File, splits []string) (map[key
 	}
 	for _, s := range splits {
 		if !have[s] {
-			return nil, fmt.Errorf("%s: has no split %s, only %s", f.Path, s, strings.Join(slices.Sorted(maps.Keys(have)), ", "))
+			return nil, fmt.Errorf("%s: has no split %s, only %s", f.Path, s, cmp.Or(oneline.Names(slices.Sorted(maps.Keys(have))), "an empty client_metadata"))
 		}
 	}
 	return counts, nil
+}
+
+// counted returns an error if num_examples cannot be a client's.
+func counted(f *sqlitefile.File, split, client string, n int64) error {
+	if n < 0 || n > f.Room() {
+		return fmt.Errorf("%s: split %s, client %.64q: num_examples is %d, must be 0 to %d, as many rows as the file has room for", f.Path, split, client, n, f.Room())
+	}
+	return nil
 }
 
 // examples reads the examples and counts left down.
@@ -95,9 +109,8 @@ func examples(ctx context.Context, f *sqlitefile.File, splits []string, left map
 	var e Example
 	var k key
 	var message sql.RawBytes
-	// The + keeps SQLite from an index on split_name, after which it would have to
-	// sort all examples back into the order of the file.
-	query := "SELECT split_name, client_id, serialized_example_proto FROM examples WHERE +split_name IN (?" + strings.Repeat(",?", len(splits)-1) + ") ORDER BY rowid"
+	// All rows are looked at here, see sqlitefile.File.Query.
+	query := "SELECT split_name, client_id, CASE WHEN split_name IN (?" + strings.Repeat(",?", len(splits)-1) + ") THEN serialized_example_proto END FROM examples ORDER BY rowid"
 	args := make([]any, len(splits))
 	for i, s := range splits {
 		args[i] = s
@@ -107,10 +120,13 @@ func examples(ctx context.Context, f *sqlitefile.File, splits []string, left map
 		if err := scan(&k.split, &k.client, &message); err != nil {
 			return err
 		}
+		if !slices.Contains(splits, k.split) {
+			return nil
+		}
 		at++
 		n, known := left[k]
 		if !known || n == 0 {
-			return fmt.Errorf("%s: split %s, client %q: more examples than client_metadata says", f.Path, k.split, k.client)
+			return fmt.Errorf("%s: split %s, client %.64q: more examples than client_metadata says", f.Path, k.split, k.client)
 		}
 		left[k] = n - 1
 		err := e.Decode(message)
@@ -118,7 +134,7 @@ func examples(ctx context.Context, f *sqlitefile.File, splits []string, left map
 			err = each(k.split, k.client, of[k.client], &e)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: client %q, example %d of the splits %s: %w", f.Path, k.client, at, strings.Join(splits, " and "), err)
+			return fmt.Errorf("%s: client %.64q, example %d of the splits %s: %w", f.Path, k.client, at, strings.Join(splits, " and "), err)
 		}
 		return nil
 	}, query, args...)
