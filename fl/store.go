@@ -80,7 +80,7 @@ func (s *store) take() (*block, error) {
 		return b, nil
 	}
 	if s.file == nil {
-		f, err := os.CreateTemp("", "fedfast-state-*")
+		f, err := newStateFile()
 		if err != nil {
 			return nil, fmt.Errorf("the clients' states beyond data.state_memory: %w", err)
 		}
@@ -126,12 +126,11 @@ func (s *store) recycle(b *block) {
 	s.mu.Unlock()
 }
 
-// close removes the file.
+// close gives the file back.
 func (s *store) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file != nil {
-		_ = s.file.Close() // nothing in it is needed any more
-		_ = os.Remove(s.file.Name())
+		dropStateFile(s.file)
 	}
 }

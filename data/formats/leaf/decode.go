@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // decoder reads one file.
@@ -16,12 +19,18 @@ type decoder struct {
 	names []string
 	users map[string]*User
 	seen  []string // users in the order of their data
+	look  int64    // where in the text to look at the memory next
 	space []byte   // for the pixels of one user, if Form.Keep moves them elsewhere
 }
 
 // file reads the whole text.
 func (d *decoder) file(ctx context.Context) error {
+	seen := map[string]bool{}
 	err := d.object(func(key string) error {
+		if seen[key] {
+			return d.wrong("key %s is there twice", oneline.Name(key))
+		}
+		seen[key] = true
 		switch key {
 		case "users":
 			return d.list(func() error {
@@ -56,7 +65,7 @@ func (d *decoder) file(ctx context.Context) error {
 
 // about returns an error that names the file and a user.
 func (d *decoder) about(user, format string, args ...any) error {
-	return fmt.Errorf("%s: user %q: %s", d.path, user, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: user %.64q: %s", d.path, user, fmt.Sprintf(format, args...))
 }
 
 // ordered checks the users against the file's list and returns them. It does not
@@ -86,24 +95,23 @@ func (d *decoder) ordered() ([]User, error) {
 // user reads {x: [...], y: [...]}.
 func (d *decoder) user(name string) (*User, error) {
 	u := &User{ID: name, File: d.path, Pixels: d.space[:0]}
-	d.name = fmt.Sprintf("%s: user %q", d.path, name)
+	d.name = fmt.Sprintf("%s: user %.64q", d.path, name)
 	defer func() { d.name = d.path }()
 	samples := 0
 	var texts, next []rune
+	seen := map[string]bool{}
 	err := d.object(func(key string) error {
+		if seen[key] {
+			return d.about(name, "has %s twice", oneline.Name(key))
+		}
+		seen[key] = true
 		switch {
 		case key == "x" && d.form.Pixels > 0:
-			if samples > 0 {
-				return d.about(name, "has x twice")
-			}
 			return d.list(func() error {
 				samples++
 				return d.image(u, samples)
 			})
 		case key == "x":
-			if samples > 0 {
-				return d.about(name, "has x twice")
-			}
 			return d.list(func() error {
 				samples++
 				var err error
@@ -135,8 +143,27 @@ func (d *decoder) user(name string) (*User, error) {
 	return u, nil
 }
 
+// lookEvery is how many bytes are read between two looks at the memory that there is.
+const lookEvery = 32 << 20
+
+// room returns an error when there is no memory for as much as comes until the next
+// look.
+func (d *decoder) room() error {
+	if d.past < d.look {
+		return nil
+	}
+	d.look = d.past + lookEvery
+	if err := memory.Check(lookEvery); err != nil {
+		return fmt.Errorf("%s: after %d bytes the rest %w", d.path, d.past, err)
+	}
+	return nil
+}
+
 // image reads the numbers of sample n (from 1).
 func (d *decoder) image(u *User, n int) error {
+	if err := d.room(); err != nil {
+		return err
+	}
 	if d.peek() == '"' {
 		return d.about(u.ID, "x of sample %d is a text, must be a list of pixels; is this a text set?", n)
 	}
@@ -146,7 +173,11 @@ func (d *decoder) image(u *User, n int) error {
 		if err != nil {
 			return err
 		}
-		if count++; count <= d.form.Pixels {
+		count++
+		if math.IsInf(float64(float32(v)), 0) {
+			return d.about(u.ID, "pixel %d of sample %d is %g, must be a number that 32 bits hold", count, n, v)
+		}
+		if count <= d.form.Pixels {
 			u.pixel(v)
 		}
 		return nil
@@ -189,6 +220,9 @@ func (d *decoder) class(u *User) error {
 
 // characters appends a string of want characters to text.
 func (d *decoder) characters(u *User, text []rune, want, sample int, key string) ([]rune, error) {
+	if err := d.room(); err != nil {
+		return text, err
+	}
 	if d.peek() == '[' {
 		return text, d.about(u.ID, "%s of sample %d is a list, must be a text; is this an image set?", key, sample)
 	}

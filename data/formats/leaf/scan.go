@@ -242,7 +242,7 @@ func (s *scanner) number() (float64, error) {
 	} else {
 		var err error
 		if v, err = strconv.ParseFloat(string(b[:i]), 64); err != nil {
-			return 0, malformed("%q is no number", b[:i])
+			return 0, malformed("%q is no number that 64 bits hold", b[:i])
 		}
 	}
 	s.pos += i
