@@ -147,6 +147,16 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 		x.Values = numbers
 	}
 	arrays := []npztest.Array{x, client}
+	switch args[1] {
+	case "twice":
+		arrays = append(arrays, client)
+	case "wild": // a name that no terminal should be sent
+		arrays = []npztest.Array{{Name: "\x1b[31m" + strings.Repeat("w", 60_000), Shape: []int{n}, Values: classes}}
+	case "letters":
+		arrays[0].Header = "{'descr': '<U4611686018427387904', 'fortran_order': False, 'shape': (60, 36), }"
+	case "claims":
+		arrays[0].Header = "{'descr': '<f8', 'fortran_order': False, 'shape': (60, 83333333333), }"
+	}
 	if args[1] != "text" {
 		arrays = append(arrays, y)
 	}
