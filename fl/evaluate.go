@@ -82,15 +82,9 @@ type EvalConfig struct {
 // equal weights and hyperparameters give equal scores.
 func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig) (*Evaluation, error) {
 	fed := e.cfg.Data
-	_, server := Defaults(e.cfg.Method)
-	if cfg.Server != nil {
-		server = *cfg.Server
-	}
-	plan := Plan{Server: server, Clients: cfg.Clients}
-	if cfg.Clients != nil {
-		if err := plan.check(e.cfg.Method, len(fed.Clients)); err != nil {
-			return nil, fmt.Errorf("evaluation: %w", err)
-		}
+	plan, err := e.evalPlan(cfg.Clients, cfg.Server)
+	if err != nil {
+		return nil, err
 	}
 	ids, unseenIDs := e.evalSample(len(fed.Clients), cfg.Sample), e.evalSample(len(fed.Unseen), cfg.Sample)
 	of := len(ids) + len(unseenIDs)
@@ -108,24 +102,16 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	}
 	memory := e.serverOf(cfg.State)
 	seen := make([]clientScores, len(ids))
-	err := each(len(ids), func(i int, w *worker) error {
+	err = each(len(ids), func(i int, w *worker) error {
 		c, s := &fed.Clients[ids[i]], &seen[i]
 		s.globalVal = w.score(weights, c.Val, fed.Masks)
 		s.globalTest = w.score(weights, c.Test, fed.Masks)
 		if cfg.Clients == nil {
 			return nil
 		}
-		l, err := w.begin(visit{
-			engine: e, client: ids[i], params: plan.client(e, ids[i], ids[i]), server: server, weights: weights,
-			state: memory, kept: cfg.State.of(ids[i]), key: kernels.Key(e.cfg.Seed, uint64(ids[i]), purposeTest),
-		})
+		l, err := e.personal(w, weights, ids[i], &plan, cfg.State, memory)
 		if err != nil {
 			return err
-		}
-		if p, ok := e.cfg.Method.(personalizer); ok {
-			p.personalize(l)
-		} else {
-			e.cfg.Method.Local(l)
 		}
 		s.personalVal = l.scoreSet(c.Val)
 		s.personalTest = l.scoreSet(c.Test)
@@ -149,6 +135,41 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 		PersonalizedTest: e.fold(seen, func(c *clientScores) setScore { return c.personalTest }),
 		Unseen:           e.fold(unseen, func(c *clientScores) setScore { return c.globalTest }),
 	}, nil
+}
+
+// evalPlan is the plan of the local training behind personalized scores; clients
+// of nil are none.
+func (e *Engine) evalPlan(clients []ClientParams, server *ServerParams) (Plan, error) {
+	plan := Plan{Clients: clients}
+	_, plan.Server = Defaults(e.cfg.Method)
+	if server != nil {
+		plan.Server = *server
+	}
+	if clients == nil {
+		return plan, nil
+	}
+	if err := plan.check(e.cfg.Method, len(e.cfg.Data.Clients)); err != nil {
+		return plan, fmt.Errorf("evaluation: %w", err)
+	}
+	return plan, nil
+}
+
+// personal trains a client's own model from weights, by a random stream that
+// belongs to evaluation. memory is the server's, of the state.
+func (e *Engine) personal(w *worker, weights []float32, client int, plan *Plan, state *State, memory Server) (*Local, error) {
+	l, err := w.begin(visit{
+		engine: e, client: client, params: plan.client(e, client, client), server: plan.Server, weights: weights,
+		state: memory, kept: state.of(client), key: kernels.Key(e.cfg.Seed, uint64(client), purposeTest),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := e.cfg.Method.(personalizer); ok {
+		p.personalize(l)
+	} else {
+		e.cfg.Method.Local(l)
+	}
+	return l, nil
 }
 
 // each runs n tasks of an evaluation, until ctx ends.

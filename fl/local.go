@@ -20,6 +20,7 @@ const (
 	purposeSample
 	purposeScore
 	purposeTested
+	purposeValidate
 )
 
 // Local is one client's local training, the argument of Method.Local.

@@ -16,12 +16,13 @@ import (
 type Plan struct {
 	// Sides is the number of trials on side federations with which a client tuner is prepared, Rounds that of the rounds after them.
 	Sides, Rounds int
-	// SideWork is that of the trials on side federations, Work that of the rounds, of their scores and of the evaluation at the end.
-	SideWork, Work []Work
+	// SideWork is that of the trials on side federations, Work that of the rounds, of their scores and of the evaluation at the end,
+	// FinalWork that of scoring the most finalists that there can be.
+	SideWork, Work, FinalWork []Work
 }
 
 // All is the whole work.
-func (p Plan) All() []Work { return slices.Concat(p.SideWork, p.Work) }
+func (p Plan) All() []Work { return slices.Concat(p.SideWork, p.Work, p.FinalWork) }
 
 // String says what is trained: "264 trials on side federations and 500 rounds".
 func (p Plan) String() string {
@@ -58,13 +59,14 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	if err != nil {
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
-	options, rounds, parallel := c.Tuner.Options, c.Budget.Rounds, 0
+	options, rounds, parallel, finalists := c.Tuner.Options, c.Budget.Rounds, 0, 2*c.Finalists.Snapshots
 	lone := s.ClientTuner == nil && about.Rounds
 	if most, ok := number(options["trials"]); ok && most > 0 {
 		rounds = int(min(float64(rounds), most*float64(c.Budget.TrialRounds)))
+		finalists = int(min(float64(finalists), 2*most))
 	}
 	if lone {
-		rounds, parallel = c.Budget.TrialRounds, int(task.cohort)
+		rounds, parallel, finalists = c.Budget.TrialRounds, int(task.cohort), 2
 	}
 	points, err := pointsOf(c)
 	if err != nil {
@@ -84,6 +86,9 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 		p.Sides, p.SideWork = w.Trials, task.sides(w, points)
 	}
 	p.Work = task.rounds(rounds, 2, points, parallel)
+	if c.Select == study.SelectFinalists {
+		p.FinalWork = task.finalists(finalists, points)
+	}
 	return p, nil
 }
 

@@ -20,7 +20,7 @@ func setup(t *testing.T, tuner, client string, change func(*study.Config)) *stud
 	c.Client.Epochs, c.Client.Batch = 2, 8
 	c.Data.Name, c.Data.Clients, c.Data.Samples = "glyphs", 12, 30
 	c.Budget = study.Budget{Rounds: 100, TrialRounds: 20}
-	c.Eval = study.Eval{}
+	c.Eval, c.Select = study.Eval{}, study.SelectPaper
 	c.Tuner.Name, c.ClientTuner.Name = tuner, client
 	if change != nil {
 		change(&c)
@@ -93,6 +93,16 @@ func TestPlans(t *testing.T) {
 			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: ends + 4*12*3, tasks: 3,
 		},
 		"tune": {mode: study.ModeTune, tuner: "sha", text: "100 rounds", trained: map[int]float64{8: 100 * 3 * 2 * 24}, evaluated: 100*perRound + 2*ends},
+		"finalists": {
+			mode: study.ModeTune, tuner: "sha", change: func(c *study.Config) { c.Select, c.Finalists.Clients = study.SelectFinalists, 7 },
+			text: "100 rounds", trained: map[int]float64{8: (100*3 + 8*7) * 2 * 24}, evaluated: 100*perRound + 2*ends + 8*7*3,
+		},
+		"one finalist and its snapshot": {
+			mode: study.ModeTune, tuner: "fedtune-hrt", change: func(c *study.Config) {
+				c.Tuner.Options, c.Select, c.Target = ready, study.SelectFinalists, "global"
+			},
+			text: "20 rounds", trained: map[int]float64{4: 20 * 3 * 24 * 3}, evaluated: 20*perRound + 2*ends + 2*12*3, tasks: 3,
+		},
 		"few trials": {
 			mode: study.ModeTune, tuner: "random", change: func(c *study.Config) { c.Tuner.Options = map[string]any{"trials": int64(2)} },
 			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: 40*perRound + 2*ends,

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins/fedtune"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Counts are what matters of a federation.
@@ -64,6 +65,20 @@ func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parall
 		evaluated += float64(rounds/c.Eval.Every) * float64(clients) * t.Test
 	}
 	return t.work(visits, t.Train, t.Val, evaluated, points, parallel)
+}
+
+// finalists returns the work of scoring so many models, the most that there can be.
+func (t *tasks) finalists(models int, points []fl.ClientParams) []Work {
+	c := &t.setup.Config
+	clients := t.Clients
+	for _, most := range []int{c.Finalists.Clients, c.Score.Clients} {
+		clients = min(clients, cmp.Or(most, clients))
+	}
+	scored, visits := float64(models*clients), 0.0
+	if c.Target == tuners.TargetPersonalized {
+		visits = scored
+	}
+	return t.work(visits, t.Train, t.Val, scored*t.Val, points, 0)
 }
 
 // sides returns the work of side federations.

@@ -82,7 +82,7 @@ func (t *Training) Config(o Options, trial int) (*study.Config, []string, error)
 
 // config is Config with data at a path.
 func (t *Training) config(o Options, trial int, path string) (*study.Config, []string, error) {
-	sets := slices.Clone(t.Sets)
+	sets := append([]string{"select=" + study.SelectPaper}, t.Sets...)
 	if o.AsPaper {
 		sets = append(sets, t.AsPaper...)
 	}
@@ -129,6 +129,10 @@ func digest(c *study.Config) (string, error) {
 	}
 	for _, key := range []string{"seed", "data.path", "tuner.options." + tableOption} {
 		delete(settings, key)
+	}
+	// What was recorded before there was the key was chosen as the paper does.
+	if delete(settings, "select"); c.Select != study.SelectPaper {
+		settings["select"] = c.Select
 	}
 	sum := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {

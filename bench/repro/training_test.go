@@ -1,6 +1,7 @@
 package repro
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -73,5 +74,44 @@ func TestDigest(t *testing.T) {
 	}
 	if got := name(func(c *study.Config) { c.Tuner.Options["samples"] = "2" }); got == same {
 		t.Error("an option does not change the name")
+	}
+	if got := name(func(c *study.Config) { c.Select = study.SelectPaper }); got == same {
+		t.Error("the choice of the returned model does not change the name")
+	}
+}
+
+// TestRecordedDigests: the settings of recorded trials, most of which are older than some keys, have the names under which they were
+// recorded, so that the same command goes on with them; none of them chose among finalists.
+func TestRecordedDigests(t *testing.T) {
+	files, err := filepath.Glob("../results/*/*/trial-1.jsonl")
+	if err != nil || len(files) < 30 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		m, err := ReadMetrics(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := study.Load(study.Source{Text: m.Head.Config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := digest(c)
+		if err != nil || c.Select != study.SelectPaper || got != m.Head.Digest {
+			t.Errorf("%s: select = %q and the name %s, want %s; %v", file, c.Select, got, m.Head.Digest, err)
+		}
+	}
+	trainings, err := trainingsOf(Cells())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, training := range trainings {
+		c, _, err := training.config(Options{}, 1, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Select != study.SelectPaper {
+			t.Errorf("%s: select = %q", training.Key, c.Select)
+		}
 	}
 }

@@ -25,11 +25,13 @@ type Config struct {
 	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of every random draw" also:"random_seed"`
 	Objective  string `toml:"objective" of:"error loss" doc:"what a study minimizes" also:"metric"`
 	Target     string `toml:"target" of:"personalized global" doc:"whether the objective measures the models after their clients' training, or the one before it"`
+	Select     string `toml:"select" of:"finalists paper" doc:"how a study chooses the model that it returns: among finalists that are scored on all clients when the budget is spent, or by the lowest score of any cohort"`
 
 	Client      Client         `toml:"client"`
 	Server      Server         `toml:"server"`
 	Data        Data           `toml:"data"`
 	Score       Score          `toml:"score"`
+	Finalists   Finalists      `toml:"finalists"`
 	Eval        Eval           `toml:"eval"`
 	Budget      Budget         `toml:"budget"`
 	Tuner       Tuner          `toml:"tuner"`
@@ -41,6 +43,12 @@ type Config struct {
 const (
 	NonfiniteDrop = "drop"
 	NonfiniteFail = "fail"
+)
+
+// The values of Config.Select.
+const (
+	SelectFinalists = "finalists"
+	SelectPaper     = "paper"
 )
 
 // Model is a network by name or by its layers.
@@ -73,7 +81,7 @@ type Score struct {
 	Discount float64 `toml:"discount" in:"[0, 1]" doc:"weighs the rounds since the last rung by discount^age; 0 scores by the last round alone"`
 	Clients  int     `toml:"clients" in:"[0, inf)" doc:"scores on so many clients of the cohort, drawn anew each round; 0 is all of it"`
 	Uniform  bool    `toml:"uniform" doc:"gives the scored clients one weight instead of their numbers of validation examples"`
-	Epsilon  float64 `toml:"epsilon" in:"[0, inf)" doc:"privacy that each round's score spends: Laplace noise of scale 1/(epsilon k) on the error of k clients; 0 is none"`
+	Epsilon  float64 `toml:"epsilon" in:"[0, inf)" doc:"privacy that each round's score and each finalist's spends: Laplace noise of scale 1/(epsilon k) on the error of k clients; 0 is none"`
 	Both     bool    `toml:"both" doc:"also records each round's score under the other target, so that a study with that target can share its rounds"`
 }
 
@@ -88,6 +96,14 @@ func (s Score) check(objective string) error {
 // options returns what the engine needs to take a score.
 func (s Score) options() fl.ScoreOptions {
 	return fl.ScoreOptions{Clients: s.Clients, Uniform: s.Uniform, Epsilon: s.Epsilon}
+}
+
+// Finalists holds the keys finalists.*. A finalist's score is one evaluation as
+// noisy as the study's others: score.clients, score.uniform and score.epsilon
+// hold for it, too.
+type Finalists struct {
+	Snapshots int `toml:"snapshots" in:"[1, inf)" doc:"trials whose model of the lowest score is a finalist; also the most last survivors that are: trials that were not stopped and ran the longest"`
+	Clients   int `toml:"clients" in:"[0, inf)" doc:"clients on whose validation examples finalists are scored, drawn by the seed, the same ones for each; 0 is all"`
 }
 
 // Eval holds the keys eval.*.
@@ -130,6 +146,8 @@ func DefaultConfig() Config {
 		Nonfinite:  NonfiniteDrop,
 		Objective:  "error",
 		Target:     "personalized",
+		Select:     SelectFinalists,
+		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
 		Data:       Data{Config: data.Config{Split: "80/10/10"}, StateMemory: fl.DefaultStateMemory >> 20, ProxyTest: 1000},
 		Eval:       Eval{Personalized: true},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},

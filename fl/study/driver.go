@@ -42,8 +42,8 @@ type driver struct {
 	layoutOnce sync.Once
 	digest     [32]byte // of the model's layout
 
-	taking sync.Mutex // guards best
-	best   candidate
+	taking sync.Mutex  // guards best
+	best   []candidate // the lowest scores of different trials, the lowest first
 
 	mu     sync.Mutex  // guards what follows
 	free   [][]float32 // weights that no candidate holds
@@ -70,7 +70,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	d := &driver{
 		setup: s, engine: engine, method: method, base: c.hyper(), adds: map[string]bool{}, history: past,
 		budget:    tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
-		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, best: candidate{score: math.NaN()}, shown: math.NaN(),
+		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, shown: math.NaN(),
 	}
 	side := "before"
 	if c.Target == tuners.TargetPersonalized {
@@ -208,12 +208,15 @@ type leg struct {
 }
 
 // run runs legs beside each other, as many at once as there are workers, and
-// takes the best of their models.
+// keeps the best of their models.
 func (d *driver) run(ctx context.Context, legs []leg) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	order := newLanes(d.setup.Observer, len(legs))
-	floor := d.best.score
+	floors := make([]float64, len(legs)) // before any of them ends
+	for i, l := range legs {
+		floors[i] = d.floor(l.trial)
+	}
 	errs := make([]error, len(legs))
 	slots := make(chan struct{}, d.engine.Workers())
 	var wg sync.WaitGroup
@@ -221,7 +224,7 @@ func (d *driver) run(ctx context.Context, legs []leg) error {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = l.trial.leg(ctx, l.toRound, floor, func(e Event) { order.event(i, e) })
+			errs[i] = l.trial.leg(ctx, l.toRound, floors[i], func(e Event) { order.event(i, e) })
 			order.finish(i)
 			if errs[i] != nil {
 				cancel() // the others end after their round
@@ -239,43 +242,6 @@ func (d *driver) run(ctx context.Context, legs []leg) error {
 		return err
 	}
 	return nil
-}
-
-// take makes a model the study's best if its score is lower, or equal with a
-// lower trial number: the same one in whatever order legs end.
-// The loser's snapshot is deleted once the winner's is durable.
-func (d *driver) take(ctx context.Context, c candidate, ended bool) error {
-	d.taking.Lock()
-	defer d.taking.Unlock()
-	var err error
-	if d.objective.Better(c.score, d.best.score) || c.score == d.best.score && c.trial.number < d.best.trial.number {
-		if ended {
-			err = d.saveCandidate(context.WithoutCancel(ctx), &c)
-		}
-		c, d.best = d.best, c
-	}
-	if c.weights != nil {
-		d.mu.Lock()
-		d.free = append(d.free, c.weights)
-		d.mu.Unlock()
-	}
-	if err == nil && ended && c.round > 0 {
-		err = errors.Join(d.removeCandidate(c.name()), d.removeCandidate(c.saved))
-	}
-	return err
-}
-
-// buffer returns memory for the weights of a candidate, nil when none is free.
-func (d *driver) buffer() []float32 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := len(d.free)
-	if n == 0 {
-		return nil
-	}
-	w := d.free[n-1]
-	d.free = d.free[:n-1]
-	return w
 }
 
 // firstCause returns the first error that is not just the others' being

@@ -117,8 +117,8 @@ func TestReturnedModelIsThatOfItsRound(t *testing.T) {
 	}
 }
 
-// TestBestModelWhateverTheOrder ends the legs of trials in every order.
-func TestBestModelWhateverTheOrder(t *testing.T) {
+// TestBestModelsWhateverTheOrder ends the legs of trials in every order.
+func TestBestModelsWhateverTheOrder(t *testing.T) {
 	scores := []float64{0.5, 0.25, 0.25, math.NaN()}
 	var orders [][]int
 	var permute func(head, rest []int)
@@ -131,15 +131,24 @@ func TestBestModelWhateverTheOrder(t *testing.T) {
 		}
 	}
 	permute(nil, []int{0, 1, 2, 3})
-	for _, order := range orders {
-		d := &driver{best: candidate{score: math.NaN()}, history: &history{}}
-		for _, number := range order {
-			if err := d.take(t.Context(), candidate{score: scores[number], trial: &trial{number: number}}, true); err != nil {
-				t.Fatal(err)
+	for _, tt := range []struct {
+		choice string
+		want   []int
+	}{{SelectPaper, []int{1}}, {SelectFinalists, []int{1, 2}}} {
+		for _, order := range orders {
+			d := &driver{history: &history{}, setup: &Setup{Config: Config{Select: tt.choice, Finalists: Finalists{Snapshots: 2}}}}
+			for _, number := range order {
+				if err := d.take(t.Context(), candidate{score: scores[number], trial: &trial{number: number}}, true); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if d.best.trial.number != 1 {
-			t.Errorf("trials ending as %v return trial %d, want 1", order, d.best.trial.number)
+			var got []int
+			for _, c := range d.best {
+				got = append(got, c.trial.number)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%s: trials ending as %v keep the models of %v, want %v", tt.choice, order, got, tt.want)
+			}
 		}
 	}
 }
@@ -239,7 +248,7 @@ func TestMethodsAreCheckedWithTheTrialsParams(t *testing.T) {
 }
 
 // TestFewModelsWait runs many trials on two workers: the study holds the best
-// model and one a worker, however many trials there are.
+// models and one a worker, however many trials there are.
 func TestFewModelsWait(t *testing.T) {
 	s := glyphStudy(t, &script{})
 	s.Workers = 2
@@ -260,7 +269,7 @@ func TestFewModelsWait(t *testing.T) {
 	if err := d.run(t.Context(), legs); err != nil {
 		t.Fatal(err)
 	}
-	if d.best.weights == nil || len(d.free) > s.Workers {
-		t.Errorf("%d models wait beside the best one, want at most %d", len(d.free), s.Workers)
+	if len(d.best) != s.Config.Finalists.Snapshots || d.best[0].weights == nil || len(d.free) > s.Workers {
+		t.Errorf("%d best models; %d wait beside them, want at most %d", len(d.best), len(d.free), s.Workers)
 	}
 }

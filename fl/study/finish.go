@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
@@ -28,18 +29,45 @@ func (d *driver) finish(r resultRecord) error {
 	return d.history.flush()
 }
 
-// stored returns the recorded end of a study with the weights of the best model,
-// to which the record has led the driver.
+// stored returns the recorded end of a study with the weights of its models, to
+// which the record has led the driver.
 func (d *driver) stored(ctx context.Context) (*Result, error) {
-	r, err := decode[resultRecord](kindResult, d.history.result)
+	rec, err := decode[resultRecord](kindResult, d.history.result)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.load(ctx, &d.best); err != nil {
-		return nil, err
+	r := rec.Tune
+	for _, f := range r.Finalists {
+		d.setup.Observer.Event(f.event())
 	}
-	r.Tune.weights = d.best.weights
-	return r.Tune, nil
+	for _, m := range r.models() {
+		c, err := d.candidateOf(m)
+		if err == nil {
+			err = d.fill(ctx, &c)
+		}
+		if err != nil {
+			return nil, err
+		}
+		m.weights = c.weights
+	}
+	return r, nil
+}
+
+// candidateOf finds a model of a result again.
+func (d *driver) candidateOf(m *Chosen) (candidate, error) {
+	for _, c := range d.best {
+		if c.trial.number == m.Number && c.round == m.Round {
+			return c, nil
+		}
+	}
+	t, err := d.trial(m.Number)
+	if err != nil {
+		return candidate{}, err
+	}
+	if t.rounds != m.Round {
+		return candidate{}, fmt.Errorf("trial %d: the record returns it after round %d and ends it after round %d; it is of another version of fedfast", m.Number, m.Round, t.rounds)
+	}
+	return d.lastOf(t), nil
 }
 
 // Stored is what a directory holds of a study.

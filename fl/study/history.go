@@ -19,12 +19,13 @@ type history struct {
 	store *store.Store // nil: nothing outlives the process
 	upTo  int64        // the last row when the study was opened
 
-	study   *studyRecord
-	data    *dataRecord          // nil also for the study of a version that kept none
-	calls   map[int][]callRecord // by session, in order
-	trials  map[int]*pastTrial
-	result  []byte        // nil while the study is not finished
-	elapsed time.Duration // that earlier processes worked
+	study     *studyRecord
+	data      *dataRecord          // nil also for the study of a version that kept none
+	calls     map[int][]callRecord // by session, in order
+	trials    map[int]*pastTrial
+	finalists map[place]*finalistRecord
+	result    []byte        // nil while the study is not finished
+	elapsed   time.Duration // that earlier processes worked
 }
 
 // pastTrial is what is recorded of a trial, but for its rounds.
@@ -38,7 +39,7 @@ type pastTrial struct {
 
 // readHistory reads what a store holds; nil stands for no store.
 func readHistory(ctx context.Context, s *store.Store) (*history, error) {
-	h := &history{store: s, calls: map[int][]callRecord{}, trials: map[int]*pastTrial{}}
+	h := &history{store: s, calls: map[int][]callRecord{}, trials: map[int]*pastTrial{}, finalists: map[place]*finalistRecord{}}
 	if s == nil {
 		return h, nil
 	}
@@ -47,7 +48,7 @@ func readHistory(ctx context.Context, s *store.Store) (*history, error) {
 	if h.elapsed, err = s.Elapsed(ctx, kindSession); err != nil {
 		return nil, err
 	}
-	if err := s.Each(ctx, h.read, kindStudy, kindData, kindSuggest, kindReport, kindTrial, kindRung, kindFail, kindResult); err != nil {
+	if err := s.Each(ctx, h.read, kindStudy, kindData, kindSuggest, kindReport, kindTrial, kindRung, kindFail, kindFinalist, kindResult); err != nil {
 		return nil, err
 	}
 	last, err := s.LastRounds(ctx, kindRound)
@@ -99,6 +100,10 @@ func (h *history) read(r store.Row) error {
 	case kindFail:
 		rec, err := decode[failRecord](r.Kind, r.Data)
 		h.past(r.Trial).fail, h.past(r.Trial).failedAt = rec, r.Round
+		return err
+	case kindFinalist:
+		rec, err := decode[finalistRecord](r.Kind, r.Data)
+		h.finalists[place{r.Trial, r.Round}] = rec
 		return err
 	case kindResult:
 		h.result = r.Data

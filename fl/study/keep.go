@@ -226,22 +226,34 @@ func (d *driver) layout() [32]byte {
 	return d.digest
 }
 
-// tidy deletes the snapshots that a finished study does not need.
-func (d *driver) tidy(ctx context.Context, survivor *trial) error {
+// tidy deletes the snapshots that a finished study does not need to have the
+// models of its result again.
+func (d *driver) tidy(ctx context.Context, r *Result) error {
 	if d.history.store == nil {
 		return nil
 	}
-	if survivor != nil {
-		if err := survivor.save(ctx); err != nil {
+	keep, ends := map[string]bool{}, map[*trial]bool{}
+	for _, m := range r.models() {
+		c, err := d.candidateOf(m)
+		if err != nil {
 			return err
+		}
+		if !c.last {
+			keep[c.name()] = true
+		}
+		if c.last || r.Survivor != nil && m.Number == r.Survivor.Number && m.Round == r.Survivor.Round {
+			ends[c.trial] = true
+			if err := c.trial.save(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	for _, t := range d.trials {
-		keep := 0
-		if t == survivor || d.setup.KeepTrials {
-			keep = 1
+		n := 0
+		if ends[t] || d.setup.KeepTrials {
+			n = 1
 		}
-		if err := t.prune(keep); err != nil {
+		if err := t.prune(n); err != nil {
 			return err
 		}
 	}
@@ -250,7 +262,7 @@ func (d *driver) tidy(ctx context.Context, survivor *trial) error {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, candidatePrefix) && name != d.best.name() {
+		if strings.HasPrefix(name, candidatePrefix) && !keep[name] {
 			if err := d.removeCandidate(name); err != nil {
 				return err
 			}

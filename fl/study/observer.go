@@ -9,7 +9,7 @@ import (
 // Event is one line of a study's metrics: a round or a rung of a trial. The
 // sequence of events is the same for any number of workers.
 type Event struct {
-	// Event is "round", "rung" or "fail".
+	// Event is "round", "rung", "fail" or "finalist".
 	Event string `json:"event"`
 	Trial int    `json:"trial"`
 	// Round is how many rounds the trial has run.

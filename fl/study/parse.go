@@ -74,6 +74,7 @@ func load(src Source, c Config) (*Config, error) {
 		}
 	}
 	if src.Text != "" {
+		c.Select = SelectPaper // as versions did whose records lack the key
 		if err := r.file("the recorded study file", src.Text); err != nil {
 			return nil, err
 		}

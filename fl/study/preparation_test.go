@@ -55,9 +55,13 @@ func (o *sideStopper) Progress(p Progress) {
 	}
 }
 
-// strip takes out of a result what differs from run to run.
+// strip takes out of a result what differs from run to run, and weights, which
+// have their checksums.
 func strip(r *Result) *Result {
-	r.Seconds, r.RoundsPerSecond, r.weights = 0, 0, nil
+	r.Seconds, r.RoundsPerSecond = 0, 0
+	for _, m := range r.models() {
+		m.weights = nil
+	}
 	return r
 }
 

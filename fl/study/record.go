@@ -15,17 +15,18 @@ import (
 
 // The kinds of rows in a study's journal.
 const (
-	kindStudy   = "study"   // what the study is; the first row
-	kindData    = "data"    // the data it began on
-	kindSession = "session" // a process begins to work on it
-	kindSuggest = "suggest" // an answer of the trial tuner: decisions
-	kindReport  = "report"  // what the trial tuner was told
-	kindTrial   = "trial"   // a trial is opened
-	kindPlan    = "plan"    // an answer of the client tuner, before its round
-	kindRound   = "round"   // what a round measured
-	kindRung    = "rung"    // the score at the end of a leg
-	kindFail    = "fail"    // why a trial cannot go on
-	kindResult  = "result"  // the end of the study
+	kindStudy    = "study"    // what the study is; the first row
+	kindData     = "data"     // the data it began on
+	kindSession  = "session"  // a process begins to work on it
+	kindSuggest  = "suggest"  // an answer of the trial tuner: decisions
+	kindReport   = "report"   // what the trial tuner was told
+	kindTrial    = "trial"    // a trial is opened
+	kindPlan     = "plan"     // an answer of the client tuner, before its round
+	kindRound    = "round"    // what a round measured
+	kindRung     = "rung"     // the score at the end of a leg
+	kindFail     = "fail"     // why a trial cannot go on
+	kindFinalist = "finalist" // the score of a model among which the study chooses
+	kindResult   = "result"   // the end of the study
 )
 
 // studyRecord is the first row.

@@ -1,6 +1,8 @@
 package study
 
 import (
+	"encoding/json"
+
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/tuners"
@@ -36,13 +38,43 @@ type TrialResult struct {
 type Chosen struct {
 	Number int           `json:"number"`
 	Params tuners.Params `json:"params"`
-	// Round is the number of rounds after which the weights were taken, and
-	// Score their noisy validation score then.
-	Round int     `json:"round"`
+	// Round is the number of rounds after which the weights were taken.
+	Round int `json:"round"`
+	// Score is what the model was judged by: as a finalist, else CohortScore. That
+	// of the returned model is the study's best score.
 	Score float64 `json:"score"`
+	// CohortScore is the trial's score after that round, on the validation
+	// examples of the round's cohort.
+	CohortScore float64 `json:"cohort_score"`
 	// SHA256 is the weights' digest, see fl.WeightsSHA256.
 	SHA256 string `json:"weights_sha256"`
 	Errors
+	weights []float32
+}
+
+// Weights returns the model's weights in its packed layout, nil where they are
+// not at hand.
+func (c *Chosen) Weights() []float32 { return c.weights }
+
+// Finalist is a model among which a study chose.
+type Finalist struct {
+	Trial int `json:"trial"`
+	Round int `json:"round"`
+	// Survivor says that the trial had run so far when the budget was spent; else
+	// it is the trial's snapshot of the lowest score.
+	Survivor bool `json:"survivor"`
+	// CohortScore is the trial's score after that round, on its cohort.
+	CohortScore float64 `json:"cohort_score"`
+	// Score is the study's objective on the validation examples of so many
+	// Clients, with Examples of them together.
+	Score    float64 `json:"score"`
+	Clients  int     `json:"clients"`
+	Examples int     `json:"examples"`
+}
+
+// event is the line of the metrics about the finalist.
+func (f *Finalist) event() Event {
+	return Event{Event: "finalist", Trial: f.Trial, Round: f.Round, Score: &f.Score}
 }
 
 // Rates are the classification errors of a model, weighted by examples:
@@ -106,15 +138,23 @@ func ratesOf(e *fl.Evaluation, of func(fl.Summary) *float64) Rates {
 // Result is the end of a study.
 type Result struct {
 	Study string `json:"study"`
-	// Best is the returned model: the lowest noisy validation score after any
-	// round of any trial.
+	// Select says how the returned model was chosen, as Config.Select.
+	Select string `json:"select"`
+	// Best is the returned model: the finalist of the lowest score, or with
+	// SelectPaper the model of the lowest score that any cohort gave.
 	Best Chosen `json:"best"`
+	// Finalists are the models among which Best was chosen, in the order in which
+	// they were scored; none with SelectPaper.
+	Finalists []Finalist `json:"finalists,omitempty"`
 	// Sides are the trials on side federations with which the client tuner was
 	// prepared, in their order.
 	Sides []SideTrial `json:"sides,omitempty"`
 	// Survivor is the trial that the tuner kept to the end, nil when it named
 	// none.
 	Survivor *Chosen `json:"survivor"`
+	// Luckiest is the model of the lowest score that any cohort gave after any
+	// round, which SelectPaper would have returned; nil where it did.
+	Luckiest *Chosen `json:"luckiest,omitempty"`
 	// Trials are all trials in the order of their numbers.
 	Trials []TrialResult `json:"trials"`
 	// Errors are the returned model's, as in Best.
@@ -131,11 +171,36 @@ type Result struct {
 	Goal float64 `json:"goal,omitempty"`
 	// Baseline is set when one was asked for.
 	Baseline *BaselineResult `json:"baseline,omitempty"`
-	weights  []float32
 }
 
 // Weights returns the returned model's weights in the model's packed layout.
-func (r *Result) Weights() []float32 { return r.weights }
+func (r *Result) Weights() []float32 { return r.Best.weights }
+
+// models are those that the result tells of.
+func (r *Result) models() []*Chosen {
+	all := []*Chosen{&r.Best}
+	for _, c := range []*Chosen{r.Survivor, r.Luckiest} {
+		if c != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// UnmarshalJSON also reads results of versions that knew SelectPaper alone.
+func (r *Result) UnmarshalJSON(text []byte) error {
+	type plain Result
+	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
+		return err
+	}
+	if r.Select == "" {
+		r.Select = SelectPaper
+		for _, c := range r.models() {
+			c.CohortScore = c.Score
+		}
+	}
+	return nil
+}
 
 // RunResult is the end of a plain federated training.
 type RunResult struct {

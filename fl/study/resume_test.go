@@ -95,9 +95,16 @@ func TestResumeTrainsOnlyTheRest(t *testing.T) {
 
 // evalTasks is how many client tasks train for the personalized scores.
 func evalTasks(r *Result) int {
-	n := r.Best.Evaluation.PersonalizedTest.Clients
-	if r.Survivor != nil && (r.Survivor.Number != r.Best.Number || r.Survivor.Round != r.Best.Round) {
-		n *= 2
+	n := 0
+	for _, f := range r.Finalists {
+		n += f.Clients
+	}
+	seen := map[place]bool{}
+	for _, m := range r.models() {
+		if at := (place{m.Number, m.Round}); !seen[at] {
+			seen[at] = true
+			n += m.Evaluation.PersonalizedTest.Clients
+		}
 	}
 	return n
 }

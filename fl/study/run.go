@@ -44,9 +44,9 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	start = start.Add(-d.history.elapsed)
 	trained := time.Since(start).Seconds()
 	weights := t.train.Weights()
-	e, err := d.measured(d.engine.Evaluate(ctx, weights, config.eval(t.own().Clients, config.Server, t.train.State(), s.Observer)))
+	e, err := d.engine.Evaluate(ctx, weights, config.eval(t.own().Clients, config.Server, t.train.State(), s.Observer))
 	if err != nil {
-		return nil, err
+		return nil, d.crashed(err)
 	}
 	r := &RunResult{
 		Study: config.Name, TrainLoss: t.losses, Curve: t.curve, Goal: config.Eval.Goal, Errors: errorsOf(e, s.Data.Masks), WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,

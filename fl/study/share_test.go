@@ -20,7 +20,7 @@ func sharing(t *testing.T, target string) (Setup, *counting) {
 	s.Config.Tuner = Tuner{Name: "sha", Parallel: 1, Allow: s.Config.Tuner.Allow, Options: map[string]any{"eta": 3, "eliminations": 2}}
 	s.Config.ClientTuner = ClientTuner{Name: "fedex", Options: map[string]any{"configs": 4}}
 	s.Config.Budget = Budget{Rounds: 60, TrialRounds: 12}
-	s.Config.Target, s.Config.Score.Both = target, true
+	s.Config.Target, s.Config.Score.Both, s.Config.Select = target, true, SelectPaper
 	m := newCounting(t)
 	s.ClientTuner, s.method, s.SnapshotEvery = fedex.Tuner{}, m, 1
 	return s, m
@@ -65,7 +65,7 @@ func TestShareTrainsNoRoundTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []*Result{got, want} {
-		r.Seconds, r.RoundsPerSecond, r.weights = 0, 0, nil
+		strip(r)
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("shared:\n%+v\nalone:\n%+v", got, want)
@@ -100,7 +100,7 @@ func TestEvaluatedModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Seconds, r.RoundsPerSecond, r.weights = 0, 0, nil
+		strip(r)
 		return r, rec.evaluated.Load()
 	}
 	want, all := tune()

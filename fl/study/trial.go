@@ -42,17 +42,6 @@ type trial struct {
 	kept     snapshots
 }
 
-// candidate is a model that may be returned.
-type candidate struct {
-	score   float64 // NaN when there is none
-	trial   *trial
-	round   int
-	weights []float32 // nil where the round comes from the record
-	memory  *fl.State // of the method, nil for most
-	state   []byte    // of the client tuner's session; nil where it was not at hand
-	saved   string    // the snapshot that this leg stored last
-}
-
 // open starts a trial, with fresh weights or as a copy of source. Its weights
 // and the client tuner's session come when they are needed.
 func (d *driver) open(ctx context.Context, number int, params tuners.Params, source *trial) (*trial, error) {

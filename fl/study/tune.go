@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // Tune runs a study: it does what the tuner suggests until the tuner is done,
-// then evaluates the best model and the last survivor.
+// chooses the model that it returns, and evaluates that one and those that it
+// might have returned.
 func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if s.Tuner == nil {
 		return nil, errors.New("tuner.name: none is set; `fedfast list tuners` shows them")
@@ -65,7 +65,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if err := d.finish(resultRecord{Tune: r}); err != nil {
 		return nil, err
 	}
-	return r, d.tidy(ctx, survivor)
+	return r, d.tidy(ctx, r)
 }
 
 // openStudySession lets the tuners check the set-up and returns the trial
@@ -256,81 +256,4 @@ func (d *driver) copy(ctx context.Context, dec tuners.Decision) (*trial, error) 
 		return nil, fmt.Errorf("decision to fork trial %d, which it has just sent to round %d", source.number, source.toRound)
 	}
 	return d.open(ctx, dec.Trial, dec.Params, source)
-}
-
-// result evaluates the best model and the survivor.
-func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
-	if d.best.trial == nil {
-		return nil, fmt.Errorf("tuner %s: it is done without a trial that ran", d.setup.Config.Tuner.Name)
-	}
-	r := &Result{Study: d.setup.Config.Name, Rounds: d.rounds, Sides: d.sides, Goal: d.setup.Config.Eval.Goal}
-	for _, t := range d.trials {
-		r.Trials = append(r.Trials, t.result())
-	}
-	if err := d.load(ctx, &d.best); err != nil {
-		return nil, err
-	}
-	best, err := d.choose(ctx, d.best)
-	if err != nil {
-		return nil, err
-	}
-	r.Best, r.Errors, r.WeightsSHA256, r.weights = *best, best.Errors, best.SHA256, d.best.weights
-	switch {
-	case survivor == nil:
-		return r, nil
-	case survivor == d.best.trial && survivor.rounds == d.best.round:
-		r.Survivor = best
-	default:
-		if err := survivor.materialize(ctx); err != nil {
-			return nil, err
-		}
-		last := candidate{score: survivor.rungs[len(survivor.rungs)-1].Score, trial: survivor, round: survivor.rounds, weights: survivor.train.Weights(), memory: survivor.train.State()}
-		if err := d.complete(ctx, &last); err != nil {
-			return nil, err
-		}
-		if r.Survivor, err = d.choose(ctx, last); err != nil {
-			return nil, err
-		}
-	}
-	r.SurvivorSHA256 = r.Survivor.SHA256
-	return r, nil
-}
-
-// measured logs the stack of a panic in an evaluation, whose error tells only its
-// value.
-func (d *driver) measured(e *fl.Evaluation, err error) (*fl.Evaluation, error) {
-	if p, ok := errors.AsType[*fl.PanicError](err); ok {
-		d.setup.log().Error("an evaluation failed", "reason", p, "stack", string(p.Stack))
-	}
-	return e, err
-}
-
-// choose evaluates a candidate on all clients.
-func (d *driver) choose(ctx context.Context, c candidate) (*Chosen, error) {
-	chosen := &Chosen{Number: c.trial.number, Params: c.trial.params, Round: c.round, Score: c.score, SHA256: fl.WeightsSHA256(d.setup.Model, c.weights)}
-	for _, k := range d.setup.Evaluated {
-		if k.Number == chosen.Number && k.Round == chosen.Round && k.SHA256 == chosen.SHA256 {
-			chosen.Errors = k.Errors
-			return chosen, nil
-		}
-	}
-	var session tuners.Session
-	if d.setup.ClientTuner != nil {
-		s, err := d.openClientSession(ctx, c.trial, c.state)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = s.Close(context.WithoutCancel(ctx)) }() // it has answered
-		session = s
-	}
-	clients, err := c.trial.testPlan(ctx, session, c.round)
-	if err != nil {
-		return nil, err
-	}
-	e, err := d.measured(d.engine.Evaluate(ctx, c.weights, d.setup.Config.eval(clients, c.trial.hyper.Server, c.memory, d.setup.Observer)))
-	if err != nil {
-		return nil, err
-	}
-	chosen.Errors = errorsOf(e, d.setup.Data.Masks)
-	return chosen, nil
 }

@@ -202,8 +202,7 @@ func TestTuneIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 		if rec.progress != r.Rounds || r.Rounds != 4*3+2 {
 			t.Errorf("%d workers: %d rounds, %d of them shown; want 14", workers, r.Rounds, rec.progress)
 		}
-		r.Seconds, r.RoundsPerSecond = 0, 0
-		outcomes = append(outcomes, outcome{r, rec.events})
+		outcomes = append(outcomes, outcome{strip(r), rec.events})
 	}
 	for _, o := range outcomes[1:] {
 		if !reflect.DeepEqual(o.result, outcomes[0].result) {
@@ -215,8 +214,11 @@ func TestTuneIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
+// TestTuneReturnsTheBestRoundAndTheSurvivor is the choice of the FedEx paper's
+// authors: the lowest score of any cohort.
 func TestTuneReturnsTheBestRoundAndTheSurvivor(t *testing.T) {
 	s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 2, to: 4})
+	s.Config.Select = SelectPaper
 	rec := &recorder{}
 	s.Observer = rec
 	r, err := Tune(t.Context(), s)
@@ -231,6 +233,9 @@ func TestTuneReturnsTheBestRoundAndTheSurvivor(t *testing.T) {
 	}
 	if r.Best.Score != *best.Score || r.Best.Number != best.Trial || r.Best.Round != best.Round {
 		t.Errorf("returned trial %d at round %d with %v; the events say %d, %d, %v", r.Best.Number, r.Best.Round, r.Best.Score, best.Trial, best.Round, *best.Score)
+	}
+	if r.Finalists != nil || r.Luckiest != nil || r.Best.CohortScore != r.Best.Score {
+		t.Errorf("finalists %v, luckiest %v, scores %v and %v", r.Finalists, r.Luckiest, r.Best.Score, r.Best.CohortScore)
 	}
 	if r.Survivor == nil || r.Survivor.Round != 4 || r.Trials[r.Survivor.Number].Rounds != 4 {
 		t.Errorf("survivor %+v", r.Survivor)

@@ -1,0 +1,122 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// candidate is a model that may be returned.
+type candidate struct {
+	score   float64 // NaN when there is none
+	trial   *trial
+	round   int
+	weights []float32 // nil where the round comes from the record
+	memory  *fl.State // of the method, nil for most
+	state   []byte    // of the client tuner's session; nil where it was not at hand
+	saved   string    // the snapshot that this leg stored last
+	last    bool      // the trial ended with this round: its weights are the model's
+}
+
+// snapshots is of how many trials the model of the lowest score is kept.
+func (d *driver) snapshots() int {
+	if c := &d.setup.Config; c.Select == SelectFinalists {
+		return c.Finalists.Snapshots
+	}
+	return 1
+}
+
+// floor is the score below which a trial's model is kept, NaN for any.
+func (d *driver) floor(t *trial) float64 {
+	for i := range d.best {
+		if d.best[i].trial == t {
+			return d.best[i].score
+		}
+	}
+	if n := d.snapshots(); len(d.best) >= n {
+		return d.best[n-1].score
+	}
+	return math.NaN()
+}
+
+// take keeps a model if its score is one of the lowest of different trials, of
+// equal scores that of the lower trial number: the same ones in whatever order
+// legs end. The snapshot of the one that loses is deleted once the winner's is
+// durable.
+func (d *driver) take(ctx context.Context, c candidate, ended bool) error {
+	d.taking.Lock()
+	defer d.taking.Unlock()
+	var err error
+	lost := []candidate{c}
+	if d.ranks(&c) {
+		if ended {
+			err = d.saveCandidate(context.WithoutCancel(ctx), &c)
+		}
+		lost = d.insert(c)
+	}
+	for _, c := range lost {
+		if c.weights != nil {
+			d.mu.Lock()
+			d.free = append(d.free, c.weights)
+			d.mu.Unlock()
+		}
+		if err == nil && ended && c.round > 0 {
+			err = errors.Join(d.removeCandidate(c.name()), d.removeCandidate(c.saved))
+		}
+	}
+	return err
+}
+
+// before says whether a model comes before another one.
+func (d *driver) before(a, b *candidate) bool {
+	return d.objective.Better(a.score, b.score) || a.score == b.score && a.trial.number < b.trial.number
+}
+
+// ranks says whether a model is one of those that are kept.
+func (d *driver) ranks(c *candidate) bool {
+	if math.IsNaN(c.score) {
+		return false
+	}
+	for i := range d.best {
+		if d.best[i].trial == c.trial {
+			return d.before(c, &d.best[i])
+		}
+	}
+	n := d.snapshots()
+	return len(d.best) < n || d.before(c, &d.best[n-1])
+}
+
+// insert puts a model in its place and returns what is not kept any more.
+func (d *driver) insert(c candidate) []candidate {
+	var lost []candidate
+	if at := slices.IndexFunc(d.best, func(b candidate) bool { return b.trial == c.trial }); at >= 0 {
+		lost = append(lost, d.best[at])
+		d.best = slices.Delete(d.best, at, at+1)
+	}
+	at := slices.IndexFunc(d.best, func(b candidate) bool { return d.before(&c, &b) })
+	if at < 0 {
+		at = len(d.best)
+	}
+	d.best = slices.Insert(d.best, at, c)
+	if n := d.snapshots(); len(d.best) > n {
+		lost = append(lost, d.best[n:]...)
+		d.best = d.best[:n]
+	}
+	return lost
+}
+
+// buffer returns memory for the weights of a candidate, nil when none is free.
+func (d *driver) buffer() []float32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := len(d.free)
+	if n == 0 {
+		return nil
+	}
+	w := d.free[n-1]
+	d.free = d.free[:n-1]
+	return w
+}

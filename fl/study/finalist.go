@@ -1,0 +1,114 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// finalistRecord is a finalist's score.
+type finalistRecord struct {
+	Score    real `json:"score"`
+	Clients  int  `json:"clients"`
+	Examples int  `json:"examples"`
+}
+
+// place is a trial after a round.
+type place struct{ trial, round int }
+
+// finalists returns the models among which the study chooses, each once: the last
+// survivors, the tuner's choice before all, then the best snapshots.
+func (d *driver) finalists(survivor *trial) []candidate {
+	last := d.survivors(survivor)
+	var all []candidate
+	seen := map[place]bool{}
+	for _, t := range last {
+		c := d.lastOf(t)
+		all, seen[place{t.number, t.rounds}] = append(all, c), true
+	}
+	for _, c := range d.best {
+		if !seen[place{c.trial.number, c.round}] {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// survivors returns the tuner's choice and those that ran the longest of the
+// trials that were not stopped, the lowest last score first; at most
+// finalists.snapshots of them.
+func (d *driver) survivors(choice *trial) []*trial {
+	var alive []*trial
+	longest := 0
+	for _, t := range d.trials {
+		if !t.stopped && t.fail == nil && len(t.rungs) > 0 {
+			alive = append(alive, t)
+			longest = max(longest, t.rounds)
+		}
+	}
+	alive = slices.DeleteFunc(alive, func(t *trial) bool { return t == choice || t.rounds < longest })
+	slices.SortStableFunc(alive, func(a, b *trial) int {
+		return cmp.Compare(a.rungs[len(a.rungs)-1].Score, b.rungs[len(b.rungs)-1].Score)
+	})
+	if choice != nil {
+		alive = slices.Insert(alive, 0, choice)
+	}
+	return alive[:min(len(alive), d.setup.Config.Finalists.Snapshots)]
+}
+
+// scoreFinalists scores the models and adds them to the result. Each score is
+// recorded before the next model is scored.
+func (d *driver) scoreFinalists(ctx context.Context, models []candidate, r *Result) error {
+	h := d.history
+	for i := range models {
+		c := &models[i]
+		rec := h.finalists[place{c.trial.number, c.round}]
+		if rec == nil {
+			v, err := d.finalScore(ctx, c, func(clients, of int) { d.setup.Observer.Evaluated(i*of+clients, len(models)*of) })
+			if err != nil {
+				return err
+			}
+			rec = &finalistRecord{Score: real(v.Error), Clients: v.Clients, Examples: v.Examples}
+			if d.objective.Metric == tuners.MetricLoss {
+				rec.Score = real(v.Loss)
+			}
+			if err := h.append(kindFinalist, c.trial.number, c.round, rec); err != nil {
+				return err
+			}
+			if err := h.flush(); err != nil {
+				return err
+			}
+		}
+		f := Finalist{
+			Trial: c.trial.number, Round: c.round, Survivor: c.round == c.trial.rounds && !c.trial.stopped, CohortScore: c.score,
+			Score: float64(rec.Score), Clients: rec.Clients, Examples: rec.Examples,
+		}
+		r.Finalists = append(r.Finalists, f)
+		d.setup.Observer.Event(f.event())
+	}
+	return nil
+}
+
+// finalScore scores a model in the study's objective and under its target, with the
+// noise that its rounds' scores have.
+func (d *driver) finalScore(ctx context.Context, c *candidate, done func(clients, of int)) (*fl.Validated, error) {
+	if err := d.fill(ctx, c); err != nil {
+		return nil, err
+	}
+	config := &d.setup.Config
+	v := fl.Validation{
+		Server: &c.trial.hyper.Server, State: c.memory, Most: config.Finalists.Clients,
+		Score: config.Score.options(), Trial: c.trial.number, Round: c.round, Done: done,
+	}
+	if d.objective.Target == tuners.TargetPersonalized {
+		var err error
+		if v.Clients, err = d.testClients(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	r, err := d.engine.Validate(ctx, c.weights, v)
+	return r, d.crashed(err)
+}

@@ -1,0 +1,126 @@
+package fl
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Validation says how a finished model is scored on validation examples.
+type Validation struct {
+	// Clients, Server and State are as in EvalConfig: with Clients the models
+	// that clients train for themselves are scored, without them the weights as
+	// they are.
+	Clients []ClientParams
+	Server  *ServerParams
+	State   *State
+	// Most, when > 0, bounds the number of clients that are scored. They are
+	// drawn by the seed alone: the same ones for every model.
+	Most int
+	// Score is the noise that a round's score has, too. Its Clients are drawn
+	// anew for each Trial and Round, as is the noise of its Epsilon, whose scale
+	// is that of a mean over all scored clients.
+	Score ScoreOptions
+	// Trial and Round say which model it is.
+	Trial, Round int
+	// Done, when not nil, is told after each client, from several goroutines,
+	// how many of how many clients have been scored.
+	Done func(clients, of int)
+}
+
+// Validated is the score of a finished model.
+type Validated struct {
+	Score
+	// Clients and Examples count what was scored.
+	Clients, Examples int
+}
+
+// Validate scores weights on the validation examples of all clients that have
+// any, or of some of them. Without noise, of the same clients it gives the scores
+// that Evaluate calls GlobalVal and PersonalizedVal, bit for bit.
+func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) (*Validated, error) {
+	plan, err := e.evalPlan(v.Clients, v.Server)
+	if err != nil {
+		return nil, err
+	}
+	stream := kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(v.Trial), uint64(v.Round), purposeValidate), 0)
+	ids := e.validated(v, stream)
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("evaluation: none of the %d clients has validation examples", len(e.cfg.Data.Clients))
+	}
+	scores := make([]setScore, len(ids))
+	memory := e.serverOf(v.State)
+	var done atomic.Int64
+	err = e.each(ctx, len(ids), func(i int, w *worker) error {
+		val := e.cfg.Data.Clients[ids[i]].Val
+		if v.Clients == nil {
+			scores[i] = w.score(weights, val, nil)
+		} else {
+			l, err := e.personal(w, weights, ids[i], &plan, v.State, memory)
+			if err != nil {
+				return err
+			}
+			scores[i] = l.scoreSet(val)
+		}
+		if v.Done != nil {
+			v.Done(int(done.Add(1)), len(ids))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return foldValidated(scores, v.Score, stream), nil
+}
+
+// validated returns the indices, ascending, of the clients that are scored.
+func (e *Engine) validated(v Validation, stream *kernels.Stream) []int {
+	var ids []int
+	for i := range e.cfg.Data.Clients {
+		if e.cfg.Data.Clients[i].Val.Len() > 0 {
+			ids = append(ids, i)
+		}
+	}
+	some := func(stream *kernels.Stream, n int) {
+		if n == 0 || n >= len(ids) {
+			return
+		}
+		drawn := draw(stream, len(ids), n)
+		for i, at := range drawn {
+			drawn[i] = ids[at]
+		}
+		slices.Sort(drawn)
+		ids = drawn
+	}
+	some(kernels.NewStream(kernels.Key(e.cfg.Seed, purposeValidate), 0), v.Most)
+	some(stream, v.Score.Clients)
+	return ids
+}
+
+// foldValidated is the mean over clients, as NoisyScore takes that of a round.
+func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *Validated {
+	v := &Validated{Clients: len(scores)}
+	var weight float64
+	for i := range scores {
+		s := &scores[i]
+		n := float64(s.n)
+		if o.Uniform {
+			n = 1
+		}
+		v.Error += float64(s.Error * n)
+		v.Loss += float64(s.Loss * n)
+		weight += n
+		v.Examples += s.n
+	}
+	v.Error /= weight
+	v.Loss /= weight
+	if o.Epsilon > 0 {
+		v.Error += laplace(stream) / (o.Epsilon * float64(v.Clients))
+		v.Loss = math.NaN()
+	}
+	return v
+}
