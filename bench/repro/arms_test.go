@@ -44,6 +44,13 @@ func TestArmGains(t *testing.T) {
 		arm(2, 0.3, "fedex.gamma", 0.5, 0.5), // not finite there
 		arm(3, 0.41, "fedex.gamma", 0.5),     // another learning rate
 		arm(4, 0.5, "fedex.gamma", 0.5))      // nothing to compare with
+	armGains := func(fresh, old *Row) []float64 {
+		var gains []float64
+		for _, p := range armPairs(fresh, old) {
+			gains = append(gains, p.gain)
+		}
+		return gains
+	}
 	got := armGains(fresh, old)
 	want := []float64{100 * (0.9 + 4*0.8 - 0.4 - 4*0.7) / 5, -10}
 	if len(got) != 2 || math.Abs(got[0]-want[0]) > 1e-9 || math.Abs(got[1]-want[1]) > 1e-9 {
@@ -60,7 +67,21 @@ func TestArmGains(t *testing.T) {
 		t.Errorf("arms without a hyperparameter were paired with arms that have it: %v", got)
 	}
 	r := &Report{Verdicts: []Verdict{verdictOf(Comparison{Name: "x", Claim: "y"}, fresh, old)}}
-	if table := r.armTable(); len(table.Rows) != 1 || !strings.HasPrefix(strings.Join(table.Rows[0], "|"), "x|y|4.00 +- ") || table.Rows[0][3] != "2" {
+	// One trial: there is no interval. The first pair ends at 0.8 and 0.64, the second at 0.5 and 0.6.
+	if table := r.armTable(); len(table.Rows) != 1 || strings.Join(table.Rows[0], "|") != "x|y|4.00|2|1|-10.00 .. 18.00|4.00|2|as published" {
 		t.Errorf("table %v", table.Rows)
+	}
+}
+
+// TestLearntArms counts a pair when one of both ends below 80 % error.
+func TestLearntArms(t *testing.T) {
+	for _, c := range []struct {
+		fresh, old float64
+		want       bool
+	}{{0.79, 0.95, true}, {0.95, 0.79, true}, {0.81, 0.81, false}} {
+		p, ok := pairOf([]*float64{&c.fresh}, []*float64{&c.old})
+		if !ok || p.learnt != c.want {
+			t.Errorf("%+v: %+v, %v", c, p, ok)
+		}
 	}
 }

@@ -43,8 +43,10 @@ type Verdict struct {
 	AtLeast, AtMost bool
 	// Published is the paper's gain, NaN where it has no numbers.
 	Published float64
-	// Arms is the gain of the validation score, paired by arm; see armGains. N is 0 for trainings without a wrapper.
-	Arms Sample
+	// Needed is how many trials would show the published gain, in points, with a probability of 80 %; NaN where that cannot be said.
+	Needed float64
+	// Arms is the gain of the validation score, paired by arm. Its N are 0 for trainings without a wrapper.
+	Arms Arms
 }
 
 // Report is what some metrics say.
@@ -210,7 +212,7 @@ func (r *Report) judge() {
 }
 
 func verdictOf(claim Comparison, fresh, old *Row) Verdict {
-	v := Verdict{Comparison: claim, Variant: fresh.Variant, Published: math.NaN()}
+	v := Verdict{Comparison: claim, Variant: fresh.Variant, Published: math.NaN(), Needed: math.NaN()}
 	sign := 1.0
 	if claim.Higher {
 		sign = -1
@@ -227,9 +229,12 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 		gains = append(gains, sign*(b-a))
 		v.AtLeast, v.AtMost = v.AtLeast || !old.Reached[i], v.AtMost || !fresh.Reached[i]
 	}
-	v.Gain, v.Arms = sampleOf(gains), sampleOf(armGains(fresh, old))
+	v.Gain, v.Arms = sampleOf(gains), armsOf(armPairs(fresh, old))
 	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
 		v.Published = sign * (b.Mean - a.Mean)
+		if strings.HasPrefix(fresh.Unit, "%") { // counts to a goal grow with the goal, which a smaller scale lowers
+			v.Needed = v.Gain.trialsToTell(v.Published)
+		}
 	}
 	return v
 }

@@ -1,7 +1,9 @@
 package repro
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -18,6 +20,8 @@ type Sample struct {
 	SD   float64 `json:"sd"`
 	// Half is half the width of the 90 % confidence interval of the mean by Student's t; NaN with fewer than two.
 	Half float64 `json:"half"`
+	// Clusters is how many groups of numbers, alike within a group, the interval rests on; 0 where every number stands for itself.
+	Clusters int `json:"clusters,omitempty"`
 }
 
 func sampleOf(xs []float64) Sample {
@@ -27,8 +31,52 @@ func sampleOf(xs []float64) Sample {
 		s.Mean = xs[0]
 	case s.N > 1:
 		s.Mean, s.SD = stat.MeanStdDev(xs, nil)
-		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(s.N - 1)}.Quantile((1 + confidence) / 2)
-		s.Half = t * s.SD / math.Sqrt(float64(s.N))
+		s.Half = quantile(s.N) * s.SD / math.Sqrt(float64(s.N))
 	}
 	return s
+}
+
+// quantile is that of Student's t with n-1 degrees of freedom which half of the intervals' confidence lies below.
+func quantile(n int) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + confidence) / 2)
+}
+
+// clusteredSample sums up numbers that come in groups and are alike within each. The interval is that of the cluster-robust variance of a mean,
+// G/(G-1) sum over the G groups of (sum of deviations)^2 / n^2 (Liang and Zeger 1986, with the usual correction for few groups), with G-1
+// degrees of freedom: for groups of one size that of the groups' means.
+func clusteredSample(groups map[int][]float64) Sample {
+	var all []float64
+	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		all = append(all, groups[g]...)
+	}
+	s := sampleOf(all)
+	s.Half, s.Clusters = math.NaN(), len(groups)
+	if s.Clusters < 2 {
+		return s
+	}
+	var squares float64
+	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		var sum float64
+		for _, x := range groups[g] {
+			sum += x - s.Mean
+		}
+		squares += sum * sum
+	}
+	of := float64(s.Clusters)
+	s.Half = quantile(s.Clusters) * math.Sqrt(of/(of-1)*squares) / float64(s.N)
+	return s
+}
+
+// power is the probability with which trialsToTell wants an effect to be seen.
+const power = 0.8
+
+// trialsToTell is how many trials, as different as those of the sample, would show a gain of that size beyond the intervals' chance with a
+// probability of 80 %, by the normal approximation, and two at least; NaN where that cannot be said.
+func (s Sample) trialsToTell(gain float64) float64 {
+	z := distuv.UnitNormal.Quantile((1+confidence)/2) + distuv.UnitNormal.Quantile(power)
+	n := math.Ceil(z * z * s.SD * s.SD / (gain * gain))
+	if math.IsInf(n, 0) || s.SD == 0 {
+		return math.NaN()
+	}
+	return max(n, 2)
 }

@@ -39,12 +39,12 @@ func (r *Report) Tables() []Table {
 	if len(r.Verdicts) > 0 {
 		claims := Table{
 			Title: "the papers' claims: gain of the first method over the second, paired by trial, with its 90 % interval",
-			Head:  []string{"experiment", "claim", "published gain", "measured gain", "trials", "holds here", "order as published", "variant"},
+			Head:  []string{"experiment", "claim", "published gain", "measured gain", "trials", "trials for 80 % power", "holds here", "order as published", "variant"},
 		}
 		for i := range r.Verdicts {
 			v := &r.Verdicts[i]
 			claims.Rows = append(claims.Rows, []string{
-				v.Name, v.Claim, plain(v.Published, v.Published), v.gain(), strconv.Itoa(v.Gain.N), v.Holds(), orDash(v.Order()), variantText(v.Variant),
+				v.Name, v.Claim, plain(v.Published, v.Published), v.gain(), strconv.Itoa(v.Gain.N), plainCount(v.Needed), v.Holds(), orDash(v.Order()), variantText(v.Variant),
 			})
 		}
 		out = append(out, claims)
@@ -70,12 +70,16 @@ func (r *Report) Tables() []Table {
 // armTable compares the arms of the same hyperparameters.
 func (r *Report) armTable() Table {
 	t := Table{
-		Title: fmt.Sprintf("the same, arm by arm: gain of the validation score (the mean of the last %d rounds, in points) where both arms have the same hyperparameters, with its 90 %% interval", armRounds),
-		Head:  []string{"experiment", "claim", "gain of an arm", "arms", "variant"},
+		Title: fmt.Sprintf("the same, arm by arm: gain of the validation score (the mean of the last %d rounds, in points) where both arms have the same hyperparameters, with its 90 %% interval, clustered by trial; an arm has learnt when one of both ends below %v %% error", armRounds, 100*learntBelow),
+		Head:  []string{"experiment", "claim", "gain of an arm", "arms", "trials", "single arms", "gain of one that has learnt", "such arms", "variant"},
 	}
 	for i := range r.Verdicts {
-		if v := &r.Verdicts[i]; v.Arms.N > 1 {
-			t.Rows = append(t.Rows, []string{v.Name, v.Claim, plain(v.Arms.Mean, v.Arms.Mean) + " +- " + plain(v.Arms.Half, v.Arms.Mean), strconv.Itoa(v.Arms.N), variantText(v.Variant)})
+		v := &r.Verdicts[i]
+		if a := v.Arms; a.All.N > 1 {
+			t.Rows = append(t.Rows, []string{
+				v.Name, v.Claim, a.All.withInterval(), strconv.Itoa(a.All.N), strconv.Itoa(a.All.Clusters), plain(a.Least, a.Least) + " .. " + plain(a.Most, a.Most),
+				a.Learnt.withInterval(), strconv.Itoa(a.Learnt.N), variantText(v.Variant),
+			})
 		}
 	}
 	return t
@@ -116,6 +120,17 @@ func (s Sample) String() string {
 	return plain(s.Mean, s.Mean) + " +- " + plain(s.SD, s.Mean)
 }
 
+// withInterval writes the mean and half the width of its confidence interval.
+func (s Sample) withInterval() string {
+	switch {
+	case s.N == 0:
+		return "-"
+	case math.IsNaN(s.Half):
+		return plain(s.Mean, s.Mean)
+	}
+	return plain(s.Mean, s.Mean) + " +- " + plain(s.Half, s.Mean)
+}
+
 // interval writes the confidence interval of the mean.
 func (r *Row) interval() string {
 	if math.IsNaN(r.Sample.Half) {
@@ -146,10 +161,7 @@ func (v *Verdict) gain() string {
 	if v.Gain.N == 0 {
 		return "-"
 	}
-	text := plain(v.Gain.Mean, v.Gain.Mean)
-	if !math.IsNaN(v.Gain.Half) {
-		text += " +- " + plain(v.Gain.Half, v.Gain.Mean)
-	}
+	text := v.Gain.withInterval()
 	switch {
 	case v.AtLeast && v.AtMost:
 		text += " (some trials of both without the goal)"
@@ -187,6 +199,14 @@ func plain(x, size float64) string {
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(x, 'f', 2, 64)
+}
+
+// plainCount writes a whole number.
+func plainCount(n float64) string {
+	if math.IsNaN(n) {
+		return "-"
+	}
+	return strconv.FormatFloat(n, 'f', 0, 64)
 }
 
 // WriteMarkdown writes the report as Markdown.
@@ -265,8 +285,9 @@ type jsonVerdict struct {
 	AtMost    bool    `json:"gain_is_an_upper_bound"`
 	Holds     string  `json:"holds"`
 	Order     string  `json:"order_as_published"`
-	// Arms is the gain arm by arm.
-	Arms Sample `json:"arm_gain"`
+	// Needed is how many trials would show the published gain with 80 % power; Arms is the gain arm by arm.
+	Needed float64 `json:"trials_for_80_percent_power"`
+	Arms   Arms    `json:"arm_gain"`
 }
 
 // JSON returns the report in the form of `fedfast repro --json`, for package finite.
@@ -284,7 +305,7 @@ func (r *Report) JSON() any {
 	}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		out.Claims = append(out.Claims, jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order(), v.Arms})
+		out.Claims = append(out.Claims, jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order(), v.Needed, v.Arms})
 	}
 	return out
 }
