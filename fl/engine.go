@@ -55,7 +55,8 @@ type Engine struct {
 	outputs func() (classOf []int32, lo int)
 	layout  func() [32]byte
 
-	trainFLOPs float64 // of an example
+	trainFLOPs   float64 // of an example
+	hessianFLOPs float64 // of an example in a product with a Hessian
 }
 
 // New checks cfg and starts the workers. Close releases them.
@@ -96,7 +97,7 @@ func New(cfg Config) (*Engine, error) {
 		outputs: sync.OnceValues(func() ([]int32, int) { return outputsOf(cfg.Model) }),
 	}
 	_, flops := cfg.Model.FLOPs()
-	e.trainFLOPs = float64(flops)
+	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())
 	if k, ok := cfg.Method.(keeper); ok {
 		if cfg.Replacement {
 			return nil, fmt.Errorf("sampling = \"with\" (replacement): method %q keeps a state for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.Method.Name())

@@ -43,6 +43,8 @@ func (maml) Uses() []Use {
 var innerSteps = slices.Concat(need("client.inner_lr", "(0, inf)", "such as 0.01"), need("client.inner_steps", "[1, inf)", ""),
 	use("client.first_order", "server.weighted"))
 
+func (maml) fit(e *Engine) error { return e.needsHessian() }
+
 // inner returns the hyperparameters of the inner steps.
 func inner(c ClientParams) ClientParams {
 	c.LR, c.Steps = c.InnerLR, c.InnerSteps
@@ -59,9 +61,9 @@ func (m maml) Local(l *Local) {
 		pos  []int32
 		step uint32
 	}
-	const spare = 3 // vectors before those of the iterates
+	const spare = 2 // vectors before those of the iterates
 	var steps []taken
-	q, hq, scratch := w.vector(0), w.vector(1), w.vector(2)
+	q, hq := w.vector(0), w.vector(1)
 	o, b := l.trainOpts(p), l.newBatches(0, p)
 	for k := range p.LocalSteps(l.Train.Len()) {
 		batch := b.fill()
@@ -92,7 +94,7 @@ func (m maml) Local(l *Local) {
 	copy(q, w.ws.Grad())
 	for k, s := range slices.Backward(steps) {
 		o.Step = s.step
-		l.hessianVector(hq, scratch, w.vector(spare+k), q, w.fill(l.Train, s.pos, &b.aug), o)
+		l.hessian(hq, w.vector(spare+k), q, w.fill(l.Train, s.pos, &b.aug), o)
 		kernels.Axpy(q, -float32(p.LR), hq)
 	}
 }

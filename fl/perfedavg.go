@@ -34,10 +34,12 @@ func (perFedAvg) defaults(c *ClientParams, _ *ServerParams) { c.InnerLR, c.Inner
 
 func (perFedAvg) Uses() []Use { return slices.Concat(localSteps, innerSteps) }
 
+func (perFedAvg) fit(e *Engine) error { return e.needsHessian() }
+
 func (m perFedAvg) Local(l *Local) {
 	l.uniform()
 	p, w := l.Params, l.worker
-	u, q, hq, scratch := w.vector(0), w.vector(1), w.vector(2), w.vector(3)
+	u, q, hq := w.vector(0), w.vector(1), w.vector(2)
 	d1, d2, d3 := l.newBatches(0, p), l.newBatches(1, p), l.newBatches(2, p)
 	o := l.trainOpts(p)
 	for step := range p.LocalSteps(l.Train.Len()) {
@@ -53,7 +55,7 @@ func (m perFedAvg) Local(l *Local) {
 		copy(q, w.ws.Grad())
 		if !p.FirstOrder {
 			o.Step++
-			l.hessianVector(hq, scratch, l.Weights, q, d3.fill(), o)
+			l.hessian(hq, l.Weights, q, d3.fill(), o)
 			kernels.Axpy(q, -float32(p.InnerLR), hq)
 		}
 		kernels.Axpy(l.Weights, -float32(p.LR), q)

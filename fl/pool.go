@@ -169,6 +169,7 @@ type trainer interface {
 	Step(w []float32, b *nn.Batch, o nn.TrainOpts, s nn.SGD, velocity, anchor []float32, first bool) nn.Result
 	Gradient(w []float32, b *nn.Batch, o nn.TrainOpts) nn.Result
 	Grad() []float32
+	Hessian(dst, w, v []float32, b *nn.Batch, o nn.TrainOpts)
 	Evaluate(w []float32, b *nn.Batch) nn.Result
 }
 

@@ -61,6 +61,14 @@ func (q *quadratic) Step(w []float32, b *nn.Batch, o nn.TrainOpts, s nn.SGD, vel
 	return r
 }
 
+func (q *quadratic) Hessian(dst, _, v []float32, b *nn.Batch, _ nn.TrainOpts) {
+	clear(dst)
+	a, _ := q.batch(b)
+	for j, x := range v[:dims] {
+		dst[j] = float32(a * float64(x))
+	}
+}
+
 func (q *quadratic) Grad() []float32 { return q.grad }
 
 func (q *quadratic) Evaluate(w []float32, b *nn.Batch) nn.Result {

@@ -47,7 +47,7 @@ func (b *boundAvgPool) Out() Flow { return b.out }
 
 func (b *boundAvgPool) Params() []Param { return nil }
 
-func (b *boundAvgPool) Traits() Traits { return Traits{PerSample: true} }
+func (b *boundAvgPool) Traits() Traits { return Traits{PerSample: true, Tangents: true} }
 
 // FLOPs returns 0: the one operation for each value is not counted.
 func (b *boundAvgPool) FLOPs() int64 { return 0 }
@@ -66,13 +66,21 @@ type avgPoolState struct {
 	y, dx Act
 }
 
-// Forward sums each window row by row, pixel by pixel.
-func (s *avgPoolState) Forward(_ *Run, x Act, lo, hi int) Act {
+func (s *avgPoolState) Forward(r *Run, x Act, lo, hi int) Act {
+	s.means(s.y, x, lo, hi)
+	if r.V != nil {
+		s.means(s.y.Tangent(), x.Tangent(), lo, hi)
+	}
+	return s.y
+}
+
+// means sums each window of x row by row, pixel by pixel.
+func (s *avgPoolState) means(to, x Act, lo, hi int) {
 	b, ld := s.b, s.b.in.Ld()
 	for i := lo; i < hi; i++ {
 		for oy := range b.out.H {
 			for ox := range b.out.W {
-				y := s.y.At(i, oy, ox)[:ld]
+				y := to.At(i, oy, ox)[:ld]
 				clear(y)
 				for r := range b.h {
 					kernels.ColSum(y, x.At(i, oy*b.stride+r, ox*b.stride), b.w, ld, ld)
@@ -81,23 +89,29 @@ func (s *avgPoolState) Forward(_ *Run, x Act, lo, hi int) Act {
 			}
 		}
 	}
-	return s.y
 }
 
-// Backward gives every pixel its part of the gradients of the windows that hold
-// it.
-func (s *avgPoolState) Backward(_ *Run, dy Act, lo, hi int) Act {
+func (s *avgPoolState) Backward(r *Run, dy Act, lo, hi int) Act {
 	if s.dx.Data == nil {
 		return Act{}
 	}
+	s.spread(s.dx, dy, lo, hi)
+	if r.V != nil {
+		s.spread(s.dx.Tangent(), dy.Tangent(), lo, hi)
+	}
+	return s.dx
+}
+
+// spread gives every pixel its part of the gradients of the windows that hold it.
+func (s *avgPoolState) spread(dx, dy Act, lo, hi int) {
 	b, ld := s.b, s.b.in.Ld()
 	for i := lo; i < hi; i++ {
-		clear(s.dx.At(i, 0, -s.dx.Border.Left)[:b.in.H*s.dx.Row])
+		clear(dx.At(i, 0, -dx.Border.Left)[:b.in.H*dx.Row])
 		for oy := range b.out.H {
 			for ox := range b.out.W {
 				g := dy.At(i, oy, ox)[:ld]
 				for r := range b.h {
-					row := s.dx.At(i, oy*b.stride+r, ox*b.stride)
+					row := dx.At(i, oy*b.stride+r, ox*b.stride)
 					for px := range b.w {
 						kernels.Axpy(row[px*ld:][:ld], s.part, g)
 					}
@@ -105,5 +119,4 @@ func (s *avgPoolState) Backward(_ *Run, dy Act, lo, hi int) Act {
 			}
 		}
 	}
-	return s.dx
 }

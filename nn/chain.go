@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fedfast/fedfast/tensor"
@@ -29,12 +30,13 @@ func (n node) size() int {
 }
 
 // bindChain binds the layers one after the other to the flow in. It returns the
-// flow that the last one gives. Errors name the layer, counted from 1.
-func bindChain(layers []Layer, in Flow) (chain, Flow, error) {
+// flow that the last one gives. Errors name the layer, counted from 1. Layers that
+// are to take tangents along are fused less.
+func bindChain(layers []Layer, in Flow, tangents bool) (chain, Flow, error) {
 	var c chain
 	count := map[string]int{}
 	flow, offset := in, 0
-	for _, l := range fuse(layers) {
+	for _, l := range fuse(layers, tangents) {
 		b, err := l.Bind(flow)
 		if err != nil {
 			return nil, flow, fmt.Errorf("layer %d (%s): %w", l.number, l.Kind(), err)
@@ -61,6 +63,21 @@ func (c chain) size() int {
 	}
 	last := c[len(c)-1]
 	return last.offset + last.size()
+}
+
+// rigid returns the kind of the first layer that takes no tangents along, "" when
+// all do.
+func (c chain) rigid() string {
+	for _, nd := range c {
+		if b, ok := nd.Bound.(*boundResidual); ok {
+			if kind := cmp.Or(b.body.rigid(), b.shortcut.rigid()); kind != "" {
+				return kind
+			}
+		} else if !nd.Traits().Tangents {
+			return nd.kind
+		}
+	}
+	return ""
 }
 
 // lowest returns the first layer with parameters in a span, 0 when it is empty.
@@ -168,8 +185,9 @@ type place struct {
 	groups  groups
 	scratch *scratch
 	// needDX says that the first layer must return its input's gradient.
-	needDX bool
-	index  func(i int) int // the number of layer i for drawing keys
+	needDX   bool
+	tangents bool
+	index    func(i int) int // the number of layer i for drawing keys
 }
 
 // states makes the layers' states.
@@ -178,7 +196,7 @@ func (c chain) states(p place) []State {
 	need := p.needDX
 	for i, nd := range c {
 		e := &Env{
-			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Index: p.index(i), NeedDX: need,
+			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Index: p.index(i), NeedDX: need, Tangents: p.tangents,
 			in: nd.in, out: nd.Out(), shareGrad: p.groups[i], scratch: p.scratch,
 		}
 		if !c.keeps(i, p.groups) {

@@ -14,7 +14,7 @@ type sparseState struct {
 }
 
 func newSparseState(b *boundConv, e *Env) sparseState {
-	if !b.pooled && !b.thin {
+	if !b.pooled && !b.thin || e.Tangents {
 		return sparseState{}
 	}
 	return sparseState{Sparse: tensor.NewSparse(b.t, e.Arena, e.NeedDX, b.pooled)}
@@ -53,7 +53,7 @@ func (s *convState) backwardSparse(r *Run, dy Act, lo, hi int) {
 	}
 	for i := lo; i < hi; i++ {
 		s.list(dy, i)
-		x, row := s.input(i)
+		x, row := s.input(s.x, i)
 		s.sparse.BackwardWeights(s.biases(r.G), x, row)
 		if s.dx.Data != nil {
 			s.sparse.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row)

@@ -19,17 +19,19 @@ type convState struct {
 	bordered Act       // one image of the output's gradient, when it comes without
 	flipped  []float32 // weights of the backward pass, refreshed with each batch
 	fast     winogradState
+
+	tangents *convTangents // nil without
 }
 
 func (b *boundConv) NewState(e *Env) State {
 	s := &convState{b: b, w: e.Offset, bias: e.Offset + b.t.Rows()*b.t.N, fast: newWinogradState(b.fast, e)}
 	if b.halved {
-		s.y = newAct(e.Arena, Flow{H: 2, W: b.t.OW, C: b.l.Filters}, 1, Border{}, 1)
+		s.y = newAct(e.Arena, Flow{H: 2, W: b.t.OW, C: b.l.Filters}, 1, Border{}, 1, false)
 		s.pair = func(image, pair int) { s.pool.pair(s.first+image, pair, s.y) }
 	} else {
 		s.y = e.Output()
 	}
-	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1)
+	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1, false)
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
@@ -38,7 +40,10 @@ func (b *boundConv) NewState(e *Env) State {
 		if !b.fast.useInput {
 			s.flipped = e.Arena.Alloc(b.back.Size())
 		}
-		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1)
+		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1, false)
+	}
+	if e.Tangents {
+		s.tangents = newConvTangents(b, e)
 	}
 	return s
 }
@@ -51,40 +56,52 @@ func (s *convState) biases(p []float32) []float32 {
 	return p[s.bias:][:s.b.t.N]
 }
 
-// input returns image i from its left border on, and its row length.
-func (s *convState) input(i int) ([]float32, int) {
+// input returns image i of x from its left border on, and its row length.
+func (s *convState) input(x Act, i int) ([]float32, int) {
 	b := s.b.border()
-	if s.x.Has(b) {
-		return s.x.At(i, 0, -b.Left), s.x.Row
+	if x.Has(b) {
+		return x.At(i, 0, -b.Left), x.Row
 	}
-	n := s.b.in.W * s.x.Pixel
+	n := s.b.in.W * x.Pixel
 	for y := range s.b.in.H {
-		copy(s.padded.At(0, y, 0)[:n], s.x.At(i, y, 0))
+		copy(s.padded.At(0, y, 0)[:n], x.At(i, y, 0))
 	}
 	return s.padded.At(0, 0, -b.Left), s.padded.Row
 }
 
 func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
-	if s.fast.useWeights {
-		s.forwardWinograd(r, lo, hi)
-		return s.y
-	}
-	for i := lo; i < hi; i++ {
-		in, row := s.input(i)
-		if !s.b.halved {
-			s.b.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
-			continue
-		}
-		for p := range s.b.t.OH / 2 {
-			s.b.t.ForwardRows(s.y.Data, s.y.Row, 2*p, 2*p+2, in, row, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
-			s.pool.pair(i, p, s.y)
-		}
+	s.forward(s.y, x, r.W[s.w:s.bias], s.biases(r.W), s.b.relu, lo, hi)
+	if r.V != nil {
+		s.forwardTangents(r, lo, hi)
 	}
 	return s.y
 }
 
+// forward computes y from x, of any kind.
+func (s *convState) forward(y, x Act, w, bias []float32, relu bool, lo, hi int) {
+	if s.fast.useWeights {
+		s.forwardWinograd(y, x, w, bias, relu, lo, hi)
+		return
+	}
+	for i := lo; i < hi; i++ {
+		in, row := s.input(x, i)
+		if !s.b.halved {
+			s.b.t.Forward(y.At(i, 0, 0), y.Row, in, row, w, bias, relu)
+			continue
+		}
+		for p := range s.b.t.OH / 2 {
+			s.b.t.ForwardRows(y.Data, y.Row, 2*p, 2*p+2, in, row, w, bias, relu)
+			s.pool.pair(i, p, y)
+		}
+	}
+}
+
 func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
+	if r.V != nil {
+		s.backwardTangents(r, dy, lo, hi)
+		return s.dx
+	}
 	if s.choosesSparse(r, dy, lo) {
 		s.backwardSparse(r, dy, lo, hi)
 		return s.dx
@@ -96,40 +113,46 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 		s.b.t.BackwardBias(s.biases(r.G), dy.At(i, 0, 0), dy.Row, !r.Starts(i))
 	}
 	if s.fast.useWeights {
-		s.weightsWinograd(r, dy, lo, hi)
+		s.weightsWinograd(r, s.x, dy, lo, hi, true, true)
 	} else {
-		s.backwardWeights(r, dy, lo, hi)
+		for i := lo; i < hi; i++ {
+			s.backwardWeights(r, s.x, dy, i, !r.Starts(i))
+		}
 	}
-	switch {
-	case s.dx.Data == nil:
-	case s.fast.useInput:
-		s.inputWinograd(r, dy, lo, hi)
-	default:
-		s.backwardInput(r, dy, lo, hi)
+	if s.dx.Data != nil {
+		s.backwardInput(r, s.dx, dy, r.W[s.w:s.bias], s.flipped, lo, hi)
 	}
 	return s.dx
 }
 
-func (s *convState) backwardWeights(r *Run, dy Act, lo, hi int) {
-	for i := lo; i < hi; i++ {
-		x, row := s.input(i)
-		s.b.t.BackwardWeights(r.G[s.w:s.bias], nil, x, row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
-	}
+// backwardWeights computes image i's part of the gradient of the weights, or adds it.
+func (s *convState) backwardWeights(r *Run, x, dy Act, i int, add bool) {
+	in, row := s.input(x, i)
+	s.b.t.BackwardWeights(r.G[s.w:s.bias], nil, in, row, dy.At(i, 0, 0), dy.Row, add)
 }
 
-func (s *convState) backwardInput(r *Run, dy Act, lo, hi int) {
+// backwardInput computes dx from dy. flipped is what is made of the weights w with
+// the first sample of a batch.
+func (s *convState) backwardInput(r *Run, dx, dy Act, w, flipped []float32, lo, hi int) {
+	if s.fast.useInput {
+		s.inputWinograd(dx, dy, w, lo, hi)
+		return
+	}
 	if r.Starts(lo) {
-		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
+		s.b.back.Flip(flipped, w)
 	}
 	for i := lo; i < hi; i++ {
 		g, row := s.gradient(dy, i)
-		s.b.back.Forward(s.dx.At(i, 0, 0), s.dx.Row, g, row, s.flipped)
+		s.b.back.Forward(dx.At(i, 0, 0), dx.Row, g, row, flipped)
 	}
 }
 
-// maskRows applies a ReLU's backward pass to image i of dy, h x w pixels, where y
-// is what the ReLU gave.
+// maskRows applies a ReLU's backward pass to image i of dy, h x w pixels, and of its
+// tangents, where y is what the ReLU gave.
 func maskRows(dy, y Act, i, h, w int) {
+	if dy.Along > 0 {
+		maskRows(dy.Tangent(), y, i, h, w)
+	}
 	n := w * dy.Pixel
 	if dy.Row == n && y.Row == n {
 		n, h = h*n, 1

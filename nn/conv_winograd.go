@@ -65,40 +65,41 @@ func (a Act) images(lo int) tensor.Images {
 	return tensor.Images{Data: a.At(lo, 0, 0), Sample: a.Sample, Row: a.Row}
 }
 
-// loadImages transforms the samples [lo, hi) of the input.
-func (s *convState) loadImages(lo, hi int) {
+// loadImages transforms the samples [lo, hi) of x, of the layer's input or the like.
+func (s *convState) loadImages(x Act, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		x, row := s.input(i)
-		s.fast.weights.Input(s.fast.scratch.floats, hi-lo, i-lo, x, row)
+		in, row := s.input(x, i)
+		s.fast.weights.Input(s.fast.scratch.floats, hi-lo, i-lo, in, row)
 	}
 }
 
-func (s *convState) forwardWinograd(r *Run, lo, hi int) {
+func (s *convState) forwardWinograd(y, x Act, w, bias []float32, relu bool, lo, hi int) {
 	for ; lo < hi; lo += s.fast.group {
 		end := min(lo+s.fast.group, hi)
-		s.loadImages(lo, end)
-		y := s.y.images(lo)
-		y.Pair, s.first = s.pair, lo
-		s.fast.weights.Forward(y, end-lo, s.fast.scratch.floats, r.W[s.w:s.bias], s.biases(r.W), s.b.relu)
+		s.loadImages(x, lo, end)
+		to := y.images(lo)
+		to.Pair, s.first = s.pair, lo
+		s.fast.weights.Forward(to, end-lo, s.fast.scratch.floats, w, bias, relu)
 	}
 }
 
-// weightsWinograd computes the gradient of the weights.
-func (s *convState) weightsWinograd(r *Run, dy Act, lo, hi int) {
+// weightsWinograd computes the gradient of the weights, a sum of one or more calls
+// for the same samples: starts and ends tell whether this is the first and the last.
+func (s *convState) weightsWinograd(r *Run, x, dy Act, lo, hi int, starts, ends bool) {
 	f := &s.fast
 	for ; lo < hi; lo += f.group {
 		end := min(lo+f.group, hi)
-		first, last := r.Starts(lo), r.Ends(end)
+		first, last := starts && r.Starts(lo), ends && r.Ends(end)
 		if whole := first && last; f.sums == nil && !whole {
 			f.sums = f.arena.Alloc(f.weights.Sums())
 		}
-		s.loadImages(lo, end)
+		s.loadImages(x, lo, end)
 		f.weights.BackwardWeights(r.G[s.w:s.bias], f.sums, dy.images(lo), end-lo, f.scratch.floats, first, last)
 	}
 }
 
-// inputWinograd computes the gradient of the input.
-func (s *convState) inputWinograd(r *Run, dy Act, lo, hi int) {
+// inputWinograd computes the gradient dx of the input.
+func (s *convState) inputWinograd(dx, dy Act, w []float32, lo, hi int) {
 	f := &s.fast
 	for ; lo < hi; lo += f.group {
 		end := min(lo+f.group, hi)
@@ -106,6 +107,6 @@ func (s *convState) inputWinograd(r *Run, dy Act, lo, hi int) {
 			g, row := s.gradient(dy, i)
 			f.input.Input(f.scratch.floats, end-lo, i-lo, g, row)
 		}
-		f.input.Forward(s.dx.images(lo), end-lo, f.scratch.floats, r.W[s.w:s.bias], nil, false)
+		f.input.Forward(dx.images(lo), end-lo, f.scratch.floats, w, nil, false)
 	}
 }

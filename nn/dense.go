@@ -57,7 +57,7 @@ type boundDense struct {
 func (b *boundDense) Out() Flow { return Flow{H: 1, W: 1, C: b.l.Units, Seq: b.in.Seq} }
 
 func (b *boundDense) Traits() Traits {
-	return Traits{ReadsInput: true, ReadsOutput: b.relu, updates: true}
+	return Traits{ReadsInput: true, ReadsOutput: b.relu, updates: true, Tangents: true}
 }
 
 func (b *boundDense) FLOPs() int64 {
@@ -113,6 +113,9 @@ func (b *boundDense) NewState(e *Env) State {
 	if e.NeedDX {
 		s.dx = e.Gradient()
 		s.lanes = e.Arena.Alloc(b.t.LaneSize(b.in.Rows(e.Samples)))
+		if e.Tangents {
+			s.part = newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad, false)
+		}
 	}
 	s.grad = e.Arena.Alloc(b.t.PartSize())
 	if b.t.N%pageFloats == 0 {

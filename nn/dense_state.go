@@ -15,12 +15,16 @@ type denseState struct {
 	panels   densePanels
 	products [tensor.ProductSize]float32 // of a part of the weights
 	apart    []float32                   // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
+	part     Act                         // one of the two parts of the tangents of dx
 }
 
 func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
 	t := s.b.t
 	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), r.W[s.w:s.bias], r.W[s.bias:s.bias+t.N], s.b.relu)
+	if r.V != nil {
+		s.forwardTangents(r, x)
+	}
 	return s.y
 }
 
@@ -28,6 +32,9 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 	t, rows, add := s.b.t, s.b.in.Rows(r.N), !r.Starts(0)
 	w, gw, gb := r.W[s.w:s.bias], r.G[s.w:s.bias], r.G[s.bias:s.bias+t.N]
 	x, g := s.x.At(0, 0, 0), dy.At(0, 0, 0)
+	if r.V != nil {
+		return s.backwardTangents(r, dy)
+	}
 	if n := rows * t.N; s.b.relu {
 		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])
 	}

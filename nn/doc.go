@@ -39,6 +39,13 @@
 // A layer may hold others: [Residual] binds two chains of them and takes each sample
 // through both. All layers that treat each sample of an image alone can be in it.
 //
+// A product with the Hessian ([Workspace.Hessian]) takes a tangent along with every
+// activation and gradient: its derivative as the parameters W move along Run.V. Each Act
+// but the network's input then holds both, see [Act.Tangent]. Forward computes the
+// tangents of its output, too, and Backward those of the gradients; Run.G gets that of
+// the parameters' gradient, which itself is not wanted. A layer that does so says
+// Tangents in its traits.
+//
 // What a layer computes in Go rather than in package kernels keeps to the kernels'
 // rule of the same bits on every machine: a fixed order of operations, float32(x*y)
 // and float64(x*y) around products that are added to, and of package math only Sqrt.

@@ -20,10 +20,17 @@ type embeddingState struct {
 
 // Forward gathers the rows, time-major.
 func (s *embeddingState) Forward(r *Run, _ Act, _, _ int) Act {
-	table := r.W[s.lo:s.hi]
+	s.gather(r, s.out, r.W[s.lo:s.hi])
+	if r.V != nil {
+		s.gather(r, s.out.Tangent(), r.V[s.lo:s.hi])
+	}
+	return s.out
+}
+
+func (s *embeddingState) gather(r *Run, out Act, table []float32) {
 	for i := range r.N {
 		for t, token := range r.Tokens[i*s.seq:][:s.seq] {
-			to := s.out.Data[(t*r.N+i)*s.ld:][:s.ld]
+			to := out.Data[(t*r.N+i)*s.ld:][:s.ld]
 			if token == 0 && s.first == 1 {
 				clear(to)
 				continue
@@ -31,12 +38,14 @@ func (s *embeddingState) Forward(r *Run, _ Act, _, _ int) Act {
 			copy(to, table[int(token)*s.ld:][:s.ld])
 		}
 	}
-	return s.out
 }
 
 // Backward adds each row's gradient to its token's, in the order of the rows.
 func (s *embeddingState) Backward(r *Run, dy Act, _, _ int) Act {
 	grad := r.G[s.lo:s.hi]
+	if r.V != nil {
+		dy = dy.Tangent()
+	}
 	if r.Starts(0) {
 		if !s.zero {
 			clear(grad)

@@ -10,9 +10,14 @@ type placed struct {
 // into a dense or convolutional layer. A max-pool after such a convolution takes
 // over the ReLU's backward pass, on its smaller image, and may leave its own to the
 // convolution. A dropout behind that takes over the ReLU's backward pass in turn.
-func fuse(layers []Layer) []placed {
+// With tangents, pools and dropouts stay as they are.
+func fuse(layers []Layer, tangents bool) []placed {
 	var out []placed
 	for i, l := range layers {
+		if b, ok := l.(Residual); ok {
+			b.tangents = tangents
+			l = b
+		}
 		if len(out) > 0 {
 			last := &out[len(out)-1]
 			switch now := l.(type) {
@@ -22,7 +27,7 @@ func fuse(layers []Layer) []placed {
 					continue
 				}
 			case MaxPool:
-				if c, ok := last.Layer.(fusedConv); ok {
+				if c, ok := last.Layer.(fusedConv); ok && !tangents {
 					c.maskLater, c.halved = true, now.halves()
 					last.Layer = c
 					l = maskedPool{now}

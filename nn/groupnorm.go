@@ -57,7 +57,7 @@ type boundGroupNorm struct {
 func (b *boundGroupNorm) Out() Flow { return b.in }
 
 func (b *boundGroupNorm) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu}
+	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu, Tangents: true}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.

@@ -17,6 +17,8 @@ type groupNormState struct {
 	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x +
 	// Shift, and y = Value*x + Shift.
 	norm kernels.ImageNorm
+
+	tangents *groupNormTangents // nil without
 }
 
 func (b *boundGroupNorm) NewState(e *Env) State {
@@ -32,6 +34,9 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 	}
 	if e.NeedDX {
 		s.dx = e.Gradient()
+	}
+	if e.Tangents {
+		s.tangents = newGroupNormTangents(b, e)
 	}
 	return s
 }
@@ -64,6 +69,9 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 		n.X, n.XRow = x.At(i, 0, 0), x.Row
 		n.Y, n.YRow = s.y.At(i, 0, 0), s.y.Row
 		kernels.NormForward(n)
+		if r.V != nil {
+			s.forwardTangents(r, i)
+		}
 	}
 	return s.y
 }
@@ -101,6 +109,10 @@ func (s *groupNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
 		if s.b.relu {
 			maskRows(dy, s.y, i, s.b.in.H, s.b.in.W)
+		}
+		if r.V != nil {
+			s.backwardTangents(r, dy, i)
+			continue
 		}
 		s.sums(i, dy.At(i, 0, 0), dy.Row)
 		s.parameters(r, i)

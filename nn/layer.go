@@ -49,6 +49,8 @@ type Traits struct {
 	// Chunk, when above 0, bounds the samples of a chunk for a layer that keeps
 	// much of each sample.
 	Chunk int
+	// Tangents says that the layer takes tangents along when there is a Run.V.
+	Tangents bool
 }
 
 // Param describes one parameter tensor of a layer.
@@ -80,6 +82,9 @@ type Env struct {
 	Offset  int  // of the layer's first parameter in the flat vectors
 	Index   int  // of the layer in its model, for drawing keys
 	NeedDX  bool // whether Backward must return the input's gradient
+	// Tangents says that every Act has tangents but that of the network's input,
+	// and that all passes have a Run.V.
+	Tangents bool
 
 	before State // of the layer before in the chain, or nil
 
@@ -107,13 +112,13 @@ func (e *Env) Scratch(n int) *scratch {
 
 // Output allocates the layer's output.
 func (e *Env) Output() Act {
-	return newAct(e.Arena, e.out, e.Samples, e.outBorder, e.shareOut)
+	return newAct(e.Arena, e.out, e.Samples, e.outBorder, e.shareOut, e.Tangents)
 }
 
 // Gradient allocates the gradient of the layer's input, with the border that the
 // layer before wished for.
 func (e *Env) Gradient() Act {
-	return newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad)
+	return newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad, e.Tangents)
 }
 
 // Samples a multiple of 4 KiB apart fall into the same sets of a cache and push one
@@ -125,8 +130,8 @@ const (
 )
 
 // newAct makes room for the rows of samples samples, or for share samples, a power
-// of 2, when that is above 0.
-func newAct(a *tensor.Arena, f Flow, samples int, b Border, share int) Act {
+// of 2, when that is above 0; and for their tangents.
+func newAct(a *tensor.Arena, f Flow, samples int, b Border, share int, tangents bool) Act {
 	ld := f.Ld()
 	act := Act{Pixel: ld, Row: (b.Left + f.W + b.Right) * ld, Origin: b.Left * ld, Border: b}
 	n := f.Rows(samples)
@@ -137,7 +142,11 @@ func newAct(a *tensor.Arena, f Flow, samples int, b Border, share int) Act {
 	if f.Image() && act.Sample%pageFloats == 0 {
 		act.Sample += lineFloats
 	}
-	act.Data = a.Alloc(max(n*act.Sample, f.H*act.Row))
+	size := max(n*act.Sample, f.H*act.Row)
+	if tangents {
+		act.Along = kernels.Pad(size)
+	}
+	act.Data = a.Alloc(act.Along + size)
 	return act
 }
 
@@ -154,6 +163,10 @@ type Run struct {
 	// Dropout, when >= 0, replaces the rate of every dropout layer.
 	Dropout float32
 	Key     uint64 // of the step's dropout draws
+	// V, when not nil, is a direction of the parameters, in a pass that takes the
+	// tangents of all activations and gradients along: their derivatives as W moves
+	// along V. G then gets the tangent of the parameters' gradient in its place.
+	V []float32
 
 	update *update // set in the last chunk of a Step
 	last   bool    // whether this is the last chunk of the batch

@@ -51,7 +51,7 @@ func (b *boundLRN) Out() Flow { return b.in }
 func (b *boundLRN) Params() []Param { return nil }
 
 func (b *boundLRN) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, Extra: 2 * b.size()}
+	return Traits{PerSample: true, ReadsInput: true, Extra: 2 * b.size(), Tangents: true}
 }
 
 // size returns the values of one image.
@@ -73,6 +73,9 @@ func (b *boundLRN) NewState(e *Env) State {
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
+	if e.Tangents {
+		s.tangents = newLRNTangents(b)
+	}
 	return s
 }
 
@@ -81,25 +84,32 @@ type lrnState struct {
 	x, y, dx    Act
 	base, power []float32 // of all images; see kernels.LRN
 	row         kernels.LRN
+	tangents    lrnTangents
 }
 
-func (s *lrnState) Forward(_ *Run, x Act, lo, hi int) Act {
+func (s *lrnState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
 	for i := lo; i < hi; i++ {
 		for y := range s.b.in.H {
 			kernels.LRNForward(s.at(i, y), s.y.At(i, y, 0))
+			if r.V != nil {
+				s.forwardTangents(i, y)
+			}
 		}
 	}
 	return s.y
 }
 
-func (s *lrnState) Backward(_ *Run, dy Act, lo, hi int) Act {
+func (s *lrnState) Backward(r *Run, dy Act, lo, hi int) Act {
 	if s.dx.Data == nil {
 		return Act{}
 	}
 	for i := lo; i < hi; i++ {
 		for y := range s.b.in.H {
 			kernels.LRNBackward(s.at(i, y), s.dx.At(i, y, 0), dy.At(i, y, 0))
+			if r.V != nil {
+				s.backwardTangents(dy, i, y)
+			}
 		}
 	}
 	return s.dx

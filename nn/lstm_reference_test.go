@@ -1,6 +1,6 @@
 package nn
 
-import "math"
+import "math/cmplx"
 
 // lstmReference is a float64 sequence network in canonical layout, written from
 // the textbook equations and sharing nothing with the layers under test:
@@ -10,7 +10,7 @@ import "math"
 //	h_t = sigmoid(o) tanh(c_t)
 //
 // then a dense layer at the last or at every step and mean cross-entropy over
-// the unmasked labels.
+// the unmasked labels. Its numbers are complex for the reason that reference has.
 type lstmReference struct {
 	seq, embed, hidden int
 	padding            int // token whose embedding is the zero row; -1: none
@@ -19,28 +19,20 @@ type lstmReference struct {
 	every              bool
 	layers             int
 	denses             int // dense layers after the recurrent ones, no activation between
-	params             [][]float64
-	shapes             [][]int
+	params             complexParams
 }
 
 func newLSTMReference(r lstmReference, ts []Tensor) *lstmReference {
-	for _, t := range ts {
-		p := make([]float64, len(t.Data))
-		for i, v := range t.Data {
-			p[i] = float64(v)
-		}
-		r.params = append(r.params, p)
-		r.shapes = append(r.shapes, t.Shape)
-	}
+	r.params = newComplexParams(ts)
 	return &r
 }
 
-func sigmoid64(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+func sigmoid64(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) }
 
 // affine adds w x to y, w of shape [len(y), len(x)].
-func affine(y, w, x []float64) {
+func affine(y, w, x []complex128) {
 	for j := range y {
-		s := 0.0
+		var s complex128
 		for k, v := range x {
 			s += w[j*len(x)+k] * v
 		}
@@ -49,13 +41,13 @@ func affine(y, w, x []float64) {
 }
 
 // sample returns the logits of one token sequence: one row, or one a step.
-func (r *lstmReference) sample(tokens []int32) [][]float64 {
+func (r *lstmReference) sample(tokens []int32) [][]complex128 {
 	next := 0
-	take := func() []float64 { next++; return r.params[next-1] }
+	take := func() []complex128 { next++; return r.params[next-1] }
 	table := take()
-	var xs [][]float64
+	var xs [][]complex128
 	for _, tok := range tokens {
-		x := make([]float64, r.embed)
+		x := make([]complex128, r.embed)
 		if int(tok) != r.padding {
 			copy(x, table[int(tok)*r.embed:])
 		}
@@ -63,24 +55,24 @@ func (r *lstmReference) sample(tokens []int32) [][]float64 {
 	}
 	for range r.layers {
 		wx, wh := take(), take()
-		bias := append([]float64(nil), take()...)
+		bias := append([]complex128(nil), take()...)
 		if r.biases == 2 {
 			for i, v := range take() {
 				bias[i] += v
 			}
 		}
-		h, c := make([]float64, r.hidden), make([]float64, r.hidden)
-		hs := make([][]float64, len(xs))
+		h, c := make([]complex128, r.hidden), make([]complex128, r.hidden)
+		hs := make([][]complex128, len(xs))
 		for t, x := range xs {
-			z := append([]float64(nil), bias...)
+			z := append([]complex128(nil), bias...)
 			affine(z, wx, x)
 			affine(z, wh, h)
-			hs[t] = make([]float64, r.hidden)
+			hs[t] = make([]complex128, r.hidden)
 			for u := range r.hidden {
-				i, f := sigmoid64(z[u]), sigmoid64(z[r.hidden+u]+r.forget)
-				g, o := math.Tanh(z[2*r.hidden+u]), sigmoid64(z[3*r.hidden+u])
+				i, f := sigmoid64(z[u]), sigmoid64(z[r.hidden+u]+complex(r.forget, 0))
+				g, o := cmplx.Tanh(z[2*r.hidden+u]), sigmoid64(z[3*r.hidden+u])
 				c[u] = f*c[u] + i*g
-				hs[t][u] = o * math.Tanh(c[u])
+				hs[t][u] = o * cmplx.Tanh(c[u])
 			}
 			h = hs[t]
 		}
@@ -92,7 +84,7 @@ func (r *lstmReference) sample(tokens []int32) [][]float64 {
 	for range r.denses {
 		w, b := take(), take()
 		for t, x := range xs {
-			y := append([]float64(nil), b...)
+			y := append([]complex128(nil), b...)
 			affine(y, w, x)
 			xs[t] = y
 		}
@@ -101,8 +93,10 @@ func (r *lstmReference) sample(tokens []int32) [][]float64 {
 }
 
 // loss is the mean cross-entropy over the unmasked labels of a batch.
-func (r *lstmReference) loss(b *Batch) float64 {
-	sum, count := 0.0, 0
+func (r *lstmReference) loss(b *Batch) float64 { return real(r.complexLoss(b)) }
+
+func (r *lstmReference) complexLoss(b *Batch) complex128 {
+	var sum, count complex128
 	for n := range b.N {
 		rows := r.sample(b.Tokens[n*r.seq : (n+1)*r.seq])
 		for t, z := range rows {
@@ -110,26 +104,23 @@ func (r *lstmReference) loss(b *Batch) float64 {
 			if label < 0 {
 				continue
 			}
-			total := 0.0
+			var total complex128
 			for _, v := range z {
-				total += math.Exp(v)
+				total += cmplx.Exp(v)
 			}
-			sum += math.Log(total) - z[label]
+			sum += cmplx.Log(total) - z[label]
 			count++
 		}
 	}
-	return sum / float64(count)
+	return sum / count
 }
 
-// slope is the central difference of the loss along element e of parameter p.
+// slope is the derivative of the loss by element e of parameter p.
 func (r *lstmReference) slope(b *Batch, p, e int) float64 {
-	const h = 1e-5
-	w := r.params[p]
-	old := w[e]
-	w[e] = old + h
-	up := r.loss(b)
-	w[e] = old - h
-	down := r.loss(b)
-	w[e] = old
-	return (up - down) / (2 * h)
+	return r.params.slope(func() complex128 { return r.complexLoss(b) }, p, e)
+}
+
+// curve is an element of the product of the loss' Hessian with v.
+func (r *lstmReference) curve(b *Batch, v []Tensor, p, e int) float64 {
+	return r.params.curve(func() complex128 { return r.complexLoss(b) }, v, p, e)
 }

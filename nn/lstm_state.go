@@ -12,6 +12,7 @@ type lstmState struct {
 	layers  []lstmLayer
 	x       Act       // input of the first layer
 	dc      []float32 // gradient of c at the step at work, n x hp
+	along   []float32 // its tangent
 	out, dx Act
 }
 
@@ -26,6 +27,8 @@ type lstmLayer struct {
 	dh          []float32 // gradient of h
 	dropped     []float32 // h after dropout, the next layer's input; nil for the last
 	wxT, whT    []float32 // transposed for the backward pass
+
+	tangents *lstmTangents // nil without
 }
 
 func (b *boundLSTM) NewState(e *Env) State {
@@ -65,7 +68,13 @@ func (b *boundLSTM) NewState(e *Env) State {
 		if b.l.Droppable && i+1 < b.l.Layers {
 			l.dropped = e.Arena.Alloc(rows * hp)
 		}
+		if e.Tangents {
+			l.tangents = newLSTMTangents(l, e, rows, hp)
+		}
 		s.layers = append(s.layers, l)
+	}
+	if e.Tangents {
+		s.along = e.Arena.Alloc(e.Samples * hp)
 	}
 	return s
 }
@@ -88,6 +97,9 @@ func (s *lstmState) Forward(r *Run, x Act, _, _ int) Act {
 		copy(s.out.Data, h[:steps*n])
 	} else {
 		copy(s.out.Data, h[(steps-1)*n:steps*n])
+	}
+	if r.V != nil {
+		s.forwardTangents(r)
 	}
 	return s.out
 }
@@ -137,6 +149,9 @@ func (l *lstmLayer) forward(r *Run, x []float32, ldx, steps, hp int, d LSTM) {
 }
 
 func (s *lstmState) Backward(r *Run, dy Act, _, _ int) Act {
+	if r.V != nil {
+		return s.backwardTangents(r, dy)
+	}
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	top := len(s.layers) - 1
 	dh := s.layers[top].dh[:steps*n*hp]

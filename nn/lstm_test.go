@@ -78,8 +78,8 @@ func sequences(m *Model, n int, mask bool) *Batch {
 	return b
 }
 
-// TestLSTMGradient compares loss and gradients with central differences of a
-// float64 network written apart.
+// TestLSTMGradient compares loss and gradients with those of a float64 network
+// written apart.
 func TestLSTMGradient(t *testing.T) {
 	for _, c := range lstmCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestLSTMGradient(t *testing.T) {
 						norm += want * want
 					}
 					if norm == 0 || math.Sqrt(diff/norm) > 2e-5 {
-						t.Errorf("%s: gradient differs from central differences by %.2g of its norm %.2g", g.Name, math.Sqrt(diff/norm), math.Sqrt(norm))
+						t.Errorf("%s: gradient differs from the reference by %.2g of its norm %.2g", g.Name, math.Sqrt(diff/norm), math.Sqrt(norm))
 					}
 				}
 				checkPadding(t, m, ws.Grad())

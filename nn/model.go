@@ -18,6 +18,7 @@ type Model struct {
 	layers    []Layer
 	nodes     chain
 	groups    groups
+	tangents  bool // the layers take tangents along
 }
 
 // NewModel chains layers into a classifier of classes classes. The last layer
@@ -32,7 +33,7 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 	if classes < 1 {
 		return nil, fmt.Errorf("model %s: %d classes; there must be at least 1", name, classes)
 	}
-	if m.nodes, flow, err = bindChain(layers, flow); err != nil {
+	if m.nodes, flow, err = bindChain(layers, flow, false); err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
 	if flow.H*flow.W != 1 || flow.C != classes || flow.Raw {

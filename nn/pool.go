@@ -99,7 +99,9 @@ func (b *boundPool) Out() Flow { return b.out }
 
 func (b *boundPool) Params() []Param { return nil }
 
-func (b *boundPool) Traits() Traits { return Traits{PerSample: true, ReadsOutput: b.mask} }
+func (b *boundPool) Traits() Traits {
+	return Traits{PerSample: true, ReadsOutput: b.mask, Tangents: true}
+}
 
 // FLOPs returns 0: comparisons are not counted.
 func (b *boundPool) FLOPs() int64 { return 0 }
@@ -168,17 +170,37 @@ func (s *poolState) pair(i, y int, src Act) {
 	kernels.MaxPool(&s.part)
 }
 
-func (s *poolState) Forward(_ *Run, x Act, lo, hi int) Act {
+func (s *poolState) Forward(r *Run, x Act, lo, hi int) Act {
 	if s.fed {
 		return s.y
 	}
 	for i := lo; i < hi; i++ {
 		s.parts(i, x, s.y, kernels.MaxPool)
+		if r.V != nil {
+			s.parts(i, x.Tangent(), s.y.Tangent(), takeMaxima)
+		}
 	}
 	return s.y
 }
 
-func (s *poolState) Backward(_ *Run, dy Act, lo, hi int) Act {
+// takeMaxima stores in p.Dst the pixel of every window that p.Idx names.
+func takeMaxima(p *kernels.Pool) {
+	var place [256]int
+	for k := range p.KH * p.KW {
+		place[k] = (k/p.KW*p.SrcW + k%p.KW) * p.C
+	}
+	for y := range p.OH {
+		for x := range p.OW {
+			at := (y*p.OW + x) * p.C
+			src, dst := p.Src[(y*p.SrcW+x)*p.Stride*p.C:], p.Dst[at:][:p.C]
+			for c, k := range p.Idx[at:][:p.C] {
+				dst[c] = src[place[k]+c]
+			}
+		}
+	}
+}
+
+func (s *poolState) Backward(r *Run, dy Act, lo, hi int) Act {
 	if s.dx.Data == nil && !s.through {
 		return Act{}
 	}
@@ -189,11 +211,19 @@ func (s *poolState) Backward(_ *Run, dy Act, lo, hi int) Act {
 		if s.through {
 			continue
 		}
-		clear(s.dx.At(i, 0, -s.dx.Border.Left)[:s.b.in.H*s.dx.Row])
-		s.parts(i, s.dx, dy, kernels.MaxPoolBackward)
+		s.spread(i, s.dx, dy)
+		if r.V != nil {
+			s.spread(i, s.dx.Tangent(), dy.Tangent())
+		}
 	}
 	if s.through {
 		return dy
 	}
 	return s.dx
+}
+
+// spread gives image i of dy to the pixels of dx that were the maxima.
+func (s *poolState) spread(i int, dx, dy Act) {
+	clear(dx.At(i, 0, -dx.Border.Left)[:s.b.in.H*dx.Row])
+	s.parts(i, dx, dy, kernels.MaxPoolBackward)
 }

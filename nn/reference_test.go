@@ -1,17 +1,15 @@
 package nn
 
-import (
-	"math"
-	"slices"
-)
+import "math/cmplx"
 
 // reference is a float64 image network written from the textbook definitions. It
 // shares nothing with the layers under test: images are channel first, weights
-// canonical, every sum a plain loop.
+// canonical, every sum a plain loop. Its numbers are complex so that an imaginary
+// step, which nothing is subtracted from, gives exact derivatives.
 type reference struct {
 	ops    []refOp
 	in     [3]int // channels, rows, columns
-	params [][]float64
+	params complexParams
 	shapes [][]int
 }
 
@@ -31,34 +29,97 @@ type refOp struct {
 
 func newReference(in Shape, ops []refOp, ts []Tensor) *reference {
 	r := &reference{ops: ops, in: [3]int{in.C, in.H, in.W}}
+	r.params = newComplexParams(ts)
 	for _, t := range ts {
-		p := make([]float64, len(t.Data))
-		for i, v := range t.Data {
-			p[i] = float64(v)
-		}
-		r.params = append(r.params, p)
 		r.shapes = append(r.shapes, t.Shape)
 	}
 	return r
 }
 
+// complexParams are the parameters of a reference, in the order of the model's.
+type complexParams [][]complex128
+
+func newComplexParams(ts []Tensor) complexParams {
+	var c complexParams
+	for _, t := range ts {
+		p := make([]complex128, len(t.Data))
+		for i, v := range t.Data {
+			p[i] = complex(float64(v), 0)
+		}
+		c = append(c, p)
+	}
+	return c
+}
+
+// slope returns the derivative of loss by element e of parameter p.
+func (c complexParams) slope(loss func() complex128, p, e int) float64 {
+	const h = 1e-30
+	old := c[p][e]
+	c[p][e] += complex(0, h)
+	d := imag(loss()) / h
+	c[p][e] = old
+	return d
+}
+
+// curve returns the derivative by element e of parameter p of the derivative of loss
+// along v, which is an element of the Hessian times v.
+func (c complexParams) curve(loss func() complex128, v []Tensor, p, e int) float64 {
+	const h, d = 1e-30, 1e-6
+	for i, t := range v {
+		for j, x := range t.Data {
+			c[i][j] += complex(0, h*float64(x))
+		}
+	}
+	old := c[p][e]
+	c[p][e] = old + d
+	up := imag(loss()) / h
+	c[p][e] = old - d
+	down := imag(loss()) / h
+	c[p][e] = old
+	for i := range v {
+		for j, x := range c[i] {
+			c[i][j] = complex(real(x), 0)
+		}
+	}
+	return (up - down) / (2 * d)
+}
+
+// largest returns the value of the largest real part, the first of equals.
+func largest(v []complex128) complex128 {
+	best := v[0]
+	for _, x := range v[1:] {
+		if real(x) > real(best) {
+			best = x
+		}
+	}
+	return best
+}
+
+// rectified is a ReLU.
+func rectified(v complex128) complex128 {
+	if real(v) > 0 {
+		return v
+	}
+	return 0
+}
+
 // refImage is a channel-first image.
 type refImage struct {
 	c, h, w int
-	v       []float64
+	v       []complex128
 }
 
-func newRefImage(c, h, w int) refImage { return refImage{c, h, w, make([]float64, c*h*w)} }
+func newRefImage(c, h, w int) refImage { return refImage{c, h, w, make([]complex128, c*h*w)} }
 
 // at returns a pixel, zero outside.
-func (m refImage) at(c, y, x int) float64 {
+func (m refImage) at(c, y, x int) complex128 {
 	if y < 0 || y >= m.h || x < 0 || x >= m.w {
 		return 0
 	}
 	return m.v[(c*m.h+y)*m.w+x]
 }
 
-func (m refImage) conv(w []float64, shape []int, b []float64, o refOp) refImage {
+func (m refImage) conv(w []complex128, shape []int, b []complex128, o refOp) refImage {
 	kh, kw := shape[2], shape[3]
 	out := newRefImage(shape[0], (m.h+o.before+o.after-kh)/o.stride+1, (m.w+o.before+o.after-kw)/o.stride+1)
 	for f := range out.c {
@@ -81,11 +142,11 @@ func (m refImage) conv(w []float64, shape []int, b []float64, o refOp) refImage 
 
 // windows calls f for every output of a pool with the values that are within the
 // image.
-func (m refImage) windows(o refOp, f func(v []float64) float64) refImage {
+func (m refImage) windows(o refOp, f func(v []complex128) complex128) refImage {
 	out := newRefImage(m.c, (m.h+o.before+o.after-o.size)/o.stride+1, (m.w+o.before+o.after-o.size)/o.stride+1)
 	for i := range out.v {
 		c, y, x := i/(out.h*out.w), i/out.w%out.h, i%out.w
-		var values []float64
+		var values []complex128
 		for j := range o.size * o.size {
 			sy, sx := y*o.stride+j/o.size-o.before, x*o.stride+j%o.size-o.before
 			if sy >= 0 && sy < m.h && sx >= 0 && sx < m.w {
@@ -97,52 +158,53 @@ func (m refImage) windows(o refOp, f func(v []float64) float64) refImage {
 	return out
 }
 
-func mean(v []float64) float64 {
-	s := 0.0
+func mean(v []complex128) complex128 {
+	var s complex128
 	for _, x := range v {
 		s += x
 	}
-	return s / float64(len(v))
+	return s / complex(float64(len(v)), 0)
 }
 
 func (m refImage) normalize(l LRN) refImage {
 	out := newRefImage(m.c, m.h, m.w)
 	n := m.h * m.w
 	for i := range out.v {
-		c, p, s := i/n, i%n, 0.0
+		c, p := i/n, i%n
+		var s complex128
 		for j := range m.c {
 			if j-c <= l.Radius && c-j <= l.Radius {
 				s += m.v[j*n+p] * m.v[j*n+p]
 			}
 		}
-		out.v[i] = m.v[i] / math.Pow(l.Bias+l.Alpha*s, l.Beta)
+		out.v[i] = m.v[i] / cmplx.Pow(complex(l.Bias, 0)+complex(l.Alpha, 0)*s, complex(l.Beta, 0))
 	}
 	return out
 }
 
-func (m refImage) groupNorm(groups int, weight, bias []float64) refImage {
+func (m refImage) groupNorm(groups int, weight, bias []complex128) refImage {
 	out := newRefImage(m.c, m.h, m.w)
 	n := len(m.v) / groups
 	for g := range groups {
 		values := m.v[g*n:][:n]
-		mu, variance := mean(values), 0.0
+		mu, variance := mean(values), complex128(0)
 		for _, v := range values {
-			variance += (v - mu) * (v - mu) / float64(n)
+			variance += (v - mu) * (v - mu) / complex(float64(n), 0)
 		}
 		for i, v := range values {
 			c := (g*n + i) / (m.h * m.w)
-			out.v[g*n+i] = (v-mu)/math.Sqrt(variance+1e-5)*weight[c] + bias[c]
+			out.v[g*n+i] = (v-mu)/cmplx.Sqrt(variance+1e-5)*weight[c] + bias[c]
 		}
 	}
 	return out
 }
 
 // logits runs one raw sample (rows, columns, channels) through the network.
-func (r *reference) logits(x []float32) []float64 {
+func (r *reference) logits(x []float32) []complex128 {
 	m := newRefImage(r.in[0], r.in[1], r.in[2])
 	for i := range m.v {
 		c, y, px := i/(m.h*m.w), i/m.w%m.h, i%m.w
-		m.v[i] = float64(x[(y*m.w+px)*m.c+c])
+		m.v[i] = complex(float64(x[(y*m.w+px)*m.c+c]), 0)
 	}
 	next := 0
 	return r.run(m, r.ops, &next).v
@@ -150,19 +212,19 @@ func (r *reference) logits(x []float32) []float64 {
 
 // run takes an image through ops, whose parameters start at next.
 func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
-	take := func() []float64 { *next++; return r.params[*next-1] }
+	take := func() []complex128 { *next++; return r.params[*next-1] }
 	for _, o := range ops {
 		switch o.op {
 		case "conv":
 			shape := r.shapes[*next]
 			w := take()
-			b := make([]float64, shape[0])
+			b := make([]complex128, shape[0])
 			if !o.noBias {
 				b = take()
 			}
 			m = m.conv(w, shape, b, o)
 		case "pool":
-			m = m.windows(o, slices.Max)
+			m = m.windows(o, largest)
 		case "avgpool":
 			m = m.windows(o, mean)
 		case "lrn":
@@ -180,7 +242,7 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 		case "relu":
 			out := newRefImage(m.c, m.h, m.w)
 			for i, v := range m.v {
-				out.v[i] = max(v, 0)
+				out.v[i] = rectified(v)
 			}
 			m = out
 		case "dense":
@@ -197,33 +259,32 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 }
 
 // loss is the mean cross-entropy over the unmasked labels of a batch.
-func (r *reference) loss(b *Batch) float64 {
-	sum, count := 0.0, 0
+func (r *reference) loss(b *Batch) float64 { return real(r.complexLoss(b)) }
+
+func (r *reference) complexLoss(b *Batch) complex128 {
+	var sum, count complex128
 	size := r.in[0] * r.in[1] * r.in[2]
 	for n, label := range b.Labels {
 		if label < 0 {
 			continue
 		}
 		z := r.logits(b.X[n*size : (n+1)*size])
-		total := 0.0
+		var total complex128
 		for _, v := range z {
-			total += math.Exp(v)
+			total += cmplx.Exp(v)
 		}
-		sum += math.Log(total) - z[label]
+		sum += cmplx.Log(total) - z[label]
 		count++
 	}
-	return sum / float64(count)
+	return sum / count
 }
 
-// slope is the central difference of the loss along element e of parameter p.
+// slope is the derivative of the loss by element e of parameter p.
 func (r *reference) slope(b *Batch, p, e int) float64 {
-	const h = 1e-5
-	w := r.params[p]
-	old := w[e]
-	w[e] = old + h
-	up := r.loss(b)
-	w[e] = old - h
-	down := r.loss(b)
-	w[e] = old
-	return (up - down) / (2 * h)
+	return r.params.slope(func() complex128 { return r.complexLoss(b) }, p, e)
+}
+
+// curve is an element of the product of the loss' Hessian with v.
+func (r *reference) curve(b *Batch, v []Tensor, p, e int) float64 {
+	return r.params.curve(func() complex128 { return r.complexLoss(b) }, v, p, e)
 }

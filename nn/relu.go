@@ -27,7 +27,9 @@ func (b *boundReLU) Out() Flow { return b.in }
 
 func (b *boundReLU) Params() []Param { return nil }
 
-func (b *boundReLU) Traits() Traits { return Traits{PerSample: b.in.Image(), ReadsOutput: true} }
+func (b *boundReLU) Traits() Traits {
+	return Traits{PerSample: b.in.Image(), ReadsOutput: true, Tangents: true}
+}
 
 // FLOPs returns 0: comparisons are not counted.
 func (b *boundReLU) FLOPs() int64 { return 0 }
@@ -39,13 +41,16 @@ type reluState struct {
 	y  Act
 }
 
-func (s *reluState) Forward(_ *Run, x Act, lo, hi int) Act {
+func (s *reluState) Forward(r *Run, x Act, lo, hi int) Act {
 	f := s.in
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
-		for r := range f.H {
+		for row := range f.H {
 			n := f.W * f.Ld()
-			y, v := s.y.At(i, r, 0)[:n], x.At(i, r, 0)[:n]
+			y, v := s.y.At(i, row, 0)[:n], x.At(i, row, 0)[:n]
 			kernels.ReLUBackward(y, v, v)
+			if r.V != nil {
+				kernels.ReLUBackward(s.y.Tangent().At(i, row, 0)[:n], x.Tangent().At(i, row, 0)[:n], y)
+			}
 		}
 	}
 	return s.y

@@ -12,6 +12,8 @@ import (
 // layer.
 type Residual struct {
 	Body, Shortcut []Layer
+
+	tangents bool // the branches are to take tangents along
 }
 
 // Kind returns "residual".
@@ -31,11 +33,11 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	if in.Seq > 0 {
 		return nil, errors.New("a residual block needs an image as its input")
 	}
-	body, out, err := bindBranch("body", l.Body, in)
+	body, out, err := bindBranch("body", l.Body, in, l.tangents)
 	if err != nil {
 		return nil, err
 	}
-	shortcut, other, err := bindBranch("shortcut", l.Shortcut, in)
+	shortcut, other, err := bindBranch("shortcut", l.Shortcut, in, l.tangents)
 	switch {
 	case err != nil:
 		return nil, err
@@ -53,8 +55,8 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 }
 
 // bindBranch binds the layers of a branch, which must all be layers on images.
-func bindBranch(name string, layers []Layer, in Flow) (chain, Flow, error) {
-	c, out, err := bindChain(layers, in)
+func bindBranch(name string, layers []Layer, in Flow, tangents bool) (chain, Flow, error) {
+	c, out, err := bindChain(layers, in, tangents)
 	if err != nil {
 		return nil, out, fmt.Errorf("%s: %w", name, err)
 	}

@@ -19,7 +19,7 @@ func (b *boundResidual) NewState(e *Env) State {
 	}
 	branch := func(number, offset int, c branch) []State {
 		return c.states(place{
-			arena: e.Arena, samples: e.Samples, offset: offset, groups: c.groups, needDX: e.NeedDX, scratch: e.scratch,
+			arena: e.Arena, samples: e.Samples, offset: offset, groups: c.groups, needDX: e.NeedDX, tangents: e.Tangents, scratch: e.scratch,
 			// No layer of a model has such a number, and none of another block.
 			index: func(i int) int { return (e.Index+1)<<10 + number<<9 + i },
 		})
@@ -27,7 +27,7 @@ func (b *boundResidual) NewState(e *Env) State {
 	s.body = branch(0, e.Offset, b.body)
 	s.shortcut = branch(1, e.Offset+b.body.size(), b.shortcut)
 	if len(b.shortcut.chain) > 0 {
-		s.split = newAct(e.Arena, b.out, e.Samples, b.shortcut.last().Traits().GradBorder, b.group)
+		s.split = newAct(e.Arena, b.out, e.Samples, b.shortcut.last().Traits().GradBorder, b.group, e.Tangents)
 	}
 	return s
 }
@@ -38,6 +38,9 @@ func (s *residualState) Forward(r *Run, x Act, lo, hi int) Act {
 		a, b := forwardBranch(s.body, r, x, lo, end), forwardBranch(s.shortcut, r, x, lo, end)
 		for i := lo; i < end; i++ {
 			s.add(i, a, b)
+			if r.V != nil {
+				s.addTangents(i, a.Tangent(), b.Tangent())
+			}
 		}
 	}
 	return s.y
@@ -51,6 +54,18 @@ func (s *residualState) add(i int, a, b Act) {
 		kernels.Add(out, a.At(i, y, 0)[:n], b.At(i, y, 0)[:n])
 		if s.b.relu {
 			kernels.ReLUBackward(out, out, out)
+		}
+	}
+}
+
+// addTangents is add for the tangents.
+func (s *residualState) addTangents(i int, a, b Act) {
+	n := s.b.out.W * s.b.out.Ld()
+	for y := range s.b.out.H {
+		out := s.y.Tangent().At(i, y, 0)[:n]
+		kernels.Add(out, a.At(i, y, 0)[:n], b.At(i, y, 0)[:n])
+		if s.b.relu {
+			kernels.ReLUBackward(out, out, s.y.At(i, y, 0)[:n])
 		}
 	}
 }
@@ -77,19 +92,37 @@ func (s *residualState) Backward(r *Run, dy Act, lo, hi int) Act {
 		if s.dx.Data == nil {
 			continue
 		}
-		n := s.b.in.W * s.b.in.Ld()
-		for i := lo; i < end; i++ {
-			for y := range s.b.in.H {
-				dx := s.dx.At(i, y, 0)[:n]
-				kernels.Add(dx, dx, a.At(i, y, 0)[:n])
-			}
-		}
+		addImages(s.dx, a, lo, end, s.b.in)
 	}
 	return s.dx
 }
 
-// copyImages copies the images from lo up to hi, of the size of f, from src to dst.
+// addImages adds the images from lo up to hi, of the size of f, and their tangents to
+// those of dst.
+func addImages(dst, src Act, lo, hi int, f Flow) {
+	if src.Along > 0 {
+		addImages(dst.Tangent(), src.Tangent(), lo, hi, f)
+	}
+	for i := lo; i < hi; i++ {
+		addImage(dst, i, src, i, f)
+	}
+}
+
+// addImage adds image j of src to image i of dst.
+func addImage(dst Act, i int, src Act, j int, f Flow) {
+	n := f.W * f.Ld()
+	for y := range f.H {
+		to := dst.At(i, y, 0)[:n]
+		kernels.Add(to, to, src.At(j, y, 0)[:n])
+	}
+}
+
+// copyImages copies the images from lo up to hi, of the size of f, and their tangents
+// from src to dst.
 func copyImages(dst, src Act, lo, hi int, f Flow) {
+	if src.Along > 0 {
+		copyImages(dst.Tangent(), src.Tangent(), lo, hi, f)
+	}
 	n := f.W * f.Ld()
 	for i := lo; i < hi; i++ {
 		for y := range f.H {

@@ -65,8 +65,9 @@ type Workspace struct {
 	labels  []int32 // of the chunk, in row order
 	step    update
 	scratch scratch
-	absent  []int32 // classes
-	lowest  int     // the first layer that needs its backward pass
+	absent  []int32    // classes
+	lowest  int        // the first layer that needs its backward pass
+	twice   *Workspace // of Hessian, made when it is called first
 }
 
 // NewWorkspace returns a workspace for the model.
@@ -94,12 +95,12 @@ func (m *Model) newWorkspace(chunk int) *Workspace {
 		ws.labels = make([]int32, chunk*m.LabelsPerExample())
 	}
 	ws.states = m.nodes.states(place{
-		arena: &ws.arena, samples: chunk, groups: m.groups, scratch: &ws.scratch,
+		arena: &ws.arena, samples: chunk, groups: m.groups, scratch: &ws.scratch, tangents: m.tangents,
 		index: func(i int) int { return i },
 	})
 	ws.scratch.floats = ws.arena.Alloc(ws.scratch.size)
 	last := m.nodes[len(m.nodes)-1].Out()
-	ws.dlogit = newAct(&ws.arena, last, chunk, Border{}, 0)
+	ws.dlogit = newAct(&ws.arena, last, chunk, Border{}, 0, m.tangents)
 	return ws
 }
 
@@ -138,22 +139,33 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, u *update) Result
 	if ws.grad == nil {
 		ws.grad = ws.m.NewParams()
 	}
-	count := 0
-	for _, l := range b.Labels[:b.N*ws.m.LabelsPerExample()] {
-		if l >= 0 {
-			count++
-		}
-	}
+	count := ws.count(b)
 	if count == 0 {
 		clear(ws.grad)
 		return Result{}
 	}
-	ws.run = Run{W: w, G: ws.grad, Train: true, Dropout: o.Dropout, Key: kernels.Key(o.Key, uint64(o.Step))}
-	ws.absent, ws.lowest = o.Absent, 0
+	ws.start(Run{W: w, G: ws.grad}, o)
 	if u != nil {
 		ws.lowest = ws.m.nodes.lowest(u.only)
 	}
 	return ws.chunks(b, 1/float32(count), u)
+}
+
+// start begins a pass that trains.
+func (ws *Workspace) start(r Run, o TrainOpts) {
+	r.Train, r.Dropout, r.Key = true, o.Dropout, kernels.Key(o.Key, uint64(o.Step))
+	ws.run, ws.absent, ws.lowest = r, o.Absent, 0
+}
+
+// count returns the unmasked labels of a batch.
+func (ws *Workspace) count(b *Batch) int {
+	n := 0
+	for _, l := range b.Labels[:b.N*ws.m.LabelsPerExample()] {
+		if l >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Evaluate measures the weights on the batch, without dropout.
@@ -187,6 +199,9 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		switch {
 		case r.Train:
 			loss, correct = kernels.SoftmaxXent(ws.dlogit.Data, logits.Data, logits.Pixel, rows, ws.m.classes, labels, scale)
+			if r.V != nil {
+				ws.softmaxTangents(logits, labels, scale)
+			}
 		case b.Right != nil:
 			loss, correct = ws.tell(b.Right[at*perLabel:], logits, labels)
 		default:

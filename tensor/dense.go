@@ -24,6 +24,11 @@ func (d Dense) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []
 	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: x, Lda: ldx, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu})
 }
 
+// Add adds m rows x W to y.
+func (d Dense) Add(y []float32, ldy int, x []float32, ldx, m int, w []float32) {
+	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: x, Lda: ldx, B: w, C: y, Ldc: ldy, Accumulate: true})
+}
+
 // A Part of the weights is Rows rows from row K and Cols columns from column J.
 type Part struct{ K, Rows, J, Cols int }
 

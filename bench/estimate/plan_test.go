@@ -179,7 +179,8 @@ func TestManyBatchesAreFew(t *testing.T) {
 	}
 }
 
-// TestVisits counts the gradients of methods by hand: 30 examples in batches of 8.
+// TestVisits counts the gradients of methods by hand: 30 examples in batches of 8, where a product
+// with a Hessian takes 2.5 gradients.
 func TestVisits(t *testing.T) {
 	base := fl.ClientParams{Epochs: 2, Batch: 8, InnerSteps: 3, HeadEpochs: 0.5}
 	for name, c := range map[string]struct {
@@ -194,17 +195,17 @@ func TestVisits(t *testing.T) {
 		"ditto":     {func(p *fl.ClientParams) { p.PersonalEpochs = 1 }, 90},
 		"fedrep":    {func(*fl.ClientParams) {}, 75},
 		"pfedme":    {func(*fl.ClientParams) {}, 180},
-		"perfedavg": {func(*fl.ClientParams) {}, 240},
-		"maml":      {func(*fl.ClientParams) {}, 3*24 + 4},
+		"perfedavg": {func(*fl.ClientParams) {}, 60 + 60 + 2.5*60},
+		"maml":      {func(*fl.ClientParams) {}, 24 + 2.5*24 + 4},
 	} {
 		p := base
 		c.change(&p)
-		if got := examples(name, p, 30, 4); got != c.want {
+		if got := examples(name, p, 30, 4, 2.5); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 	base.FirstOrder = true
-	if m, p := examples("maml", base, 30, 4), examples("perfedavg", base, 30, 4); m != 28 || p != 120 {
+	if m, p := examples("maml", base, 30, 4, 2.5), examples("perfedavg", base, 30, 4, 2.5); m != 28 || p != 120 {
 		t.Errorf("of first order: %v and %v", m, p)
 	}
 }

@@ -94,7 +94,7 @@ func (t *tasks) work(visits, train, val, evaluated float64, points []fl.ClientPa
 	byBatch := map[int]float64{}
 	for _, p := range points {
 		batch := max(1, min(p.Batch, int(math.Ceil(train))))
-		byBatch[batch] += (visits*examples(c.Method, p, train, val) + Evaluated(m, evaluated)) / float64(len(points))
+		byBatch[batch] += (visits*examples(c.Method, p, train, val, hessian(m)) + Evaluated(m, evaluated)) / float64(len(points))
 	}
 	var out []Work
 	for batch, x := range few(byBatch) {

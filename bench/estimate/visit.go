@@ -3,6 +3,7 @@ package estimate
 import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // visitOf returns the client hyperparameters of a configuration that say how much a client trains.
@@ -15,8 +16,8 @@ func visitOf(c *study.Config) fl.ClientParams {
 }
 
 // examples returns how many training examples a visit to a client with n of them, and val validation examples, takes under a method, in
-// units of one gradient of the whole network.
-func examples(method string, p fl.ClientParams, n, val float64) float64 {
+// units of one gradient of the whole network, of which a product with a Hessian is hessian.
+func examples(method string, p fl.ClientParams, n, val, hessian float64) float64 {
 	local := epochs(p, p.Epochs, n)
 	if p.Steps > 0 {
 		local = steps(p, p.Steps, n)
@@ -31,19 +32,24 @@ func examples(method string, p fl.ClientParams, n, val float64) float64 {
 		return local + epochs(p, p.HeadEpochs, n)
 	case "pfedme": // of the inner problem, on one batch
 		return local * float64(p.InnerSteps)
-	case "perfedavg": // before and after the inner step; two gradients make a Hessian times a vector
+	case "perfedavg": // before and after the inner step
 		if p.FirstOrder {
-			return 2 * local
+			hessian = 0
 		}
-		return 4 * local
+		return (2 + hessian) * local
 	case "maml":
-		inner := steps(p, p.InnerSteps, n)
 		if p.FirstOrder {
-			return inner + val
+			hessian = 0
 		}
-		return 3*inner + val
+		return (1+hessian)*steps(p, p.InnerSteps, n) + val
 	}
 	return local
+}
+
+// hessian returns how many gradients a product with the Hessian takes, by their operations.
+func hessian(m *nn.Model) float64 {
+	_, flops := m.FLOPs()
+	return float64(m.HessianFLOPs()) / float64(flops)
 }
 
 // epochs returns the examples of passes, of which there is at least one step.

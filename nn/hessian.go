@@ -1,0 +1,97 @@
+package nn
+
+import "fmt"
+
+// CheckHessian returns an error that names a layer of which Workspace.Hessian cannot
+// be computed. All layers of this package are fit.
+func (m *Model) CheckHessian() error {
+	if kind := m.nodes.rigid(); kind != "" {
+		return fmt.Errorf("model %s: layers of type %s have no second derivatives", m.name, kind)
+	}
+	return nil
+}
+
+// withTangents returns the model with layers that take tangents along. Its vectors
+// and draws are those of m.
+func (m *Model) withTangents() *Model {
+	t := *m
+	flow, _ := m.input.flow()
+	var err error
+	if t.nodes, _, err = bindChain(m.layers, flow, true); err != nil {
+		panic("nn: a layer was bound once and is not again: " + err.Error())
+	}
+	t.groups, t.tangents = t.nodes.groups(), true
+	return &t
+}
+
+// HessianFLOPs counts the multiplications and additions of Workspace.Hessian for one
+// sample. A layer's output has a tangent by its weights and, behind other weights, by
+// its input; the gradient of its weights as well, and that of its input has two besides
+// itself.
+func (m *Model) HessianFLOPs() int64 {
+	var n int64
+	learned := false
+	for _, nd := range m.nodes {
+		n += nd.FLOPs()
+		if len(nd.params) > 0 {
+			n += 2 * nd.FLOPs()
+		}
+		if learned {
+			n += 5 * nd.FLOPs()
+		}
+		learned = learned || len(nd.params) > 0
+	}
+	return n
+}
+
+// Hessian writes to dst the product of v with the Hessian of the mean loss over the
+// batch's unmasked labels at w: the derivative of the gradient along v, by the chain
+// rule, forward along v and then in reverse (Pearlmutter 1994). ReLUs and max-pools
+// count as the linear pieces that w is in. It is the Hessian of the loss that Gradient
+// takes with the same options; those for Step alone are not used. The bits depend on
+// nothing but the model, w, v, the batch and the options. The first call makes memory
+// of its own, about twice what the workspace has.
+func (ws *Workspace) Hessian(dst, w, v []float32, b *Batch, o TrainOpts) {
+	ws.m.check(dst)
+	ws.m.check(w)
+	ws.m.check(v)
+	count := ws.count(b)
+	if count == 0 {
+		clear(dst)
+		return
+	}
+	t := ws.twice
+	if t == nil {
+		t = ws.m.withTangents().NewWorkspace()
+		ws.twice = t
+	}
+	t.start(Run{W: w, V: v, G: dst}, o)
+	t.chunks(b, 1/float32(count), nil)
+}
+
+// softmaxTangents computes the tangents of dlogit = scale*(p - onehot) from those of
+// the logits z: scale*p_j*(dz_j - sum_k p_k dz_k).
+func (ws *Workspace) softmaxTangents(z Act, labels []int32, scale float32) {
+	n := ws.m.classes
+	for i, label := range labels {
+		g := ws.dlogit.At(i, 0, 0)[:n]
+		to, dz := ws.dlogit.Tangent().At(i, 0, 0)[:n], z.Tangent().At(i, 0, 0)[:n]
+		if label < 0 {
+			clear(to)
+			continue
+		}
+		var mean float64
+		for j, d := range dz {
+			p := g[j]
+			if j == int(label) {
+				p += scale
+			}
+			to[j] = p
+			mean += float64(float64(p) * float64(d))
+		}
+		mean /= float64(scale)
+		for j, d := range dz {
+			to[j] = float32(float64(to[j]) * (float64(d) - mean))
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package nn
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// direction draws a direction of the model's parameters, as long as weights are.
+func direction(m *Model, key uint64) []float32 {
+	v, s := m.NewParams(), kernels.NewStream(key, 9)
+	ts := m.Export(v)
+	for _, t := range ts {
+		for i := range t.Data {
+			t.Data[i] = float32(0.3 * s.NormFloat64())
+		}
+	}
+	if err := m.Import(v, ts); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// testHessian compares some elements of every tensor of H v with curve's.
+func testHessian(t *testing.T, m *Model, b *Batch, curve func(w, v []Tensor, p, e int) float64) {
+	t.Helper()
+	w, v, got := m.NewParams(), direction(m, 1), m.NewParams()
+	m.Init(w, 5)
+	want := map[[2]int]float64{}
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		m.NewWorkspace().Hessian(got, w, v, b, TrainOpts{})
+		for p, h := range m.Export(got) {
+			var diff, norm float64
+			for e := 0; e < len(h.Data); e += max(1, len(h.Data)/40) {
+				at := [2]int{p, e}
+				if _, ok := want[at]; !ok {
+					want[at] = curve(m.Export(w), m.Export(v), p, e)
+				}
+				d := float64(h.Data[e]) - want[at]
+				diff += d * d
+				norm += want[at] * want[at]
+			}
+			if norm == 0 || !(math.Sqrt(diff/norm) <= 3e-5) {
+				t.Errorf("%s: the product differs from the reference by %.2g of its norm %.2g", h.Name, math.Sqrt(diff/norm), math.Sqrt(norm))
+			}
+		}
+		checkPadding(t, m, got)
+	})
+}
+
+// TestHessian compares products with the Hessian with those of float64 networks
+// written apart, whose derivatives are exact.
+func TestHessian(t *testing.T) {
+	for _, c := range slices.Concat(imageCases, blockCases) {
+		t.Run(c.name, func(t *testing.T) {
+			m := c.model(t)
+			b := images(m, 4)
+			testHessian(t, m, b, func(w, v []Tensor, p, e int) float64 {
+				return newReference(c.in, c.ops, w).curve(b, v, p, e)
+			})
+		})
+	}
+}
+
+// TestLSTMHessian does the same for networks on sequences.
+func TestLSTMHessian(t *testing.T) {
+	for _, c := range lstmCases {
+		t.Run(c.name, func(t *testing.T) {
+			m := c.model(t)
+			b := sequences(m, c.batch, c.mask)
+			testHessian(t, m, b, func(w, v []Tensor, p, e int) float64 {
+				return newLSTMReference(c.ref, w).curve(b, v, p, e)
+			})
+		})
+	}
+}
+
+// smoothNets are networks with all kinds of dropout and without a kink, on which
+// differences of gradients tell what the Hessian is.
+func smoothNets(t *testing.T) map[string]*Model {
+	t.Helper()
+	nets := map[string]*Model{}
+	for name, layers := range map[string][]Layer{
+		"image": {
+			Conv2D{Filters: 6, Kernel: 3, Same: true},
+			Dropout{Rate: 0.3},
+			Residual{
+				Body:     []Layer{Conv2D{Filters: 18, Kernel: 3, Pad: 1, NoBias: true}, GroupNorm{Groups: 2}, Dropout{Rate: 0.2}},
+				Shortcut: []Layer{Dropout{Rate: 0.4}, Conv2D{Filters: 18, Kernel: 1}},
+			},
+			LRN{Radius: 2, Bias: 1, Alpha: 0.3, Beta: 0.75},
+			Scale{Factor: 1.5},
+			AvgPool{Size: 2},
+			Dropout{Rate: 0.5},
+			Dense{Units: 7},
+		},
+		"sequence": {
+			Embedding{Dim: 5},
+			Dropout{Rate: 0.2},
+			LSTM{Hidden: 9, Layers: 3, Dropout: 0.3, EveryStep: true},
+			Dropout{Rate: 0.3},
+			Dense{Units: 7},
+		},
+	} {
+		in := Shape{H: 6, W: 5, C: 2}
+		if name == "sequence" {
+			in = Shape{Seq: 6, Vocab: 8}
+		}
+		m, err := NewModel(name, in, 7, layers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nets[name] = m
+	}
+	return nets
+}
+
+// batchOf draws a batch for any model.
+func batchOf(m *Model, n int) *Batch {
+	if m.Input().Seq > 0 {
+		return sequences(m, n, true)
+	}
+	return images(m, n)
+}
+
+// TestHessianDraws holds that a product sees the dropout masks and absent classes of
+// its options, those of the gradient with the same options, over several chunks.
+func TestHessianDraws(t *testing.T) {
+	for name, m := range smoothNets(t) {
+		n := m.chunk() + 5
+		b := batchOf(m, n)
+		for i, l := range b.Labels {
+			if l == 3 {
+				b.Labels[i] = 4
+			}
+		}
+		w, v, got, want := m.NewParams(), direction(m, 2), m.NewParams(), m.NewParams()
+		m.Init(w, 1)
+		ws := m.NewWorkspace()
+		for _, o := range []TrainOpts{
+			{Dropout: -1, Key: 3, Step: 1},
+			{Dropout: -1, Key: 3, Step: 2},
+			{Dropout: 0.6, Key: 4, Absent: []int32{3}},
+			{},
+		} {
+			const d = 2e-3
+			kernels.Axpy(w, d, v)
+			ws.Gradient(w, b, o)
+			copy(want, ws.Grad())
+			kernels.Axpy(w, -2*d, v)
+			ws.Gradient(w, b, o)
+			kernels.Axpy(w, d, v)
+			kernels.Sub(want, want, ws.Grad())
+			kernels.Scale(want, 1/(2*d))
+			ws.Hessian(got, w, v, b, o)
+			kernels.Sub(want, want, got)
+			if rel := kernels.Norm(want) / kernels.Norm(got); !(rel < 5e-3) {
+				t.Errorf("%s, %+v: the product is %.2g of its length away from the difference of gradients", name, o, rel)
+			}
+		}
+	}
+}
+
+// TestHessianIsSymmetric compares u'Hv with v'Hu, and holds that the bits of a product
+// are the same at all assembly levels and in a workspace that was used.
+func TestHessianIsSymmetric(t *testing.T) {
+	nets := smoothNets(t)
+	nets["plain"], nets["blocks"], nets["winograd"] = dropoutNet(t), blockNet(t), winogradNet(t)
+	for name, m := range nets {
+		b, o := batchOf(m, 21), TrainOpts{Dropout: -1, Key: 3}
+		w, u, v := m.NewParams(), direction(m, 1), direction(m, 2)
+		m.Init(w, 1)
+		hu, hv := m.NewParams(), m.NewParams()
+		var first []float32
+		kernelstest.ForEachLevel(t, func(t *testing.T) {
+			ws := m.NewWorkspace()
+			ws.Hessian(hu, w, u, b, o)
+			train(m, ws, batchOf(m, 9))
+			ws.Hessian(hv, w, v, batchOf(m, 5), TrainOpts{})
+			ws.Hessian(hv, w, v, b, o)
+			if a, z := kernels.Dot(u, hv), kernels.Dot(v, hu); math.Abs(a-z) > 1e-5*kernels.Norm(u)*kernels.Norm(hv) {
+				t.Errorf("%s: u'Hv is %v, v'Hu is %v", name, a, z)
+			}
+			ws = m.NewWorkspace()
+			ws.Hessian(hu, w, v, b, o)
+			sameBits(t, hv, hu, name+": in a used workspace")
+			if kernels.Current() == kernels.Generic {
+				return // compared with the reference only
+			}
+			if first == nil {
+				first = slices.Clone(hu)
+			}
+			sameBits(t, hu, first, name+": "+kernels.Current().String())
+		})
+	}
+}
+
+// TestHessianOfNothing covers a batch without labels and a direction without length.
+func TestHessianOfNothing(t *testing.T) {
+	m := dropoutNet(t)
+	w, v, h := m.NewParams(), direction(m, 1), direction(m, 2)
+	m.Init(w, 1)
+	ws, b := m.NewWorkspace(), images(m, 4)
+	ws.Hessian(h, w, m.NewParams(), b, TrainOpts{})
+	if n := kernels.Norm(h); n != 0 {
+		t.Errorf("H 0 has length %v", n)
+	}
+	b.Labels = []int32{-1, -1, -1, -1}
+	copy(h, v)
+	ws.Hessian(h, w, v, b, TrainOpts{})
+	if n := kernels.Norm(h); n != 0 {
+		t.Errorf("without labels the product has length %v", n)
+	}
+}
+
+// TestHessianAllocations checks that a product allocates nothing.
+func TestHessianAllocations(t *testing.T) {
+	nets := smoothNets(t)
+	nets["plain"], nets["blocks"], nets["winograd"] = dropoutNet(t), blockNet(t), winogradNet(t)
+	for name, m := range nets {
+		w, v, h := m.NewParams(), direction(m, 1), m.NewParams()
+		m.Init(w, 1)
+		ws, b := m.NewWorkspace(), batchOf(m, m.chunk()+3)
+		product := func() { ws.Hessian(h, w, v, b, TrainOpts{Dropout: -1}) }
+		product()
+		if n := testing.AllocsPerRun(3, product); n != 0 {
+			t.Errorf("%s: a product allocates %v times, want 0", name, n)
+		}
+	}
+}
+
+// rigidLayer is a layer that takes no tangents along.
+type rigidLayer struct{ ReLU }
+
+type boundRigid struct{ *boundReLU }
+
+func (rigidLayer) Kind() string { return "rigid" }
+
+func (l rigidLayer) Bind(in Flow) (Bound, error) {
+	b, err := l.ReLU.Bind(in)
+	if err != nil {
+		return nil, err
+	}
+	return boundRigid{b.(*boundReLU)}, nil
+}
+
+func (b boundRigid) Traits() Traits {
+	t := b.boundReLU.Traits()
+	t.Tangents = false
+	return t
+}
+
+// TestCheckHessian looks for the layer that a model cannot be differentiated by twice.
+func TestCheckHessian(t *testing.T) {
+	for _, layers := range [][]Layer{
+		{Conv2D{Filters: 3, Kernel: 3}, rigidLayer{}, Dense{Units: 2}},
+		{Residual{Body: []Layer{Conv2D{Filters: 3, Kernel: 3}, rigidLayer{}}, Shortcut: []Layer{Conv2D{Filters: 3, Kernel: 3}}}, Dense{Units: 2}},
+	} {
+		m, err := NewModel("stiff", Shape{H: 5, W: 5, C: 1}, 2, layers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "model stiff: layers of type rigid have no second derivatives"
+		if err := m.CheckHessian(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if err := blockNet(t).CheckHessian(); err != nil {
+		t.Error(err)
+	}
+}
