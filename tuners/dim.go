@@ -42,13 +42,15 @@ func (d Dim) Check() error {
 		if len(d.Choices) == 0 {
 			return fmt.Errorf("%s: choice needs at least one value", d.Name)
 		}
+		seen := make(map[Value]bool, len(d.Choices))
 		for i, v := range d.Choices {
 			if v.Kind() == NoneValue || v.kind == NumValue && !finite(v.num) {
 				return fmt.Errorf("%s: choice %d must be a finite number, a string or a bool", d.Name, i+1)
 			}
-			if slices.Contains(d.Choices[:i], v) {
+			if seen[v] {
 				return fmt.Errorf("%s: choice repeats %s", d.Name, v)
 			}
+			seen[v] = true
 		}
 		return nil
 	}

@@ -84,7 +84,7 @@ func (t *Training) Config(o Options, trial int) (*study.Config, []string, error)
 func (t *Training) config(o Options, trial int, path string) (*study.Config, []string, error) {
 	sets := append([]string{"select=" + study.SelectPaper}, t.Sets...)
 	if o.AsPaper {
-		sets = append(sets, t.AsPaper...)
+		sets = override(sets, t.AsPaper)
 	}
 	if path != "" {
 		sets = append(sets, "data.path="+quote(path))
@@ -116,6 +116,18 @@ func (t *Training) config(o Options, trial int, path string) (*study.Config, []s
 	}
 	c.Name = t.Key
 	return c, deviations, c.Check()
+}
+
+// override adds assignments in place of those of the same keys.
+func override(sets, more []string) []string {
+	keyOf := func(set string) string {
+		key, _, _ := strings.Cut(set, "=")
+		return key
+	}
+	sets = slices.DeleteFunc(sets, func(set string) bool {
+		return slices.ContainsFunc(more, func(m string) bool { return keyOf(m) == keyOf(set) })
+	})
+	return append(sets, more...)
 }
 
 // quote writes a string as TOML does.

@@ -48,7 +48,8 @@ func (o *dataOptions) validate(a *app, args []string) (*study.Config, error) {
 	if len(args) > 0 {
 		o.sets = slices.Insert(o.sets, 0, "data.name="+args[0])
 	}
-	return o.load(a, nil)
+	c, _, err := o.load(a, nil)
+	return c, err
 }
 
 // totals tells what the files of a set hold.

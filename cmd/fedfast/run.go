@@ -63,7 +63,7 @@ func (o *runOptions) train(ctx context.Context, a *app, s *opened, ready func(*s
 	}
 	r, err := study.Run(ctx, setup)
 	if err != nil {
-		return nil, interrupted(ctx, err, o.dir)
+		return nil, interrupted(ctx, s.places.Explain(err), o.dir)
 	}
 	w.Display.Close()
 	return r, errors.Join(w.Result(r), w.Model(setup.Model, r.Weights()))

@@ -44,7 +44,7 @@ func (o *configOptions) addFlags(cmd *cobra.Command) {
 }
 
 // load resolves the configuration. Its errors are wrong usage.
-func (o *configOptions) load(a *app, args []string) (*study.Config, error) {
+func (o *configOptions) load(a *app, args []string) (*study.Config, study.Places, error) {
 	src := study.Source{Preset: o.preset, Sets: o.sets, Tuner: o.tuner, ClientTuner: o.clientTuner}
 	if len(args) > 0 {
 		src.File = args[0]
@@ -55,11 +55,11 @@ func (o *configOptions) load(a *app, args []string) (*study.Config, error) {
 	if a.seedGiven {
 		src.Seed = &a.seed
 	}
-	c, err := study.Load(src)
+	c, places, err := study.LoadPlaced(src)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, places, usageError{err}
 	}
-	return c, nil
+	return c, places, nil
 }
 
 // studyOptions are the flags of run and tune.
@@ -78,6 +78,7 @@ func (o *studyOptions) addFlags(cmd *cobra.Command) {
 // opened is a study that a command works on.
 type opened struct {
 	config *study.Config
+	places study.Places // of the configuration's keys, where it was given
 	dir    *studydir.Dir
 	// stored is what earlier processes recorded; Config is empty when nothing.
 	stored *study.Stored
@@ -94,14 +95,14 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 	s := &opened{stored: &study.Stored{}}
 	var err error
 	if !own {
-		if s.config, err = o.load(a, args); err != nil {
+		if s.config, s.places, err = o.load(a, args); err != nil {
 			return nil, err
 		}
 		if s.scaled, err = o.scale.apply(s.config, mode); err != nil {
 			return nil, usageError{err}
 		}
-		if err := s.config.Check(); err != nil {
-			return nil, usageError{err}
+		if err := s.config.CheckFor(mode); err != nil {
+			return nil, usageError{s.places.Explain(err)}
 		}
 		if o.dir == "" {
 			o.dir = studydir.Default(time.Now(), s.config.Name)

@@ -115,7 +115,7 @@ func (o *tuneOptions) train(ctx context.Context, a *app, s *opened, ready func(*
 	}
 	r, err := study.Tune(ctx, setup)
 	if err != nil {
-		return nil, interrupted(ctx, err, o.dir)
+		return nil, interrupted(ctx, s.places.Explain(err), o.dir)
 	}
 	w.Display.Close()
 	if r.Baseline, err = o.random(ctx, a, setup, r); err != nil {

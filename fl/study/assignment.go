@@ -15,6 +15,12 @@ func parseAssignment(text string) ([]setting, error) {
 	if !ok || key == "" {
 		return nil, errors.New("want key=value")
 	}
+	if strings.ContainsAny(text, "\n\r") {
+		return nil, errors.New("want key=value on one line; each key has a --set of its own")
+	}
+	if err := checkDepth(text); err != nil {
+		return nil, errors.New(strings.TrimLeft(err.Error(), "1: "))
+	}
 	d, err := parseDocument("", key+" = "+value+"\n")
 	literal := ""
 	switch {
@@ -28,10 +34,10 @@ func parseAssignment(text string) ([]setting, error) {
 		}
 		_, quotedValue, _ := strings.Cut(quoted.String(), "=")
 		if d, err = parseDocument("", key+" ="+quotedValue); err != nil {
-			return nil, fmt.Errorf("%q is no key: parts are joined by dots, and a part with other signs than letters, digits, _ and - is quoted", key)
+			return nil, fmt.Errorf("%q is no key: parts are joined by dots, and a part with other signs than letters, digits, _ and - is quoted", clip(key))
 		}
 	case err != nil:
-		return nil, fmt.Errorf("%s is no TOML value", value)
+		return nil, fmt.Errorf("%s is no TOML value", clip(value))
 	}
 	var f flattener
 	f.table(nil, d.tree)

@@ -29,12 +29,18 @@ type document struct {
 	name string
 	text string
 	tree map[string]any
+	keys []toml.Key // in the order of the text
 }
 
 // parseDocument parses TOML; the error names file and line.
 func parseDocument(name, text string) (*document, error) {
 	d := &document{name: name, text: text}
-	if _, err := toml.Decode(text, &d.tree); err != nil {
+	if err := checkDepth(text); err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
+	}
+	md, err := toml.Decode(text, &d.tree)
+	d.keys = md.Keys()
+	if err != nil {
 		if syntax, ok := errors.AsType[toml.ParseError](err); ok {
 			return nil, fmt.Errorf("%s:%d: %s", name, syntax.Position.Line, oneline.Of(syntax.Message))
 		}
@@ -57,10 +63,21 @@ func (d *document) settings() ([]setting, error) {
 		}
 	}
 	if len(f.problems) > 0 {
-		first := slices.MinFunc(f.problems, func(a, b problem) int { return d.line(a.path) - d.line(b.path) })
+		first := d.first(f.problems)
 		return nil, fmt.Errorf("%s: %w", d.at(first.path), first.err)
 	}
 	return f.settings, nil
+}
+
+// first returns the problem that stands first in the text.
+func (d *document) first(problems []problem) problem {
+	rank := make(map[string]int, len(d.keys))
+	for i, key := range slices.Backward(d.keys) {
+		rank[strings.Join(key, "\x00")] = i
+	}
+	return slices.MinFunc(problems, func(a, b problem) int {
+		return rank[strings.Join(a.path, "\x00")] - rank[strings.Join(b.path, "\x00")]
+	})
 }
 
 // full is the key as an error shows it.

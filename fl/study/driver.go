@@ -11,6 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -121,7 +122,7 @@ func (d *driver) openTuners(ctx context.Context) error {
 	}
 	for _, dim := range d.space {
 		if _, ok := tunable(dim.Name); !ok && !d.adds[dim.Name] {
-			return fmt.Errorf("space: %w", unknownHyper(dim.Name))
+			return &key.Error{Key: spaceKey(dim.Name), Problem: ": " + unknownHyper(dim.Name).Error()}
 		}
 	}
 	return nil

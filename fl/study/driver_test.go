@@ -236,6 +236,7 @@ func TestMethodsAreCheckedWithTheTrialsParams(t *testing.T) {
 	} {
 		s := glyphStudy(t, &script{params: params(tt.mu), rung: 1, to: 2})
 		s.Config.Method = tt.method
+		s.Config.Space["client.mu"] = map[string]any{"choice": []any{tt.mu}}
 		_, err := Tune(t.Context(), s)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s with mu = %v: got error %v, want %q", tt.method, tt.mu, err, tt.want)

@@ -1,8 +1,7 @@
 package study
 
 import (
-	"errors"
-
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -22,6 +21,8 @@ type CurvePoint struct {
 	Params tuners.Params `json:"params,omitempty"`
 }
 
+const needsEvery = " needs eval.every, the rounds from one measurement to the next, such as 5"
+
 // check returns an error for a goal that is never looked at, and for clients that
 // are never drawn.
 func (e Eval) check() error {
@@ -29,9 +30,9 @@ func (e Eval) check() error {
 	case e.Every > 0:
 		return nil
 	case e.Goal > 0:
-		return errors.New("eval.goal needs eval.every, the rounds from one measurement to the next, such as 5")
+		return &key.Error{Key: "eval.goal", Problem: needsEvery}
 	case e.EveryClients > 0:
-		return errors.New("eval.every_clients needs eval.every, the rounds from one measurement to the next, such as 5")
+		return &key.Error{Key: "eval.every_clients", Problem: needsEvery}
 	}
 	return nil
 }

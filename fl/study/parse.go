@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // Source says where a configuration comes from. Each layer overrides the ones
@@ -39,13 +41,19 @@ type Source struct {
 // = "none" removes the client tuner, and the value "none" a dimension of the
 // space.
 func Load(src Source) (*Config, error) {
-	c, err := load(src, DefaultConfig())
+	c, _, err := LoadPlaced(src)
+	return c, err
+}
+
+// LoadPlaced is Load that also tells where each key was set.
+func LoadPlaced(src Source) (*Config, Places, error) {
+	c, places, err := load(src, DefaultConfig())
 	if err != nil {
-		return nil, err
+		return nil, Places{}, err
 	}
 	m, err := fl.MethodByName(c.Method)
 	if err != nil {
-		return c, nil // Check says so
+		return c, places, nil // Check says so
 	}
 	defaults := DefaultConfig()
 	defaults.setHyper(fl.Defaults(m))
@@ -53,35 +61,48 @@ func Load(src Source) (*Config, error) {
 }
 
 // load resolves a configuration from defaults.
-func load(src Source, c Config) (*Config, error) {
+func load(src Source, c Config) (*Config, Places, error) {
 	r := &resolver{config: &c}
+	if err := r.layers(src); err != nil {
+		return nil, Places{}, err
+	}
+	r.finish()
+	if c.Name == "" {
+		c.Name = defaultName(src)
+	}
+	return &c, r.places, nil
+}
+
+// layers applies the layers of a source in their order.
+func (r *resolver) layers(src Source) error {
 	if src.Preset != "" {
 		text, err := presetText(src.Preset)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := r.file("preset "+src.Preset, text); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if src.File != "" {
-		text, err := os.ReadFile(src.File)
+		text, err := readStudyFile(src.File)
 		if err != nil {
-			return nil, fmt.Errorf("study file: %w", err)
+			return fmt.Errorf("study file: %w", err)
 		}
-		if err := r.file(src.File, string(text)); err != nil {
-			return nil, err
+		if err := r.file(src.File, text); err != nil {
+			return err
 		}
 	}
 	if src.Text != "" {
 		c.Select = SelectPaper // as versions did whose records lack the key
 		if err := r.file("the recorded study file", src.Text); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := r.sets(src.Sets); err != nil {
-		return nil, err
+		return err
 	}
+	c := r.config
 	if src.Seed != nil {
 		c.Seed = *src.Seed
 	}
@@ -91,11 +112,18 @@ func load(src Source, c Config) (*Config, error) {
 	if src.ClientTuner != "" {
 		c.ClientTuner.Name = src.ClientTuner
 	}
-	r.finish()
-	if c.Name == "" {
-		c.Name = defaultName(src)
+	return nil
+}
+
+// readStudyFile reads a study file, however endless it is.
+func readStudyFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
 	}
-	return &c, nil
+	defer func() { _ = f.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	return string(text), err
 }
 
 // defaultName names a study after its file or preset.
@@ -112,6 +140,7 @@ func defaultName(src Source) string {
 // resolver applies layers to a configuration.
 type resolver struct {
 	config *Config
+	places Places
 	// The options of a layer are kept only if the tuner that they were written
 	// for is the one that is left in the end. Assignments are always kept.
 	tuner, clientTuner layeredOptions
@@ -159,6 +188,7 @@ func (r *resolver) file(name, text string) error {
 		if err := r.config.set(s); err != nil {
 			return fmt.Errorf("%s: %w", d.at(s.path), err)
 		}
+		r.places.set(s.full(), func() string { return d.at(s.path) })
 	}
 	r.close(settings, before, r.config.Tuner.Name, r.config.ClientTuner.Name)
 	return nil
@@ -168,21 +198,35 @@ func (r *resolver) file(name, text string) error {
 func (r *resolver) sets(assignments []string) error {
 	before := r.config.Budget
 	var all []setting
+	set := map[string]bool{}
 	for _, a := range assignments {
+		place := "--set " + clip(oneline.Of(a))
 		settings, err := parseAssignment(a)
 		if err == nil {
-			for _, s := range settings {
-				if err = r.config.set(s); err != nil {
-					break
-				}
-			}
+			err = r.assign(settings, set, place)
 		}
 		if err != nil {
-			return fmt.Errorf("--set %s: %w", a, err)
+			return fmt.Errorf("%s: %w", place, err)
 		}
 		all = append(all, settings...)
 	}
 	r.close(all, before, "", "")
+	return nil
+}
+
+// assign applies the settings of one assignment, whose keys none before may have
+// set.
+func (r *resolver) assign(settings []setting, set map[string]bool, place string) error {
+	for _, s := range settings {
+		if set[s.full()] {
+			return fmt.Errorf("key %q is set twice; leave one out", s.full())
+		}
+		set[s.full()] = true
+		if err := r.config.set(s); err != nil {
+			return err
+		}
+		r.places.set(s.full(), func() string { return place })
+	}
 	return nil
 }
 

@@ -58,6 +58,8 @@ func TestLoadErrors(t *testing.T) {
 		{"set without value", "", []string{"rounds"}, `--set rounds: want key=value`},
 		{"set type", "", []string{"client.lr=fast"}, `--set client.lr=fast: client.lr = "fast": must be a number`},
 		{"set broken table", "", []string{"space.x={log10=[1"}, `--set space.x={log10=[1: {log10=[1 is no TOML value`},
+		{"set of two lines", "", []string{"rounds=3\ncohort=4"}, `--set rounds=3; cohort=4: want key=value on one line`},
+		{"set twice", "", []string{"cohort=3", "cohort=4"}, `--set cohort=4: key "cohort" is set twice; leave one out`},
 		{"set key", "", []string{"a b=c"}, `"a b" is no key`},
 	}
 	for _, tt := range tests {

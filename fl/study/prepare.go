@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -131,7 +132,34 @@ func (c *Config) Check() error {
 			return err
 		}
 	}
-	return errors.Join(append(c.checkKeys(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check())...)
+	return errors.Join(append(c.checkKeys(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check())...)
+}
+
+// CheckFor is Check for a command, ModeRun or ModeTune, that begins with the
+// configuration: a run trains with its hyperparameters, a study with those of its
+// space.
+func (c *Config) CheckFor(mode string) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if mode == ModeTune {
+		return c.CheckSpace()
+	}
+	method, err := fl.MethodByName(c.Method)
+	if err != nil {
+		return err
+	}
+	return checkHyper(c.hyper(), method)
+}
+
+// check returns an error for a fact about clients that is allowed twice.
+func (t Tuner) check() error {
+	for i, name := range t.Allow {
+		if slices.Contains(t.Allow[:i], name) {
+			return &key.Error{Key: "tuner.allow", Problem: fmt.Sprintf(" holds %q twice", name)}
+		}
+	}
+	return nil
 }
 
 // checkKeys returns an error for each key whose value is not allowed. One that
@@ -148,9 +176,9 @@ func (c *Config) checkKeys() []error {
 	return errs
 }
 
-func oneOf(key, value string, valid ...string) error {
+func oneOf(name, value string, valid ...string) error {
 	if slices.Contains(valid, value) {
 		return nil
 	}
-	return fmt.Errorf("%s = %q: must be one of %s", key, value, strings.Join(valid, ", "))
+	return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q: must be one of %s", clip(value), strings.Join(valid, ", "))}
 }

@@ -78,6 +78,11 @@ func (d *driver) openStudySession(ctx context.Context) (*decider, error) {
 	if len(d.space) == 0 && len(d.clientControls) == 0 {
 		return nil, errors.New("space: it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}")
 	}
+	if d.history.study == nil { // one that runs is not ended by what it may never draw
+		if err := checkSpace(d.space, d.base, d.method); err != nil {
+			return nil, err
+		}
+	}
 	desc, err := d.setup.Tuner.Describe(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)

@@ -301,7 +301,7 @@ func TestTuneChecksTheSetup(t *testing.T) {
 		change func(*Setup)
 	}{
 		{"budget.trial_rounds: is 1: must be 2 or more", func(s *Setup) { s.Config.Budget.TrialRounds = 1 }},
-		{`space: unknown hyperparameter "client.x"`, func(s *Setup) {
+		{`space.client.x: unknown hyperparameter`, func(s *Setup) {
 			s.Config.Space = map[string]any{"client.x": map[string]any{"uniform": []any{0.0, 1.0}}}
 		}},
 		{"space: it is empty", func(s *Setup) { s.Config.Space = nil }},

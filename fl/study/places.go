@@ -1,0 +1,42 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/fl/key"
+)
+
+// Places tells where the keys of a configuration were set: the line of a file, or
+// an assignment. The zero Places knows none.
+type Places struct {
+	of map[string]func() string
+}
+
+// set notes where a layer sets a key, in place of the layers below.
+func (p *Places) set(key string, place func() string) {
+	if p.of == nil {
+		p.of = map[string]func() string{}
+	}
+	p.of[key] = place
+}
+
+// Explain puts the place before an error that is about a key, or before each of
+// joined ones, as far as it is known.
+func (p Places) Explain(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, p.Explain(e))
+		}
+		return errors.Join(all...)
+	}
+	about, ok := errors.AsType[*key.Error](err)
+	if !ok {
+		return err
+	}
+	if place := p.of[about.Key]; place != nil {
+		return fmt.Errorf("%s: %w", place(), err)
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// CheckSpace returns an error for the first dimension of the space that can be
+// drawn as a value that its hyperparameter cannot have or the method does not
+// use, a *key.Error. Dimensions that no hyperparameter has pass: a client tuner
+// may add them.
+func (c *Config) CheckSpace() error {
+	method, err := fl.MethodByName(c.Method)
+	if err != nil {
+		return err
+	}
+	var dims []tuners.Dim
+	for _, name := range slices.Sorted(maps.Keys(c.Space)) {
+		dim, err := tuners.ParseDim(name, c.Space[name])
+		if err != nil {
+			return &key.Error{Key: spaceKey(name), Problem: ": " + strings.TrimPrefix(err.Error(), name+": ")}
+		}
+		dims = append(dims, dim)
+	}
+	return checkSpace(dims, c.hyper(), method)
+}
+
+// spaceKey is the key of a dimension of the space.
+func spaceKey(name string) string { return "space." + name }
+
+// checkSpace checks the dimensions of hyperparameters over a base. Every range is
+// an interval, or made of so few values that a continuous dimension leaves it, and
+// those that depend on another hyperparameter grow or shrink with it. So it is
+// enough to try each dimension's ends and points between while all others are at
+// their least, and while they are at their greatest.
+func checkSpace(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
+	tried := map[string][]tuners.Value{}
+	var least, greatest = tuners.Params{}, tuners.Params{}
+	for _, dim := range dims {
+		p, ok := tunable(dim.Name)
+		if !ok {
+			continue
+		}
+		values := trials(dim)
+		for _, v := range values {
+			if err := p.Set(&hyper.Values{}, v.Any()); err != nil {
+				return outside(dim, err)
+			}
+		}
+		tried[dim.Name] = values
+		least[dim.Name], greatest[dim.Name] = slices.MinFunc(values, compareValues), slices.MaxFunc(values, compareValues)
+	}
+	for _, others := range []tuners.Params{least, greatest} {
+		for _, dim := range dims {
+			for _, v := range tried[dim.Name] {
+				h, err := with(base, others.Merge(tuners.Params{dim.Name: v}), nil)
+				if err == nil {
+					err = checkHyper(h, method)
+				}
+				if err != nil {
+					return blame(dims, dim, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// trials returns the values of a dimension that are tried: all where there are
+// few, else the ends and some between; of a continuous one those between are no
+// round shares of the way.
+func trials(d tuners.Dim) []tuners.Value {
+	if d.Kind == tuners.Choice {
+		return d.Choices
+	}
+	if whole := d.Kind == tuners.Int || d.Kind == tuners.Log2; whole {
+		var values []tuners.Value
+		for s := d.Lo; s < d.Hi; s += max(1, math.Floor((d.Hi-d.Lo)/64)) {
+			values = append(values, d.Value(s))
+		}
+		return append(values, d.Value(d.Hi))
+	}
+	lo, _ := d.Value(d.Lo).Float()
+	hi, _ := d.Value(d.Hi).Float()
+	values := []tuners.Value{tuners.Num(lo), tuners.Num(hi)}
+	for _, share := range []float64{0.1234567, 0.3819661, 0.5, 0.6180339, 0.8765432} {
+		values = append(values, tuners.Num(lo+float64(share*(hi-lo))))
+	}
+	return values
+}
+
+// compareValues orders numbers, and takes all else as equal.
+func compareValues(a, b tuners.Value) int {
+	x, isNumber := a.Float()
+	y, both := b.Float()
+	switch {
+	case !isNumber || !both || x == y:
+		return 0
+	case x < y:
+		return -1
+	}
+	return 1
+}
+
+// blame turns the error of a point of the space into one about the dimension that
+// it names, or that was moved; one about a key outside of the space stays.
+func blame(dims []tuners.Dim, moved tuners.Dim, err error) error {
+	named, ok := errors.AsType[*key.Error](err)
+	if !ok {
+		return outside(moved, err)
+	}
+	for _, dim := range dims {
+		if dim.Name == named.Key {
+			return outside(dim, err)
+		}
+	}
+	return err
+}
+
+// outside is the error for a dimension of which some value cannot be used.
+func outside(d tuners.Dim, err error) error {
+	_, value, _ := strings.Cut(d.String(), "{")
+	return &key.Error{Key: spaceKey(d.Name), Problem: fmt.Sprintf(" = %s: %v", clip("{"+value), err)}
+}
+
+// clip shortens what an error repeats of its input.
+func clip(text string) string {
+	const most = 200
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return text
+}
