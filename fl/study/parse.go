@@ -75,6 +75,7 @@ func load(src Source, c Config) (*Config, Places, error) {
 
 // layers applies the layers of a source in their order.
 func (r *resolver) layers(src Source) error {
+	c := r.config
 	if src.Preset != "" {
 		text, err := presetText(src.Preset)
 		if err != nil {
@@ -102,7 +103,6 @@ func (r *resolver) layers(src Source) error {
 	if err := r.sets(src.Sets); err != nil {
 		return err
 	}
-	c := r.config
 	if src.Seed != nil {
 		c.Seed = *src.Seed
 	}
