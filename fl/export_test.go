@@ -5,7 +5,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/nn/models"
 )
 
 // TestSafetensorsHoldEveryTensor reads the written bytes back by the format's
@@ -55,6 +58,54 @@ func TestSafetensorsHoldEveryTensor(t *testing.T) {
 	}
 	if total != model.NumParams() || len(body) != 4*total {
 		t.Errorf("the file holds %d values in %d bytes, the model has %d parameters", total, len(body), model.NumParams())
+	}
+}
+
+// TestSafetensorsFoldConstants finds the constant forget bias of leaf-char-lstm in the
+// file, without which another framework would compute something else.
+func TestSafetensorsFoldConstants(t *testing.T) {
+	model, err := models.New("leaf-char-lstm", models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buf bytes.Buffer
+	if err := WriteSafetensors(&buf, model, model.NewParams()); err != nil {
+		t.Fatal(err)
+	}
+	file := buf.Bytes()
+	n := binary.LittleEndian.Uint64(file)
+	var header map[string]json.RawMessage
+	if err := json.Unmarshal(file[8:8+n], &header); err != nil {
+		t.Fatal(err)
+	}
+	if meta := string(header["__metadata__"]); !strings.Contains(meta, `"constants":"folded into the parameters"`) {
+		t.Errorf("metadata %s", meta)
+	}
+	biases := 0
+	for name, text := range header {
+		var entry struct {
+			Offsets [2]int `json:"data_offsets"`
+		}
+		if !strings.Contains(name, "bias_ih") {
+			continue
+		}
+		if err := json.Unmarshal(text, &entry); err != nil {
+			t.Fatal(err)
+		}
+		biases++
+		body, hidden := file[8+int(n)+entry.Offsets[0]:], (entry.Offsets[1]-entry.Offsets[0])/16
+		for i := range 4 * hidden {
+			want := float32(0)
+			if i/hidden == 1 { // PyTorch's order: input, forget, cell, output
+				want = 1
+			}
+			if x := math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:])); x != want {
+				t.Fatalf("%s, value %d of zero weights: %v, want %v", name, i, x, want)
+			}
+		}
+	}
+	if biases != 2 {
+		t.Errorf("found the biases of %d layers, want 2", biases)
 	}
 }
 

@@ -9,18 +9,27 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
+// The header's metadata of files whose constants are folded in; those of earlier
+// versions lack them.
+const (
+	metaConstants = "constants"
+	folded        = "folded into the parameters"
+)
+
 // WriteSafetensors writes the model's tensors in their canonical layout and
 // name order in the safetensors format: the length of a JSON header as a
 // little-endian uint64, the header, and the tensors' float32 values.
-// PyTorch, NumPy and others read it by name.
+// PyTorch, NumPy and others read it by name, and compute the same with it:
+// constants that layers add to parameters, such as an LSTM's forget bias, are
+// folded in, which the header's metadata says under "constants".
 func WriteSafetensors(w io.Writer, m *nn.Model, weights []float32) error {
 	type entry struct {
 		DType   string `json:"dtype"`
 		Shape   []int  `json:"shape"`
 		Offsets [2]int `json:"data_offsets"`
 	}
-	ts := canonical(m, weights)
-	header := map[string]any{"__metadata__": map[string]string{"format": "pt", "model": m.Name()}}
+	ts := byName(m.ExportFolded(weights))
+	header := map[string]any{"__metadata__": map[string]string{"format": "pt", "model": m.Name(), metaConstants: folded}}
 	at := 0
 	for _, t := range ts {
 		end := at + 4*len(t.Data)

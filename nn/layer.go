@@ -64,6 +64,9 @@ type Param struct {
 	// Unpack is the inverse.
 	Pack   func(packed, canonical []float32)
 	Unpack func(canonical, packed []float32)
+	// Constant, unless nil, adds sign times what the layer adds to the parameter
+	// wherever it is used, and does not train, to canonical values.
+	Constant func(canonical []float32, sign float32)
 }
 
 // Len returns the number of canonical values.

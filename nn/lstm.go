@@ -128,9 +128,21 @@ func (b *boundLSTM) Params() []Param {
 		gates(fmt.Sprintf("weight_ih_l%d", i), []int{4 * hidden, width}, width, init.input)
 		gates(fmt.Sprintf("weight_hh_l%d", i), []int{4 * hidden, hidden}, hidden, init.recurrent)
 		gates(fmt.Sprintf("bias_ih_l%d", i), []int{4 * hidden}, 1, init.bias)
+		if b.l.ForgetBias != 0 {
+			ps[len(ps)-1].Constant = b.l.addForgetBias
+		}
 		if !b.l.OneBias {
 			gates(fmt.Sprintf("bias_hh_l%d", i), []int{4 * hidden}, 1, init.bias)
 		}
 	}
 	return ps
+}
+
+// addForgetBias adds sign times ForgetBias to the forget gates of a bias in
+// PyTorch's order of gates.
+func (l LSTM) addForgetBias(bias []float32, sign float32) {
+	forget := bias[l.Hidden : 2*l.Hidden]
+	for i := range forget {
+		forget[i] += sign * l.ForgetBias
+	}
 }

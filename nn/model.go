@@ -164,6 +164,35 @@ func (m *Model) Export(w []float32) []Tensor {
 	return ts
 }
 
+// ExportFolded is Export with the constants that layers add to their parameters,
+// such as an LSTM's ForgetBias, folded in: a framework whose layers have no such
+// constants computes the same with these tensors.
+func (m *Model) ExportFolded(w []float32) []Tensor {
+	ts := m.Export(w)
+	m.fold(ts, 1)
+	return ts
+}
+
+// ImportFolded fills w from tensors as ExportFolded gives them, in any order, and
+// otherwise as Import does. What comes back is what went out but for rounding.
+func (m *Model) ImportFolded(w []float32, ts []Tensor) error {
+	if err := m.Import(w, ts); err != nil {
+		return err
+	}
+	own := m.Export(w)
+	m.fold(own, -1)
+	return m.Import(w, own)
+}
+
+// fold adds sign times the constants of layers to tensors in the order of Export.
+func (m *Model) fold(ts []Tensor, sign float32) {
+	m.each(func(i int, _ string, p Param, _ int) {
+		if p.Constant != nil {
+			p.Constant(ts[i].Data, sign)
+		}
+	})
+}
+
 // Import fills w from tensors as Export gives them, in any order. On an error w is
 // unchanged; all problems are reported.
 func (m *Model) Import(w []float32, ts []Tensor) error {
