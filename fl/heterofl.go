@@ -13,10 +13,10 @@ func init() { register(heteroFL{}) }
 
 // heteroFL is HeteroFL (Diao et al. 2021): each client trains the sub-network of
 // the first share of the channels that its width says, with scaled activations and
-// a softmax over the classes that it has. Every weight becomes the unweighted mean
-// over the clients that hold it, those of the last layer's rows over the clients
-// that have the class; a weight that nobody holds stays. A personalized model is
-// the client's sub-network.
+// the logits of classes that it lacks held at 0, as in the authors' code. Every
+// weight becomes the unweighted mean over the clients that hold it, those of the
+// last layer's rows over the clients that have the class; a weight that nobody
+// holds stays. A personalized model is the client's sub-network.
 type heteroFL struct{}
 
 // Widths are the shares of the channels that sub-networks can have.

@@ -62,7 +62,7 @@ type Local struct {
 	score        func(weights []float32)                          // measures the personalized model; nil when nobody asks
 	evaluate     func(data.View, *data.Augment, *tally) nn.Result // how, when not by the weights in the whole network
 	net          *narrowWorker                                    // the client's sub-network; nil is the whole one
-	absent       []int32                                          // classes that its softmax leaves out
+	absent       []int32                                          // classes whose logits are held at 0
 	phi, prior   float64                                          // the least cosines so far, when asked for
 	wantPhi      bool
 	wantPrior    bool

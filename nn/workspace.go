@@ -2,7 +2,6 @@ package nn
 
 import (
 	"cmp"
-	"math"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
@@ -28,8 +27,9 @@ type TrainOpts struct {
 	// Dropout replaces the rate of every dropout layer; a negative one keeps the
 	// model's own rates. (The zero value trains without dropout.)
 	Dropout float32
-	// Absent lists classes that the softmax leaves out: their logits have no
-	// probability and no gradient. No label may be one of them.
+	// Absent lists classes whose logits are held at 0, whatever the network says,
+	// and have no gradient, as HeteroFL masks the classes that a client lacks (Diao
+	// et al. 2021, and their code). No label may be one of them.
 	Absent []int32
 
 	// What follows is for Step alone.
@@ -193,12 +193,13 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		logits := ws.forward(x)
 		labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
 		rows := len(labels)
-		ws.leaveOut(logits, rows)
+		ws.hold(logits, rows)
 		var loss float64
 		var correct int
 		switch {
 		case r.Train:
 			loss, correct = kernels.SoftmaxXent(ws.dlogit.Data, logits.Data, logits.Pixel, rows, ws.m.classes, labels, scale)
+			ws.hold(ws.dlogit, rows)
 			if r.V != nil {
 				ws.softmaxTangents(logits, labels, scale)
 			}
@@ -252,15 +253,15 @@ func (ws *Workspace) tell(right []bool, logits Act, labels []int32) (loss float6
 	return loss, correct
 }
 
-// leaveOut gives the absent classes logits that no softmax sees.
-func (ws *Workspace) leaveOut(logits Act, rows int) {
+// hold sets the absent classes' logits, or their gradients, to 0.
+func (ws *Workspace) hold(rows Act, n int) {
 	if len(ws.absent) == 0 {
 		return
 	}
-	for i := range rows {
-		row := logits.At(i, 0, 0)
+	for i := range n {
+		row := rows.At(i, 0, 0)
 		for _, class := range ws.absent {
-			row[class] = -math.MaxFloat32
+			row[class] = 0
 		}
 	}
 }
