@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/agnivade/levenshtein"
 )
 
 // SetInfo says what a named set is and what it needs.
@@ -115,21 +113,5 @@ func find(name string) (*set, error) {
 	if name == "" {
 		return nil, fmt.Errorf("data.name is not set; use one of %s", list)
 	}
-	return nil, fmt.Errorf("data.name = %q: no such set (did you mean %q?); use one of %s", name, nearest(name, names), list)
-}
-
-// nearest returns the name that the fewest changes of a letter turn word into;
-// of equal ones the first. A name that contains word is nearer than any other.
-func nearest(word string, names []string) string {
-	best, fewest := "", 0
-	for _, n := range names {
-		d := levenshtein.ComputeDistance(word, n)
-		if strings.Contains(n, word) {
-			d = 0
-		}
-		if best == "" || d < fewest {
-			best, fewest = n, d
-		}
-	}
-	return best
+	return nil, fmt.Errorf("data.name = %q: no such set; use one of %s", name, list)
 }

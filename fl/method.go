@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/fedfast/fedfast/fl/key"
 )
 
 // Method is a federated method, the pair (Loc_c, Agg_b). A Method holds no
@@ -124,7 +126,7 @@ func Methods() []string {
 func MethodByName(name string) (Method, error) {
 	m, ok := methods[name]
 	if !ok {
-		return nil, fmt.Errorf("unknown method %q; the methods are %s", name, strings.Join(Methods(), ", "))
+		return nil, fmt.Errorf("unknown method %q%s; the methods are %s", name, key.DidYouMean(name, key.Names(Methods()...)), strings.Join(Methods(), ", "))
 	}
 	return m, nil
 }

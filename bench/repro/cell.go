@@ -1,12 +1,11 @@
 package repro
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/fedfast/fedfast/fl/key"
 )
 
 // Cell is one published number of a paper, or the end of one published curve.
@@ -85,11 +84,11 @@ func Select(name string) ([]Cell, error) {
 	if len(found) > 0 {
 		return found, nil
 	}
-	return nil, fmt.Errorf("unknown experiment %q; did you mean %q? `fedfast repro list` shows all", name, nearest(name, all))
+	return nil, fmt.Errorf("unknown experiment %q%s; `fedfast repro list` shows all", name, key.DidYouMean(name, key.Names(parts(all)...)))
 }
 
-// nearest returns the most similar name, or part of one.
-func nearest(name string, all []Cell) string {
+// parts returns the names of the cells and of what they are parts of.
+func parts(all []Cell) []string {
 	var known []string
 	for _, c := range all {
 		for at := range c.Name {
@@ -99,7 +98,5 @@ func nearest(name string, all []Cell) string {
 		}
 		known = append(known, c.Name)
 	}
-	return slices.MinFunc(known, func(a, b string) int {
-		return cmp.Compare(levenshtein.ComputeDistance(a, name), levenshtein.ComputeDistance(b, name))
-	})
+	return known
 }

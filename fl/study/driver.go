@@ -149,6 +149,9 @@ func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, opti
 	if t == nil {
 		return nil
 	}
+	if err := knownOptions(ctx, role, t, options); err != nil {
+		return err
+	}
 	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: d.space, Options: options, Budget: d.budget, Objective: d.objective})
 	if err != nil {
 		return fmt.Errorf("%s: %w", role, err)
@@ -162,6 +165,28 @@ func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, opti
 		errs = append(errs, fmt.Errorf("%s: %s", key, p.Message))
 	}
 	return errors.Join(errs...)
+}
+
+// knownOptions returns an error for the first option that the tuner does not have.
+func knownOptions(ctx context.Context, role string, t tuners.Tuner, options tuners.Params) error {
+	desc, err := t.Describe(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", role, err)
+	}
+	var known []string
+	for _, o := range desc.Options {
+		known = append(known, o.Name)
+	}
+	for _, name := range options.Keys() {
+		switch {
+		case slices.Contains(known, name):
+		case len(known) == 0:
+			return fmt.Errorf("%s.options.%s: %s has no options", role, name, desc.Name)
+		default:
+			return fmt.Errorf("%s.options.%s: %s has no such option%s; it has %s", role, name, desc.Name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // parseOptions reads a tuner's table of options.

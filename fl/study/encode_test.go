@@ -103,6 +103,7 @@ func drawLayers(t *rapid.T, least, depth int) []models.LayerSpec {
 	for range rapid.IntRange(least, 3).Draw(t, "count") {
 		var l models.LayerSpec
 		fill(t, reflect.ValueOf(&l).Elem())
+		l.Type = rapid.SampledFrom(models.LayerTypes()).Draw(t, "type").Name
 		if depth > 0 && rapid.Bool().Draw(t, "residual") {
 			l.Body, l.Shortcut = drawLayers(t, 0, depth-1), drawLayers(t, 0, depth-1)
 		}

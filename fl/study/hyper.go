@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -17,7 +18,13 @@ func tunable(name string) (hyper.Param, bool) {
 
 // unknownHyper is the error for a dimension or a param that no hyperparameter has.
 func unknownHyper(name string) error {
-	return fmt.Errorf("unknown hyperparameter %q; tunable are %s", name, strings.Join(hyper.Tunable(), ", "))
+	var known []key.Name
+	for _, p := range hyper.Table() {
+		if p.Tunable {
+			known = append(known, key.Name{Name: p.Name, Also: p.Also})
+		}
+	}
+	return fmt.Errorf("unknown hyperparameter %q%s; tunable are %s", name, key.DidYouMean(name, known), strings.Join(hyper.Tunable(), ", "))
 }
 
 // with returns h with the params that it knows overridden; params of the client

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
-
 	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
@@ -80,30 +78,12 @@ func isPrefix(key string) bool {
 }
 
 // unknownKey is the error for a key that nothing knows.
-func unknownKey(key string) error {
-	if near := nearest(key, Keys()); near != "" {
-		return fmt.Errorf("unknown key %q (did you mean %q?)", key, near)
+func unknownKey(name string) error {
+	known := make([]key.Name, 0, len(keys)+1)
+	for _, k := range keys {
+		known = append(known, key.Name{Name: k.Name, Also: k.Also})
 	}
-	return fmt.Errorf("unknown key %q", key)
-}
-
-// nearest returns the known word that is most like word, empty when none is.
-func nearest(word string, known []string) string {
-	best, distance := "", max(2, len(word)/3)+1
-	for _, k := range known {
-		if d := levenshtein.ComputeDistance(word, k); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best != "" {
-		return best
-	}
-	for _, k := range known {
-		if strings.HasSuffix(k, "."+word) {
-			return k
-		}
-	}
-	return ""
+	return fmt.Errorf("unknown key %q%s", name, key.DidYouMean(name, append(known, key.Name{Name: "model.layers"})))
 }
 
 // set writes a setting into the configuration.
@@ -188,6 +168,9 @@ func (m *Model) set(s setting) error {
 func layerSpecs(at string, list []map[string]any) ([]models.LayerSpec, error) {
 	specs := make([]models.LayerSpec, len(list))
 	for i, table := range list {
+		if err := knownType(table["type"]); err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", at, i+1, err)
+		}
 		for _, key := range slices.Sorted(maps.Keys(table)) {
 			s := setting{key: fmt.Sprintf("%s[%d].%s", at, i+1, key), value: table[key]}
 			f, ok := layerField(reflect.ValueOf(&specs[i]).Elem(), key)
@@ -214,6 +197,19 @@ func layerSpecs(at string, list []map[string]any) ([]models.LayerSpec, error) {
 	return specs, nil
 }
 
+// knownType returns an error for a text that is no type of layers.
+func knownType(x any) error {
+	var known []string
+	for _, t := range models.LayerTypes() {
+		known = append(known, t.Name)
+	}
+	name, ok := x.(string)
+	if !ok || slices.Contains(known, name) {
+		return nil // what is no text is an error of its own
+	}
+	return fmt.Errorf("unknown type %q%s; there are %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
+}
+
 // tables accepts the forms in which a decoder gives a list of tables.
 func tables(x any) ([]map[string]any, bool) {
 	switch x := x.(type) {
@@ -233,6 +229,9 @@ func tables(x any) ([]map[string]any, bool) {
 	return nil, false
 }
 
+// layerKeys holds what is known of the keys of a layer.
+var layerKeys = key.Of(reflect.TypeFor[models.LayerSpec](), "")
+
 // layerKey returns the key of a field of LayerSpec.
 func layerKey(f reflect.StructField) string {
 	key, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
@@ -248,15 +247,13 @@ func layerField(spec reflect.Value, key string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-func unknownLayerKey(key string) error {
-	var known []string
-	for f := range reflect.TypeFor[models.LayerSpec]().Fields() {
-		known = append(known, layerKey(f))
+func unknownLayerKey(name string) error {
+	var known []key.Name
+	var all []string
+	for _, k := range layerKeys {
+		known, all = append(known, key.Name{Name: k.Name, Also: k.Also}), append(all, k.Name)
 	}
-	if near := nearest(key, known); near != "" {
-		return fmt.Errorf("unknown key %q (did you mean %q?)", key, near)
-	}
-	return fmt.Errorf("unknown key %q; there are %s", key, strings.Join(known, ", "))
+	return fmt.Errorf("unknown key %q%s; there are %s", name, key.DidYouMean(name, known), strings.Join(all, ", "))
 }
 
 // assign writes a value of a decoder into a field, if its type fits.

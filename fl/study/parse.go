@@ -77,7 +77,7 @@ func load(src Source, c Config) (*Config, Places, error) {
 func (r *resolver) layers(src Source) error {
 	c := r.config
 	if src.Preset != "" {
-		text, err := presetText(src.Preset)
+		text, err := PresetText(src.Preset)
 		if err != nil {
 			return err
 		}

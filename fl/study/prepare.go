@@ -73,7 +73,7 @@ func (s *Setup) log() *slog.Logger {
 
 // Prepare opens the federation and builds the model of a configuration.
 func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error) {
-	fed, err := data.Open(ctx, c.data())
+	fed, err := OpenData(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,12 +127,10 @@ func (c *Config) Check() error {
 	if _, err := fl.MethodByName(c.Method); err != nil {
 		return err
 	}
-	if c.Model.Name != "" {
-		if err := oneOf("model", c.Model.Name, models.Names()...); err != nil {
-			return err
-		}
+	if known := models.Names(); c.Model.Name != "" && !slices.Contains(known, c.Model.Name) {
+		return unknownName("model", c.Model.Name, known)
 	}
-	return errors.Join(append(c.checkKeys(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check())...)
+	return errors.Join(append(c.checkKeys(), c.checkSet(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check())...)
 }
 
 // CheckFor is Check for a command, ModeRun or ModeTune, that begins with the
@@ -174,11 +172,4 @@ func (c *Config) checkKeys() []error {
 		errs = append(errs, k.Check(given))
 	}
 	return errs
-}
-
-func oneOf(name, value string, valid ...string) error {
-	if slices.Contains(valid, value) {
-		return nil
-	}
-	return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q: must be one of %s", clip(value), strings.Join(valid, ", "))}
 }

@@ -4,6 +4,8 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+
+	"github.com/fedfast/fedfast/fl/key"
 )
 
 //go:embed presets/*.toml
@@ -24,7 +26,7 @@ func Presets() []Preset {
 	var all []Preset
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".toml")
-		text, err := presetText(name)
+		text, err := PresetText(name)
 		if err != nil {
 			panic(err.Error())
 		}
@@ -34,8 +36,8 @@ func Presets() []Preset {
 	return all
 }
 
-// presetText returns the study file of a preset.
-func presetText(name string) (string, error) {
+// PresetText returns the study file of a preset.
+func PresetText(name string) (string, error) {
 	text, err := presetFiles.ReadFile("presets/" + name + ".toml")
 	if err == nil {
 		return string(text), nil
@@ -44,8 +46,5 @@ func presetText(name string) (string, error) {
 	for _, p := range Presets() {
 		known = append(known, p.Name)
 	}
-	if near := nearest(name, known); near != "" {
-		return "", fmt.Errorf("unknown preset %q (did you mean %q?)", name, near)
-	}
-	return "", fmt.Errorf("unknown preset %q; there are %s", name, strings.Join(known, ", "))
+	return "", fmt.Errorf("unknown preset %q%s; there are %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 }

@@ -44,7 +44,7 @@ func spaceKey(name string) string { return "space." + name }
 // their least, and while they are at their greatest.
 func checkSpace(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 	tried := map[string][]tuners.Value{}
-	var least, greatest = tuners.Params{}, tuners.Params{}
+	least, greatest := tuners.Params{}, tuners.Params{}
 	for _, dim := range dims {
 		p, ok := tunable(dim.Name)
 		if !ok {

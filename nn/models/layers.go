@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,94 +13,73 @@ import (
 )
 
 // LayerSpec is one [[model.layers]] table of a study. Type says which of the keys
-// apply; a zero key is one that was not given.
+// apply; a zero key is one that was not given. The tags say what is known of each
+// key; of are the values that a text may have.
 type LayerSpec struct {
-	// Type is conv, dense, maxpool, avgpool, lrn, groupnorm, relu, dropout, flatten,
-	// residual, embedding or lstm.
-	Type string `toml:"type" json:"type"`
-	// Units of a dense layer. The last layer of a network may leave it out: it
-	// has one unit a class.
-	Units int `toml:"units,omitempty" json:"units,omitempty"`
-	// Filters, Kernel (height and width), Padding ("valid", the default, or
-	// "same") and Stride (default 1) of a convolution.
-	Filters int    `toml:"filters,omitempty" json:"filters,omitempty"`
-	Kernel  int    `toml:"kernel,omitempty" json:"kernel,omitempty"`
-	Padding string `toml:"padding,omitempty" json:"padding,omitempty"`
-	// Pad puts that many rows and columns of zeros on each side of a convolution's
-	// image, as PyTorch does, instead of Padding; NoBias leaves out its bias.
-	Pad    int  `toml:"pad,omitempty" json:"pad,omitempty"`
-	NoBias bool `toml:"no_bias,omitempty" json:"no_bias,omitempty"`
-	// Stride is also that of a pool, whose default is its size; Padding also that
-	// of a max-pool.
-	Stride int `toml:"stride,omitempty" json:"stride,omitempty"`
-	// Size is the window of a pool (without one, an average pool takes the mean of
-	// the whole image), or the width of an embedding.
-	Size int `toml:"size,omitempty" json:"size,omitempty"`
-	// ZeroPadding makes an embedding's token 0 a zero row that is not trained.
-	ZeroPadding bool `toml:"zero_padding,omitempty" json:"zero_padding,omitempty"`
-	// Groups of a group normalisation.
-	Groups int `toml:"groups,omitempty" json:"groups,omitempty"`
-	// Radius, Bias (default 1), Alpha and Beta (0.25, 0.5, 0.75, the default, or 1)
-	// of a local response normalisation; see nn.LRN.
-	Radius int      `toml:"radius,omitempty" json:"radius,omitempty"`
-	Bias   *float64 `toml:"bias,omitempty" json:"bias,omitempty"`
-	Alpha  *float64 `toml:"alpha,omitempty" json:"alpha,omitempty"`
-	Beta   *float64 `toml:"beta,omitempty" json:"beta,omitempty"`
-	// Rate of a dropout layer, or between the layers of an LSTM.
-	Rate *float64 `toml:"rate,omitempty" json:"rate,omitempty"`
-	// Hidden, Layers (default 1), Output ("last", the default, or "every") and
-	// Biases (2 as in PyTorch, the default, or 1) of an LSTM.
-	Hidden int    `toml:"hidden,omitempty" json:"hidden,omitempty"`
-	Layers int    `toml:"layers,omitempty" json:"layers,omitempty"`
-	Output string `toml:"output,omitempty" json:"output,omitempty"`
-	Biases int    `toml:"biases,omitempty" json:"biases,omitempty"`
-	// Init is "torch" (PyTorch's initialisation, the default), "glorot"
-	// (TensorFlow's; an LSTM with it has BasicLSTMCell's forget bias) or "keras".
-	Init string `toml:"init,omitempty" json:"init,omitempty"`
-	// Body and Shortcut (default none) are the layers of the two branches that a
-	// residual block adds up; see nn.Residual.
-	Body     []LayerSpec `toml:"body,omitempty" json:"body,omitempty"`
-	Shortcut []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty"`
+	Type        string      `toml:"type" json:"type" doc:"what kind of layer it is"`
+	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, inf)" doc:"outputs of a dense layer; the last layer of a network may leave it out: it has one a class" also:"size neurons out_features"`
+	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, inf)" doc:"output channels of a convolution" also:"channels out_channels"`
+	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, inf)" doc:"height and width of a convolution's kernel" also:"kernel_size"`
+	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"none, the default, or zeros that keep the image's size at stride 1"`
+	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, inf)" doc:"rows and columns of zeros on each side of a convolution's image, as PyTorch has it, instead of padding"`
+	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"leaves out a convolution's bias"`
+	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, inf)" doc:"step of a convolution, 1 unless set, or of a pool, its size unless set"`
+	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, inf)" doc:"window of a pool, without which an average pool takes the mean of the whole image, or width of an embedding" also:"dim pool_size embedding_dim"`
+	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"makes an embedding's token 0 a row of zeros that is not trained"`
+	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, inf)" doc:"groups of channels that are normalized together" also:"num_groups"`
+	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, inf)" doc:"channels on each side that normalize one"`
+	Bias        *float64    `toml:"bias,omitempty" json:"bias,omitempty" doc:"bias of the normalization's base, 1 unless set"`
+	Alpha       *float64    `toml:"alpha,omitempty" json:"alpha,omitempty" doc:"factor of the sum of squares"`
+	Beta        *float64    `toml:"beta,omitempty" json:"beta,omitempty" in:"0.25 or 0.5 or 0.75 or 1" doc:"exponent of the normalization, 0.75 unless set"`
+	Rate        *float64    `toml:"rate,omitempty" json:"rate,omitempty" in:"[0, 1)" doc:"share of values that dropout leaves out; of an LSTM, between its layers" also:"dropout p"`
+	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, inf)" doc:"units of an LSTM" also:"hidden_size units"`
+	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, inf)" doc:"layers of an LSTM, one above the other, 1 unless set" also:"num_layers"`
+	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"the last step's output, the default, or every step's"`
+	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM, 2 as in PyTorch unless set"`
+	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras" doc:"initialization as PyTorch's, the default, TensorFlow's (an LSTM has BasicLSTMCell's forget bias then) or Keras's"`
+	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of a residual block's one branch"`
+	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of its other branch, the input itself unless set"`
 }
 
-// layerType says which keys a type takes, which of them it must have, and how it
-// is made, unless of other layers.
+// layerType says what a type is, which keys it takes, which of them it must have,
+// and how it is made, unless of other layers.
 type layerType struct {
+	doc            string
 	keys, required []string
 	make           func(s LayerSpec, classes int) nn.Layer
 }
 
 var layerTypes = map[string]layerType{
-	"conv": {[]string{"filters", "kernel", "padding", "pad", "no_bias", "stride", "init"}, []string{"filters", "kernel"}, func(s LayerSpec, _ int) nn.Layer {
+	"conv": {"a convolution of images", []string{"filters", "kernel", "padding", "pad", "no_bias", "stride", "init"}, []string{"filters", "kernel"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
 	}},
-	"dense": {[]string{"units", "init"}, nil, func(s LayerSpec, classes int) nn.Layer {
+	"dense": {"a fully connected layer", []string{"units", "init"}, nil, func(s LayerSpec, classes int) nn.Layer {
 		if s.Units == 0 {
 			s.Units = classes
 		}
 		return nn.Dense{Units: s.Units, Init: s.init()}
 	}},
-	"maxpool": {[]string{"size", "stride", "padding"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
+	"maxpool": {"the maximum of each window of an image", []string{"size", "stride", "padding"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.MaxPool{Size: s.Size, Stride: s.Stride, Same: s.Padding == "same"}
 	}},
-	"avgpool": {[]string{"size", "stride"}, nil, func(s LayerSpec, _ int) nn.Layer {
+	"avgpool": {"the mean of each window, or of the whole image", []string{"size", "stride"}, nil, func(s LayerSpec, _ int) nn.Layer {
 		return nn.AvgPool{Size: s.Size, Stride: s.Stride}
 	}},
-	"lrn": {[]string{"radius", "bias", "alpha", "beta"}, []string{"radius", "alpha"}, func(s LayerSpec, _ int) nn.Layer {
+	"lrn": {"local response normalization over channels", []string{"radius", "bias", "alpha", "beta"}, []string{"radius", "alpha"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.LRN{Radius: s.Radius, Bias: or(s.Bias, 1), Alpha: *s.Alpha, Beta: or(s.Beta, 0.75)}
 	}},
-	"groupnorm": {[]string{"groups"}, []string{"groups"}, func(s LayerSpec, _ int) nn.Layer {
+	"groupnorm": {"group normalization", []string{"groups"}, []string{"groups"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.GroupNorm{Groups: s.Groups}
 	}},
-	"relu":    {nil, nil, func(LayerSpec, int) nn.Layer { return nn.ReLU{} }},
-	"flatten": {nil, nil, func(LayerSpec, int) nn.Layer { return nn.Flatten{} }},
-	"dropout": {[]string{"rate"}, []string{"rate"}, func(s LayerSpec, _ int) nn.Layer {
+	"relu":    {"max(x, 0)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.ReLU{} }},
+	"flatten": {"makes a vector of an image", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Flatten{} }},
+	"dropout": {"sets a share of values to zero while training", []string{"rate"}, []string{"rate"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.Dropout{Rate: float32(*s.Rate)}
 	}},
-	"embedding": {[]string{"size", "zero_padding", "init"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
+	"embedding": {"a vector for each token", []string{"size", "zero_padding", "init"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.Embedding{Dim: s.Size, ZeroPadding: s.ZeroPadding, Init: s.init()}
 	}},
-	"lstm": {[]string{"hidden", "layers", "output", "rate", "biases", "init"}, []string{"hidden"}, func(s LayerSpec, _ int) nn.Layer {
+	"lstm": {"one or more LSTM layers over a sequence", []string{"hidden", "layers", "output", "rate", "biases", "init"}, []string{"hidden"}, func(s LayerSpec, _ int) nn.Layer {
 		l := nn.LSTM{Hidden: s.Hidden, Layers: s.Layers, EveryStep: s.Output == "every", OneBias: s.Biases == 1, Init: s.init()}
 		if s.Rate != nil {
 			l.Dropout, l.Droppable = float32(*s.Rate), true
@@ -109,7 +89,7 @@ var layerTypes = map[string]layerType{
 		}
 		return l
 	}},
-	residual: {[]string{"body", "shortcut"}, []string{"body"}, nil},
+	residual: {"the sum of two branches of layers", []string{"body", "shortcut"}, []string{"body"}, nil},
 }
 
 // residual is the type that is made of other layers.
@@ -138,13 +118,6 @@ func or(given *float64, otherwise float64) float64 {
 		return otherwise
 	}
 	return *given
-}
-
-// words lists the values that a key of text may have.
-var words = map[string][]string{
-	"padding": {"valid", "same"},
-	"output":  {"last", "every"},
-	"init":    {"torch", "glorot", "keras"},
 }
 
 func (s LayerSpec) init() nn.Init {
@@ -180,14 +153,24 @@ func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, erro
 	return m.WithDoc("composed of layers: " + strings.Join(kinds, ", ")), nil
 }
 
-func typeNames() []string {
-	var names []string
-	for name := range layerTypes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+// LayerType says what a type of layers is.
+type LayerType struct {
+	Name, Doc string
+	// Keys are those of LayerSpec that it takes, Required those that it must have.
+	Keys, Required []string
 }
+
+// LayerTypes returns the types of layers by their names.
+func LayerTypes() []LayerType {
+	var types []LayerType
+	for _, name := range typeNames() {
+		t := layerTypes[name]
+		types = append(types, LayerType{name, t.doc, t.keys, t.required})
+	}
+	return types
+}
+
+func typeNames() []string { return slices.Sorted(maps.Keys(layerTypes)) }
 
 // checkLayers checks specs that stand at a key, the branches of residual blocks
 // included. The last layer of a network need not have units.
@@ -214,7 +197,7 @@ func (s LayerSpec) check(t layerType, last bool) error {
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {
 		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
-		f := v.Field(i)
+		f, words := v.Field(i), strings.Fields(v.Type().Field(i).Tag.Get("of"))
 		switch {
 		case key == "type":
 		case f.IsZero():
@@ -225,8 +208,8 @@ func (s LayerSpec) check(t layerType, last bool) error {
 			return fmt.Errorf("key %q does not belong to this type; it takes %s", key, list(t.keys))
 		case f.Kind() == reflect.Int && f.Int() < 1:
 			return fmt.Errorf("%s = %d; it must be at least 1", key, f.Int())
-		case f.Kind() == reflect.String && !slices.Contains(words[key], f.String()):
-			return fmt.Errorf("%s = %q; it must be %s", key, f.String(), strings.Join(words[key], " or "))
+		case f.Kind() == reflect.String && !slices.Contains(words, f.String()):
+			return fmt.Errorf("%s = %q; it must be %s", key, f.String(), strings.Join(words, " or "))
 		}
 	}
 	switch {
