@@ -54,6 +54,10 @@ type Federation struct {
 	Lazy bool
 	// Synthetic says that nobody wrote, drew or photographed the examples.
 	Synthetic bool
+	// FilesTest says that the clients' test examples are the test samples of the
+	// files. Else a client's samples were cut into its training, validation and test
+	// examples.
+	FilesTest bool
 	// Clients take part in training. Each has at least one training example.
 	Clients []Client
 	// Unseen clients have test examples only; nil unless Config.Unseen.

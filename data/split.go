@@ -62,6 +62,7 @@ func (c *Config) split(fed *Federation, writers []writer) error {
 	if parts.files && !slices.ContainsFunc(writers, func(w writer) bool { return w.test.Len() > 0 }) {
 		return fmt.Errorf("data.split = %q: %s has no test samples of its own; use three numbers such as %q", c.Split, c.Name, defaultSplit)
 	}
+	fed.FilesTest = parts.files
 	if !c.dealt() {
 		if fed.Proxy, err = c.setApart(writers); err != nil {
 			return err

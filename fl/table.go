@@ -8,33 +8,47 @@ import (
 )
 
 // Cell is a row of a table that clients look up: the hyperparameters for a
-// client whose training examples have about this heterogeneity index and number.
+// client whose samples have about this heterogeneity index and number.
 type Cell struct {
 	HI, Samples float64
 	Params      ClientParams
 }
 
-// Heterogeneity returns the heterogeneity index of examples of the given number
-// of classes: 1 - (c - 1) / (classes - 1) for c classes that they hold, 0 to 1.
+// heterogeneity returns the heterogeneity index of samples with the given counts
+// of the classes: 1 - (c - 1) / (classes - 1) for c classes that they hold, 0 to 1.
 // (FedTune)
-func Heterogeneity(v data.View, classes int) float64 {
+func heterogeneity(counts []int) float64 {
 	held := 0
-	for _, n := range v.ClassCounts(classes) {
+	for _, n := range counts {
 		if n > 0 {
 			held++
 		}
 	}
-	if held == 0 || classes < 2 {
+	if held == 0 || len(counts) < 2 {
 		return 1
 	}
-	return 1 - float64(held-1)/float64(classes-1)
+	return 1 - float64(held-1)/float64(len(counts)-1)
 }
 
 // Lookup returns what a client of the federation takes from a table: the cell
-// nearest in HI, of several the nearest in Samples, of several the first.
+// nearest in HI, of several the nearest in Samples, of several the first. Both are
+// facts about all samples that the client holds, as in FedTune's paper, not about
+// those alone that it trains on: its training and validation examples, and its
+// test examples unless they are the files' own.
 func (e *Engine) Lookup(table []Cell, client int) ClientParams {
-	v := e.cfg.Data.Clients[client].Train
-	return lookup(table, Heterogeneity(v, e.cfg.Data.Classes), float64(v.Len()))
+	c := &e.cfg.Data.Clients[client]
+	views := []data.View{c.Train, c.Val}
+	if !e.cfg.Data.FilesTest {
+		views = append(views, c.Test)
+	}
+	counts, samples := make([]int, e.cfg.Data.Classes), 0
+	for _, v := range views {
+		samples += v.Len()
+		for class, n := range v.ClassCounts(len(counts)) {
+			counts[class] += n
+		}
+	}
+	return lookup(table, heterogeneity(counts), float64(samples))
 }
 
 // lookup finds a cell. Distances within rounding of each other are equal, so that

@@ -29,18 +29,22 @@ func TestLookup(t *testing.T) {
 }
 
 func TestHeterogeneity(t *testing.T) {
-	labels := []int32{0, 3, 3, 0, 7, 7, 7}
-	v := data.VectorView(1, make([]float32, len(labels)), labels)
-	if got := Heterogeneity(v, 11); math.Abs(got-0.8) > 1e-15 {
-		t.Errorf("3 of 11 classes give %v, want 0.8", got)
+	for want, counts := range map[float64][]int{
+		0.8: {2, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0},
+		1:   {0, 7, 0},
+		0:   {1, 1, 1},
+	} {
+		if got := heterogeneity(counts); math.Abs(got-want) > 1e-15 {
+			t.Errorf("counts %v of the classes give %v, want %v", counts, got, want)
+		}
 	}
-	if got := Heterogeneity(v.Part(1, 3), 11); got != 1 {
-		t.Errorf("1 class gives %v, want 1", got)
-	}
-	if got := Heterogeneity(data.View{}, 11); got != 1 {
-		t.Errorf("no examples give %v, want 1", got)
+	if got := heterogeneity(make([]int, 3)); got != 1 {
+		t.Errorf("no samples give %v, want 1", got)
 	}
 }
+
+// samplesOf returns how many samples a client has.
+func samplesOf(c data.Client) int { return c.Train.Len() + c.Val.Len() + c.Test.Len() }
 
 // TestTablesAreLookedUpByClients trains with a table and with the same
 // hyperparameters a slot.
@@ -51,7 +55,7 @@ func TestTablesAreLookedUpByClients(t *testing.T) {
 	low.LR, high.LR = 0.01, 0.1
 	middle := 0.0
 	for _, c := range fed.Clients {
-		middle += float64(c.Train.Len()) / float64(len(fed.Clients))
+		middle += float64(samplesOf(c)) / float64(len(fed.Clients))
 	}
 	table := []Cell{{Samples: middle - 10, Params: low}, {Samples: middle + 10, Params: high}}
 	tr, same := e.NewTrial(0), e.NewTrial(0)
@@ -63,11 +67,12 @@ func TestTablesAreLookedUpByClients(t *testing.T) {
 	used := map[float64]bool{}
 	for _, s := range r.Slots {
 		want := low
-		if float64(s.TrainExamples) > middle {
+		samples := samplesOf(fed.Clients[s.Client])
+		if float64(samples) > middle {
 			want = high
 		}
 		if s.Params.LR != want.LR {
-			t.Errorf("a client of %d examples trains with lr %v, want %v", s.TrainExamples, s.Params.LR, want.LR)
+			t.Errorf("a client of %d samples trains with lr %v, want %v", samples, s.Params.LR, want.LR)
 		}
 		used[s.Params.LR] = true
 		each = append(each, want)

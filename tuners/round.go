@@ -39,7 +39,8 @@ type Plan struct {
 	Table []Cell
 }
 
-// The keys of a Cell: facts about a client's training examples.
+// The keys of a Cell: facts about all samples that a client holds, those of its training, validation and test examples; test samples that
+// the files keep apart are none of them.
 const (
 	KeyHI      = "hi"      // heterogeneity index, 0..1
 	KeySamples = "samples" // their number
