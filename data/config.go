@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,16 +16,23 @@ type Config struct {
 	// Path is the file or folder that holds the set; SetInfo.Path says which.
 	Path string `toml:"path" doc:"file or folder that holds the set; fedfast data list says which" also:"dir folder file root"`
 	// Split says how a client's samples become training, validation and test
-	// examples; "" is "80/10/10". With "a/b/c" (whole numbers) the files' train
+	// examples; "" is "80/10/10", but "files" for users' own examples with test
+	// samples. With "a/b/c" (whole numbers) the files' train
 	// and test samples are merged in this order, and m of them cut at the whole
 	// parts of m a/(a+b+c) and m (a+b)/(a+b+c). "a/b/files" keeps the files'
 	// test samples as test examples and cuts the others a to b; "files" is
 	// "90/10/files".
-	Split  string `toml:"split" doc:"shares of a client's training, validation and test examples; files, or a/b/files, keeps the files' test examples"`
-	IID    bool   `toml:"iid" doc:"shuffles a client's samples before they are split; else they keep the order of the files" also:"shuffle"`
-	Unseen bool   `toml:"unseen" doc:"measures also on clients that have test samples only; else they are left out"`
-	// MaxSamples caps a client's samples before the cut: the first ones, after
-	// the shuffle if IID. 0 is no cap.
+	Split string `toml:"split" doc:"shares of a client's training, validation and test examples; files, or a/b/files, keeps the files' test examples; unset is 80/10/10, or files for an npz with x_test"`
+	// IID says whether a client's samples are shuffled before the cut or keep the
+	// order of the files. nil shuffles the pictures and vectors of clients that come
+	// with the files, which may be stored class by class, as LEAF's are, so that in
+	// stored order a client's validation examples have other classes than it trains
+	// on. Text keeps its order, in which windows overlap or time passes, and so do
+	// samples that are dealt or drawn, for theirs is random.
+	IID    *bool `toml:"iid" doc:"shuffles a client's samples before they are split, else they keep the order of the files; unset shuffles pictures and vectors of clients that the files name" also:"shuffle"`
+	Unseen bool  `toml:"unseen" doc:"measures also on clients that have test samples only; else they are left out"`
+	// MaxSamples caps a client's samples before the cut: the first ones, after the
+	// shuffle if there is one. 0 is no cap.
 	MaxSamples int `toml:"max_samples" in:"[0, inf)" doc:"most samples of a client; 0 is no limit"`
 	MinSamples int `toml:"min_samples" in:"[0, inf)" doc:"leaves out clients with fewer samples; 0 means 10"`
 	// Partition deals a set without clients of its own to Clients clients:
@@ -96,10 +104,10 @@ const (
 func (c Config) resolved(s *SetInfo) (Config, error) {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if c.Split == "" {
+	if c.Split == "" && !s.own { // the file of own examples decides
 		c.Split = defaultSplit
 	}
-	if _, err := parseSplit(c.Split); err != nil {
+	if _, err := parseSplit(cmp.Or(c.Split, defaultSplit)); err != nil {
 		problems = append(problems, err)
 	}
 	for _, n := range []struct {
@@ -141,6 +149,9 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 		if c.Clients == 0 {
 			c.Clients = defaultClients
 		}
+	}
+	if c.IID == nil {
+		c.IID = new(!c.dealt() && !s.Synthetic && s.Kind != Tokens)
 	}
 	if c.Path == "" {
 		c.Path = s.DefaultPath

@@ -62,7 +62,10 @@ func TestOpenErrors(t *testing.T) {
 		{"unknown labels", Config{Name: "cifar100", Path: none, Labels: "all"}, `data.labels = "all": must be one of fine, coarse for cifar100`},
 		{"path to no kinds", Config{Name: "cifar100", Path: none}, `open cifar100: data.path = "` + none + `": no such folder`},
 		{"augmented text", Config{Name: "leaf-shakespeare", Path: none, Augment: "fedex-cifar"}, `data.augment = "fedex-cifar": leaf-shakespeare has no such choice`},
-		{"nobody left", Config{Name: "glyphs", Clients: 3, Samples: 20, MinSamples: 1000}, "open glyphs: no client is left to train on: 3 have fewer than data.min_samples = 1000"},
+		{"nobody left", Config{Name: "glyphs", Clients: 3, Samples: 20, MinSamples: 1000}, "open glyphs: no client is left to train on: 3 have fewer samples than data.min_samples = 1000; lower it"},
+		{"nobody to train on", Config{Name: "glyphs", Clients: 3, Samples: 20, MinSamples: 1, Split: "1/1000/0"}, `open glyphs: no client is left to train on: 3 have too few samples for one to train on with data.split = "1/1000/0"; give the training examples a larger share`},
+		{"more clients than memory", Config{Name: "glyphs", Clients: 1<<31 - 1, Samples: 1<<31 - 1}, "open glyphs: data.clients = 2147483647, data.samples = 2147483647: what is drawn needs "},
+		{"more samples than memory", Config{Name: "glyphs", Samples: 1<<31 - 1}, "open glyphs: data.clients = 0, data.samples = 2147483647: what is drawn needs "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fed, err := Open(t.Context(), tt.cfg)

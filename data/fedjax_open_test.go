@@ -28,7 +28,7 @@ func TestOpenFedJAXEMNIST(t *testing.T) {
 		fedjaxtest.Write(t, filepath.Join(dir, stem+"_test.sqlite"), []fedjaxtest.Client{client(b, 3, 1)})
 	}
 	for _, name := range []string{"fedjax-femnist", "fedjax-femnist-digits"} {
-		fed := mustOpen(t, Config{Name: name, Path: dir, Split: "files"})
+		fed := mustOpen(t, Config{Name: name, Path: dir, Split: "files", IID: new(false)})
 		if len(fed.Clients) != 2 || fed.Clients[0].ID != a || fed.Clients[1].ID != b {
 			t.Fatalf("clients %+v", fed.Clients)
 		}
@@ -109,7 +109,7 @@ func TestOpenFedJAXCIFAR100(t *testing.T) {
 	}
 	fedjaxtest.Write(t, filepath.Join(dir, "federated_cifar100_train.sqlite"), []fedjaxtest.Client{client("0", 12, 10), client("1", 10, 60)})
 	fedjaxtest.Write(t, filepath.Join(dir, "federated_cifar100_test.sqlite"), []fedjaxtest.Client{client("0", 10, 200)})
-	fed := mustOpen(t, Config{Name: "fedjax-cifar100", Path: dir, Split: "100/0/0", Unseen: true})
+	fed := mustOpen(t, Config{Name: "fedjax-cifar100", Path: dir, Split: "100/0/0", Unseen: true, IID: new(false)})
 	if len(fed.Clients) != 2 || len(fed.Unseen) != 1 || fed.Unseen[0].ID != "test/0" || fed.Files != (Totals{2, 1, 22, 10}) {
 		t.Fatalf("opened %+v", *fed)
 	}

@@ -22,7 +22,7 @@ func TestFingerprint(t *testing.T) {
 		t.Fatalf("fingerprint %q", want)
 	}
 	for name, change := range map[string]func(*Config){
-		"another seed":   func(c *Config) { c.IID, c.Seed = true, 7 },
+		"another seed":   func(c *Config) { c.IID, c.Seed = new(true), 7 },
 		"another split":  func(c *Config) { c.Split = "files" },
 		"fewer samples":  func(c *Config) { c.MaxSamples = 5 },
 		"fewer clients":  func(c *Config) { c.Clients = 1 },

@@ -43,7 +43,7 @@ func TestOpenFEMNIST(t *testing.T) {
 		"train/1.json": femnistJSON("b", 12, "0.2"), "test/1.json": femnistJSON("b", 4, "1.0"),
 		"train/0.json": femnistJSON("c", 20, "0.3333"), "test/0.json": femnistJSON("a", 3, "0"),
 	})
-	fed := mustOpen(t, Config{Name: "leaf-femnist", Path: dir, Split: "files", Unseen: true})
+	fed := mustOpen(t, Config{Name: "leaf-femnist", Path: dir, Split: "files", Unseen: true, IID: new(false)})
 	if len(fed.Clients) != 2 || fed.Clients[0].ID != "b" || fed.Clients[1].ID != "c" || len(fed.Unseen) != 1 || fed.Unseen[0].ID != "a" {
 		t.Fatalf("clients %+v, unseen %+v", fed.Clients, fed.Unseen)
 	}

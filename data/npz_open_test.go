@@ -18,7 +18,7 @@ func ownFile(t testing.TB, arrays ...npztest.Array) string {
 }
 
 // counted returns n values from k on.
-func counted[T uint8 | int64 | float32](n, k int) []T {
+func counted[T uint8 | int32 | int64 | float32](n, k int) []T {
 	out := make([]T, n)
 	for i := range out {
 		out[i] = T(k + i)
@@ -52,7 +52,7 @@ func TestOpenOwnImages(t *testing.T) {
 		npztest.Array{Name: "client", Shape: []int{4}, Values: []int64{10, 9, 10, 9}},
 		npztest.Array{Name: "x_test", Shape: []int{2, 2, 1, 2}, Values: counted[uint8](8, 100)}, npztest.Array{Name: "y_test", Shape: []int{2}, Values: []int64{3, 4}},
 		npztest.Array{Name: "client_test", Shape: []int{2}, Values: []int64{9, 8}}, npztest.Array{Name: "names", Shape: []int{1}, Values: []string{"a"}})
-	fed := mustOpen(t, Config{Name: "npz-images", Path: path, Split: "100/0/files", MinSamples: 1, Unseen: true})
+	fed := mustOpen(t, Config{Name: "npz-images", Path: path, Split: "100/0/files", MinSamples: 1, Unseen: true, IID: new(false)})
 	if fed.H != 2 || fed.W != 1 || fed.C != 2 || fed.Classes != 7 || fed.Kind != Image || len(fed.Clients) != 2 || fed.Clients[0].ID != "9" || fed.Clients[1].ID != "10" {
 		t.Fatalf("%+v", fed)
 	}
@@ -80,9 +80,75 @@ func TestOpenOwnImages(t *testing.T) {
 	}
 	path = ownFile(t, npztest.Array{Name: "x_train", Shape: []int{2, 1, 2}, Values: []float32{-1, 2, 0.25, 7}}, npztest.Array{Name: "y_train", Shape: []int{2}, Values: []uint8{0, 1}},
 		npztest.Array{Name: "client_train", Shape: []int{2}, Values: []string{"b", "b"}})
-	fed = mustOpen(t, Config{Name: "npz-images", Path: path, Split: "50/50/0", MinSamples: 1})
+	fed = mustOpen(t, Config{Name: "npz-images", Path: path, Split: "50/50/0", MinSamples: 1, IID: new(false)})
 	if x, _, labels := filled(fed.Clients[0].Val); fed.C != 1 || fed.W != 2 || !slices.Equal(x, []float32{0.25, 7}) || labels[0] != 1 || fed.Clients[0].ID != "b" {
 		t.Errorf("floats %v, labels %v of %+v", x, labels, fed.Clients)
+	}
+}
+
+// TestOpenOwnSplit: test samples of the file's own are the test examples, unless
+// the configuration says otherwise.
+func TestOpenOwnSplit(t *testing.T) {
+	x := npztest.Array{Name: "x", Shape: []int{40, 1}, Values: counted[float32](40, 0)}
+	y := npztest.Array{Name: "y", Shape: []int{40}, Values: make([]uint8, 40)}
+	client := npztest.Array{Name: "client", Shape: []int{40}, Values: make([]int64, 40)}
+	without := ownFile(t, x, y, client)
+	with := ownFile(t, x, y, client, npztest.Array{Name: "x_test", Shape: []int{5, 1}, Values: counted[float32](5, 100)},
+		npztest.Array{Name: "y_test", Shape: []int{5}, Values: make([]uint8, 5)}, npztest.Array{Name: "client_test", Shape: []int{5}, Values: make([]int64, 5)})
+	for _, tt := range []struct {
+		name, path, split string
+		train, val, test  int
+	}{{"own test samples", with, "", 36, 4, 5}, {"none", without, "", 32, 4, 4}, {"merged", with, "80/10/10", 36, 4, 5}, {"merged, larger test", with, "1/1/1", 15, 15, 15}} {
+		fed := mustOpen(t, Config{Name: "npz-vectors", Path: tt.path, Split: tt.split})
+		c := fed.Clients[0]
+		if c.Train.Len() != tt.train || c.Val.Len() != tt.val || c.Test.Len() != tt.test {
+			t.Errorf("%s: %d, %d, %d examples, must be %d, %d, %d", tt.name, c.Train.Len(), c.Val.Len(), c.Test.Len(), tt.train, tt.val, tt.test)
+		}
+		noted := strings.Contains(strings.Join(fed.Notes, "\n"), "x_test")
+		if own := tt.path == with && tt.split == ""; own != fed.FilesTest || own != noted {
+			t.Errorf("%s: the test samples are the files' own: %v, notes %q", tt.name, fed.FilesTest, fed.Notes)
+		}
+	}
+}
+
+// TestOrderOfOwnClients: pictures and vectors are shuffled before the cut, text is
+// not; data.iid says otherwise.
+func TestOrderOfOwnClients(t *testing.T) {
+	y := npztest.Array{Name: "y", Shape: []int{60}, Values: counted[int64](60, 0)}
+	client := npztest.Array{Name: "client", Shape: []int{60}, Values: make([]int64, 60)}
+	form := map[string]npztest.Array{
+		"npz-images":  {Name: "x", Shape: []int{60, 1, 1}, Values: counted[uint8](60, 0)},
+		"npz-vectors": {Name: "x", Shape: []int{60, 1}, Values: counted[float32](60, 0)},
+		"npz-tokens":  {Name: "x", Shape: []int{60, 1}, Values: counted[int64](60, 0)},
+	}
+	for _, tt := range []struct {
+		set      string
+		iid      *bool
+		shuffled bool
+	}{
+		{"npz-images", nil, true},
+		{"npz-vectors", nil, true},
+		{"npz-tokens", nil, false},
+		{"npz-vectors", new(false), false},
+		{"npz-tokens", new(true), true},
+	} {
+		path := ownFile(t, form[tt.set], y, client)
+		labels := func(seed uint64) []int32 {
+			c := mustOpen(t, Config{Name: tt.set, Path: path, IID: tt.iid, Seed: seed}).Clients[0]
+			var all []int32
+			for _, v := range []View{c.Train, c.Val, c.Test} {
+				_, _, l := filled(v)
+				all = append(all, l...)
+			}
+			return all
+		}
+		got := labels(1)
+		if slices.IsSorted(got) == tt.shuffled || !slices.Equal(got, labels(1)) || slices.Equal(got, labels(2)) == tt.shuffled {
+			t.Errorf("%s, iid %v: order %v with seed 1, %v with seed 2", tt.set, tt.iid, got, labels(2))
+		}
+		if slices.Sort(got); !slices.Equal(got, counted[int32](60, 0)) {
+			t.Errorf("%s: samples were lost: %v", tt.set, got)
+		}
 	}
 }
 
@@ -172,7 +238,7 @@ func TestOpenOwnErrors(t *testing.T) {
 // TestRealOwn saves FEMNIST as arrays: the federation is the same.
 func TestRealOwn(t *testing.T) {
 	dir := realData(t, "femnist")
-	cfg := Config{Name: "leaf-femnist", Path: dir, Split: "100/0/files", MinSamples: 1}
+	cfg := Config{Name: "leaf-femnist", Path: dir, Split: "100/0/files", MinSamples: 1, IID: new(false)}
 	want := mustOpen(t, cfg)
 	arrays := []npztest.Array{{Name: "x"}, {Name: "y"}, {Name: "client"}, {Name: "x_test"}, {Name: "y_test"}, {Name: "client_test"}}
 	for part := range 2 {

@@ -30,6 +30,8 @@ type SetInfo struct {
 	Synthetic bool
 	// vocab says that data.vocab is the number of words.
 	vocab bool
+	// own says that users bring the examples.
+	own bool
 	// alphaBeta says that data.alpha and data.beta shape the clients.
 	alphaBeta bool
 }

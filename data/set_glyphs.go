@@ -2,8 +2,10 @@ package data
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/fedfast/fedfast/data/glyphs"
+	"github.com/fedfast/fedfast/internal/memory"
 )
 
 // glyphsSet is the embedded synthetic set.
@@ -18,7 +20,11 @@ func glyphsSet() set {
 }
 
 func loadGlyphs(ctx context.Context, cfg *Config) (*Federation, []writer, error) {
-	drawn, err := glyphs.Generate(ctx, glyphs.Config{Seed: cfg.Seed, Clients: cfg.Clients, MeanSamples: cfg.Samples})
+	size := glyphs.Config{Seed: cfg.Seed, Clients: cfg.Clients, MeanSamples: cfg.Samples}
+	if err := memory.Check(size.Bytes()); err != nil {
+		return nil, nil, fmt.Errorf("data.clients = %d, data.samples = %d: what is drawn %w; ask for fewer", cfg.Clients, cfg.Samples, err)
+	}
+	drawn, err := glyphs.Generate(ctx, size)
 	if err != nil {
 		return nil, nil, err
 	}

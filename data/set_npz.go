@@ -26,7 +26,7 @@ func npzSets() []set {
 	own := func(name, doc, input string, kind Kind, load func(*ownArrays) (source, error)) set {
 		return set{SetInfo{
 			Name: name, Doc: "your own examples: " + doc, Kind: kind, Input: input, Clients: "those that the array client names, else dealt by data.partition", Samples: "as many as the arrays have",
-			Path: npzPath,
+			Path: npzPath, own: true,
 		}, func(_ context.Context, cfg *Config) (*Federation, []writer, error) {
 			return loadNPZ(cfg, load)
 		}}
@@ -64,6 +64,13 @@ func loadNPZ(cfg *Config, load func(*ownArrays) (source, error)) (*Federation, [
 	o := &ownArrays{path: cfg.Path, fed: &Federation{H: 1, W: 1}}
 	if err := o.read(); err != nil {
 		return nil, nil, err
+	}
+	if cfg.Split == "" {
+		cfg.Split = defaultSplit
+		if o.parts[1].x != nil {
+			cfg.Split = "files"
+			o.fed.Notes = append(o.fed.Notes, "the test samples are those of x_test (data.split = \"files\", as nothing else is set)")
+		}
 	}
 	src, err := load(o)
 	if err != nil {

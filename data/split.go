@@ -111,6 +111,7 @@ func (c *Config) cut(parts shares, w writer, left *tally) (client Client, ok boo
 			left.capped++
 			left.cappedSamples += all - m
 			n := max(1, m*train.Len()/all)
+			test = c.ordered(w.id, test)
 			train, test = train.cut(0, n), test.cut(0, m-n)
 		}
 		a, _ := parts.cuts(train.Len())
@@ -124,17 +125,18 @@ func (c *Config) cut(parts shares, w writer, left *tally) (client Client, ok boo
 		client.Train, client.Val, client.Test = all.cut(0, a), all.cut(a, b), all.cut(b, all.Len())
 	}
 	if client.Train.Len() == 0 {
-		left.small++
-		left.smallSamples += w.train.Len() + w.test.Len()
+		left.bare++
+		left.bareSamples += w.train.Len() + w.test.Len()
 		return Client{}, false
 	}
 	client.Train.augment, client.Val.augment = true, c.Augment == augmentFedEx
 	return client, true
 }
 
-// ordered returns v in the order in which it is cut: shuffled with IID.
+// ordered returns v in the order in which it is cut: shuffled with IID, by the seed
+// and the client alone.
 func (c *Config) ordered(id string, v View) View {
-	if !c.IID || v.Len() < 2 {
+	if c.IID == nil || !*c.IID || v.Len() < 2 {
 		return v
 	}
 	places := v.places()

@@ -90,7 +90,7 @@ func TestSplitInOrder(t *testing.T) {
 
 func TestSplitShuffled(t *testing.T) {
 	parts := func(seed uint64, most int) (all []int) {
-		_, c := cutOne(t, Config{Split: "80/10/10", IID: true, Seed: seed, MaxSamples: most}, 80, 20)
+		_, c := cutOne(t, Config{Split: "80/10/10", IID: new(true), Seed: seed, MaxSamples: most}, 80, 20)
 		return slices.Concat(read(c.Train), read(c.Val), read(c.Test))
 	}
 	all := parts(1, 0)
@@ -104,7 +104,11 @@ func TestSplitShuffled(t *testing.T) {
 	if !slices.Equal(all, count(0, 100)) {
 		t.Errorf("the split lost samples: %v", all)
 	}
-	_, c := cutOne(t, Config{Split: "files", IID: true}, 80, 20)
+	_, capped := cutOne(t, Config{Split: "files", IID: new(true), MaxSamples: 50}, 80, 20)
+	if test := read(capped.Test); len(test) != 10 || slices.Equal(test, count(80, 90)) {
+		t.Errorf("the cap keeps the test samples %v, must keep 10 of a shuffled order", test)
+	}
+	_, c := cutOne(t, Config{Split: "files", IID: new(true)}, 80, 20)
 	if !slices.Equal(read(c.Test), count(80, 100)) {
 		t.Errorf("test samples of the files became %v", read(c.Test))
 	}
@@ -137,7 +141,7 @@ func TestSplitClients(t *testing.T) {
 		t.Errorf("test samples of the last client: %v", got)
 	}
 	notes := strings.Join(fed.Notes, "\n")
-	for _, want := range []string{"1 clients have test samples only (5 samples): left out", "1 clients have too few samples", "of 2 clients were merged, then cut 80/10/10"} {
+	for _, want := range []string{"1 clients have test samples only (5 samples): left out", "1 clients have fewer than data.min_samples = 10 samples (4 samples): left out", "of 2 clients were merged, then cut 80/10/10"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no note %q in %q", want, notes)
 		}

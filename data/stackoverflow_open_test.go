@@ -114,7 +114,7 @@ func TestStackOverflowTogether(t *testing.T) {
 		}
 	}
 	dir := stackOverflow(t, "", rows...)
-	fed, err := Open(t.Context(), Config{Name: "stackoverflow", Path: dir, Split: "100/0/files", MinSamples: 1, IID: true, Seed: 4})
+	fed, err := Open(t.Context(), Config{Name: "stackoverflow", Path: dir, Split: "100/0/files", MinSamples: 1, IID: new(true), Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestOpenTFFEMNIST(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir, packed} {
-		fed := mustOpen(t, Config{Name: "tff-femnist", Path: path, Split: "files"})
+		fed := mustOpen(t, Config{Name: "tff-femnist", Path: path, Split: "files", IID: new(false)})
 		if len(fed.Clients) != 2 || fed.Clients[0].ID != "a" || fed.Clients[1].ID != "b" || fed.Classes != 62 || fed.H*fed.W*fed.C != 784 {
 			t.Fatalf("clients %+v of %+v", fed.Clients, fed)
 		}
@@ -67,7 +67,7 @@ func TestOpenTFFEMNIST(t *testing.T) {
 		}
 		checkExamples(t, fed)
 	}
-	digits := mustOpen(t, Config{Name: "tff-femnist-digits", Path: dir, Split: "files"})
+	digits := mustOpen(t, Config{Name: "tff-femnist-digits", Path: dir, Split: "files", IID: new(false)})
 	if train, val, test := totals(digits.Clients); len(digits.Clients) != 1 || train+val != 10 || test != 2 || digits.Classes != 10 {
 		t.Errorf("digits: %d clients, %d+%d, %d classes", len(digits.Clients), train+val, test, digits.Classes)
 	}
@@ -87,7 +87,7 @@ func TestOpenTFFCIFAR100(t *testing.T) {
 	for i := range int64(20) {
 		rows = append(rows, row("train", "0", i), row("train", "10", 99-i), row("test", "0", 50+i))
 	}
-	fed := mustOpen(t, Config{Name: "tff-cifar100", Path: writeTFF(t, "cifar100", rows), Unseen: true})
+	fed := mustOpen(t, Config{Name: "tff-cifar100", Path: writeTFF(t, "cifar100", rows), Unseen: true, IID: new(false)})
 	if len(fed.Clients) != 2 || fed.Clients[1].ID != "10" || len(fed.Unseen) != 1 || fed.Unseen[0].ID != "test/0" || fed.Unseen[0].Test.Len() != 20 {
 		t.Fatalf("clients %+v, unseen %+v", fed.Clients, fed.Unseen)
 	}
@@ -186,7 +186,7 @@ func TestOpenTFFErrors(t *testing.T) {
 		}
 	}
 	empty := t.TempDir()
-	if _, err := Open(t.Context(), Config{Name: "tff-cifar100", Path: empty}); err == nil || !strings.HasSuffix(err.Error(), "no file cifar100.sqlite or cifar100.sqlite.lzma, nor fed_cifar100_train.h5 and fed_cifar100_test.h5") {
+	if _, err := Open(t.Context(), Config{Name: "tff-cifar100", Path: empty, IID: new(false)}); err == nil || !strings.HasSuffix(err.Error(), "no file cifar100.sqlite or cifar100.sqlite.lzma, nor fed_cifar100_train.h5 and fed_cifar100_test.h5") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ func TestConfigs(t *testing.T) {
 		return c, notes
 	}
 	c, _ := config("fedex-table1/femnist-iid/rs/global/alone", Options{})
-	if c.Tuner.Name != "random" || c.ClientTuner.Name != "" || c.Target != "global" || !c.Data.IID || c.Seed != 3 || c.Budget != (study.Budget{Rounds: 2000, TrialRounds: 200}) {
+	if c.Tuner.Name != "random" || c.ClientTuner.Name != "" || c.Target != "global" || c.Data.IID == nil || !*c.Data.IID || c.Seed != 3 || c.Budget != (study.Budget{Rounds: 2000, TrialRounds: 200}) {
 		t.Errorf("%+v", c)
 	}
 	c, notes := config("fedex-table1/cifar10-iid/sha/personalized/fedex", Options{Scale: 0.05, Sets: []string{"cohort=5"}})

@@ -31,8 +31,10 @@
 package glyphs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -109,6 +111,15 @@ func Generate(ctx context.Context, cfg Config) (*Set, error) {
 		return nil, fmt.Errorf("draw glyphs: %w", err)
 	}
 	return set, nil
+}
+
+// Bytes returns about how much memory the federation of cfg takes, images, labels
+// and writers.
+func (cfg Config) Bytes() int64 {
+	clients, samples := cmp.Or(cfg.Clients, defaultClients), cmp.Or(cfg.MeanSamples, defaultMeanSamples)
+	const writer = 200 // its name, slices and habits
+	bytes := float64(clients) * (writer + float64(samples)*(Pixels+1+4))
+	return int64(min(bytes, math.MaxInt64/2))
 }
 
 func (cfg Config) resolve() (Config, error) {

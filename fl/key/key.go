@@ -106,7 +106,7 @@ func (k Key) Whole() bool {
 }
 
 // Truth says whether the key is true or false.
-func (k Key) Truth() bool { return k.of.Kind() == reflect.Bool }
+func (k Key) Truth() bool { return elem(k.of).Kind() == reflect.Bool }
 
 func elem(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {

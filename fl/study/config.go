@@ -148,7 +148,7 @@ func DefaultConfig() Config {
 		Target:     "personalized",
 		Select:     SelectFinalists,
 		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
-		Data:       Data{Config: data.Config{Split: "80/10/10"}, StateMemory: fl.DefaultStateMemory >> 20, ProxyTest: 1000},
+		Data:       Data{StateMemory: fl.DefaultStateMemory >> 20, ProxyTest: 1000},
 		Eval:       Eval{Personalized: true},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}

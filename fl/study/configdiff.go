@@ -63,10 +63,14 @@ func Settings(c *Config) (map[string]string, error) {
 	defaults, settings := flatConfig(string(was)), flatConfig(string(is))
 	maps.DeleteFunc(settings, func(key, value string) bool {
 		standard, ok := defaults[key]
-		return ok && standard == value
+		return ok && standard == value || earlier[key] == value
 	})
 	return settings, nil
 }
+
+// earlier are the defaults that keys had before these were left to the set of data.
+// Said outright they are no settings, as they were none before.
+var earlier = map[string]string{"data.split": "80/10/10", "data.iid": "false"}
 
 // diffConfigs lists the keys in which two encoded configurations differ.
 func diffConfigs(stored, given string) []string {

@@ -14,8 +14,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Encode writes a configuration as a study file with every key, which Load reads
-// back as the same configuration. The error names a value that TOML cannot hold.
+// Encode writes a configuration as a study file with every key but those that are
+// left to the data, which Load reads back as the same configuration. The error names a value that TOML cannot hold.
 func Encode(c *Config) ([]byte, error) {
 	w := &writer{}
 	w.table(reflect.ValueOf(c).Elem(), "")
@@ -46,6 +46,10 @@ func (w *writer) table(v reflect.Value, prefix string) {
 			w.table(f, prefix)
 		case f.Kind() == reflect.Struct || f.Kind() == reflect.Map:
 			later = append(later, i)
+		case f.Kind() == reflect.Pointer:
+			if !f.IsNil() {
+				w.line(key, f.Elem().Interface())
+			}
 		case prefix+key == "client_tuner.name" && f.String() == "":
 			w.line(key, none)
 		default:

@@ -135,8 +135,9 @@ func fillOne(t *rapid.T, f reflect.Value) {
 	case reflect.Float64:
 		f.SetFloat(rapid.Float64().Draw(t, "number"))
 	case reflect.Pointer:
-		x := rapid.Float64().Draw(t, "rate")
-		f.Set(rapid.SampledFrom([]reflect.Value{reflect.Zero(f.Type()), reflect.ValueOf(&x)}).Draw(t, "pointer"))
+		x := reflect.New(f.Type().Elem())
+		fillOne(t, x.Elem())
+		f.Set(rapid.SampledFrom([]reflect.Value{reflect.Zero(f.Type()), x}).Draw(t, "pointer"))
 	case reflect.Slice:
 		if kind := f.Type().Elem().Kind(); kind != reflect.Struct { // not the layers of a model
 			f.Set(reflect.Zero(f.Type()))

@@ -126,7 +126,7 @@ func TestSetTakesLiteralsAndBareWords(t *testing.T) {
 		c.Data.Sizes, c.Data.HI, c.data().Sizes, c.data().HI,
 	}
 	want := []any{
-		"../x", "80/10/10", "2024", true, 1e-3, 2.0,
+		"../x", "80/10/10", "2024", new(true), 1e-3, 2.0,
 		map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "server.lr": map[string]any{"choice": []any{1.0, 0.5}}},
 		map[string]any{"mode": "fast", "n": 3.0},
 		"leaf", 0, "dense", &rate, seed, "a=b",
