@@ -15,7 +15,6 @@ type dealer struct {
 	fed    *Federation
 	labels []int32 // of the samples that train deals
 	key    uint64
-	mixes  [][]float64 // of a Dirichlet partition
 }
 
 // train deals the samples of d.labels.
@@ -26,8 +25,8 @@ func (d *dealer) train() ([][]int32, error) {
 	}
 	switch d.Partition {
 	case partitionDirichlet:
-		d.mixes = partition.Dirichlet(d.labels, d.fed.Classes, len(sizes), d.Alpha, d.key)
-		return partition.ByMix(d.labels, d.mixes, sizes, d.key), nil
+		mixes := partition.Dirichlet(d.labels, d.fed.Classes, len(sizes), d.Alpha, d.key)
+		return partition.ByMix(d.labels, mixes, sizes, d.key), nil
 	case partitionShards:
 		if least := slices.Min(sizes); least < d.Shards {
 			return nil, fmt.Errorf("data.shards = %d: a client of %d samples has no sample for each", d.Shards, least)
@@ -40,27 +39,24 @@ func (d *dealer) train() ([][]int32, error) {
 }
 
 // test deals the test samples of the files: sizes[i] to client i, which got
-// trains[i] to train on.
+// trains[i] to train on, of the same classes in the same proportions.
 func (d *dealer) test(trains [][]int32, labels []int32, sizes []int) [][]int32 {
 	key := draw.Key(d.key, 1)
-	switch d.Partition {
-	case partitionDirichlet:
-		return partition.ByMix(labels, d.mixes, sizes, key)
-	case partitionShards, partitionClasses:
-		mixes := make([][]int, len(trains))
-		for i, samples := range trains {
-			mixes[i] = make([]int, d.fed.Classes)
-			for _, s := range samples {
-				mixes[i][d.labels[s]]++
-			}
-		}
-		dealt, short := partition.Like(labels, mixes, sizes, key)
-		if short > 0 {
-			d.note("clients get %d test samples less than their share: their classes have no more", short)
-		}
-		return dealt
+	if d.Partition == partitionIID {
+		return partition.IID(len(labels), sizes, key)
 	}
-	return partition.IID(len(labels), sizes, key)
+	mixes := make([][]int, len(trains))
+	for i, samples := range trains {
+		mixes[i] = make([]int, d.fed.Classes)
+		for _, s := range samples {
+			mixes[i][d.labels[s]]++
+		}
+	}
+	dealt, short := partition.Like(labels, mixes, sizes, key)
+	if short > 0 {
+		d.note("clients get %d test samples less than their share: their classes have no more", short)
+	}
+	return dealt
 }
 
 // sizes returns how many samples each client gets, one entry a client.

@@ -26,7 +26,9 @@ func newDataPartition(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "partition [NAME]",
 		Short: "Say how examples and classes are spread over clients, and draw it",
-		Long: "Open a federation and say how its examples and classes are spread over the clients. A set without clients is dealt\n" +
+		Long: "Open a federation and say how its examples and classes are spread over the clients, and how far the classes of a client's\n" +
+			"training, validation and test examples differ: the total variation between their shares, 0 for equal ones, 1 for parts\n" +
+			"without a common class, beside that of random parts of the same sizes. A set without clients is dealt\n" +
 			"as the keys of the data say, here by FedTune's indices in sizes of a power law:\n" +
 			"  fedfast data partition cifar10 --set data.path=DIR --set data.partition=classes --set data.hi=[0.2,0.8] \\\n" +
 			"      --set data.size_exponent=1 --plot clients.svg",
@@ -63,11 +65,33 @@ type partitionSummary struct {
 	Classes int     `json:"classes"`
 	// Held are the classes that a client has examples of.
 	Held amounts `json:"classes_of_a_client"`
+	// Distances tell how far the classes of a client's parts differ.
+	Distances distances `json:"class_distance"`
 	// Entropy is that of the classes of all examples together, MeanEntropy the
 	// clients' own on average, in nats.
 	Entropy     float64  `json:"class_entropy"`
 	MeanEntropy float64  `json:"mean_class_entropy_of_a_client"`
 	Notes       []string `json:"notes"`
+}
+
+// distances are those of the parts of a client's examples.
+type distances struct {
+	TrainVal  distance `json:"train_val"`
+	TrainTest distance `json:"train_test"`
+	ValTest   distance `json:"val_test"`
+}
+
+// distance is the total variation between the class shares of two parts.
+type distance struct {
+	Clients int     `json:"clients"` // that have examples of both
+	Mean    float64 `json:"mean"`
+	Max     float64 `json:"max"`
+	Random  float64 `json:"mean_of_random_parts"` // if each client's examples were cut at random
+}
+
+// text writes a distance.
+func (d distance) text() string {
+	return fmt.Sprintf("%.3f apart on average, %.3f at most; %.3f if cut at random", d.Mean, d.Max, d.Random)
 }
 
 func (o *partitionOptions) run(ctx context.Context, a *app, c *study.Config) error {
@@ -109,6 +133,14 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *study.Config) err
 	if !fed.Lazy {
 		t.Row("class entropy", fmt.Sprintf("%.3f nats of all examples, %.3f of a client's on average", s.Entropy, s.MeanEntropy))
 	}
+	for _, pair := range []struct {
+		parts string
+		distance
+	}{{"train/validation", s.Distances.TrainVal}, {"train/test", s.Distances.TrainTest}, {"validation/test", s.Distances.ValTest}} {
+		if pair.Clients > 0 {
+			t.Row(pair.parts+" classes", pair.text())
+		}
+	}
 	for _, n := range s.Notes {
 		t.Row("note", n)
 	}
@@ -147,6 +179,7 @@ func summarize(fed *data.Federation, clients []classbars.Client) partitionSummar
 			}
 		}
 	}
+	apart := data.ClassDistances(fed)
 	classes := 0
 	for _, is := range there {
 		if is {
@@ -158,6 +191,7 @@ func summarize(fed *data.Federation, clients []classbars.Client) partitionSummar
 		Name: fed.Name, Clients: s.Clients, Unseen: s.Unseen,
 		Train: amounts(s.Train), Val: amounts(s.Val), Test: amounts(s.Test),
 		Classes: classes, Held: amounts{classes, held[0], held[len(held)/2], held[len(held)-1]},
-		Entropy: s.Entropy, MeanEntropy: s.MeanEntropy, Notes: append([]string{}, fed.Notes...),
+		Distances: distances{distance(apart.TrainVal), distance(apart.TrainTest), distance(apart.ValTest)},
+		Entropy:   s.Entropy, MeanEntropy: s.MeanEntropy, Notes: append([]string{}, fed.Notes...),
 	}
 }

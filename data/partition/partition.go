@@ -56,7 +56,9 @@ func Dirichlet(labels []int32, classes, clients int, alpha float64, key uint64) 
 // dealing one twice: clients that have not got all take turns, and each draws a
 // class by its mix among the classes that have samples left (in proportion to
 // what is left if its mix has none of them), then the next sample of that class
-// in random order. The sizes must not sum to more than len(labels).
+// in random order. A client's samples are put into random order in the end: what
+// it drew last is of the classes that lasted. The sizes must not sum to more than
+// len(labels).
 func ByMix(labels []int32, mixes [][]float64, sizes []int, key uint64) [][]int32 {
 	dealt := make([][]int32, len(mixes))
 	if len(mixes) == 0 {
@@ -77,6 +79,7 @@ func ByMix(labels []int32, mixes [][]float64, sizes []int, key uint64) [][]int32
 			left[c] = left[c][1:]
 		}
 	}
+	mixed(dealt, key)
 	return dealt
 }
 

@@ -1,0 +1,94 @@
+package data
+
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/data/internal/draw"
+)
+
+// Distances tell how far the classes of clients' training, validation and test
+// examples differ.
+type Distances struct {
+	TrainVal, TrainTest, ValTest Distance
+}
+
+// Distance is the total variation between the class shares of two parts of a
+// client's examples, half the sum of the absolute differences: 0 for equal shares,
+// 1 for parts without a common class.
+type Distance struct {
+	// Clients is the number of clients that have examples of both parts; the others
+	// do not count.
+	Clients int
+	// Mean and Max are over these clients.
+	Mean, Max float64
+	// Random is the mean if the examples of each client had been cut at random: what
+	// parts of these sizes differ by chance.
+	Random float64
+}
+
+// ClassDistances measures the clients of a federation. It reads the labels of all
+// their examples.
+func ClassDistances(fed *Federation) Distances {
+	var d Distances
+	for i := range fed.Clients {
+		c := &fed.Clients[i]
+		parts := [3]View{c.Train, c.Val, c.Test}
+		all := c.Train.join(c.Val).join(c.Test)
+		places := all.places()
+		draw.New(uint64(i), draw.Order).Shuffle(places)
+		var own, random [3][]float64
+		for j, v := range parts {
+			own[j] = classShares(v, fed.Classes)
+			random[j] = classShares(chosen(all.src, places[:v.Len()]), fed.Classes)
+			places = places[v.Len():]
+		}
+		d.TrainVal.add(own[0], own[1], random[0], random[1])
+		d.TrainTest.add(own[0], own[2], random[0], random[2])
+		d.ValTest.add(own[1], own[2], random[1], random[2])
+	}
+	for _, of := range []*Distance{&d.TrainVal, &d.TrainTest, &d.ValTest} {
+		if of.Clients > 0 {
+			of.Mean /= float64(of.Clients)
+			of.Random /= float64(of.Clients)
+		}
+	}
+	return d
+}
+
+// add counts a client by the class shares of two of its parts, and of two random
+// ones of their sizes.
+func (d *Distance) add(a, b, randomA, randomB []float64) {
+	if a == nil || b == nil {
+		return
+	}
+	apart := totalVariation(a, b)
+	d.Clients++
+	d.Mean += apart
+	d.Max = max(d.Max, apart)
+	d.Random += totalVariation(randomA, randomB)
+}
+
+// totalVariation returns half the sum of the absolute differences of two lists.
+func totalVariation(a, b []float64) float64 {
+	var sum float64
+	for i := range a {
+		sum += math.Abs(a[i]-b[i]) / 2
+	}
+	return sum
+}
+
+// classShares returns which part of v's labels each class has; nil without labels.
+func classShares(v View, classes int) []float64 {
+	counts, total := v.ClassCounts(classes), 0
+	for _, n := range counts {
+		total += n
+	}
+	if total == 0 {
+		return nil
+	}
+	shares := make([]float64, classes)
+	for i, n := range counts {
+		shares[i] = float64(n) / float64(total)
+	}
+	return shares
+}
