@@ -104,15 +104,6 @@ func (o *Options) transfer(ctx context.Context, f *File, url, path string) (piec
 	}
 }
 
-// size returns the length of a file, 0 if there is none.
-func size(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
 // request asks once for what path lacks of url and appends what comes. It
 // returns nil when path holds all that the server has.
 func (o *Options) request(ctx context.Context, f *File, url, path string) error {
@@ -150,23 +141,15 @@ func (o *Options) request(ctx context.Context, f *File, url, path string) error 
 	if err := remember(path, url, resp.Header); err != nil {
 		return err
 	}
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	out, err := openPart(path, have)
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, errPlace)
 	}
-	err = errors.Join(out.Truncate(have), seek(out, have))
-	if err == nil {
-		err = o.receive(f, out, resp.Body, have, of, func() { stall.Reset(o.Stall) })
-	}
+	err = o.receive(f, out, resp.Body, have, of, func() { stall.Reset(o.Stall) })
 	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return because(ctx, err)
 	}
 	return nil
-}
-
-func seek(f *os.File, to int64) error {
-	_, err := f.Seek(to, io.SeekStart)
-	return err
 }
 
 // because returns the cause for which a request was stopped, or err.
@@ -281,34 +264,3 @@ func (o *Options) resumable(f *File, url, path string) (have int64, tag string) 
 	}
 	return 0, ""
 }
-
-// remember writes beside a part where it comes from.
-func remember(part, url string, h http.Header) error {
-	tag := h.Get("ETag")
-	if tag == "" || strings.HasPrefix(tag, "W/") {
-		tag = h.Get("Last-Modified")
-	}
-	return os.WriteFile(note(part), []byte(url+"\n"+tag+"\n"), 0o644)
-}
-
-// recalled returns what remember wrote.
-func recalled(part string) (url, tag string) {
-	content, err := os.ReadFile(note(part))
-	if err != nil {
-		return "", ""
-	}
-	url, rest, _ := strings.Cut(string(content), "\n")
-	tag, _, _ = strings.Cut(rest, "\n")
-	return url, tag
-}
-
-// forget removes what remember wrote, if it did.
-func forget(part string) error {
-	if err := os.Remove(note(part)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// note returns the name of the file of remember.
-func note(part string) string { return part + ".from" }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/fedfast/fedfast/data/internal/regular"
 )
 
 // Options say where a set comes from and goes to. The zero value of a field is
@@ -113,28 +115,37 @@ func (o *Options) file(ctx context.Context, f *File) error {
 		return nil
 	}
 	path := filepath.Join(o.Dir, f.Name+".part")
-	var err error
-	if o.From != "" {
-		err = o.copied(ctx, f, path)
-	} else {
-		err = o.downloaded(ctx, f, path)
-	}
-	if err != nil {
-		return err
-	}
-	if f.packed() {
-		if err := unpack(ctx, path, o.Dir, f); err != nil {
+	for {
+		earlier := o.From == "" && size(path) > 0
+		if err := o.brought(ctx, f, path); err != nil {
 			return err
 		}
-		return errors.Join(os.Remove(path), forget(path))
+		if !f.packed() {
+			return errors.Join(os.Rename(path, filepath.Join(o.Dir, f.Name)), forget(path))
+		}
+		err := unpack(ctx, path, o.Dir, f)
+		if err != nil && !errors.As(err, new(*archiveError)) {
+			return err // of the disk: the archive stays
+		}
+		if removed := errors.Join(os.Remove(path), forget(path)); err == nil || removed != nil || !earlier {
+			return errors.Join(err, removed)
+		}
+		o.Note(fmt.Sprintf("%v; part of it was from an earlier download, which begins again", err))
 	}
-	return errors.Join(os.Rename(path, filepath.Join(o.Dir, f.Name)), forget(path))
+}
+
+// brought copies or downloads the whole of a file to path.
+func (o *Options) brought(ctx context.Context, f *File, path string) error {
+	if o.From != "" {
+		return o.copied(ctx, f, path)
+	}
+	return o.downloaded(ctx, f, path)
 }
 
 // copied copies the file from the folder o.From to path and checks it.
 func (o *Options) copied(ctx context.Context, f *File, path string) (err error) {
 	from := filepath.Join(o.From, f.Name)
-	in, err := os.Open(from)
+	in, err := regular.Open(from)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
@@ -143,13 +154,10 @@ func (o *Options) copied(ctx context.Context, f *File, path string) (err error) 
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("--from: %s is no file", from)
-	}
 	if err := forget(path); err != nil {
 		return err
 	}
-	out, err := os.Create(path)
+	out, err := newFile(path)
 	if err != nil {
 		return err
 	}

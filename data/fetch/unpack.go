@@ -14,6 +14,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 const (
@@ -52,13 +54,17 @@ func unpack(ctx context.Context, archive, dir string, f *File) (err error) {
 		return named(err)
 	}
 	for from, to := range f.Renames {
-		if err := os.Rename(filepath.Join(temp, from), filepath.Join(temp, to)); err != nil {
+		err := os.Rename(filepath.Join(temp, from), filepath.Join(temp, to))
+		if errors.Is(err, os.ErrNotExist) {
+			err = wrong("there is no %s in it, only %s", from, names(temp))
+		}
+		if err != nil {
 			return named(err)
 		}
 	}
 	for _, name := range f.Gives {
 		if _, err := os.Stat(filepath.Join(temp, name)); err != nil {
-			return named(fmt.Errorf("there is no %s in it, only %s", name, names(temp)))
+			return named(wrong("there is no %s in it, only %s", name, names(temp)))
 		}
 	}
 	for _, name := range f.Gives {
@@ -80,10 +86,10 @@ func names(dir string) string {
 		return "nothing"
 	}
 	var list []string
-	for _, e := range entries[:min(len(entries), 8)] {
+	for _, e := range entries {
 		list = append(list, e.Name())
 	}
-	return strings.Join(list, ", ")
+	return oneline.Names(list)
 }
 
 // unpacker writes the members of an archive below a folder.
@@ -111,7 +117,7 @@ func (u *unpacker) tar(archive, name string) (err error) {
 	for {
 		h, err := members.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return u.end(plain)
 		}
 		if err != nil {
 			return damaged(err)
@@ -123,12 +129,21 @@ func (u *unpacker) tar(archive, name string) (err error) {
 			err = u.file(h.Name, members)
 		case tar.TypeXGlobalHeader:
 		default:
-			err = fmt.Errorf("%q is neither a file nor a folder", h.Name)
+			err = wrong("%.64q is neither a file nor a folder", h.Name)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// end reads what follows the last member: the checksum stands at the very end.
+func (u *unpacker) end(plain io.Reader) error {
+	n, err := io.Copy(io.Discard, io.LimitReader(u.stoppable(plain), u.left+1))
+	if err == nil && n > u.left {
+		err = errBomb
+	}
+	return err
 }
 
 // zip unpacks a zip archive.
@@ -145,7 +160,7 @@ func (u *unpacker) zip(archive string) error {
 		case mode.IsRegular():
 			err = u.zipped(m)
 		default:
-			err = fmt.Errorf("%q is neither a file nor a folder", m.Name)
+			err = wrong("%.64q is neither a file nor a folder", m.Name)
 		}
 		if err != nil {
 			return err
@@ -165,11 +180,11 @@ func (u *unpacker) zipped(m *zip.File) error {
 // local checks the name of a member and returns it in the system's form.
 func (u *unpacker) local(name string) (string, error) {
 	if u.members++; u.members > maxMembers {
-		return "", fmt.Errorf("holds more than %d files", maxMembers)
+		return "", wrong("holds more than %d files", maxMembers)
 	}
 	clean := path.Clean(name)
 	if strings.ContainsAny(name, "\\\x00") || !filepath.IsLocal(filepath.FromSlash(clean)) {
-		return "", fmt.Errorf("%q would lie outside of the folder", name)
+		return "", wrong("%.64q would lie outside of the folder", name)
 	}
 	return filepath.FromSlash(clean), nil
 }
@@ -193,10 +208,22 @@ func (u *unpacker) file(name string, content io.Reader) error {
 		return err
 	}
 	out, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return wrong("%.64q is in it twice", name)
+	}
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(out, io.LimitReader(readerFunc(func(p []byte) (int, error) {
+	n, err := io.Copy(out, io.LimitReader(u.stoppable(content), u.left+1))
+	if u.left -= n; err == nil && u.left < 0 {
+		err = errBomb
+	}
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// stoppable reads the content of an archive until the context is done.
+func (u *unpacker) stoppable(content io.Reader) io.Reader {
+	return readerFunc(func(p []byte) (int, error) {
 		if err := u.ctx.Err(); err != nil {
 			return 0, err
 		}
@@ -205,17 +232,29 @@ func (u *unpacker) file(name string, content io.Reader) error {
 			err = damaged(err)
 		}
 		return n, err
-	}), u.left+1))
-	if u.left -= n; err == nil && u.left < 0 {
-		err = errors.New("unpacks to far more than any set of data does; it is not one")
-	}
-	return errors.Join(err, out.Sync(), out.Close())
+	})
 }
+
+// archiveError is a fault of an archive, not of the disk that it is unpacked to.
+type archiveError struct{ error }
+
+// Unwrap returns the fault.
+func (e *archiveError) Unwrap() error { return e.error }
+
+// wrong returns a fault of an archive.
+func wrong(format string, args ...any) error {
+	return &archiveError{fmt.Errorf(format, args...)}
+}
+
+var errBomb = wrong("unpacks to far more than any set of data does; it is not one")
 
 // damaged explains an error of unpacking.
 func damaged(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return errors.New("the archive ends early")
+	switch {
+	case errors.As(err, new(*os.PathError)): // of the disk
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return wrong("the archive ends early")
 	}
-	return fmt.Errorf("the archive is damaged: %w", err)
+	return wrong("the archive is damaged: %w", err)
 }

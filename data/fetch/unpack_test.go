@@ -142,7 +142,10 @@ func TestUnpackRefuses(t *testing.T) {
 		{"bomb.tar.gz", tarred(t, member{name: "d", content: zeros}), "unpacks to far more than any set of data does"},
 		{"bomb.zip", zipped(t, member{name: "d", content: zeros}), "unpacks to far more than any set of data does"},
 		{"many.tar.gz", tarred(t, many...), "holds more than 100000 files"},
-		{"twice.tar.gz", tarred(t, member{name: "d", content: []byte("x")}, member{name: "d", content: []byte("y")}), "file exists"},
+		{"twice.tar.gz", tarred(t, member{name: "d", content: []byte("x")}, member{name: "d", content: []byte("y")}), `"d" is in it twice`},
+		{"sum.tar.gz", changed(whole, len(whole)-6), "the archive is damaged: gzip: invalid checksum"},
+		{"length.tar.gz", changed(whole, len(whole)-2), "the archive is damaged: gzip: invalid checksum"},
+		{"sumless.tar.gz", whole[:len(whole)-8], "the archive ends early"},
 		{"short.tar.gz", whole[:len(whole)/2], "the archive ends early"},
 		{"bad.zip", []byte("PK\x03\x04 and no more"), "the archive is damaged"},
 		{"bad.tar.bz2", []byte("BZh9 and no more"), "the archive is damaged"},
@@ -160,6 +163,13 @@ func TestUnpackRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// changed returns content with one byte changed.
+func changed(content []byte, at int) []byte {
+	content = bytes.Clone(content)
+	content[at] ^= 1
+	return content
 }
 
 // FuzzUnpack: whatever an archive holds, nothing is made beside the folder and
