@@ -231,7 +231,7 @@ func TestOpenDigits(t *testing.T) {
 	for name, tt := range map[string]struct{ set, file, content, want string }{
 		"class":       {"mnist", "t10k-labels-idx1-ubyte", labels("\x05\x0a"), "label 2 is 10, must be below 10"},
 		"labels":      {"fashion-mnist", "train-labels-idx1-ubyte", labels("\x05"), "1 labels of 4 images"},
-		"no labels":   {"mnist", "train-labels-idx1-ubyte", "", "the file ends within its header"},
+		"no labels":   {"mnist", "train-labels-idx1-ubyte", "", "the file is empty"},
 		"size":        {"mnist", "t10k-images-idx3-ubyte", "\x00\x00\x08\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00", "images of 1x1, the training images are 1x2"},
 		"rows":        {"qmnist", "qmnist-train-labels-idx2-int", rows(1, 2), "1 rows of 3 numbers; 4 images need as many rows"},
 		"class of 10": {"qmnist", "qmnist-test-labels-idx2-int", rows(1, 2, 10, 4), "row 2 has class 10, must be in [0, 10)"},

@@ -85,6 +85,9 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 	}
 	fed.Name, fed.Doc, fed.Kind, fed.Synthetic = s.Name, s.Doc, s.Kind, s.Synthetic
 	if !fed.dealt {
+		if err := unique(writers); err != nil {
+			return nil, errors.Join(fmt.Errorf("open %s: %s: %w", s.Name, c.Path, err), fed.Close())
+		}
 		fed.Files = totalsOf(writers)
 		if !s.Synthetic {
 			fed.Fingerprint = fingerprint(writers, fed.Lazy)
@@ -99,6 +102,18 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.Name, err), fed.Close())
 	}
 	return fed, nil
+}
+
+// unique returns an error if two writers have the same name.
+func unique(writers []writer) error {
+	seen := make(map[string]bool, len(writers))
+	for _, w := range writers {
+		if seen[w.id] {
+			return fmt.Errorf("two clients are called %.64q", w.id)
+		}
+		seen[w.id] = true
+	}
+	return nil
 }
 
 // find returns the set of a name.

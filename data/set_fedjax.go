@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/data/formats/cifar"
 	"github.com/fedfast/fedfast/data/formats/fedjax"
@@ -112,7 +113,9 @@ func loadFedJAXCIFAR100(ctx context.Context, cfg *Config) (*Federation, []writer
 			return err
 		}
 		if part == 1 {
-			client = "test/" + client
+			client = testOnly + client
+		} else if strings.HasPrefix(client, testOnly) {
+			return fmt.Errorf("is a training client whose name begins with %s, as those of test clients do", testOnly)
 		}
 		people[client] = &byteImages{pixels, labels}
 		return nil

@@ -122,7 +122,7 @@ func (f fedjaxFiles) texts(ctx context.Context, split, i int) ([][]byte, error) 
 	}
 	texts, err := arrays.Texts("tokens")
 	if err != nil {
-		return nil, fmt.Errorf("stackoverflow_%s.sqlite: client %q: %w", fedjaxSplits[split], f[split].List[i].ID, err)
+		return nil, fmt.Errorf("stackoverflow_%s.sqlite: client %.64q: %w", fedjaxSplits[split], f[split].List[i].ID, err)
 	}
 	return texts, nil
 }

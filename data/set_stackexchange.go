@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/data/formats/gzfile"
 	"github.com/fedfast/fedfast/data/formats/stackexchange"
+	"github.com/fedfast/fedfast/internal/memory"
 )
 
 // stackExchangeSet is the dumps of Stack Exchange's sites.
@@ -60,6 +61,9 @@ func loadStackExchange(ctx context.Context, cfg *Config) (*Federation, []writer,
 	_, err = readDumps(ctx, files, func(u seUser, sentence []byte) error {
 		if total++; total > maxSentences {
 			return fmt.Errorf("more than %d sentences, which is more than fits in memory; take smaller sites, or a file of posts or comments alone", maxSentences)
+		}
+		if err := memory.Check(2 * (sentenceLen + 1)); err != nil {
+			return fmt.Errorf("all sentences: %w", err)
 		}
 		users[u] = vocab.appendSentence(users[u], sentence)
 		return nil

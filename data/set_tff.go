@@ -88,6 +88,9 @@ const (
 	cifar100Groups  = 20
 )
 
+// testOnly begins the names of CIFAR-100's clients with test samples only.
+const testOnly = "test/"
+
 // byteImages gathers images of bytes with their labels.
 type byteImages struct {
 	pixels []byte
@@ -110,7 +113,9 @@ func loadTFFCIFAR100(ctx context.Context, cfg *Config) (*Federation, []writer, e
 		}
 		// Both kinds of clients are numbered from 0, and are others.
 		if split == "test" {
-			client = "test/" + client
+			client = testOnly + client
+		} else if strings.HasPrefix(client, testOnly) {
+			return fmt.Errorf("is of a training client whose name begins with %s, as those of test clients do", testOnly)
 		}
 		rows := byClient(people, client)
 		for i, v := range pixels {
@@ -140,7 +145,7 @@ func pictureFederation(cfg *Config, people map[string]*byteImages) (*Federation,
 		src, side = cfg.pictures(cifar.Side, slices.Clone(rows.pixels), rows.labels)
 		all := span(src, 0, len(rows.labels))
 		delete(people, id) // the source has a copy without spare room
-		if strings.HasPrefix(id, "test/") {
+		if strings.HasPrefix(id, testOnly) {
 			writers = append(writers, writer{id: id, test: all})
 		} else {
 			writers = append(writers, writer{id: id, train: all})

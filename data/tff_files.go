@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/data/formats/hdf5"
 	"github.com/fedfast/fedfast/data/formats/tff"
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // tffFiles names the files of a set of TFF.
@@ -105,11 +106,11 @@ func (s tffFiles) readH5(ctx context.Context, path string, each func(client stri
 		columns := make([]column, len(s.features))
 		for i, name := range s.features {
 			var err error
-			if columns[i], err = readColumn(group, name); err != nil {
+			if columns[i], err = readColumn(path, group, name); err != nil {
 				return err
 			}
 			if columns[i].n != columns[0].n {
-				return fmt.Errorf("%s: %s: %d examples of feature %s, %d of %s", path, group.Name(), columns[i].n, name, columns[0].n, s.features[0])
+				return fmt.Errorf("%s: %s: %d examples of feature %s, %d of %s", path, oneline.Name(group.Name()), columns[i].n, name, columns[0].n, s.features[0])
 			}
 		}
 		e := tff.NewExample()
@@ -118,7 +119,7 @@ func (s tffFiles) readH5(ctx context.Context, path string, each func(client stri
 				columns[c].set(e, i)
 			}
 			if err := each(client, int64(columns[0].n), e); err != nil {
-				return fmt.Errorf("%s: client %q, example %d: %w", path, client, i+1, err)
+				return fmt.Errorf("%s: client %.64q, example %d: %w", path, client, i+1, err)
 			}
 		}
 		return nil
@@ -135,7 +136,7 @@ type column struct {
 }
 
 // readColumn reads the data set of a feature.
-func readColumn(client hdf5.Object, name string) (column, error) {
+func readColumn(path string, client hdf5.Object, name string) (column, error) {
 	member, err := client.Member(name)
 	if err != nil {
 		return column{}, err
@@ -153,7 +154,7 @@ func readColumn(client hdf5.Object, name string) (column, error) {
 		}
 	}
 	if name == "snippets" && c.row != 1 {
-		return c, fmt.Errorf("%s: dimensions %v, must be one text an example", member.Name(), d.Dims)
+		return c, fmt.Errorf("%s: %s: dimensions %v, must be one text an example", path, oneline.Name(member.Name()), d.Dims)
 	}
 	switch name {
 	case "pixels":

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 )
 
 // Unknown is what Available returns where the system does not tell.
@@ -26,8 +27,20 @@ func Available() int64 {
 	return max(0, free)
 }
 
-// Check returns an error unless a number of bytes can be had.
+// little is how many bytes always fit: the system is asked no sooner than after as
+// many.
+const little = 8 << 20
+
+// asked counts the bytes that Check was asked for since it last asked the system.
+var asked atomic.Int64
+
+// Check returns an error unless a number of bytes can be had. It is cheap for small
+// numbers, and may be called for each of many.
 func Check(bytes int64) error {
+	if bytes < little && asked.Add(bytes) < little {
+		return nil
+	}
+	asked.Store(0)
 	if free := Available(); bytes > free {
 		return fmt.Errorf("needs %s of memory, of which %s are free", Size(bytes), Size(free))
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -22,6 +23,12 @@ func TestCheck(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	debug.SetMemoryLimit(1)
+	for range 3 {
+		err = errors.Join(err, Check(little-1))
+	}
+	if strings.Count(err.Error(), "needs 8.39 MB of memory") < 1 {
+		t.Errorf("a little several times without memory: %v", err)
+	}
 	if free := Available(); free != 0 {
 		t.Errorf("%d bytes are available below a limit that is passed", free)
 	}

@@ -16,6 +16,7 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/data/formats/sqlitefile"
+	"github.com/fedfast/fedfast/internal/memory"
 	"github.com/fedfast/fedfast/internal/oneline"
 )
 
@@ -72,6 +73,9 @@ func unpack(packed []byte, n int) (Arrays, error) {
 	}
 	if len(content) > maxClient {
 		return nil, fmt.Errorf("unpacks to more than %d bytes", maxClient)
+	}
+	if err := memory.Check(int64(len(content))); err != nil {
+		return nil, err
 	}
 	arrays, err := decode(content)
 	if err != nil {

@@ -132,10 +132,8 @@ func ReadAll(path string) (content []byte, err error) {
 // grown returns content with half as much room again, if there is memory.
 func grown(content []byte) ([]byte, error) {
 	more := max(bufferSize, cap(content)/2)
-	if more > 1<<24 { // a little always fits
-		if err := memory.Check(int64(cap(content) + more)); err != nil {
-			return nil, fmt.Errorf("what is packed in it %w", err)
-		}
+	if err := memory.Check(int64(cap(content) + more)); err != nil {
+		return nil, fmt.Errorf("what is packed in it %w", err)
 	}
 	return append(make([]byte, 0, cap(content)+more), content...), nil
 }

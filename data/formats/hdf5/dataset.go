@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/fedfast/fedfast/internal/memory"
 )
 
 // Dataset is an array.
@@ -115,6 +117,9 @@ func (d *Dataset) Floats() ([]float32, error) {
 	if err != nil {
 		return nil, d.o.named(err)
 	}
+	if err := memory.Check(4 * int64(d.n)); err != nil {
+		return nil, d.o.named(err)
+	}
 	values := make([]float32, d.n)
 	for i := range values {
 		if d.t.size == 4 {
@@ -135,6 +140,9 @@ func (d *Dataset) Ints() ([]int64, error) {
 	if err != nil {
 		return nil, d.o.named(err)
 	}
+	if err := memory.Check(8 * int64(d.n)); err != nil {
+		return nil, d.o.named(err)
+	}
 	values := make([]int64, d.n)
 	for i := range values {
 		var wide [8]byte
@@ -150,6 +158,9 @@ func (d *Dataset) Ints() ([]int64, error) {
 	return values, nil
 }
 
+// sliceSize is the bytes of a slice without what it holds.
+const sliceSize = 24
+
 // Texts returns the values of a data set of texts.
 func (d *Dataset) Texts() ([][]byte, error) {
 	if d.t.class != stringClass && d.t.class != vlenClass {
@@ -157,6 +168,9 @@ func (d *Dataset) Texts() ([][]byte, error) {
 	}
 	raw, err := d.raw()
 	if err != nil {
+		return nil, d.o.named(err)
+	}
+	if err := memory.Check(sliceSize * int64(d.n)); err != nil {
 		return nil, d.o.named(err)
 	}
 	texts, heaps := make([][]byte, d.n), map[uint64]*collection{}

@@ -65,6 +65,9 @@ func Open(path string) (*File, error) {
 // newFile reads the superblock.
 func newFile(in io.ReaderAt, size int64) (*File, error) {
 	f := &File{in: in, size: size, left: slack + maxRatio*size, nodes: 16 + size/16}
+	if size == 0 {
+		return nil, errors.New("the file is empty")
+	}
 	head, err := f.bytes(0, 9)
 	if err != nil || string(head[:8]) != signature {
 		return nil, errors.New("not an HDF5 file")

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // Object is a group or a data set.
@@ -21,7 +23,9 @@ func (f *File) Root() Object { return Object{f, "", f.root} }
 func (o Object) Name() string { return o.name + "/"[min(1, len(o.name)):] }
 
 // named puts the file and the object in front of an error.
-func (o Object) named(err error) error { return fmt.Errorf("%s: %s: %w", o.f.path, o.Name(), err) }
+func (o Object) named(err error) error {
+	return fmt.Errorf("%s: %s: %w", o.f.path, oneline.Name(o.Name()), err)
+}
 
 // The messages of object headers that are read.
 const (
@@ -86,16 +90,21 @@ func (o Object) messages() (map[uint16][]byte, error) {
 	return found, nil
 }
 
-// Each calls each for every member of a group, in the order of their names. The
-// error is that of each, or names the file and the group.
+// Each calls each for every member of a group, in the order of their names, of which
+// none may be there twice. The error is that of each, or names the file and the group.
 func (o Object) Each(each func(name string, member Object) error) error {
 	t, err := o.table()
 	if err != nil {
 		return o.named(err)
 	}
 	var inner error
+	last, begun := "", false
 	err = t.walk(t.tree, -1, func(at uint64) error {
 		return t.symbols(at, func(name string, header uint64) (bool, error) {
+			if begun && name <= last {
+				return false, fmt.Errorf("member %s comes after %s: the file is damaged", oneline.Name(name), oneline.Name(last))
+			}
+			last, begun = name, true
 			inner = each(name, Object{o.f, o.name + "/" + name, header})
 			return inner == nil, inner
 		})

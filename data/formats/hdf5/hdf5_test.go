@@ -209,7 +209,7 @@ func TestOpenFails(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"empty":   {nil, "not an HDF5 file"},
+		"empty":   {nil, "the file is empty"},
 		"other":   {[]byte("SQLite format 3\x00"), "not an HDF5 file"},
 		"head":    {whole[:20], "are beyond the end; is the file complete?"},
 		"short":   {whole[:len(whole)/2], "is the file complete?"},
@@ -226,6 +226,29 @@ func TestOpenFails(t *testing.T) {
 	f := open(t, "testdata/latest.h5")
 	if err := all(f, f.Root(), 0); err == nil || !strings.Contains(err.Error(), "is in the newer form of HDF5") {
 		t.Errorf("the newer form: error %v", err)
+	}
+}
+
+// A group whose members are not in the order of their names, or are there twice, is
+// damaged.
+func TestMemberTwice(t *testing.T) {
+	content, err := os.ReadFile("testdata/fed_emnist_train.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "twice.h5")
+	if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte("f0001_01"), []byte("f0000_00")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, path)
+	examples, err := f.Root().Member("examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	err = examples.Each(func(string, Object) error { count++; return nil })
+	if err == nil || err.Error() != path+": /examples: member f0000_00 comes after f0000_00: the file is damaged" || count != 1 {
+		t.Errorf("error %v after %d members", err, count)
 	}
 }
 

@@ -288,7 +288,9 @@ func unfiltered(filters []filter, mask uint32, b []byte, size int64) ([]byte, er
 			if err != nil {
 				return nil, fmt.Errorf("the zlib data are damaged: %w", err)
 			}
-			if b, err = io.ReadAll(io.LimitReader(z, size+5)); err != nil {
+			if b, err = io.ReadAll(io.LimitReader(z, size+5)); errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil, errors.New("the zlib data end early; is the file complete?")
+			} else if err != nil {
 				return nil, fmt.Errorf("the zlib data are damaged: %w", err)
 			}
 		case shuffle:

@@ -19,7 +19,6 @@ type decoder struct {
 	names []string
 	users map[string]*User
 	seen  []string // users in the order of their data
-	look  int64    // where in the text to look at the memory next
 	space []byte   // for the pixels of one user, if Form.Keep moves them elsewhere
 }
 
@@ -143,26 +142,10 @@ func (d *decoder) user(name string) (*User, error) {
 	return u, nil
 }
 
-// lookEvery is how many bytes are read between two looks at the memory that there is.
-const lookEvery = 32 << 20
-
-// room returns an error when there is no memory for as much as comes until the next
-// look.
-func (d *decoder) room() error {
-	if d.past < d.look {
-		return nil
-	}
-	d.look = d.past + lookEvery
-	if err := memory.Check(lookEvery); err != nil {
-		return fmt.Errorf("%s: after %d bytes the rest %w", d.path, d.past, err)
-	}
-	return nil
-}
-
 // image reads the numbers of sample n (from 1).
 func (d *decoder) image(u *User, n int) error {
-	if err := d.room(); err != nil {
-		return err
+	if err := memory.Check(int64(d.form.Pixels)); err != nil {
+		return d.about(u.ID, "sample %d and those before: %v", n, err)
 	}
 	if d.peek() == '"' {
 		return d.about(u.ID, "x of sample %d is a text, must be a list of pixels; is this a text set?", n)
@@ -220,8 +203,8 @@ func (d *decoder) class(u *User) error {
 
 // characters appends a string of want characters to text.
 func (d *decoder) characters(u *User, text []rune, want, sample int, key string) ([]rune, error) {
-	if err := d.room(); err != nil {
-		return text, err
+	if err := memory.Check(4 * int64(want)); err != nil {
+		return text, d.about(u.ID, "sample %d and those before: %v", sample, err)
 	}
 	if d.peek() == '[' {
 		return text, d.about(u.ID, "%s of sample %d is a list, must be a text; is this an image set?", key, sample)

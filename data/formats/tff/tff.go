@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data/formats/sqlitefile"
+	"github.com/fedfast/fedfast/internal/memory"
 	"github.com/fedfast/fedfast/internal/oneline"
 )
 
@@ -129,7 +130,10 @@ func examples(ctx context.Context, f *sqlitefile.File, splits []string, left map
 			return fmt.Errorf("%s: split %s, client %.64q: more examples than client_metadata says", f.Path, k.split, k.client)
 		}
 		left[k] = n - 1
-		err := e.Decode(message)
+		err := memory.Check(int64(len(message)))
+		if err == nil {
+			err = e.Decode(message)
+		}
 		if err == nil {
 			err = each(k.split, k.client, of[k.client], &e)
 		}
