@@ -21,7 +21,7 @@ func TestOpenErrors(t *testing.T) {
 		{"path to nothing", Config{Name: "leaf-femnist", Path: none}, "open leaf-femnist: stat " + none + ": no such file"},
 		{"path to no text", Config{Name: "leaf-shakespeare", Path: none}, "open leaf-shakespeare: stat " + none + ": no such file"},
 		{"path to no digits", Config{Name: "mnist", Path: none}, "open mnist: data.path: stat " + none + ": no such file"},
-		{"path to no writers", Config{Name: "qmnist", Path: none}, "open qmnist: " + none + ": no file train-images-idx3-ubyte or qmnist-train-images-idx3-ubyte, plain or .gz"},
+		{"path to no writers", Config{Name: "qmnist", Path: none}, "open qmnist: stat " + none + ": no such file or directory"},
 		{"path to no pictures", Config{Name: "cifar10", Path: none}, `open cifar10: data.path = "` + none + `": no such folder`},
 		{"path of a drawn set", Config{Name: "glyphs", Path: none}, "data.path = \"" + none + "\": glyphs is drawn, not read"},
 		{"split of two", Config{Name: "glyphs", Split: "80/20"}, `data.split = "80/20": must be three whole numbers such as "80/10/10"`},

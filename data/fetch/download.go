@@ -146,7 +146,7 @@ func (o *Options) request(ctx context.Context, f *File, url, path string) error 
 		return fmt.Errorf("%w: %w", err, errPlace)
 	}
 	err = o.receive(f, out, resp.Body, have, of, func() { stall.Reset(o.Stall) })
-	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
+	if err := finished(out, err); err != nil {
 		return because(ctx, err)
 	}
 	return nil

@@ -171,7 +171,7 @@ func (o *Options) copied(ctx context.Context, f *File, path string) (err error) 
 		o.Progress(f.Name, copied, info.Size())
 		return n, err
 	}))
-	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
+	if err := finished(out, err); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
 	if err := o.verify(ctx, f, path); err != nil {

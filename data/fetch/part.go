@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -64,6 +65,15 @@ func appendable(f *os.File, path string, keep int64) error {
 	return err
 }
 
+// finished closes a file that was written to, with what err says of it so far: the
+// first fault of a disk counts, not all that follow from it.
+func finished(f *os.File, err error) error {
+	if err == nil {
+		err = f.Sync()
+	}
+	return cmp.Or(err, f.Close())
+}
+
 // remember writes beside a part where it comes from.
 func remember(part, url string, h http.Header) error {
 	tag := h.Get("ETag")
@@ -75,7 +85,7 @@ func remember(part, url string, h http.Header) error {
 		return err
 	}
 	_, err = f.WriteString(url + "\n" + tag + "\n")
-	return errors.Join(err, f.Close())
+	return finished(f, err)
 }
 
 // recalled returns what remember wrote.

@@ -218,7 +218,7 @@ func (u *unpacker) file(name string, content io.Reader) error {
 	if u.left -= n; err == nil && u.left < 0 {
 		err = errBomb
 	}
-	return errors.Join(err, out.Sync(), out.Close())
+	return finished(out, err)
 }
 
 // stoppable reads the content of an archive until the context is done.

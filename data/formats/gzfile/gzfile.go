@@ -139,7 +139,7 @@ func grown(content []byte) ([]byte, error) {
 }
 
 // Find returns the first of the names that exists in a folder, plain or with
-// .gz added. The error, which is fs.ErrNotExist, lists the names.
+// .gz added. The error lists the names.
 func Find(dir string, names ...string) (string, error) {
 	for _, name := range names {
 		for _, suffix := range []string{"", ".gz"} {
@@ -149,5 +149,12 @@ func Find(dir string, names ...string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%s: no file %s, plain or .gz: %w", dir, strings.Join(names, " or "), fs.ErrNotExist)
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s: is no folder, must be one with %s, plain or .gz", dir, strings.Join(names, " or "))
+	}
+	return "", fmt.Errorf("%s: no file %s, plain or .gz", dir, strings.Join(names, " or "))
 }

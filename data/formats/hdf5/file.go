@@ -135,7 +135,7 @@ func (f *File) bytes(at uint64, n int64) ([]byte, error) {
 	}
 	b := make([]byte, n)
 	if _, err := f.in.ReadAt(b, int64(at)); err != nil {
-		return nil, err
+		return nil, regular.Cause(err)
 	}
 	return b, nil
 }

@@ -155,7 +155,7 @@ func (a *Array) read(e *zip.File) error {
 	case err == nil:
 		return fmt.Errorf("the file is damaged: bytes are left over after %v values", a.Shape)
 	case !errors.Is(err, io.EOF):
-		return fmt.Errorf("the file is damaged: %w", err)
+		return fmt.Errorf("the file is damaged: %w", regular.Cause(err))
 	}
 	return nil
 }
@@ -165,5 +165,5 @@ func early(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the file is damaged: the array ends early")
 	}
-	return err
+	return regular.Cause(err)
 }

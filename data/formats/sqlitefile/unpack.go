@@ -2,6 +2,7 @@ package sqlitefile
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -58,14 +59,14 @@ func unpack(ctx context.Context, path string) (string, error) {
 	sum := sha256.New()
 	size, err := io.Copy(sum, stoppable{ctx, in})
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+		return "", fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	key := hex.EncodeToString(sum.Sum(nil))
 	if known := find(cache, key); known != "" {
 		return known, nil
 	}
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+		return "", fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", fmt.Errorf("%s: no folder to unpack it to: %w; unpack it yourself, as by unxz", path, err)
@@ -86,7 +87,7 @@ func unpack(ctx context.Context, path string) (string, error) {
 	if err == nil {
 		err = out.Sync()
 	}
-	err = errors.Join(err, out.Close())
+	err = cmp.Or(err, out.Close()) // the first fault of a disk counts
 	whole := filepath.Join(cache, copyName(key, length))
 	if err == nil {
 		err = os.Rename(out.Name(), whole)

@@ -40,6 +40,14 @@ func check(path string, info fs.FileInfo) error {
 	return fmt.Errorf("%s: is %s, must be a regular file", path, kind(info.Mode()))
 }
 
+// Cause returns what the system says without the path, for who names the path itself.
+func Cause(err error) error {
+	if named, ok := errors.AsType[*fs.PathError](err); ok {
+		return named.Err
+	}
+	return err
+}
+
 // kind tells what is no regular file.
 func kind(mode fs.FileMode) string {
 	switch {

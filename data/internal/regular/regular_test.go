@@ -11,6 +11,15 @@ import (
 	"github.com/fedfast/fedfast/data/internal/regular"
 )
 
+func TestCause(t *testing.T) {
+	if err := regular.Cause(&fs.PathError{Op: "read", Path: "x", Err: io.ErrClosedPipe}); !errors.Is(err, io.ErrClosedPipe) || err.Error() != io.ErrClosedPipe.Error() {
+		t.Errorf("the cause of a read: %v", err)
+	}
+	if err := regular.Cause(io.EOF); !errors.Is(err, io.EOF) {
+		t.Errorf("the cause of an end: %v", err)
+	}
+}
+
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
