@@ -158,7 +158,8 @@ func (e *Engine) Workers() int { return e.cfg.Workers }
 // Model returns the network that the engine trains.
 func (e *Engine) Model() *nn.Model { return e.cfg.Model }
 
-// Close stops the workers; rounds and evaluations must have ended.
+// Close stops the workers; rounds and evaluations must have ended. Those that
+// follow fail with ErrClosed.
 func (e *Engine) Close() {
 	e.pool.close()
 	if e.store != nil {

@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"errors"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -18,10 +19,11 @@ type pool struct {
 	wg      sync.WaitGroup
 	size    int // packed parameters of the model
 
-	mu   sync.Mutex
-	free [][]float32 // buffers for early results that nobody holds
-	left int         // buffers that may still be allocated for early results
-	sums [][]float32 // buffers for the sums of rounds that nobody holds
+	mu     sync.Mutex
+	closed bool
+	free   [][]float32 // buffers for early results that nobody holds
+	left   int         // buffers that may still be allocated for early results
+	sums   [][]float32 // buffers for the sums of rounds that nobody holds
 }
 
 // sparePerWorker bounds the early results, those that wait for a slower client
@@ -55,10 +57,21 @@ func inputSize(s nn.Shape) int {
 	return s.H * s.W * s.C
 }
 
+// close ends the workers; a second call does nothing.
 func (p *pool) close() {
-	close(p.runs)
-	p.wg.Wait()
+	p.mu.Lock()
+	closed := p.closed
+	p.closed = true
+	p.mu.Unlock()
+	if !closed {
+		close(p.runs)
+		p.wg.Wait()
+	}
 }
+
+// ErrClosed is wrapped by the error of a round or an evaluation on an engine
+// that was closed.
+var ErrClosed = errors.New("the engine is closed: start another one with New, and restore the trial from a snapshot that was taken before")
 
 // spare returns a weight-sized buffer for an early result, or nil when all are
 // in use.
@@ -107,7 +120,13 @@ func (p *pool) returnSum(sum []float32) {
 // run runs n tasks and waits for all of them. The first panic of a task, in the
 // order of the tasks, becomes an error.
 func (p *pool) run(n int, task func(i int, w *worker) error) error {
-	if n == 0 {
+	p.mu.Lock()
+	closed := p.closed
+	p.mu.Unlock()
+	switch {
+	case closed:
+		return ErrClosed
+	case n == 0:
 		return nil
 	}
 	r := &run{task: task, errs: make([]error, n), done: make(chan struct{})}

@@ -56,6 +56,13 @@ func ProbeNames() []string {
 	return slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(probeFuncs)), signAgreement, smoothedCosine)))
 }
 
+// CheckProbes returns an error for the first name that is no probe, or whose
+// options are wrong.
+func CheckProbes(names ...string) error {
+	_, err := parseProbes(names)
+	return err
+}
+
 // probeSet says which measurements cost something and are wanted.
 type probeSet struct {
 	before, after, phi, prior, signs bool

@@ -32,7 +32,7 @@ var ErrTooLarge = errors.New("too large")
 type LostError struct{ Err error }
 
 // Error says what happened.
-func (e *LostError) Error() string { return status.Convert(e.Err).Message() }
+func (e *LostError) Error() string { return Plain(status.Convert(e.Err).Message(), maxSaid) }
 
 // Unwrap returns the transport's error.
 func (e *LostError) Unwrap() error { return e.Err }
@@ -50,9 +50,9 @@ func received(err error) error {
 	case codes.Unavailable, codes.Internal, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.FailedPrecondition, codes.DataLoss:
 		return &LostError{Err: err}
 	case codes.Unimplemented:
-		return fmt.Errorf("%w: %s", ErrUnsupported, s.Message())
+		return fmt.Errorf("%w: %s", ErrUnsupported, Plain(s.Message(), maxSaid))
 	default:
-		return errors.New(s.Message())
+		return errors.New(Plain(s.Message(), maxSaid))
 	}
 }
 
@@ -62,7 +62,11 @@ func (r *Remote) Describe(ctx context.Context) (Description, error) {
 	if err != nil {
 		return Description{}, received(err)
 	}
-	return descriptionFromWire(w)
+	d, err := descriptionFromWire(w)
+	if err != nil {
+		return Description{}, errors.New(Plain(err.Error(), maxSaid))
+	}
+	return d, nil
 }
 
 // Validate asks what is wrong with a set-up.
@@ -76,7 +80,7 @@ func (r *Remote) Validate(ctx context.Context, req ValidateRequest) ([]Problem, 
 	}
 	var problems []Problem
 	for _, p := range w.GetProblems() {
-		problems = append(problems, Problem{Key: p.GetKey(), Message: p.GetMessage()})
+		problems = append(problems, Problem{Key: Plain(p.GetKey(), maxSaid), Message: Plain(p.GetMessage(), maxSaid)})
 	}
 	return problems, nil
 }

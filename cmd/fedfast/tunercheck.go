@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -79,6 +80,7 @@ func (o *checkOptions) run(ctx context.Context, a *app, what string) (err error)
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
 	o.suite.Abandon = []string{self, "tuner", "abandon"}
+	o.suite.Probes = fl.CheckProbes
 	o.suite.Logger = a.newLog()
 	o.suite.Began = func(name string) { fmt.Fprintf(a.err, "checking %s: %s\n", ref.Name, name) }
 	report, err := conformance.Run(ctx, ref, o.suite)

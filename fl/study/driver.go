@@ -24,6 +24,7 @@ type driver struct {
 	space     tuners.Space
 	adds      map[string]bool // names of the client tuner's own dimensions
 	budget    tuners.Budget
+	ledger    tuners.Ledger // of what the tuner has asked for
 	objective tuners.Objective
 
 	clientOptions  tuners.Params
@@ -68,9 +69,11 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 		return nil, err
 	}
 	method, _ := fl.MethodByName(c.Method) // the engine has it
+	budget := tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds}
 	d := &driver{
 		setup: s, engine: engine, method: method, base: c.hyper(), adds: map[string]bool{}, history: past,
-		budget:    tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
+		budget:    budget,
+		ledger:    tuners.Ledger{Budget: budget},
 		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, shown: math.NaN(),
 	}
 	side := "before"

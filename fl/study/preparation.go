@@ -65,6 +65,9 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 			case dec.Environment == nil:
 				return fmt.Errorf("trial %d has no environment", dec.Trial)
 			}
+			if err := d.ledger.Side(dec); err != nil {
+				return err
+			}
 		}
 		if len(starts) == 0 {
 			return errors.New("it waits, but no trial is running")

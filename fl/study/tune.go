@@ -121,6 +121,9 @@ func (d *driver) follow(ctx context.Context, session *decider) (*trial, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tuner %s: %w", name, err)
 		}
+		if err := d.ledger.Answer(len(decisions)); err != nil {
+			return nil, fmt.Errorf("tuner %s: %w", name, err)
+		}
 		var legs []leg
 		for _, dec := range decisions {
 			if dec.Kind == tuners.Done {
@@ -145,6 +148,7 @@ func (d *driver) follow(ctx context.Context, session *decider) (*trial, error) {
 		}
 		slices.SortStableFunc(legs, func(a, b leg) int { return a.trial.number - b.trial.number })
 		for _, l := range legs {
+			d.ledger.Return(l.toRound - l.trial.rounds)
 			if err := session.Report(ctx, l.trial.report()); err != nil {
 				return nil, fmt.Errorf("tuner %s: %w", name, err)
 			}
@@ -225,10 +229,9 @@ func (d *driver) legTo(t *trial, round int) (*leg, error) {
 		return nil, fmt.Errorf("decision to run trial %d, which it had stopped or which failed", t.number)
 	case t.running():
 		return nil, fmt.Errorf("decision to run trial %d to round %d, which it has just sent to round %d", t.number, round, t.toRound)
-	case round <= t.rounds:
-		return nil, fmt.Errorf("decision to run trial %d to round %d: it is at round %d", t.number, round, t.rounds)
-	case round > d.budget.TrialRounds:
-		return nil, fmt.Errorf("decision to run trial %d to round %d: budget.trial_rounds is %d", t.number, round, d.budget.TrialRounds)
+	}
+	if err := d.ledger.Send(t.number, t.rounds, round); err != nil {
+		return nil, err
 	}
 	t.toRound = round
 	return &leg{trial: t, toRound: round}, nil

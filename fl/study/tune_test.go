@@ -263,8 +263,18 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 		mangle func(step int, ds []tuners.Decision) []tuners.Decision
 	}{
 		{"the next trial is 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].Trial = 7; return ds }},
-		{"budget.trial_rounds is 5", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 6; return ds }},
-		{"it is at round 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 0; return ds }},
+		{"sent to round 6; a trial has rounds 1 to 5 (budget.trial_rounds)", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 6; return ds }},
+		{"sent to round 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 0; return ds }},
+		{"trial 6 is sent to round 5, with which the study would run 35 rounds; it has 30 (budget.rounds)", func(int, []tuners.Decision) []tuners.Decision {
+			many := make([]tuners.Decision, 7)
+			for i := range many {
+				many[i] = tuners.Decision{Kind: tuners.Start, Trial: i, Params: learningRates(0.1)[0], ToRound: 5}
+			}
+			return many
+		}},
+		{"its answer has 10001 decisions; one may have at most 10000", func(_ int, ds []tuners.Decision) []tuners.Decision {
+			return make([]tuners.Decision, 10_001)
+		}},
 		{"client.lr = -1: must be", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			ds[0].Params = tuners.Params{"client.lr": tuners.Num(-1)}
 			return ds

@@ -75,9 +75,6 @@ func (s *Study) send(ctx context.Context, in *session, d tuners.Decision) error 
 	}
 	t := out.Trials[d.Trial]
 	out.Rounds += d.ToRound - t.Rounds
-	if out.Rounds > s.Budget.Rounds {
-		return fmt.Errorf("%w: with trial %d to round %d it has asked for %d rounds of %d", errOverspent, d.Trial, d.ToRound, out.Rounds, s.Budget.Rounds)
-	}
 	t.running = true
 	if s.Clients == nil {
 		t.Rounds, t.Score = d.ToRound, s.Surface.Score(t.Params, d.ToRound)

@@ -24,7 +24,7 @@ type check struct {
 // checks are all checks in their order.
 var checks = []check{
 	{"handshake", "starts, says hello in go-plugin's way, is healthy, and is called as its file", nil, handshake},
-	{"describe", "says what it is, with documented options, twice the same", []string{"handshake"}, describes},
+	{"describe", "says what it is, with documented options and probes that there are, twice the same", []string{"handshake"}, describes},
 	{"validate", "accepts a sensible set-up", []string{"describe"}, validates},
 	{"options", "refuses unknown options, values of the wrong kind and numbers that are not finite, each with its key", []string{"validate"}, badOptions},
 	{"decisions", "plays studies to the end: inside of the space and the budget, with trials that exist", []string{"validate"}, decides},
@@ -84,6 +84,11 @@ func describes(ctx context.Context, s *suite) (string, error) {
 	}
 	if d.Rounds && len(d.Controls) == 0 {
 		return "", errors.New("it is a client tuner but controls no param")
+	}
+	if s.o.Probes != nil {
+		if err := s.o.Probes(slices.Concat(d.Probes, d.Scalars)...); err != nil {
+			return "", fmt.Errorf("no study has what it asks for: %w", err)
+		}
 	}
 	return "", s.with(ctx, func(p *host.Plugin) error {
 		again, err := p.Describe(ctx)

@@ -43,6 +43,11 @@ func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
 		return err
 	}
 	names = append(slices.Clone(names), d.Scalars...)
+	if s.Probes != nil {
+		if err := s.Probes(names...); err != nil {
+			return fmt.Errorf("no study has what it asks for: %w", err)
+		}
+	}
 	o := tuners.Observation{Trial: t.Number, Round: t.Rounds, Aggregates: map[string]float64{}}
 	t.Score = 0
 	for slot := range slots {

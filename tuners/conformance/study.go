@@ -29,7 +29,8 @@ type Study struct {
 	Slots     int                    // clients in a cohort; 0 is 4
 	// ClientOptions are those of the client tuner.
 	ClientOptions tuners.Params
-	Tests         bool // ask for a plan of an evaluation after every second round
+	Probes        func(names ...string) error // returns an error for names that are no probes; nil takes all
+	Tests         bool                        // ask for a plan of an evaluation after every second round
 
 	prepared []byte // the state that opens the client tuner's sessions
 }
@@ -72,10 +73,9 @@ func (o *Outcome) Lowest(objective tuners.Objective) int {
 
 // faults that a study finds by itself. The tuner's own errors and those of the host's checks are passed on as they are.
 var (
-	errOverspent = errors.New("it spends more than its budget")
-	errEndless   = errors.New("it does not come to an end")
-	errBadEnd    = errors.New("it ends badly")
-	errUnknown   = errors.New("it speaks of a trial that does not exist")
+	errEndless = errors.New("it does not come to an end")
+	errBadEnd  = errors.New("it ends badly")
+	errUnknown = errors.New("it speaks of a trial that does not exist")
 )
 
 // base are the hyperparameters of a study where its space says nothing: client tuners begin with them.

@@ -62,8 +62,10 @@ type Options struct {
 	// Abandon is a command that calls the function Abandon with the reference that follows in JSON: a host that is going to be killed.
 	// Without it that check is skipped.
 	Abandon []string
-	Only    []string     // names of the checks that are wanted, with those that they need; none is all
-	Logger  *slog.Logger // for what the tuner prints; nil drops it
+	// Probes returns an error for names that are no probes of a study; nil takes all.
+	Probes func(names ...string) error
+	Only   []string     // names of the checks that are wanted, with those that they need; none is all
+	Logger *slog.Logger // for what the tuner prints; nil drops it
 	// Began is told the name of each check as it begins; may be nil.
 	Began func(name string)
 }
@@ -228,7 +230,7 @@ func (s *suite) quietly(ctx context.Context, timeout time.Duration, f func(*host
 // that is known to be right, told by its slots, when it is a client tuner.
 func (s *suite) roles() []Study {
 	var all []Study
-	base := Study{Surface: surfaces["bowl"], Options: s.o.Options, Budget: s.budget, Seed: 7}
+	base := Study{Surface: surfaces["bowl"], Options: s.o.Options, Budget: s.budget, Seed: 7, Probes: s.o.Probes}
 	if s.about.Trials {
 		all = append(all, base)
 	}

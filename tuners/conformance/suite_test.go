@@ -75,12 +75,14 @@ func TestWrongTunersFail(t *testing.T) {
 	said := map[string]string{}
 	for _, c := range []struct{ mode, check, want string }{
 		{"anonymous", "handshake", `describes itself badly: bad answer: it is called "nobody"`},
+		{"loud", "handshake", `describes itself badly: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`},
+		{"nosy", "describe", `no study has what it asks for: unknown probe "weights"`},
 		{"strict", "validate", "it refuses every set-up that was tried, the first one because of space: nothing is good enough"},
 		{"careless", "options", "it accepts the option no-such-option = 1; Validate must return a problem with the key options.no-such-option"},
 		{"nan", "decisions", "bad answer to Suggest: decision 0, start: trial 2: client.epochs = NaN is outside of [1, 3]"},
 		{"outside", "decisions", "trial 2: client.epochs = 1e+09 is outside of [1, 3]"},
 		{"stranger", "decisions", "decision 0, resume: trial 77 does not exist"},
-		{"overspender", "decisions", "it spends more than its budget: with trial 30 to round 27 it has asked for 837 rounds of 810"},
+		{"overspender", "decisions", "trial 30 is sent to round 27, with which the study would run 837 rounds; it has 810 (budget.rounds)"},
 		{"endless", "decisions", "start nothing, nothing runs, and the study is not done"},
 		{"hang", "decisions", "it did not answer Suggest within 1s, 3 times in a row"},
 		{"huge", "decisions", "its answer is too large: a state has at most 16777216 bytes"},
@@ -100,7 +102,12 @@ func TestWrongTunersFail(t *testing.T) {
 			if testing.Short() && !slices.Contains([]string{"careless", "nan", "sharing", "forgetful", "garrulous"}, c.mode) {
 				t.Skip("takes seconds")
 			}
-			o := conformance.Options{P99: 25 * time.Millisecond, Only: []string{c.check}}
+			o := conformance.Options{P99: 25 * time.Millisecond, Only: []string{c.check}, Probes: func(names ...string) error {
+				if len(names) > 0 {
+					return fmt.Errorf("unknown probe %q", names[0])
+				}
+				return nil
+			}}
 			if c.mode == "hang" {
 				o.Timeout = time.Second
 			}

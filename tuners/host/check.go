@@ -36,33 +36,23 @@ func (l local) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session
 
 // Checked returns a session whose answers are checked before anyone acts on them. Its errors name the tuner and wrap ErrBadAnswer.
 func Checked(d tuners.Description, req tuners.OpenRequest, s tuners.Session) (tuners.Session, error) {
-	c := &checked{Session: s, about: d, req: req, resumed: req.State != nil, probes: d.Probes, trials: map[int]*trial{}}
+	c := &checked{Session: s, about: d, req: req, resumed: req.State != nil, probes: d.Probes, trials: map[int]*trial{}, ledger: tuners.Ledger{Budget: req.Budget}}
 	if p, ok := s.(tuners.Prober); ok {
 		c.probes = p.Probes()
 	}
+	if len(c.probes) > maxNames {
+		return nil, c.bad("Open", "%d probes; there may be %d", len(c.probes), maxNames)
+	}
 	for _, p := range c.probes {
+		if err := (text{"probe", p, maxName}).check(); err != nil {
+			return nil, c.bad("Open", "%v", err)
+		}
 		name, _, _ := strings.Cut(p, "{") // a probe's options follow its name
 		if !slices.Contains(d.Probes, name) {
 			return nil, c.bad("Open", "the probe %q is not among those of its description", p)
 		}
 	}
 	return c, nil
-}
-
-// checkDescription says what is wrong with a description.
-func checkDescription(name string, d tuners.Description) error {
-	if d.Name != name {
-		return fmt.Errorf("%w: it is called %q", ErrBadAnswer, d.Name)
-	}
-	if !d.Trials && !d.Rounds {
-		return fmt.Errorf("%w: it serves neither trials nor rounds", ErrBadAnswer)
-	}
-	for _, o := range d.Options {
-		if o.Name == "" || o.Default.Kind() == tuners.NoneValue {
-			return fmt.Errorf("%w: the option %q has no name or no default", ErrBadAnswer, o.Name)
-		}
-	}
-	return nil
 }
 
 // checked is a session with checked answers.
@@ -74,6 +64,7 @@ type checked struct {
 	probes  []string
 	trials  map[int]*trial
 	next    int
+	ledger  tuners.Ledger
 }
 
 var (
@@ -86,6 +77,7 @@ type trial struct {
 	to               int // round that it was sent to
 	running, stopped bool
 	released         bool
+	lost             bool // it is from before the state: how far it has run is not known
 }
 
 // Probes returns the probes that the session uses.
@@ -93,7 +85,7 @@ func (c *checked) Probes() []string { return c.probes }
 
 // bad builds the error of an answer.
 func (c *checked) bad(call, format string, args ...any) error {
-	return fmt.Errorf("tuner %q: %w to %s: %s", c.about.Name, ErrBadAnswer, call, fmt.Sprintf(format, args...))
+	return fmt.Errorf("tuner %q: %w to %s: %s", c.about.Name, ErrBadAnswer, call, tuners.Plain(fmt.Sprintf(format, args...), maxWords))
 }
 
 // Suggest checks every decision against the trials that there are.
@@ -101,6 +93,9 @@ func (c *checked) Suggest(ctx context.Context, n int) ([]tuners.Decision, error)
 	decisions, err := c.Session.Suggest(ctx, n)
 	if err != nil {
 		return nil, err
+	}
+	if err := c.ledger.Answer(len(decisions)); err != nil {
+		return nil, c.bad("Suggest", "%v", err)
 	}
 	goesOn := false
 	for i, d := range decisions {
@@ -139,7 +134,7 @@ func (c *checked) known(number int) (*trial, error) {
 	if !c.resumed || number < 0 {
 		return nil, fmt.Errorf("trial %d does not exist", number)
 	}
-	t := &trial{}
+	t := &trial{lost: true}
 	c.trials[number] = t
 	c.next = max(c.next, number+1)
 	return t, nil
@@ -157,11 +152,8 @@ func (c *checked) decision(d tuners.Decision) error {
 			return err
 		case t.running || t.stopped || t.released:
 			return fmt.Errorf("trial %d is not paused (running: %t, stopped: %t, released: %t)", d.Trial, t.running, t.stopped, t.released)
-		case d.ToRound <= t.to:
-			return fmt.Errorf("trial %d has run %d rounds already and cannot go on to round %d", d.Trial, t.to, d.ToRound)
 		}
-		t.to, t.running = d.ToRound, true
-		return c.round(d)
+		return c.send(t, t.to, d)
 	case tuners.Stop:
 		t, err := c.known(d.Trial)
 		if err != nil {
@@ -197,7 +189,7 @@ func (c *checked) newTrial(d tuners.Decision) error {
 	if err := c.point(d); err != nil {
 		return fmt.Errorf("trial %d: %w", d.Trial, err)
 	}
-	t := &trial{to: d.ToRound, running: true}
+	t, from := &trial{}, 0
 	if d.Kind == tuners.Fork {
 		if !c.about.Fork {
 			return errors.New("its description does not say that it forks")
@@ -209,13 +201,11 @@ func (c *checked) newTrial(d tuners.Decision) error {
 		if source.released || source.running {
 			return fmt.Errorf("trial %d has no snapshot to fork (running: %t, released: %t)", d.Source, source.running, source.released)
 		}
-		if d.ToRound <= source.to {
-			return fmt.Errorf("a fork of trial %d begins at round %d and cannot run to round %d", d.Source, source.to, d.ToRound)
-		}
+		from, t.lost = source.to, source.lost
 	}
 	c.trials[d.Trial] = t
 	c.next++
-	return c.round(d)
+	return c.send(t, from, d)
 }
 
 // point checks the params of a new trial, and where it runs.
@@ -235,18 +225,19 @@ func (c *checked) point(d tuners.Decision) error {
 	return c.params(d.Params)
 }
 
-// round checks how far a decision sends a trial.
-func (c *checked) round(d tuners.Decision) error {
-	if d.Environment != nil { // a side federation spends nothing of the study's budget
-		if d.ToRound < 1 {
-			return fmt.Errorf("trial %d is sent to round %d, before its first", d.Trial, d.ToRound)
-		}
-		return nil
+// send enters that a trial runs on from a round.
+func (c *checked) send(t *trial, from int, d tuners.Decision) error {
+	if t.lost { // it costs one round at least
+		from = max(from, d.ToRound-1)
 	}
-	if m := c.req.Budget.TrialRounds; d.ToRound < 1 || m > 0 && d.ToRound > m {
-		return fmt.Errorf("trial %d is sent to round %d; a trial has rounds 1 to %d", d.Trial, d.ToRound, m)
+	var err error
+	if d.Environment != nil {
+		err = c.ledger.Side(d)
+	} else {
+		err = c.ledger.Send(d.Trial, from, d.ToRound)
 	}
-	return nil
+	t.to, t.running, t.lost = d.ToRound, true, false
+	return err
 }
 
 // RecallSuggest takes decisions into account that an earlier session made. They were checked then.
@@ -272,6 +263,10 @@ func (c *checked) Report(ctx context.Context, r tuners.TrialReport) error {
 // reported pauses a trial.
 func (c *checked) reported(r tuners.TrialReport) {
 	if t := c.trials[r.Trial]; t != nil {
+		if t.running && r.Round < t.to && c.req.Trial != tuners.PrepareSession {
+			c.ledger.Return(t.to - max(r.Round, 0))
+			t.to = r.Round
+		}
 		t.running = false
 		if r.Failed {
 			t.stopped = true
@@ -330,6 +325,12 @@ func (c *checked) table(plan tuners.Plan) error {
 // free to leave it, finite elsewhere.
 func (c *checked) params(p tuners.Params) error {
 	for _, name := range p.Keys() {
+		value, _ := p[name].Text()
+		for _, t := range []text{{"param", name, maxName}, {name, value, maxDoc}} {
+			if err := t.check(); err != nil {
+				return err
+			}
+		}
 		if !tuners.Matches(name, c.about.Controls...) {
 			return fmt.Errorf("%s is not among the params that it controls", name)
 		}

@@ -114,6 +114,36 @@ func TestDecisionsAreChecked(t *testing.T) {
 	}
 }
 
+func TestTheBudgetIsHeld(t *testing.T) {
+	start := func(trial, to int) tuners.Decision {
+		return tuners.Decision{Kind: tuners.Start, Trial: trial, ToRound: to, Params: at(1)}
+	}
+	s, err := host.Local(&scripted{about: about, decisions: [][]tuners.Decision{
+		{start(0, 5), start(1, 4)}, {start(2, 2)}, make([]tuners.Decision, tuners.MaxDecisions+1), {{Kind: tuners.Resume, Trial: 2, ToRound: 4}},
+	}}).Open(t.Context(), request) // 10 rounds
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Suggest(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	for trial, to := range []int{5, 2} { // trial 1 fails and gives 2 rounds back
+		if err := s.Report(t.Context(), tuners.TrialReport{Trial: trial, Round: to, Failed: to == 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Suggest(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+	if err := s.Report(t.Context(), tuners.TrialReport{Trial: 2, Round: 2}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Suggest(t.Context(), 1)
+	oneLine(t, err, "its answer has 10001 decisions; one may have at most 10000")
+	_, err = s.Suggest(t.Context(), 1)
+	oneLine(t, err, "decision 0, resume: trial 2 is sent to round 4, with which the study would run 11 rounds; it has 10 (budget.rounds)")
+}
+
 func TestPlansAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -190,7 +220,7 @@ func TestTablesAndEnvironments(t *testing.T) {
 		{"kind", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Kind = "moon" }, `no environment "moon"`},
 		{"cohort", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Cohort = 6 }, "cohort 6"},
 		{"hi", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.HI = math.NaN() }, "not hi NaN"},
-		{"round", tuners.PrepareSession, 0, func(*tuners.Environment) {}, "before its first"},
+		{"round", tuners.PrepareSession, 0, func(*tuners.Environment) {}, "sent to round 0; on a side federation a trial has rounds 1 to 1000000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := good

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -171,6 +172,43 @@ func TestBadAnswersAreNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatATunerSaysFitsALine is about texts of a megabyte that would also clear the terminal's screen.
+func TestWhatATunerSaysFitsALine(t *testing.T) {
+	for _, c := range []struct{ mode, want string }{
+		{"loud", `describes itself badly: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`},
+		{"loud-error", `\x1b[2JA A A`},
+		{"loud-panic", `it died in Suggest`},
+		{"loud-param", `bad answer to Suggest: decision 0, start: trial 2: `},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			p, err := host.Launch(t.Context(), rogueRef(t, c.mode), host.Options{Restarts: 1, Backoff: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+			if err == nil {
+				t.Cleanup(p.Close)
+				_, err = search(t.Context(), p, func() {})
+			}
+			oneLine(t, err, c.want)
+			if err != nil && (len(err.Error()) > 2000 || strings.ContainsFunc(err.Error(), unicode.IsControl)) {
+				t.Errorf("%d bytes: %.300q", len(err.Error()), err)
+			}
+		})
+	}
+}
+
+func TestASessionThatIsClosedStaysClosed(t *testing.T) {
+	p := launchRogue(t, "good", host.Options{})
+	s, err := p.Open(t.Context(), tuners.OpenRequest{Study: "faults", Space: space, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: 10, TrialRounds: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = s.Suggest(t.Context(), 1)
+	oneLine(t, err, `tuner "good": the session was closed`)
 }
 
 // meter counts what reaches a log.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fedfast/fedfast/tuners"
 	"github.com/hashicorp/go-hclog"
 )
 
@@ -35,6 +36,9 @@ func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
 	}
 	s.log.Log(context.Background(), to, msg, args...)
 }
+
+// maxWords is how many characters of what a tuner said an error quotes.
+const maxWords = 300
 
 // tailSize bounds what is kept of a tuner's output.
 const tailSize = 8 << 10
@@ -64,14 +68,11 @@ func (t *tail) lastWords() string {
 	for line := range strings.Lines(string(t.text)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return line
+			return tuners.Plain(line, maxWords)
 		}
 		if line != "" && !json.Valid([]byte(line)) {
 			last = line
 		}
 	}
-	if len(last) > 200 {
-		last = last[:200] + "..."
-	}
-	return last
+	return tuners.Plain(last, maxWords)
 }

@@ -186,7 +186,7 @@ func (p *process) said() string {
 // explain turns the library's error about a start into one line.
 func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 	line, rubbish := strings.CutPrefix(firstLine(err), "Unrecognized remote plugin message:")
-	line = strings.TrimSpace(line)
+	line = tuners.Plain(line, 100)
 	switch path, ok := errors.AsType[*fs.PathError](err); {
 	case p.runs == nil && ok: // the plugin library made no directory for the socket
 		return fmt.Errorf("cannot be started: its socket needs the temporary folder %s, which cannot be used (%w); set TMPDIR to a folder that can be written",
@@ -194,7 +194,7 @@ func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 	case p.runs == nil || p.runs.pid == 0:
 		return fmt.Errorf("cannot be started: %w", err)
 	case rubbish && line != "":
-		return fmt.Errorf("printed %q instead of the plugin handshake: does its main end in tuners.Serve?%s", line, p.said())
+		return fmt.Errorf("printed \"%s\" instead of the plugin handshake: does its main end in tuners.Serve?%s", line, p.said())
 	case strings.HasPrefix(firstLine(err), "timeout"):
 		return fmt.Errorf("did not say hello within %v%s", timeout, p.said())
 	case rubbish && ended && p.runs.state != nil:
@@ -221,8 +221,8 @@ func sameProgram(ref Ref) error {
 	return nil
 }
 
-// firstLine returns the first line of an error's text.
+// firstLine returns the first line of an error's text, as much as a line of an error takes.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimSpace(line)
+	return tuners.Plain(line, maxWords)
 }

@@ -16,7 +16,7 @@ type session struct {
 	seq    uint64 // mutating calls that were answered
 	state  []byte // after them
 	probes []string
-	broken error // the tuner's own error: nothing can follow
+	broken error // the tuner's own error, or that the session is closed: nothing can follow
 }
 
 var (
@@ -100,12 +100,18 @@ func (s *session) State() []byte { return s.state }
 // Probes returns the probes that the session uses.
 func (s *session) Probes() []string { return s.probes }
 
+var errSessionClosed = errors.New("the session was closed; open another one from its last state")
+
 // Close ends the session. A session whose process is gone is closed already.
 func (s *session) Close(ctx context.Context) error {
 	s.plugin.mu.Lock()
 	gone := s.at == nil || s.plugin.live != s.at
 	s.plugin.mu.Unlock()
-	if gone || s.broken != nil {
+	if s.broken != nil {
+		return nil
+	}
+	s.broken = s.plugin.named(errSessionClosed)
+	if gone {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.plugin.options.CallTimeout)

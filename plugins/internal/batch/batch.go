@@ -1,4 +1,4 @@
-// Package batch is the session of a tuner whose trials depend on nothing: all of them are started at once, each runs to the end, and
+// Package batch is the session of a tuner whose trials depend on nothing: they are started at once, each runs to the end, and
 // the best score wins.
 package batch
 
@@ -34,7 +34,7 @@ func Lone(name string, req tuners.OpenRequest) (tuners.Session, error) {
 
 // state is everything that calls change.
 type state struct {
-	Started  bool    `json:"started"`
+	Started  int     `json:"started"` // trials
 	Reported int     `json:"reported"`
 	Best     int     `json:"best"` // -1: none yet
 	Score    float64 `json:"score"`
@@ -50,15 +50,16 @@ type session struct {
 	state  state
 }
 
-// Suggest returns every trial at once: none depends on another.
+// Suggest returns every trial at once, or as many as one answer may hold: none depends on another.
 func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
-	switch {
-	case !s.state.Started:
-		s.state.Started = true
-		decisions := make([]tuners.Decision, s.trials)
+	switch first := s.state.Started; {
+	case first < s.trials && first == s.state.Reported:
+		decisions := make([]tuners.Decision, min(s.trials-first, tuners.MaxDecisions))
 		for i := range decisions {
-			decisions[i] = tuners.Decision{Kind: tuners.Start, Trial: i, ToRound: s.req.Budget.TrialRounds, Independent: true, Params: s.point(i)}
+			trial := first + i
+			decisions[i] = tuners.Decision{Kind: tuners.Start, Trial: trial, ToRound: s.req.Budget.TrialRounds, Independent: true, Params: s.point(trial)}
 		}
+		s.state.Started += len(decisions)
 		return decisions, s.Save(&s.state)
 	case s.state.Reported < s.trials:
 		return []tuners.Decision{{Kind: tuners.Wait}}, nil
@@ -68,7 +69,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 
 // Report keeps the best score; ties keep the lower trial number.
 func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
-	if r.Trial < 0 || r.Trial >= s.trials || !s.state.Started || s.state.Reported >= s.trials {
+	if r.Trial < 0 || r.Trial >= s.state.Started || s.state.Reported >= s.state.Started {
 		return fmt.Errorf("%s: a report about trial %d, which is not running", s.name, r.Trial)
 	}
 	s.state.Reported++

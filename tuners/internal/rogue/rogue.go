@@ -18,8 +18,8 @@ import (
 
 // Modes are the ways in which the tuner is wrong; "good" is the one in which it is right.
 var Modes = []string{
-	"anonymous", "careless", "crash", "endless", "flood", "forgetful", "garrulous", "good", "hang", "huge", "immortal", "moody", "nan", "outside",
-	"overspender", "severed", "sharing", "slow", "stranger", "strict", "timid", "torrent",
+	"anonymous", "careless", "crash", "endless", "flood", "forgetful", "garrulous", "good", "hang", "huge", "immortal", "loud", "loud-error", "loud-panic",
+	"loud-param", "moody", "nan", "nosy", "outside", "overspender", "severed", "sharing", "slow", "stranger", "strict", "timid", "torrent",
 }
 
 // Serve serves the tuner in one of the modes, under the mode's name. It returns when the host has ended it.
@@ -46,11 +46,19 @@ func (t tuner) Describe(context.Context) (tuners.Description, error) {
 		Name: t.mode, Version: "1.0.0", Doc: "Random search for tests.", Trials: true,
 		Options: []tuners.Option{{Name: "trials", Default: tuners.Num(0), Doc: "trials at most; 0 is no limit"}},
 	}
-	if t.mode == "anonymous" {
+	switch t.mode {
+	case "anonymous":
 		d.Name = "nobody"
+	case "loud":
+		d.Version = noise
+	case "nosy":
+		d.Probes = []string{"weights"}
 	}
 	return d, nil
 }
+
+// noise is long and clears the screen.
+var noise = "\x1b[2J" + strings.Repeat("A\n", 1<<19)
 
 // Validate checks the options.
 func (t tuner) Validate(ctx context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
@@ -114,6 +122,9 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	}
 	point := s.req.Space.Sample(tuners.NewDraws(s.req.Seed, st.Next, 0, "rogue"))
 	d := tuners.Decision{Kind: tuners.Start, Trial: st.Next, Params: point, ToRound: s.req.Budget.TrialRounds}
+	if st.Next == 2 && s.mode == "loud-error" {
+		return nil, errors.New(noise)
+	}
 	if st.Next == 2 {
 		s.misbehave(&d)
 	}
@@ -139,6 +150,10 @@ func (s *session) misbehave(d *tuners.Decision) {
 		*d = tuners.Decision{Kind: tuners.Resume, Trial: 77, ToRound: s.req.Budget.TrialRounds}
 	case "hang":
 		time.Sleep(time.Hour)
+	case "loud-panic":
+		panic(noise)
+	case "loud-param":
+		d.Params[noise] = tuners.Num(1)
 	case "moody":
 		d.Params = s.req.Space.Sample(tuners.NewDraws(uint64(time.Now().UnixNano()), 0, 0, "rogue"))
 	case "sharing":

@@ -1,0 +1,91 @@
+package host
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// What a description may hold: more is no description. A name is one of a param, a probe or an option.
+const (
+	maxName    = 200
+	maxVersion = 100
+	maxDoc     = 4000
+	maxNames   = 1000
+)
+
+// checkDescription says what is wrong with a description.
+func checkDescription(name string, d tuners.Description) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrBadAnswer, fmt.Sprintf(format, args...))
+	}
+	if d.Name != name {
+		return bad("it is called %q", tuners.Plain(d.Name, maxName))
+	}
+	if !d.Trials && !d.Rounds {
+		return bad("it serves neither trials nor rounds")
+	}
+	texts := []text{{"version", d.Version, maxVersion}, {"doc", d.Doc, maxDoc}}
+	for _, o := range d.Options {
+		if o.Name == "" || o.Default.Kind() == tuners.NoneValue {
+			return bad("the option %q has no name or no default", tuners.Plain(o.Name, maxName))
+		}
+		value, _ := o.Default.Text()
+		texts = append(texts, text{"option", o.Name, maxName}, text{"default of an option", value, maxDoc}, text{"doc of an option", o.Doc, maxDoc})
+	}
+	for _, l := range []struct {
+		what  string
+		names []string
+	}{{"control", d.Controls}, {"probe", d.Probes}, {"scalar", d.Scalars}, {"added dimension", dimNames(d.Adds)}} {
+		if len(l.names) > maxNames {
+			return bad("its description has %d names of a %s; there may be %d", len(l.names), l.what, maxNames)
+		}
+		for _, n := range l.names {
+			texts = append(texts, text{l.what, n, maxName})
+		}
+	}
+	if len(d.Options) > maxNames {
+		return bad("its description has %d options; there may be %d", len(d.Options), maxNames)
+	}
+	for _, t := range texts {
+		if err := t.check(); err != nil {
+			return bad("%v", err)
+		}
+	}
+	return nil
+}
+
+// text is a piece of a description.
+type text struct {
+	what, text string
+	most       int // characters
+}
+
+// check says what is wrong with the text: it would spoil a line of a terminal.
+func (t text) check() error {
+	if n := utf8.RuneCountInString(t.text); n > t.most {
+		return fmt.Errorf("its %s has %d characters, at most %d are allowed: %q", t.what, n, t.most, tuners.Plain(t.text, 40))
+	}
+	for _, r := range t.text {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return fmt.Errorf("its %s has the control character %q: \"%s\"", t.what, r, tuners.Plain(t.text, 40))
+		}
+	}
+	return nil
+}
+
+// dimNames returns the names of dimensions, and their choices that are texts.
+func dimNames(dims []tuners.Dim) []string {
+	var names []string
+	for _, d := range dims {
+		names = append(names, d.Name)
+		for _, v := range d.Choices {
+			if text, ok := v.Text(); ok {
+				names = append(names, text)
+			}
+		}
+	}
+	return names
+}
