@@ -2,6 +2,8 @@ package fl
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -19,14 +21,17 @@ type Summary struct {
 	// of examples.
 	Score
 	// Unweighted is the plain mean of the clients' errors.
-	Unweighted float64
+	Unweighted float64 `json:"unweighted"`
 	// P10, P50 and P90 are percentiles of the clients' errors.
-	P10, P50, P90 float64
+	P10 float64 `json:"p10"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
 	// Clients and Examples count what was measured.
-	Clients, Examples int
+	Clients  int `json:"clients"`
+	Examples int `json:"examples"`
 	// Masked are the errors without the labels of the federation's masks, in their
 	// order; nil where it has none. A mask that leaves no label is not among them.
-	Masked []MaskedError `json:",omitempty"`
+	Masked []MaskedError `json:"masked,omitempty"`
 }
 
 // Evaluation is a model measured on all clients, in both ways in which
@@ -34,13 +39,35 @@ type Summary struct {
 type Evaluation struct {
 	// GlobalVal and GlobalTest score the weights as they are on every
 	// client's validation and test examples.
-	GlobalVal, GlobalTest Summary
+	GlobalVal  Summary `json:"global_val"`
+	GlobalTest Summary `json:"global_test"`
 	// PersonalizedVal and PersonalizedTest score, on the same examples, the
 	// weights that each client trains from them on its training examples.
-	PersonalizedVal, PersonalizedTest Summary
+	PersonalizedVal  Summary `json:"personalized_val"`
+	PersonalizedTest Summary `json:"personalized_test"`
 	// Unseen scores the weights as they are on clients that never train.
 	// Unseen.Clients is 0 where the federation has none.
-	Unseen Summary
+	Unseen Summary `json:"unseen"`
+}
+
+// UnmarshalJSON also reads the names of versions that wrote GlobalVal for
+// global_val; the others differ in their case alone, which reading ignores.
+func (e *Evaluation) UnmarshalJSON(text []byte) error {
+	type plain Evaluation
+	var old struct {
+		GlobalVal, GlobalTest, PersonalizedVal, PersonalizedTest *Summary
+	}
+	if err := errors.Join(json.Unmarshal(text, (*plain)(e)), json.Unmarshal(text, &old)); err != nil {
+		return err
+	}
+	for _, s := range []struct{ to, from *Summary }{
+		{&e.GlobalVal, old.GlobalVal}, {&e.GlobalTest, old.GlobalTest}, {&e.PersonalizedVal, old.PersonalizedVal}, {&e.PersonalizedTest, old.PersonalizedTest},
+	} {
+		if s.from != nil {
+			*s.to = *s.from
+		}
+	}
+	return nil
 }
 
 // clientScores are the scores of one client; a count of 0 marks a set without
@@ -215,7 +242,7 @@ func scored(r nn.Result, v data.View, t *tally) setScore {
 // summarize folds the clients' scores in the order of the clients.
 func summarize(clients []clientScores, of func(*clientScores) setScore) Summary {
 	var s Summary
-	var errors []float64
+	var rates []float64
 	for i := range clients {
 		c := of(&clients[i])
 		if c.n == 0 {
@@ -226,18 +253,18 @@ func summarize(clients []clientScores, of func(*clientScores) setScore) Summary 
 		s.Loss += float64(c.Loss * n)
 		s.Unweighted += c.Error
 		s.Examples += c.n
-		errors = append(errors, c.Error)
+		rates = append(rates, c.Error)
 	}
-	s.Clients = len(errors)
+	s.Clients = len(rates)
 	if s.Clients == 0 {
 		return Summary{}
 	}
 	s.Error /= float64(s.Examples)
 	s.Loss /= float64(s.Examples)
 	s.Unweighted /= float64(s.Clients)
-	slices.Sort(errors)
-	s.P10 = stat.Quantile(0.1, stat.Empirical, errors, nil)
-	s.P50 = stat.Quantile(0.5, stat.Empirical, errors, nil)
-	s.P90 = stat.Quantile(0.9, stat.Empirical, errors, nil)
+	slices.Sort(rates)
+	s.P10 = stat.Quantile(0.1, stat.Empirical, rates, nil)
+	s.P50 = stat.Quantile(0.5, stat.Empirical, rates, nil)
+	s.P90 = stat.Quantile(0.9, stat.Empirical, rates, nil)
 	return s
 }

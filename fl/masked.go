@@ -11,12 +11,12 @@ import (
 // the vocabulary lacks.
 type MaskedError struct {
 	// Mask is the mask's name, see data.Mask.
-	Mask string
+	Mask string `json:"mask"`
 	// Error is the mean over the clients, weighted by their numbers of examples as
 	// Summary.Error is. A client whose labels are all left out does not count.
-	Error float64
+	Error float64 `json:"error"`
 	// Labels counts the labels that are left.
-	Labels int
+	Labels int `json:"labels"`
 }
 
 // tally counts, mask by mask, the labels that are left and those of them that were

@@ -203,7 +203,8 @@ type Score struct {
 	// Error is the share of examples classified wrongly, in [0, 1], and Loss
 	// the mean cross-entropy in nats, at most DivergedLoss. Both are NaN
 	// without examples; a model whose loss is not a number has error 1.
-	Error, Loss float64
+	Error float64 `json:"error"`
+	Loss  float64 `json:"loss"`
 }
 
 // DivergedLoss stands for a mean loss that is not finite or higher, so that it

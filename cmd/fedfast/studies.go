@@ -118,8 +118,10 @@ type studyEntry struct {
 	PID    int `json:"pid,omitempty"`
 	Trials int `json:"trials"`
 	Rounds int `json:"rounds"`
-	// Best is the lowest score of a rung, null without any.
-	Best          *float64 `json:"best"`
+	// LowestScore is the lowest that a cohort has given so far, BestScore that of
+	// the returned model; null without any.
+	LowestScore   *float64 `json:"lowest_score"`
+	BestScore     *float64 `json:"best_score"`
 	WeightsSHA256 string   `json:"weights_sha256,omitempty"`
 	Started       string   `json:"started,omitempty"`
 	Problem       string   `json:"problem,omitempty"`
@@ -151,7 +153,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		fmt.Fprintf(a.out, "no studies below %s\n", root)
 		return nil
 	}
-	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "best score", "started")
+	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "lowest score", "best score", "started")
 	for _, e := range entries {
 		state := e.State
 		if e.PID > 0 {
@@ -160,13 +162,17 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		if e.Problem != "" {
 			state = table.Clip(e.Problem)
 		}
-		best := "-"
-		if e.Best != nil {
-			best = fmt.Sprintf("%.4f", *e.Best)
-		}
-		t.Row(e.Dir, e.Command, state, table.Count(e.Trials), table.Count(e.Rounds), best, e.Started)
+		t.Row(e.Dir, e.Command, state, table.Count(e.Trials), table.Count(e.Rounds), scoreText(e.LowestScore), scoreText(e.BestScore), e.Started)
 	}
 	return t.Flush()
+}
+
+// scoreText writes a score, a dash when there is none.
+func scoreText(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", *x)
 }
 
 // entryOf sums a study up.
@@ -186,6 +192,13 @@ func entryOf(ctx context.Context, path string) studyEntry {
 	e.Command, e.State = s.Mode, "unfinished"
 	if c, err := study.Load(study.Source{Text: s.Config}); err == nil {
 		e.Name = c.Name
+		if e.Command == study.ModeTune {
+			e.LowestScore, err = study.Lowest(ctx, v, c.Score.Discount)
+		}
+		if err != nil {
+			e.Problem = oneline.Of(err.Error())
+			return e
+		}
 	}
 	switch {
 	case s.Finished():
@@ -196,7 +209,7 @@ func entryOf(ctx context.Context, path string) studyEntry {
 		}
 	}
 	if s.Tune != nil {
-		e.WeightsSHA256 = s.Tune.WeightsSHA256
+		e.WeightsSHA256, e.BestScore = s.Tune.WeightsSHA256, &s.Tune.Best.Score
 	} else if s.Run != nil {
 		e.WeightsSHA256 = s.Run.WeightsSHA256
 	}
@@ -205,85 +218,9 @@ func entryOf(ctx context.Context, path string) studyEntry {
 		e.Problem = oneline.Of(err.Error())
 		return e
 	}
-	e.Trials, e.Rounds, e.Best = sum.Trials, sum.Rounds, sum.Best
+	e.Trials, e.Rounds = sum.Trials, sum.Rounds
 	if !sum.Started.IsZero() {
-		e.Started = sum.Started.UTC().Format(time.DateTime)
+		e.Started = sum.Started.UTC().Format(time.RFC3339)
 	}
 	return e
-}
-
-// showStudy prints what a study has done so far.
-func (a *app) showStudy(ctx context.Context, dir string) error {
-	v, err := store.Look(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{err}
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = v.Close() }() // it was read only
-	entry := entryOf(ctx, dir)
-	if entry.Problem != "" {
-		return errors.New(entry.Problem)
-	}
-	trials, err := v.Table(ctx, "trials")
-	if err != nil {
-		return err
-	}
-	expandParams(trials)
-	sessions, err := v.Table(ctx, "sessions")
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(struct {
-			studyEntry
-			Trials   []map[string]any `json:"trials"`
-			Sessions []map[string]any `json:"sessions"`
-		}{entry, records(trials), records(sessions)})
-	}
-	t := table.New(a.out)
-	t.Row("study", dir)
-	t.Row("name", entry.Name)
-	t.Row("command", "fedfast "+entry.Command)
-	t.Row("state", entry.State)
-	if entry.PID > 0 {
-		t.Row("process", strconv.Itoa(entry.PID))
-	}
-	t.Row("started", entry.Started+" UTC")
-	t.Row("begun and resumed", fmt.Sprintf("%d times", len(sessions.Rows)))
-	t.Row("trials", table.Count(entry.Trials))
-	t.Row("rounds", table.Count(entry.Rounds))
-	if entry.Best != nil {
-		t.Row("best score at a rung", fmt.Sprintf("%.4f", *entry.Best))
-	}
-	if entry.WeightsSHA256 != "" {
-		t.Row("weights_sha256", entry.WeightsSHA256)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(a.out)
-	shown := []string{"number", "state", "rounds", "score", "source", "reason"}
-	for _, c := range trials.Columns {
-		if isParam(c) {
-			shown = append(shown, c)
-		}
-	}
-	shown = withValues(trials, shown)
-	t = table.New(a.out, shown...)
-	for _, row := range trials.Rows {
-		var cells []string
-		for _, name := range shown {
-			cells = append(cells, cell(trials, row, name))
-		}
-		t.Row(cells...)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if entry.State == "unfinished" {
-		fmt.Fprintf(a.out, "\ngo on with: fedfast study resume %s\n", dir)
-	}
-	return nil
 }

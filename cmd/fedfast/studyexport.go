@@ -107,7 +107,7 @@ func (o *exportOptions) write(ctx context.Context, v *store.View, name string, w
 	if err != nil {
 		return err
 	}
-	if name == "trials" {
+	if name != "decisions" {
 		expandParams(t)
 	}
 	return tablefile.Write(w, o.format, t)
@@ -118,10 +118,13 @@ const paramPrefix = "params_"
 
 func isParam(column string) bool { return strings.HasPrefix(column, paramPrefix) }
 
-// expandParams replaces the column params, an object, by a column a
-// hyperparameter: params_client.lr and so on.
+// expandParams replaces the column params, an object, where there is one, by a
+// column a hyperparameter: params_client.lr and so on.
 func expandParams(t *store.Table) {
 	at := slices.Index(t.Columns, "params")
+	if at < 0 {
+		return
+	}
 	all := map[string]bool{}
 	objects := make([]map[string]any, len(t.Rows))
 	for i, row := range t.Rows {

@@ -118,10 +118,10 @@ func (o *tuneOptions) train(ctx context.Context, a *app, s *opened, ready func(*
 		return nil, interrupted(ctx, s.places.Explain(err), o.dir)
 	}
 	w.Display.Close()
-	if r.Baseline, err = o.random(ctx, a, setup, r); err != nil {
+	if r.Baseline, err = o.random(ctx, a, s, setup, r); err != nil {
 		return nil, interrupted(ctx, err, o.dir)
 	}
-	return r, errors.Join(w.Result(r), w.Model(setup.Model, r.Weights()))
+	return r, errors.Join(w.Result(r), w.Models(setup.Model, r))
 }
 
 // launch starts a tuner: the very program that the study recorded, unless
@@ -146,8 +146,12 @@ func (a *app) showTune(s *opened, r *study.Result, dir string) error {
 	return a.printTune(s.config, r, dir)
 }
 
-// random runs the baseline, if one was asked for.
-func (o *tuneOptions) random(ctx context.Context, a *app, setup study.Setup, r *study.Result) (*study.BaselineResult, error) {
+// random runs the baseline, if one was asked for that is not recorded, and
+// records it.
+func (o *tuneOptions) random(ctx context.Context, a *app, s *opened, setup study.Setup, r *study.Result) (*study.BaselineResult, error) {
+	if done := s.stored.Tune; done != nil && done.Baseline != nil && (o.baseline == 0 || o.baseline == len(done.Baseline.Trials)) {
+		return done.Baseline, nil
+	}
 	if o.baseline == 0 {
 		return nil, nil
 	}
@@ -165,5 +169,9 @@ func (o *tuneOptions) random(ctx context.Context, a *app, setup study.Setup, r *
 	w := newBaselineWatch(a.err, o.baseline, rounds)
 	defer w.Close()
 	setup.Observer = w
-	return study.Baseline(ctx, setup, o.baseline, rounds)
+	b, err := study.Baseline(ctx, setup, o.baseline, rounds)
+	if err != nil {
+		return nil, err
+	}
+	return b, study.RecordBaseline(s.dir.Store(), b)
 }

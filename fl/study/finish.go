@@ -70,6 +70,15 @@ func (d *driver) candidateOf(m *Chosen) (candidate, error) {
 	return d.lastOf(t), nil
 }
 
+// RecordBaseline keeps a baseline with the finished study that it was measured for.
+func RecordBaseline(s *store.Store, b *BaselineResult) error {
+	h := &history{store: s}
+	if err := h.append(kindBaseline, tuners.StudySession, b.Rounds, b); err != nil {
+		return err
+	}
+	return h.flush()
+}
+
 // Stored is what a directory holds of a study.
 type Stored struct {
 	// Config is the study file of the study, empty when nothing is recorded.
@@ -112,12 +121,18 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 				out.Environment = r.Data
 			}
 			return nil
+		case kindBaseline:
+			rec, err := decode[BaselineResult](r.Kind, r.Data)
+			if err == nil && out.Tune != nil {
+				out.Tune.Baseline = rec
+			}
+			return err
 		}
 		rec, err := decode[resultRecord](r.Kind, r.Data)
 		if err == nil {
 			out.Tune, out.Run = rec.Tune, rec.Run
 		}
 		return err
-	}, kindStudy, kindSession, kindResult)
+	}, kindStudy, kindSession, kindResult, kindBaseline)
 	return out, err
 }

@@ -27,6 +27,7 @@ const (
 	kindFail     = "fail"     // why a trial cannot go on
 	kindFinalist = "finalist" // the score of a model among which the study chooses
 	kindResult   = "result"   // the end of the study
+	kindBaseline = "baseline" // what random configurations reach, of a finished study
 )
 
 // studyRecord is the first row.

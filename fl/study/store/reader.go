@@ -111,7 +111,7 @@ func (v *View) Busy() int {
 // Tables are the views that can be exported, in the order in which they are
 // shown.
 func Tables() []string {
-	return []string{"trials", "rounds", "rungs", "decisions", "reports", "sessions"}
+	return []string{"trials", "rounds", "rungs", "curves", "finalists", "models", "baseline", "decisions", "reports", "sessions"}
 }
 
 // Table is the content of a view.
@@ -122,6 +122,11 @@ type Table struct {
 	Rows [][]any
 }
 
+// ownViews makes this version's views for a connection alone: those in the file may
+// be of an earlier one.
+var ownViews = "PRAGMA temp_store = MEMORY;\n" +
+	strings.NewReplacer("DROP VIEW IF EXISTS ", "DROP VIEW IF EXISTS temp.", "CREATE VIEW ", "CREATE TEMP VIEW ").Replace(views)
+
 // Table reads a view whole, one of Tables, ordered by its first two columns.
 func (v *View) Table(ctx context.Context, name string) (*Table, error) {
 	known := false
@@ -131,7 +136,15 @@ func (v *View) Table(ctx context.Context, name string) (*Table, error) {
 	if !known {
 		return nil, fmt.Errorf("unknown table %q; there are %s", name, strings.Join(Tables(), ", "))
 	}
-	rows, err := v.db.QueryContext(ctx, "SELECT * FROM "+name+" ORDER BY 1, 2")
+	conn, err := v.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }() // it was read only
+	if _, err := conn.ExecContext(ctx, ownViews); err != nil {
+		return nil, err
+	}
+	rows, err := conn.QueryContext(ctx, "SELECT * FROM "+name+" ORDER BY 1, 2")
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +176,6 @@ func (v *View) Table(ctx context.Context, name string) (*Table, error) {
 type Summary struct {
 	// Trials and Rounds are numbers of both.
 	Trials, Rounds int
-	// Best is the lowest score of a rung, nil without any.
-	Best *float64
 	// Started is when the study began.
 	Started time.Time
 }
@@ -175,7 +186,7 @@ func (v *View) Summary(ctx context.Context) (*Summary, error) {
 	var started sql.NullInt64
 	err := v.db.QueryRowContext(ctx, `
 SELECT (SELECT count(*) FROM journal WHERE kind = 'trial'), (SELECT count(*) FROM journal WHERE kind = 'round'),
-       (SELECT min(score) FROM rungs), (SELECT min(at) FROM journal)`).Scan(&s.Trials, &s.Rounds, &s.Best, &started)
+       (SELECT min(at) FROM journal)`).Scan(&s.Trials, &s.Rounds, &started)
 	if started.Valid {
 		s.Started = time.UnixMilli(started.Int64)
 	}

@@ -1,10 +1,29 @@
 -- The views of a study's journal. Their names and columns are for people and for
 -- other programs: pandas.read_sql("SELECT * FROM rounds", ...), or the tools of
--- Optuna, whose names trials, trial_params and so on are.
+-- Optuna, whose names trials, trial_params and so on are. Times are of ISO 8601, in
+-- UTC.
+
+DROP VIEW IF EXISTS baseline;
+CREATE VIEW baseline AS
+SELECT t.key AS number, json_extract(j.data, '$.rounds') AS rounds,
+       json_extract(t.value, '$.global_test_error') AS global_test_error,
+       json_extract(t.value, '$.params') AS params
+FROM (SELECT data FROM journal WHERE kind = 'baseline' ORDER BY seq DESC LIMIT 1) j, json_each(j.data, '$.trials') t;
+
+DROP VIEW IF EXISTS curves;
+CREATE VIEW curves AS
+SELECT * FROM (
+  SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time,
+         sum(json_extract(data, '$.examples')) OVER (PARTITION BY trial ORDER BY round) AS examples,
+         json_extract(data, '$.test_error') AS test_error,
+         json_extract(data, '$.masked_test_errors') AS masked_test_errors,
+         json_extract(data, '$.params') AS params
+  FROM journal WHERE kind = 'round')
+WHERE test_error IS NOT NULL;
 
 DROP VIEW IF EXISTS decisions;
 CREATE VIEW decisions AS
-SELECT j.seq AS call, d.key AS number, j.at / 1000.0 AS time,
+SELECT j.seq AS call, d.key AS number, strftime('%Y-%m-%dT%H:%M:%fZ', j.at / 1000.0, 'unixepoch') AS time,
        CASE j.trial WHEN -1 THEN 'study' ELSE 'prepare' END AS session,
        json_extract(d.value, '$.kind') AS kind,
        json_extract(d.value, '$.trial') AS trial,
@@ -14,9 +33,35 @@ SELECT j.seq AS call, d.key AS number, j.at / 1000.0 AS time,
 FROM journal j, json_each(j.data, '$.decisions') d
 WHERE j.kind = 'suggest';
 
+DROP VIEW IF EXISTS finalists;
+CREATE VIEW finalists AS
+SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time,
+       json_extract(data, '$.score') AS score,
+       json_extract(data, '$.clients') AS clients,
+       json_extract(data, '$.examples') AS examples
+FROM journal WHERE kind = 'finalist';
+
+DROP VIEW IF EXISTS models;
+CREATE VIEW models AS
+WITH ends AS (SELECT data FROM journal WHERE kind = 'result'),
+     told AS (SELECT 1 AS number, 'best' AS model, json_extract(data, '$.tune.best') AS m FROM ends
+              UNION ALL SELECT 2, 'last survivor', json_extract(data, '$.tune.survivor') FROM ends
+              UNION ALL SELECT 3, 'luckiest', json_extract(data, '$.tune.luckiest') FROM ends
+              UNION ALL SELECT 4, 'trained', json_set(json_extract(data, '$.run'), '$.number', 0, '$.round', json_extract(data, '$.run.rounds')) FROM ends)
+SELECT number, model, json_extract(m, '$.number') AS trial, json_extract(m, '$.round') AS round,
+       json_extract(m, '$.score') AS score,
+       coalesce(json_extract(m, '$.cohort_score'), json_extract(m, '$.score')) AS cohort_score,
+       json_extract(m, '$.global_val_error') AS global_val_error,
+       json_extract(m, '$.global_test_error') AS global_test_error,
+       json_extract(m, '$.personalized_val_error') AS personalized_val_error,
+       json_extract(m, '$.personalized_test_error') AS personalized_test_error,
+       json_extract(m, '$.unseen_test_error') AS unseen_test_error,
+       json_extract(m, '$.weights_sha256') AS weights_sha256
+FROM told WHERE m IS NOT NULL;
+
 DROP VIEW IF EXISTS reports;
 CREATE VIEW reports AS
-SELECT seq AS call, at / 1000.0 AS time,
+SELECT seq AS call, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time,
        CASE trial WHEN -1 THEN 'study' ELSE 'prepare' END AS session,
        json_extract(data, '$.trial') AS trial, round,
        json_extract(data, '$.score') AS score,
@@ -26,7 +71,7 @@ FROM journal WHERE kind = 'report';
 
 DROP VIEW IF EXISTS rounds;
 CREATE VIEW rounds AS
-SELECT trial, round, at / 1000.0 AS time,
+SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time,
        json_extract(data, '$.score') AS score,
        json_extract(data, '$.train_loss') AS train_loss,
        json_extract(data, '$.steps') AS steps,
@@ -36,12 +81,12 @@ FROM journal WHERE kind = 'round';
 
 DROP VIEW IF EXISTS rungs;
 CREATE VIEW rungs AS
-SELECT trial, round, at / 1000.0 AS time, json_extract(data, '$.score') AS score
+SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time, json_extract(data, '$.score') AS score
 FROM journal WHERE kind = 'rung';
 
 DROP VIEW IF EXISTS sessions;
 CREATE VIEW sessions AS
-SELECT seq AS session, at / 1000.0 AS time,
+SELECT seq AS session, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time,
        json_extract(data, '$.version') AS version,
        json_extract(data, '$.cpu') AS cpu,
        json_extract(data, '$.level') AS level,
@@ -76,8 +121,8 @@ SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
        (SELECT json_extract(data, '$.reason') FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial) AS reason,
        json_extract(j.data, '$.source') AS source,
        json_extract(j.data, '$.params') AS params,
-       strftime('%Y-%m-%d %H:%M:%f', j.at / 1000.0, 'unixepoch') AS datetime_start,
-       strftime('%Y-%m-%d %H:%M:%f', ran.at / 1000.0, 'unixepoch') AS datetime_complete
+       strftime('%Y-%m-%dT%H:%M:%fZ', j.at / 1000.0, 'unixepoch') AS datetime_start,
+       strftime('%Y-%m-%dT%H:%M:%fZ', ran.at / 1000.0, 'unixepoch') AS datetime_complete
 FROM journal j LEFT JOIN ran ON ran.trial = j.trial LEFT JOIN sent ON sent.trial = j.trial
 WHERE j.kind = 'trial';
 

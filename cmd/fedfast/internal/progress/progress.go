@@ -148,7 +148,7 @@ func describe(p study.Progress) string {
 		parts = append(parts, "loss "+loss(p.Loss))
 	}
 	if !math.IsNaN(p.Best) {
-		parts = append(parts, fmt.Sprintf("best score %.4f", p.Best))
+		parts = append(parts, fmt.Sprintf("lowest score %.4f", p.Best))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -28,9 +28,9 @@ func TestPlainLines(t *testing.T) {
 	d.Close()
 	d.Close()
 	want := `a head
-round 3 of 10, trial 3 at round 2 of 4, loss 1.5000, best score 0.5000, 14s left
+round 3 of 10, trial 3 at round 2 of 4, loss 1.5000, lowest score 0.5000, 14s left
 log
-round 4 of 10, trial 3 at round 2 of 4, loss 1.2500, best score 0.2500, 12s left
+round 4 of 10, trial 3 at round 2 of 4, loss 1.2500, lowest score 0.2500, 12s left
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -101,7 +101,7 @@ func TestBarShowsState(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Close()
-	for _, want := range []string{"trial 1 at round 1 of 1", "best score 0.1250", "a log line\n", "/2, "} {
+	for _, want := range []string{"trial 1 at round 1 of 1", "lowest score 0.1250", "a log line\n", "/2, "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in %q", want, out.String())
 		}

@@ -33,6 +33,10 @@ const (
 	MetricsFile = "metrics.jsonl"
 	ResultFile  = "result.json"
 	ModelFile   = "model.safetensors"
+	// The last survivor and the model of the lowest score of a cohort, where they
+	// are others than the returned one.
+	SurvivorFile = "survivor.safetensors"
+	LuckiestFile = "luckiest.safetensors"
 )
 
 // Dir is the directory of a study that this process works on.
@@ -165,9 +169,9 @@ func (d *Dir) Finished(recorded *study.Result, baseline int) *study.Result {
 	if recorded == nil || !d.Complete() {
 		return nil
 	}
-	var r study.Result
+	var r study.Result // of a version that did not record baselines
 	text, err := os.ReadFile(filepath.Join(d.path, ResultFile))
-	if err == nil && json.Unmarshal(text, &r) == nil && r.WeightsSHA256 == recorded.WeightsSHA256 {
+	if recorded.Baseline == nil && err == nil && json.Unmarshal(text, &r) == nil && r.WeightsSHA256 == recorded.WeightsSHA256 {
 		recorded.Baseline = r.Baseline
 	}
 	if have := recorded.Baseline; baseline > 0 && (have == nil || len(have.Trials) != baseline) {
@@ -179,13 +183,43 @@ func (d *Dir) Finished(recorded *study.Result, baseline int) *study.Result {
 // Result writes the end of the study.
 func (d *Dir) Result(v any) error { return d.writeJSON(ResultFile, v) }
 
+// Other is a model that a study did not return.
+type Other struct {
+	File  string
+	Model *study.Chosen
+}
+
+// Others are the models of a result, each in a file of its own, that the study
+// might have returned and that are other ones than the returned model.
+func Others(r *study.Result) []Other {
+	var all []Other
+	for _, o := range []Other{{SurvivorFile, r.Survivor}, {LuckiestFile, r.Luckiest}} {
+		if o.Model != nil && o.Model.SHA256 != r.WeightsSHA256 {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// Models writes the models of a study, the returned one last.
+func (d *Dir) Models(m *nn.Model, r *study.Result) error {
+	for _, o := range Others(r) {
+		if err := d.model(o.File, m, o.Model.Weights()); err != nil {
+			return err
+		}
+	}
+	return d.Model(m, r.Weights())
+}
+
 // Model writes the returned model.
-func (d *Dir) Model(m *nn.Model, weights []float32) error {
+func (d *Dir) Model(m *nn.Model, weights []float32) error { return d.model(ModelFile, m, weights) }
+
+func (d *Dir) model(name string, m *nn.Model, weights []float32) error {
 	var text bytes.Buffer
 	if err := fl.WriteSafetensors(&text, m, weights); err != nil {
-		return fmt.Errorf("write %s: %w", ModelFile, err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return d.write(ModelFile, text.Bytes())
+	return d.write(name, text.Bytes())
 }
 
 // Close ends the metrics, releases the lock and returns the first error of Event.

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// studyShown is what `study show --json` tells.
+type studyShown struct {
+	studyEntry
+	Trials    []map[string]any `json:"trials"`
+	Finalists []map[string]any `json:"finalists"`
+	Models    []map[string]any `json:"models"`
+	Curves    []map[string]any `json:"curves"`
+	Baseline  []map[string]any `json:"baseline"`
+	Sessions  []map[string]any `json:"sessions"`
+}
+
+// showStudy prints what a study has done so far.
+func (a *app) showStudy(ctx context.Context, dir string) error {
+	v, err := store.Look(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	entry := entryOf(ctx, dir)
+	if entry.Problem != "" {
+		return errors.New(entry.Problem)
+	}
+	if a.json {
+		return a.printShown(ctx, v, entry)
+	}
+	sessions, err := v.Table(ctx, "sessions")
+	if err != nil {
+		return err
+	}
+	t := table.New(a.out)
+	t.Row("study", dir)
+	t.Row("name", entry.Name)
+	t.Row("command", "fedfast "+entry.Command)
+	t.Row("state", entry.State)
+	if entry.PID > 0 {
+		t.Row("process", strconv.Itoa(entry.PID))
+	}
+	t.Row("started", entry.Started)
+	t.Row("begun and resumed", fmt.Sprintf("%d times", len(sessions.Rows)))
+	t.Row("trials", table.Count(entry.Trials))
+	t.Row("rounds", table.Count(entry.Rounds))
+	if entry.LowestScore != nil {
+		t.Row("lowest score", scoreText(entry.LowestScore))
+	}
+	if entry.BestScore != nil {
+		t.Row("best score", scoreText(entry.BestScore))
+	}
+	if entry.WeightsSHA256 != "" {
+		t.Row("weights_sha256", entry.WeightsSHA256)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if err := a.showTrials(ctx, v); err != nil {
+		return err
+	}
+	if err := a.showEnd(ctx, v); err != nil {
+		return err
+	}
+	if entry.State == "unfinished" {
+		fmt.Fprintf(a.out, "\ngo on with: fedfast study resume %s\n", dir)
+	}
+	return nil
+}
+
+// printShown prints the tables of a study as JSON.
+func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) error {
+	shown := studyShown{studyEntry: entry}
+	for _, t := range []struct {
+		name string
+		into *[]map[string]any
+	}{
+		{"trials", &shown.Trials}, {"finalists", &shown.Finalists}, {"models", &shown.Models}, {"curves", &shown.Curves},
+		{"baseline", &shown.Baseline}, {"sessions", &shown.Sessions},
+	} {
+		rows, err := v.Table(ctx, t.name)
+		if err != nil {
+			return err
+		}
+		expandParams(rows)
+		*t.into = records(rows)
+	}
+	return a.printJSON(shown)
+}
+
+// showTrials prints the trials so far.
+func (a *app) showTrials(ctx context.Context, v *store.View) error {
+	trials, err := v.Table(ctx, "trials")
+	if err != nil {
+		return err
+	}
+	expandParams(trials)
+	shown := []string{"number", "state", "rounds", "score", "source", "reason"}
+	for _, c := range trials.Columns {
+		if isParam(c) {
+			shown = append(shown, c)
+		}
+	}
+	shown = withValues(trials, shown)
+	fmt.Fprintln(a.out)
+	t := table.New(a.out, shown...)
+	for _, row := range trials.Rows {
+		var cells []string
+		for _, name := range shown {
+			cells = append(cells, cell(trials, row, name))
+		}
+		t.Row(cells...)
+	}
+	return t.Flush()
+}
+
+// showEnd prints how a finished study ended, as `tune` and `run` do, and the
+// curves of one that is at work.
+func (a *app) showEnd(ctx context.Context, v *store.View) error {
+	s, err := study.Read(ctx, v)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Tune != nil:
+		c, err := study.Load(study.Source{Text: s.Config})
+		if err != nil {
+			return err
+		}
+		if err := a.printChoice(c, s.Tune); err != nil {
+			return err
+		}
+		return printBaseline(a.out, s.Tune)
+	case s.Run != nil:
+		if len(s.Run.Curve) > 0 {
+			fmt.Fprintln(a.out)
+			if err := printCurve(a.out, s.Run.Curve, s.Run.Goal); err != nil {
+				return err
+			}
+		}
+		return printErrors(a.out, measured{"trained", s.Run.Errors})
+	}
+	return a.showCurves(ctx, v)
+}
+
+// showCurves prints the newest test errors that eval.every has measured.
+func (a *app) showCurves(ctx context.Context, v *store.View) error {
+	curves, err := v.Table(ctx, "curves")
+	if err != nil || len(curves.Rows) == 0 {
+		return err
+	}
+	shown := []string{"trial", "round", "examples", "test_error"}
+	fmt.Fprintln(a.out, "\nglobal models, measured last")
+	t := table.New(a.out, shown...)
+	for i, row := range curves.Rows {
+		if i+1 < len(curves.Rows) && curves.Rows[i+1][0] == row[0] {
+			continue
+		}
+		var cells []string
+		for _, name := range shown {
+			cells = append(cells, cell(curves, row, name))
+		}
+		t.Row(cells...)
+	}
+	return t.Flush()
+}
