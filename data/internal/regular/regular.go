@@ -14,7 +14,7 @@ import (
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path) // first: opening a pipe waits for who writes
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: path, Err: Cause(err)}
 	}
 	if err := check(path, info); err != nil {
 		return nil, err
