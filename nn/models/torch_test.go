@@ -46,10 +46,77 @@ func TestStepsMatchTorch(t *testing.T) {
 	}
 }
 
+// TestHessianMatchesTorch compares products with the Hessian, for networks of most kinds
+// of layers, with those that PyTorch's automatic differentiation gives when applied
+// twice, in float64: they may differ by 1e-3 of each tensor's norm.
+func TestHessianMatchesTorch(t *testing.T) {
+	python := findTorch(t)
+	for _, c := range torchCases {
+		if c.model != "fedex-cifar-cnn" && c.model != "fedex-char-lstm" {
+			continue // the others are more of the same, and take minutes
+		}
+		t.Run(c.model, func(t *testing.T) {
+			t.Parallel()
+			m, err := New(c.model, Options{Input: c.input})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareHessians(t, python, m, c.ops, torchBatch(m, c.batch))
+		})
+	}
+	t.Run("every step", func(t *testing.T) {
+		m, b := nextWord(t)
+		compareHessians(t, python, m, nextWordOps, b)
+	})
+	t.Run("normalisations", func(t *testing.T) {
+		m, err := FromLayers(decode(t, tinyNormal), nn.Shape{H: 11, W: 12, C: 3}, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareHessians(t, python, m, normalOps, torchBatch(m, 5))
+	})
+}
+
+func compareHessians(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn.Batch) {
+	t.Helper()
+	w, v, product := m.NewParams(), m.NewParams(), m.NewParams()
+	m.Init(w, 1)
+	m.Init(v, 2)
+	_, want := runTorch(t, python, newTorchJob(m, ops, b), canonical(m.Export(w)), channelFirst(b.X, m.Input()), canonical(m.Export(v))...)
+	m.NewWorkspace().Hessian(product, w, v, b, nn.TrainOpts{})
+	at := 0
+	for _, p := range m.Export(product) {
+		var diff, norm float64
+		for j, x := range p.Data {
+			d := float64(x) - want[at+j]
+			diff += d * d
+			norm += want[at+j] * want[at+j]
+		}
+		at += len(p.Data)
+		rel := math.Sqrt(diff / norm)
+		if !(rel <= 1e-3) {
+			t.Errorf("%s: the product differs by %.3g of its norm %.3g; at most 1e-3 is allowed", p.Name, rel, math.Sqrt(norm))
+		}
+		t.Logf("%-24s differs by %.2e", p.Name, rel)
+	}
+	if at != len(want) {
+		t.Errorf("PyTorch returned %d values for %d", len(want), at)
+	}
+}
+
 // TestNextWordStepsMatchTorch does the same for a composed network that has an
 // output at every step, some of them masked.
 func TestNextWordStepsMatchTorch(t *testing.T) {
 	python := findTorch(t)
+	m, b := nextWord(t)
+	compareSteps(t, python, m, nextWordOps, b, 0.1)
+}
+
+var nextWordOps = []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear}
+
+// nextWord returns that network and a batch.
+func nextWord(t *testing.T) (*nn.Model, *nn.Batch) {
+	t.Helper()
 	m, err := FromLayers(decode(t, tinyNWP), nn.Shape{Seq: 5, Vocab: 14}, 14)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +127,7 @@ func TestNextWordStepsMatchTorch(t *testing.T) {
 			b.Labels[i] = -1
 		}
 	}
-	compareSteps(t, python, m, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear}, b, 0.1)
+	return m, b
 }
 
 // TestLayerStepsMatchTorch does the same for a composed image network, with a local
@@ -71,18 +138,20 @@ func TestLayerStepsMatchTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareSteps(t, python, m, []torchOp{
-		opSame(1), opRelu,
-		{Op: "lrn", Radius: 2, K: 1, Alpha: 3, Beta: 0.75},
-		{Op: "pool", Size: 3, Stride: 2},
-		opSame(1),
-		{Op: "groupnorm", Groups: 3},
-		opRelu,
-		{Op: "lrn", Radius: 1, K: 2, Alpha: 0.5, Beta: 0.5},
-		{Op: "pool", Size: 2, Stride: 2},
-		{Op: "mean"},
-		opLinear,
-	}, torchBatch(m, 5), 0.1)
+	compareSteps(t, python, m, normalOps, torchBatch(m, 5), 0.1)
+}
+
+var normalOps = []torchOp{
+	opSame(1), opRelu,
+	{Op: "lrn", Radius: 2, K: 1, Alpha: 3, Beta: 0.75},
+	{Op: "pool", Size: 3, Stride: 2},
+	opSame(1),
+	{Op: "groupnorm", Groups: 3},
+	opRelu,
+	{Op: "lrn", Radius: 1, K: 2, Alpha: 0.5, Beta: 0.5},
+	{Op: "pool", Size: 2, Stride: 2},
+	{Op: "mean"},
+	opLinear,
 }
 
 // torchPython is the first Python that can import torch, or empty.
@@ -127,16 +196,11 @@ func torchBatch(m *nn.Model, n int) *nn.Batch {
 	return b
 }
 
-func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn.Batch, lr float32) {
-	t.Helper()
-	job := torchJob{Layers: ops, Labels: b.Labels, LR: float64(lr), Momentum: 0.9, WeightDecay: 1e-3, Steps: 5}
-	w := m.NewParams()
-	m.Init(w, 1)
-	before := m.Export(w)
-	var params []float32
-	for _, p := range before {
+// newTorchJob returns a job on a batch for a network of the model's parameters.
+func newTorchJob(m *nn.Model, ops []torchOp, b *nn.Batch) torchJob {
+	job := torchJob{Layers: ops, Labels: b.Labels}
+	for _, p := range m.Export(m.NewParams()) {
 		job.Shapes = append(job.Shapes, p.Shape)
-		params = append(params, p.Data...)
 	}
 	in := m.Input()
 	if in.Seq > 0 {
@@ -146,7 +210,26 @@ func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn
 	} else {
 		job.X = []int{b.N, in.C, in.H, in.W}
 	}
-	losses, after := runTorch(t, python, job, params, channelFirst(b.X, in))
+	return job
+}
+
+// canonical returns the values of all tensors, one after the other.
+func canonical(ts []nn.Tensor) []float32 {
+	var x []float32
+	for _, t := range ts {
+		x = append(x, t.Data...)
+	}
+	return x
+}
+
+func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn.Batch, lr float32) {
+	t.Helper()
+	job := newTorchJob(m, ops, b)
+	job.LR, job.Momentum, job.WeightDecay, job.Steps = float64(lr), 0.9, 1e-3, 5
+	w := m.NewParams()
+	m.Init(w, 1)
+	before := m.Export(w)
+	losses, after := runTorch(t, python, job, canonical(before), channelFirst(b.X, m.Input()))
 
 	ws := m.NewWorkspace()
 	velocity := m.NewParams()
@@ -195,8 +278,9 @@ func channelFirst(x []float32, in nn.Shape) []float32 {
 	return out
 }
 
-// runTorch returns the loss before each step and the parameters after the last.
-func runTorch(t *testing.T, python string, job torchJob, params, input []float32) (losses, after []float64) {
+// runTorch returns the loss before each step and the parameters after the last, or the
+// product of the loss' Hessian with a direction, if there is one.
+func runTorch(t *testing.T, python string, job torchJob, params, input []float32, direction ...float32) (losses, after []float64) {
 	t.Helper()
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -204,13 +288,18 @@ func runTorch(t *testing.T, python string, job torchJob, params, input []float32
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"job.json": text, "params.f32": floats(params), "input.f32": floats(input)} {
+	for name, data := range map[string][]byte{
+		"job.json": text, "params.f32": floats(params), "input.f32": floats(input), "direction.f32": floats(direction),
+	} {
 		if err := os.WriteFile(path(name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	script := filepath.Join("testdata", "train_steps.py")
 	cmd := exec.CommandContext(t.Context(), python, script, path("job.json"), path("params.f32"), path("input.f32"), path("out.f64"))
+	if direction != nil {
+		cmd.Args = append(cmd.Args, path("direction.f32"))
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()

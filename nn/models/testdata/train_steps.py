@@ -1,6 +1,8 @@
 """Trains one network with PyTorch in float64 and writes the parameters it ends with.
 
-Called by torch_test.go as:  train_steps.py JOB.json PARAMS.f32 INPUT.f32 OUT.f64
+Called by torch_test.go as:  train_steps.py JOB.json PARAMS.f32 INPUT.f32 OUT.f64 [DIRECTION.f32]
+
+With a direction it does not train: it writes the product of the loss' Hessian with it.
 
 JOB.json holds
   layers   list of {"op": conv | pool | lrn | groupnorm | residual | mean | relu | flatten | linear | embedding | lstm | last | every, ...}
@@ -116,8 +118,17 @@ def forward(layers, it, x):
     return x
 
 
+def write(path, tensors):
+    with open(path, "wb") as f:
+        for t in tensors:
+            values = array.array("d", t.detach().flatten().tolist())
+            if sys.byteorder == "big":
+                values.byteswap()
+            values.tofile(f)
+
+
 def main():
-    job_path, params_path, input_path, out_path = sys.argv[1:]
+    job_path, params_path, input_path, out_path = sys.argv[1:5]
     with open(job_path) as f:
         job = json.load(f)
     params = build(job, read_floats(params_path))
@@ -126,6 +137,11 @@ def main():
     else:
         x = read_floats(input_path).reshape(job["x"])
     labels = torch.tensor(job["labels"], dtype=torch.long)
+    if len(sys.argv) > 5:
+        loss = F.cross_entropy(forward(job["layers"], iter(params), x), labels, ignore_index=-1)
+        gradient = torch.autograd.grad(loss, params, create_graph=True)
+        write(out_path, torch.autograd.grad(gradient, params, grad_outputs=build(job, read_floats(sys.argv[5]))))
+        return
     sgd = torch.optim.SGD(params, lr=job["lr"], momentum=job["momentum"], weight_decay=job["weight_decay"])
     for _ in range(job["steps"]):
         sgd.zero_grad()
@@ -133,12 +149,7 @@ def main():
         loss.backward()
         sgd.step()
         print("%.17g" % loss.item())
-    with open(out_path, "wb") as f:
-        for p in params:
-            values = array.array("d", p.detach().flatten().tolist())
-            if sys.byteorder == "big":
-                values.byteswap()
-            values.tofile(f)
+    write(out_path, params)
 
 
 if __name__ == "__main__":
