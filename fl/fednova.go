@@ -11,7 +11,14 @@ func init() { register(fedNova{}) }
 //	w <- w - (sum_i p_i |a_i|) sum_i p_i (w - w_i) / |a_i|
 //
 // where |a_i| adds up how often each local gradient counts in w - w_i: once a step
-// without momentum, more with it, see stepWeight.
+// without momentum, more with it, and the less the more weight decay shrinks it
+// afterwards, see stepWeight. Steps of rate b with weight decay d then give
+//
+//	(w - w_i) / |a_i| = b (a mean of the local gradients + d w),
+//
+// so that the decay of w does not depend on how many steps a client takes either.
+// The paper has |a_i| for a proximal term, which shrinks in the same way; the authors'
+// code leaves weight decay out.
 type fedNova struct{}
 
 func (fedNova) Name() string { return "fednova" }
@@ -34,15 +41,15 @@ func (m fedNova) Local(l *Local) {
 }
 
 // number is |a_i|.
-func (fedNova) number(l *Local) float64 { return stepWeight(l.Steps, l.Params.Momentum) }
+func (fedNova) number(l *Local) float64 { return stepWeight(l.Steps, l.Params) }
 
-// stepWeight is the sum over the gradients of steps with heavy-ball momentum of
-// how often each counts in the displacement, in units of the learning rate:
-// v <- m v + 1, sum <- sum + v.
-func stepWeight(steps int, momentum float64) float64 {
+// stepWeight is the sum over the gradients of steps with heavy-ball momentum m, rate b
+// and weight decay d of how often each counts in the displacement, in units of b: the
+// displacement by gradients of 1, v <- m v + 1 - b d sum, sum <- sum + v.
+func stepWeight(steps int, p ClientParams) float64 {
 	var v, sum float64
 	for range steps {
-		v = float64(momentum*v) + 1
+		v = float64(p.Momentum*v) + 1 - float64(float64(p.LR*p.WeightDecay)*sum)
 		sum += v
 	}
 	return sum
