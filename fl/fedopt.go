@@ -42,7 +42,9 @@ func (fedAvgM) Local(l *Local) { l.SGD(0) }
 //	m <- b1 m + (1 - b1) g;  v as second says;  w <- w - lr m / (sqrt(v) + tau)
 //
 // with m = 0 and v = tau^2 at first and no bias correction. Where the paper adds
-// the clients' changes, g subtracts them.
+// the clients' changes, g subtracts them. The algorithm prints their mean with equal
+// weights, 1/|S|; the clients weigh by their training examples, as they do in FedAvg,
+// unless server.weighted is false.
 type fedOpt struct {
 	name, doc        string
 	lr, beta1, beta2 float64 // defaults
@@ -74,6 +76,7 @@ func (m fedOpt) Doc() string { return m.doc }
 
 func (m fedOpt) defaults(_ *ClientParams, s *ServerParams) {
 	s.LR, s.Beta1, s.Beta2, s.Tau = m.lr, m.beta1, m.beta2, 1e-3
+	s.Weighted = true
 }
 
 func (fedOpt) Paper() string {
@@ -81,7 +84,7 @@ func (fedOpt) Paper() string {
 }
 
 func (m fedOpt) Uses() []Use {
-	uses := slices.Concat(localSGD, use("server.lr", "server.decay", "server.beta1"), need("server.tau", "(0, inf)", "such as 0.001"),
+	uses := slices.Concat(localSGD, use("server.lr", "server.decay", "server.beta1", "server.weighted"), need("server.tau", "(0, inf)", "such as 0.001"),
 		need("server.momentum", "0", "its momentum is server.beta1"))
 	if m.beta2 > 0 {
 		uses = append(uses, use("server.beta2")...)
@@ -89,7 +92,10 @@ func (m fedOpt) Uses() []Use {
 	return uses
 }
 
-func (m fedOpt) Local(l *Local) { l.SGD(0) }
+func (m fedOpt) Local(l *Local) {
+	l.uniform()
+	l.SGD(0)
+}
 
 func (m fedOpt) NewServer(size int) Server {
 	return &adaptiveServer{second: m.second, m: make([]float32, size), v: make([]float32, size), begun: make([]float32, 1)}
