@@ -50,7 +50,7 @@ func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
 	}
 	m := &Metrics{Head: head}
 	if s.Run != nil {
-		m.End = End{Kind: "end", Curve: s.Run.Curve, Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256}
+		m.End = End{Kind: "end", Curve: s.Run.Curve, Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256, Dropped: &s.Run.Dropped}
 		return m, nil
 	}
 	r := s.Tune
@@ -58,6 +58,11 @@ func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
 	m.End = End{
 		Kind: "end", Best: returned(&r.Best), Survivor: returned(r.Survivor), Goal: r.Goal, Rounds: r.Rounds, Seconds: rounded(r.Seconds), SHA256: r.WeightsSHA256,
 	}
+	dropped := 0
+	for i := range r.Trials {
+		dropped += r.Trials[i].Dropped
+	}
+	m.End.Dropped = &dropped
 	if len(r.Trials) == 1 {
 		m.End.Curve = r.Trials[0].Curve
 		return m, nil
@@ -76,7 +81,7 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *study.Config,
 		return err
 	}
 	for _, t := range r.Trials {
-		line := TrialLine{Kind: "trial", Number: t.Number, Params: t.Params, Rungs: t.Rungs, Test: t.Curve, Failed: t.Failed}
+		line := TrialLine{Kind: "trial", Number: t.Number, Params: t.Params, Rungs: t.Rungs, Test: t.Curve, Failed: t.Failed, Dropped: &t.Dropped}
 		if c.ClientTuner.Name == "fedex" {
 			if err := line.addArms(c, t); err != nil {
 				return err

@@ -109,6 +109,8 @@ type TrialLine struct {
 	// Test is the global model's test error after some rounds.
 	Test   []study.CurvePoint `json:"test,omitempty"`
 	Failed string             `json:"failed,omitempty"`
+	// Dropped counts results of clients that were left out because they were not finite; nil in metrics of versions that did not count them.
+	Dropped *int `json:"dropped,omitempty"`
 }
 
 // End is the last line.
@@ -124,6 +126,8 @@ type End struct {
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds"`
 	SHA256  string  `json:"weights_sha256"`
+	// Dropped is the sum of the arms'.
+	Dropped *int `json:"dropped,omitempty"`
 }
 
 // Returned is a model that a study returns, with its errors on all clients.

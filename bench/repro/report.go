@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
 )
 
 // Row is a cell as it was measured in one variant.
@@ -282,7 +283,7 @@ func (r *Report) deviations() {
 	byText := map[string]map[string]bool{}
 	for i := range r.Rows {
 		m := r.Rows[i].metrics[0]
-		for _, text := range slices.Concat(m.Head.Deviations, m.dataDeviations()) {
+		for _, text := range slices.Concat(m.Head.Deviations, m.dataDeviations(), droppedDeviations(r.Rows[i].metrics)) {
 			if byText[text] == nil {
 				byText[text] = map[string]bool{}
 			}
@@ -292,6 +293,37 @@ func (r *Report) deviations() {
 	for _, text := range slices.Sorted(maps.Keys(byText)) {
 		r.Deviations = append(r.Deviations, Deviation{text, slices.Sorted(maps.Keys(byText[text]))})
 	}
+}
+
+// droppedDeviations says how often the trials of a training left out a client whose result was not finite, where the papers' code would have
+// gone on with weights that are not.
+func droppedDeviations(ms []*Metrics) []string {
+	const what = "clients whose results are not finite are left out of a round's average (nonfinite = \"drop\"), where the authors' code would go on with NaN: "
+	results, arms, of, untold := 0, 0, 0, 0
+	for _, m := range ms {
+		switch {
+		case !strings.Contains(m.Head.Config, "nonfinite = \""+study.NonfiniteDrop+"\""):
+		case m.End.Dropped == nil:
+			untold++
+		default:
+			results += *m.End.Dropped
+			of += max(len(m.Trials), 1) // a training without a wrapper has one
+			if len(m.Trials) == 0 {
+				arms += index(*m.End.Dropped > 0)
+			}
+			for i := range m.Trials {
+				arms += index(m.Trials[i].Dropped != nil && *m.Trials[i].Dropped > 0)
+			}
+		}
+	}
+	var notes []string
+	if results > 0 {
+		notes = append(notes, fmt.Sprintf("%s%d results, in %d of %d arms", what, results, arms, of))
+	}
+	if untold > 0 {
+		notes = append(notes, what+"how often, metrics of earlier versions do not tell")
+	}
+	return notes
 }
 
 // dataDeviations says on what the metrics were measured.

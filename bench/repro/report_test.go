@@ -3,6 +3,7 @@ package repro
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -45,6 +46,38 @@ func TestVerdicts(t *testing.T) {
 		}
 		if v.Holds() != c.holds || v.Order() != c.order && name != "no" || v.Gain.N != c.n || v.AtLeast != c.least || v.AtMost != c.most || math.Abs(v.Gain.Mean-c.gain) > 1e-9 {
 			t.Errorf("%s: %q, order %q, %+v", name, v.Holds(), v.Order(), v)
+		}
+	}
+}
+
+// TestDroppedDeviations counts the clients that were left out, and says where metrics do not tell.
+func TestDroppedDeviations(t *testing.T) {
+	zero, two, three := 0, 2, 3
+	trial := func(end *int, arms ...*int) *Metrics {
+		m := &Metrics{Head: Head{Config: "nonfinite = \"drop\"\n"}, End: End{Dropped: end}}
+		for _, n := range arms {
+			m.Trials = append(m.Trials, TrialLine{Dropped: n})
+		}
+		return m
+	}
+	for _, c := range []struct {
+		metrics []*Metrics
+		want    []string
+	}{
+		{[]*Metrics{trial(&zero, &zero, &zero), trial(&zero)}, nil},
+		{[]*Metrics{trial(&three, &zero, &three), trial(&two), trial(&zero)}, []string{": 5 results, in 2 of 4 arms"}},
+		{[]*Metrics{trial(nil, nil, nil), trial(&two, &two)}, []string{": 2 results, in 1 of 1 arms", "earlier versions do not tell"}},
+		{[]*Metrics{{Head: Head{Config: "nonfinite = \"fail\"\n"}, End: End{Dropped: &two}}}, nil},
+	} {
+		got := droppedDeviations(c.metrics)
+		if len(got) != len(c.want) {
+			t.Errorf("got %q, want %q", got, c.want)
+			continue
+		}
+		for i := range got {
+			if !strings.HasSuffix(got[i], c.want[i]) {
+				t.Errorf("got %q, want %q", got[i], c.want[i])
+			}
 		}
 	}
 }
