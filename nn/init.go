@@ -33,6 +33,34 @@ func (i Init) check() error {
 	return nil
 }
 
+// WithInit returns the layers with another initialisation of every one that has
+// weights to draw, those of residual blocks included.
+func WithInit(layers []Layer, i Init) []Layer {
+	out := make([]Layer, len(layers))
+	for k, l := range layers {
+		switch l := l.(type) {
+		case Conv2D:
+			l.Init = i
+			out[k] = l
+		case Dense:
+			l.Init = i
+			out[k] = l
+		case Embedding:
+			l.Init = i
+			out[k] = l
+		case LSTM:
+			l.Init = i
+			out[k] = l
+		case Residual:
+			l.Body, l.Shortcut = WithInit(l.Body, i), WithInit(l.Shortcut, i)
+			out[k] = l
+		default:
+			out[k] = l
+		}
+	}
+	return out
+}
+
 func (i Init) weight(t []float32, in, out int, s *kernels.Stream) {
 	switch i {
 	case InitTorch:

@@ -45,7 +45,7 @@ func fathomTraining(row fathomRow, method string) *Training {
 	const apart = "a twentieth of each client's training examples is set apart for validation"
 	t := &Training{
 		Mode: study.ModeTune, Preset: "femnist-fathom", Trials: 10, Needs: "leaf-femnist", Shrink: shrinkFathom,
-		Sets: []string{"tuner.options.clip_logs=false"}, AsPaper: []string{"tuner.options.as_paper=true", "client.floor=true"},
+		Sets: []string{"tuner.options.clip_logs=false", `init="haiku"`}, AsPaper: []string{"tuner.options.as_paper=true", "client.floor=true"},
 		Switches: []string{"as the authors' code, not the paper's text: only what clients get is bounded, the local cosine is not multiplied by the learning rate and takes each step's gradient with the change after it, and the number of local steps is rounded up"},
 		Deviates: []string{apart, "LEAF's FEMNIST; the paper's is TensorFlow Federated's EMNIST of 3,400 writers"},
 	}

@@ -146,6 +146,9 @@ func digest(c *study.Config) (string, error) {
 	if delete(settings, "select"); c.Select != study.SelectPaper {
 		settings["select"] = c.Select
 	}
+	if c.Init == "" { // as before there was the key
+		delete(settings, "init")
+	}
 	sum := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(sum, "%s = %s\n", key, settings[key])

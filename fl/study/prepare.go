@@ -94,9 +94,9 @@ func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
 		if len(c.Model.Layers) == 0 {
 			return nil, fmt.Errorf("model: none is set; use one of %s or [[model.layers]]", strings.Join(models.Names(), ", "))
 		}
-		return models.FromLayers(c.Model.Layers, input, fed.Classes)
+		return models.FromLayers(models.WithInit(c.Model.Layers, c.Init), input, fed.Classes)
 	}
-	return models.New(c.Model.Name, models.Options{Classes: fed.Classes, Input: input})
+	return models.New(c.Model.Name, models.Options{Classes: fed.Classes, Input: input, Init: c.Init})
 }
 
 // engine starts the workers for a set-up.

@@ -36,7 +36,7 @@ type LayerSpec struct {
 	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, inf)" doc:"layers of an LSTM, one above the other, 1 unless set" also:"num_layers"`
 	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"the last step's output, the default, or every step's"`
 	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM, 2 as in PyTorch unless set"`
-	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras" doc:"initialization as PyTorch's, the default, TensorFlow's (an LSTM has BasicLSTMCell's forget bias then) or Keras's"`
+	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku" doc:"initialization as PyTorch's, the default, TensorFlow's, Keras's or Haiku's; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
 	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of a residual block's one branch"`
 	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of its other branch, the input itself unless set"`
 }
@@ -84,7 +84,7 @@ var layerTypes = map[string]layerType{
 		if s.Rate != nil {
 			l.Dropout, l.Droppable = float32(*s.Rate), true
 		}
-		if s.Init == "glorot" {
+		if s.Init == "glorot" || s.Init == "haiku" {
 			l.ForgetBias = 1
 		}
 		return l
@@ -120,14 +120,24 @@ func or(given *float64, otherwise float64) float64 {
 	return *given
 }
 
-func (s LayerSpec) init() nn.Init {
-	switch s.Init {
-	case "glorot":
-		return nn.InitGlorot
-	case "keras":
-		return nn.InitKeras
+func (s LayerSpec) init() nn.Init { return inits[s.Init] } // InitTorch without a name
+
+// WithInit returns the specs with an initialisation, one of Inits, for the layers
+// that take one and have none of their own, those of residual blocks included;
+// without a name it returns them as they are.
+func WithInit(specs []LayerSpec, init string) []LayerSpec {
+	if init == "" {
+		return specs
 	}
-	return nn.InitTorch
+	specs = slices.Clone(specs)
+	for i := range specs {
+		s := &specs[i]
+		if s.Init == "" && slices.Contains(layerTypes[s.Type].keys, "init") {
+			s.Init = init
+		}
+		s.Body, s.Shortcut = WithInit(s.Body, init), WithInit(s.Shortcut, init)
+	}
+	return specs
 }
 
 // FromLayers builds the network of specs for samples of the input shape. Errors

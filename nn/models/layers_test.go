@@ -285,3 +285,22 @@ func TestFromLayersErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestWithInit fills in the initialisation of layers that take one and have none.
+func TestWithInit(t *testing.T) {
+	specs := []LayerSpec{
+		{Type: "conv", Filters: 2, Kernel: 1},
+		{Type: residual, Body: []LayerSpec{{Type: "conv", Filters: 2, Kernel: 1}, {Type: "relu"}}, Shortcut: []LayerSpec{{Type: "conv", Filters: 2, Kernel: 1, Init: "keras"}}},
+		{Type: "dense"},
+	}
+	got := WithInit(specs, "haiku")
+	if got[0].Init != "haiku" || got[1].Init != "" || got[1].Body[0].Init != "haiku" || got[1].Body[1].Init != "" || got[1].Shortcut[0].Init != "keras" || got[2].Init != "haiku" {
+		t.Errorf("got %+v", got)
+	}
+	if specs[0].Init != "" || specs[1].Body[0].Init != "" {
+		t.Errorf("the caller's own layers were changed: %+v", specs)
+	}
+	if _, err := FromLayers(got, nn.Shape{H: 4, W: 4, C: 1}, 3); err != nil {
+		t.Error(err)
+	}
+}

@@ -19,6 +19,28 @@ type Options struct {
 	// Input replaces the shape of a sample. A model of images takes images and
 	// vectors only, a model of text token sequences only.
 	Input nn.Shape
+	// Init is how all layers are initialised, one of Inits; empty is as each layer
+	// has it.
+	Init string
+}
+
+// inits are the initialisations by name.
+var inits = map[string]nn.Init{"torch": nn.InitTorch, "glorot": nn.InitGlorot, "keras": nn.InitKeras, "haiku": nn.InitHaiku}
+
+// Inits returns the names of the initialisations: of PyTorch, of TensorFlow, of
+// Keras, which differs for text, and of Haiku.
+func Inits() []string { return []string{"torch", "glorot", "keras", "haiku"} }
+
+// withInit replaces the initialisation of layers by one of a name.
+func withInit(layers []nn.Layer, name string) ([]nn.Layer, error) {
+	if name == "" {
+		return layers, nil
+	}
+	i, ok := inits[name]
+	if !ok {
+		return nil, fmt.Errorf("init = %q: unknown initialisation; there are %s", name, strings.Join(Inits(), ", "))
+	}
+	return nn.WithInit(layers, i), nil
 }
 
 // model describes one named network.
@@ -70,9 +92,17 @@ func (m model) build(o Options) (*nn.Model, error) {
 		}
 		input = o.Input
 	}
-	built, err := nn.NewModel(m.name, input, classes, m.layers(classes)...)
+	layers, err := withInit(m.layers(classes), o.Init)
 	if err != nil {
 		return nil, err
 	}
-	return built.WithDoc(m.doc), nil
+	built, err := nn.NewModel(m.name, input, classes, layers...)
+	if err != nil {
+		return nil, err
+	}
+	doc := m.doc
+	if o.Init != "" {
+		doc += " Here with init = \"" + o.Init + "\"."
+	}
+	return built.WithDoc(doc), nil
 }

@@ -175,3 +175,35 @@ func TestLevels(t *testing.T) {
 		})
 	}
 }
+
+// TestInitOption draws a model whose layers have another framework's
+// initialisation: normals of deviation 1/sqrt(fan-in) that end at two deviations,
+// and biases of zero.
+func TestInitOption(t *testing.T) {
+	for name, o := range map[string]Options{"reddi-emnist-cnn": {Init: "haiku"}, "resnet18-gn": {Init: "haiku"}} {
+		m, err := New(name, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := m.NewParams()
+		m.Init(w, 1)
+		for _, p := range m.Export(w) {
+			if len(p.Shape) < 2 {
+				continue // biases and scales
+			}
+			fan := len(p.Data) / p.Shape[0]
+			var most, squares float64
+			for _, x := range p.Data {
+				most, squares = max(most, math.Abs(float64(x))), squares+float64(x)*float64(x)
+			}
+			unit := math.Sqrt(float64(fan))
+			// The deviation of a standard normal that is cut off at 2 is 0.8796.
+			if d := math.Sqrt(squares/float64(len(p.Data))) * unit; most*unit > 2.000001 || math.Abs(d-0.8796) > 0.06 {
+				t.Errorf("%s, %s: largest value %v / sqrt(fan-in), deviation %v", name, p.Name, most*unit, d)
+			}
+		}
+	}
+	if _, err := New("logistic", Options{Init: "zeros"}); err == nil || !strings.Contains(err.Error(), "there are torch, glorot, keras, haiku") {
+		t.Errorf("got %v", err)
+	}
+}
