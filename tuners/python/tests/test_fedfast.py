@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Tests of the package with the program that FEDFAST names, or the one on PATH."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import fedfast
+from fedfast.api import flatten, toml
+
+
+def examples(n=120, clients=6):
+    draws = np.random.default_rng(1)
+    y = draws.integers(0, 3, n)
+    x = draws.normal(size=(n, 5)).astype(np.float32)
+    x[np.arange(n), y] += 4
+    return fedfast.Arrays(x, y, client=np.arange(n) % clients)
+
+
+SMALL = {"model": "logistic", "rounds": 3, "cohort": 3, "client": {"lr": 0.1, "epochs": 1, "batch": 5}}
+
+
+class Package(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        here = os.getcwd()
+        os.chdir(self.folder.name)
+        self.addCleanup(os.chdir, here)
+
+    def test_run(self):
+        lines = []
+        study = fedfast.run(data=examples(), settings=SMALL, seed=3, progress=lines.append)
+        self.assertTrue(study.finished)
+        self.assertLess(study.best["global_test_error"], 0.5)
+        self.assertTrue(any("npz-vectors" in line for line in lines), lines)
+        model = study.model()
+        self.assertEqual({k: v.shape for k, v in model.items()}, {"dense1.weight": (3, 5), "dense1.bias": (3,)})
+        self.assertTrue(all(np.isfinite(v).all() and np.any(v != 0) for v in model.values()))
+        self.assertEqual([e["round"] for e in study.events() if e["event"] == "round"], [1, 2, 3])
+        again = fedfast.run(data=examples(), settings=SMALL, seed=3, workers=1)
+        self.assertNotEqual(again.path, study.path)
+        self.assertEqual(again.result["weights_sha256"], study.result["weights_sha256"])
+        rounds = study.table("rounds")
+        self.assertEqual(len(rounds), 3)
+        column = rounds["round"].tolist() if hasattr(rounds, "columns") else [r["round"] for r in rounds]
+        self.assertEqual(column, [1, 2, 3])
+
+    def test_tune(self):
+        settings = {
+            **SMALL, "budget": {"rounds": 12, "trial_rounds": 3}, "eval": {"personalized": False},
+            "space": {"client.lr": {"log10": [-3, 0]}},
+        }
+        study = fedfast.tune(data=examples(), settings=settings, study="s", tuner="random", client_tuner="none", seed=np.int64(2))
+        self.assertEqual(len(study.table()), 4)
+        self.assertIn("client.lr", study.best["params"])
+        self.assertTrue(0.001 <= study.best["params"]["client.lr"] <= 1)
+        # Equal settings: the finished study, not another one.
+        self.assertEqual(fedfast.resume("s").result, study.result)
+        self.assertEqual(fedfast.Study("s").result, study.result)
+
+    def test_errors(self):
+        for settings, want in (({"cohrt": 3}, "cohort"), ({"client": {"lr": -1}}, "client.lr")):
+            with self.assertRaisesRegex(fedfast.Error, want) as caught:
+                fedfast.run(data=examples(), settings={**SMALL, **settings})
+            self.assertNotIn("\n", str(caught.exception))
+        with self.assertRaisesRegex(fedfast.Error, "holds no study"):
+            fedfast.Study("nowhere")
+        with self.assertRaisesRegex(fedfast.Error, "no such program"):
+            fedfast.run(binary="nowhere/fedfast")
+        with self.assertRaisesRegex(ValueError, "must be one of"):
+            fedfast.run(data=fedfast.Arrays(np.zeros((3, 4)), kind="sounds"))
+        with self.assertRaisesRegex(ValueError, "Python objects"):
+            fedfast.run(data=fedfast.Arrays(np.array([[1], [None]])))
+        with self.assertRaisesRegex(TypeError, "run takes no tuner"):
+            fedfast.run(tuner="random")
+
+    def test_interrupt(self):
+        settings = {**SMALL, "rounds": 100000}
+        script = "import sys, fedfast, test_fedfast as t\nfedfast.run(data=t.examples(), settings=%r, study='s')" % settings
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+        with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, env=env) as child:
+            until = time.monotonic() + 120
+            while not (os.path.exists("s/config.toml") and fedfast.Study("s").events()):
+                self.assertLess(time.monotonic(), until, "no round within two minutes")
+                time.sleep(0.05)
+            child.send_signal(signal.SIGINT)
+            self.assertIn("KeyboardInterrupt", child.communicate(timeout=60)[1])
+        study = fedfast.Study("s")
+        self.assertFalse(study.finished)
+        with self.assertRaisesRegex(fedfast.Error, "not finished"):
+            _ = study.best
+        self.assertGreater(len(study.table("rounds")), 0)
+
+    def test_values(self):
+        self.assertEqual(
+            flatten({"a": 1, "client": {"lr": 0.5}, "space": {"client.lr": {"log10": [-1, 0]}}}),
+            [("a", 1), ("client.lr", 0.5), ("space.client.lr", {"log10": [-1, 0]})],
+        )
+        values = [True, 3, 0.5, 'a "b"\n', [1, "x"], {"choice": [0, 0.9]}, np.float64(0.25), np.array([1, 2])]
+        self.assertEqual(
+            [toml(v) for v in values], ["true", "3", "0.5", json.dumps('a "b"\n'), '[1, "x"]', '{"choice" = [0, 0.9]}', "0.25", "[1, 2]"]
+        )
+        with self.assertRaisesRegex(TypeError, "cannot stand"):
+            toml(None)
+
+    def test_kinds(self):
+        names = [fedfast.Arrays(x).name() for x in (np.zeros((2, 4, 4)), np.zeros((2, 4)), np.zeros((2, 4), int), np.zeros((2, 4, 4, 3)))]
+        self.assertEqual(names, ["npz-images", "npz-vectors", "npz-tokens", "npz-images"])
+        self.assertEqual(examples().save("."), examples().save("."))
+        self.assertEqual(len(list(Path(".").glob("*.npz"))), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
