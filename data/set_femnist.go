@@ -20,7 +20,7 @@ func femnistSet() set {
 		Doc:  "LEAF's FEMNIST: handwritten digits and letters of NIST Special Database 19; one client is one writer. Paper 1, ink 0",
 		Kind: Image, Input: "28x28x1", Classes: femnistClasses,
 		Clients: "3,597 writers in full", Samples: "817,851 in full",
-		Path: "a folder of LEAF JSON files (.json or .json.gz) with train/ and test/",
+		Path: "a folder of LEAF JSON files (.json or .json.gz) with train/ and test/, as LEAF's scripts make it; the set tff-femnist is the same handwriting, ready to download",
 	}, loadFEMNIST}
 }
 

@@ -190,7 +190,7 @@ type setEntry struct {
 	Augments    []string `json:"augments,omitempty"`
 	Labels      []string `json:"labels,omitempty"`
 	Dealt       bool     `json:"dealt"` // it has no clients of its own
-	// Fetch are the names that data fetch has for it.
+	// Fetch are the names that data fetch has for what fedfast reads of it.
 	Fetch     []string `json:"fetch,omitempty"`
 	Synthetic bool     `json:"synthetic"`
 }
@@ -200,7 +200,9 @@ func (a *app) listData() error {
 	entries := []setEntry{}
 	fetchable := map[string][]string{}
 	for _, f := range fetch.Sets() {
-		fetchable[f.Data] = append(fetchable[f.Data], f.Name)
+		if !f.Raw {
+			fetchable[f.Data] = append(fetchable[f.Data], f.Name)
+		}
 	}
 	for _, s := range data.Sets() {
 		entries = append(entries, setEntry{

@@ -16,7 +16,10 @@ type Set struct {
 	// Data is the set of package data that reads the files.
 	Data string
 	// Note tells what else is needed; "" for most sets.
-	Note  string
+	Note string
+	// Raw says that Data cannot read the files before something else was made of
+	// them, as Note tells.
+	Raw   bool
 	Files []File
 }
 
@@ -74,7 +77,7 @@ func Sets() []Set {
 			URLs:  []string{"https://www.gutenberg.org/files/100/old/old/1994-01-100.zip", "http://www.gutenberg.org/files/100/old/1994-01-100.zip"},
 			Gives: []string{"raw_data.txt"}, Renames: map[string]string{"100.txt": "raw_data.txt"},
 		}}},
-		{Name: "leaf-femnist", Data: "leaf-femnist", Note: "these are the scans of NIST's Special Database 19: LEAF's scripts (github.com/TalwalkarLab/leaf, data/femnist) make the JSON files that fedfast reads from the two archives", Files: []File{
+		{Name: "leaf-femnist", Data: "leaf-femnist", Raw: true, Note: "these are the scans of NIST's Special Database 19, which fedfast does not read: LEAF's scripts (github.com/TalwalkarLab/leaf, data/femnist) make the JSON files that it reads from the two archives; tff-femnist is the same handwriting, ready to be read", Files: []File{
 			from(File{Name: "by_class.zip", MD5: "79572b1694a8506f2b722c7be54130c4", Hint: true}, nistBase),
 			from(File{Name: "by_write.zip", Size: 568113446, MD5: "a29f21babf83db0bb28a2f77b2b456cb", Hint: true}, nistBase),
 		}},

@@ -58,6 +58,9 @@ type Model struct {
 	Name string
 	// Layers compose a network of the built-in layers.
 	Layers []models.LayerSpec
+	// preset is the preset that names the model for other data than the
+	// configuration's.
+	preset string
 }
 
 // Client holds the keys client.*; a trial's params and the client tuner's plans

@@ -37,6 +37,9 @@ func (r *studyRecord) match(dir string, c *Config, mode string) error {
 	if err != nil {
 		return err
 	}
+	if recorded.Model.standsFor(&c.Model) {
+		recorded.Model = c.Model
+	}
 	stored, err := Encode(recorded)
 	if err != nil {
 		return err

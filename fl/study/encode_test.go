@@ -114,8 +114,10 @@ func drawLayers(t *rapid.T, least, depth int) []models.LayerSpec {
 
 // fill draws every field of a struct but the tables.
 func fill(t *rapid.T, v reflect.Value) {
-	for _, f := range v.Fields() {
-		fillOne(t, f)
+	for field, f := range v.Fields() {
+		if field.IsExported() {
+			fillOne(t, f)
+		}
 	}
 }
 

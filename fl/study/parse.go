@@ -84,6 +84,7 @@ func (r *resolver) layers(src Source) error {
 		if err := r.file("preset "+src.Preset, text); err != nil {
 			return err
 		}
+		r.named, c.Model.preset = c.Data.Name, src.Preset
 	}
 	if src.File != "" {
 		text, err := readStudyFile(src.File)
@@ -141,6 +142,7 @@ func defaultName(src Source) string {
 type resolver struct {
 	config *Config
 	places Places
+	named  string // data.name of the preset
 	// The options of a layer are kept only if the tuner that they were written
 	// for is the one that is left in the end. Assignments are always kept.
 	tuner, clientTuner layeredOptions
@@ -256,6 +258,9 @@ func (r *resolver) finish() {
 	c := r.config
 	if c.ClientTuner.Name == none {
 		c.ClientTuner.Name = ""
+	}
+	if c.Data.Name == r.named {
+		c.Model.preset = ""
 	}
 	c.Tuner.Options = r.tuner.of(c.Tuner.Name)
 	c.ClientTuner.Options = r.clientTuner.of(c.ClientTuner.Name)

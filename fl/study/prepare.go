@@ -71,13 +71,15 @@ func (s *Setup) log() *slog.Logger {
 	return s.Log
 }
 
-// Prepare opens the federation and builds the model of a configuration.
+// Prepare opens the federation and builds the model of a configuration. Where a
+// small network stands in for the model of a preset, the configuration names it
+// afterwards.
 func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error) {
 	fed, err := OpenData(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := c.model(fed)
+	m, err := c.fitModel(fed)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,83 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// A preset's model is for the preset's data. Where a study takes the preset with
+// other data and names no model, and the preset's does not take their form, a small
+// network that does stands in for it.
+
+// standIn returns the network for what a federation holds.
+func standIn(fed *data.Federation) []models.LayerSpec {
+	dense := []models.LayerSpec{{Type: "dense", Units: 64}, {Type: "relu"}, {Type: "dense"}}
+	switch fed.Kind {
+	case data.Tokens:
+		lstm := models.LayerSpec{Type: "lstm", Hidden: 64}
+		if fed.EveryStep {
+			lstm.Output = "every"
+		}
+		return []models.LayerSpec{{Type: "embedding", Size: 16}, lstm, {Type: "dense"}}
+	case data.Image:
+		var layers []models.LayerSpec
+		for filters, side := 16, min(fed.H, fed.W); filters <= 32 && side >= 4; filters, side = 2*filters, side/2 {
+			layers = append(layers, models.LayerSpec{Type: "conv", Filters: filters, Kernel: 3, Padding: "same"}, models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "maxpool", Size: 2})
+		}
+		return append(append(layers, models.LayerSpec{Type: "flatten"}), dense...)
+	case data.Vector:
+	}
+	return dense
+}
+
+// fitModel builds the configured network, or the one that stands in for a preset's,
+// which the configuration then has.
+func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
+	m, err := c.model(fed)
+	if err == nil || c.Model.preset == "" {
+		return m, err
+	}
+	other := *c
+	other.Model = Model{Layers: standIn(fed)}
+	m, standErr := other.model(fed)
+	if standErr != nil {
+		return nil, errors.Join(err, standErr)
+	}
+	fed.Notes = append(fed.Notes, fmt.Sprintf("the model of preset %s does not take %s: %s stands in for it; model or [[model.layers]] names another", c.Model.preset, form(fed), m.Doc()))
+	*c = other
+	return m, nil
+}
+
+// form says what the examples of a federation are.
+func form(fed *data.Federation) string {
+	switch fed.Kind {
+	case data.Image:
+		return fmt.Sprintf("images of %d x %d x %d", fed.H, fed.W, fed.C)
+	case data.Tokens:
+		return fmt.Sprintf("%d tokens", fed.SeqLen)
+	case data.Vector:
+	}
+	return fmt.Sprintf("vectors of %d numbers", fed.C)
+}
+
+// standsFor says whether the model that a study was recorded with may stand in for
+// the preset's of a configuration.
+func (recorded *Model) standsFor(m *Model) bool {
+	if m.preset == "" || recorded.Name != "" {
+		return false
+	}
+	for _, fed := range []data.Federation{
+		{Kind: data.Vector}, {Kind: data.Tokens}, {Kind: data.Tokens, EveryStep: true},
+		{Kind: data.Image, H: 1, W: 1}, {Kind: data.Image, H: 4, W: 4}, {Kind: data.Image, H: 8, W: 8},
+	} {
+		if reflect.DeepEqual(recorded.Layers, standIn(&fed)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+package study
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/data/formats/npz/npztest"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// ownExamples writes a file of 60 examples of a form, of three clients and classes.
+func ownExamples(t *testing.T, labelled bool, form ...int) string {
+	t.Helper()
+	const n = 60
+	size := n
+	for _, d := range form {
+		size *= d
+	}
+	x, y, client := make([]uint8, size), make([]int64, n), make([]int64, n)
+	for i := range n {
+		y[i], client[i] = int64(i%3), int64(i/20)
+	}
+	for i := range x {
+		x[i] = uint8(i % 7)
+	}
+	arrays := []npztest.Array{{Name: "x", Shape: append([]int{n}, form...), Values: x}, {Name: "client", Shape: []int{n}, Values: client}}
+	if labelled {
+		arrays = append(arrays, npztest.Array{Name: "y", Shape: []int{n}, Values: y})
+	}
+	path := filepath.Join(t.TempDir(), "own.npz")
+	npztest.Write(t, path, true, arrays...)
+	return path
+}
+
+// TestOwnExamplesGetAModelThatFits trains the preset quickstart on own examples of
+// every form; a model that was named is not replaced.
+func TestOwnExamplesGetAModelThatFits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		set      string
+		labelled bool
+		form     []int
+		stands   bool
+	}{
+		"as glyphs":      {"npz-images", true, []int{28, 28}, false},
+		"8 x 8":          {"npz-images", true, []int{8, 8}, true},
+		"7 x 5, colours": {"npz-images", true, []int{7, 5, 3}, true},
+		"2 x 9":          {"npz-images", true, []int{2, 9}, true},
+		"vectors":        {"npz-vectors", true, []int{5}, true},
+		"tokens":         {"npz-tokens", true, []int{6}, true},
+		"next tokens":    {"npz-tokens", false, []int{6}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := ownExamples(t, tt.labelled, tt.form...)
+			load := func(more ...string) *Config {
+				c, err := Load(Source{Preset: "quickstart", Sets: append([]string{"data.name=" + tt.set, "data.path=" + path, "rounds=1", "cohort=2"}, more...)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return c
+			}
+			dir := filepath.Join(t.TempDir(), "study")
+			st, err := store.Open(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = st.Close() }()
+			c := load()
+			fed, model, err := Prepare(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if noted := strings.Contains(strings.Join(fed.Notes, "\n"), "the model of preset quickstart does not take "); noted != tt.stands {
+				t.Errorf("notes %q", fed.Notes)
+			}
+			if _, err := Run(t.Context(), Setup{Config: *c, Data: fed, Model: model, Workers: 1, Store: st}); err != nil {
+				t.Fatal(err)
+			}
+			stored, err := Read(t.Context(), st)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stored.Match(dir, load(), ModeRun); err != nil {
+				t.Errorf("the same settings again: %v", err)
+			}
+			if err := stored.Match(dir, load("model=logistic"), ModeRun); err == nil {
+				t.Error("another model matches the study")
+			}
+			again, err := Load(Source{Text: stored.Config})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, same, err := Prepare(t.Context(), again); err != nil || same.NumParams() != model.NumParams() {
+				t.Errorf("the recorded configuration: %v", err)
+			}
+			if !tt.stands {
+				return
+			}
+			if _, _, err := Prepare(t.Context(), load("model=fedex-cifar-cnn")); err == nil && tt.set != "npz-images" {
+				t.Error("a model that was named is replaced")
+			}
+		})
+	}
+}
