@@ -16,7 +16,7 @@ import (
 
 // The ends of the options.
 const (
-	maxTrials     = 500 // each proposal takes time that grows with the cube of the trials before it
+	maxTrials     = 500 // each proposal takes time that grows with the square of the trials before it, each fit with the cube
 	maxCandidates = 16384
 )
 

@@ -303,3 +303,16 @@ func BenchmarkPropose(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStudy is a whole study in six dimensions, one trial at a time.
+func BenchmarkStudy(b *testing.B) {
+	for _, n := range []int{100, 500} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				s := study(bo.Tuner{}, mixed, n, 1, nil)
+				s.Play(b)
+			}
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*n), "ms/trial")
+		})
+	}
+}

@@ -28,25 +28,15 @@ type scored struct {
 	gain  float64
 }
 
-// newProposer models the scores y (lower is better) of the trials that reported, at points x.
-func newProposer(s scale, x []point, y []float64) (*proposer, error) {
-	features := make([][]float64, len(x))
-	for i, p := range x {
-		features[i] = s.features(p)
-	}
-	// The time of a fit grows with the cube of the points; the more there are, the less the hyperparameters move between proposals.
-	iterations := min(max(500_000/(len(x)*len(x)), 10), 50)
-	process, err := gp.New(gp.Fit(features, y, iterations), features, y)
-	if err != nil {
-		return nil, err
-	}
+// newProposer looks for proposals under a process given the points x.
+func newProposer(s scale, process *gp.Process, x []point) *proposer {
 	r := &proposer{scale: s, process: process, seen: slices.Clone(x)}
-	for i, f := range features {
-		if mean, _ := process.Predict(f); i == 0 || mean < r.best {
+	for i := range x {
+		if mean := process.Mean(i); i == 0 || mean < r.best {
 			r.best, r.leader = mean, x[i]
 		}
 	}
-	return r, nil
+	return r
 }
 
 // launch tells of a trial in flight: its outcome is expected to be the mean there.
@@ -56,10 +46,9 @@ func (r *proposer) launch(p point) (err error) {
 	return err
 }
 
-// gain is the expected improvement at a point.
-func (r *proposer) gain(p point) float64 {
-	mean, deviation := r.process.Predict(r.features(p))
-	return gp.ExpectedImprovement(mean, deviation, r.best)
+// gain is the expected improvement at a point, 0 where it is not above least.
+func (r *proposer) gain(p point, least float64) float64 {
+	return r.process.Improvement(r.features(p), r.best, least)
 }
 
 // fresh says whether a point was neither tried nor is in flight.
@@ -73,33 +62,44 @@ func (r *proposer) choose(candidates []point) point {
 	for _, step := range steps {
 		candidates = append(candidates, r.near(r.leader, step)...)
 	}
-	list := make([]scored, 0, len(candidates))
+	var list []scored // the best few
 	for _, p := range candidates {
 		if r.fresh(p) {
-			list = append(list, scored{p, r.gain(p)})
+			list = r.enter(list, p)
 		}
 	}
 	if len(list) == 0 {
 		for _, p := range candidates {
-			list = append(list, scored{p, r.gain(p)})
+			list = r.enter(list, p)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b scored) int {
-		switch {
-		case a.gain > b.gain:
-			return -1
-		case a.gain < b.gain:
-			return 1
-		}
-		return 0
-	})
 	best := list[0]
-	for _, c := range list[:min(refined, len(list))] {
+	for _, c := range list {
 		if c = r.refine(c); c.gain > best.gain {
 			best = c
 		}
 	}
 	return best.point
+}
+
+// enter puts a point in its place among the best few, behind those of the same gain.
+func (r *proposer) enter(list []scored, p point) []scored {
+	least := -1.0
+	if len(list) == refined {
+		least = list[refined-1].gain
+	}
+	c := scored{p, r.gain(p, least)}
+	if c.gain <= least {
+		return list
+	}
+	at, _ := slices.BinarySearchFunc(list, c.gain, func(s scored, gain float64) int {
+		if s.gain >= gain {
+			return -1
+		}
+		return 1
+	})
+	list = slices.Insert(list, at, c)
+	return list[:min(refined, len(list))]
 }
 
 // refine climbs from a candidate: for each step, it moves to the best fresh neighbour as long as that is better.
@@ -109,7 +109,7 @@ func (r *proposer) refine(c scored) scored {
 		for range moves {
 			next := c
 			for _, p := range r.near(c.point, step) {
-				if gain := r.gain(p); gain > next.gain && r.fresh(p) {
+				if gain := r.gain(p, next.gain); gain > next.gain && r.fresh(p) {
 					next = scored{p, gain}
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/plugins/bo/gp"
 	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -18,11 +19,26 @@ type session struct {
 	req   tuners.OpenRequest
 	scale scale
 	state state
+
+	process *gp.Process // of the last proposals, whose work the next ones need not do again
 }
 
 // state is everything that calls change.
 type state struct {
 	Trials []trial `json:"trials"` // by number
+	Model  *model  `json:"model,omitempty"`
+}
+
+// model is what the scores had taught at the last fit.
+type model struct {
+	Scores int      `json:"scores"` // so many were fitted
+	Hyper  gp.Hyper `json:"hyper"`
+}
+
+// stale says whether so many scores call for a new fit: up to 30 each one more does, then each tenth more. A fit's time grows with the cube of
+// the scores, and the more there are, the less the hyperparameters move.
+func (m *model) stale(scores int) bool {
+	return m == nil || scores != m.Scores && (scores <= 30 || scores >= m.Scores+(m.Scores+9)/10)
 }
 
 // trial is what became of one trial.
@@ -91,6 +107,9 @@ func (s *session) start(p point, params tuners.Params, independent bool) tuners.
 	}
 }
 
+// fitIterations bounds each search of a fit.
+const fitIterations = 50
+
 // propose returns the points of the next trials: random ones while no trial has a score.
 func (s *session) propose(n int) ([]point, error) {
 	var x, flying []point
@@ -113,10 +132,21 @@ func (s *session) propose(n int) ([]point, error) {
 		}
 		return out, nil
 	}
-	r, err := newProposer(s.scale, x, y)
-	if err != nil {
+	features := make([][]float64, len(x))
+	for i, p := range x {
+		features[i] = s.scale.features(p)
+	}
+	if s.state.Model.stale(len(x)) {
+		s.state.Model, s.process = &model{Scores: len(x), Hyper: gp.Fit(features, y, fitIterations)}, nil
+	}
+	if s.process == nil {
+		s.process = gp.Prior(s.state.Model.Hyper)
+	}
+	var err error
+	if s.process, err = s.process.Given(features, y); err != nil {
 		return nil, err
 	}
+	r := newProposer(s.scale, s.process, x)
 	for _, p := range flying {
 		if err := r.launch(p); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/optimize"
 
+	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/det"
 )
 
@@ -19,33 +20,113 @@ const (
 // grain is what the logarithms of fitted hyperparameters are rounded to: 1/256 changes a length scale by 0.4 %.
 const grain = 1.0 / 256
 
-// starts are the points, a length scale for all features and a noise, from which hyperparameters are sought.
-var starts = [...]struct{ length, noise float64 }{{0.5, 1e-2}, {0.2, 1e-4}, {1.5, 1e-1}}
+// Where hyperparameters are sought: from fixed starts, a length scale for all features and a noise, and from the likeliest of random ones
+// inside of the given ends, which are the same in every fit.
+var starts = [...]struct{ length, noise float64 }{{0.5, 1e-2}, {0.2, 1e-4}, {1.5, 1e-1}, {0.1, 1e-5}, {5, 1e-3}}
 
-// Fit returns the hyperparameters of highest marginal likelihood inside of the box that the search finds from three fixed starts (quasi-Newton,
-// at most the given number of iterations from each), their logarithms rounded to multiples of 1/256. Ties keep the earlier start.
+const (
+	randomStarts           = 48
+	likeliest              = 6 // of the random ones are followed
+	shortStart, longStart  = 0.05, 10
+	quietStart, noisyStart = 1e-6, 0.5
+)
+
+// screened is how many observations starts are compared on, evenly spread where there are more; the likeliest ends of their searches are
+// followed with all.
+const (
+	screened = 100
+	finals   = 2
+)
+
+// Fit returns the hyperparameters of highest marginal likelihood inside of the box that the search finds (quasi-Newton, at most the given
+// number of iterations from each start), their logarithms rounded to multiples of 1/256. Ties keep the earlier start.
 func Fit(x [][]float64, y []float64, iterations int) Hyper {
 	features := 0
 	if len(x) > 0 {
 		features = len(x[0])
 	}
-	best, top := Hyper{}, math.Inf(-1)
+	whole := newLikelihood(x, y)
+	part := whole
+	if len(x) > screened {
+		px, py := make([][]float64, screened), make([]float64, screened)
+		for i := range screened {
+			at := i * len(x) / screened
+			px[i], py[i] = x[at], y[at]
+		}
+		part = newLikelihood(px, py)
+	}
+	ends := make([]end, 0, len(starts)+likeliest)
+	for _, at := range begin(part, features) {
+		ends = append(ends, search(at, part, iterations))
+	}
+	if part != whole {
+		ends = best(ends, finals)
+		few := min(iterations, max(500_000/(len(x)*len(x)), 10)) // each takes time that grows with the cube of the observations
+		for i, e := range ends {
+			ends[i] = search(e.at, whole, few)
+		}
+	}
+	for i, e := range ends {
+		h := rounded(e.at)
+		ends[i].value, _ = whole.at(h)
+	}
+	return rounded(best(ends, 1)[0].at)
+}
+
+// end is where a search came to, or a start.
+type end struct {
+	at    []float64 // logarithms
+	value float64   // log likelihood there
+}
+
+// best returns the n likeliest, ties in their order.
+func best(ends []end, n int) []end {
+	slices.SortStableFunc(ends, func(a, b end) int {
+		switch {
+		case a.value > b.value:
+			return -1
+		case a.value < b.value:
+			return 1
+		}
+		return 0
+	})
+	return ends[:min(n, len(ends))]
+}
+
+// begin returns the starts for so many features.
+func begin(l *likelihood, features int) [][]float64 {
+	var all [][]float64
 	for _, s := range starts {
 		at := make([]float64, features+1)
 		for i := range features {
 			at[i] = det.Log(s.length)
 		}
 		at[features] = det.Log(s.noise)
-		h := rounded(search(at, x, y, iterations))
-		if value, _ := LogLikelihood(h, x, y); value > top || best.Lengths == nil {
-			best, top = h, value
-		}
+		all = append(all, at)
 	}
-	return best
+	draws := tuners.NewDraws(0, tuners.StudySession, 0, "gp starts")
+	between := func(lo, hi float64) float64 {
+		lo, hi = det.Log(lo), det.Log(hi)
+		return lo + float64(draws.Float64()*(hi-lo))
+	}
+	random := make([]end, randomStarts)
+	for i := range random {
+		at := make([]float64, features+1)
+		for f := range features {
+			at[f] = between(shortStart, longStart)
+		}
+		at[features] = between(quietStart, noisyStart)
+		random[i].at = at
+		random[i].value, _ = l.at(hyper(at))
+	}
+	for _, e := range best(random, likeliest) {
+		all = append(all, e.at)
+	}
+	return all
 }
 
-// search follows the gradient from a start; the logarithms may leave the box, at a price that grows with the square of the distance.
-func search(start []float64, x [][]float64, y []float64, iterations int) []float64 {
+// search follows the gradient from a start and returns where it ends; the logarithms may leave the box, at a price that grows with the square of the distance.
+func search(start []float64, l *likelihood, iterations int) end {
 	var at, gradient []float64
 	var value float64
 	evaluate := func(t []float64) {
@@ -54,7 +135,7 @@ func search(start []float64, x [][]float64, y []float64, iterations int) []float
 		}
 		at = append(at[:0], t...)
 		inside := clip(t)
-		value, gradient = LogLikelihood(hyper(inside), x, y)
+		value, gradient = l.at(hyper(inside))
 		value = -value
 		for i := range t {
 			out := t[i] - inside[i]
@@ -76,9 +157,9 @@ func search(start []float64, x [][]float64, y []float64, iterations int) []float
 	// An error ends the search where a line search finds nothing lower; the best point so far is as good as it gets.
 	r, _ := optimize.Minimize(problem, start, settings, &optimize.LBFGS{})
 	if r == nil || len(r.X) != len(start) || math.IsNaN(r.F) {
-		return start
+		return end{start, math.Inf(-1)}
 	}
-	return clip(r.X)
+	return end{clip(r.X), -r.F}
 }
 
 // penalty is the price of a unit outside of the box.

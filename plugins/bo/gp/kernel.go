@@ -16,8 +16,8 @@ const (
 
 // Hyper are the hyperparameters of a process. The signal has variance 1, because outcomes are standardised.
 type Hyper struct {
-	Lengths []float64 // length scale of each feature, above 0
-	Noise   float64   // variance of the noise, above 0
+	Lengths []float64 `json:"lengths"` // length scale of each feature, above 0
+	Noise   float64   `json:"noise"`   // variance of the noise, above 0
 }
 
 // Matern returns the Matérn 5/2 covariance of two points, (1 + sqrt5 r + 5/3 r^2) exp(-sqrt5 r) with r the distance after each feature is

@@ -15,33 +15,55 @@ type Process struct {
 	mean  float64     // of the outcomes
 	scale float64     // their standard deviation, 1 when they are all the same
 	rows  [][]float64 // of the lower Cholesky factor of K + noise
-	alpha []float64   // (K + noise)^-1 y, y standardised
+	z     []float64   // the outcomes, standardised
+	alpha []float64   // (K + noise)^-1 z
 }
 
 // New returns the process given outcomes y at points x, each with one number per length scale. It keeps x. The error is for hyperparameters
 // under which the covariance of the points is not positive definite, and for outcomes that are not finite.
 func New(h Hyper, x [][]float64, y []float64) (*Process, error) {
-	p := &Process{hyper: h}
-	var z []float64
-	z, p.mean, p.scale = standardise(y)
+	return Prior(h).Given(x, y)
+}
+
+// Prior returns the process without observations.
+func Prior(h Hyper) *Process { return &Process{hyper: h, scale: 1} }
+
+// Given returns the process of the same hyperparameters given other outcomes, as New does; the work for the points that both begin with is
+// not done again.
+func (p *Process) Given(x [][]float64, y []float64) (*Process, error) {
+	q := &Process{hyper: p.hyper}
+	q.z, q.mean, q.scale = standardise(y)
+	same := 0
+	for same < min(len(x), len(p.x)) && slices.Equal(x[same], p.x[same]) {
+		same++
+	}
+	q.x, q.rows = slices.Clone(p.x[:same]), slices.Clone(p.rows[:same])
 	for i := range x {
-		row, ok := p.row(x[i])
+		if math.IsNaN(q.z[i]) || math.IsInf(q.z[i], 0) {
+			return nil, errors.New("gp: the outcomes must be finite")
+		}
+		if i < same {
+			continue
+		}
+		row, ok := q.row(x[i])
 		if !ok {
 			return nil, errors.New("gp: the points' covariance is not positive definite: the noise is too small")
 		}
-		p.x, p.rows = append(p.x, x[i]), append(p.rows, row)
-		if math.IsNaN(z[i]) || math.IsInf(z[i], 0) {
-			return nil, errors.New("gp: the outcomes must be finite")
-		}
+		q.x, q.rows = append(q.x, x[i]), append(q.rows, row)
 	}
-	p.alpha = p.forward(z)
-	for i := len(p.alpha) - 1; i >= 0; i-- { // L' alpha = L^-1 z
-		p.alpha[i] /= p.rows[i][i]
+	q.alpha = q.forward(q.z)
+	for i := len(q.alpha) - 1; i >= 0; i-- { // L' alpha = L^-1 z
+		q.alpha[i] /= q.rows[i][i]
 		for j := range i {
-			p.alpha[j] -= float64(p.rows[i][j] * p.alpha[i])
+			q.alpha[j] -= float64(q.rows[i][j] * q.alpha[i])
 		}
 	}
-	return p, nil
+	return q, nil
+}
+
+// Mean returns the mean of the outcome at the i-th point, K alpha = y - noise alpha.
+func (p *Process) Mean(i int) float64 {
+	return p.mean + float64((p.z[i]-float64(p.hyper.Noise*p.alpha[i]))*p.scale)
 }
 
 // With returns the process given one more outcome, at x: the mean that is expected there. It tells what is known once a trial in flight
@@ -55,20 +77,32 @@ func (p *Process) With(x []float64) (*Process, error) {
 	q.x = slices.Concat(p.x, [][]float64{x})
 	q.rows = slices.Concat(p.rows, [][]float64{row})
 	q.alpha = slices.Concat(p.alpha, []float64{0}) // its residual is 0
+	q.z = slices.Concat(p.z, []float64{dot(p.covariances(x), p.alpha)})
 	return &q, nil
 }
 
 // Predict returns mean and standard deviation of the outcome at x, without the noise.
 func (p *Process) Predict(x []float64) (mean, deviation float64) {
 	k := p.covariances(x)
-	for i, c := range k {
-		mean += float64(c * p.alpha[i])
+	mean = p.mean + float64(dot(k, p.alpha)*p.scale)
+	v := p.forward(k)
+	return mean, float64(det.Sqrt(max(1-dot(v, v), 0)) * p.scale)
+}
+
+// Improvement returns the expected improvement on best at x, or 0 as soon as it is known not to be above least: the deviation given a part
+// of the observations bounds the one given all.
+func (p *Process) Improvement(x []float64, best, least float64) float64 {
+	k := p.covariances(x)
+	mean := p.mean + float64(dot(k, p.alpha)*p.scale)
+	v, gain := make([]float64, 0, len(k)), 0.0
+	for _, part := range [...]int{8, 4, 2, 1} {
+		v = p.extend(v, k[:len(k)/part])
+		gain = ExpectedImprovement(mean, float64(det.Sqrt(max(1-dot(v, v), 0))*p.scale), best)
+		if gain <= least {
+			return 0
+		}
 	}
-	variance := 1.0
-	for _, v := range p.forward(k) {
-		variance -= float64(v * v)
-	}
-	return p.mean + float64(mean*p.scale), float64(det.Sqrt(max(variance, 0)) * p.scale)
+	return gain
 }
 
 // covariances are those of x and the points.
@@ -83,24 +117,37 @@ func (p *Process) covariances(x []float64) []float64 {
 // row returns the Cholesky factor's row of one more point.
 func (p *Process) row(x []float64) ([]float64, bool) {
 	row := p.forward(p.covariances(x))
-	rest := 1 + p.hyper.Noise
-	for _, v := range row {
-		rest -= float64(v * v)
-	}
+	rest := 1 + p.hyper.Noise - dot(row, row)
 	return append(row, det.Sqrt(rest)), rest > 0
 }
 
 // forward solves L v = b for as many elements as b has.
-func (p *Process) forward(b []float64) []float64 {
-	v := make([]float64, len(b), len(b)+1)
-	for i := range v {
-		row, sum := p.rows[i], b[i]
-		for j, w := range v[:i] {
-			sum -= float64(row[j] * w)
-		}
-		v[i] = sum / row[i]
+func (p *Process) forward(b []float64) []float64 { return p.extend(make([]float64, 0, len(b)+1), b) }
+
+// extend appends to the first elements of v, which solve L v = b, those that follow up to the length of b.
+func (p *Process) extend(v, b []float64) []float64 {
+	for i := len(v); i < len(b); i++ {
+		row := p.rows[i]
+		v = append(v, (b[i]-dot(row[:i], v))/row[i])
 	}
 	return v
+}
+
+// dot is the scalar product in four sums, which no compiler joins otherwise.
+func dot(a, b []float64) float64 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += float64(a[i] * b[i])
+		s1 += float64(a[i+1] * b[i+1])
+		s2 += float64(a[i+2] * b[i+2])
+		s3 += float64(a[i+3] * b[i+3])
+	}
+	for ; i < len(a); i++ {
+		s0 += float64(a[i] * b[i])
+	}
+	return (s0 + s1) + (s2 + s3)
 }
 
 // standardise returns (y - mean) / scale with the standard deviation as the scale, 1 when there is none.

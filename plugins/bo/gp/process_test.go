@@ -232,7 +232,7 @@ func TestBits(t *testing.T) {
 			h = h*0x9e3779b97f4a7c15 + math.Float64bits(v)
 		}
 	}
-	if want := uint64(0x29977b172985536a); h != want {
+	if want := uint64(0x377634ae9f9f7927); h != want {
 		t.Errorf("the bits changed: got %#x, want %#x", h, want)
 	}
 }
