@@ -21,8 +21,8 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 		r.Trials = append(r.Trials, t.result())
 	}
 	if c.Select == SelectFinalists {
-		models := d.finalists(survivor)
-		if err := d.scoreFinalists(ctx, models, r); err != nil {
+		models, survivors := d.finalists(survivor)
+		if err := d.scoreFinalists(ctx, models, survivors, r); err != nil {
 			return nil, err
 		}
 		best := 0

@@ -20,10 +20,10 @@ type finalistRecord struct {
 type place struct{ trial, round int }
 
 // finalists returns the models among which the study chooses, each once: the last
-// survivors, the tuner's choice before all, then the best snapshots.
-func (d *driver) finalists(survivor *trial) []candidate {
+// survivors, of which it says how many there are, the tuner's choice before all,
+// then the best snapshots.
+func (d *driver) finalists(survivor *trial) (all []candidate, survivors int) {
 	last := d.survivors(survivor)
-	var all []candidate
 	seen := map[place]bool{}
 	for _, t := range last {
 		c := d.lastOf(t)
@@ -34,7 +34,7 @@ func (d *driver) finalists(survivor *trial) []candidate {
 			all = append(all, c)
 		}
 	}
-	return all
+	return all, len(last)
 }
 
 // survivors returns the tuner's choice and those that ran the longest of the
@@ -59,15 +59,15 @@ func (d *driver) survivors(choice *trial) []*trial {
 	return alive[:min(len(alive), d.setup.Config.Finalists.Snapshots)]
 }
 
-// scoreFinalists scores the models and adds them to the result. Each score is
-// recorded before the next model is scored.
-func (d *driver) scoreFinalists(ctx context.Context, models []candidate, r *Result) error {
+// scoreFinalists scores the models, the first of which are survivors, and adds
+// them to the result. Each score is recorded before the next model is scored.
+func (d *driver) scoreFinalists(ctx context.Context, models []candidate, survivors int, r *Result) error {
 	h := d.history
 	for i := range models {
 		c := &models[i]
 		rec := h.finalists[place{c.trial.number, c.round}]
 		if rec == nil {
-			v, err := d.finalScore(ctx, c, func(clients, of int) { d.setup.Observer.Evaluated(i*of+clients, len(models)*of) })
+			v, err := d.finalScore(ctx, c)
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func (d *driver) scoreFinalists(ctx context.Context, models []candidate, r *Resu
 			}
 		}
 		f := Finalist{
-			Trial: c.trial.number, Round: c.round, Survivor: c.round == c.trial.rounds && !c.trial.stopped, CohortScore: c.score,
+			Trial: c.trial.number, Round: c.round, Survivor: i < survivors, CohortScore: c.score,
 			Score: float64(rec.Score), Clients: rec.Clients, Examples: rec.Examples,
 		}
 		r.Finalists = append(r.Finalists, f)
@@ -94,14 +94,14 @@ func (d *driver) scoreFinalists(ctx context.Context, models []candidate, r *Resu
 
 // finalScore scores a model in the study's objective and under its target, with the
 // noise that its rounds' scores have.
-func (d *driver) finalScore(ctx context.Context, c *candidate, done func(clients, of int)) (*fl.Validated, error) {
+func (d *driver) finalScore(ctx context.Context, c *candidate) (*fl.Validated, error) {
 	if err := d.fill(ctx, c); err != nil {
 		return nil, err
 	}
 	config := &d.setup.Config
 	v := fl.Validation{
 		Server: &c.trial.hyper.Server, State: c.memory, Most: config.Finalists.Clients,
-		Score: config.Score.options(), Trial: c.trial.number, Round: c.round, Done: done,
+		Score: config.Score.options(), Trial: c.trial.number, Round: c.round, Done: d.setup.Observer.Evaluated,
 	}
 	if d.objective.Target == tuners.TargetPersonalized {
 		var err error

@@ -71,6 +71,9 @@ func TestFinalists(t *testing.T) {
 			if f.Score < best.Score {
 				best = f
 			}
+			if f.Survivor != (len(got) == 1) {
+				t.Errorf("%s: finalist %d is a survivor: %v", target, len(got), f.Survivor)
+			}
 			if f.Clients != len(s.Data.Clients) || f.Examples != 24 {
 				t.Errorf("%s: scored on %d examples of %d clients", target, f.Examples, f.Clients)
 			}

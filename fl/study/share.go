@@ -57,9 +57,9 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) ([
 		}
 		return to.SetState(session, slot, calls, data)
 	})
-	evaluated := []Chosen{other.Tune.Best}
-	if last := other.Tune.Survivor; last != nil {
-		evaluated = append(evaluated, *last)
+	var evaluated []Chosen
+	for _, m := range other.Tune.models() {
+		evaluated = append(evaluated, *m)
 	}
 	return evaluated, errors.Join(err, to.Flush(), to.ShareSnapshots(from))
 }
