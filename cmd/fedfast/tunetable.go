@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/progress"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/tuners"
@@ -50,99 +49,6 @@ func (a *app) printTune(c *study.Config, r *study.Result, dir string) error {
 		return err
 	}
 	return printBaseline(a.out, r)
-}
-
-// printChoice prints the model that a study returns, how it was chosen, and the
-// errors of it and of those that it was not.
-func (a *app) printChoice(c *study.Config, r *study.Result) error {
-	if curve := r.Trials[r.Best.Number].Curve; len(curve) > 0 {
-		fmt.Fprintf(a.out, "\nglobal model of trial %d\n", r.Best.Number)
-		if err := printCurve(a.out, curve, r.Goal); err != nil {
-			return err
-		}
-	}
-	if err := printFinalists(a.out, c, r); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.out, "\nbest: trial %d after round %d, best score %.4f, %s\n", r.Best.Number, r.Best.Round, r.Best.Score, scoredOn(r))
-	t := table.New(a.out)
-	for _, key := range r.Best.Params.Keys() {
-		t.Row("  "+key, r.Best.Params[key].String())
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	return printErrors(a.out, modelsOf(r)...)
-}
-
-// scoredOn says what the best score was taken on.
-func scoredOn(r *study.Result) string {
-	if len(r.Finalists) == 0 {
-		return "the lowest score of any cohort"
-	}
-	f := r.Finalists[0]
-	return fmt.Sprintf("on the validation examples of %s clients", table.Count(f.Clients))
-}
-
-// printFinalists prints the models among which the study chose.
-func printFinalists(w io.Writer, c *study.Config, r *study.Result) error {
-	if len(r.Finalists) == 0 {
-		return nil
-	}
-	fmt.Fprintf(w, "\n%d finalists, scored %s", len(r.Finalists), scoredOn(r))
-	if c.Score.Epsilon > 0 {
-		fmt.Fprintf(w, ", each at a privacy of score.epsilon = %v more", c.Score.Epsilon)
-	}
-	fmt.Fprintln(w)
-	t := table.New(w, "trial", "round", "finalist as", "cohort score", "score", "outcome")
-	for _, f := range r.Finalists {
-		as, outcome := "snapshot", ""
-		if f.Survivor {
-			as = "last survivor"
-		}
-		switch {
-		case f.Trial == r.Best.Number && f.Round == r.Best.Round:
-			outcome = "best"
-		case f.Trial == r.Luckiest.Number && f.Round == r.Luckiest.Round:
-			outcome = "luckiest"
-		}
-		t.Row(strconv.Itoa(f.Trial), strconv.Itoa(f.Round), as, fmt.Sprintf("%.4f", f.CohortScore), fmt.Sprintf("%.4f", f.Score), outcome)
-	}
-	return t.Flush()
-}
-
-// modelsOf returns the models of a result, one that has several names once.
-func modelsOf(r *study.Result) []measured {
-	var all []measured
-	names := map[string][]string{}
-	where := map[string]*study.Chosen{}
-	var places []string
-	for _, m := range []struct {
-		name string
-		*study.Chosen
-	}{{"best", &r.Best}, {"last survivor", r.Survivor}, {"luckiest", r.Luckiest}} {
-		if m.Chosen == nil {
-			continue
-		}
-		place := fmt.Sprintf("(trial %d, round %d)", m.Number, m.Round)
-		if where[place] == nil {
-			where[place], places = m.Chosen, append(places, place)
-		}
-		names[place] = append(names[place], m.name)
-	}
-	for _, place := range places {
-		all = append(all, measured{strings.Join(names[place], ", ") + " " + place, where[place].Errors})
-	}
-	return all
-}
-
-// modelFiles names the files of a study's models.
-func modelFiles(r *study.Result) string {
-	text := studydir.ModelFile
-	for _, m := range studydir.Others(r) {
-		text += ", " + m.File
-	}
-	return text
 }
 
 // printTrials prints the arms, those that ran longest first, with their scores
