@@ -32,7 +32,7 @@ type Ref struct {
 	Path    string   // of the program
 	Args    []string // after the program's name
 	Builtin bool
-	SHA256  string  // of the program, in hexadecimal; "" when attached to
+	SHA256  string  // of the program and, of a script, of the sources beside it, in hexadecimal; "" when attached to
 	Attach  *Attach // a process to attach to instead of starting the program; nil for none
 }
 
@@ -107,7 +107,7 @@ func Find(name string, p Paths) (Ref, error) {
 	for _, dir := range p.Dirs {
 		ref, err := external(dir, name)
 		if err == nil {
-			err = safe(dir)
+			err = safe(ref.Path)
 		}
 		if err == nil {
 			return ref, nil
@@ -163,7 +163,7 @@ func program(name, path string) (Ref, error) {
 	case openToAll(info):
 		return Ref{}, fmt.Errorf("%s is world-writable: anyone could change what it does; chmod o-w it", path)
 	}
-	sum, err := checksum(path)
+	sum, err := programSum(path)
 	if err != nil {
 		return Ref{}, err
 	}
@@ -173,17 +173,8 @@ func program(name, path string) (Ref, error) {
 // openToAll says whether everyone may write. Windows' file modes do not tell.
 func openToAll(info os.FileInfo) bool { return runtime.GOOS != "windows" && info.Mode()&0o002 != 0 }
 
-// safe says why programs of a directory are not started.
-func safe(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil && openToAll(info) {
-		return fmt.Errorf("%s is world-writable: anyone could put programs there; chmod o-w it", dir)
-	}
-	return nil
-}
-
 // At returns the tuner whose program is at a path, which is named by itself, or is the only one in a directory, also written DIR/... .
-// Unlike Find it takes world-writable directories: the path was given by a person.
+// Unlike Find it takes folders that others may write to: the path was given by a person.
 func At(path string) (Ref, error) {
 	path, _ = strings.CutSuffix(filepath.ToSlash(path), "/...")
 	path, err := filepath.Abs(filepath.FromSlash(path))

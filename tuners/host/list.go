@@ -41,7 +41,7 @@ func List(ctx context.Context, p Paths, o Options) []Entry {
 		for _, name := range names {
 			ref, err := external(dir, name)
 			if err == nil {
-				err = safe(dir)
+				err = safe(ref.Path)
 			}
 			e := Entry{Ref: ref}
 			switch {

@@ -2,8 +2,6 @@ package host
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -207,15 +205,10 @@ func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 
 // sameProgram checks the program against the checksum with which it was found.
 func sameProgram(ref Ref) error {
-	sum, err := hex.DecodeString(ref.SHA256)
-	if err != nil {
-		return fmt.Errorf("the checksum %q is no hexadecimal number", ref.SHA256)
-	}
-	secure := plugin.SecureConfig{Checksum: sum, Hash: sha256.New()}
-	switch same, err := secure.Check(ref.Path); {
+	switch sum, err := programSum(ref.Path); {
 	case err != nil:
 		return fmt.Errorf("cannot be started: %w", err)
-	case !same:
+	case sum != ref.SHA256:
 		return errChanged
 	}
 	return nil
