@@ -227,16 +227,12 @@ func (a *app) listData() error {
 		t.Row("  clients", e.Clients)
 		t.Row("  samples", e.Samples)
 		if e.Path != "" {
-			for j, line := range table.Wrap(e.Path) {
-				t.Row([]string{"  data.path", ""}[min(j, 1)], line)
-			}
+			t.Row("  data.path", e.Path)
 		}
 		if len(e.Fetch) > 0 {
 			t.Row("  get it by", "fedfast data fetch "+strings.Join(e.Fetch, ", or fetch "))
 		}
-		for j, line := range table.Wrap(e.Doc) {
-			t.Row([]string{"  what", ""}[min(j, 1)], line)
-		}
+		t.Row("  what", e.Doc)
 	}
 	return t.Flush()
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/progress"
@@ -84,10 +83,9 @@ func (o *fetchOptions) run(ctx context.Context, a *app, name string) error {
 	result.Files, err = fetch.Fetch(ctx, s, fetch.Options{
 		Dir: result.Dir, From: o.from, Mirror: o.mirror, Stall: o.stall, Progress: bar.update,
 		Note: func(line string) {
-			bar.end()
 			result.Notes = append(result.Notes, line)
 			if !a.json {
-				fmt.Fprintln(a.err, line)
+				bar.note(line)
 			}
 		},
 	})
@@ -102,61 +100,56 @@ func (o *fetchOptions) run(ctx context.Context, a *app, name string) error {
 	t.Row("set", result.Name)
 	t.Row("files", strings.Join(result.Files, ", "))
 	if s.Note != "" {
-		for i, line := range table.Wrap(s.Note) {
-			t.Row([]string{"note", ""}[min(i, 1)], line)
-		}
+		t.Row("note", s.Note)
 	} else {
 		t.Row("look at it", fmt.Sprintf("fedfast data info %s --set data.path=%s", result.Data, result.Dir))
 	}
 	return t.Flush()
 }
 
-// transfer shows how much of a file is there: a bar on a terminal, a plain line
-// every few seconds elsewhere.
+// transfer shows how much of a file is there: a line with a bar on a terminal, a
+// plain line every few seconds elsewhere.
 type transfer struct {
-	w        io.Writer
-	terminal bool
-	bar      *progressbar.ProgressBar
-	file     string
-	shown    time.Time
+	w     io.Writer
+	line  *progress.Line // nil without a terminal
+	shown time.Time
 }
 
 func newTransfer(w io.Writer) *transfer {
-	return &transfer{w: w, terminal: isTerminal(w), shown: time.Now()}
+	t := &transfer{w: w, shown: time.Now()}
+	if columns := terminalColumns(w); columns != nil {
+		t.line = progress.NewLine(w, columns)
+	}
+	return t
 }
 
 // update shows that so many bytes of a file are there; of is 0 where the whole
 // is not known.
 func (t *transfer) update(file string, bytes, of int64) {
-	if t.file != file {
-		t.end()
-		t.file = file
-	}
-	if !t.terminal {
-		if now := time.Now(); now.Sub(t.shown) >= progress.Interval {
-			t.shown = now
-			fmt.Fprintf(t.w, "%s: %s\n", file, megabytes(bytes, of))
-		}
+	if t.line != nil {
+		t.line.Show(progress.State{Done: bytes, All: of, Parts: []progress.Part{{Text: file}, {Text: megabytes(bytes, of), Rank: 1, Behind: true}}})
 		return
 	}
-	if t.bar == nil {
-		whole := of
-		if of == 0 {
-			whole = -1 // a bar without an end
-		}
-		t.bar = progressbar.NewOptions64(whole, progressbar.OptionSetWriter(t.w), progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionShowBytes(true), progressbar.OptionSetDescription(file), progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish())
+	if now := time.Now(); now.Sub(t.shown) >= progress.Interval {
+		t.shown = now
+		fmt.Fprintf(t.w, "%s: %s\n", file, megabytes(bytes, of))
 	}
-	_ = t.bar.Set64(bytes) // a bar that cannot be drawn is no failure
 }
 
-// end takes the bar away.
-func (t *transfer) end() {
-	if t.bar != nil {
-		_ = t.bar.Exit() // as above
-		t.bar = nil
+// note writes a line that stays.
+func (t *transfer) note(line string) {
+	if t.line != nil {
+		_, _ = t.line.Print([]byte(line + "\n")) // as elsewhere on stderr
+		return
 	}
-	t.file = ""
+	fmt.Fprintln(t.w, line)
+}
+
+// end takes the line away.
+func (t *transfer) end() {
+	if t.line != nil {
+		t.line.Close()
+	}
 }
 
 // megabytes writes a part of a whole; of is 0 where that is not known.
@@ -213,10 +206,8 @@ func (a *app) listFetch() error {
 				name = ""
 			}
 		}
-		for i, line := range table.Wrap(e.Note) {
-			if line != "" {
-				t.Row("", []string{"note: ", "      "}[min(i, 1)]+line)
-			}
+		if e.Note != "" {
+			t.Row("", "note: "+e.Note)
 		}
 	}
 	return t.Flush()

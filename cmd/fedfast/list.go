@@ -38,7 +38,7 @@ func (a *app) listNamed(entries []named) error {
 	}
 	t := table.New(a.out, "name", "what it is")
 	for _, e := range entries {
-		t.Row(e.Name, table.Clip(e.Doc))
+		t.Row(e.Name, e.Doc)
 	}
 	return t.Flush()
 }
@@ -90,7 +90,7 @@ func (a *app) listModels() error {
 	}
 	t := table.New(a.out, "name", "parameters", "input", "classes", "MFLOP a step and sample", "what it is")
 	for _, e := range entries {
-		t.Row(e.Name, table.Count(e.Parameters), e.Input, strconv.Itoa(e.Classes), fmt.Sprintf("%.1f", float64(e.TrainFLOPs)/1e6), table.Clip(e.Doc))
+		t.Row(e.Name, table.Count(e.Parameters), e.Input, strconv.Itoa(e.Classes), fmt.Sprintf("%.1f", float64(e.TrainFLOPs)/1e6), e.Doc)
 	}
 	return t.Flush()
 }

@@ -53,7 +53,7 @@ func (o *runOptions) train(ctx context.Context, a *app, s *opened, ready func(*s
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeRun, s.config.Rounds, nil)
+	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeRun, nil)
 	if err != nil {
 		return nil, err
 	}

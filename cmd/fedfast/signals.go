@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
 )
 
 // signals returns a context that ends with the first interrupt, so that the
@@ -19,8 +21,14 @@ func (a *app) signals() (context.Context, func()) {
 			return
 		}
 		cancel()
-		fmt.Fprintln(a.err, "fedfast: stopping after this round; interrupt again to stop at once")
+		// A terminal has written ^C where its cursor stood, which is the beginning of a line.
+		start, erase := "", ""
+		if screen.Is(a.err) {
+			start, erase = "\r", "\r\x1b[J"
+		}
+		fmt.Fprint(a.logs, start+"fedfast: stopping after this round; interrupt again to stop at once\n")
 		if _, ok := <-received; ok {
+			fmt.Fprint(a.err, erase)
 			os.Exit(130)
 		}
 	}()

@@ -160,7 +160,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 			state += " (process " + strconv.Itoa(e.PID) + ")"
 		}
 		if e.Problem != "" {
-			state = table.Clip(e.Problem)
+			state = e.Problem
 		}
 		t.Row(e.Dir, e.Command, state, table.Count(e.Trials), table.Count(e.Rounds), scoreText(e.LowestScore), scoreText(e.BestScore), e.Started)
 	}

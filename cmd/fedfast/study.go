@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -14,9 +13,9 @@ import (
 
 	"github.com/klauspost/cpuid/v2"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/progress"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
@@ -228,7 +227,7 @@ func (w watch) Progress(p study.Progress) { w.Update(p) }
 
 // begin takes the directory of a study that can begin, and opens the display for
 // its rounds.
-func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, command string, rounds int, used []host.Pin) (watch, error) {
+func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, command string, used []host.Pin) (watch, error) {
 	if s.dir == nil {
 		if err := s.take(ctx, a, path); err != nil {
 			return watch{}, err
@@ -243,7 +242,7 @@ func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, co
 	if s.stored.Config == "" { // it is not gone on with
 		text += a.estimate(ctx, setup, command)
 	}
-	display := progress.New(a.err, isTerminal(a.err), rounds, text, time.Now)
+	display := progress.New(a.err, terminalColumns(a.err), text, time.Now)
 	a.logs.redirect(display)
 	w := watch{display, s.dir}
 	setup.Observer, setup.Store, setup.Environment, setup.Log = w, s.dir.Store(), env, a.newLog()
@@ -258,9 +257,12 @@ func interrupted(ctx context.Context, err error, dir string) error {
 	return err
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// terminalColumns returns what tells the present width of the terminal that w is, nil where it is none.
+func terminalColumns(w io.Writer) func() int {
+	if !screen.Is(w) {
+		return nil
+	}
+	return func() int { return screen.Columns(w) }
 }
 
 // head says in lines what is trained.

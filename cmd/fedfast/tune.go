@@ -105,7 +105,7 @@ func (o *tuneOptions) train(ctx context.Context, a *app, s *opened, ready func(*
 	if client != nil {
 		setup.ClientTuner = client
 	}
-	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeTune, c.Budget.Rounds, used)
+	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeTune, used)
 	if err != nil {
 		return nil, err
 	}

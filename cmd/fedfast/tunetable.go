@@ -155,7 +155,7 @@ func short(p tuners.Params) string {
 		}
 		parts = append(parts, strings.TrimPrefix(key, "client.")+"="+value)
 	}
-	return table.Clip(strings.Join(parts, " "))
+	return strings.Join(parts, " ")
 }
 
 // printBaseline prints what the random configurations reach beside the study.
@@ -189,7 +189,7 @@ type baselineWatch struct{ *progress.Display }
 
 func newBaselineWatch(w io.Writer, n, rounds int) baselineWatch {
 	head := fmt.Sprintf("baseline: %d random configurations, %d rounds each\n", n, rounds)
-	return baselineWatch{progress.New(w, isTerminal(w), n*rounds, head, time.Now)}
+	return baselineWatch{progress.New(w, terminalColumns(w), head, time.Now)}
 }
 
 var _ study.Observer = baselineWatch{}

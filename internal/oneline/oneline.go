@@ -48,6 +48,13 @@ func cut(line string, of int) string {
 	return line
 }
 
+// Printable returns a text without line ends as a terminal can show it, and of any length.
+func Printable(text string) string {
+	var to strings.Builder
+	printable(&to, text)
+	return to.String()
+}
+
 // printable appends a text without line ends.
 func printable(to *strings.Builder, text string) {
 	for len(text) > 0 {

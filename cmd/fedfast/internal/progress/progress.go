@@ -1,4 +1,4 @@
-// Package progress shows how far a study is on stderr: a bar on a terminal, a
+// Package progress shows how far a study is on stderr: one line with a bar on a terminal, a
 // plain line every few seconds elsewhere.
 package progress
 
@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/fedfast/fedfast/fl/study"
 )
 
@@ -21,36 +19,35 @@ const Interval = 5 * time.Second
 
 // Display shows progress. Its methods may be called from several goroutines.
 type Display struct {
-	mu     sync.Mutex
-	w      io.Writer
-	bar    *progressbar.ProgressBar // nil without a terminal
-	now    func() time.Time
-	start  time.Time
-	first  int       // the round that had ended at start
-	shown  time.Time // when the newest plain line was written
-	last   study.Progress
-	unseen bool // last has not been written as a plain line
-	head   string
-	delay  *time.Timer // writes the head
+	mu      sync.Mutex
+	w       io.Writer
+	columns func() int // of the terminal
+	line    *Line      // nil without a terminal, and when all is over
+	now     func() time.Time
+	start   time.Time
+	first   int       // the round that had ended at start
+	shown   time.Time // when the newest plain line was written
+	last    study.Progress
+	unseen  bool // last has not been written as a plain line
+	head    string
+	delay   *time.Timer // writes the head
 }
 
 // headDelay is how long the head waits for a first round: a study that cannot
 // begin shows its error alone.
 const headDelay = time.Second
 
-// New returns a display for a number of rounds. The head, whole lines, comes
+// New returns a display on w. columns tells the present width of the terminal that w is, and is nil for none. The head, whole lines, comes
 // before everything else. now is time.Now but in tests.
-func New(w io.Writer, terminal bool, rounds int, head string, now func() time.Time) *Display {
-	d := &Display{w: w, now: now, start: now(), shown: now(), head: head}
+func New(w io.Writer, columns func() int, head string, now func() time.Time) *Display {
+	d := &Display{w: w, columns: columns, now: now, start: now(), shown: now(), head: head}
 	d.delay = time.AfterFunc(headDelay, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.begin()
 	})
-	if terminal {
-		d.bar = progressbar.NewOptions(rounds, progressbar.OptionSetWriter(w), progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionShowCount(), progressbar.OptionSetItsString("rounds"), progressbar.OptionShowIts(),
-			progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish())
+	if columns != nil {
+		d.line = NewLine(w, columns)
 	}
 	return d
 }
@@ -75,17 +72,13 @@ func (d *Display) Update(p study.Progress) {
 	}
 	d.last = p
 	d.begin()
-	if d.bar != nil {
-		d.bar.Describe(describe(p))
-		if p.Rounds > 0 {
-			d.bar.ChangeMax(p.Rounds)
-		}
-		_ = d.bar.Set(p.Round) // a bar that cannot be drawn is no failure
+	d.unseen = true
+	if d.line != nil {
+		d.line.Show(d.state(d.now()))
 		return
 	}
-	d.unseen = true
 	if now := d.now(); now.Sub(d.shown) >= Interval || p.Round == p.Rounds {
-		d.line(now)
+		d.plain(now)
 	}
 }
 
@@ -95,8 +88,8 @@ func (d *Display) Evaluated(clients, of int) {
 	defer d.mu.Unlock()
 	d.begin()
 	text := fmt.Sprintf("measured on %d of %d clients", clients, of)
-	if d.bar != nil {
-		d.bar.Describe(text)
+	if d.line != nil {
+		d.line.Show(State{Done: int64(clients), All: int64(of), Parts: []Part{{Text: text}}})
 		return
 	}
 	if now := d.now(); now.Sub(d.shown) >= Interval {
@@ -105,8 +98,8 @@ func (d *Display) Evaluated(clients, of int) {
 	}
 }
 
-// line writes the newest state as a plain line.
-func (d *Display) line(now time.Time) {
+// plain writes the newest state as a plain line.
+func (d *Display) plain(now time.Time) {
 	d.shown, d.unseen = now, false
 	p := d.last
 	if p.Preparing {
@@ -114,6 +107,48 @@ func (d *Display) line(now time.Time) {
 		return
 	}
 	fmt.Fprintf(d.w, "round %s, %s%s\n", of(p.Round, p.Rounds), describe(p), d.remaining(now))
+}
+
+// state is the newest state for a terminal: what there is no room for is left out, the training loss first.
+func (d *Display) state(now time.Time) State {
+	p := d.last
+	s := State{Done: int64(p.Round), All: int64(p.Rounds)}
+	add := func(rank int, behind bool, text string) {
+		if text != "" {
+			s.Parts = append(s.Parts, Part{text, rank, behind})
+		}
+	}
+	if p.Preparing {
+		add(3, false, "client tuner prepares")
+		add(2, false, fmt.Sprintf("error %.4f", p.Score))
+	} else {
+		if p.Rounds != p.ToRound {
+			add(3, false, fmt.Sprintf("trial %d (%s)", p.Trial, of(p.TrialRound, p.ToRound)))
+		}
+		if !math.IsNaN(p.Loss) {
+			add(4, false, "loss "+loss(p.Loss))
+		}
+		if !math.IsNaN(p.Best) {
+			add(2, false, fmt.Sprintf("lowest score %.4f", p.Best))
+		}
+	}
+	add(0, true, of(p.Round, p.Rounds))
+	add(1, true, strings.TrimPrefix(d.remaining(now), ", "))
+	return s
+}
+
+// end is the one line that stays on a terminal.
+func (d *Display) end(now time.Time) State {
+	p := d.last
+	did := "round"
+	if p.Preparing {
+		did = "side trial"
+	}
+	s := State{Parts: []Part{{Text: fmt.Sprintf("%s %s in %v", did, of(p.Round, p.Rounds), now.Sub(d.start).Round(time.Second))}}}
+	if !math.IsNaN(p.Best) {
+		s.Parts = append(s.Parts, Part{Text: fmt.Sprintf("lowest score %.4f", p.Best), Rank: 1})
+	}
+	return s
 }
 
 // remaining estimates the time left from the mean time of a round.
@@ -160,29 +195,30 @@ func of(n, all int) string {
 	return fmt.Sprintf("%d of %d", n, all)
 }
 
-// Write writes whole lines of a log without disturbing the bar.
+// Write writes whole lines of a log without disturbing the line.
 func (d *Display) Write(text []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.bar == nil {
+	if d.line == nil {
 		return d.w.Write(text)
 	}
-	_ = d.bar.Clear() // as above
-	n, err := d.w.Write(text)
-	_ = d.bar.RenderBlank()
-	return n, err
+	return d.line.Print(text)
 }
 
-// Close ends the display: the bar goes, a last plain line stands.
+// Close ends the display: the bar goes, one last plain line stands.
 func (d *Display) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.delay.Stop()
 	switch {
-	case d.bar != nil:
-		_ = d.bar.Exit() // as above
+	case d.line != nil:
+		d.line.Close()
+		if d.unseen {
+			fmt.Fprintln(d.w, d.end(d.now()).text(d.columns()))
+		}
+		d.line, d.unseen = nil, false
 	case d.unseen:
-		d.line(d.now())
+		d.plain(d.now())
 	}
 }
 

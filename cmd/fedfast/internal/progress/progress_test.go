@@ -13,7 +13,7 @@ import (
 func TestPlainLines(t *testing.T) {
 	var out strings.Builder
 	clock := time.Unix(0, 0)
-	d := New(&out, false, 10, "a head\n", func() time.Time { return clock })
+	d := New(&out, nil, "a head\n", func() time.Time { return clock })
 	update := func(second, round int, loss, best float64) {
 		clock = time.Unix(int64(second), 0)
 		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: best})
@@ -41,7 +41,7 @@ round 4 of 10, trial 3 at round 2 of 4, loss 1.2500, lowest score 0.2500, 12s le
 func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 	var out strings.Builder
 	clock := time.Unix(0, 0)
-	d := New(&out, false, 10, "", func() time.Time { return clock })
+	d := New(&out, nil, "", func() time.Time { return clock })
 	for _, u := range []struct {
 		second int
 		p      study.Progress
@@ -65,7 +65,7 @@ round 3 of 10, loss 1.0000, 21s left
 
 func TestRunSaysNoTrial(t *testing.T) {
 	var out strings.Builder
-	d := New(&out, false, 2, "", time.Now)
+	d := New(&out, nil, "", time.Now)
 	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: math.NaN()})
 	d.Close()
 	if want := "round 2 of 2, loss 0.5000, now evaluating\n"; out.String() != want {
@@ -80,30 +80,15 @@ func TestRunSaysNoTrial(t *testing.T) {
 func TestHeadWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		d := New(&out, false, 2, "a head\n", time.Now)
+		d := New(&out, nil, "a head\n", time.Now)
 		if d.Close(); out.String() != "" {
 			t.Errorf("%q is written before anything happens", out.String())
 		}
-		d = New(&out, false, 2, "a head\n", time.Now)
+		d = New(&out, nil, "a head\n", time.Now)
 		time.Sleep(2 * headDelay)
 		synctest.Wait()
 		if d.Close(); out.String() != "a head\n" {
 			t.Errorf("%q is written after a while", out.String())
 		}
 	})
-}
-
-func TestBarShowsState(t *testing.T) {
-	var out strings.Builder
-	d := New(&out, true, 2, "", time.Now)
-	d.Update(study.Progress{Trial: 1, TrialRound: 1, ToRound: 1, Round: 1, Rounds: 2, Loss: 0.5, Best: 0.125})
-	if _, err := d.Write([]byte("a log line\n")); err != nil {
-		t.Fatal(err)
-	}
-	d.Close()
-	for _, want := range []string{"trial 1 at round 1 of 1", "lowest score 0.1250", "a log line\n", "/2, "} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in %q", want, out.String())
-		}
-	}
 }

@@ -1,4 +1,4 @@
-// Package table writes results in aligned columns.
+// Package table writes results in aligned columns, which fit the terminal that they are written to.
 package table
 
 import (
@@ -6,66 +6,67 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
+	"github.com/fedfast/fedfast/internal/oneline"
 )
 
-// Table collects rows. The first error of the writer is kept for Flush.
+// Table collects rows for [Table.Flush].
 type Table struct {
-	w   *tabwriter.Writer
-	err error
+	w       io.Writer
+	columns int // of the terminal, 0 without one: everything is written then
+	head    bool
+	rows    [][]string
+	right   bool
 }
 
 // New returns a table with a head; no head is written when it is empty.
 func New(w io.Writer, head ...string) *Table {
-	t := &Table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-	if len(head) > 0 {
+	return sized(w, screen.Columns(w), head)
+}
+
+// sized returns a table for so many columns of a terminal.
+func sized(w io.Writer, columns int, head []string) *Table {
+	t := &Table{w: w, columns: columns, head: len(head) > 0}
+	if t.head {
 		t.Row(head...)
 	}
 	return t
 }
 
-// Row adds a row.
+// AlignRight aligns all cells to the right, as for numbers.
+func (t *Table) AlignRight() { t.right = true }
+
+// Row adds a row. Cells at its end may be left out.
 func (t *Table) Row(cells ...string) {
-	line := strings.TrimRight(strings.Join(cells, "\t"), "\t")
-	if _, err := fmt.Fprintln(t.w, line); err != nil && t.err == nil {
-		t.err = err
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = oneline.Printable(c)
 	}
+	for len(row) > 0 && row[len(row)-1] == "" {
+		row = row[:len(row)-1]
+	}
+	t.rows = append(t.rows, row)
 }
 
-// Flush writes the table.
+// Flush writes the table. A row without cells is an empty line, behind which
+// columns are aligned anew.
 func (t *Table) Flush() error {
-	if err := t.w.Flush(); err != nil {
-		return err
-	}
-	return t.err
-}
-
-// clip is how long a text in a table may be.
-const clip = 96
-
-// Clip shortens a text to what a table has room for.
-func Clip(s string) string {
-	if r := []rune(s); len(r) > clip {
-		return strings.TrimRight(string(r[:clip-3]), " ,.") + "..."
-	}
-	return s
-}
-
-// Wrap cuts a text between words into lines that a table has room for.
-func Wrap(s string) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(s) {
-		if line != "" && len(line)+1+len(word) > clip {
-			lines = append(lines, line)
-			line = ""
+	var b strings.Builder
+	from := 0
+	for i := range len(t.rows) + 1 {
+		if i < len(t.rows) && len(t.rows[i]) > 0 {
+			continue
 		}
-		if line != "" {
-			line += " "
+		t.write(&b, t.rows[from:i], t.head && from == 0)
+		if i < len(t.rows) {
+			b.WriteByte('\n')
 		}
-		line += word
+		from = i + 1
 	}
-	return append(lines, line)
+	t.rows = nil
+	_, err := io.WriteString(t.w, b.String())
+	return err
 }
 
 // Percent writes an error rate, a dash when there is none.

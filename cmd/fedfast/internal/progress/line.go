@@ -1,0 +1,180 @@
+package progress
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
+)
+
+// Part is a text beside the bar of a line. Where there is no room for all of them, those of the highest rank go first; the part of rank 0 is
+// cut rather than left out.
+type Part struct {
+	Text   string
+	Rank   int
+	Behind bool // it stands behind the bar
+}
+
+// State is what a line tells. It has a bar when All is above 0.
+type State struct {
+	Done, All int64
+	Parts     []Part
+}
+
+// The bar of a line, in columns without its ends.
+const (
+	mostBar  = 24
+	leastBar = 8
+)
+
+// throttle is the least time between two drawings of a line.
+const throttle = 100 * time.Millisecond
+
+// Line is the one line that shows progress on a terminal, below everything else. Its methods may be called from several goroutines.
+//
+// The terminal's width is read anew for every drawing and the line fits it. The cursor waits at its beginning: a terminal that is made
+// narrower wraps the line below the cursor, where the next drawing erases it.
+type Line struct {
+	mu      sync.Mutex
+	w       io.Writer
+	columns func() int
+	state   State
+	there   bool // something is drawn
+	drawn   time.Time
+	resized chan os.Signal
+}
+
+// NewLine returns a line on a terminal of so many columns, which it asks for at every drawing.
+func NewLine(w io.Writer, columns func() int) *Line {
+	l := &Line{w: w, columns: columns, resized: make(chan os.Signal, 1)}
+	if len(resizes) > 0 {
+		signal.Notify(l.resized, resizes...)
+	}
+	go l.follow(l.resized)
+	return l
+}
+
+// follow draws the line again whenever the terminal has a new width.
+func (l *Line) follow(resized <-chan os.Signal) {
+	for range resized {
+		l.mu.Lock()
+		if l.there {
+			l.draw()
+		}
+		l.mu.Unlock()
+	}
+}
+
+// Show draws a state, but not more often than eyes can follow.
+func (l *Line) Show(s State) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state = s
+	if now := time.Now(); now.Sub(l.drawn) >= throttle || s.Done >= s.All {
+		l.drawn = now
+		l.draw()
+	}
+}
+
+// Print writes whole lines above the line.
+func (l *Line) Print(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	again := l.there
+	l.erase()
+	n, err := l.w.Write(text)
+	if again {
+		l.draw()
+	}
+	return n, err
+}
+
+// Close erases the line.
+func (l *Line) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+	if l.resized != nil {
+		signal.Stop(l.resized)
+		close(l.resized)
+		l.resized = nil
+	}
+}
+
+// draw writes the line over the one before.
+func (l *Line) draw() {
+	columns := l.columns()
+	l.replace(l.state.text(columns-1), columns)
+	l.there = true
+}
+
+// erase takes the line away.
+func (l *Line) erase() {
+	if l.there {
+		l.replace("", l.columns())
+		l.there = false
+	}
+}
+
+// replace writes a text, and nothing behind it to the end of the screen, and goes back to its beginning. A terminal that cannot be written to
+// is no failure.
+func (l *Line) replace(text string, columns int) {
+	end := "\x1b[J"
+	if runtime.GOOS == "windows" { // an old console takes no commands
+		end = strings.Repeat(" ", max(0, columns-1-screen.Width(text)))
+	}
+	_, _ = io.WriteString(l.w, "\r"+text+end+"\r")
+}
+
+// text writes the state in so many columns.
+func (s State) text(columns int) string {
+	most := 0
+	for _, p := range s.Parts {
+		most = max(most, p.Rank)
+	}
+	spare := columns - screen.Width(s.compose(most, leastBar, 0))
+	for ; spare < 0 && most > 0; spare = columns - screen.Width(s.compose(most, leastBar, 0)) {
+		most--
+	}
+	return s.compose(most, min(mostBar, leastBar+max(0, spare)), max(0, -spare))
+}
+
+// compose writes the parts of a rank up to most around a bar, with so many columns less of the first of rank 0.
+func (s State) compose(most, bar, less int) string {
+	var before, behind []string
+	for _, p := range s.Parts {
+		if p.Rank > most {
+			continue
+		}
+		if p.Rank == 0 {
+			p.Text, less = screen.Cut(p.Text, screen.Width(p.Text)-less), 0
+		}
+		if p.Behind {
+			behind = append(behind, p.Text)
+		} else {
+			before = append(before, p.Text)
+		}
+	}
+	fields := []string{strings.Join(before, ", "), s.bar(bar), strings.Join(behind, ", ")}
+	return strings.Join(slices.DeleteFunc(fields, func(f string) bool { return f == "" }), " ")
+}
+
+// bar draws how much is done, as " 25% |██      |".
+func (s State) bar(columns int) string {
+	if s.All <= 0 {
+		return ""
+	}
+	b := progressbar.NewOptions64(s.All, progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetWidth(columns),
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false))
+	_ = b.Set64(max(0, min(s.Done, s.All))) // nothing is written
+	_ = b.RenderBlank()                     // as above
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,68 @@
+// Package screen knows what a terminal shows: how many columns it has, and how many a text takes there.
+package screen
+
+import (
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/term"
+)
+
+// unknown is the width of a terminal that does not tell its own.
+const unknown = 80
+
+// Is says whether w is a terminal that follows control characters.
+func Is(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// Columns returns the present width of the terminal that w is, 0 when it is none.
+func Columns(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+		return columns
+	}
+	return unknown
+}
+
+// Width returns how many columns a text takes: two for a wide character, none for an accent of its own.
+func Width(s string) int {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return uniseg.StringWidth(s)
+		}
+	}
+	return len(s)
+}
+
+// dots stand for what has been cut off.
+const dots = "..."
+
+// Cut returns the beginning of a text, with dots, when it takes more columns than there are.
+func Cut(s string, columns int) string {
+	if Width(s) <= columns {
+		return s
+	}
+	if columns <= len(dots) {
+		return dots[:max(0, columns)]
+	}
+	return prefix(s, columns-len(dots)) + dots
+}
+
+// prefix returns as much of a text as so many columns hold.
+func prefix(s string, columns int) string {
+	end, used := 0, 0
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		if used += g.Width(); used > columns {
+			break
+		}
+		_, end = g.Positions()
+	}
+	return s[:end]
+}

@@ -1,0 +1,108 @@
+// Package screentest plays a terminal for tests: what a person would see of what a program writes.
+package screentest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
+
+// Terminal shows what is written to it. It knows what fedfast uses: lines, the carriage return and the erasure of everything behind the
+// cursor (ESC [ J); anything else that does not print is an error of Write. Like tmux and most others it wraps lines anew when its width
+// changes, and the cursor stays at its sign.
+type Terminal struct {
+	columns int
+	lines   [][]string // cells of the lines as they were ended by the program, however many rows they take
+	line    int        // of the cursor
+	at      int        // cell of the cursor in its line
+	full    bool       // the last sign filled its row: the cursor waits on it
+}
+
+// New returns an empty terminal.
+func New(columns int) *Terminal { return &Terminal{columns: columns, lines: [][]string{nil}} }
+
+// Resize changes the width.
+func (t *Terminal) Resize(columns int) { t.columns, t.full = columns, false }
+
+// Columns returns the width.
+func (t *Terminal) Columns() int { return t.columns }
+
+// Write shows whole signs and commands.
+func (t *Terminal) Write(text []byte) (int, error) {
+	rest := string(text)
+	for rest != "" {
+		if after, found := strings.CutPrefix(rest, "\x1b[J"); found {
+			t.lines = t.lines[:t.line+1]
+			t.lines[t.line] = t.lines[t.line][:min(t.at, len(t.lines[t.line]))]
+			rest = after
+			continue
+		}
+		sign, after, width, _ := uniseg.FirstGraphemeClusterInString(rest, -1)
+		rest = after
+		switch {
+		case sign == "\r":
+			t.at -= t.column()
+			t.full = false
+		case sign == "\n" || sign == "\r\n":
+			t.newline()
+		case sign[0] < ' ' || sign[0] == 0x7f:
+			return 0, fmt.Errorf("the terminal does not know %q before %q", sign, rest)
+		default:
+			t.put(sign, width)
+		}
+	}
+	return len(text), nil
+}
+
+// column returns where in its row the cursor is.
+func (t *Terminal) column() int {
+	if t.full {
+		return t.columns
+	}
+	return t.at % t.columns
+}
+
+// newline moves the cursor to the beginning of the next row.
+func (t *Terminal) newline() {
+	next := t.at - t.column() + t.columns
+	t.full = false
+	if next < len(t.lines[t.line]) {
+		t.at = next
+		return
+	}
+	t.line, t.at = t.line+1, 0
+	if t.line == len(t.lines) {
+		t.lines = append(t.lines, nil)
+	}
+}
+
+// put writes a sign over what is at the cursor; a wide one that has no room in its row begins the next.
+func (t *Terminal) put(sign string, width int) {
+	if t.column()+width > t.columns {
+		t.at += t.columns - t.column()
+	}
+	for len(t.lines[t.line]) < t.at+width {
+		t.lines[t.line] = append(t.lines[t.line], " ")
+	}
+	for i := range width {
+		t.lines[t.line][t.at+i] = ""
+	}
+	t.lines[t.line][t.at] = sign
+	t.at += width
+	t.full = t.at%t.columns == 0
+}
+
+// Rows returns what every row shows, up to the last that is not empty.
+func (t *Terminal) Rows() []string {
+	var rows []string
+	for _, cells := range t.lines {
+		for from := 0; from == 0 || from < len(cells); from += t.columns {
+			rows = append(rows, strings.TrimRight(strings.Join(cells[from:min(from+t.columns, len(cells))], ""), " "))
+		}
+	}
+	for len(rows) > 0 && rows[len(rows)-1] == "" {
+		rows = rows[:len(rows)-1]
+	}
+	return rows
+}
