@@ -8,12 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
 	"strconv"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/parquet"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
@@ -97,31 +95,19 @@ func writeJSONL(w io.Writer, t *store.Table) error {
 // writeParquet writes optional columns of 64-bit integers, doubles or strings, by
 // what a column holds.
 func writeParquet(w io.Writer, t *store.Table) error {
-	var fields []reflect.StructField
+	var columns []parquet.Column
 	for i, name := range t.Columns {
-		fields = append(fields, reflect.StructField{
-			Name: "F" + strconv.Itoa(i), Type: columnType(t, i),
-			Tag: reflect.StructTag(fmt.Sprintf(`parquet:"%s,optional"`, name)),
-		})
-	}
-	typ := reflect.StructOf(fields)
-	pw := parquet.NewWriter(w, parquet.SchemaOf(reflect.New(typ).Interface()), parquet.Compression(&parquet.Snappy))
-	for _, row := range t.Rows {
-		record := reflect.New(typ)
-		for i, v := range row {
-			if v != nil {
-				set(record.Elem().Field(i), v)
-			}
+		c := parquet.Column{Name: name, Kind: columnKind(t, i), Values: make([]any, len(t.Rows))}
+		for r, row := range t.Rows {
+			c.Values[r] = as(c.Kind, row[i])
 		}
-		if err := pw.Write(record.Interface()); err != nil {
-			return err
-		}
+		columns = append(columns, c)
 	}
-	return pw.Close()
+	return parquet.Write(w, columns)
 }
 
-// columnType returns a pointer to the narrowest type that holds a column.
-func columnType(t *store.Table, column int) reflect.Type {
+// columnKind returns the narrowest kind that holds a column.
+func columnKind(t *store.Table, column int) parquet.Kind {
 	ints, floats, others := 0, 0, 0
 	for _, row := range t.Rows {
 		switch row[column].(type) {
@@ -136,27 +122,23 @@ func columnType(t *store.Table, column int) reflect.Type {
 	}
 	switch {
 	case others > 0 || ints+floats == 0:
-		return reflect.TypeFor[*string]()
+		return parquet.Text
 	case floats > 0:
-		return reflect.TypeFor[*float64]()
+		return parquet.Double
 	}
-	return reflect.TypeFor[*int64]()
+	return parquet.Int64
 }
 
-// set writes a value into a field of a type of columnType.
-func set(field reflect.Value, v any) {
-	var p any
-	switch field.Type() {
-	case reflect.TypeFor[*string]():
-		p = new(Text(v))
-	case reflect.TypeFor[*int64]():
-		p = new(v.(int64))
-	default:
-		x, ok := v.(float64)
-		if n, whole := v.(int64); !ok && whole {
-			x = float64(n)
-		}
-		p = &x
+// as returns a value as a column of a kind of columnKind holds it.
+func as(kind parquet.Kind, v any) any {
+	n, whole := v.(int64)
+	switch {
+	case v == nil:
+		return nil
+	case kind == parquet.Text:
+		return Text(v)
+	case kind == parquet.Double && whole:
+		return float64(n)
 	}
-	field.Set(reflect.ValueOf(p))
+	return v
 }
