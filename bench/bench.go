@@ -89,7 +89,8 @@ func Suites() [][2]string {
 }
 
 // Run measures the suites of cfg one row after the other, at the level in use, and calls progress (if not nil) with a line about each row
-// when it starts. It returns what was measured so far together with the error if ctx ends or a row fails.
+// when it starts. It returns what was measured so far together with the error if ctx ends or a row fails, and no report when a row of any
+// suite cannot be measured.
 func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error) {
 	if cfg.Batch < 0 {
 		return nil, fmt.Errorf("bench: batch is %d: want at least 1", cfg.Batch)
@@ -101,23 +102,25 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 	if progress == nil {
 		progress = func(string) {}
 	}
+	rows := make([][]row, len(chosen))
+	for i, s := range chosen { // what cannot be measured is told before anything is
+		if rows[i], err = s.rows(ctx, cfg); err != nil {
+			return nil, fmt.Errorf("bench: suite %s: %w", s.name, err)
+		}
+		if cfg.Rows != nil {
+			rows[i] = slices.DeleteFunc(rows[i], func(r row) bool { return !cfg.Rows.MatchString(r.name + " " + r.shape) })
+		}
+	}
 	report := newReport(cfg)
 	m := newMeter(cfg)
 	defer m.close()
 	defer func() { report.PeakGFLOPS = m.peak() }()
-	for _, s := range chosen {
-		rows, err := s.rows(ctx, cfg)
-		if err != nil {
-			return report, fmt.Errorf("bench: suite %s: %w", s.name, err)
-		}
-		if cfg.Rows != nil {
-			rows = slices.DeleteFunc(rows, func(r row) bool { return !cfg.Rows.MatchString(r.name + " " + r.shape) })
-		}
-		for i, r := range rows {
+	for at, s := range chosen {
+		for i, r := range rows[at] {
 			if err := ctx.Err(); err != nil {
 				return report, err
 			}
-			progress(fmt.Sprintf("%s %d/%d: %s", s.name, i+1, len(rows), r))
+			progress(fmt.Sprintf("%s %d/%d: %s", s.name, i+1, len(rows[at]), r))
 			results, err := m.measure(ctx, r)
 			if err != nil && ctx.Err() != nil {
 				return report, ctx.Err() // what a killed process said of it is of no interest

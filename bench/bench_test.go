@@ -32,12 +32,8 @@ func TestRunKernels(t *testing.T) {
 		}
 	}
 
-	var table strings.Builder
-	if err := report.WriteTable(&table); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(table.String(), "\n"); got != lines+3 {
-		t.Errorf("table has %d lines for %d results:\n%s", got, lines, table.String())
+	if got := len(report.Table()); got != lines+1 {
+		t.Errorf("the table has %d rows for %d results", got, lines)
 	}
 }
 
@@ -65,6 +61,15 @@ func TestReportJSON(t *testing.T) {
 		if _, ok := first[key]; !ok {
 			t.Errorf("result has no %q", key)
 		}
+	}
+}
+
+// TestRunChecksAllSuitesFirst measures nothing when a later suite cannot run.
+func TestRunChecksAllSuitesFirst(t *testing.T) {
+	started := 0
+	_, err := bench.Run(t.Context(), bench.Config{Suites: []string{"kernels", "nn"}, Quick: true, Models: []string{"nope"}}, func(string) { started++ })
+	if err == nil || !strings.Contains(err.Error(), "nope") || started > 0 {
+		t.Errorf("error %v after %d rows", err, started)
 	}
 }
 

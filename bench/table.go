@@ -7,39 +7,38 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 )
 
-// WriteTable writes the report for people: the machine, the peak and a line per row.
-func (r *Report) WriteTable(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s\n\n", strings.Join(r.heading(), "\n")); err != nil {
-		return err
-	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(tw, strings.Join(r.columns(), "\t")+"\t")
+// Table returns the report for people: a head and a row for each result, of as many cells.
+func (r *Report) Table() [][]string {
+	rows := [][]string{r.columns()}
 	for _, x := range r.Results {
-		_, _ = fmt.Fprintln(tw, strings.Join(r.cells(x), "\t")+"\t")
+		rows = append(rows, r.cells(x))
 	}
-	return tw.Flush() // tells of w's errors
+	return rows
 }
 
-// WriteMarkdown writes the same as a page in Markdown.
+// WriteMarkdown writes the heading and the table as a page in Markdown.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	for _, line := range r.heading() {
+	for _, line := range r.Heading() {
 		fmt.Fprintf(&b, "%s\n", line)
 	}
-	columns := r.columns()
-	fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
-	for _, x := range r.Results {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(r.cells(x), " | "))
+	for i, row := range r.Table() {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(row)))
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// heading says where and when the report was made.
-func (r *Report) heading() []string {
+// Heading says in lines where and when the report was made, and how fast the machine is.
+func (r *Report) Heading() []string {
 	m := r.Machine
 	lines := []string{fmt.Sprintf("%s, %d cores, %s/%s, %s, level %s; peak of one thread %.1f GFLOP/s; %s",
 		m.CPU, m.Cores, m.OS, m.Arch, m.GoVersion, m.Level, r.PeakGFLOPS, r.Date)}

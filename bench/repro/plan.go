@@ -146,7 +146,7 @@ func newJob(ctx context.Context, t *Training, o Options, trial int, dir string) 
 		return nil, err
 	}
 	if err := payable(ctx, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Key, err)
+		return nil, fmt.Errorf("%s: %w%s", t.Key, err, larger(ctx, t, o, trial))
 	}
 	name, err := digest(c)
 	if err != nil {

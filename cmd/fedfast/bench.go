@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/bench"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 )
 
 // benchOptions are the flags of bench.
@@ -22,7 +23,7 @@ type benchOptions struct {
 	input    string
 	against  string
 	python   string
-	json     string
+	report   string
 	markdown string
 	plot     string
 	profile  string
@@ -35,9 +36,20 @@ func newBench(a *app) *cobra.Command {
 		Use:   "bench",
 		Short: "Measure the throughput of this machine, beside PyTorch if asked",
 		Long: "Measure the throughput of this machine. Kernels and steps run on one thread. Suites:\n" + suites() +
-			"\n\nModels are timed by name, or composed of the layers of a study file: bench --suite nn --model FILE.toml --input 28x28x1.",
-		Args: cobra.NoArgs,
-		PreRunE: func(*cobra.Command, []string) error {
+			"\n\nWith --json the report goes to stdout in place of the table; --report writes it to a file beside the table, and so does\n" +
+			"bench --json FILE, as older versions had it. Models are timed by name, or composed of the layers of a study\n" +
+			"file: bench --suite nn --model FILE.toml --input 28x28x1.",
+		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if !a.json || o.report != "" {
+					return fmt.Errorf("unexpected argument %q: --report FILE writes the report as JSON", args[0])
+				}
+				o.report, a.json = args[0], false
+			}
+			if a.json && o.gobench {
+				return errors.New("--json and --gobench: both want stdout; --report FILE writes the report as JSON")
+			}
 			return o.validate()
 		},
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), a) }),
@@ -65,7 +77,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.IntVar(&o.config.Batch, "batch", 0, "batch size of these suites; 0 is each model's own")
 	f.StringVar(&o.against, "against", "", "compare models and rounds with this system, in turns: torch")
 	f.StringVar(&o.python, "python", "", "Python for --against torch (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
-	f.StringVar(&o.json, "json", "", "also write the report as JSON to this file")
+	f.StringVar(&o.report, "report", "", "also write the report as JSON to this file")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
 	f.StringVar(&o.plot, "plot", "", "also draw the suite scale as SVG to this file")
 	f.BoolVar(&o.gobench, "gobench", false, "print every sample as a line that benchstat reads, in place of the table")
@@ -91,6 +103,9 @@ func (o *benchOptions) validate() error {
 	}
 	if len(o.config.Models) == 0 && (o.input != "" || o.config.Classes > 0) {
 		return errors.New("--input and --classes go with --model")
+	}
+	if err := writable([]output{{"--report", o.report}, {"--markdown", o.markdown}, {"--plot", o.plot}, {"--profile", o.profile}}); err != nil {
+		return err
 	}
 	for _, name := range o.config.Suites {
 		var known []string
@@ -119,31 +134,52 @@ func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	report, err := bench.Run(ctx, o.config, func(line string) { fmt.Fprintln(a.err, line) })
+	report, err := bench.Run(ctx, o.config, func(line string) { _ = table.Text(a.err, line) })
 	if profileErr := stop(); err == nil {
 		err = profileErr
+	}
+	if report == nil && ctx.Err() == nil {
+		return usageError{err} // nothing could be measured as it was asked for
 	}
 	if report == nil {
 		return err
 	}
-	print := report.WriteTable
-	if o.gobench {
-		print = report.WriteGobench
+	return errors.Join(err, o.print(a, report), o.write(report))
+}
+
+// print prints the report in the form that was asked for.
+func (o *benchOptions) print(a *app, report *bench.Report) error {
+	if a.json {
+		return a.printJSON(report)
 	}
-	return errors.Join(err, print(a.out), o.write(report))
+	if o.gobench {
+		return report.WriteGobench(a.out)
+	}
+	if err := table.Text(a.out, report.Heading()...); err != nil {
+		return err
+	}
+	rows := report.Table()
+	t := table.New(a.out, rows[0]...)
+	t.AlignRight()
+	for _, row := range rows[1:] {
+		t.Row(row...)
+	}
+	fmt.Fprintln(a.out)
+	return t.Flush()
 }
 
 // write writes the files that were asked for.
 func (o *benchOptions) write(report *bench.Report) error {
 	var errs []error
-	if o.json != "" {
+	asJSON := func(w io.Writer) error {
 		text, err := json.MarshalIndent(report, "", "  ")
-		errs = append(errs, err)
-		if err == nil {
-			errs = append(errs, os.WriteFile(o.json, append(text, '\n'), 0o644))
+		if err != nil {
+			return err
 		}
+		_, err = w.Write(append(text, '\n'))
+		return err
 	}
-	errs = append(errs, writeFile(o.markdown, report.WriteMarkdown), writeFile(o.plot, report.WriteScalePlot))
+	errs = append(errs, writeFile(o.report, asJSON), writeFile(o.markdown, report.WriteMarkdown), writeFile(o.plot, report.WriteScalePlot))
 	return errors.Join(errs...)
 }
 

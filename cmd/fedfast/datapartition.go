@@ -33,6 +33,9 @@ func newDataPartition(a *app) *cobra.Command {
 			"  fedfast data partition cifar10 --set data.path=DIR --set data.partition=classes --set data.hi=[0.2,0.8] \\\n" +
 			"      --set data.size_exponent=1 --plot clients.svg",
 		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return writable([]output{{"--plot", o.plot}})
+		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			c, err := o.validate(a, args)
 			if err != nil {

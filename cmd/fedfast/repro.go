@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/bench/repro"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -35,7 +36,13 @@ func newRepro(a *app) *cobra.Command {
 			"  fedfast repro fedex-table1/femnist-noniid/sha --data femnist --scale 0.1 --shard 1/4",
 		Args: cobra.MatchAll(cobra.ExactArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
-			return o.validate()
+			if err := o.validate(); err != nil {
+				return err
+			}
+			if err := outfile.Dir(o.out); err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
+			return o.writable()
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}

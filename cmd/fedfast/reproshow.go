@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/bench/repro"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 )
 
@@ -22,6 +23,14 @@ func (o *reportOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.plot, "plot", "", "also write the online curves into this directory, as CSV and SVG")
 }
 
+// writable refuses places where the report cannot be written in the end.
+func (o *reportOptions) writable() error {
+	if err := outfile.Dir(o.plot); err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	return writable([]output{{"--markdown", o.markdown}})
+}
+
 func newReproMerge(a *app) *cobra.Command {
 	o := &reportOptions{}
 	var name string
@@ -29,6 +38,9 @@ func newReproMerge(a *app) *cobra.Command {
 		Use:   "merge DIR...",
 		Short: "Make the report of metrics that are there, from one machine or several",
 		Args:  cobra.MinimumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.writable()
+		},
 		RunE: a.work(func(_ *cobra.Command, args []string) error {
 			cells := repro.Cells()
 			if name != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/host"
 )
 
 // scale is the value of the flag --scale, above 0 to 1; 0 is none.
@@ -81,6 +84,68 @@ func (s *scale) apply(c *study.Config, mode string) (string, error) {
 		}
 	}
 	return "by " + s.String() + ": " + strings.Join(changes, ", "), nil
+}
+
+// enough refuses a factor with which a tuner has too few rounds, and names the
+// least larger one that works.
+func (s *scale) enough(ctx context.Context, o *opened, tuner, client *host.Plugin) error {
+	if *s == 0 || o.loaded == nil || o.scaled == "" {
+		return nil
+	}
+	problem, err := shortOf(ctx, o.config, tuner, client)
+	if err != nil || problem == "" {
+		return err
+	}
+	for x := *s; x < 1; {
+		x = scale(repro.LargerScale(float64(x)))
+		c, err := o.loaded()
+		if err != nil {
+			return err
+		}
+		if _, err := x.apply(c, study.ModeTune); err != nil {
+			return err
+		}
+		left, err := shortOf(ctx, c, tuner, client)
+		if err != nil {
+			return err
+		}
+		if left == "" {
+			problem += fmt.Sprintf("; --scale %.6g works", float64(x))
+			break
+		}
+	}
+	return usageError{fmt.Errorf("--scale %v: %s", s, problem)}
+}
+
+// shortOf returns what tuners say against a configuration's budget, empty when
+// nothing; anything else that is wrong is told when the study begins.
+func shortOf(ctx context.Context, c *study.Config, all ...*host.Plugin) (string, error) {
+	space, err := tuners.ParseSpace(c.Space)
+	if err != nil {
+		return "", nil // as above
+	}
+	for i, options := range []map[string]any{c.Tuner.Options, c.ClientTuner.Options} {
+		if all[i] == nil {
+			continue
+		}
+		params, err := tuners.ParamsOf(options)
+		if err != nil {
+			return "", nil // as above
+		}
+		problems, err := all[i].Validate(ctx, tuners.ValidateRequest{
+			Space: space, Options: params, Objective: tuners.Objective{Metric: c.Objective, Target: c.Target},
+			Budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
+		})
+		if err != nil {
+			return "", err
+		}
+		for _, p := range problems {
+			if strings.HasPrefix(p.Key, "budget.") {
+				return p.Key + ": " + p.Message, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // printScaled says before a result that --scale has shrunk what it is of.

@@ -47,6 +47,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FEDFAST_CPU", os.Getenv("FEDFAST_CPU"))
+			env.Setenv("LONG", strings.Repeat("long\x1b[2J", 5000))
 			mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = w.Write([]byte("SQLite format 3\x00\n"))
 			}))

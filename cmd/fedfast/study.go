@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/cpuid/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/progress"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
@@ -83,6 +84,8 @@ type opened struct {
 	stored *study.Stored
 	// scaled says what --scale changed, empty without it.
 	scaled string
+	// loaded is the configuration without --scale, loaded anew.
+	loaded func() (*study.Config, error)
 }
 
 // open resolves the configuration, checks it as far as that needs neither data
@@ -94,6 +97,10 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 	s := &opened{stored: &study.Stored{}}
 	var err error
 	if !own {
+		s.loaded = func() (*study.Config, error) {
+			c, _, err := o.load(a, args)
+			return c, err
+		}
 		if s.config, s.places, err = o.load(a, args); err != nil {
 			return nil, err
 		}
@@ -107,6 +114,9 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 			o.dir = studydir.Default(time.Now(), s.config.Name)
 		}
 		if !store.Exists(o.dir) {
+			if err := outfile.Dir(o.dir); err != nil {
+				return nil, usageError{fmt.Errorf("--study: %w", err)}
+			}
 			return s, nil // it is made when the study can begin
 		}
 	}

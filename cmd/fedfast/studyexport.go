@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/tablefile"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
@@ -50,6 +51,12 @@ func (o *exportOptions) validate() error {
 	if o.table != "" && !slices.Contains(store.Tables(), o.table) {
 		return fmt.Errorf("--table %s: must be one of %s", o.table, strings.Join(store.Tables(), ", "))
 	}
+	if o.table != "" {
+		return writable([]output{{"--out", o.out}})
+	}
+	if err := outfile.Dir(o.out); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
 	return nil
 }
 
@@ -62,6 +69,9 @@ func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
 		return err
 	}
 	defer func() { _ = v.Close() }() // it was read only
+	if o.table != "" && o.out == "" && a.json {
+		return usageError{errors.New("--json: the table itself goes to stdout; --format jsonl writes it as JSON")}
+	}
 	if o.table != "" && o.out == "" {
 		return o.write(ctx, v, o.table, a.out)
 	}
@@ -75,12 +85,21 @@ func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
+	files := []string{}
 	for _, name := range store.Tables() {
 		path := filepath.Join(out, name+"."+o.format)
 		if err := o.file(ctx, v, name, path); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.out, path)
+		files = append(files, path)
+		if !a.json {
+			fmt.Fprintln(a.out, path)
+		}
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Files []string `json:"files"`
+		}{files})
 	}
 	return nil
 }

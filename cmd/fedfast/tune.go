@@ -97,6 +97,9 @@ func (o *tuneOptions) train(ctx context.Context, a *app, s *opened, ready func(*
 		defer client.Close()
 		used = append(used, client.Pin())
 	}
+	if err := o.scale.enough(ctx, s, tuner, client); err != nil {
+		return nil, err
+	}
 	setup, err := a.prepare(ctx, c)
 	if err != nil {
 		return nil, err

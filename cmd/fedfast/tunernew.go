@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -65,6 +66,9 @@ func (a *app) newTunerProject(p scaffold.Project) error {
 		if p.Checkout == "" {
 			steps = "go mod tidy && " + steps
 		}
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"dir": p.Dir, "program": p.Program(), "next": steps, "note": strings.TrimSpace(note)})
 	}
 	_, err := fmt.Fprintf(a.out, "%s holds a tuner that works; README.md there tells more. Next:\n\n  cd %s && %s\n  fedfast tuner check ./%s\n%s",
 		p.Dir, p.Dir, steps, p.Program(), note)

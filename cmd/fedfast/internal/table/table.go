@@ -69,6 +69,15 @@ func (t *Table) Flush() error {
 	return err
 }
 
+// Text writes lines of prose, wrapped between words on a terminal.
+func Text(w io.Writer, lines ...string) error {
+	t := New(w)
+	for _, line := range lines {
+		t.Row(line)
+	}
+	return t.Flush()
+}
+
 // Percent writes an error rate, a dash when there is none.
 func Percent(x *float64) string {
 	if x == nil || *x != *x {
