@@ -16,7 +16,7 @@ import (
 func TestLineFits(t *testing.T) {
 	states := map[string]State{
 		"rounds": {Done: 97, All: 20000, Parts: []Part{
-			{Text: "trial 123 (1000 of 2000)", Rank: 3}, {Text: "loss 0.1234", Rank: 4}, {Text: "best score 0.0312", Rank: 2},
+			{Text: "trial 123 (1000 of 2000)", Rank: 3}, {Text: "loss 0.1234", Rank: 4}, {Text: "lowest score 0.0312", Rank: 2},
 			{Text: "97 of 20000", Behind: true}, {Text: "1h20m17s left", Rank: 1, Behind: true},
 		}},
 		"a file":     {Done: 1, All: 3, Parts: []Part{{Text: "連合学習のデータ/研究室の画像と文字の集まり.sqlite.lzma.part"}, {Text: "1.2 of 1234.5 MB", Rank: 1, Behind: true}}},
@@ -36,8 +36,8 @@ func TestLineFits(t *testing.T) {
 	}
 	for columns, want := range map[int]string{
 		40:  "0% |        | 97 of 20000, 1h20m17s left",
-		80:  "best score 0.0312 0% |                        | 97 of 20000, 1h20m17s left",
-		120: "trial 123 (1000 of 2000), loss 0.1234, best score 0.0312 0% |                        | 97 of 20000, 1h20m17s left",
+		80:  "lowest score 0.0312 0% |                        | 97 of 20000, 1h20m17s left",
+		120: "trial 123 (1000 of 2000), loss 0.1234, lowest score 0.0312 0% |                        | 97 of 20000, 1h20m17s left",
 	} {
 		if got := states["rounds"].text(columns); got != want {
 			t.Errorf("at %d columns: got %q, want %q", columns, got, want)
@@ -95,7 +95,7 @@ func TestDisplayOnTerminal(t *testing.T) {
 	shows("a head", "client tuner prepares, error 0.5000 100% |████████████████████████| 8 of 8")
 	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 4, Loss: 2, Best: none})
 	update(12, study.Progress{Trial: 1, TrialRound: 3, ToRound: 3, Round: 3, Rounds: 4, Loss: 0.5, Best: 0.125})
-	shows("a head", "trial 1 (3 of 3), loss 0.5000, lowest score 0.1250 75% |██████  | 3 of 4, 1s left")
+	shows("a head", "trial 1 (3 of 3), lowest score 0.1250 75% |██████████████     | 3 of 4, 1s left")
 	if _, err := d.Write([]byte("a log line\n")); err != nil {
 		t.Fatal(err)
 	}
