@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/finite"
+	"github.com/fedfast/fedfast/internal/wholefile"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -153,20 +154,14 @@ func (m *Metrics) reached(x func(study.CurvePoint) float64) (float64, bool) {
 }
 
 // Write writes metrics into a file, whole or not at all.
-func (m *Metrics) Write(path string) (err error) {
+func (m *Metrics) Write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // without effect once renamed
-	err = errors.Join(m.encode(f), f.Sync(), f.Chmod(0o644), f.Close())
-	if err != nil {
+	if err := wholefile.Stream(path, 0o644, m.encode); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
 
 func (m *Metrics) encode(w io.Writer) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/internal/oneline"
 	"github.com/fedfast/fedfast/kernels"
@@ -62,6 +63,11 @@ func (a *app) exit(ctx context.Context, err error) int {
 		err = errors.New("interrupted")
 	}
 	fmt.Fprintln(a.err, "fedfast: "+oneline.Of(err.Error()))
+	if differs, ok := errors.AsType[*study.ConfigError](err); ok {
+		for _, line := range differs.Diff {
+			fmt.Fprintln(a.err, "  "+oneline.Of(line))
+		}
+	}
 	if !a.running || errors.As(err, &usage) {
 		return 2
 	}

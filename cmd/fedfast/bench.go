@@ -15,6 +15,7 @@ import (
 
 	"github.com/fedfast/fedfast/bench"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/internal/wholefile"
 )
 
 // benchOptions are the flags of bench.
@@ -188,11 +189,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if path == "" {
 		return nil
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
+	return wholefile.Stream(path, 0o644, write)
 }
 
 // startProfile starts a CPU profile, unless path is empty, and returns what ends it.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/wholefile"
 )
 
 // partitionOptions are the flags of data partition.
@@ -112,7 +112,7 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *study.Config) err
 		if err := classbars.Write(&svg, title, clients); err != nil {
 			return err
 		}
-		if err := os.WriteFile(o.plot, svg.Bytes(), 0o644); err != nil {
+		if err := wholefile.Write(o.plot, svg.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}

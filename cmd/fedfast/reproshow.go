@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/internal/wholefile"
 )
 
 // reportOptions say where a report goes besides stdout.
@@ -70,7 +71,7 @@ func (o *reportOptions) show(a *app, r *repro.Report) error {
 	if o.markdown != "" {
 		var text bytes.Buffer
 		r.WriteMarkdown(&text)
-		if err := os.WriteFile(o.markdown, text.Bytes(), 0o644); err != nil {
+		if err := wholefile.Write(o.markdown, text.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("--markdown: %w", err)
 		}
 	}
@@ -110,11 +111,7 @@ func writeCurves(dir string, r *repro.Report) error {
 	}
 	for _, c := range r.Curves() {
 		for end, write := range map[string]func(io.Writer) error{".csv": c.WriteCSV, ".svg": c.WriteSVG} {
-			var text bytes.Buffer
-			if err := write(&text); err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(dir, c.Name+end), text.Bytes(), 0o644); err != nil {
+			if err := wholefile.Stream(filepath.Join(dir, c.Name+end), 0o644, write); err != nil {
 				return err
 			}
 		}

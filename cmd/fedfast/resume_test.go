@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -52,5 +55,34 @@ func sameText(ts *testscript.TestScript, neg bool, args []string) {
 	a, b := odd.ReplaceAllString(ts.ReadFile(args[0]), ""), odd.ReplaceAllString(ts.ReadFile(args[1]), "")
 	if a != b {
 		ts.Fatalf("%s and %s differ:\n%s\n%s", args[0], args[1], a, b)
+	}
+}
+
+// earlyKills FILE MODEL: begins runs of a study file and kills each within its
+// first half second. Each is then resumed, or holds nothing to resume and is begun
+// again, and returns the model.
+func earlyKills(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: earlykills FILE MODEL")
+	}
+	bin, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator))
+	random := rand.New(rand.NewPCG(3, 4))
+	for n := range 12 {
+		dir := "early" + strconv.Itoa(n)
+		cmd := exec.Command(filepath.Join(bin, "fedfast"), "run", args[0], "--study", dir)
+		cmd.Dir = ts.MkAbs(".")
+		ts.Check(cmd.Start())
+		time.Sleep(time.Duration(random.Int64N(int64(500 * time.Millisecond))))
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+		if err := ts.Exec("fedfast", "study", "resume", dir); err != nil {
+			if stderr := ts.ReadFile("stderr"); !strings.Contains(stderr, "it holds no study") {
+				ts.Fatalf("killed early, %s is resumed with %v: %s", dir, err, stderr)
+			}
+			ts.Check(ts.Exec("fedfast", "run", args[0], "--study", dir))
+		}
+		if ts.ReadFile(filepath.Join(dir, "model.safetensors")) != ts.ReadFile(args[1]) {
+			ts.Fatalf("killed early, %s returns another model", dir)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func newRun(a *app) *cobra.Command {
 func (o *runOptions) run(ctx context.Context, a *app, s *opened) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	r := s.stored.Run
-	if r == nil || !s.dir.Complete() {
+	if r == nil || !s.dir.Complete(r.WeightsSHA256) {
 		if r, err = o.train(ctx, a, s, func(*study.Setup) error { return nil }); err != nil {
 			return err
 		}

@@ -44,6 +44,8 @@ func TestScripts(t *testing.T) {
 			"handed":    handed,
 			"sametext":  sameText,
 			"waitlines": waitLines,
+
+			"earlykills": earlyKills,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FEDFAST_CPU", os.Getenv("FEDFAST_CPU"))

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -64,7 +62,7 @@ func newResume(a *app) *cobra.Command {
 				return usageError{errors.New("--seed: a study keeps its own seed")}
 			}
 			if mode == study.ModeRun {
-				r := &runOptions{studyOptions{dir: o.dir}}
+				r := &runOptions{studyOptions{dir: o.dir, configOptions: o.configOptions}}
 				s, err := r.open(cmd.Context(), a, nil, study.ModeRun)
 				if err != nil {
 					return err
@@ -79,6 +77,7 @@ func newResume(a *app) *cobra.Command {
 		}),
 	}
 	o.addTuneFlags(cmd)
+	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "where the data is now, such as --set data.path=DIR, or data.state_memory; nothing else may change (repeatable)")
 	return cmd
 }
 
@@ -86,7 +85,7 @@ func newResume(a *app) *cobra.Command {
 // environment that was written beside it says so.
 func modeOf(ctx context.Context, dir string) (string, error) {
 	v, err := store.Look(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && !studydir.Holds(dir) {
 		return "", usageError{err}
 	}
 	if err == nil {
@@ -95,15 +94,11 @@ func modeOf(ctx context.Context, dir string) (string, error) {
 			return s.Mode, nil
 		}
 	}
-	var e environment
-	text, err := os.ReadFile(filepath.Join(dir, studydir.EnvFile))
-	if err == nil {
-		err = json.Unmarshal(text, &e)
+	mode, _ := studydir.Beginning(dir)
+	if mode == "" {
+		return "", fmt.Errorf("%s: neither %s nor %s and %s say what was begun here; begin again in another directory", dir, store.File, studydir.ConfigFile, studydir.EnvFile)
 	}
-	if err != nil {
-		return "", fmt.Errorf("%s: neither %s nor %s says what was begun here: %w", dir, store.File, studydir.EnvFile, err)
-	}
-	return e.Command, nil
+	return mode, nil
 }
 
 // studyEntry is a line of `study list --json`.

@@ -20,7 +20,6 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -32,6 +31,7 @@ const quickstart = "quickstart"
 type configOptions struct {
 	preset, tuner, clientTuner string
 	sets                       []string
+	moves                      []string // assignments to the configuration that a study recorded
 }
 
 func (o *configOptions) addFlags(cmd *cobra.Command) {
@@ -93,7 +93,10 @@ type opened struct {
 // with: given nothing else by its own configuration, else only if it is the same
 // one.
 func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode string) (*opened, error) {
-	own := o.dir != "" && store.Exists(o.dir) && len(args) == 0 && !a.seedGiven && o.bare() && o.scale == 0
+	own := o.dir != "" && len(args) == 0 && !a.seedGiven && o.bare() && o.scale == 0
+	if own && !studydir.Holds(o.dir) {
+		return nil, usageError{fmt.Errorf("--study %s: it holds no study to resume; name a study file or a preset to begin one there", o.dir)}
+	}
 	s := &opened{stored: &study.Stored{}}
 	var err error
 	if !own {
@@ -113,9 +116,17 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 		if o.dir == "" {
 			o.dir = studydir.Default(time.Now(), s.config.Name)
 		}
-		if !store.Exists(o.dir) {
+		if s.config.Data.Path != "" { // which folder this is must not matter to those who resume it
+			if s.config.Data.Path, err = filepath.Abs(s.config.Data.Path); err != nil {
+				return nil, err
+			}
+		}
+		if !studydir.Holds(o.dir) {
 			if err := outfile.Dir(o.dir); err != nil {
 				return nil, usageError{fmt.Errorf("--study: %w", err)}
+			}
+			if err := studydir.Free(o.dir); err != nil {
+				return nil, usageError{err}
 			}
 			return s, nil // it is made when the study can begin
 		}
@@ -126,6 +137,9 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 	if err := s.match(o.dir, mode); err != nil {
 		return nil, errors.Join(err, s.dir.Close())
 	}
+	if err := o.move(s.config); err != nil {
+		return nil, errors.Join(err, s.dir.Close())
+	}
 	return s, nil
 }
 
@@ -134,11 +148,19 @@ func (s *opened) take(ctx context.Context, a *app, path string) (err error) {
 	if s.dir, err = studydir.Open(ctx, path); err != nil {
 		return err
 	}
+	return s.read(ctx, a)
+}
+
+// read reads what the directory holds of the study.
+func (s *opened) read(ctx context.Context, a *app) (err error) {
 	for _, note := range s.dir.Store().Notes() {
 		a.newLog().Warn(note)
 	}
 	if s.stored, err = study.Read(ctx, s.dir.Store()); err != nil {
 		return errors.Join(err, s.dir.Close())
+	}
+	if s.stored.Config == "" { // it was not begun, or the record is damaged from its first row on
+		s.stored.Mode, s.stored.Config = studydir.Beginning(s.dir.Path())
 	}
 	if e, err := s.began(); err == nil && s.scaled == "" {
 		s.scaled = e.Scaled
@@ -154,13 +176,27 @@ func (s *opened) match(path, mode string) (err error) {
 		}
 		return nil
 	}
-	src := study.Source{Text: s.stored.Config}
-	if src.Text == "" { // the record is damaged from its first row on
-		src.File = filepath.Join(path, studydir.ConfigFile)
-	} else if s.stored.Mode != mode {
+	switch {
+	case s.stored.Config == "":
+		return fmt.Errorf("%s: neither its record nor %s and %s say what was begun here; begin again in another directory", path, studydir.ConfigFile, studydir.EnvFile)
+	case s.stored.Mode != mode:
 		return usageError{fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", path, s.stored.Mode, mode)}
 	}
-	s.config, err = study.Load(src)
+	s.config, err = study.Load(study.Source{Text: s.stored.Config})
+	return err
+}
+
+// move changes where a recorded study finds its data and what memory it takes.
+func (o *configOptions) move(c *study.Config) (err error) {
+	if len(o.moves) == 0 {
+		return nil
+	}
+	if err := c.Move(o.moves); err != nil {
+		return usageError{err}
+	}
+	if c.Data.Path != "" {
+		c.Data.Path, err = filepath.Abs(c.Data.Path)
+	}
 	return err
 }
 
@@ -238,18 +274,22 @@ func (w watch) Progress(p study.Progress) { w.Update(p) }
 // begin takes the directory of a study that can begin, and opens the display for
 // its rounds.
 func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, command string, used []host.Pin) (watch, error) {
+	env := a.environment(command, used)
+	env.Scaled = s.scaled
 	if s.dir == nil {
-		if err := s.take(ctx, a, path); err != nil {
+		var err error
+		if s.dir, err = studydir.Create(ctx, path, s.config, env); err != nil {
+			return watch{}, err
+		}
+		if err := s.read(ctx, a); err != nil {
 			return watch{}, err
 		}
 	}
-	env := a.environment(command, used)
-	env.Scaled = s.scaled
 	if err := s.dir.Begin(s.config, env); err != nil {
 		return watch{}, err
 	}
 	text := head(setup)
-	if s.stored.Config == "" { // it is not gone on with
+	if s.dir.Store().Seq() == 0 { // nothing was trained yet
 		text += a.estimate(ctx, setup, command)
 	}
 	display := progress.New(a.err, terminalColumns(a.err), text, time.Now)

@@ -19,6 +19,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/tablefile"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/wholefile"
 )
 
 // exportOptions are the flags of study export.
@@ -105,20 +106,8 @@ func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
 }
 
 // file writes a table as a whole file or none.
-func (o *exportOptions) file(ctx context.Context, v *store.View, name, path string) (err error) {
-	f, err := os.Create(path + ".part")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(path + ".part") // the first error stands
-		}
-	}()
-	if err := errors.Join(o.write(ctx, v, name, f), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".part", path)
+func (o *exportOptions) file(ctx context.Context, v *store.View, name, path string) error {
+	return wholefile.Stream(path, 0o644, func(w io.Writer) error { return o.write(ctx, v, name, w) })
 }
 
 func (o *exportOptions) write(ctx context.Context, v *store.View, name string, w io.Writer) error {

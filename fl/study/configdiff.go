@@ -1,6 +1,8 @@
 package study
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,14 +15,45 @@ import (
 type ConfigError struct {
 	// Dir is the directory.
 	Dir string
-	// Diff has a line for each key that differs.
+	// Diff has a line for each key that differs: what is recorded and what is given.
 	Diff []string
 }
 
-// Error lists the keys.
+// Error says what to do; the keys that differ are in Diff.
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("%s holds a study of another configuration (%s); name another directory, or resume it with `fedfast study resume %s`",
-		e.Dir, strings.Join(e.Diff, "; "), e.Dir)
+	return fmt.Sprintf("%s holds a study of another configuration (keys that differ: %d); name another directory, or resume it with `fedfast study resume %s`",
+		e.Dir, len(e.Diff), e.Dir)
+}
+
+// movable are the keys that change no result: where the data is, whose fingerprint
+// a study knows, and how much memory may be used.
+var movable = []string{"data.path", "data.state_memory"}
+
+// Move changes keys of a recorded configuration by assignments, as the sets of a
+// Source. Only keys that change no result may be.
+func (c *Config) Move(sets []string) error {
+	text, err := Encode(c)
+	if err != nil {
+		return err
+	}
+	moved, err := Load(Source{Text: string(text), Sets: sets})
+	if err != nil {
+		return err
+	}
+	same := *moved
+	same.stay(c)
+	if other, err := Encode(&same); err != nil {
+		return err
+	} else if diff := diffConfigs(string(text), string(other)); len(diff) > 0 {
+		return fmt.Errorf("--set: a study that began keeps its configuration but for %s: %s", strings.Join(movable, " and "), diff[0])
+	}
+	*c = *moved
+	return nil
+}
+
+// stay takes the movable keys of another configuration.
+func (c *Config) stay(other *Config) {
+	c.Data.Path, c.Data.StateMemory = other.Data.Path, other.Data.StateMemory
 }
 
 // match returns an error when a configuration is not the recorded one. Keys that
@@ -40,6 +73,7 @@ func (r *studyRecord) match(dir string, c *Config, mode string) error {
 	if recorded.Model.standsFor(&c.Model) {
 		recorded.Model = c.Model
 	}
+	recorded.stay(c)
 	stored, err := Encode(recorded)
 	if err != nil {
 		return err
@@ -77,22 +111,56 @@ var earlier = map[string]string{"data.split": "80/10/10", "data.iid": "false"}
 
 // diffConfigs lists the keys in which two encoded configurations differ.
 func diffConfigs(stored, given string) []string {
-	a, b := flatConfig(stored), flatConfig(given)
+	a, b := leaves(stored), leaves(given)
+	keys := maps.Clone(a)
+	maps.Copy(keys, b)
 	var diff []string
-	for key, was := range a {
-		if is, ok := b[key]; !ok {
-			diff = append(diff, fmt.Sprintf("%s = %s there, not set here", key, was))
-		} else if is != was {
-			diff = append(diff, fmt.Sprintf("%s = %s there, %s here", key, was, is))
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if was, is := a[key], b[key]; was != is {
+			diff = append(diff, fmt.Sprintf("%s: recorded %s, now %s", key, cmp.Or(was, "not set"), cmp.Or(is, "not set")))
 		}
 	}
-	for key, is := range b {
-		if _, ok := a[key]; !ok {
-			diff = append(diff, fmt.Sprintf("%s is not set there, %s here", key, is))
-		}
-	}
-	slices.Sort(diff)
 	return diff
+}
+
+// leaves maps the keys of an encoded configuration to their values as TOML has
+// them; the keys of a layer hold its number, from 1.
+func leaves(text string) map[string]string {
+	var tree map[string]any
+	if _, err := toml.Decode(text, &tree); err != nil {
+		return map[string]string{"the whole study file": err.Error()}
+	}
+	flat := map[string]string{}
+	var walk func(key string, v any)
+	walk = func(key string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if strings.HasPrefix(key, "space.") {
+				flat[key] = literal(v)
+				return
+			}
+			for name, inner := range v {
+				walk(strings.TrimPrefix(key+"."+name, "."), inner)
+			}
+		case []map[string]any:
+			for i, layer := range v {
+				walk(fmt.Sprintf("%s[%d]", key, i+1), layer)
+			}
+		default:
+			flat[key] = literal(v)
+		}
+	}
+	walk("", tree)
+	return flat
+}
+
+// literal writes a value on one line of bounded length.
+func literal(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return clip(fmt.Sprint(v))
+	}
+	return clip(string(text))
 }
 
 // flatConfig maps the dotted keys of an encoded configuration to their values.

@@ -116,6 +116,12 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 				out.Config, out.Mode = rec.Config, rec.Mode
 			}
 			return err
+		case kindMoved:
+			rec, err := decode[movedRecord](r.Kind, r.Data)
+			if err == nil {
+				out.Config = rec.Config
+			}
+			return err
 		case kindSession:
 			if out.Environment == nil {
 				out.Environment = r.Data
@@ -133,6 +139,6 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 			out.Tune, out.Run = rec.Tune, rec.Run
 		}
 		return err
-	}, kindStudy, kindSession, kindResult, kindBaseline)
+	}, kindStudy, kindMoved, kindSession, kindResult, kindBaseline)
 	return out, err
 }

@@ -48,7 +48,7 @@ func readHistory(ctx context.Context, s *store.Store) (*history, error) {
 	if h.elapsed, err = s.Elapsed(ctx, kindSession); err != nil {
 		return nil, err
 	}
-	if err := s.Each(ctx, h.read, kindStudy, kindData, kindSuggest, kindReport, kindTrial, kindRung, kindFail, kindFinalist, kindResult); err != nil {
+	if err := s.Each(ctx, h.read, kindStudy, kindMoved, kindData, kindSuggest, kindReport, kindTrial, kindRung, kindFail, kindFinalist, kindResult); err != nil {
 		return nil, err
 	}
 	last, err := s.LastRounds(ctx, kindRound)
@@ -77,6 +77,12 @@ func (h *history) read(r store.Row) error {
 	case kindStudy:
 		rec, err := decode[studyRecord](r.Kind, r.Data)
 		h.study = rec
+		return err
+	case kindMoved:
+		rec, err := decode[movedRecord](r.Kind, r.Data)
+		if err == nil && h.study != nil {
+			h.study.Config = rec.Config
+		}
 		return err
 	case kindData:
 		rec, err := decode[dataRecord](r.Kind, r.Data)
@@ -176,10 +182,30 @@ func (h *history) begin(c *Config, mode string, fed *data.Federation, environmen
 	if err := h.on(fed); err != nil {
 		return err
 	}
+	if err := h.moved(c); err != nil {
+		return err
+	}
 	if err := h.append(kindSession, tuners.StudySession, 0, environment); err != nil {
 		return err
 	}
 	return h.flush() // from here on it can be resumed
+}
+
+// moved records a configuration that differs from the recorded one in keys that
+// change no result, once the data there were found to be the study's.
+func (h *history) moved(c *Config) error {
+	if h.study == nil {
+		return nil // it was just recorded
+	}
+	recorded, err := Load(Source{Text: h.study.Config})
+	if err != nil || recorded.Data.Path == c.Data.Path && recorded.Data.StateMemory == c.Data.StateMemory {
+		return err
+	}
+	text, err := Encode(c)
+	if err != nil {
+		return err
+	}
+	return h.append(kindMoved, tuners.StudySession, 0, movedRecord{string(text)})
 }
 
 // on records the data that the study begins on, or compares them with the record:

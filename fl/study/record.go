@@ -16,6 +16,7 @@ import (
 // The kinds of rows in a study's journal.
 const (
 	kindStudy    = "study"    // what the study is; the first row
+	kindMoved    = "moved"    // its configuration with keys changed that change no result
 	kindData     = "data"     // the data it began on
 	kindSession  = "session"  // a process begins to work on it
 	kindSuggest  = "suggest"  // an answer of the trial tuner: decisions
@@ -38,6 +39,11 @@ type studyRecord struct {
 	// Config is the study file that Encode writes.
 	Config      string `json:"config"`
 	TrialRounds int    `json:"trial_rounds"`
+}
+
+// movedRecord is the study file with other values of keys that change no result.
+type movedRecord struct {
+	Config string `json:"config"`
 }
 
 // dataRecord tells the data that a study began on from others.

@@ -124,7 +124,7 @@ func TestConfigThatDiffersIsRefused(t *testing.T) {
 	}
 	err := work(func(s *Setup) { s.Config.Cohort, s.Config.Client.LR = 4, 0.25 })
 	var config *ConfigError
-	if !errors.As(err, &config) || len(config.Diff) != 2 || config.Diff[0] != "client.lr = 0.1 there, 0.25 here" || config.Diff[1] != "cohort = 3 there, 4 here" {
+	if !errors.As(err, &config) || len(config.Diff) != 2 || config.Diff[0] != "client.lr: recorded 0.1, now 0.25" || config.Diff[1] != "cohort: recorded 3, now 4" {
 		t.Errorf("got %v", err)
 	}
 	if err := work(func(*Setup) {}); err != nil {

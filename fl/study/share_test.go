@@ -137,7 +137,7 @@ func TestShareRefuses(t *testing.T) {
 	}{
 		{func(c *Config) { c.Target = tuners.TargetPersonalized }, "it has the same target, personalized"},
 		{func(c *Config) { c.Score.Both = false }, "both studies need score.both = true"},
-		{func(c *Config) { c.Seed = 5 }, "more than the target differs: seed = 4 there, 5 here"},
+		{func(c *Config) { c.Seed = 5 }, "more than the target differs: seed: recorded 4, now 5"},
 	} {
 		s, _ := sharing(t, tuners.TargetGlobal)
 		c.change(&s.Config)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/wholefile"
 )
 
 // The languages of a project.
@@ -90,7 +92,7 @@ func (p Project) Write() (err error) {
 			return err
 		}
 		written = append(written, target)
-		return os.WriteFile(target, []byte(content), mode)
+		return wholefile.Write(target, []byte(content), mode)
 	})
 }
 

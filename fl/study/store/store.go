@@ -39,7 +39,11 @@ type Store struct {
 // database where there are none, and checks what is there. Rows from the first
 // damaged one on are set aside, see Notes. A directory in which another process
 // works is a *BusyError.
-func Open(ctx context.Context, dir string) (*Store, error) {
+func Open(ctx context.Context, dir string) (*Store, error) { return OpenAfter(ctx, dir, nil) }
+
+// OpenAfter is Open that calls first, unless it is nil, with the lock held and
+// before it makes a database.
+func OpenAfter(ctx context.Context, dir string, first func() error) (*Store, error) {
 	if err := os.MkdirAll(filepath.Join(dir, snapshotDir), 0o755); err != nil {
 		return nil, fmt.Errorf("study directory: %w", err)
 	}
@@ -49,6 +53,11 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("study directory: %w", err)
+	}
+	if first != nil {
+		if err := first(); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
 	}
 	s := &Store{dir: dir, lock: lock}
 	s.timer = time.AfterFunc(time.Hour, func() { _ = s.Flush() }) // the error stands for the next caller

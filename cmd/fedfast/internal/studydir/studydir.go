@@ -23,6 +23,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/wholefile"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -39,11 +40,14 @@ const (
 	LuckiestFile = "luckiest.safetensors"
 )
 
+// files are those that a study writes and that could be somebody else's.
+var files = []string{ConfigFile, EnvFile, MetricsFile, ResultFile, ModelFile, SurvivorFile, LuckiestFile}
+
 // Dir is the directory of a study that this process works on.
 type Dir struct {
 	path  string
 	made  bool // by Open
-	fresh bool // nothing was recorded before
+	begun bool // by Open
 	store *store.Store
 
 	mu      sync.Mutex
@@ -75,45 +79,102 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Open makes the directory, if need be, and takes its lock. What it holds of a
-// study stays. A directory in which another process works is a *store.BusyError.
+// Open takes the lock of a directory that Holds a study.
+// A directory in which another process works is a *store.BusyError.
 func Open(ctx context.Context, path string) (*Dir, error) {
-	if !store.Exists(path) && exists(filepath.Join(path, ConfigFile)) {
-		return nil, fmt.Errorf("--study %s: it holds a study without %s, which cannot be gone on with; name another directory or delete this one", path, store.File)
-	}
-	d := &Dir{path: path, made: !exists(path)}
+	d := &Dir{path: path}
 	var err error
-	if d.store, err = store.Open(ctx, path); err != nil {
-		return nil, err
-	}
-	d.fresh = d.store.Seq() == 0
-	return d, nil
+	d.store, err = store.OpenAfter(ctx, path, func() error { return wholefile.Clear(path, files...) })
+	return d, err
 }
 
-// Begin writes what is known before the first round, and opens the metrics.
-// Events that earlier processes wrote are not written again.
-func (d *Dir) Begin(c *study.Config, env any) error {
+// Create makes the directory of a new study, if need be, and takes its lock. What
+// the study is, its configuration and environment, is written before anything
+// else, so that from then on another process can begin it. A file that a study
+// would overwrite is an error.
+func Create(ctx context.Context, path string, c *study.Config, env any) (*Dir, error) {
 	config, err := study.Encode(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := d.write(ConfigFile, config); err != nil {
-		return err
+	d := &Dir{path: path, made: !exists(path), begun: true}
+	if err := Free(path); err != nil {
+		return nil, err
 	}
-	if !exists(filepath.Join(d.path, EnvFile)) {
-		if err := d.writeJSON(EnvFile, env); err != nil {
+	d.store, err = store.OpenAfter(ctx, path, func() error {
+		return errors.Join(wholefile.Clear(path, files...), d.writeJSON(EnvFile, env), d.write(ConfigFile, config))
+	})
+	return d, err
+}
+
+// Free returns an error when a directory without a study holds a file of the name
+// of a study's, but for the environment of one that was never begun.
+func Free(path string) error {
+	for _, name := range files {
+		if !exists(filepath.Join(path, name)) || name == EnvFile && command(path) != "" {
+			continue
+		}
+		return fmt.Errorf("--study %s: it holds a %s and no study that can be resumed (%s); name another directory or delete the file", path, name, store.File)
+	}
+	return nil
+}
+
+// Begin opens the metrics. Events that earlier processes wrote are not written
+// again.
+func (d *Dir) Begin(c *study.Config, env any) error {
+	if !d.begun { // a file may be lost, or tell where the data was
+		config, err := study.Encode(c)
+		if err != nil {
 			return err
+		}
+		if err := d.write(ConfigFile, config); err != nil {
+			return err
+		}
+		if !exists(filepath.Join(d.path, EnvFile)) {
+			if err := d.writeJSON(EnvFile, env); err != nil {
+				return err
+			}
 		}
 	}
 	name := filepath.Join(d.path, MetricsFile)
+	var err error
 	if d.metrics, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
 		return fmt.Errorf("study directory: %w", err)
 	}
-	if !d.fresh {
+	if d.store.Seq() > 0 {
 		d.old = bufio.NewReader(io.NewSectionReader(d.metrics, 0, math.MaxInt64))
 		return nil
 	}
 	return d.metrics.Truncate(0)
+}
+
+// Holds says whether a directory holds a study, if only one that was about to
+// begin.
+func Holds(path string) bool {
+	return store.Exists(path) || command(path) != "" && exists(filepath.Join(path, ConfigFile))
+}
+
+// Beginning returns what the files of a directory say of its study, beside the
+// record: the command that began it and its configuration, both empty where they
+// are lost.
+func Beginning(path string) (mode, config string) {
+	text, err := os.ReadFile(filepath.Join(path, ConfigFile))
+	if mode = command(path); err != nil || mode == "" {
+		return "", ""
+	}
+	return mode, string(text)
+}
+
+// command returns the command that began a study, as its environment tells it.
+func command(path string) string {
+	var env struct {
+		Command string `json:"command"`
+	}
+	text, err := os.ReadFile(filepath.Join(path, EnvFile))
+	if err != nil || json.Unmarshal(text, &env) != nil {
+		return ""
+	}
+	return env.Command
 }
 
 // Store returns what is recorded of the study.
@@ -156,17 +217,28 @@ func (d *Dir) line(line []byte) error {
 	return err
 }
 
-// Complete says whether the files of a finished study are there; a nil Dir is a
-// study that has not begun.
-func (d *Dir) Complete() bool {
-	return d != nil && exists(filepath.Join(d.path, ResultFile)) && exists(filepath.Join(d.path, ModelFile))
+// Complete says whether the files of a finished study are there and whole, with
+// the result that returned weights of a digest; a nil Dir is a study that has not
+// begun.
+func (d *Dir) Complete(digest string) bool {
+	if d == nil || !exists(filepath.Join(d.path, ModelFile)) {
+		return false
+	}
+	for _, name := range []string{ModelFile, SurvivorFile, LuckiestFile} { // earlier versions saved the first alone
+		if path := filepath.Join(d.path, name); exists(path) && fl.CheckSafetensors(path) != nil {
+			return false
+		}
+	}
+	var r study.Result
+	text, err := os.ReadFile(filepath.Join(d.path, ResultFile))
+	return err == nil && json.Unmarshal(text, &r) == nil && r.WeightsSHA256 == digest
 }
 
 // Finished returns the end of a study that holds all that is asked for: the
 // recorded result, with the baseline of its file. It returns nil when there is
 // something left to do.
 func (d *Dir) Finished(recorded *study.Result, baseline int) *study.Result {
-	if recorded == nil || !d.Complete() {
+	if recorded == nil || !d.Complete(recorded.WeightsSHA256) {
 		return nil
 	}
 	var r study.Result // of a version that did not record baselines
@@ -231,7 +303,7 @@ func (d *Dir) Close() error {
 	if d.metrics != nil {
 		err = errors.Join(err, d.metrics.Close())
 	}
-	if !d.fresh || d.events > 0 || exists(filepath.Join(d.path, ResultFile)) {
+	if !d.begun || d.events > 0 || exists(filepath.Join(d.path, ResultFile)) {
 		return errors.Join(err, d.store.Close())
 	}
 	err = errors.Join(err, d.store.Discard())
@@ -256,11 +328,7 @@ func (d *Dir) writeJSON(name string, v any) error {
 
 // write writes a whole file or none.
 func (d *Dir) write(name string, text []byte) error {
-	path := filepath.Join(d.path, name)
-	if err := os.WriteFile(path+".part", text, 0o644); err != nil {
-		return fmt.Errorf("study directory: %w", err)
-	}
-	if err := os.Rename(path+".part", path); err != nil {
+	if err := wholefile.Write(filepath.Join(d.path, name), text, 0o644); err != nil {
 		return fmt.Errorf("study directory: %w", err)
 	}
 	return nil

@@ -11,16 +11,22 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/nn/models"
 )
 
 // begin opens a study's directory and begins to work there.
 func begin(t *testing.T, path string, c *study.Config) *Dir {
 	t.Helper()
-	d, err := Open(t.Context(), path)
+	env := map[string]string{"command": "run"}
+	open := func() (*Dir, error) { return Create(t.Context(), path, c, env) }
+	if Holds(path) {
+		open = func() (*Dir, error) { return Open(t.Context(), path) }
+	}
+	d, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Begin(c, map[string]string{"go": "1"}); err != nil {
+	if err := d.Begin(c, env); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -114,13 +120,62 @@ func TestStudyWithoutEventsLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestStudyWithoutRecordIsLeftAlone(t *testing.T) {
+// TestForeignFilesAreLeftAlone: a study does not begin where it would overwrite a
+// file that no study wrote.
+func TestForeignFilesAreLeftAlone(t *testing.T) {
+	c := study.DefaultConfig()
+	for _, name := range files {
+		path := t.TempDir()
+		if err := os.WriteFile(filepath.Join(path, name), []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Create(t.Context(), path, &c, nil); err == nil || !strings.Contains(err.Error(), "it holds a "+name) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if entries, err := os.ReadDir(path); err != nil || len(entries) != 1 {
+			t.Errorf("%s: %v, %v are there", name, entries, err)
+		}
+	}
+}
+
+// TestCompleteReadsTheFiles cuts, empties and removes each file of a finished
+// study.
+func TestCompleteReadsTheFiles(t *testing.T) {
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, ConfigFile), nil, 0o600); err != nil {
+	c := study.DefaultConfig()
+	d := begin(t, path, &c)
+	m, err := models.New("logistic", models.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), store.File) {
-		t.Errorf("got %v", err)
+	digest := "d1"
+	if err := errors.Join(d.Result(map[string]string{"weights_sha256": digest}), d.Model(m, m.NewParams())); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	if !d.Complete(digest) || d.Complete("d2") {
+		t.Fatal("a whole study is not complete, or that of another result is")
+	}
+	for _, name := range []string{ResultFile, ModelFile} {
+		file := filepath.Join(path, name)
+		whole, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, left := range []int{0, 7, 8, len(whole) / 2, len(whole) - 2} {
+			if err := os.WriteFile(file, whole[:left], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if d.Complete(digest) {
+				t.Errorf("with %d bytes of %s the study counts as complete", left, name)
+			}
+		}
+		if err := os.Remove(file); err != nil || d.Complete(digest) {
+			t.Errorf("without %s the study counts as complete, or %v", name, err)
+		}
+		if err := os.WriteFile(file, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
