@@ -26,6 +26,8 @@ func (fedBABU) defaults(c *ClientParams, _ *ServerParams) { c.HeadEpochs = 1 }
 
 func (fedBABU) Uses() []Use { return slices.Concat(localSGD, headEpochs) }
 
+func (fedBABU) reads() []string { return []string{"head_layers"} }
+
 func (fedBABU) fit(e *Engine) error { return e.needsBody() }
 
 func (m fedBABU) Local(l *Local) {

@@ -19,6 +19,8 @@ func (fedPer) Paper() string {
 
 func (fedPer) Uses() []Use { return localSGD }
 
+func (fedPer) reads() []string { return []string{"head_layers"} }
+
 func (fedPer) fit(e *Engine) error { return e.needsBody() }
 
 func (fedPer) stateLen(_, head int) int { return head }

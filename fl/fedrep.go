@@ -31,6 +31,8 @@ func (fedRep) Uses() []Use { return slices.Concat(localSGD, headEpochs) }
 // headEpochs is what methods that train the head alone use.
 var headEpochs = need("client.head_epochs", "(0, 1e6]", "such as 1")
 
+func (fedRep) reads() []string { return []string{"head_layers"} }
+
 func (fedRep) fit(e *Engine) error { return e.needsBody() }
 
 func (fedRep) stateLen(_, head int) int { return head }

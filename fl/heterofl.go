@@ -36,6 +36,8 @@ func (heteroFL) Uses() []Use {
 	return slices.Concat(localSGD, need("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
 }
 
+func (heteroFL) reads() []string { return []string{"client.widths"} }
+
 // fit checks that the model can be cut to every width that is set.
 func (heteroFL) fit(e *Engine) error {
 	for _, width := range e.widths() {

@@ -2,31 +2,69 @@ package fl
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
 
-// probeFuncs are the measurements of a slot by their names in the tuner
-// protocol. A value is NaN where the client has no examples to measure on.
-var probeFuncs = map[string]func(*Slot) float64{
-	"val_error_before":  func(s *Slot) float64 { return s.Before.Error },
-	"val_error_after":   func(s *Slot) float64 { return s.After.Error },
-	"val_loss_before":   func(s *Slot) float64 { return s.Before.Loss },
-	"val_loss_after":    func(s *Slot) float64 { return s.After.Loss },
-	"train_loss":        func(s *Slot) float64 { return s.TrainLoss },
-	"examples_train":    func(s *Slot) float64 { return float64(s.TrainExamples) },
-	"examples_val":      func(s *Slot) float64 { return float64(s.ValExamples) },
-	"steps":             func(s *Slot) float64 { return float64(s.Steps) },
-	"delta_norm":        func(s *Slot) float64 { return s.DeltaNorm },
-	"seconds_simulated": func(s *Slot) float64 { return s.Seconds },
-	minCosine:           func(s *Slot) float64 { return s.MinCosine },
-	minPriorCosine:      func(s *Slot) float64 { return s.MinPriorCosine },
+// Probe is a measurement of a slot, or of a whole round, by its name in the tuner
+// protocol.
+type Probe struct {
+	Name, Doc string
+	// Round says that only a round as a whole has it; else each slot has it, and a
+	// round their mean.
+	Round bool
+	// Cost says what it costs a round that is asked for it, empty for nothing.
+	Cost string
+
+	of func(*Slot) float64 // NaN where the client has no examples to measure on
+}
+
+// evaluation is the cost of probes on validation examples.
+const evaluation = "an evaluation of each client of the cohort"
+
+var probes = []Probe{
+	{Name: "val_error_before", Doc: "error of the broadcast weights on the client's validation examples", Cost: evaluation, of: func(s *Slot) float64 { return s.Before.Error }},
+	{Name: "val_error_after", Doc: "error of the client's own model on its validation examples", Cost: evaluation, of: func(s *Slot) float64 { return s.After.Error }},
+	{Name: "val_loss_before", Doc: "loss of the broadcast weights on the client's validation examples", Cost: evaluation, of: func(s *Slot) float64 { return s.Before.Loss }},
+	{Name: "val_loss_after", Doc: "loss of the client's own model on its validation examples", Cost: evaluation, of: func(s *Slot) float64 { return s.After.Loss }},
+	{Name: "train_loss", Doc: "mean loss over the client's local steps", of: func(s *Slot) float64 { return s.TrainLoss }},
+	{Name: "examples_train", Doc: "training examples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.TrainExamples) }},
+	{Name: "examples_val", Doc: "validation examples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.ValExamples) }},
+	{Name: "steps", Doc: "local steps that the client took", of: func(s *Slot) float64 { return float64(s.Steps) }},
+	{Name: "delta_norm", Doc: "length of the client's change of the weights", of: func(s *Slot) float64 { return s.DeltaNorm }},
+	{Name: "seconds_simulated", Doc: "seconds of the client's round on a simulated phone; a round's are those of its slowest client", of: func(s *Slot) float64 { return s.Seconds }},
+	{Name: minCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement that its step brings about (FATHOM)", Cost: "a pass over the weights a step", of: func(s *Slot) float64 { return s.MinCosine }},
+	{Name: minPriorCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement before its step, as FATHOM's text has it", Cost: "a pass over the weights a step", of: func(s *Slot) float64 { return s.MinPriorCosine }},
+	{
+		Name: signAgreement, Round: true, Cost: "a pass over the weights a client",
+		Doc: "mean over the moved parameters of |sum_i p_i sign(w - w_i)|: 1 when all clients move them to one side, near 0 when they undo one another",
+	},
+	{
+		Name: smoothedCosine, Round: true, Cost: "a vector of the weights' size",
+		Doc: "cosine of the round's change with the smoothed one of the rounds before; {alpha=A} behind the name sets the smoothing, A in [0, 1), 0.5 without",
+	},
+}
+
+// Probes returns all probes, sorted by name.
+func Probes() []Probe {
+	return slices.SortedFunc(slices.Values(probes), func(a, b Probe) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// ofSlot returns the function of a slot's probe, nil for a name that slots do not
+// have.
+func ofSlot(name string) func(*Slot) float64 {
+	for i := range probes {
+		if probes[i].Name == name {
+			return probes[i].of
+		}
+	}
+	return nil
 }
 
 // The probes of a client's steps that cost something, see [Slot].
@@ -53,7 +91,16 @@ const defaultAlpha = 0.5 // of the smoothed cosine
 // slots, and "cos_delta_smoothed" and "sign_agreement", which a round has as a
 // whole. Options follow a name in braces: "cos_delta_smoothed{alpha=0.5}".
 func ProbeNames() []string {
-	return slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(probeFuncs)), signAgreement, smoothedCosine)))
+	var names []string
+	for _, p := range Probes() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// unknownProbe is the error for a name that no probe has.
+func unknownProbe(name string) error {
+	return fmt.Errorf("unknown probe %q%s; the probes are %s", name, key.DidYouMean(name, key.Names(ProbeNames()...)), strings.Join(ProbeNames(), ", "))
 }
 
 // CheckProbes returns an error for the first name that is no probe, or whose
@@ -95,8 +142,8 @@ func parseProbes(names []string) (probeSet, error) {
 			return p, fmt.Errorf("probe %q: %s takes no options", name, base)
 		case base == signAgreement:
 			p.signs = true
-		case probeFuncs[name] == nil:
-			return p, fmt.Errorf("unknown probe %q; the probes are %s", name, strings.Join(ProbeNames(), ", "))
+		case ofSlot(name) == nil:
+			return p, unknownProbe(name)
 		}
 		p.before = p.before || strings.HasSuffix(name, "_before")
 		p.after = p.after || strings.HasSuffix(name, "_after")
@@ -109,7 +156,7 @@ func parseProbes(names []string) (probeSet, error) {
 // false for a name that slots do not have. Values that the engine was not asked
 // for are NaN.
 func (s *Slot) Probe(name string) (value float64, ok bool) {
-	f := probeFuncs[name]
+	f := ofSlot(name)
 	if f == nil {
 		return 0, false
 	}
@@ -124,7 +171,7 @@ func (r *RoundResult) Probe(name string) (value float64, ok bool) {
 	if v, has := r.aggregates[name]; has {
 		return v, true
 	}
-	f := probeFuncs[name]
+	f := ofSlot(name)
 	if f == nil {
 		return 0, false
 	}

@@ -109,3 +109,18 @@ func oneMethod(names []string) string {
 		return "one of the methods " + strings.Join(names, ", ")
 	}
 }
+
+// Settings returns the other keys of a study file that the method reads.
+func Settings(m Method) []string {
+	var keys []string
+	if r, ok := m.(reader); ok {
+		keys = append(keys, r.reads()...)
+	}
+	if _, ok := m.(keeper); ok {
+		keys = append(keys, "data.state_memory")
+	}
+	return keys
+}
+
+// reader is a method that reads keys of its own besides hyperparameters.
+type reader interface{ reads() []string }

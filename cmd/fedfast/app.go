@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/internal/oneline"
@@ -79,6 +80,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "fedfast",
 		Short:         "Federated training and its tuning on CPUs",
+		Version:       thisVersion().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,7 +90,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.Uint64Var(&a.seed, "seed", 0, "seed of every random draw")
 	flags.IntVar(&a.workers, "workers", 0, "client tasks that run at once; 0 is one a processor; results do not depend on it")
@@ -98,6 +100,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "tuners that run already, in a debugger, as they print it: NAME=unix:/path@PID (also "+host.AttachEnv+")")
 	flags.TextVar(&a.log, "log", slog.LevelWarn, "least level of log lines on stderr: debug, info (what tuners print), warn or error")
 	root.AddCommand(newRun(a), newTune(a), newStudy(a), newRepro(a), newBench(a), newData(a), newTuner(a), newList(a), newVersion(a))
+	completeFlags(root)
 	return root
 }
 
@@ -149,7 +152,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 				names = append(names, c.Name())
 			}
 		}
-		return usageError{fmt.Errorf("unknown command %q for %q; there are %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))}
+		return usageError{fmt.Errorf("unknown command %q for %q%s; there are %s", args[0], cmd.CommandPath(), key.DidYouMean(args[0], key.Names(names...)), strings.Join(names, ", "))}
 	}
 	g.AddCommand(commands...)
 	return g

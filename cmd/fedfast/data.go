@@ -26,8 +26,9 @@ func newData(a *app) *cobra.Command {
 	}
 	o := &dataOptions{}
 	info := &cobra.Command{
-		Use:   "info [NAME]",
-		Short: "Open a federation and say what it holds",
+		Use:               "info [NAME]",
+		ValidArgsFunction: completeFirst(setNames),
+		Short:             "Open a federation and say what it holds",
 		Long: "Open a federation and say what it holds: a set by NAME, or the one of a preset. Keys of the data are set as in\n" +
 			"  fedfast data info leaf-femnist --set data.path=DIR",
 		Args: cobra.MaximumNArgs(1),

@@ -24,8 +24,9 @@ type partitionOptions struct {
 func newDataPartition(a *app) *cobra.Command {
 	o := &partitionOptions{}
 	cmd := &cobra.Command{
-		Use:   "partition [NAME]",
-		Short: "Say how examples and classes are spread over clients, and draw it",
+		Use:               "partition [NAME]",
+		ValidArgsFunction: completeFirst(setNames),
+		Short:             "Say how examples and classes are spread over clients, and draw it",
 		Long: "Open a federation and say how its examples and classes are spread over the clients, and how far the classes of a client's\n" +
 			"training, validation and test examples differ: the total variation between their shares, 0 for equal ones, 1 for parts\n" +
 			"without a common class, beside that of random parts of the same sizes. A set without clients is dealt\n" +

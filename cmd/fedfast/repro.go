@@ -27,8 +27,9 @@ type reproOptions struct {
 func newRepro(a *app) *cobra.Command {
 	o := &reproOptions{}
 	cmd := &cobra.Command{
-		Use:   "repro NAME",
-		Short: "Run an experiment of a paper and lay it beside the published numbers",
+		Use:               "repro NAME",
+		ValidArgsFunction: completeFirst(cellNames),
+		Short:             "Run an experiment of a paper and lay it beside the published numbers",
 		Long: "Run an experiment of a paper, as `fedfast repro list` names it, and lay it beside the published numbers. NAME is a cell of a\n" +
 			"table, or the beginning of several, such as fathom-table1/lr0.05. Broken off, the same command goes on. Each trial leaves a\n" +
 			"small file of metrics in --out, from which `fedfast repro merge` makes the table again, also from several machines.",

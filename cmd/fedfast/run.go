@@ -18,8 +18,9 @@ type runOptions struct{ studyOptions }
 func newRun(a *app) *cobra.Command {
 	o := &runOptions{}
 	cmd := &cobra.Command{
-		Use:   "run [FILE]",
-		Short: "Train a federation once, without tuning",
+		Use:               "run [FILE]",
+		ValidArgsFunction: completeFile,
+		Short:             "Train a federation once, without tuning",
 		Long: "Train a federation once, without tuning: the study file FILE or a preset, with the hyperparameters of [client] and\n" +
 			"[server]. Without either it goes on with the training in --study, or trains the preset quickstart.",
 		Args: cobra.MaximumNArgs(1),

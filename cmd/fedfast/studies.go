@@ -25,7 +25,7 @@ func newStudy(a *app) *cobra.Command {
 		Long:  "List the studies below a directory, by default studies.",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			root := "studies"
+			root := studydir.Home
 			if len(args) > 0 {
 				root = args[0]
 			}
@@ -33,10 +33,11 @@ func newStudy(a *app) *cobra.Command {
 		}),
 	}
 	show := &cobra.Command{
-		Use:   "show DIR",
-		Short: "Show what a study has done so far, also while it runs",
-		Args:  cobra.ExactArgs(1),
-		RunE:  a.work(func(cmd *cobra.Command, args []string) error { return a.showStudy(cmd.Context(), args[0]) }),
+		Use:               "show DIR",
+		ValidArgsFunction: completeStudy,
+		Short:             "Show what a study has done so far, also while it runs",
+		Args:              cobra.ExactArgs(1),
+		RunE:              a.work(func(cmd *cobra.Command, args []string) error { return a.showStudy(cmd.Context(), args[0]) }),
 	}
 	return group("study", "Studies: list, show, resume, export", list, show, newResume(a), newExport(a))
 }
@@ -45,10 +46,11 @@ func newStudy(a *app) *cobra.Command {
 func newResume(a *app) *cobra.Command {
 	o := &tuneOptions{}
 	cmd := &cobra.Command{
-		Use:   "resume DIR",
-		Short: "Go on with a study or a run that was broken off",
-		Long:  "Go on with a study or a run that was broken off, by its own configuration. A finished one is printed again.",
-		Args:  cobra.ExactArgs(1),
+		Use:               "resume DIR",
+		ValidArgsFunction: completeStudy,
+		Short:             "Go on with a study or a run that was broken off",
+		Long:              "Go on with a study or a run that was broken off, by its own configuration. A finished one is printed again.",
+		Args:              cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},

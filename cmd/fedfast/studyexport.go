@@ -28,8 +28,9 @@ type exportOptions struct{ format, table, out string }
 func newExport(a *app) *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{
-		Use:   "export DIR",
-		Short: "Write a study's tables as CSV, JSON lines or Parquet",
+		Use:               "export DIR",
+		ValidArgsFunction: completeStudy,
+		Short:             "Write a study's tables as CSV, JSON lines or Parquet",
 		Long: "Write a study's tables as CSV, JSON lines or Parquet: all of them into the directory --out, or one to stdout or a file.\n" +
 			"The tables are " + strings.Join(store.Tables(), ", ") + ". They are also views of the database " + store.File + ".",
 		Args: cobra.ExactArgs(1),

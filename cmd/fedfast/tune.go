@@ -21,8 +21,9 @@ type tuneOptions struct {
 func newTune(a *app) *cobra.Command {
 	o := &tuneOptions{}
 	cmd := &cobra.Command{
-		Use:   "tune [FILE]",
-		Short: "Tune a federated training: a study of many trials",
+		Use:               "tune [FILE]",
+		ValidArgsFunction: completeFile,
+		Short:             "Tune a federated training: a study of many trials",
 		Long: "Tune a federated training: the study file FILE or a preset. Without either it goes on with the study in --study, or runs the\n" +
 			"preset quickstart. A study that was broken off is gone on with; a finished one is printed again.",
 		Args: cobra.MaximumNArgs(1),

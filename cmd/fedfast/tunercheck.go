@@ -30,8 +30,9 @@ type checkOptions struct {
 func newTunerCheck(a *app) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
-		Use:   "check NAME|BINARY|DIR",
-		Short: "Check that a tuner keeps the protocol, also when it is killed on the way, or replay a surface with it",
+		Use:               "check NAME|BINARY|DIR",
+		ValidArgsFunction: completeFirst(builtinNames),
+		Short:             "Check that a tuner keeps the protocol, also when it is killed on the way, or replay a surface with it",
 		Long: "Check that a tuner keeps the protocol: a study without training is played, again in other processes, from recorded states, with kills " +
 			"and stops on the way. The exit code is 1 when a check fails.\n\nWith --replay it plays one study against a surface and tells what it " +
 			"chose. A surface is " + strings.Join(conformance.Surfaces(), ", ") + ", the directory of a finished study, or a file (plugins/README.md tells its form).",

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,11 +41,11 @@ type option struct {
 	Doc     string       `json:"doc"`
 }
 
-// listTuners starts every tuner once for its description.
-func (a *app) listTuners(ctx context.Context) error {
+// tunerEntries starts every tuner once for its description.
+func (a *app) tunerEntries(ctx context.Context) ([]tunerEntry, error) {
 	paths, err := a.paths()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	entries := []tunerEntry{}
 	for _, e := range host.List(ctx, paths, host.Options{Logger: a.newLog()}) {
@@ -55,6 +57,15 @@ func (a *app) listTuners(ctx context.Context) error {
 			entry.Options = append(entry.Options, option(o))
 		}
 		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// listTuners prints what tuners there are.
+func (a *app) listTuners(ctx context.Context) error {
+	entries, err := a.tunerEntries(ctx)
+	if err != nil {
+		return err
 	}
 	if a.json {
 		return a.printJSON(entries)
@@ -69,6 +80,42 @@ func (a *app) listTuners(ctx context.Context) error {
 			doc = "cannot be used: " + e.Skipped
 		}
 		t.Row(e.Name, e.Version, strings.Join(e.Can, ", "), sum[:min(12, len(sum))], from, doc)
+	}
+	return t.Flush()
+}
+
+// showTuner prints a tuner with its options.
+func (a *app) showTuner(ctx context.Context, name string) error {
+	entries, err := a.tunerEntries(ctx)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, e := range entries {
+		known = append(known, e.Name)
+	}
+	i := slices.Index(known, name)
+	switch {
+	case i < 0:
+		return unknown("tuner", name, known)
+	case a.json:
+		return a.printJSON(entries[i])
+	}
+	e := entries[i]
+	t := table.New(a.out)
+	t.Row(e.Name, e.Doc)
+	t.Row("version", e.Version)
+	t.Row("can do", strings.Join(e.Can, ", "))
+	if e.Skipped != "" {
+		t.Row("cannot be used", e.Skipped)
+	}
+	if err := t.Flush(); err != nil || len(e.Options) == 0 {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	t = table.New(a.out, "option", "default", "what it means")
+	for _, o := range e.Options {
+		t.Row(o.Name, dash(o.Default.String()), o.Doc)
 	}
 	return t.Flush()
 }

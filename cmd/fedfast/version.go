@@ -47,6 +47,11 @@ func thisVersion() version {
 	return v
 }
 
+// String writes what it is in a line.
+func (v version) String() string {
+	return fmt.Sprintf("fedfast %s %s %s/%s, level %s of %s", v.Version, v.Go, v.OS, v.Arch, v.Level, strings.Join(v.Levels, " "))
+}
+
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -57,7 +62,7 @@ func newVersion(a *app) *cobra.Command {
 			if a.json {
 				return a.printJSON(v)
 			}
-			_, err := fmt.Fprintf(a.out, "fedfast %s %s %s/%s, level %s of %s\n", v.Version, v.Go, v.OS, v.Arch, v.Level, strings.Join(v.Levels, " "))
+			_, err := fmt.Fprintln(a.out, v)
 			return err
 		}),
 	}

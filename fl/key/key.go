@@ -7,10 +7,12 @@
 // toml is the name below the table of the struct; a field without it is no key.
 // in is the range of numbers, of the words that a text may be, separated by
 // spaces; doc says in a line what the key means, and also lists other names for it,
-// from which an error guesses the right one.
+// from which an error guesses the right one; by names the command that reads the key,
+// or all keys of a table, where not all do.
 package key
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -30,6 +32,8 @@ type Key struct {
 	Words []string
 	// Also lists other names of the key.
 	Also []string
+	// By says which command reads the key, empty for all.
+	By string
 	// Index is the place of the field in the struct, see reflect.Value.FieldByIndex.
 	Index []int
 	// Tag holds the tags of the field.
@@ -51,7 +55,11 @@ func Of(t reflect.Type, prefix string) []Key {
 		case f.Anonymous:
 			keys = append(keys, below(i, Of(f.Type, prefix))...)
 		case f.Type.Kind() == reflect.Struct && len(Of(f.Type, "")) > 0:
-			keys = append(keys, below(i, Of(f.Type, prefix+name+"."))...)
+			table := below(i, Of(f.Type, prefix+name+"."))
+			for k := range table {
+				table[k].By = cmp.Or(table[k].By, f.Tag.Get("by"))
+			}
+			keys = append(keys, table...)
 		default:
 			keys = append(keys, newKey(prefix+name, i, f))
 		}
@@ -68,7 +76,7 @@ func below(i int, keys []Key) []Key {
 }
 
 func newKey(name string, i int, f reflect.StructField) Key {
-	k := Key{Name: name, Doc: f.Tag.Get("doc"), Also: strings.Fields(f.Tag.Get("also")), Words: strings.Fields(f.Tag.Get("of")), Index: []int{i}, Tag: f.Tag, of: f.Type}
+	k := Key{Name: name, Doc: f.Tag.Get("doc"), Also: strings.Fields(f.Tag.Get("also")), Words: strings.Fields(f.Tag.Get("of")), By: f.Tag.Get("by"), Index: []int{i}, Tag: f.Tag, of: f.Type}
 	if in, ok := f.Tag.Lookup("in"); ok {
 		k.In = In(in)
 	}

@@ -19,25 +19,25 @@ type Config struct {
 	HeadLayers int    `toml:"head_layers" in:"[1, inf)" doc:"last layers with parameters that methods which treat a head apart take for it"`
 	Model      Model  `toml:"model" doc:"the network: a name of fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
 	Init       string `toml:"init" of:"torch glorot keras haiku" doc:"how the network is initialised: as PyTorch, TensorFlow, Keras or Haiku does by default; unset is the model's own; layers that name one keep it" also:"initializer initialization"`
-	Rounds     int    `toml:"rounds" in:"[1, inf)" doc:"rounds of a plain run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
+	Rounds     int    `toml:"rounds" by:"run" in:"[1, inf)" doc:"rounds of a plain run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
 	Cohort     int    `toml:"cohort" in:"[1, inf)" doc:"clients that train in a round" also:"clients_per_round participants cohort_size sample_size"`
 	Sampling   string `toml:"sampling" of:"without with" doc:"whether a cohort is drawn without or with replacement"`
 	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"what becomes of a client whose result is not finite: it is left out and counted, or the trial is given up"`
 	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of every random draw" also:"random_seed"`
-	Objective  string `toml:"objective" of:"error loss" doc:"what a study minimizes" also:"metric"`
-	Target     string `toml:"target" of:"personalized global" doc:"whether the objective measures the models after their clients' training, or the one before it"`
-	Select     string `toml:"select" of:"finalists paper" doc:"how a study chooses the model that it returns: among finalists that are scored on all clients when the budget is spent, or by the lowest score of any cohort"`
+	Objective  string `toml:"objective" by:"tune" of:"error loss" doc:"what a study minimizes" also:"metric"`
+	Target     string `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective measures the models after their clients' training, or the one before it"`
+	Select     string `toml:"select" by:"tune" of:"finalists paper" doc:"how a study chooses the model that it returns: among finalists that are scored on all clients when the budget is spent, or by the lowest score of any cohort"`
 
 	Client      Client         `toml:"client"`
 	Server      Server         `toml:"server"`
 	Data        Data           `toml:"data"`
-	Score       Score          `toml:"score"`
-	Finalists   Finalists      `toml:"finalists"`
+	Score       Score          `toml:"score" by:"tune"`
+	Finalists   Finalists      `toml:"finalists" by:"tune"`
 	Eval        Eval           `toml:"eval"`
-	Budget      Budget         `toml:"budget"`
-	Tuner       Tuner          `toml:"tuner"`
-	ClientTuner ClientTuner    `toml:"client_tuner"`
-	Space       map[string]any `toml:"space" doc:"a dimension of the search space: the hyperparameter of that name, such as {log10 = [-4, 0]}; none removes it"`
+	Budget      Budget         `toml:"budget" by:"tune"`
+	Tuner       Tuner          `toml:"tuner" by:"tune"`
+	ClientTuner ClientTuner    `toml:"client_tuner" by:"tune"`
+	Space       map[string]any `toml:"space" by:"tune" doc:"a dimension of the search space: the hyperparameter of that name, such as {log10 = [-4, 0]}; none removes it"`
 }
 
 // The values of Config.Nonfinite.

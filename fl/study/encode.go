@@ -107,25 +107,29 @@ func (w *writer) layer(at string, l models.LayerSpec) {
 
 // line writes one key.
 func (w *writer) line(key string, value any) {
-	var literal string
+	fmt.Fprintf(&w.out, "%s = %s\n", key, w.literal(value))
+}
+
+// literal writes the value of a field.
+func (w *writer) literal(value any) string {
 	switch x := value.(type) {
 	case []string:
-		literal = list(x, w.value)
+		return list(x, w.value)
 	case []float64:
-		literal = list(x, w.value)
+		return list(x, w.value)
 	case []int:
-		literal = list(x, func(n any) string { return strconv.Itoa(n.(int)) })
+		return list(x, func(n any) string { return strconv.Itoa(n.(int)) })
 	case int:
-		literal = strconv.Itoa(x)
+		return strconv.Itoa(x)
 	case uint64:
-		literal = strconv.FormatUint(x, 10)
+		text := strconv.FormatUint(x, 10)
 		if x > math.MaxInt64 {
-			literal = w.value(literal)
+			return w.value(text)
 		}
+		return text
 	default:
-		literal = w.value(x)
+		return w.value(x)
 	}
-	fmt.Fprintf(&w.out, "%s = %s\n", key, literal)
 }
 
 // list writes a list of values, each as element writes it.

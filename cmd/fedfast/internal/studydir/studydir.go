@@ -61,10 +61,13 @@ type Dir struct {
 // odd are the signs that a directory's name does not have.
 var odd = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
+// Home is the folder of studies whose directory nobody names.
+const Home = "studies"
+
 // Default returns a directory below studies/ that does not exist yet, named
 // after the day and the study.
 func Default(now time.Time, name string) string {
-	base := filepath.Join("studies", now.Format("2006-01-02")+"-"+odd.ReplaceAllString(name, "-"))
+	base := filepath.Join(Home, now.Format("2006-01-02")+"-"+odd.ReplaceAllString(name, "-"))
 	path := base
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {

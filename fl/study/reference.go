@@ -1,0 +1,124 @@
+package study
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// KeyInfo is what the reference tells of a key of the study file.
+type KeyInfo struct {
+	// Key is dotted; one below which any name may stand ends in ".NAME".
+	Key  string `json:"key"`
+	Type string `json:"type"`
+	// Default is the value that a study starts from, as TOML text, empty where none
+	// is; a method may have another one.
+	Default string `json:"default"`
+	// Allowed is a range or lists words, empty when the type says all.
+	Allowed string `json:"allowed"`
+	Doc     string `json:"doc"`
+	// UsedBy names the methods, sets of data or the command that alone use the key.
+	UsedBy []string `json:"used_by"`
+	// Tunable says that a search space may hold the key.
+	Tunable bool `json:"tunable"`
+	// Also lists other words for the key's last part, from which errors guess it.
+	Also []string `json:"also"`
+}
+
+// Reference returns what is known of each key, in the order of a study file.
+func Reference() []KeyInfo {
+	defaults := DefaultConfig()
+	var all []KeyInfo
+	for _, k := range keys {
+		info := KeyInfo{
+			Key: k.Name, Type: k.Type(), Allowed: k.Allowed(), Doc: k.Doc, UsedBy: usedBy(k), Also: append([]string{}, k.Also...),
+		}
+		_, info.Tunable = tunable(k.Name)
+		v := reflect.ValueOf(defaults).FieldByIndex(k.Index)
+		switch {
+		case slices.Contains(openKeys, k.Name):
+			info.Key, info.Type = k.Name+".NAME", map[bool]string{true: "dimension", false: "value"}[k.Name == "space"]
+		case k.Name == "model":
+			info.Type = "text or layers"
+		case v.Kind() == reflect.Slice && v.Len() == 0 || v.Kind() == reflect.String && v.Len() == 0:
+		case k.Check(reflect.ValueOf(defaults)) != nil: // 0 stands for none
+		default:
+			info.Default = (&writer{}).literal(v.Interface())
+		}
+		all = append(all, info)
+	}
+	return all
+}
+
+// usedBy returns the methods, sets of data or the command that use a key, empty
+// for a key that all use.
+func usedBy(k key.Key) []string {
+	users := []string{}
+	if _, ok := hyper.Find(k.Name); ok {
+		users = append(users, fl.Users(k.Name)...)
+	}
+	for _, name := range fl.Methods() {
+		if m, err := fl.MethodByName(name); err == nil && slices.Contains(fl.Settings(m), k.Name) {
+			users = append(users, name)
+		}
+	}
+	if len(users) == len(fl.Methods()) {
+		return []string{}
+	}
+	if choice := choiceOf(k.Name); choice != nil {
+		for _, s := range data.Sets() {
+			if len(choice(s)) > 0 {
+				users = append(users, s.Name)
+			}
+		}
+	}
+	if k.By != "" {
+		users = append(users, "fedfast "+k.By)
+	}
+	return users
+}
+
+// choiceOf returns what a set lists for a key that only some sets have, nil for
+// other keys.
+func choiceOf(name string) func(data.SetInfo) []string {
+	switch name {
+	case "data.encoding":
+		return func(s data.SetInfo) []string { return s.Encodings }
+	case "data.augment":
+		return func(s data.SetInfo) []string { return s.Augments }
+	case "data.labels":
+		return func(s data.SetInfo) []string { return s.Labels }
+	}
+	return nil
+}
+
+// Values returns the values that a key may have, where they can be listed: words,
+// truths, and names of methods, models and sets of data.
+func Values(name string) []string {
+	switch name {
+	case "method":
+		return fl.Methods()
+	case "model":
+		return models.Names()
+	case "data.name":
+		return dataNames()
+	}
+	for _, k := range keys {
+		switch {
+		case k.Name != name:
+		case k.Truth():
+			return []string{"true", "false"}
+		default:
+			return k.Words
+		}
+	}
+	return nil
+}
+
+// LayerKeys returns what is known of the keys of a layer, in their order.
+func LayerKeys() []key.Key { return slices.Clone(layerKeys) }
