@@ -3,6 +3,7 @@ package repro
 import (
 	"math"
 
+	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -26,8 +27,8 @@ type armPair struct {
 // numbers that are alike within a trial.
 type Arms struct {
 	// All is the gain of a pair, Learnt of those pairs of which one at least ended with an error below 80 %.
-	All    Sample `json:"all"`
-	Learnt Sample `json:"learnt"`
+	All    stats.Sample `json:"all"`
+	Learnt stats.Sample `json:"learnt"`
 	// Least and Most are the smallest and largest gains of single pairs; NaN without any.
 	Least float64 `json:"least"`
 	Most  float64 `json:"most"`
@@ -43,7 +44,7 @@ func armsOf(pairs []armPair) Arms {
 		}
 		a.Least, a.Most = math.Min(p.gain, orElse(a.Least, p.gain)), math.Max(p.gain, orElse(a.Most, p.gain))
 	}
-	a.All, a.Learnt = clusteredSample(all), clusteredSample(learnt)
+	a.All, a.Learnt = stats.Clustered(all), stats.Clustered(learnt)
 	return a
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
 )
@@ -24,9 +25,9 @@ type Row struct {
 	Values  []float64
 	Reached []bool
 	// Sample sums up the trials that reached it.
-	Sample Sample
+	Sample stats.Sample
 	// Last sums up the last survivors.
-	Last Sample
+	Last stats.Sample
 	// Trials is the number of trials.
 	Trials int
 	// metrics are those of the trials.
@@ -38,7 +39,7 @@ type Verdict struct {
 	Comparison
 	Variant string
 	// Gain is by how much New is better than Old, paired by trial; positive is as claimed.
-	Gain Sample
+	Gain stats.Sample
 	// AtLeast says that a trial of Old did not reach its goal, so that the gain is larger than that, AtMost that one of New did not, so that
 	// it is smaller.
 	AtLeast, AtMost bool
@@ -191,7 +192,7 @@ func rowOf(c Cell, ms []*Metrics) Row {
 			reached = append(reached, x)
 		}
 	}
-	row.Sample, row.Last = sampleOf(reached), sampleOf(last)
+	row.Sample, row.Last = stats.Of(reached), stats.Of(last)
 	return row
 }
 
@@ -230,11 +231,11 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 		gains = append(gains, sign*(b-a))
 		v.AtLeast, v.AtMost = v.AtLeast || !old.Reached[i], v.AtMost || !fresh.Reached[i]
 	}
-	v.Gain, v.Arms = sampleOf(gains), armsOf(armPairs(fresh, old))
+	v.Gain, v.Arms = stats.Of(gains), armsOf(armPairs(fresh, old))
 	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
 		v.Published = sign * (b.Mean - a.Mean)
 		if strings.HasPrefix(fresh.Unit, "%") { // counts to a goal grow with the goal, which a smaller scale lowers
-			v.Needed = v.Gain.trialsToTell(v.Published)
+			v.Needed = v.Gain.TrialsToTell(v.Published)
 		}
 	}
 	return v

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fedfast/fedfast/bench/stats"
 )
 
 // Table is a part of a report as text.
@@ -31,7 +33,7 @@ func (r *Report) Tables() []Table {
 		row := &r.Rows[i]
 		line := []string{row.Name, row.Unit, row.Published.String(), row.measured(), row.interval(), row.trials(), variantText(row.Variant)}
 		if survivors {
-			line = slices.Insert(line, 5, row.Last.String())
+			line = slices.Insert(line, 5, withSD(row.Last))
 		}
 		cells.Rows = append(cells.Rows, line)
 	}
@@ -77,8 +79,8 @@ func (r *Report) armTable() Table {
 		v := &r.Verdicts[i]
 		if a := v.Arms; a.All.N > 1 {
 			t.Rows = append(t.Rows, []string{
-				v.Name, v.Claim, a.All.withInterval(), strconv.Itoa(a.All.N), strconv.Itoa(a.All.Clusters), plain(a.Least, a.Least) + " .. " + plain(a.Most, a.Most),
-				a.Learnt.withInterval(), strconv.Itoa(a.Learnt.N), variantText(v.Variant),
+				v.Name, v.Claim, withInterval(a.All), strconv.Itoa(a.All.N), strconv.Itoa(a.All.Clusters), plain(a.Least, a.Least) + " .. " + plain(a.Most, a.Most),
+				withInterval(a.Learnt), strconv.Itoa(a.Learnt.N), variantText(v.Variant),
 			})
 		}
 	}
@@ -106,11 +108,11 @@ func (r *Row) measured() string {
 	if r.Sample.N == 0 && r.failed() > 0 {
 		return "not reached"
 	}
-	return r.Sample.String()
+	return withSD(r.Sample)
 }
 
-// String writes the mean and standard deviation.
-func (s Sample) String() string {
+// withSD writes the mean and standard deviation.
+func withSD(s stats.Sample) string {
 	switch s.N {
 	case 0:
 		return "-"
@@ -121,7 +123,7 @@ func (s Sample) String() string {
 }
 
 // withInterval writes the mean and half the width of its confidence interval.
-func (s Sample) withInterval() string {
+func withInterval(s stats.Sample) string {
 	switch {
 	case s.N == 0:
 		return "-"
@@ -161,7 +163,7 @@ func (v *Verdict) gain() string {
 	if v.Gain.N == 0 {
 		return "-"
 	}
-	text := v.Gain.withInterval()
+	text := withInterval(v.Gain)
 	switch {
 	case v.AtLeast && v.AtMost:
 		text += " (some trials of both without the goal)"
@@ -259,32 +261,32 @@ func (r *Report) where() []string {
 
 // jsonRow and jsonVerdict are the forms of `--json`.
 type jsonRow struct {
-	Name      string     `json:"name"`
-	Paper     string     `json:"paper"`
-	Where     string     `json:"where"`
-	Unit      string     `json:"unit"`
-	Published *Published `json:"published"`
-	Variant   string     `json:"variant"`
-	Scale     float64    `json:"scale"`
-	Scaled    bool       `json:"scaled"`
-	Values    []float64  `json:"values"`
-	Reached   []bool     `json:"reached"`
-	Measured  Sample     `json:"measured"`
-	Survivor  Sample     `json:"last_survivor"`
+	Name      string       `json:"name"`
+	Paper     string       `json:"paper"`
+	Where     string       `json:"where"`
+	Unit      string       `json:"unit"`
+	Published *Published   `json:"published"`
+	Variant   string       `json:"variant"`
+	Scale     float64      `json:"scale"`
+	Scaled    bool         `json:"scaled"`
+	Values    []float64    `json:"values"`
+	Reached   []bool       `json:"reached"`
+	Measured  stats.Sample `json:"measured"`
+	Survivor  stats.Sample `json:"last_survivor"`
 }
 
 type jsonVerdict struct {
-	Name      string  `json:"name"`
-	Claim     string  `json:"claim"`
-	New       string  `json:"new"`
-	Old       string  `json:"old"`
-	Variant   string  `json:"variant"`
-	Published float64 `json:"published_gain"`
-	Gain      Sample  `json:"gain"`
-	AtLeast   bool    `json:"gain_is_a_lower_bound"`
-	AtMost    bool    `json:"gain_is_an_upper_bound"`
-	Holds     string  `json:"holds"`
-	Order     string  `json:"order_as_published"`
+	Name      string       `json:"name"`
+	Claim     string       `json:"claim"`
+	New       string       `json:"new"`
+	Old       string       `json:"old"`
+	Variant   string       `json:"variant"`
+	Published float64      `json:"published_gain"`
+	Gain      stats.Sample `json:"gain"`
+	AtLeast   bool         `json:"gain_is_a_lower_bound"`
+	AtMost    bool         `json:"gain_is_an_upper_bound"`
+	Holds     string       `json:"holds"`
+	Order     string       `json:"order_as_published"`
 	// Needed is how many trials would show the published gain with 80 % power; Arms is the gain arm by arm.
 	Needed float64 `json:"trials_for_80_percent_power"`
 	Arms   Arms    `json:"arm_gain"`

@@ -1,4 +1,5 @@
-package repro
+// Package stats sums up numbers of several trials or seeds.
+package stats
 
 import (
 	"maps"
@@ -9,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// confidence is that of the intervals: 90 %, as in FedEx's Table 2.
-const confidence = 0.9
+// Confidence is that of the intervals: 90 %, as in FedEx's Table 2.
+const Confidence = 0.9
 
 // Sample sums up numbers of several trials.
 type Sample struct {
@@ -24,7 +25,8 @@ type Sample struct {
 	Clusters int `json:"clusters,omitempty"`
 }
 
-func sampleOf(xs []float64) Sample {
+// Of sums up numbers that each stand for themselves.
+func Of(xs []float64) Sample {
 	s := Sample{N: len(xs), Mean: math.NaN(), SD: math.NaN(), Half: math.NaN()}
 	switch {
 	case s.N == 1:
@@ -38,18 +40,18 @@ func sampleOf(xs []float64) Sample {
 
 // quantile is that of Student's t with n-1 degrees of freedom which half of the intervals' confidence lies below.
 func quantile(n int) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + confidence) / 2)
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + Confidence) / 2)
 }
 
-// clusteredSample sums up numbers that come in groups and are alike within each. The interval is that of the cluster-robust variance of a mean,
+// Clustered sums up numbers that come in groups and are alike within each. The interval is that of the cluster-robust variance of a mean,
 // G/(G-1) sum over the G groups of (sum of deviations)^2 / n^2 (Liang and Zeger 1986, with the usual correction for few groups), with G-1
 // degrees of freedom: for groups of one size that of the groups' means.
-func clusteredSample(groups map[int][]float64) Sample {
+func Clustered(groups map[int][]float64) Sample {
 	var all []float64
 	for _, g := range slices.Sorted(maps.Keys(groups)) {
 		all = append(all, groups[g]...)
 	}
-	s := sampleOf(all)
+	s := Of(all)
 	s.Half, s.Clusters = math.NaN(), len(groups)
 	if s.Clusters < 2 {
 		return s
@@ -67,13 +69,13 @@ func clusteredSample(groups map[int][]float64) Sample {
 	return s
 }
 
-// power is the probability with which trialsToTell wants an effect to be seen.
+// power is the probability with which TrialsToTell wants an effect to be seen.
 const power = 0.8
 
-// trialsToTell is how many trials, as different as those of the sample, would show a gain of that size beyond the intervals' chance with a
+// TrialsToTell is how many trials, as different as those of the sample, would show a gain of that size beyond the intervals' chance with a
 // probability of 80 %, by the normal approximation, and two at least; NaN where that cannot be said.
-func (s Sample) trialsToTell(gain float64) float64 {
-	z := distuv.UnitNormal.Quantile((1+confidence)/2) + distuv.UnitNormal.Quantile(power)
+func (s Sample) TrialsToTell(gain float64) float64 {
+	z := distuv.UnitNormal.Quantile((1+Confidence)/2) + distuv.UnitNormal.Quantile(power)
 	n := math.Ceil(z * z * s.SD * s.SD / (gain * gain))
 	if math.IsInf(n, 0) || s.SD == 0 {
 		return math.NaN()

@@ -1,4 +1,4 @@
-package repro
+package stats
 
 import (
 	"math"
@@ -15,28 +15,28 @@ func TestIntervals(t *testing.T) {
 		xs := make([]float64, c.n)
 		xs[0] = c.sd * math.Sqrt(float64(c.n-1)/2)
 		xs[1] = -xs[0]
-		s := sampleOf(xs)
+		s := Of(xs)
 		if math.Abs(s.SD-c.sd) > 1e-9 || math.Abs(s.Half-c.half) > 0.006 {
 			t.Errorf("n = %d, sd %v: %+v, want %v", c.n, c.sd, s, c.half)
 		}
 	}
-	if s := sampleOf(nil); s.N != 0 || !math.IsNaN(s.Mean) {
+	if s := Of(nil); s.N != 0 || !math.IsNaN(s.Mean) {
 		t.Errorf("of nothing: %+v", s)
 	}
 }
 
 // TestClusteredIntervals compares groups of one size with the interval of their means, and groups of one number with that of the numbers.
 func TestClusteredIntervals(t *testing.T) {
-	means := sampleOf([]float64{1, 4, 2.5})
-	got := clusteredSample(map[int][]float64{1: {0, 2}, 2: {4.5, 3.5}, 7: {2, 3}})
+	means := Of([]float64{1, 4, 2.5})
+	got := Clustered(map[int][]float64{1: {0, 2}, 2: {4.5, 3.5}, 7: {2, 3}})
 	if got.N != 6 || got.Clusters != 3 || math.Abs(got.Mean-means.Mean) > 1e-12 || math.Abs(got.Half-means.Half) > 1e-12 {
 		t.Errorf("%+v, want the interval of the means, %+v", got, means)
 	}
-	alone, want := clusteredSample(map[int][]float64{1: {1}, 2: {4}, 3: {9}, 4: {2}}), sampleOf([]float64{1, 4, 9, 2})
+	alone, want := Clustered(map[int][]float64{1: {1}, 2: {4}, 3: {9}, 4: {2}}), Of([]float64{1, 4, 9, 2})
 	if math.Abs(alone.Half-want.Half) > 1e-12 || alone.SD != want.SD {
 		t.Errorf("%+v, want %+v", alone, want)
 	}
-	if one := clusteredSample(map[int][]float64{3: {1, 2, 3}}); !math.IsNaN(one.Half) || one.N != 3 {
+	if one := Clustered(map[int][]float64{3: {1, 2, 3}}); !math.IsNaN(one.Half) || one.N != 3 {
 		t.Errorf("an interval from one group: %+v", one)
 	}
 }
@@ -44,16 +44,16 @@ func TestClusteredIntervals(t *testing.T) {
 // TestTrialsToTell compares with (1.645 + 0.842)^2 sd^2 / gain^2, rounded up.
 func TestTrialsToTell(t *testing.T) {
 	for _, c := range []struct{ sd, gain, want float64 }{{5.69, 3, 23}, {8.63, 3, 52}, {5.69, -1, 201}, {8.63, 1, 461}} {
-		if got := (Sample{SD: c.sd}).trialsToTell(c.gain); got != c.want {
+		if got := (Sample{SD: c.sd}).TrialsToTell(c.gain); got != c.want {
 			t.Errorf("sd %v, gain %v: %v trials, want %v", c.sd, c.gain, got, c.want)
 		}
 	}
 	for _, s := range []Sample{{SD: math.NaN()}, {SD: 0}} {
-		if got := s.trialsToTell(1); !math.IsNaN(got) {
+		if got := s.TrialsToTell(1); !math.IsNaN(got) {
 			t.Errorf("%+v: %v", s, got)
 		}
 	}
-	if got := (Sample{SD: 1}).trialsToTell(0); !math.IsNaN(got) {
+	if got := (Sample{SD: 1}).TrialsToTell(0); !math.IsNaN(got) {
 		t.Errorf("a gain of nothing: %v", got)
 	}
 }
