@@ -1,0 +1,134 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+var update = flag.Bool("update", false, "write the reference instead of comparing it")
+
+// page writes Markdown.
+type page struct{ strings.Builder }
+
+// table writes the head of a table and its rows.
+func (p *page) table(head ...string) {
+	p.row(head...)
+	fmt.Fprintf(p, "|%s\n", strings.Repeat("---|", len(head)))
+}
+
+func (p *page) row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = strings.ReplaceAll(c, "|", "\\|")
+	}
+	fmt.Fprintf(p, "| %s |\n", strings.Join(cells, " | "))
+}
+
+// code writes what is typed, nothing for nothing.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// reference writes the page of what `fedfast list` shows.
+func reference(t *testing.T) string {
+	t.Helper()
+	p := &page{}
+	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast -run TestReference -update` from the tables of the program: change those. -->\n\n" +
+		"What may stand in a study file, or behind `--set`. `fedfast list keys`, `layers`, `methods` and `probes` show the same,\n" +
+		"`fedfast list methods NAME` a method's hyperparameters with its own defaults, `fedfast list tuners NAME` a tuner's options;\n" +
+		"with `--json` for programs.\n\n## Keys\n\nA range has a square bracket where its end is allowed. Behind a meaning stand the methods, sets or commands that alone use the key.\n\n")
+	p.table("key", "type", "default", "allowed", "what it means")
+	for _, k := range study.Reference() {
+		p.row(code(k.Key), k.Type, code(k.Default), k.Allowed, keyDoc(k))
+	}
+	p.WriteString("\n## Layers\n\nThe types of `[[model.layers]]`.\n")
+	for _, e := range layerEntries() {
+		fmt.Fprintf(p, "\n### %s\n\n%s%s.\n", e.Name, strings.ToUpper(e.Doc[:1]), e.Doc[1:])
+		if len(e.Keys) == 0 {
+			continue
+		}
+		p.WriteString("\n")
+		p.table("key", "type", "allowed", "must be given", "what it means")
+		for _, k := range e.Keys {
+			p.row(code(k.Key), k.Type, k.Allowed, yes(k.Required), k.Doc)
+		}
+	}
+	p.WriteString("\n## Methods\n\nThe hyperparameters that a method uses besides those of local SGD, with its defaults, and the other keys that it reads.\n\n")
+	p.table("method", "what it is", "uses", "paper")
+	plain := map[string]bool{}
+	for _, h := range methodOf(t, "fedavg").Hyperparameters {
+		plain[h.Key] = true
+	}
+	for _, name := range fl.Methods() {
+		e := methodOf(t, name)
+		var uses []string
+		for _, h := range e.Hyperparameters {
+			if !plain[h.Key] {
+				uses = append(uses, fmt.Sprintf("`%s` %v", h.Key, h.Default))
+			}
+		}
+		for _, s := range e.Settings {
+			uses = append(uses, code(s))
+		}
+		p.row(code(e.Name), e.Doc, strings.Join(uses, ", "), e.Paper)
+	}
+	p.WriteString("\n## Probes\n\nWhat a tuner can ask a round for, of each slot or of the round as a whole.\n\n")
+	p.table("probe", "of a", "what it is", "what it costs")
+	for _, e := range probeEntries() {
+		p.row(code(e.Name), e.Of, e.Doc, e.Cost)
+	}
+	return p.String()
+}
+
+func methodOf(t *testing.T, name string) methodEntry {
+	t.Helper()
+	m, err := fl.MethodByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return describeMethod(m)
+}
+
+// TestReference holds that the page is what the program's tables say.
+func TestReference(t *testing.T) {
+	file := filepath.Join("..", "..", "fl", "study", "README.md")
+	want := reference(t)
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ReplaceAll(string(got), "\r\n", "\n") != want {
+		t.Errorf("%s is not what the tables say; write it anew with -update", file)
+	}
+}
+
+// TestReferenceIsWhole wants a type and a meaning of every key and layer.
+func TestReferenceIsWhole(t *testing.T) {
+	for _, k := range study.Reference() {
+		if k.Doc == "" || k.Type == "" {
+			t.Errorf("%s: type %q, doc %q", k.Key, k.Type, k.Doc)
+		}
+	}
+	for _, e := range layerEntries() {
+		for _, k := range e.Keys {
+			if k.Doc == "" || k.Type == "" {
+				t.Errorf("%s.%s: type %q, doc %q", e.Name, k.Key, k.Type, k.Doc)
+			}
+		}
+	}
+}
