@@ -73,6 +73,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Workers < 0 {
 		return nil, fmt.Errorf("workers = %d: must be 1 or more, or 0 for one a processor", cfg.Workers)
 	}
+	cfg.Workers = usableWorkers(cfg.Workers)
 	clients := len(cfg.Data.Clients)
 	if cfg.Cohort < 1 {
 		return nil, fmt.Errorf("cohort = %d: must be 1 or more", cfg.Cohort)
@@ -90,6 +91,9 @@ func New(cfg Config) (*Engine, error) {
 	}
 	if cfg.HeadLayers < 0 || cfg.StateMemory < 0 {
 		return nil, fmt.Errorf("head_layers = %d, data.state_memory = %d: must be 0 (the default) or more", cfg.HeadLayers, cfg.StateMemory)
+	}
+	if err := CheckMemory(cfg.Model, cfg.Workers); err != nil {
+		return nil, err
 	}
 	e := &Engine{
 		cfg: cfg, head: cfg.Model.Head(max(1, cfg.HeadLayers)),

@@ -96,6 +96,16 @@ func (m *Model) NumParams() int {
 // Size returns the length of a packed parameter vector, a multiple of 16.
 func (m *Model) Size() int { return m.nodes.size() }
 
+// Largest returns the name and the number of values of the largest parameter.
+func (m *Model) Largest() (name string, n int) {
+	m.each(func(_ int, of string, p Param, _ int) {
+		if p.Len() > n {
+			name, n = of, p.Len()
+		}
+	})
+	return name, n
+}
+
 // NewParams returns a zeroed packed parameter vector, aligned to 64 bytes.
 func (m *Model) NewParams() []float32 { return tensor.Aligned(m.Size()) }
 

@@ -83,7 +83,7 @@ func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error
 	if err != nil {
 		return nil, nil, err
 	}
-	return fed, m, nil
+	return fed, m, fl.CheckMemory(m, 1)
 }
 
 // model builds the configured network for what the federation holds.

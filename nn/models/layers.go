@@ -17,23 +17,23 @@ import (
 // key; of are the values that a text may have.
 type LayerSpec struct {
 	Type        string      `toml:"type" json:"type" doc:"what kind of layer it is"`
-	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, inf)" doc:"outputs of a dense layer; the last layer of a network may leave it out: it has one a class" also:"size neurons out_features"`
-	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, inf)" doc:"output channels of a convolution" also:"channels out_channels"`
-	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, inf)" doc:"height and width of a convolution's kernel" also:"kernel_size"`
+	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer; the last layer of a network may leave it out: it has one a class" also:"size neurons out_features"`
+	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, 1048576]" doc:"output channels of a convolution" also:"channels out_channels"`
+	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel" also:"kernel_size"`
 	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"none, the default, or zeros that keep the image's size at stride 1"`
-	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, inf)" doc:"rows and columns of zeros on each side of a convolution's image, as PyTorch has it, instead of padding"`
+	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zeros on each side of a convolution's image, as PyTorch has it, instead of padding"`
 	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"leaves out a convolution's bias"`
-	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, inf)" doc:"step of a convolution, 1 unless set, or of a pool, its size unless set"`
-	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, inf)" doc:"window of a pool, without which an average pool takes the mean of the whole image, or width of an embedding" also:"dim pool_size embedding_dim"`
+	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"step of a convolution, 1 unless set, or of a pool, its size unless set"`
+	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool, without which an average pool takes the mean of the whole image, or width of an embedding" also:"dim pool_size embedding_dim"`
 	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"makes an embedding's token 0 a row of zeros that is not trained"`
-	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, inf)" doc:"groups of channels that are normalized together" also:"num_groups"`
-	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, inf)" doc:"channels on each side that normalize one"`
+	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"groups of channels that are normalized together" also:"num_groups"`
+	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, 1048576]" doc:"channels on each side that normalize one"`
 	Bias        *float64    `toml:"bias,omitempty" json:"bias,omitempty" doc:"bias of the normalization's base, 1 unless set"`
 	Alpha       *float64    `toml:"alpha,omitempty" json:"alpha,omitempty" doc:"factor of the sum of squares"`
 	Beta        *float64    `toml:"beta,omitempty" json:"beta,omitempty" in:"0.25 or 0.5 or 0.75 or 1" doc:"exponent of the normalization, 0.75 unless set"`
 	Rate        *float64    `toml:"rate,omitempty" json:"rate,omitempty" in:"[0, 1)" doc:"share of values that dropout leaves out; of an LSTM, between its layers" also:"dropout p"`
-	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, inf)" doc:"units of an LSTM" also:"hidden_size units"`
-	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, inf)" doc:"layers of an LSTM, one above the other, 1 unless set" also:"num_layers"`
+	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, 1048576]" doc:"units of an LSTM" also:"hidden_size units"`
+	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, 256]" doc:"layers of an LSTM, one above the other, 1 unless set" also:"num_layers"`
 	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"the last step's output, the default, or every step's"`
 	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM, 2 as in PyTorch unless set"`
 	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku" doc:"initialization as PyTorch's, the default, TensorFlow's, Keras's or Haiku's; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
@@ -218,6 +218,8 @@ func (s LayerSpec) check(t layerType, last bool) error {
 			return fmt.Errorf("key %q does not belong to this type; it takes %s", key, list(t.keys))
 		case f.Kind() == reflect.Int && f.Int() < 1:
 			return fmt.Errorf("%s = %d; it must be at least 1", key, f.Int())
+		case f.Kind() == reflect.Int && f.Int() > most(key):
+			return fmt.Errorf("%s = %d; it must be at most %d", key, f.Int(), most(key))
 		case f.Kind() == reflect.String && !slices.Contains(words, f.String()):
 			return fmt.Errorf("%s = %q; it must be %s", key, f.String(), strings.Join(words, " or "))
 		}
@@ -231,6 +233,16 @@ func (s LayerSpec) check(t layerType, last bool) error {
 		return fmt.Errorf("biases = %d; it must be 1 or 2", s.Biases)
 	}
 	return nil
+}
+
+// most bounds a whole number of a layer, so that no product of sizes is more than a
+// machine's integers hold.
+func most(key string) int64 {
+	switch key {
+	case "kernel", "layers":
+		return 256
+	}
+	return 1 << 20
 }
 
 func list(keys []string) string {
