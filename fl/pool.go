@@ -227,7 +227,7 @@ func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) *nn.Batch {
 	b.X = grown(b.X, n*w.inputs)
 	b.Tokens = grown(b.Tokens, n*w.seq)
 	b.Labels = grown(b.Labels, n*w.labels)
-	b.Right = nil
+	b.Right, b.Best = nil, nil
 	v.Fill(pos, b.X, b.Tokens, b.Labels, aug)
 	return b
 }

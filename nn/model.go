@@ -18,7 +18,8 @@ type Model struct {
 	layers    []Layer
 	nodes     chain
 	groups    groups
-	tangents  bool // the layers take tangents along
+	tangents  bool      // the layers take tangents along
+	start     []float32 // weights that Init fills in, nil to draw them
 }
 
 // NewModel chains layers into a classifier of classes classes. The last layer
@@ -63,6 +64,18 @@ func (m *Model) WithDoc(doc string) *Model {
 	c.doc = doc
 	return &c
 }
+
+// WithStart returns the model with packed weights that Init fills in instead of
+// drawing some; they are not copied.
+func (m *Model) WithStart(w []float32) *Model {
+	m.check(w)
+	c := *m
+	c.start = w
+	return &c
+}
+
+// Start returns the weights of WithStart, nil without.
+func (m *Model) Start() []float32 { return m.start }
 
 // Name returns the model's name.
 func (m *Model) Name() string { return m.name }
@@ -151,9 +164,14 @@ func (m *Model) each(f func(i int, name string, p Param, offset int)) {
 }
 
 // Init fills w with initial weights. Each tensor has its own stream under key
-// and is drawn in canonical order, so that the values do not depend on packing.
+// and is drawn in canonical order, so that the values do not depend on packing. A
+// model with a start, see WithStart, has that under every key.
 func (m *Model) Init(w []float32, key uint64) {
 	m.check(w)
+	if m.start != nil {
+		copy(w, m.start)
+		return
+	}
 	clear(w)
 	m.each(func(i int, _ string, p Param, offset int) {
 		t := make([]float32, p.Len())
@@ -192,6 +210,13 @@ func (m *Model) ImportFolded(w []float32, ts []Tensor) error {
 	own := m.Export(w)
 	m.fold(own, -1)
 	return m.Import(w, own)
+}
+
+// Folds says whether a layer adds a constant, which ExportFolded folds in.
+func (m *Model) Folds() bool {
+	folds := false
+	m.each(func(_ int, _ string, p Param, _ int) { folds = folds || p.Constant != nil })
+	return folds
 }
 
 // fold adds sign times the constants of layers to tensors in the order of Export.

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
@@ -18,6 +19,16 @@ type Batch struct {
 	// Right, when not nil, gets from Evaluate, label by label, whether it had the
 	// largest logit; a masked label had not.
 	Right []bool
+	// Best, when not nil, gets from Evaluate, label by label, what the model
+	// predicts.
+	Best []Prediction
+}
+
+// Prediction is the class of the largest logit, the lowest one of several, and its
+// probability by the softmax.
+type Prediction struct {
+	Class       int32
+	Probability float32
 }
 
 // TrainOpts are the settings of one training step.
@@ -203,8 +214,8 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 			if r.V != nil {
 				ws.softmaxTangents(logits, labels, scale)
 			}
-		case b.Right != nil:
-			loss, correct = ws.tell(b.Right[at*perLabel:], logits, labels)
+		case b.Right != nil || b.Best != nil:
+			loss, correct = ws.tell(b, at*perLabel, logits, labels)
 		default:
 			loss, correct = kernels.SoftmaxXent(nil, logits.Data, logits.Pixel, rows, ws.m.classes, labels, 0)
 		}
@@ -240,17 +251,38 @@ func (ws *Workspace) order(labels []int32, n int) []int32 {
 	return ws.labels[:n*steps]
 }
 
-// tell measures a chunk row by row and writes, in the order of the batch, whether
-// each label is the arg max. Loss and count are those of all rows at once.
-func (ws *Workspace) tell(right []bool, logits Act, labels []int32) (loss float64, correct int) {
+// tell measures a chunk row by row and writes, in the order of the batch from its
+// label at on, whether each label is the arg max, and what is. Loss and count are
+// those of all rows at once.
+func (ws *Workspace) tell(b *Batch, at int, logits Act, labels []int32) (loss float64, correct int) {
 	n, steps := ws.run.N, ws.m.LabelsPerExample()
 	for row := range labels {
-		l, hit := kernels.SoftmaxXent(nil, logits.Data[row*logits.Pixel:], logits.Pixel, 1, ws.m.classes, labels[row:row+1], 0)
+		z := logits.Data[row*logits.Pixel:]
+		l, hit := kernels.SoftmaxXent(nil, z, logits.Pixel, 1, ws.m.classes, labels[row:row+1], 0)
 		loss += l
 		correct += hit
-		right[row%n*steps+row/n] = hit == 1
+		to := at + row%n*steps + row/n
+		if b.Right != nil {
+			b.Right[to] = hit == 1
+		}
+		if b.Best != nil {
+			b.Best[to] = predict(z[:ws.m.classes], logits.Pixel)
+		}
 	}
 	return loss, correct
+}
+
+// predict returns what logits, in a row of ld floats, predict. Where none of them
+// is a number the class is 0 and the probability NaN.
+func predict(z []float32, ld int) Prediction {
+	best := int32(0)
+	for j, x := range z {
+		if x > z[best] || z[best] != z[best] {
+			best = int32(j)
+		}
+	}
+	loss, _ := kernels.SoftmaxXent(nil, z[:len(z):len(z)], ld, 1, len(z), []int32{best}, 0)
+	return Prediction{Class: best, Probability: float32(math.Exp(-loss))}
 }
 
 // hold sets the absent classes' logits, or their gradients, to 0.

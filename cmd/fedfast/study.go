@@ -8,6 +8,8 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +33,7 @@ const quickstart = "quickstart"
 type configOptions struct {
 	preset, tuner, clientTuner string
 	sets                       []string
+	init                       string
 	moves                      []string // assignments to the configuration that a study recorded
 }
 
@@ -52,6 +55,9 @@ func (o *configOptions) load(a *app, args []string) (*study.Config, study.Places
 	if src.Preset == "" && src.File == "" {
 		src.Preset = quickstart
 	}
+	if o.init != "" {
+		src.Sets = append(slices.Clone(src.Sets), "init="+strconv.Quote(o.init))
+	}
 	if a.seedGiven {
 		src.Seed = &a.seed
 	}
@@ -72,6 +78,7 @@ type studyOptions struct {
 func (o *studyOptions) addFlags(cmd *cobra.Command) {
 	o.configOptions.addFlags(cmd)
 	cmd.Flags().StringVar(&o.dir, "study", "", "directory of the study: a new one, or one to go on with (default studies/DATE-NAME)")
+	cmd.Flags().StringVar(&o.init, "init", "", "how the network starts, as the key init: torch, glorot, keras, haiku, or a .safetensors `FILE`")
 	cmd.Flags().Var(&o.scale, "scale", "shrink rounds, budgets and side federations by this factor, above 0 to 1, to try things out")
 }
 
@@ -116,10 +123,8 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 		if o.dir == "" {
 			o.dir = studydir.Default(time.Now(), s.config.Name)
 		}
-		if s.config.Data.Path != "" { // which folder this is must not matter to those who resume it
-			if s.config.Data.Path, err = filepath.Abs(s.config.Data.Path); err != nil {
-				return nil, err
-			}
+		if err := absolute(s.config); err != nil {
+			return nil, err
 		}
 		if !studydir.Holds(o.dir) {
 			if err := outfile.Dir(o.dir); err != nil {
@@ -186,6 +191,20 @@ func (s *opened) match(path, mode string) (err error) {
 	return err
 }
 
+// absolute makes the names of files in a configuration independent of the folder
+// that this is: it must not matter to those who resume the study.
+func absolute(c *study.Config) (err error) {
+	if c.Data.Path != "" {
+		if c.Data.Path, err = filepath.Abs(c.Data.Path); err != nil {
+			return err
+		}
+	}
+	if study.FromFile(c.Init) {
+		c.Init, err = filepath.Abs(c.Init)
+	}
+	return err
+}
+
 // move changes where a recorded study finds its data and what memory it takes.
 func (o *configOptions) move(c *study.Config) (err error) {
 	if len(o.moves) == 0 {
@@ -194,15 +213,12 @@ func (o *configOptions) move(c *study.Config) (err error) {
 	if err := c.Move(o.moves); err != nil {
 		return usageError{err}
 	}
-	if c.Data.Path != "" {
-		c.Data.Path, err = filepath.Abs(c.Data.Path)
-	}
-	return err
+	return absolute(c)
 }
 
 // bare says that no flag changes the configuration.
 func (o *configOptions) bare() bool {
-	return o.preset == "" && len(o.sets) == 0 && o.tuner == "" && o.clientTuner == ""
+	return o.preset == "" && o.init == "" && len(o.sets) == 0 && o.tuner == "" && o.clientTuner == ""
 }
 
 // close gives the directory back, if it was taken.

@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -160,7 +161,7 @@ func (h *history) flush() error {
 
 // begin records that a process works on the study, and first what the study is,
 // or compares that with the record. Only an unfinished study needs its data.
-func (h *history) begin(c *Config, mode string, fed *data.Federation, environment any) error {
+func (h *history) begin(c *Config, mode string, fed *data.Federation, m *nn.Model, environment any) error {
 	if h.store == nil {
 		return nil
 	}
@@ -179,7 +180,7 @@ func (h *history) begin(c *Config, mode string, fed *data.Federation, environmen
 	if h.result != nil {
 		return nil
 	}
-	if err := h.on(fed); err != nil {
+	if err := h.on(fed, m); err != nil {
 		return err
 	}
 	if err := h.moved(c); err != nil {
@@ -210,14 +211,15 @@ func (h *history) moved(c *Config) error {
 
 // on records the data that the study begins on, or compares them with the record:
 // rounds on two sets of data would be no training.
-func (h *history) on(fed *data.Federation) error {
-	if fed.Fingerprint == "" {
-		return nil // it was drawn, or is the caller's own
-	}
-	rec := dataRecordOf(fed)
+func (h *history) on(fed *data.Federation, m *nn.Model) error {
+	rec := dataRecordOf(fed, m)
 	switch {
+	case rec.Fingerprint == "" && rec.Start == "":
+		return nil // it was drawn, or is the caller's own
 	case h.data == nil:
 		return h.append(kindData, tuners.StudySession, 0, rec)
+	case h.data.Start != rec.Start:
+		return fmt.Errorf("%s holds a study that began from other weights than are in its init file now: then %s; now %s; bring the former back, or name another directory", h.store.Dir(), h.data.Start, rec.Start)
 	case h.data.Fingerprint != rec.Fingerprint:
 		return fmt.Errorf("%s holds a study that began on other data than are at its data.path now: then %s; now %s; bring the former back, or name another directory", h.store.Dir(), h.data, rec)
 	}

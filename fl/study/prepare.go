@@ -83,7 +83,17 @@ func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error
 	if err != nil {
 		return nil, nil, err
 	}
-	return fed, m, fl.CheckMemory(m, 1)
+	if err := fl.CheckMemory(m, 1); err != nil {
+		return nil, nil, err
+	}
+	if FromFile(c.Init) {
+		w, err := fl.ReadSafetensors(c.Init, m)
+		if err != nil {
+			return nil, nil, fmt.Errorf("init: %w", err)
+		}
+		m = m.WithStart(w)
+	}
+	return fed, m, nil
 }
 
 // model builds the configured network for what the federation holds.
@@ -96,9 +106,9 @@ func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
 		if len(c.Model.Layers) == 0 {
 			return nil, fmt.Errorf("model: none is set; use one of %s or [[model.layers]]", strings.Join(models.Names(), ", "))
 		}
-		return models.FromLayers(models.WithInit(c.Model.Layers, c.Init), input, fed.Classes)
+		return models.FromLayers(models.WithInit(c.Model.Layers, c.drawnBy()), input, fed.Classes)
 	}
-	return models.New(c.Model.Name, models.Options{Classes: fed.Classes, Input: input, Init: c.Init})
+	return models.New(c.Model.Name, models.Options{Classes: fed.Classes, Input: input, Init: c.drawnBy()})
 }
 
 // engine starts the workers for a set-up.
@@ -132,7 +142,7 @@ func (c *Config) Check() error {
 	if known := models.Names(); c.Model.Name != "" && !slices.Contains(known, c.Model.Name) {
 		return unknownName("model", c.Model.Name, known)
 	}
-	return errors.Join(append(c.checkKeys(), c.checkSet(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check())...)
+	return errors.Join(append(c.checkKeys(), c.checkSet(), c.checkInit(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check())...)
 }
 
 // CheckFor is Check for a command, ModeRun or ModeTune, that begins with the

@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -53,10 +54,16 @@ type dataRecord struct {
 	Clients     int    `json:"clients"` // of the federation
 	Train       int    `json:"train"`   // samples in the files
 	Test        int    `json:"test"`
+	// Start is the digest of the weights in the file that init names, if it does.
+	Start string `json:"start,omitempty"`
 }
 
-func dataRecordOf(fed *data.Federation) dataRecord {
-	return dataRecord{Name: fed.Name, Fingerprint: fed.Fingerprint, Clients: len(fed.Clients), Train: fed.Files.Train, Test: fed.Files.Test}
+func dataRecordOf(fed *data.Federation, m *nn.Model) dataRecord {
+	start := ""
+	if w := m.Start(); w != nil {
+		start = fl.WeightsSHA256(m, w)
+	}
+	return dataRecord{Start: start, Name: fed.Name, Fingerprint: fed.Fingerprint, Clients: len(fed.Clients), Train: fed.Files.Train, Test: fed.Files.Test}
 }
 
 // String tells the data from others.

@@ -61,7 +61,7 @@ func (d *driver) train(ctx context.Context, config *Config) (*trial, error) {
 	if err := checkHyper(d.base, d.method); err != nil {
 		return nil, err
 	}
-	if err := d.history.begin(config, ModeRun, d.setup.Data, d.setup.Environment); err != nil {
+	if err := d.history.begin(config, ModeRun, d.setup.Data, d.setup.Model, d.setup.Environment); err != nil {
 		return nil, err
 	}
 	t, err := d.open(ctx, 0, nil, nil)

@@ -38,7 +38,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.history.begin(&config, ModeTune, s.Data, s.Environment); err != nil {
+	if err := d.history.begin(&config, ModeTune, s.Data, s.Model, s.Environment); err != nil {
 		return nil, err
 	}
 	if err := d.prepare(ctx); err != nil {

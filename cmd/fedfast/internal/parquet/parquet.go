@@ -1,4 +1,4 @@
-// Package parquet writes a table as a file in Apache Parquet's format: optional columns of 64-bit integers, doubles and texts in one group of
+// Package parquet writes a table as a file in Apache Parquet's format: optional columns of 64-bit integers, doubles and texts in groups of
 // rows, plainly encoded and compressed with gzip, as https://parquet.apache.org/docs/file-format says. That is all that fedfast's tables need;
 // a whole library costs a sixth of the time that the program takes to build.
 package parquet
@@ -50,40 +50,86 @@ type chunk struct {
 	packed, loose int // bytes with and without compression, with the page's head
 }
 
-// Write writes a table. All columns must have as many values.
+// Write writes a table in one group of rows. All columns must have as many values.
 func Write(w io.Writer, columns []Column) error {
+	f := NewWriter(w)
+	if err := f.Group(columns); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// Writer writes a table group by group.
+type Writer struct {
+	to      io.Writer
+	at      int64
+	columns []Column // names and kinds
+	groups  []rowGroup
+}
+
+// rowGroup is a group of rows in the file.
+type rowGroup struct {
+	chunks []chunk
+	rows   int
+}
+
+// NewWriter returns a writer of a file.
+func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
+
+// Group writes rows, all columns of which must have as many values. Each group has
+// the same columns; one without rows says what they are.
+func (f *Writer) Group(columns []Column) error {
 	if len(columns) == 0 {
 		return errors.New("parquet: a table without columns")
 	}
-	rows := len(columns[0].Values)
-	var file bytes.Buffer
-	file.WriteString(magic)
-	var chunks []chunk
-	for _, c := range columns {
-		if len(c.Values) != rows {
-			return fmt.Errorf("parquet: column %s has %d values, column %s %d", c.Name, len(c.Values), columns[0].Name, rows)
+	if f.columns == nil {
+		for _, c := range columns {
+			f.columns = append(f.columns, Column{Name: c.Name, Kind: c.Kind})
 		}
-		if rows == 0 {
-			chunks = append(chunks, chunk{name: c.Name, kind: c.Kind})
-			continue
+		if err := f.write([]byte(magic)); err != nil {
+			return err
+		}
+	}
+	g := rowGroup{rows: len(columns[0].Values)}
+	for _, c := range columns {
+		if len(c.Values) != g.rows {
+			return fmt.Errorf("parquet: column %s has %d values, column %s %d", c.Name, len(c.Values), columns[0].Name, g.rows)
+		}
+	}
+	if g.rows == 0 {
+		return nil
+	}
+	for i, c := range columns {
+		if i >= len(f.columns) || c.Name != f.columns[i].Name || c.Kind != f.columns[i].Kind {
+			return fmt.Errorf("parquet: column %s is not in the groups before", c.Name)
 		}
 		head, body, loose, err := page(c)
 		if err != nil {
 			return err
 		}
-		chunks = append(chunks, chunk{c.Name, c.Kind, int64(file.Len()), len(head) + len(body), len(head) + loose})
-		file.Write(head)
-		file.Write(body)
+		g.chunks = append(g.chunks, chunk{c.Name, c.Kind, f.at, len(head) + len(body), len(head) + loose})
+		if err := errors.Join(f.write(head), f.write(body)); err != nil {
+			return err
+		}
 	}
-	foot := footer(chunks, rows)
-	file.Write(foot)
-	file.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(foot))))
-	file.WriteString(magic)
-	_, err := w.Write(file.Bytes())
+	f.groups = append(f.groups, g)
+	return nil
+}
+
+// Close ends the file; it does not close what it is written to.
+func (f *Writer) Close() error {
+	foot := f.footer()
+	foot = binary.LittleEndian.AppendUint32(foot, uint32(len(foot)))
+	return f.write(append(foot, magic...))
+}
+
+func (f *Writer) write(b []byte) error {
+	n, err := f.to.Write(b)
+	f.at += int64(n)
 	return err
 }
 
-// page returns a column's only page: its head, its compressed body and that body's length before.
+// page returns the only page of a column of a group: its head, its compressed body and that body's length before.
 func page(c Column) (head, body []byte, loose int, err error) {
 	levels := presence(c.Values)
 	raw := binary.LittleEndian.AppendUint32(nil, uint32(len(levels)))
@@ -161,41 +207,41 @@ func appendValue(b []byte, c Column, v any) ([]byte, error) {
 }
 
 // footer returns the file's metadata.
-func footer(chunks []chunk, rows int) []byte {
+func (f *Writer) footer() []byte {
 	t := &thrift{}
 	t.open()
 	t.i32(1, formatV1)
-	t.list(2, len(chunks)+1, typeStruct)
+	t.list(2, len(f.columns)+1, typeStruct)
 	t.open() // the root of the schema
 	t.text(4, "table")
-	t.i32(5, len(chunks))
+	t.i32(5, len(f.columns))
 	t.close()
-	for _, c := range chunks {
+	for _, c := range f.columns {
 		t.open()
-		t.i32(1, int(c.kind))
+		t.i32(1, int(c.Kind))
 		t.i32(3, optional)
-		t.text(4, c.name)
-		if c.kind == Text {
+		t.text(4, c.Name)
+		if c.Kind == Text {
 			t.i32(6, utf8)
 			t.sub(10, func() { t.sub(1, func() {}) }) // the logical type string
 		}
 		t.close()
 	}
-	t.i64(3, int64(rows))
-	groups := 1
-	if rows == 0 {
-		groups = 0
+	rows := 0
+	for _, g := range f.groups {
+		rows += g.rows
 	}
-	t.list(4, groups, typeStruct)
-	if rows > 0 {
-		group(t, chunks, rows)
+	t.i64(3, int64(rows))
+	t.list(4, len(f.groups), typeStruct)
+	for _, g := range f.groups {
+		group(t, g.chunks, g.rows)
 	}
 	t.text(6, "fedfast")
 	t.close()
 	return t.bytes
 }
 
-// group describes the only group of rows.
+// group describes a group of rows.
 func group(t *thrift, chunks []chunk, rows int) {
 	size := int64(0)
 	t.open()

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/predictions"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// evalOptions are the flags of eval.
+type evalOptions struct {
+	configOptions
+	predictions string
+	splits      []string
+}
+
+func newEval(a *app) *cobra.Command {
+	o := &evalOptions{}
+	cmd := &cobra.Command{
+		Use:   "eval STUDY|MODEL.safetensors [FILE]",
+		Short: "Measure a model on a federation, and write what it predicts",
+		Long: "Measure the model that a study returned, or one in a file, on every client: as it is, and after the client's own local\n" +
+			"training. Model and federation are those of the study, or of FILE or --preset, and --set names others:\n" +
+			"  fedfast eval s --set data.path=other --predictions test.parquet\n" +
+			"  fedfast eval model.safetensors --preset femnist --set data.path=DIR --set eval.personalized=false",
+		Args:    cobra.RangeArgs(1, 2),
+		PreRunE: func(*cobra.Command, []string) error { return o.validate() },
+		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),
+	}
+	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.predictions, "predictions", "", "write what the model, as it is, predicts of each example into this `FILE`, .parquet or .csv")
+	cmd.Flags().StringSliceVar(&o.splits, "split", []string{string(fl.SplitTest)}, "whose examples these are: train, val, test")
+	return cmd
+}
+
+func (o *evalOptions) validate() error {
+	for _, s := range o.splits {
+		if !slices.Contains(splitNames, s) {
+			return fmt.Errorf("--split %s: must be among %s", s, strings.Join(splitNames, ", "))
+		}
+	}
+	if o.predictions != "" {
+		return predictions.CheckName(o.predictions)
+	}
+	return nil
+}
+
+var splitNames = []string{string(fl.SplitTrain), string(fl.SplitVal), string(fl.SplitTest)}
+
+// evaluated is what eval tells.
+type evaluated struct {
+	Model   string `json:"model"` // its file
+	Data    string `json:"data"`
+	Clients int    `json:"clients"`
+	// Params are those of the study's returned trial, with which clients train the
+	// personalized models.
+	Params tuners.Params `json:"params,omitempty"`
+	study.Errors
+	WeightsSHA256 string   `json:"weights_sha256"`
+	Predictions   string   `json:"predictions,omitempty"`
+	Notes         []string `json:"notes,omitempty"`
+}
+
+func (o *evalOptions) run(ctx context.Context, a *app, model string, files []string) (err error) {
+	r := evaluated{Model: model}
+	c, err := o.config(a, &r, files)
+	if err != nil {
+		return err
+	}
+	var out *predictions.File
+	if o.predictions != "" { // before the work, for a place that cannot be written
+		if out, err = predictions.Create(o.predictions); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, out.Close()) }()
+	}
+	setup, err := a.prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	weights, err := fl.ReadSafetensors(r.Model, setup.Model)
+	if err != nil {
+		return err
+	}
+	r.Data, r.Clients, r.WeightsSHA256 = setup.Data.Name, len(setup.Data.Clients), fl.WeightsSHA256(setup.Model, weights)
+	if setup.Model.Folds() {
+		r.Notes = append(r.Notes, "the file holds the constant forget bias within the biases; taken out again they are rounded, so that weights_sha256 is not the study's")
+	}
+	errs, err := study.Measure(ctx, setup, weights, r.Params)
+	if err != nil {
+		return err
+	}
+	r.Errors = *errs
+	if out != nil {
+		var splits []fl.Split
+		for _, s := range o.splits {
+			splits = append(splits, fl.Split(s))
+		}
+		perExample := setup.Model.LabelsPerExample()
+		err := study.Predict(ctx, setup, weights, splits, func(p fl.Predictions) error {
+			return out.Add(setup.Data.Clients[p.Client].ID, p, perExample)
+		})
+		if err := errors.Join(err, out.Commit()); err != nil {
+			return err
+		}
+		r.Predictions = o.predictions
+	}
+	return a.printEvaluated(&r)
+}
+
+// config finds the model's file and the configuration that says model and
+// federation.
+func (o *evalOptions) config(a *app, r *evaluated, files []string) (*study.Config, error) {
+	dir := filepath.Dir(r.Model)
+	info, err := os.Stat(r.Model)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if info.IsDir() {
+		dir, r.Model = r.Model, filepath.Join(r.Model, studydir.ModelFile)
+	}
+	if len(files) > 0 || o.preset != "" {
+		c, _, err := o.load(a, files)
+		return c, err
+	}
+	path := filepath.Join(dir, studydir.ConfigFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, studydir.ConfigFile)}
+	}
+	src := study.Source{Text: string(text), Sets: o.sets}
+	if a.seedGiven {
+		src.Seed = &a.seed
+	}
+	c, err := study.Load(src)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if c.Eval.Personalized {
+		r.foundParams(dir, c)
+	}
+	return c, nil
+}
+
+// foundParams takes the hyperparameters of the trial that a finished study
+// returned, and says what the personalized errors lack.
+func (r *evaluated) foundParams(dir string, c *study.Config) {
+	var result struct {
+		Best *study.Chosen `json:"best"`
+	}
+	text, err := os.ReadFile(filepath.Join(dir, studydir.ResultFile))
+	if err != nil || json.Unmarshal(text, &result) != nil || result.Best == nil {
+		return
+	}
+	r.Params = result.Best.Params
+	if name := c.ClientTuner.Name; name != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("the study's personalized models train with what %s chose for each client; here all train with the trial's own hyperparameters and those of [client]", name))
+	}
+}
+
+// printEvaluated prints a measured model in the form that was asked for.
+func (a *app) printEvaluated(r *evaluated) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	if err := printErrors(a.out, measured{"model", r.Errors}); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	t := table.New(a.out)
+	t.Row("model", r.Model)
+	t.Row("data", fmt.Sprintf("%s, %s clients", r.Data, table.Count(r.Clients)))
+	t.Row("weights_sha256", r.WeightsSHA256)
+	if r.Predictions != "" {
+		t.Row("predictions", r.Predictions)
+	}
+	for _, n := range r.Notes {
+		t.Row("note", n)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,142 @@
+// Package predictions writes what a model predicts into a Parquet or CSV file, one
+// row a label, for pandas and the like.
+package predictions
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/parquet"
+	"github.com/fedfast/fedfast/fl"
+)
+
+// groupRows is how many rows a group of a Parquet file has.
+const groupRows = 1 << 16
+
+// columns are those of the file: the client and which of its sets, the number of
+// the example in it and the place in its sequence (0 for one label an example),
+// both from 0, the true and the predicted class, and the latter's probability.
+func columns() []parquet.Column {
+	return []parquet.Column{
+		{Name: "client", Kind: parquet.Text}, {Name: "split", Kind: parquet.Text}, {Name: "example", Kind: parquet.Int64}, {Name: "step", Kind: parquet.Int64},
+		{Name: "label", Kind: parquet.Int64}, {Name: "predicted", Kind: parquet.Int64}, {Name: "probability", Kind: parquet.Double},
+	}
+}
+
+// File is one that is being written. It stands under its name once it is whole.
+type File struct {
+	path    string
+	f       *os.File
+	parquet *parquet.Writer
+	csv     *csv.Writer
+	rows    []parquet.Column // that wait for their group
+	done    bool
+}
+
+// CheckName returns an error for a name that says no format.
+func CheckName(path string) error {
+	if ext := filepath.Ext(path); ext != ".parquet" && ext != ".csv" {
+		return fmt.Errorf("--predictions %s: its name must end in .parquet or .csv", path)
+	}
+	return nil
+}
+
+// Create begins a file in the format that its name says.
+func Create(path string) (*File, error) {
+	if err := CheckName(path); err != nil {
+		return nil, err
+	}
+	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("--predictions %s: %w", path, err)
+	}
+	f := &File{path: path, f: out, rows: columns()}
+	if filepath.Ext(path) == ".parquet" {
+		f.parquet = parquet.NewWriter(out)
+		return f, nil
+	}
+	f.csv = csv.NewWriter(out)
+	var head []string
+	for _, c := range f.rows {
+		head = append(head, c.Name)
+	}
+	if err := f.csv.Write(head); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Add adds the predictions of a client's examples, with so many labels an example.
+// Masked labels are left out.
+func (f *File) Add(client string, p fl.Predictions, perExample int) error {
+	for i, label := range p.Labels {
+		if label < 0 {
+			continue
+		}
+		err := f.row(client, string(p.Split), int64(i/perExample), int64(i%perExample), int64(label), int64(p.Best[i].Class), float64(p.Best[i].Probability))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row adds one row, a value a column.
+func (f *File) row(values ...any) error {
+	if f.csv != nil {
+		cells := make([]string, len(values))
+		for i, v := range values {
+			if x, ok := v.(float64); ok {
+				cells[i] = strconv.FormatFloat(x, 'g', -1, 32)
+			} else {
+				cells[i] = fmt.Sprint(v)
+			}
+		}
+		return f.csv.Write(cells)
+	}
+	for i, v := range values {
+		f.rows[i].Values = append(f.rows[i].Values, v)
+	}
+	if len(f.rows[0].Values) < groupRows {
+		return nil
+	}
+	return f.flush()
+}
+
+// flush writes the rows that wait.
+func (f *File) flush() error {
+	err := f.parquet.Group(f.rows)
+	for i := range f.rows {
+		f.rows[i].Values = f.rows[i].Values[:0]
+	}
+	return err
+}
+
+// Commit ends the file and gives it its name.
+func (f *File) Commit() error {
+	var err error
+	if f.parquet != nil {
+		err = errors.Join(f.flush(), f.parquet.Close())
+	} else {
+		f.csv.Flush()
+		err = f.csv.Error()
+	}
+	if err = errors.Join(err, f.f.Chmod(0o644), f.f.Sync(), f.f.Close()); err == nil {
+		err = os.Rename(f.f.Name(), f.path)
+	}
+	f.done = err == nil
+	return err
+}
+
+// Close removes a file that was not committed.
+func (f *File) Close() error {
+	if f.done {
+		return nil
+	}
+	_ = f.f.Close() // it may be closed
+	return os.Remove(f.f.Name())
+}

@@ -1,0 +1,86 @@
+package fl
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// Predictions are what a model says of one set of a client's examples.
+type Predictions struct {
+	// Client is the client's number in the federation.
+	Client int
+	// Split is which of its sets it is.
+	Split Split
+	// Labels holds the true classes, as many an example as the model predicts, of
+	// one example after the other; a negative one counts nowhere. Best is what the
+	// model predicts in the place of each.
+	Labels []int32
+	Best   []nn.Prediction
+}
+
+// Split is one of a client's sets of examples.
+type Split string
+
+// The sets of a client.
+const (
+	SplitTrain Split = "train"
+	SplitVal   Split = "val"
+	SplitTest  Split = "test"
+)
+
+// of returns the set of a client.
+func (s Split) of(c *data.Client) data.View {
+	switch s {
+	case SplitTrain:
+		return c.Train
+	case SplitVal:
+		return c.Val
+	}
+	return c.Test
+}
+
+// predictBlock is how many clients' predictions are in memory at a time.
+const predictBlock = 256
+
+// Predict calls each with what the weights, as they are, predict of some sets of
+// every client's examples, in the order of the clients and, for each, of the
+// splits. It stops at the first error, that of each or of ctx.
+func (e *Engine) Predict(ctx context.Context, weights []float32, splits []Split, each func(Predictions) error) error {
+	clients := e.cfg.Data.Clients
+	for at := 0; at < len(clients); at += predictBlock {
+		block := make([]Predictions, min(predictBlock, len(clients)-at)*len(splits))
+		err := e.each(ctx, len(block), func(i int, w *worker) error {
+			client, split := at+i/len(splits), splits[i%len(splits)]
+			p := &block[i]
+			p.Client, p.Split = client, split
+			p.Labels, p.Best = w.predict(weights, split.of(&clients[client]))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, p := range block {
+			if err := each(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// predict returns the labels of a set of examples and what the weights predict.
+func (w *worker) predict(weights []float32, v data.View) (labels []int32, best []nn.Prediction) {
+	for at := 0; at < v.Len(); at += evalBatch {
+		w.order = grown(w.order, min(evalBatch, v.Len()-at))
+		for i := range w.order {
+			w.order[i] = int32(at + i)
+		}
+		b := w.fill(v, w.order, nil)
+		b.Best = make([]nn.Prediction, len(b.Labels))
+		w.ws.Evaluate(weights, b)
+		labels, best = append(labels, b.Labels...), append(best, b.Best...)
+	}
+	return labels, best
+}

@@ -1,0 +1,94 @@
+package fl
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/fedfast/fedfast/nn"
+)
+
+// ReadSafetensors reads a model's weights, in its packed layout, from a file of
+// WriteSafetensors, or of another program with tensors of the same names and
+// shapes. The error is of one line and names the file.
+func ReadSafetensors(path string, m *nn.Model) ([]float32, error) {
+	w, err := readSafetensors(path, m)
+	if err != nil {
+		if _, ok := errors.AsType[*os.PathError](err); ok {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return w, nil
+}
+
+func readSafetensors(path string, m *nn.Model) ([]float32, error) {
+	if err := CheckSafetensors(path); err != nil {
+		return nil, err
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	size := binary.LittleEndian.Uint64(file)
+	var header map[string]json.RawMessage
+	if err := json.Unmarshal(file[8:8+size], &header); err != nil {
+		return nil, fmt.Errorf("the header is no JSON object: %w", err)
+	}
+	var meta map[string]string
+	_ = json.Unmarshal(header["__metadata__"], &meta) // other programs need not have any
+	delete(header, "__metadata__")
+	var ts []nn.Tensor
+	for name, text := range header {
+		t, err := readTensor(text, file[8+size:])
+		if err != nil {
+			return nil, fmt.Errorf("tensor %.80q: %w", name, err)
+		}
+		t.Name = name
+		ts = append(ts, t)
+	}
+	w := m.NewParams()
+	if own := meta["model"] != ""; own && meta[metaConstants] != folded {
+		err = m.Import(w, byName(ts)) // of a version that did not fold
+	} else {
+		err = m.ImportFolded(w, byName(ts))
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // the first of several says enough
+		all := joined.Unwrap()
+		if err = all[0]; len(all) > 1 {
+			err = fmt.Errorf("%w (and %d problems more)", err, len(all)-1)
+		}
+	}
+	return w, err
+}
+
+// readTensor reads a tensor of the header's entry from the bytes behind the header.
+func readTensor(entry json.RawMessage, body []byte) (nn.Tensor, error) {
+	var e struct {
+		DType   string   `json:"dtype"`
+		Shape   []int    `json:"shape"`
+		Offsets [2]int64 `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(entry, &e); err != nil {
+		return nn.Tensor{}, err
+	}
+	if e.DType != "F32" {
+		return nn.Tensor{}, fmt.Errorf("its values are %.20q; they must be F32", e.DType)
+	}
+	from, to := e.Offsets[0], e.Offsets[1]
+	if from < 0 || to < from || to > int64(len(body)) || (to-from)%4 != 0 {
+		return nn.Tensor{}, fmt.Errorf("it lies at %d to %d of %d bytes", from, to, len(body))
+	}
+	t := nn.Tensor{Shape: e.Shape, Data: make([]float32, (to-from)/4)}
+	for i := range t.Data {
+		x := math.Float32frombits(binary.LittleEndian.Uint32(body[from+4*int64(i):]))
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return nn.Tensor{}, fmt.Errorf("value %d is %v", i, x)
+		}
+		t.Data[i] = x
+	}
+	return t, nil
+}

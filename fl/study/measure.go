@@ -1,0 +1,47 @@
+package study
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Measure evaluates weights on the federation of a set-up as Run does with those
+// that it has trained: on the clients that Config.Eval says, globally and, unless
+// it says otherwise, after each client's local training with the configuration's
+// hyperparameters and, over them, those of params. Names in params that are no
+// hyperparameters, which client tuners bring, are passed over. Clients that keep a
+// state begin without one.
+func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Params) (*Errors, error) {
+	engine, err := s.engine()
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	foreign := map[string]bool{}
+	for name := range params {
+		foreign[name] = true
+	}
+	h, err := with(s.Config.hyper(), params, foreign)
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Evaluate(ctx, weights, s.Config.eval([]fl.ClientParams{h.Client}, h.Server, nil, s.Observer))
+	if err != nil {
+		return nil, err
+	}
+	r := errorsOf(e, s.Data.Masks)
+	return &r, nil
+}
+
+// Predict tells what weights predict of every client's examples; see
+// fl.Engine.Predict.
+func Predict(ctx context.Context, s Setup, weights []float32, splits []fl.Split, each func(fl.Predictions) error) error {
+	engine, err := s.engine()
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	return engine.Predict(ctx, weights, splits, each)
+}
