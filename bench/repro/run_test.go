@@ -177,7 +177,7 @@ func TestRunAndReport(t *testing.T) {
 		t.Fatalf("%+v", curves)
 	}
 	var svg, csv strings.Builder
-	if err := errors.Join(curves[0].WriteSVG(&svg), curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<polyline") || !strings.HasPrefix(csv.String(), "method,trial,rounds,") {
+	if err := errors.Join(curves[0].WriteSVG(&svg), curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<path") || !strings.HasPrefix(csv.String(), "method,trial,rounds,") {
 		t.Errorf("%v", err)
 	}
 	if _, err := NewReport(cells, append(found, found[0])); err == nil || !strings.Contains(err.Error(), "is there twice") {
