@@ -25,6 +25,9 @@ func newRun(a *app) *cobra.Command {
 			"[server]. Without either it goes on with the training in --study, or trains the preset quickstart.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if o.seeds > 0 {
+				return o.runSeeds(cmd.Context(), a, args)
+			}
 			s, err := o.open(cmd.Context(), a, args, study.ModeRun)
 			if err != nil {
 				return err
@@ -37,15 +40,35 @@ func newRun(a *app) *cobra.Command {
 }
 
 // run goes on with a training, or prints the stored result of a finished one.
-func (o *runOptions) run(ctx context.Context, a *app, s *opened) (err error) {
-	defer func() { err = errors.Join(err, s.close()) }()
-	r := s.stored.Run
-	if r == nil || !s.dir.Complete(r.WeightsSHA256) {
-		if r, err = o.train(ctx, a, s, func(*study.Setup) error { return nil }); err != nil {
-			return err
-		}
+func (o *runOptions) run(ctx context.Context, a *app, s *opened) error {
+	r, err := o.finish(ctx, a, s)
+	if err != nil {
+		return err
 	}
 	return a.showRun(s, r, o.dir)
+}
+
+// runSeeds goes on with the trainings of several seeds.
+func (o *runOptions) runSeeds(ctx context.Context, a *app, args []string) error {
+	s, err := o.openSeeds(a, args, study.ModeRun)
+	if err != nil {
+		return err
+	}
+	return o.trainSeeds(ctx, a, s, study.ModeRun, func(inner studyOptions, one *opened) error {
+		_, err := (&runOptions{inner}).finish(ctx, a, one)
+		return err
+	})
+}
+
+// finish brings a training to its end, unless it is there, and gives its
+// directory back.
+func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.RunResult, err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
+	r = s.stored.Run
+	if r == nil || !s.dir.Complete(r.WeightsSHA256) {
+		return o.train(ctx, a, s, func(*study.Setup) error { return nil })
+	}
+	return r, nil
 }
 
 // train brings a training to its end. ready is called with what is about to run.
@@ -64,7 +87,7 @@ func (o *runOptions) train(ctx context.Context, a *app, s *opened, ready func(*s
 	}
 	r, err := study.Run(ctx, setup)
 	if err != nil {
-		return nil, interrupted(ctx, s.places.Explain(err), o.dir)
+		return nil, interrupted(ctx, s.places.Explain(err), o.resumable())
 	}
 	w.Display.Close()
 	return r, errors.Join(w.Result(r), w.Model(setup.Model, r.Weights()))

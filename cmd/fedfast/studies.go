@@ -56,6 +56,9 @@ func newResume(a *app) *cobra.Command {
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			o.dir = args[0]
+			if studydir.HoldsSeeds(o.dir) {
+				return o.resumeSeeds(cmd.Context(), a)
+			}
 			mode, err := modeOf(cmd.Context(), o.dir)
 			if err != nil {
 				return err
@@ -81,6 +84,21 @@ func newResume(a *app) *cobra.Command {
 	o.addTuneFlags(cmd)
 	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "where the data is now, such as --set data.path=DIR, or data.state_memory; nothing else may change (repeatable)")
 	return cmd
+}
+
+// resumeSeeds goes on with the studies of several seeds.
+func (o *tuneOptions) resumeSeeds(ctx context.Context, a *app) error {
+	if a.seedGiven {
+		return usageError{errors.New("--seed: studies keep their own seeds")}
+	}
+	record, err := studydir.ReadSeeds(o.dir)
+	if err != nil {
+		return err
+	}
+	if record.Command == study.ModeRun {
+		return (&runOptions{o.studyOptions}).runSeeds(ctx, a, nil)
+	}
+	return o.tuneSeeds(ctx, a, nil)
 }
 
 // modeOf returns the command that began a study. Where its record is damaged, the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,6 +74,9 @@ type studyOptions struct {
 	configOptions
 	dir   string
 	scale scale
+	seeds seedCount
+	// outer is the directory of several seeds' studies of which this is one.
+	outer string
 }
 
 func (o *studyOptions) addFlags(cmd *cobra.Command) {
@@ -80,6 +84,7 @@ func (o *studyOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.dir, "study", "", "directory of the study: a new one, or one to go on with (default studies/DATE-NAME)")
 	cmd.Flags().StringVar(&o.init, "init", "", "how the network starts, as the key init: torch, glorot, keras, haiku, or a .safetensors `FILE`")
 	cmd.Flags().Var(&o.scale, "scale", "shrink rounds, budgets and side federations by this factor, above 0 to 1, to try things out")
+	cmd.Flags().Var(&o.seeds, "seeds", "train with so many seeds, from the study's own on, each in a study of its own below --study")
 }
 
 // opened is a study that a command works on.
@@ -89,10 +94,17 @@ type opened struct {
 	dir    *studydir.Dir
 	// stored is what earlier processes recorded; Config is empty when nothing.
 	stored *study.Stored
+	// label says in progress which of several seeds this is, empty for one.
+	label string
 	// scaled says what --scale changed, empty without it.
 	scaled string
 	// loaded is the configuration without --scale, loaded anew.
 	loaded func() (*study.Config, error)
+}
+
+// given says that the command line says what to train; else its directory does.
+func (o *studyOptions) given(a *app, args []string) bool {
+	return o.dir == "" || len(args) > 0 || a.seedGiven || !o.bare() || o.scale != 0
 }
 
 // open resolves the configuration, checks it as far as that needs neither data
@@ -100,52 +112,67 @@ type opened struct {
 // with: given nothing else by its own configuration, else only if it is the same
 // one.
 func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode string) (*opened, error) {
-	own := o.dir != "" && len(args) == 0 && !a.seedGiven && o.bare() && o.scale == 0
-	if own && !studydir.Holds(o.dir) {
-		return nil, usageError{fmt.Errorf("--study %s: it holds no study to resume; name a study file or a preset to begin one there", o.dir)}
-	}
 	s := &opened{stored: &study.Stored{}}
 	var err error
-	if !own {
-		s.loaded = func() (*study.Config, error) {
-			c, _, err := o.load(a, args)
-			return c, err
-		}
-		if s.config, s.places, err = o.load(a, args); err != nil {
+	switch {
+	case studydir.HoldsSeeds(o.dir):
+		return nil, usageError{fmt.Errorf("--study %s: it holds studies of several seeds; give --seeds, or resume them with `fedfast study resume %s`", o.dir, o.dir)}
+	case o.given(a, args):
+		if s, err = o.configure(a, args, mode); err != nil {
 			return nil, err
 		}
-		if s.scaled, err = o.scale.apply(s.config, mode); err != nil {
-			return nil, usageError{err}
-		}
-		if err := s.config.CheckFor(mode); err != nil {
-			return nil, usageError{s.places.Explain(err)}
-		}
-		if o.dir == "" {
-			o.dir = studydir.Default(time.Now(), s.config.Name)
-		}
-		if err := absolute(s.config); err != nil {
-			return nil, err
-		}
-		if !studydir.Holds(o.dir) {
-			if err := outfile.Dir(o.dir); err != nil {
-				return nil, usageError{fmt.Errorf("--study: %w", err)}
-			}
-			if err := studydir.Free(o.dir); err != nil {
-				return nil, usageError{err}
-			}
-			return s, nil // it is made when the study can begin
-		}
+	case !studydir.Holds(o.dir):
+		return nil, usageError{fmt.Errorf("--study %s: it holds no study to resume; name a study file or a preset to begin one there", o.dir)}
 	}
-	if err := s.take(ctx, a, o.dir); err != nil {
+	return s, o.enter(ctx, a, s, mode)
+}
+
+// configure resolves and checks what the command line says to train, and names
+// the directory where it does not.
+func (o *studyOptions) configure(a *app, args []string, mode string) (*opened, error) {
+	s := &opened{stored: &study.Stored{}}
+	s.loaded = func() (*study.Config, error) {
+		c, _, err := o.load(a, args)
+		return c, err
+	}
+	var err error
+	if s.config, s.places, err = o.load(a, args); err != nil {
 		return nil, err
 	}
+	if s.scaled, err = o.scale.apply(s.config, mode); err != nil {
+		return nil, usageError{err}
+	}
+	if err := s.config.CheckFor(mode); err != nil {
+		return nil, usageError{s.places.Explain(err)}
+	}
+	if o.dir == "" {
+		o.dir = studydir.Default(time.Now(), s.config.Name)
+	}
+	return s, absolute(s.config)
+}
+
+// enter takes the directory and what it records. A new one is only looked at: it
+// is made when the study can begin.
+func (o *studyOptions) enter(ctx context.Context, a *app, s *opened, mode string) error {
+	if !studydir.Holds(o.dir) {
+		if err := outfile.Dir(o.dir); err != nil {
+			return usageError{fmt.Errorf("--study: %w", err)}
+		}
+		if err := studydir.Free(o.dir); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+	if err := s.take(ctx, a, o.dir); err != nil {
+		return err
+	}
 	if err := s.match(o.dir, mode); err != nil {
-		return nil, errors.Join(err, s.dir.Close())
+		return errors.Join(err, s.dir.Close())
 	}
 	if err := o.move(s.config); err != nil {
-		return nil, errors.Join(err, s.dir.Close())
+		return errors.Join(err, s.dir.Close())
 	}
-	return s, nil
+	return nil
 }
 
 // take takes the directory and reads what is recorded there.
@@ -309,11 +336,15 @@ func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, co
 		text += a.estimate(ctx, setup, command)
 	}
 	display := progress.New(a.err, terminalColumns(a.err), text, time.Now)
+	display.Label(s.label)
 	a.logs.redirect(display)
 	w := watch{display, s.dir}
 	setup.Observer, setup.Store, setup.Environment, setup.Log = w, s.dir.Store(), env, a.newLog()
 	return w, nil
 }
+
+// resumable is the directory to resume.
+func (o *studyOptions) resumable() string { return cmp.Or(o.outer, o.dir) }
 
 // interrupted turns the error of a study that was broken off into how to go on.
 func interrupted(ctx context.Context, err error, dir string) error {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strconv"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -25,6 +26,9 @@ type studyShown struct {
 
 // showStudy prints what a study has done so far.
 func (a *app) showStudy(ctx context.Context, dir string) error {
+	if studydir.HoldsSeeds(dir) {
+		return a.showSeeds(ctx, dir)
+	}
 	v, err := store.Look(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usageError{err}

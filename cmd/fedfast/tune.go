@@ -31,6 +31,9 @@ func newTune(a *app) *cobra.Command {
 			return o.validate()
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if o.seeds > 0 {
+				return o.tuneSeeds(cmd.Context(), a, args)
+			}
 			s, err := o.open(cmd.Context(), a, args, study.ModeTune)
 			if err != nil {
 				return err
@@ -65,15 +68,37 @@ func (o *tuneOptions) validate() error {
 }
 
 // run goes on with a study, or prints the stored result of a finished one.
-func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) (err error) {
-	defer func() { err = errors.Join(err, s.close()) }()
-	r := s.dir.Finished(s.stored.Tune, o.baseline)
-	if r == nil {
-		if r, err = o.train(ctx, a, s, func(*study.Setup) error { return nil }); err != nil {
-			return err
-		}
+func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) error {
+	r, err := o.finish(ctx, a, s)
+	if err != nil {
+		return err
 	}
 	return a.showTune(s, r, o.dir)
+}
+
+// tuneSeeds goes on with the studies of several seeds.
+func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) error {
+	s, err := o.openSeeds(a, args, study.ModeTune)
+	if err != nil {
+		return err
+	}
+	return o.trainSeeds(ctx, a, s, study.ModeTune, func(inner studyOptions, one *opened) error {
+		each := *o
+		each.studyOptions = inner
+		_, err := each.finish(ctx, a, one)
+		return err
+	})
+}
+
+// finish brings a study to its end, unless it is there, and gives its directory
+// back.
+func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Result, err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
+	r = s.dir.Finished(s.stored.Tune, o.baseline)
+	if r == nil {
+		return o.train(ctx, a, s, func(*study.Setup) error { return nil })
+	}
+	return r, nil
 }
 
 // train brings a study to its end. ready is called with what is about to run.
@@ -119,11 +144,11 @@ func (o *tuneOptions) train(ctx context.Context, a *app, s *opened, ready func(*
 	}
 	r, err := study.Tune(ctx, setup)
 	if err != nil {
-		return nil, interrupted(ctx, s.places.Explain(err), o.dir)
+		return nil, interrupted(ctx, s.places.Explain(err), o.resumable())
 	}
 	w.Display.Close()
 	if r.Baseline, err = o.random(ctx, a, s, setup, r); err != nil {
-		return nil, interrupted(ctx, err, o.dir)
+		return nil, interrupted(ctx, err, o.resumable())
 	}
 	return r, errors.Join(w.Result(r), w.Models(setup.Model, r))
 }

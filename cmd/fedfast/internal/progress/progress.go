@@ -30,6 +30,7 @@ type Display struct {
 	last    study.Progress
 	unseen  bool // last has not been written as a plain line
 	head    string
+	label   string
 	delay   *time.Timer // writes the head
 }
 
@@ -52,10 +53,17 @@ func New(w io.Writer, columns func() int, head string, now func() time.Time) *Di
 	return d
 }
 
+// Label sets what each line begins with, such as which of several studies this is.
+func (d *Display) Label(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.label = text
+}
+
 // begin writes the head, once.
 func (d *Display) begin() {
 	if d.head != "" {
-		fmt.Fprint(d.w, d.head)
+		fmt.Fprint(d.w, d.prefix()+d.head)
 		d.head = ""
 	}
 }
@@ -103,10 +111,18 @@ func (d *Display) plain(now time.Time) {
 	d.shown, d.unseen = now, false
 	p := d.last
 	if p.Preparing {
-		fmt.Fprintf(d.w, "%s%s\n", describe(p), d.remaining(now))
+		fmt.Fprintf(d.w, "%s%s%s\n", d.prefix(), describe(p), d.remaining(now))
 		return
 	}
-	fmt.Fprintf(d.w, "round %s, %s%s\n", of(p.Round, p.Rounds), describe(p), d.remaining(now))
+	fmt.Fprintf(d.w, "%sround %s, %s%s\n", d.prefix(), of(p.Round, p.Rounds), describe(p), d.remaining(now))
+}
+
+// prefix is what plain lines begin with.
+func (d *Display) prefix() string {
+	if d.label == "" {
+		return ""
+	}
+	return d.label + ": "
 }
 
 // state is the newest state for a terminal: what there is no room for is left out, the training loss first.
@@ -118,6 +134,7 @@ func (d *Display) state(now time.Time) State {
 			s.Parts = append(s.Parts, Part{text, rank, behind})
 		}
 	}
+	add(1, false, d.label)
 	if p.Preparing {
 		add(3, false, "client tuner prepares")
 		add(2, false, fmt.Sprintf("error %.4f", p.Score))
@@ -144,7 +161,7 @@ func (d *Display) end(now time.Time) State {
 	if p.Preparing {
 		did = "side trial"
 	}
-	s := State{Parts: []Part{{Text: fmt.Sprintf("%s %s in %v", did, of(p.Round, p.Rounds), now.Sub(d.start).Round(time.Second))}}}
+	s := State{Parts: []Part{{Text: fmt.Sprintf("%s%s %s in %v", d.prefix(), did, of(p.Round, p.Rounds), now.Sub(d.start).Round(time.Second))}}}
 	if !math.IsNaN(p.Best) {
 		s.Parts = append(s.Parts, Part{Text: fmt.Sprintf("lowest score %.4f", p.Best), Rank: 1})
 	}
