@@ -12,6 +12,7 @@ The package starts the program `fedfast` (named by `binary`, by the environment 
 from .api import resume, run, tune
 from .arrays import Arrays
 from .program import Error
+from .seeds import Seeds
 from .study import Study
 
-__all__ = ["Arrays", "Error", "Study", "resume", "run", "tune"]
+__all__ = ["Arrays", "Error", "Seeds", "Study", "resume", "run", "tune"]

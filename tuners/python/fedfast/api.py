@@ -7,27 +7,36 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, overload
 
 from . import program
 from .arrays import Arrays
 from .program import Progress
+from .seeds import Seeds, holds_seeds
 from .study import Study
 
 PathLike = Union[str, "os.PathLike[str]"]
 Settings = Mapping[str, Any]
 
 
-def run(config: Optional[PathLike] = None, **options: Any) -> Study:
+@overload
+def run(config: Optional[PathLike] = None, *, seeds: int, **options: Any) -> Seeds: ...
+@overload
+def run(config: Optional[PathLike] = None, *, seeds: None = None, **options: Any) -> Study: ...
+def run(config: Optional[PathLike] = None, *, seeds: Optional[int] = None, **options: Any) -> "Union[Study, Seeds]":
     """Train one federation, without tuning, and return what it left; see tune for the options, of which tuner, client_tuner and baseline
     are not for it."""
     for name in ("tuner", "client_tuner", "baseline"):
         if name in options:
             raise TypeError(f"run takes no {name}; tune does")
-    return _start("run", config, **options)
+    return _start("run", config, seeds=seeds, **options)
 
 
-def tune(config: Optional[PathLike] = None, **options: Any) -> Study:
+@overload
+def tune(config: Optional[PathLike] = None, *, seeds: int, **options: Any) -> Seeds: ...
+@overload
+def tune(config: Optional[PathLike] = None, *, seeds: None = None, **options: Any) -> Study: ...
+def tune(config: Optional[PathLike] = None, *, seeds: Optional[int] = None, **options: Any) -> "Union[Study, Seeds]":
     """Tune a federated training and return the study.
 
     config: a study file; or preset: the name of one; without both the preset quickstart.
@@ -37,18 +46,25 @@ def tune(config: Optional[PathLike] = None, **options: Any) -> Study:
     study: the folder of the study, new or to be resumed with equal settings; by default a dated one below "studies".
     tuner, client_tuner: names; baseline: so many random configurations to compare with.
     seed, workers, scale: as on the command line.
+    seeds: so many studies with seed, seed + 1 and so on; Seeds is returned then.
     progress: True prints the program's lines to stderr, a function gets them one by one.
     binary: the program; args: more of its flags.
 
     An Error is raised with the program's one line about what is wrong.
     """
-    return _start("tune", config, **options)
+    return _start("tune", config, seeds=seeds, **options)
 
 
-def resume(study: PathLike, *, progress: Progress = None, binary: Optional[PathLike] = None, args: "tuple[str, ...] | list[str]" = ()) -> Study:
-    """Resume a study or a training that was interrupted; a finished one is returned as it is."""
+def resume(
+    study: PathLike, *, progress: Progress = None, binary: Optional[PathLike] = None, args: "tuple[str, ...] | list[str]" = ()
+) -> "Union[Study, Seeds]":
+    """Resume a study, a training or those of several seeds that were interrupted; what is finished is returned as it is."""
     program.call(program.find(binary), ["study", "resume", os.fspath(study), "--json", *args], progress)
-    return Study(study, binary=binary)
+    return _left(study, binary)
+
+
+def _left(path: PathLike, binary: Optional[PathLike]) -> "Union[Study, Seeds]":
+    return Seeds(path, binary=binary) if holds_seeds(path) else Study(path, binary=binary)
 
 
 def _start(
@@ -63,12 +79,13 @@ def _start(
     client_tuner: Optional[str] = None,
     baseline: Optional[int] = None,
     seed: Optional[int] = None,
+    seeds: Optional[int] = None,
     workers: Optional[int] = None,
     scale: Optional[float] = None,
     progress: Progress = None,
     binary: Optional[PathLike] = None,
     args: "tuple[str, ...] | list[str]" = (),
-) -> Study:
+) -> "Union[Study, Seeds]":
     path = Path(study) if study is not None else _dated(command)
     given = dict(flatten(settings or {}))
     if data is not None:
@@ -77,7 +94,7 @@ def _start(
         preset = "quickstart"
     call = [command, *([os.fspath(config)] if config is not None else []), "--study", str(path), "--json"]
     flags = {
-        "--preset": preset, "--tuner": tuner, "--client-tuner": client_tuner, "--baseline": baseline, "--seed": seed, "--workers": workers, "--scale": scale,
+        "--preset": preset, "--tuner": tuner, "--client-tuner": client_tuner, "--baseline": baseline, "--seed": seed, "--seeds": seeds, "--workers": workers, "--scale": scale,
     }
     for flag, value in flags.items():
         if value is not None:
@@ -85,7 +102,7 @@ def _start(
     for key, value in given.items():
         call += ["--set", f"{key}={toml(value)}"]
     program.call(program.find(binary), [*call, *args], progress)
-    return Study(path, binary=binary)
+    return _left(path, binary)
 
 
 def _dated(command: str) -> Path:

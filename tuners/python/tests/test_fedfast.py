@@ -67,6 +67,26 @@ class Package(unittest.TestCase):
         self.assertEqual(fedfast.resume("s").result, study.result)
         self.assertEqual(fedfast.Study("s").result, study.result)
 
+    def test_seeds(self):
+        few = fedfast.run(data=examples(), settings=SMALL, study="s", seed=4, seeds=2)
+        self.assertEqual(few.summary["rounds"]["n"], 2)
+        seeds = fedfast.run(data=examples(), settings=SMALL, study="s", seed=4, seeds=3)
+        self.assertTrue(seeds.finished)
+        self.assertEqual([s.path.name for s in seeds.studies], ["seed-4", "seed-5", "seed-6"])
+        self.assertEqual([s.best for s in seeds.studies][:2], [s.best for s in few.studies][:2])
+        errors = [s.best["global_test_error"] for s in seeds.studies]
+        got = seeds.summary["returned"]["global_test_error"]
+        self.assertAlmostEqual(got["mean"], np.mean(errors))
+        self.assertAlmostEqual(got["sd"], np.std(errors, ddof=1))
+        self.assertAlmostEqual(got["half"], 2.919985580353726 * np.std(errors, ddof=1) / np.sqrt(3))  # Student's t with 2 degrees of freedom
+        alone = fedfast.run(data=examples(), settings=SMALL, seed=5)
+        self.assertEqual(alone.result["weights_sha256"], seeds.studies[1].result["weights_sha256"])
+        self.assertEqual(fedfast.resume("s").summary, fedfast.Seeds("s").summary)
+        with self.assertRaisesRegex(fedfast.Error, "holds studies of several seeds"):
+            fedfast.run(data=examples(), settings=SMALL, study="s", seed=4)
+        with self.assertRaisesRegex(fedfast.Error, "holds no studies of several seeds"):
+            fedfast.Seeds(alone.path)
+
     def test_errors(self):
         for settings, want in (({"cohrt": 3}, "cohort"), ({"client": {"lr": -1}}, "client.lr")):
             with self.assertRaisesRegex(fedfast.Error, want) as caught:
