@@ -46,7 +46,7 @@ var description = tuners.Description{
 	Doc:     "FedTune's reference table: learning rate, batch and epochs tuned on proxy federations per heterogeneity and size, looked up by each client.",
 	Options: []tuners.Option{
 		{Name: "hi", Default: tuners.Str("0.2, 0.4, 0.6, 0.8"), Doc: "heterogeneity indices of the table's columns, 0..1"},
-		{Name: "samples", Default: tuners.Str("100, 200, 400, 600, 800, 1000"), Doc: "samples a client of the table's rows"},
+		{Name: "samples", Default: tuners.Str("100, 200, 400, 600, 800, 1000"), Doc: "all samples that a client of the table's rows holds, not only those that it trains on"},
 		{Name: "lr_min", Default: tuners.Num(0.002), Doc: "lowest learning rate"},
 		{Name: "lr_max", Default: tuners.Num(0.8), Doc: "highest learning rate"},
 		{Name: "lr_step", Default: tuners.Num(0.002), Doc: "distance of neighbouring learning rates"},
