@@ -30,6 +30,65 @@ func waitLines(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s does not come to %d lines", args[0], n)
 }
 
+// stopAt SIGNAL LEAST MOST STUDY ARGS: runs fedfast ARGS and sends it SIGNAL when it
+// has brought the metrics of STUDY to LEAST lines. On a busy machine the signal can
+// come too late, when there are more than MOST lines or the study has ended: then the
+// study is put back as it was, and all is done again. What fedfast wrote on stderr is
+// in STUDY.err.
+func stopAt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 5 {
+		ts.Fatalf("usage: stopat SIGNAL LEAST MOST STUDY ARGS")
+	}
+	signals := map[string]os.Signal{"INT": os.Interrupt, "KILL": os.Kill}
+	least, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	most, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	study, before := ts.MkAbs(args[3]), filepath.Join(ts.Getenv("WORK"), "before."+args[3])
+	ts.Check(os.RemoveAll(before))
+	ts.Check(os.MkdirAll(study, 0o700))
+	ts.Check(os.CopyFS(before, os.DirFS(study)))
+	bin, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator))
+	least = max(least, lines(study)+1)
+	for range 20 {
+		var stderr bytes.Buffer
+		cmd := exec.Command(filepath.Join(bin, "fedfast"), args[4:]...)
+		cmd.Dir, cmd.Stderr = ts.MkAbs("."), &stderr
+		ts.Check(cmd.Start())
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait() // ProcessState tells
+			close(ended)
+		}()
+		for alive := true; alive && lines(study) < least; {
+			select {
+			case <-ended:
+				alive = false
+			case <-time.After(time.Millisecond):
+			}
+		}
+		_ = cmd.Process.Signal(signals[args[0]]) // it may have ended
+		<-ended
+		if n := lines(study); !cmd.ProcessState.Success() && n >= least && n <= most {
+			ts.Check(os.WriteFile(study+".err", stderr.Bytes(), 0o600))
+			return
+		}
+		ts.Logf("with %d lines: %v: %s", lines(study), cmd.ProcessState, &stderr)
+		ts.Check(os.RemoveAll(study))
+		ts.Check(os.CopyFS(study, os.DirFS(before)))
+	}
+	ts.Fatalf("%s never stops between %d and %d lines", args[3], least, most)
+}
+
+// lines counts those of a study's metrics.
+func lines(study string) int {
+	text, err := os.ReadFile(filepath.Join(study, "metrics.jsonl"))
+	if err != nil {
+		return 0
+	}
+	return bytes.Count(text, []byte("\n"))
+}
+
 // flip FILE: changes a bit in the middle of a file.
 func flip(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

@@ -22,7 +22,8 @@ func newRun(a *app) *cobra.Command {
 		ValidArgsFunction: completeFile,
 		Short:             "Train a federation once, without tuning",
 		Long: "Train a federation once, without tuning: the study file FILE or a preset, with the hyperparameters of [client] and\n" +
-			"[server]. Without either it goes on with the training in --study, or trains the preset quickstart.",
+			"[server]. --study DIR alone resumes the training there, or prints that of a finished one; a new DIR needs FILE, --preset\n" +
+			"or --set. Without FILE and --preset a new training is that of the preset quickstart.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			if o.seeds > 0 {

@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 			"flip":      flip,
 			"handed":    handed,
 			"sametext":  sameText,
+			"stopat":    stopAt,
 			"waitlines": waitLines,
 
 			"earlykills": earlyKills,

@@ -2,16 +2,18 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
 )
 
 // signals returns a context that ends with the first interrupt, so that the
-// round at work can end; the second one ends the program at once.
+// round at work can end; the second one ends the program at once, whatever it does:
+// nothing that can block stands between the two.
 func (a *app) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	received := make(chan os.Signal, 2)
@@ -20,15 +22,24 @@ func (a *app) signals() (context.Context, func()) {
 		if _, ok := <-received; !ok {
 			return
 		}
-		cancel()
 		// A terminal has written ^C where its cursor stood, which is the beginning of a line.
 		start, erase := "", ""
 		if screen.Is(a.err) {
 			start, erase = "\r", "\r\x1b[J"
 		}
-		fmt.Fprint(a.logs, start+"fedfast: stopping after this round; interrupt again to stop at once\n")
+		// It is told before the work ends, so that it does not come behind the last error.
+		told := write(a.logs, start+"fedfast: stopping after this round; interrupt again to stop at once\n")
+		select {
+		case <-told:
+		case _, ok := <-received:
+			if ok {
+				os.Exit(130)
+			}
+			return
+		}
+		cancel()
 		if _, ok := <-received; ok {
-			fmt.Fprint(a.err, erase)
+			<-write(a.err, erase)
 			os.Exit(130)
 		}
 	}()
@@ -37,4 +48,19 @@ func (a *app) signals() (context.Context, func()) {
 		close(received)
 		cancel()
 	}
+}
+
+// patience is how long a line may take that nobody may read: a pipe can be full, a
+// terminal stopped.
+const patience = time.Second
+
+// write writes text in its own time, and returns what closes when it is written or
+// when it has taken long enough.
+func write(w io.Writer, text string) <-chan struct{} {
+	ctx, done := context.WithTimeout(context.Background(), patience)
+	go func() {
+		defer done()
+		_, _ = io.WriteString(w, text) // there is nowhere to tell of an error
+	}()
+	return ctx.Done()
 }

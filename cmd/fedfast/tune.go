@@ -24,8 +24,8 @@ func newTune(a *app) *cobra.Command {
 		Use:               "tune [FILE]",
 		ValidArgsFunction: completeFile,
 		Short:             "Tune a federated training: a study of many trials",
-		Long: "Tune a federated training: the study file FILE or a preset. Without either it goes on with the study in --study, or runs the\n" +
-			"preset quickstart. A study that was broken off is gone on with; a finished one is printed again.",
+		Long: "Tune a federated training: the study file FILE or a preset. --study DIR alone resumes the study there, or prints a finished\n" +
+			"one again; a new DIR needs FILE, --preset or --set. Without FILE and --preset a new study is that of the preset quickstart.",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()

@@ -220,15 +220,15 @@ func (d *Dir) line(line []byte) error {
 	return err
 }
 
-// Complete says whether the files of a finished study are there and whole, with
-// the result that returned weights of a digest; a nil Dir is a study that has not
-// begun.
-func (d *Dir) Complete(digest string) bool {
-	if d == nil || !exists(filepath.Join(d.path, ModelFile)) {
+// Complete says whether the files of a finished study are there and whole: the
+// returned model, the others that it saved, and the result that returned weights of a
+// digest; a nil Dir is a study that has not begun.
+func (d *Dir) Complete(digest string, others ...Other) bool {
+	if d == nil || fl.CheckSafetensors(filepath.Join(d.path, ModelFile)) != nil {
 		return false
 	}
-	for _, name := range []string{ModelFile, SurvivorFile, LuckiestFile} { // earlier versions saved the first alone
-		if path := filepath.Join(d.path, name); exists(path) && fl.CheckSafetensors(path) != nil {
+	for _, o := range others {
+		if fl.CheckSafetensors(filepath.Join(d.path, o.File)) != nil {
 			return false
 		}
 	}
@@ -241,7 +241,7 @@ func (d *Dir) Complete(digest string) bool {
 // recorded result, with the baseline of its file. It returns nil when there is
 // something left to do.
 func (d *Dir) Finished(recorded *study.Result, baseline int) *study.Result {
-	if recorded == nil || !d.Complete(recorded.WeightsSHA256) {
+	if recorded == nil || !d.Complete(recorded.WeightsSHA256, Others(recorded)...) {
 		return nil
 	}
 	var r study.Result // of a version that did not record baselines

@@ -149,14 +149,19 @@ func TestCompleteReadsTheFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	digest := "d1"
-	if err := errors.Join(d.Result(map[string]string{"weights_sha256": digest}), d.Model(m, m.NewParams())); err != nil {
+	others := []Other{{File: SurvivorFile}, {File: LuckiestFile}}
+	err = errors.Join(d.Result(map[string]string{"weights_sha256": digest}), d.Model(m, m.NewParams()))
+	for _, o := range others {
+		err = errors.Join(err, d.model(o.File, m, m.NewParams()))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = d.Close() }()
-	if !d.Complete(digest) || d.Complete("d2") {
+	if !d.Complete(digest, others...) || d.Complete("d2", others...) {
 		t.Fatal("a whole study is not complete, or that of another result is")
 	}
-	for _, name := range []string{ResultFile, ModelFile} {
+	for _, name := range []string{ResultFile, ModelFile, SurvivorFile, LuckiestFile} {
 		file := filepath.Join(path, name)
 		whole, err := os.ReadFile(file)
 		if err != nil {
@@ -166,11 +171,11 @@ func TestCompleteReadsTheFiles(t *testing.T) {
 			if err := os.WriteFile(file, whole[:left], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if d.Complete(digest) {
+			if d.Complete(digest, others...) {
 				t.Errorf("with %d bytes of %s the study counts as complete", left, name)
 			}
 		}
-		if err := os.Remove(file); err != nil || d.Complete(digest) {
+		if err := os.Remove(file); err != nil || d.Complete(digest, others...) {
 			t.Errorf("without %s the study counts as complete, or %v", name, err)
 		}
 		if err := os.WriteFile(file, whole, 0o600); err != nil {
