@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/data/glyphs"
-	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // glyphsSet is the embedded synthetic set.

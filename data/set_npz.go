@@ -11,8 +11,8 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/data/formats/npz"
-	"github.com/fedfast/fedfast/internal/memory"
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // npzPath tells what data.path of users' own examples is.

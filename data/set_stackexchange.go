@@ -12,7 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/data/formats/gzfile"
 	"github.com/fedfast/fedfast/data/formats/stackexchange"
-	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // stackExchangeSet is the dumps of Stack Exchange's sites.

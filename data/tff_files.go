@@ -9,7 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/data/formats/hdf5"
 	"github.com/fedfast/fedfast/data/formats/tff"
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // tffFiles names the files of a set of TFF.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/nn"
 )
 

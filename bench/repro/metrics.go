@@ -10,9 +10,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/finite"
-	"github.com/fedfast/fedfast/internal/wholefile"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/finite"
-	"github.com/fedfast/fedfast/internal/oneline"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fedfast/fedfast/bench"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
-	"github.com/fedfast/fedfast/internal/wholefile"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
 // benchOptions are the flags of bench.

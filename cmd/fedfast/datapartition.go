@@ -11,8 +11,8 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/classbars"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/internal/wholefile"
 )
 
 // partitionOptions are the flags of data partition.

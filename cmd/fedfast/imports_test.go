@@ -15,20 +15,20 @@ const module = "github.com/fedfast/fedfast"
 
 // mayImport holds, for each folder at the top of the module, which others its
 // packages may depend on, directly or not: kernels <- tensor <- nn <- fl <- cmd.
-// fl/study is held apart from fl because fl must not know it; internal holds what
-// every folder but those of numbers may use.
+// fl/study is held apart from fl because fl must not know it, and data/sys from
+// data because every folder but those of numbers may use it.
 var mayImport = map[string][]string{
-	"internal": {},
+	"data/sys": {},
 	"kernels":  {},
 	"tensor":   {"kernels"},
 	"nn":       {"tensor", "kernels"},
-	"data":     {"internal"},
-	"tuners":   {"internal"},
-	"plugins":  {"internal", "tuners"},
-	"fl":       {"internal", "nn", "tensor", "kernels", "data", "tuners"},
-	"fl/study": {"internal", "fl", "nn", "tensor", "kernels", "data", "tuners"},
-	"bench":    {"internal", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
-	"cmd":      {"internal", "bench", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
+	"data":     {"data/sys"},
+	"tuners":   {"data/sys"},
+	"plugins":  {"data/sys", "tuners"},
+	"fl":       {"data/sys", "nn", "tensor", "kernels", "data", "tuners"},
+	"fl/study": {"data/sys", "fl", "nn", "tensor", "kernels", "data", "tuners"},
+	"bench":    {"data/sys", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
+	"cmd":      {"data/sys", "bench", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
 }
 
 // mayImportModules holds the other modules that a folder may name itself, for
@@ -53,8 +53,10 @@ type pkg struct {
 // folder is the key of mayImport for a package of this module.
 func folder(path string) string {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
-	if path == "fl/study" || strings.HasPrefix(path, "fl/study/") {
-		return "fl/study"
+	for _, apart := range []string{"fl/study", "data/sys"} {
+		if path == apart || strings.HasPrefix(path, apart+"/") {
+			return apart
+		}
 	}
 	top, _, _ := strings.Cut(path, "/")
 	return top

@@ -12,7 +12,7 @@ import (
 	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
-	"github.com/fedfast/fedfast/internal/wholefile"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
 // reportOptions say where a report goes besides stdout.

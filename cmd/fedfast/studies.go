@@ -13,9 +13,9 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 func newStudy(a *app) *cobra.Command {

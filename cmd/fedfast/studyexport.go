@@ -19,8 +19,8 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/tablefile"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/internal/wholefile"
 )
 
 // exportOptions are the flags of study export.

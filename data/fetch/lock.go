@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/fedfast/fedfast/internal/filelock"
+	"github.com/fedfast/fedfast/data/sys/filelock"
 )
 
 // lock keeps other processes from fetching into the same folder until unlock is

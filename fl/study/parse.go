@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/internal/oneline"
 )
 
 // Source says where a configuration comes from. Each layer overrides the ones

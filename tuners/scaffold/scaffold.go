@@ -13,7 +13,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/fedfast/fedfast/internal/wholefile"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
 // The languages of a project.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/data/formats/gzfile"
-	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // The form of an image, and the number of classes: of CIFAR-10, and fine and

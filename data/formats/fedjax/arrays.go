@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // Arrays are a client's arrays by name. Their first dimension counts the

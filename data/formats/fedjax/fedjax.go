@@ -16,8 +16,8 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/data/formats/sqlitefile"
-	"github.com/fedfast/fedfast/internal/memory"
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // maxClient bounds the unpacked bytes of one client.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data/internal/regular"
-	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // A file may unpack to slack bytes and maxRatio times its size, so that a small

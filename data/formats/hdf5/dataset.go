@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // Dataset is an array.

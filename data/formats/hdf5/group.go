@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // Object is a group or a data set.

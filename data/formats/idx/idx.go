@@ -11,7 +11,7 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/data/formats/gzfile"
-	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // The value types that the family uses.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/fedfast/fedfast/internal/memory"
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // decoder reads one file.

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data/internal/regular"
-	"github.com/fedfast/fedfast/internal/memory"
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/fedfast/fedfast/internal/memory"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // Len returns the number of values.

@@ -18,7 +18,7 @@ import (
 	_ "modernc.org/sqlite" // the driver, SQLite in Go
 
 	"github.com/fedfast/fedfast/data/internal/regular"
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // magic starts every SQLite file.

@@ -19,7 +19,7 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 
 	"github.com/fedfast/fedfast/data/internal/regular"
-	"github.com/fedfast/fedfast/internal/filelock"
+	"github.com/fedfast/fedfast/data/sys/filelock"
 )
 
 // xzMagic starts every .xz file; a .lzma file starts with its parameters.

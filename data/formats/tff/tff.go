@@ -18,8 +18,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data/formats/sqlitefile"
-	"github.com/fedfast/fedfast/internal/memory"
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // key is what client_metadata counts by.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fedfast/fedfast/internal/filelock"
+	"github.com/fedfast/fedfast/data/sys/filelock"
 )
 
 // lockFile names the file that a working process holds locked. It stays behind;

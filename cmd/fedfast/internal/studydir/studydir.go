@@ -19,11 +19,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/internal/wholefile"
 	"github.com/fedfast/fedfast/nn"
 )
 

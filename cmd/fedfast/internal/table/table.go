@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
-	"github.com/fedfast/fedfast/internal/oneline"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // Table collects rows for [Table.Flush].

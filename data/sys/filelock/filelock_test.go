@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/filelock"
+	"github.com/fedfast/fedfast/data/sys/filelock"
 )
 
 // A locked file is not free for another descriptor until the first is closed.
