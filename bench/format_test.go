@@ -28,10 +28,11 @@ func sampleReport() *bench.Report {
 // TestTables wants every row, and as many cells as heads in each.
 func TestTables(t *testing.T) {
 	report := sampleReport()
-	table := strings.Join(report.Heading(), "\n")
+	lines := report.Heading()
 	for _, row := range report.Table() {
-		table += "\n" + strings.Join(row, " ")
+		lines = append(lines, strings.Join(row, " "))
 	}
+	table := strings.Join(lines, "\n")
 	var markdown strings.Builder
 	if err := report.WriteMarkdown(&markdown); err != nil {
 		t.Fatal(err)

@@ -37,8 +37,9 @@ func (s Split) of(c *data.Client) data.View {
 		return c.Train
 	case SplitVal:
 		return c.Val
+	default:
+		return c.Test
 	}
-	return c.Test
 }
 
 // predictBlock is how many clients' predictions are in memory at a time.

@@ -3,6 +3,7 @@ package nn
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
@@ -281,7 +282,7 @@ func predict(z []float32, ld int) Prediction {
 			best = int32(j)
 		}
 	}
-	loss, _ := kernels.SoftmaxXent(nil, z[:len(z):len(z)], ld, 1, len(z), []int32{best}, 0)
+	loss, _ := kernels.SoftmaxXent(nil, slices.Clip(z), ld, 1, len(z), []int32{best}, 0)
 	return Prediction{Class: best, Probability: float32(math.Exp(-loss))}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
@@ -98,9 +99,9 @@ func placeOf(m *study.Chosen) string { return fmt.Sprintf("(trial %d, round %d)"
 
 // modelFiles names the files of a study's models.
 func modelFiles(r *study.Result) string {
-	text := studydir.ModelFile
+	files := []string{studydir.ModelFile}
 	for _, m := range studydir.Others(r) {
-		text += ", " + m.File
+		files = append(files, m.File)
 	}
-	return text
+	return strings.Join(files, ", ")
 }

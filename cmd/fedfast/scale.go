@@ -110,8 +110,7 @@ func (s *scale) enough(ctx context.Context, o *opened, tuner, client *host.Plugi
 			return err
 		}
 		if left == "" {
-			problem += fmt.Sprintf("; --scale %.6g works", float64(x))
-			break
+			return usageError{fmt.Errorf("--scale %v: %s; --scale %.6g works", s, problem, float64(x))}
 		}
 	}
 	return usageError{fmt.Errorf("--scale %v: %s", s, problem)}

@@ -91,8 +91,12 @@ func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) e
 		name string
 		into *[]map[string]any
 	}{
-		{"trials", &shown.Trials}, {"finalists", &shown.Finalists}, {"models", &shown.Models}, {"curves", &shown.Curves},
-		{"baseline", &shown.Baseline}, {"sessions", &shown.Sessions},
+		{"trials", &shown.Trials},
+		{"finalists", &shown.Finalists},
+		{"models", &shown.Models},
+		{"curves", &shown.Curves},
+		{"baseline", &shown.Baseline},
+		{"sessions", &shown.Sessions},
 	} {
 		rows, err := v.Table(ctx, t.name)
 		if err != nil {

@@ -164,8 +164,16 @@ func TestTuneOnTerminals(t *testing.T) {
 	}
 	for _, columns := range []int{40, 80} {
 		for _, args := range [][]string{
-			{"list", "methods"}, {"list", "models"}, {"list", "presets"}, {"list", "tuners"}, {"data", "list"}, {"data", "info"}, {"data", "fetch", "--list"},
-			{"study", "list", "."}, {"repro", "list", "fathom-table1"}, {"bench", "--suite", "nn", "--quick", "--model", "logistic"},
+			{"list", "methods"},
+			{"list", "models"},
+			{"list", "presets"},
+			{"list", "tuners"},
+			{"data", "list"},
+			{"data", "info"},
+			{"data", "fetch", "--list"},
+			{"study", "list", "."},
+			{"repro", "list", "fathom-table1"},
+			{"bench", "--suite", "nn", "--quick", "--model", "logistic"},
 		} {
 			fits(t, dir, columns, args...)
 		}
@@ -200,7 +208,7 @@ func TestTerminalOfNewWidth(t *testing.T) {
 	}
 	from := s.all.Len()
 	s.until(`\x1b\[J\r(?s:.)*\x1b\[J\r$`)
-	for _, drawn := range bytes.Split(s.all.Bytes()[from:], []byte("\x1b[J")) {
+	for drawn := range bytes.SplitSeq(s.all.Bytes()[from:], []byte("\x1b[J")) {
 		if w := screen.Width(strings.Trim(string(drawn), "\r")); w >= 45 {
 			t.Errorf("%d columns are drawn: %q", w, drawn)
 		}

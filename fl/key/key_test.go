@@ -92,13 +92,13 @@ func TestCheckNamesKeyAndValue(t *testing.T) {
 	} {
 		o := right
 		tt.change(&o)
-		got := ""
+		var problems []string
 		for _, k := range Of(reflect.TypeFor[outer](), "") {
 			if err := k.Check(reflect.ValueOf(o)); err != nil {
-				got += err.Error()
+				problems = append(problems, err.Error())
 			}
 		}
-		if got != tt.want {
+		if got := strings.Join(problems, ""); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}

@@ -80,8 +80,10 @@ func TestReadErrors(t *testing.T) {
 		{"view of clients", write(good, "ALTER TABLE client_metadata RENAME TO c", "CREATE VIEW client_metadata AS SELECT * FROM c"), "client_metadata is a view, must be a table"},
 		{"virtual table", write(good, "DROP TABLE client_metadata", "CREATE VIRTUAL TABLE client_metadata USING fts5(client_id, split_name, num_examples)"), "client_metadata is a virtual table, must be a table"},
 		{"wild column", write(good, "ALTER TABLE examples RENAME COLUMN client_id TO \"\x1b[31m"+strings.Repeat("w", 500)+"\""), `has no column client_id, only split_name, "\x1b[31mwww`},
-		{"feature twice", write([]tfftest.Row{{Split: "train", Client: "a", Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{1}}, tfftest.Feature{Name: "label", Ints: []int64{2}})}, good[2]}),
-			`example 1 of the splits train and test: has feature label twice`},
+		{
+			"feature twice", write([]tfftest.Row{{Split: "train", Client: "a", Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{1}}, tfftest.Feature{Name: "label", Ints: []int64{2}})}, good[2]}),
+			`example 1 of the splits train and test: has feature label twice`,
+		},
 		{"last bytes cut off", func(t *testing.T, path string) {
 			tfftest.Write(t, path, slices.Repeat(good, 200))
 			info, err := os.Stat(path)

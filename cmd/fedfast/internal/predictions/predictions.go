@@ -22,8 +22,13 @@ const groupRows = 1 << 16
 // both from 0, the true and the predicted class, and the latter's probability.
 func columns() []parquet.Column {
 	return []parquet.Column{
-		{Name: "client", Kind: parquet.Text}, {Name: "split", Kind: parquet.Text}, {Name: "example", Kind: parquet.Int64}, {Name: "step", Kind: parquet.Int64},
-		{Name: "label", Kind: parquet.Int64}, {Name: "predicted", Kind: parquet.Int64}, {Name: "probability", Kind: parquet.Double},
+		{Name: "client", Kind: parquet.Text},
+		{Name: "split", Kind: parquet.Text},
+		{Name: "example", Kind: parquet.Int64},
+		{Name: "step", Kind: parquet.Int64},
+		{Name: "label", Kind: parquet.Int64},
+		{Name: "predicted", Kind: parquet.Int64},
+		{Name: "probability", Kind: parquet.Double},
 	}
 }
 

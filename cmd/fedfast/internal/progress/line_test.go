@@ -16,8 +16,11 @@ import (
 func TestLineFits(t *testing.T) {
 	states := map[string]State{
 		"rounds": {Done: 97, All: 20000, Parts: []Part{
-			{Text: "trial 123 (1000 of 2000)", Rank: 3}, {Text: "loss 0.1234", Rank: 4}, {Text: "lowest score 0.0312", Rank: 2},
-			{Text: "97 of 20000", Behind: true}, {Text: "1h20m17s left", Rank: 1, Behind: true},
+			{Text: "trial 123 (1000 of 2000)", Rank: 3},
+			{Text: "loss 0.1234", Rank: 4},
+			{Text: "lowest score 0.0312", Rank: 2},
+			{Text: "97 of 20000", Behind: true},
+			{Text: "1h20m17s left", Rank: 1, Behind: true},
 		}},
 		"a file":     {Done: 1, All: 3, Parts: []Part{{Text: "連合学習のデータ/研究室の画像と文字の集まり.sqlite.lzma.part"}, {Text: "1.2 of 1234.5 MB", Rank: 1, Behind: true}}},
 		"no end":     {Done: 5e6, Parts: []Part{{Text: strings.Repeat("long", 40)}, {Text: "5.0 MB", Rank: 1, Behind: true}}},

@@ -145,7 +145,8 @@ func (t *Table) line(b *strings.Builder, cells []string, p part) {
 		lines = max(lines, len(wrapped[i]))
 	}
 	for n := range lines {
-		line := strings.Repeat(" ", p.indent)
+		var line strings.Builder
+		line.WriteString(strings.Repeat(" ", p.indent))
 		for i, texts := range wrapped {
 			text := ""
 			if n < len(texts) {
@@ -155,9 +156,9 @@ func (t *Table) line(b *strings.Builder, cells []string, p part) {
 			if t.right {
 				text, fill = fill, text
 			}
-			line += text + fill + strings.Repeat(" ", gap)
+			line.WriteString(text + fill + strings.Repeat(" ", gap))
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	if below != "" {
 		for _, text := range wrap(below, t.columns-p.indent-indent) {

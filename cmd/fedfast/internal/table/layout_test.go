@@ -30,7 +30,7 @@ func TestTablesFit(t *testing.T) {
 			}
 		}
 		there := map[string]int{}
-		for _, word := range strings.Fields(text) {
+		for word := range strings.FieldsSeq(text) {
 			there[word]++
 		}
 		for _, word := range words {
