@@ -48,8 +48,8 @@ func newResume(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "resume DIR",
 		ValidArgsFunction: completeStudy,
-		Short:             "Go on with a study or a run that was broken off",
-		Long:              "Go on with a study or a run that was broken off, by its own configuration. A finished one is printed again.",
+		Short:             "Resume a study or a run that was interrupted",
+		Long:              "Resume a study or a run that was interrupted, by its own configuration. A finished one is printed again.",
 		Args:              cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()

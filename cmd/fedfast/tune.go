@@ -56,7 +56,7 @@ func (o *tuneOptions) addFlags(cmd *cobra.Command) {
 // addTuneFlags adds the flags that do not belong to the configuration.
 func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "go on with a study although its tuner is another program than it recorded")
+	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "resume a study although its tuner is another program than it recorded")
 	f.IntVar(&o.baseline, "baseline", 0, "afterwards train so many random configurations, each as long as the survivor")
 }
 

@@ -280,7 +280,10 @@ func assign(f reflect.Value, s setting) error {
 	case reflect.Int:
 		n, ok := s.value.(int64)
 		f.SetInt(n)
-		return wrong(ok && math.MinInt32 <= n && n <= math.MaxInt32, s, "a whole number")
+		if ok && (n < math.MinInt32 || n > math.MaxInt32) {
+			return wrong(false, s, fmt.Sprintf("a whole number from %d to %d", math.MinInt32, math.MaxInt32))
+		}
+		return wrong(ok, s, "a whole number")
 	case reflect.Uint64:
 		n, ok := s.value.(int64)
 		f.SetUint(uint64(n))
@@ -332,6 +335,12 @@ func wrong(right bool, s setting, want string) error {
 		return nil
 	}
 	value := s.literal
+	if big := beyond(s.value); big != "" {
+		return fmt.Errorf("%s = %s: is beyond what %s; must be %s", s.full(), clip(s.value.(string)), big, want)
+	}
+	if n, whole := s.value.(int64); whole && value == "" {
+		value = strconv.FormatInt(n, 10)
+	}
 	if value == "" {
 		if v, err := tuners.ValueOf(s.value); err == nil {
 			text, _ := v.MarshalTOML() // ValueOf gives no absent values
@@ -344,4 +353,17 @@ func wrong(right bool, s setting, want string) error {
 	default:
 		return fmt.Errorf("%s: must be %s", s.full(), want)
 	}
+}
+
+// beyond says what does not hold a number that is written as one and read as a text,
+// since it is too large; empty for all else.
+func beyond(x any) string {
+	text, _ := x.(string)
+	if _, err := strconv.ParseInt(text, 10, 64); errors.Is(err, strconv.ErrRange) {
+		return "whole numbers of 64 bits hold"
+	}
+	if _, err := strconv.ParseFloat(text, 64); errors.Is(err, strconv.ErrRange) {
+		return "numbers of 64 bits hold"
+	}
+	return ""
 }
