@@ -1,7 +1,6 @@
 package tuners
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,14 +21,6 @@ func ParamsOf(table map[string]any) (Params, error) {
 		p[key] = v
 	}
 	return p, nil
-}
-
-// MarshalJSON writes an object, without entries also for nil.
-func (p Params) MarshalJSON() ([]byte, error) {
-	if p == nil {
-		p = Params{}
-	}
-	return json.Marshal(map[string]Value(p))
 }
 
 // Keys returns the names in ascending order.

@@ -45,6 +45,9 @@ type trial struct {
 // open starts a trial, with fresh weights or as a copy of source. Its weights
 // and the client tuner's session come when they are needed.
 func (d *driver) open(ctx context.Context, number int, params tuners.Params, source *trial) (*trial, error) {
+	if params == nil {
+		params = tuners.Params{} // as a tuner's answer has it; the record leaves it out
+	}
 	h, err := with(d.base, params, d.adds)
 	if err != nil {
 		return nil, fmt.Errorf("trial %d: %w", number, err)
