@@ -15,6 +15,9 @@ import (
 // WriteSafetensors, or of another program with tensors of the same names and
 // shapes. The error is of one line and names the file.
 func ReadSafetensors(path string, m *nn.Model) ([]float32, error) {
+	if err := CheckSafetensors(path); err != nil { // it names the file
+		return nil, err
+	}
 	w, err := readSafetensors(path, m)
 	if err != nil {
 		if _, ok := errors.AsType[*os.PathError](err); ok {
@@ -26,9 +29,6 @@ func ReadSafetensors(path string, m *nn.Model) ([]float32, error) {
 }
 
 func readSafetensors(path string, m *nn.Model) ([]float32, error) {
-	if err := CheckSafetensors(path); err != nil {
-		return nil, err
-	}
 	file, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
