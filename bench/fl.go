@@ -151,14 +151,16 @@ func (r wholeRounds) results(ctx context.Context, m *meter, sims []*simulation, 
 	}
 	var results []Result
 	for i, s := range sims {
-		x := s.result(r.shape(), peak)
+		x, err := s.result(r.shape(), peak)
+		if err != nil {
+			return nil, err
+		}
 		if i > 0 {
 			x.Round.Speedup = results[0].Seconds / x.Seconds
 		}
 		if err := s.countAllocs(ctx, x.Round, 3); err != nil {
 			return nil, err
 		}
-		var err error
 		if x.Round.GCStop, err = s.gcStop(ctx, forced); err != nil {
 			return nil, err
 		}

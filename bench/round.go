@@ -167,7 +167,7 @@ func (s *simulation) rounds(ctx context.Context, length time.Duration) error {
 }
 
 // result folds the rounds that were timed, peak being that of one thread.
-func (s *simulation) result(shape string, peak float64) Result {
+func (s *simulation) result(shape string, peak float64) (Result, error) {
 	workers, clients := s.engine.Workers(), len(s.trials)*s.cohort
 	_, flops := s.net.FLOPs()
 	r := row{name: s.net.name, shape: shape, batch: s.plan.Clients[0].Batch, samples: clients * s.samples, optimizer: plainSGD}
@@ -177,7 +177,10 @@ func (s *simulation) result(shape string, peak float64) Result {
 	x.PeakGFLOPS = peak * float64(workers)
 	x.PeakFraction = x.GFLOPS / x.PeakGFLOPS
 	outside := make([]float64, len(s.seconds))
-	fill := s.fillSeconds()
+	fill, err := s.fillSeconds()
+	if err != nil {
+		return Result{}, err
+	}
 	for i, t := range s.seconds {
 		outside[i] = 1 - (s.inside[i]-fill)/(t*float64(workers))
 	}
@@ -186,11 +189,11 @@ func (s *simulation) result(shape string, peak float64) Result {
 		ClientSeconds: x.Seconds * float64(workers) / float64(clients),
 	}
 	x.Round.OutsideSeconds = x.Round.Outside * x.Seconds
-	return x
+	return x, nil
 }
 
 // fillSeconds returns how long the workers take in one round to shuffle and read examples, which is within the local trainings.
-func (s *simulation) fillSeconds() float64 {
+func (s *simulation) fillSeconds() (float64, error) {
 	batch := s.plan.Clients[0].Batch
 	in := s.net.Input()
 	x, tokens := make([]float32, batch*in.Size()), make([]int32, batch*in.Seq)
@@ -205,12 +208,14 @@ func (s *simulation) fillSeconds() float64 {
 			}
 			newStream(i).Shuffle(order)
 			for pos := range slices.Chunk(order, batch) {
-				s.fed.Clients[i%len(s.fed.Clients)].Train.Fill(pos, x, tokens, labels, nil)
+				if err := s.fed.Clients[i%len(s.fed.Clients)].Train.Fill(pos, x, tokens, labels, nil); err != nil {
+					return 0, err
+				}
 			}
 		}
 		best = min(best, time.Since(start).Seconds())
 	}
-	return best
+	return best, nil
 }
 
 // countAllocs fills in the allocations of a round, told apart by rounds of few and of more local steps,

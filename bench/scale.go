@@ -102,7 +102,10 @@ func scaleRow(net network, c crowd, samples, batch, workers int) row {
 			}
 		}
 		m.peaks = append(m.peaks, peaks...)
-		x := s.result(r.shape, median(peaks))
+		x, err := s.result(r.shape, median(peaks))
+		if err != nil {
+			return nil, err
+		}
 		x.Round.Heap, x.Round.RSS = memory.stop()
 		if err := s.countAllocs(ctx, x.Round, 1); err != nil {
 			return nil, err

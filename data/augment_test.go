@@ -27,7 +27,7 @@ func TestAugment(t *testing.T) {
 	test := span(src, 0, 8)
 	fill := func(v View, pos int32, aug *Augment) []float32 {
 		x := make([]float32, 32*32*3)
-		v.Fill([]int32{pos}, x, nil, make([]int32, 1), aug)
+		must(t, v.Fill([]int32{pos}, x, nil, make([]int32, 1), aug))
 		return x
 	}
 	plain := fill(train, 3, nil)
@@ -60,7 +60,7 @@ func TestAugmentBits(t *testing.T) {
 	x := make([]float32, 4*3072)
 	h := uint64(0)
 	for key := range uint64(8) {
-		v.Fill([]int32{0, 1, 2, 3}, x, nil, make([]int32, 4), &Augment{Key: key})
+		must(t, v.Fill([]int32{0, 1, 2, 3}, x, nil, make([]int32, 4), &Augment{Key: key}))
 		for _, f := range x {
 			h = draw.Key(h, uint64(math.Float32bits(f)))
 		}

@@ -26,7 +26,7 @@ func TestOpenCIFAR100(t *testing.T) {
 		}
 		x, got := make([]float32, 3072), make([]int32, 1)
 		for _, c := range fed.Clients {
-			c.Test.Fill([]int32{4}, x, nil, got, nil)
+			must(t, c.Test.Fill([]int32{4}, x, nil, got, nil))
 			if fine := int32(x[0]*255 + 0.5); got[0] != fine%int32(classes) {
 				t.Errorf("labels %q: an example of fine label %d has label %d", labels, fine, got[0])
 			}
@@ -35,7 +35,7 @@ func TestOpenCIFAR100(t *testing.T) {
 	skewed := mustOpen(t, Config{Name: "cifar100", Path: dir, Labels: "coarse", Clients: 5, Partition: "classes", ClientClasses: 4, Split: "80/20/files"})
 	for _, c := range skewed.Clients {
 		held := 0
-		for _, n := range c.Train.join(c.Val).ClassCounts(20) {
+		for _, n := range classCounts(t, c.Train.join(c.Val), 20) {
 			if n > 0 {
 				held++
 			}

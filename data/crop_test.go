@@ -54,7 +54,7 @@ func TestCrop(t *testing.T) {
 	train.augment = true
 	fill := func(v View, pos int32, aug *Augment) []float32 {
 		x := make([]float32, cropSide*cropSide*3)
-		v.Fill([]int32{pos}, x, nil, make([]int32, 1), aug)
+		must(t, v.Fill([]int32{pos}, x, nil, make([]int32, 1), aug))
 		return x
 	}
 	middle := cropped(im, 1, 4, 4, false)
@@ -90,7 +90,7 @@ func TestCrop(t *testing.T) {
 	}
 	x, label := make([]float32, cropSide*cropSide*3), make([]int32, 1)
 	aug, pos := &Augment{Key: 1}, []int32{0}
-	if n := testing.AllocsPerRun(10, func() { train.Fill(pos, x, nil, label, aug) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { must(t, train.Fill(pos, x, nil, label, aug)) }); n != 0 {
 		t.Errorf("Fill allocates %v times", n)
 	}
 }

@@ -19,7 +19,10 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 	fed.dealt = true
 	fed.Files = Totals{Train: train, Test: len(labels) - train}
 	if fed.Fingerprint == "" { // else it is that of the set's own clients
-		fed.Fingerprint = fingerprint([]writer{{train: span(src, 0, train), test: span(src, train, len(labels)-train)}}, false)
+		fed.Fingerprint, err = fingerprint([]writer{{train: span(src, 0, train), test: span(src, train, len(labels)-train)}}, false)
+		if err != nil {
+			return nil, err
+		}
 	}
 	if !parts.files {
 		fed.Notes = append(fed.Notes, fmt.Sprintf("the files' %d training and %d test samples were merged before they were dealt (data.split = %q)", train, len(labels)-train, c.Split))

@@ -133,7 +133,7 @@ func TestDealSkewed(t *testing.T) {
 						t.Errorf("client %s has %d and %d samples", c.ID, own.Len(), c.Test.Len())
 					}
 					held := 0
-					counts, tests := own.ClassCounts(10), c.Test.ClassCounts(10)
+					counts, tests := classCounts(t, own, 10), classCounts(t, c.Test, 10)
 					for class, n := range counts {
 						if n > 0 {
 							held++
@@ -167,7 +167,7 @@ func TestDealTable(t *testing.T) {
 	})
 	for i, c := range fed.Clients {
 		held := 0
-		for _, n := range c.Train.join(c.Val).ClassCounts(10) {
+		for _, n := range classCounts(t, c.Train.join(c.Val), 10) {
 			if n > 0 {
 				held++
 			}
@@ -189,8 +189,8 @@ func TestDealWhatClassesAllow(t *testing.T) {
 
 // TestDirichletSkew checks that a small alpha gives clients few classes.
 func TestDirichletSkew(t *testing.T) {
-	even := Summarize(openSmallCIFAR(t, func(*Config) {}))
-	skewed := Summarize(openSmallCIFAR(t, func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }))
+	even := mustSummarize(t, openSmallCIFAR(t, func(*Config) {}))
+	skewed := mustSummarize(t, openSmallCIFAR(t, func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }))
 	if even.MeanEntropy < 1.8 || skewed.MeanEntropy > 1.3 {
 		t.Errorf("mean entropy of the classes of 10 clients: iid %v, Dirichlet(0.1) %v", even.MeanEntropy, skewed.MeanEntropy)
 	}
@@ -224,7 +224,7 @@ func TestOpenDigits(t *testing.T) {
 		t.Fatalf("opened %+v", *writers)
 	}
 	x, classes := make([]float32, 4), make([]int32, 2)
-	writers.Clients[0].Test.Fill([]int32{0, 1}, x, nil, classes, nil)
+	must(t, writers.Clients[0].Test.Fill([]int32{0, 1}, x, nil, classes, nil))
 	if !slices.Equal(classes, []int32{4, 6}) || !slices.Equal(x, []float32{0, 127. / 255, 0, 127. / 255}) {
 		t.Errorf("writer 20 has test classes %v, pixels %v", classes, x)
 	}

@@ -27,8 +27,8 @@ type Distance struct {
 }
 
 // ClassDistances measures the clients of a federation. It reads the labels of all
-// their examples.
-func ClassDistances(fed *Federation) Distances {
+// their examples; the error is as in View.Fill.
+func ClassDistances(fed *Federation) (Distances, error) {
 	var d Distances
 	for i := range fed.Clients {
 		c := &fed.Clients[i]
@@ -38,8 +38,13 @@ func ClassDistances(fed *Federation) Distances {
 		draw.New(uint64(i), draw.Order).Shuffle(places)
 		var own, random [3][]float64
 		for j, v := range parts {
-			own[j] = classShares(v, fed.Classes)
-			random[j] = classShares(chosen(all.src, places[:v.Len()]), fed.Classes)
+			var err error
+			if own[j], err = classShares(v, fed.Classes); err != nil {
+				return d, err
+			}
+			if random[j], err = classShares(chosen(all.src, places[:v.Len()]), fed.Classes); err != nil {
+				return d, err
+			}
 			places = places[v.Len():]
 		}
 		d.TrainVal.add(own[0], own[1], random[0], random[1])
@@ -52,7 +57,7 @@ func ClassDistances(fed *Federation) Distances {
 			of.Random /= float64(of.Clients)
 		}
 	}
-	return d
+	return d, nil
 }
 
 // add counts a client by the class shares of two of its parts, and of two random
@@ -78,17 +83,21 @@ func totalVariation(a, b []float64) float64 {
 }
 
 // classShares returns which part of v's labels each class has; nil without labels.
-func classShares(v View, classes int) []float64 {
-	counts, total := v.ClassCounts(classes), 0
+func classShares(v View, classes int) ([]float64, error) {
+	counts, err := v.ClassCounts(classes)
+	if err != nil {
+		return nil, err
+	}
+	total := 0
 	for _, n := range counts {
 		total += n
 	}
 	if total == 0 {
-		return nil
+		return nil, nil
 	}
 	shares := make([]float64, classes)
 	for i, n := range counts {
 		shares[i] = float64(n) / float64(total)
 	}
-	return shares
+	return shares, nil
 }

@@ -82,12 +82,12 @@ func TestDealtPartsAreAlike(t *testing.T) {
 			t.Skip(err) // such as too few samples of a class
 		}
 		for name, d := range map[string]Distance{
-			"training and validation": ClassDistances(fed).TrainVal, "training and test": ClassDistances(fed).TrainTest, "validation and test": ClassDistances(fed).ValTest,
+			"training and validation": mustDistances(t, fed).TrainVal, "training and test": mustDistances(t, fed).TrainTest, "validation and test": mustDistances(t, fed).ValTest,
 		} {
 			if d.Clients == 0 {
 				continue
 			}
-			mean, deviation := randomDistance(fed, name, cfg.Seed)
+			mean, deviation := randomDistance(t, fed, name, cfg.Seed)
 			if d.Mean > mean+6*deviation+0.01 {
 				t.Errorf("%s examples of a client are %.3f apart in the mean of %d clients, must be near the %.3f +- %.3f of random cuts", name, d.Mean, d.Clients, mean, deviation)
 			}
@@ -121,7 +121,7 @@ func openDrawn(cfg Config, fed *Federation, src *vectors, train int, clients boo
 
 // randomDistance cuts the examples of every client at random again and again, and
 // returns the mean of the clients' mean distance and its standard deviation.
-func randomDistance(fed *Federation, name string, key uint64) (mean, deviation float64) {
+func randomDistance(t ender, fed *Federation, name string, key uint64) (mean, deviation float64) {
 	const times = 30
 	var square float64
 	for again := range times {
@@ -134,12 +134,19 @@ func randomDistance(fed *Federation, name string, key uint64) (mean, deviation f
 			a, b := c.Train.Len(), c.Train.Len()+c.Val.Len()
 			cut.Clients = append(cut.Clients, Client{Train: v.cut(0, a), Val: v.cut(a, b), Test: v.cut(b, v.Len())})
 		}
-		d := ClassDistances(cut)
+		d := mustDistances(t, cut)
 		x := map[string]float64{"training and validation": d.TrainVal.Mean, "training and test": d.TrainTest.Mean, "validation and test": d.ValTest.Mean}[name]
 		mean += x / times
 		square += x * x / times
 	}
 	return mean, math.Sqrt(max(0, square-mean*mean))
+}
+
+func mustDistances(t ender, fed *Federation) Distances {
+	t.Helper()
+	d, err := ClassDistances(fed)
+	must(t, err)
+	return d
 }
 
 // TestClassDistances measures parts whose distances are known.
@@ -149,7 +156,7 @@ func TestClassDistances(t *testing.T) {
 		{Train: span(src, 0, 4), Val: span(src, 4, 2), Test: span(src, 6, 2)}, // halves; halves; all of class 2
 		{Train: span(src, 0, 2), Val: span(src, 3, 3)},                        // all of class 0; two thirds of class 1
 	}}
-	d := ClassDistances(fed)
+	d := mustDistances(t, fed)
 	for name, tt := range map[string]struct {
 		got       Distance
 		clients   int

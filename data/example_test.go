@@ -19,7 +19,10 @@ func ExampleOpen() {
 	batch := []int32{0, 1, 2, 3}
 	x := make([]float32, len(batch)*fed.H*fed.W*fed.C)
 	labels := make([]int32, len(batch))
-	train.Fill(batch, x, nil, labels, nil)
+	if err := train.Fill(batch, x, nil, labels, nil); err != nil {
+		fmt.Println(err)
+		return
+	}
 	fmt.Println(len(fed.Clients), "writers, images of", fed.H, "x", fed.W, "x", fed.C, "and", fed.Classes, "classes")
 	// Output: 20 writers, images of 28 x 28 x 1 and 62 classes
 }

@@ -33,11 +33,11 @@ func TestOpenFedJAXEMNIST(t *testing.T) {
 			t.Fatalf("clients %+v", fed.Clients)
 		}
 		x, labels := make([]float32, 784), make([]int32, 1)
-		fed.Clients[0].Train.Fill([]int32{7}, x, nil, labels, nil)
+		must(t, fed.Clients[0].Train.Fill([]int32{7}, x, nil, labels, nil))
 		if slices.Min(x) != 0.3333 || slices.Max(x) != 0.3333 || labels[0] != 7 {
 			t.Errorf("pixels %v to %v, label %d", slices.Min(x), slices.Max(x), labels[0])
 		}
-		fed.Clients[1].Test.Fill([]int32{2}, x, nil, labels, nil)
+		must(t, fed.Clients[1].Test.Fill([]int32{2}, x, nil, labels, nil))
 		if fed.Clients[1].Test.Len() != 3 || slices.Min(x) != 1 || labels[0] != 2 {
 			t.Errorf("%d test examples, pixels from %v, label %d", fed.Clients[1].Test.Len(), slices.Min(x), labels[0])
 		}
@@ -69,7 +69,7 @@ func TestOpenFedJAXShakespeare(t *testing.T) {
 		t.Fatalf("%d+%d examples", c.Train.Len(), c.Test.Len())
 	}
 	tokens, labels := make([]int32, 2*80), make([]int32, 2*80)
-	c.Train.Fill([]int32{0, 1}, nil, tokens, labels, nil)
+	must(t, c.Train.Fill([]int32{0, 1}, nil, tokens, labels, nil))
 	const d, h = 3, 4
 	for _, tt := range []struct {
 		name      string
@@ -84,7 +84,7 @@ func TestOpenFedJAXShakespeare(t *testing.T) {
 			t.Errorf("%s: %v, must be %v", tt.name, tt.got, tt.want)
 		}
 	}
-	c.Test.Fill([]int32{0}, nil, tokens, labels, nil)
+	must(t, c.Test.Fill([]int32{0}, nil, tokens, labels, nil))
 	if slices.Contains(labels[:80], -1) || labels[79] != 2 {
 		t.Errorf("labels of a whole run: %v", labels[:80])
 	}
@@ -118,7 +118,7 @@ func TestOpenFedJAXCIFAR100(t *testing.T) {
 		pixel byte
 	}{{fed.Clients[0].Train, 13}, {fed.Clients[1].Train, 63}, {fed.Unseen[0].Test, 203}} {
 		x, label := make([]float32, 3072), make([]int32, 1)
-		tt.view.Fill([]int32{3}, x, nil, label, nil)
+		must(t, tt.view.Fill([]int32{3}, x, nil, label, nil))
 		if x[0] != unitTable[tt.pixel] || x[1] != 0 || label[0] != 96 {
 			t.Errorf("pixels %v, %v, label %d; the first must be %v", x[0], x[1], label[0], unitTable[tt.pixel])
 		}

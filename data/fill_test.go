@@ -16,10 +16,10 @@ func TestFillAllocates(t *testing.T) {
 	pos := []int32{0, 3}
 	x, tokens, labels := make([]float32, 2*3072), make([]int32, 2*80), make([]int32, 2*80)
 	for name, fill := range map[string]func(){
-		"augmented images": func() { augmented.Fill(pos, x, nil, labels, aug) },
-		"images":           func() { augmented.Fill(pos, x, nil, labels, nil) },
-		"windows":          func() { text.Fill(pos, nil, tokens, labels, nil) },
-		"every step":       func() { every.Fill(pos, nil, tokens, labels, nil) },
+		"augmented images": func() { must(t, augmented.Fill(pos, x, nil, labels, aug)) },
+		"images":           func() { must(t, augmented.Fill(pos, x, nil, labels, nil)) },
+		"windows":          func() { must(t, text.Fill(pos, nil, tokens, labels, nil)) },
+		"every step":       func() { must(t, every.Fill(pos, nil, tokens, labels, nil)) },
 	} {
 		if n := testing.AllocsPerRun(20, fill); n > 0 {
 			t.Errorf("%s: Fill allocates %v times", name, n)
@@ -32,14 +32,14 @@ func TestFillAllocates(t *testing.T) {
 func TestFillEveryStep(t *testing.T) {
 	v := span(&sequences{seq: 3, rows: []byte{5, 1, 2, 6, 7, 2, 0, 0, 5, 2, 2, 2}}, 0, 3)
 	tokens, labels := make([]int32, 6), make([]int32, 6)
-	v.Fill([]int32{1, 0}, nil, tokens, labels, nil)
+	must(t, v.Fill([]int32{1, 0}, nil, tokens, labels, nil))
 	if want := []int32{7, 2, 0, 5, 1, 2}; !slices.Equal(tokens, want) {
 		t.Errorf("tokens %v, want %v", tokens, want)
 	}
 	if want := []int32{2, -1, -1, 1, 2, 6}; !slices.Equal(labels, want) {
 		t.Errorf("labels %v, want %v", labels, want)
 	}
-	if got, want := v.ClassCounts(8), []int{0, 1, 5, 0, 0, 0, 1, 0}; !slices.Equal(got, want) {
+	if got, want := classCounts(t, v, 8), []int{0, 1, 5, 0, 0, 0, 1, 0}; !slices.Equal(got, want) {
 		t.Errorf("class counts %v, want %v", got, want)
 	}
 	defer func() {
@@ -47,7 +47,7 @@ func TestFillEveryStep(t *testing.T) {
 			t.Error("labels for one step an example were enough")
 		}
 	}()
-	v.Fill([]int32{0, 1}, nil, tokens, labels[:2], nil)
+	must(t, v.Fill([]int32{0, 1}, nil, tokens, labels[:2], nil))
 }
 
 func BenchmarkFill(b *testing.B) {
@@ -70,7 +70,7 @@ func BenchmarkFill(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			for b.Loop() {
-				bench.view.Fill(pos, x, tokens, labels, bench.aug)
+				must(b, bench.view.Fill(pos, x, tokens, labels, bench.aug))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/example")
 		})

@@ -19,7 +19,7 @@ const (
 // fingerprint returns what Federation.Fingerprint says of the samples of writers.
 // Those of a lazy set are not read: its many clients and their sizes tell it
 // from another one.
-func fingerprint(writers []writer, lazy bool) string {
+func fingerprint(writers []writer, lazy bool) (string, error) {
 	h := hasher{sum: sha256.New()}
 	all := 0
 	for i := range writers {
@@ -34,13 +34,15 @@ func fingerprint(writers []writer, lazy bool) string {
 		for i := range writers {
 			for _, v := range []View{writers[i].train, writers[i].test} {
 				for ; next < v.Len(); next += every {
-					h.example(v, int32(next))
+					if err := h.example(v, int32(next)); err != nil {
+						return "", err
+					}
 				}
 				next -= v.Len()
 			}
 		}
 	}
-	return hex.EncodeToString(h.sum.Sum(nil)[:fingerprintBytes])
+	return hex.EncodeToString(h.sum.Sum(nil)[:fingerprintBytes]), nil
 }
 
 // hasher hashes numbers and examples.
@@ -66,12 +68,14 @@ func (h *hasher) numbers(ns ...uint32) {
 }
 
 // example adds the contents of a view's example.
-func (h *hasher) example(v View, at int32) {
+func (h *hasher) example(v View, at int32) error {
 	floats, ids := v.src.size()
 	if h.x == nil {
 		h.x, h.tokens, h.labels = make([]float32, floats), make([]int32, ids), make([]int32, max(1, ids))
 	}
-	v.Fill([]int32{at}, h.x, h.tokens, h.labels, nil)
+	if err := v.Fill([]int32{at}, h.x, h.tokens, h.labels, nil); err != nil {
+		return err
+	}
 	h.bytes = h.bytes[:0]
 	for _, x := range h.x {
 		h.bytes = binary.LittleEndian.AppendUint32(h.bytes, math.Float32bits(x))
@@ -82,4 +86,5 @@ func (h *hasher) example(v View, at int32) {
 		}
 	}
 	_, _ = h.sum.Write(h.bytes)
+	return nil
 }

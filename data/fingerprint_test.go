@@ -56,10 +56,10 @@ func TestFingerprintSamples(t *testing.T) {
 		src := &vectors{n: 1, values: values, labels: make([]int32, n)}
 		return []writer{{id: "a", train: span(src, 0, 7), test: span(src, 7, 1)}, {id: "b", train: span(src, 8, n/2), test: span(src, 8+n/2, n-8-n/2)}}
 	}
-	want := fingerprint(sets(-1), false)
+	want := mustFingerprint(t, sets(-1), false)
 	seen := 0
 	for _, at := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, n - 3, n - 2, n - 1} {
-		differs := fingerprint(sets(at), false) != want
+		differs := mustFingerprint(t, sets(at), false) != want
 		if differs != (at%3 == 0) {
 			t.Errorf("a change of example %d is seen: %v", at, differs)
 		}
@@ -70,12 +70,19 @@ func TestFingerprintSamples(t *testing.T) {
 	if seen != 5 {
 		t.Errorf("%d changes seen, must be 5", seen)
 	}
-	if fingerprint(sets(0), true) != fingerprint(sets(-1), true) {
+	if mustFingerprint(t, sets(0), true) != mustFingerprint(t, sets(-1), true) {
 		t.Error("the examples of a lazy set were read")
 	}
 	moved := sets(-1)
 	moved[0].id = "A"
-	if fingerprint(moved, true) == fingerprint(sets(-1), true) {
+	if mustFingerprint(t, moved, true) == mustFingerprint(t, sets(-1), true) {
 		t.Error("a client of another name has the same fingerprint")
 	}
+}
+
+func mustFingerprint(t *testing.T, writers []writer, lazy bool) string {
+	t.Helper()
+	sum, err := fingerprint(writers, lazy)
+	must(t, err)
+	return sum
 }

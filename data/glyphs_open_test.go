@@ -33,8 +33,8 @@ func TestOpenGlyphs(t *testing.T) {
 			t.Errorf("client %s: %d samples were cut %d, %d, %d", c.ID, m, c.Train.Len(), c.Val.Len(), c.Test.Len())
 		}
 		for p := range c.Train.Len() {
-			c.Train.Fill([]int32{int32(p)}, x, nil, lx, nil)
-			again.Clients[i].Train.Fill([]int32{int32(p)}, y, nil, ly, nil)
+			must(t, c.Train.Fill([]int32{int32(p)}, x, nil, lx, nil))
+			must(t, again.Clients[i].Train.Fill([]int32{int32(p)}, y, nil, ly, nil))
 			if !slices.Equal(x, y) || lx[0] != ly[0] {
 				t.Fatalf("client %s, example %d differs between two openings with one seed", c.ID, p)
 			}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// ReadError says that examples of a Lazy federation could not be read. View.Fill
-// panics with it.
+// ReadError says that examples of a Lazy federation could not be read, see
+// View.Fill.
 type ReadError struct {
 	err error
 }
@@ -103,18 +103,19 @@ type lazySequences struct {
 	seq    int32
 }
 
-func (s *lazySequences) open() source {
+func (s *lazySequences) open() (source, error) {
 	rows, err := s.cache.get(s.client)
 	if err != nil {
-		panic(&ReadError{fmt.Errorf("read examples: %w", err)})
+		return nil, &ReadError{fmt.Errorf("read examples: %w", err)}
 	}
-	return &tokenRows[uint16]{seq: int(s.seq), rows: rows}
+	return &tokenRows[uint16]{seq: int(s.seq), rows: rows}, nil
 }
 
 func (s *lazySequences) size() (floats, tokens int) { return 0, int(s.seq) }
 
-func (s *lazySequences) label(at int32) int32 { return s.open().label(at) }
+func (s *lazySequences) label(int32) int32 { panic(notOpened) }
 
-func (s *lazySequences) read(at int32, x []float32, tokens []int32, aug *Augment) int32 {
-	return s.open().read(at, x, tokens, aug)
-}
+func (s *lazySequences) read(int32, []float32, []int32, *Augment) int32 { panic(notOpened) }
+
+// notOpened is a mistake of the program: what reads single examples has not called opened.
+const notOpened = "data: examples in a file are read before they are in memory"

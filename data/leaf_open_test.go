@@ -60,7 +60,7 @@ func TestOpenFEMNIST(t *testing.T) {
 		{fed.Unseen[0].Test, 3, 0, []int32{0, 2}},
 	} {
 		x, labels := make([]float32, 2*784), make([]int32, 2)
-		tt.view.Fill([]int32{0, int32(tt.n - 1)}, x, nil, labels, &Augment{Key: 3})
+		must(t, tt.view.Fill([]int32{0, int32(tt.n - 1)}, x, nil, labels, &Augment{Key: 3}))
 		if tt.view.Len() != tt.n || slices.Min(x) != tt.pixel || slices.Max(x) != tt.pixel || !slices.Equal(labels, tt.labels) {
 			t.Errorf("%d examples of pixels %v to %v, labels %v; must be %+v", tt.view.Len(), slices.Min(x), slices.Max(x), labels, tt)
 		}
@@ -107,7 +107,7 @@ func TestOpenLEAFText(t *testing.T) {
 			t.Fatalf("%s: %d windows of %d, vocabulary %d", tt.encoding, v.Len(), n, fed.Vocab)
 		}
 		tokens, labels := make([]int32, 2*80), make([]int32, 2)
-		v.Fill([]int32{0, int32(n - 2)}, nil, tokens, labels, nil)
+		must(t, v.Fill([]int32{0, int32(n - 2)}, nil, tokens, labels, nil))
 		if tokens[2] != tt.space || tokens[4] != tt.e || labels[1] != tt.odd {
 			t.Errorf("%s: blank %d, e %d, \u00e9 %d; must be %d, %d, %d", tt.encoding, tokens[2], tokens[4], labels[1], tt.space, tt.e, tt.odd)
 		}

@@ -20,6 +20,16 @@ type masked struct {
 	hide []int32
 }
 
+// opened returns the source with its examples in memory, or a *ReadError.
+func (s *masked) opened() (source, error) {
+	l, lazy := s.of.(lazySource)
+	if !lazy {
+		return s, nil
+	}
+	of, err := l.open()
+	return &masked{of, s.hide}, err
+}
+
 func (s *masked) size() (floats, tokens int) { return s.of.size() }
 
 func (s *masked) label(at int32) int32 { return s.shown(s.of.label(at)) }
@@ -29,7 +39,7 @@ func (s *masked) read(at int32, x []float32, tokens []int32, aug *Augment) int32
 }
 
 func (s *masked) steps(at int32, labels []int32) {
-	opened(s.of).(stepSource).steps(at, labels)
+	s.of.(stepSource).steps(at, labels)
 	for i, l := range labels {
 		labels[i] = s.shown(l)
 	}

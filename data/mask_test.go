@@ -21,12 +21,12 @@ func TestMasked(t *testing.T) {
 		{v, []int32{3, 1, 4, 6}}, // the view itself has not changed
 	} {
 		tokens, labels := make([]int32, 20), make([]int32, 20)
-		tt.view.Fill([]int32{0}, nil, tokens, labels, nil)
+		must(t, tt.view.Fill([]int32{0}, nil, tokens, labels, nil))
 		if !slices.Equal(labels[:4], tt.want) || !slices.Equal(tokens[:5], []int32{5, 3, 1, 4, 6}) {
 			t.Errorf("labels %v of tokens %v, must be %v", labels[:4], tokens[:5], tt.want)
 		}
 	}
-	if counts := v.Masked(fed.Masks[1]).ClassCounts(7); !slices.Equal(counts, []int{0, 1, 0, 1, 0, 0, 0}) {
+	if counts := classCounts(t, v.Masked(fed.Masks[1]), 7); !slices.Equal(counts, []int{0, 1, 0, 1, 0, 0, 0}) {
 		t.Errorf("labels %v", counts)
 	}
 	one := span(&windows{seq: 3, text: []byte{1, 2, 3, 4}}, 0, 1)

@@ -12,22 +12,30 @@ func TestViewsOfMemory(t *testing.T) {
 	pixels := []byte{0, 51, 102, 153, 204, 255, 255, 0}
 	images := data.ImageView(1, 2, 2, pixels, []int32{3, 1})
 	x, labels := make([]float32, 4), make([]int32, 1)
-	images.Part(1, 2).Fill([]int32{0}, x, nil, labels, nil)
+	if err := images.Part(1, 2).Fill([]int32{0}, x, nil, labels, nil); err != nil {
+		t.Fatal(err)
+	}
 	if !slices.Equal(x, []float32{0.8, 1, 1, 0}) || labels[0] != 1 {
 		t.Errorf("image %v of class %d", x, labels[0])
 	}
-	data.VectorView(4, []float32{1, 2, 3, 4, 5, 6, 7, 8}, []int32{0, 2}).Fill([]int32{1}, x, nil, labels, nil)
+	if err := data.VectorView(4, []float32{1, 2, 3, 4, 5, 6, 7, 8}, []int32{0, 2}).Fill([]int32{1}, x, nil, labels, nil); err != nil {
+		t.Fatal(err)
+	}
 	if !slices.Equal(x, []float32{5, 6, 7, 8}) || labels[0] != 2 {
 		t.Errorf("vector %v of class %d", x, labels[0])
 	}
 	text := data.TextView(3, []byte{7, 8, 9, 10, 11})
 	tokens := make([]int32, 3)
-	text.Fill([]int32{1}, nil, tokens, labels, nil)
+	if err := text.Fill([]int32{1}, nil, tokens, labels, nil); err != nil {
+		t.Fatal(err)
+	}
 	if text.Len() != 2 || !slices.Equal(tokens, []int32{8, 9, 10}) || labels[0] != 11 {
 		t.Errorf("%d windows; the second is %v, then %d", text.Len(), tokens, labels[0])
 	}
 	labels = make([]int32, 3)
-	data.StepView(3, []byte{1, 2, 3, 4, 5, 6, 0, 0}).Fill([]int32{1}, nil, tokens, labels, nil)
+	if err := data.StepView(3, []byte{1, 2, 3, 4, 5, 6, 0, 0}).Fill([]int32{1}, nil, tokens, labels, nil); err != nil {
+		t.Fatal(err)
+	}
 	if !slices.Equal(tokens, []int32{5, 6, 0}) || !slices.Equal(labels, []int32{6, -1, -1}) {
 		t.Errorf("tokens %v with labels %v", tokens, labels)
 	}

@@ -38,7 +38,9 @@ func filled(v View) (x []float32, tokens, labels []int32) {
 	for i := range pos {
 		pos[i] = int32(i)
 	}
-	v.Fill(pos, x, tokens, labels, nil)
+	if err := v.Fill(pos, x, tokens, labels, nil); err != nil {
+		panic(err)
+	}
 	if _, every := v.src.(stepSource); !every {
 		labels = labels[:n]
 	}

@@ -90,7 +90,9 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 		}
 		fed.Files = totalsOf(writers)
 		if !s.Synthetic {
-			fed.Fingerprint = fingerprint(writers, fed.Lazy)
+			if fed.Fingerprint, err = fingerprint(writers, fed.Lazy); err != nil {
+				return nil, errors.Join(fmt.Errorf("open %s: %w", s.Name, err), fed.Close())
+			}
 		}
 		if c.dealt() {
 			if writers, err = c.redeal(fed, writers); err != nil {

@@ -24,7 +24,7 @@ func dealtOnce(t *testing.T, fed *Federation) (sizes, held []int) {
 				}
 				seen[p] = true
 			}
-			for class, n := range v.ClassCounts(fed.Classes) {
+			for class, n := range classCounts(t, v, fed.Classes) {
 				if n > 0 {
 					classes[class] = true
 				}
@@ -129,7 +129,7 @@ func TestRedeal(t *testing.T) {
 			for _, v := range []View{c.Train, c.Val, c.Test} {
 				for i := range v.Len() {
 					x, label := make([]float32, 3072), make([]int32, 1)
-					v.Fill([]int32{int32(i)}, x, nil, label, nil)
+					must(t, v.Fill([]int32{int32(i)}, x, nil, label, nil))
 					count[fmt.Sprint(x, label)]++
 				}
 			}
@@ -148,7 +148,7 @@ func TestRedeal(t *testing.T) {
 	texts := Config{Name: "tff-shakespeare", Path: h5Data, MinSamples: 1, Split: "100/0/0", Partition: "iid", Clients: 2}
 	plays := mustOpen(t, texts)
 	labels := make([]int32, 80)
-	plays.Clients[1].Train.Fill([]int32{0}, nil, make([]int32, 80), labels, nil)
+	must(t, plays.Clients[1].Train.Fill([]int32{0}, nil, make([]int32, 80), labels, nil))
 	if !plays.EveryStep || len(plays.Clients) != 2 || labels[0] < 1 || int(labels[0]) >= tffVocab {
 		t.Errorf("%d clients, labels %v", len(plays.Clients), labels)
 	}

@@ -14,7 +14,9 @@ func pixelsOf(f *data.Federation, v data.View) []string {
 	out := make([]string, v.Len())
 	x, label := make([]float32, f.H*f.W*f.C), make([]int32, 1)
 	for i := range out {
-		v.Fill([]int32{int32(i)}, x, nil, label, nil)
+		if err := v.Fill([]int32{int32(i)}, x, nil, label, nil); err != nil {
+			panic(err)
+		}
 		var b strings.Builder
 		for _, p := range x {
 			b.WriteByte(byte(255 * p))
@@ -82,7 +84,11 @@ func TestSideFederations(t *testing.T) {
 			t.Errorf("client %s has %d samples, want 60", c.ID, c.Train.Len())
 		}
 		classes := 0
-		for _, n := range c.Train.ClassCounts(side.Classes) {
+		counts, err := c.Train.ClassCounts(side.Classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range counts {
 			if n > 0 {
 				classes++
 			}

@@ -39,7 +39,7 @@ func TestPublished(t *testing.T) {
 	if left != 0 {
 		t.Errorf("%d sets of the list are not there", left)
 	}
-	if fed := mustOpen(t, Config{Name: "glyphs", Clients: 12}); fed.Files.Clients != 12 || fed.Files.Train != Summarize(fed).All.Total {
+	if fed := mustOpen(t, Config{Name: "glyphs", Clients: 12}); fed.Files.Clients != 12 || fed.Files.Train != mustSummarize(t, fed).All.Total {
 		t.Errorf("glyphs: %+v", fed.Files)
 	}
 }

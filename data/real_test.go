@@ -26,6 +26,28 @@ func realData(t testing.TB, name ...string) string {
 	return dir
 }
 
+// ender is a test, of rapid's too.
+type ender interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// must ends the test on an error.
+func must(t ender, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// classCounts counts the labels of a view.
+func classCounts(t testing.TB, v View, classes int) []int {
+	t.Helper()
+	counts, err := v.ClassCounts(classes)
+	must(t, err)
+	return counts
+}
+
 func mustOpen(t testing.TB, cfg Config) *Federation {
 	t.Helper()
 	fed, err := Open(t.Context(), cfg)
@@ -53,7 +75,7 @@ func checkExamples(t *testing.T, fed *Federation) {
 	tokens, label := make([]int32, fed.SeqLen), make([]int32, max(1, fed.SeqLen))
 	read := func(id string, v View) {
 		for p := range v.Len() {
-			v.Fill([]int32{int32(p)}, x, tokens, label, nil)
+			must(t, v.Fill([]int32{int32(p)}, x, tokens, label, nil))
 			if label[0] < 0 || int(label[0]) >= fed.Classes {
 				t.Fatalf("client %s, example %d: label %d of %d classes", id, p, label[0], fed.Classes)
 			}

@@ -24,7 +24,9 @@ func read(v View) []int {
 		pos[i] = int32(i)
 	}
 	x, labels := make([]float32, len(pos)), make([]int32, len(pos))
-	v.Fill(pos, x, nil, labels, &Augment{Key: 1})
+	if err := v.Fill(pos, x, nil, labels, &Augment{Key: 1}); err != nil {
+		panic(err)
+	}
 	got := make([]int, len(pos))
 	for i := range got {
 		got[i] = int(x[i])
@@ -158,7 +160,7 @@ func TestSplitClients(t *testing.T) {
 func TestView(t *testing.T) {
 	src := line(10)
 	v := chosen(src, []int32{3, 4, 8, 0})
-	if got := v.ClassCounts(3); !slices.Equal(got, []int{2, 1, 1}) {
+	if got := classCounts(t, v, 3); !slices.Equal(got, []int{2, 1, 1}) {
 		t.Errorf("classes %v", got)
 	}
 	if got := read(v.cut(1, 3).join(span(src, 9, 1))); !slices.Equal(got, []int{4, 8, 9}) {
@@ -167,12 +169,12 @@ func TestView(t *testing.T) {
 	if !slices.Equal(read(v), []int{3, 4, 8, 0}) {
 		t.Errorf("joining a part changed the view to %v", read(v))
 	}
-	View{}.Fill(nil, nil, nil, nil, nil)
+	must(t, View{}.Fill(nil, nil, nil, nil, nil))
 	for name, fill := range map[string]func(){
-		"position too large": func() { v.Fill([]int32{4}, make([]float32, 1), nil, make([]int32, 1), nil) },
-		"position below 0":   func() { v.Fill([]int32{-1}, make([]float32, 1), nil, make([]int32, 1), nil) },
-		"no room":            func() { v.Fill([]int32{0, 1}, make([]float32, 1), nil, make([]int32, 2), nil) },
-		"no room for labels": func() { v.Fill([]int32{0, 1}, make([]float32, 2), nil, make([]int32, 1), nil) },
+		"position too large": func() { must(t, v.Fill([]int32{4}, make([]float32, 1), nil, make([]int32, 1), nil)) },
+		"position below 0":   func() { must(t, v.Fill([]int32{-1}, make([]float32, 1), nil, make([]int32, 1), nil)) },
+		"no room":            func() { must(t, v.Fill([]int32{0, 1}, make([]float32, 1), nil, make([]int32, 2), nil)) },
+		"no room for labels": func() { must(t, v.Fill([]int32{0, 1}, make([]float32, 2), nil, make([]int32, 1), nil)) },
 	} {
 		func() {
 			defer func() {

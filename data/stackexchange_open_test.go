@@ -42,7 +42,7 @@ func TestStackExchange(t *testing.T) {
 	for _, c := range fed.Clients {
 		for i := range c.Train.Len() {
 			labels := make([]int32, 20)
-			c.Train.Fill([]int32{int32(i)}, nil, make([]int32, 20), labels, nil)
+			must(t, c.Train.Fill([]int32{int32(i)}, nil, make([]int32, 20), labels, nil))
 			got = append(got, fmt.Sprintf("%s %v", c.ID, labels[:slices.Index(labels, -1)]))
 		}
 	}
@@ -91,7 +91,7 @@ func TestRealStackExchange(t *testing.T) {
 	// Text, not noise: few words are not among the 10,000.
 	var other, all int
 	for _, c := range fed.Clients {
-		for label, n := range c.Train.ClassCounts(fed.Classes) {
+		for label, n := range classCounts(t, c.Train, fed.Classes) {
 			all += n
 			if label == int(fed.Masks[0].Labels[0]) {
 				other += n

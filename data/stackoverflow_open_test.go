@@ -71,17 +71,17 @@ func TestStackOverflow(t *testing.T) {
 		{fed.Unseen[1].Test, []int32{5, 2, 6}, []int32{2, 6}},
 	} {
 		tokens, labels := make([]int32, 20), make([]int32, 20)
-		tt.view.Fill([]int32{0}, nil, tokens, labels, nil)
+		must(t, tt.view.Fill([]int32{0}, nil, tokens, labels, nil))
 		wantTokens := append(slices.Clone(tt.tokens), make([]int32, 20-len(tt.tokens))...)
 		wantLabels := append(slices.Clone(tt.labels), slices.Repeat([]int32{-1}, 20-len(tt.labels))...)
 		if !slices.Equal(tokens, wantTokens) || !slices.Equal(labels, wantLabels) {
 			t.Errorf("tokens %v\nlabels %v\nmust be\n%v\n%v", tokens, labels, wantTokens, wantLabels)
 		}
 	}
-	if counts := fed.Clients[1].Train.ClassCounts(7); !slices.Equal(counts, []int{0, 0, 2, 0, 0, 0, 1}) {
+	if counts := classCounts(t, fed.Clients[1].Train, 7); !slices.Equal(counts, []int{0, 0, 2, 0, 0, 0, 1}) {
 		t.Errorf("labels %v", counts)
 	}
-	if s := Summarize(fed); s.Clients != 2 || s.Train.Total != 3 || s.Classes != 0 {
+	if s := mustSummarize(t, fed); s.Clients != 2 || s.Train.Total != 3 || s.Classes != 0 {
 		t.Errorf("summary %+v", s)
 	}
 }
@@ -94,7 +94,7 @@ func TestStackOverflowCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens, labels := make([]int32, 20), make([]int32, 20)
-	fed.Clients[0].Train.Fill([]int32{0}, nil, tokens, labels, nil)
+	must(t, fed.Clients[0].Train.Fill([]int32{0}, nil, tokens, labels, nil))
 	if want := []int32{4, 1, 1, 2, 6}; !slices.Equal(labels[:5], want) { // b, c, a are 1, 2, 3
 		t.Errorf("labels %v, must be %v", labels[:5], want)
 	}
@@ -127,7 +127,7 @@ func TestStackOverflowTogether(t *testing.T) {
 			pos[i] = int32(i)
 		}
 		tokens, labels := make([]int32, 20*len(pos)), make([]int32, 20*len(pos))
-		v.Fill(pos, nil, tokens, labels, nil)
+		must(t, v.Fill(pos, nil, tokens, labels, nil))
 		return append(tokens, labels...)
 	}
 	var want [][]int32
@@ -197,15 +197,20 @@ func TestStackOverflowReadFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // a failure is not kept as content
-				func() {
-					defer func() {
-						var lost *ReadError
-						if err, ok := recover().(error); !ok || !errors.As(err, &lost) || !strings.Contains(err.Error(), tt.want) {
-							t.Errorf("panic %v\nmust be a ReadError with %q", err, tt.want)
-						}
-					}()
-					fed.Clients[0].Train.Fill([]int32{0}, nil, make([]int32, 20), make([]int32, 20), nil)
-				}()
+				var lost *ReadError
+				err := fed.Clients[0].Train.Fill([]int32{0}, nil, make([]int32, 20), make([]int32, 20), nil)
+				if !errors.As(err, &lost) || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("error %v\nmust be a ReadError with %q", err, tt.want)
+				}
+				if _, err := fed.Clients[0].Train.ClassCounts(fed.Classes); !errors.As(err, &lost) {
+					t.Errorf("counting classes: error %v, must be a ReadError", err)
+				}
+				if _, err := ClassDistances(fed); !errors.As(err, &lost) {
+					t.Errorf("comparing classes: error %v, must be a ReadError", err)
+				}
+				if err := fed.Clients[0].Train.Masked(fed.Masks[0]).Fill([]int32{0}, nil, make([]int32, 20), make([]int32, 20), nil); !errors.As(err, &lost) {
+					t.Errorf("under a mask: error %v, must be a ReadError", err)
+				}
 			}
 		})
 	}
@@ -258,7 +263,7 @@ func TestFedJAXStackOverflow(t *testing.T) {
 		for _, v := range []View{c.Train, c.Test} {
 			for i := range v.Len() {
 				tokens, labels := make([]int32, 20), make([]int32, 20)
-				v.Fill([]int32{int32(i)}, nil, tokens, labels, nil)
+				must(t, v.Fill([]int32{int32(i)}, nil, tokens, labels, nil))
 				got = append(got, fmt.Sprintf("%s %v %v", c.ID, tokens[:3], labels[:4]))
 			}
 		}
@@ -275,10 +280,8 @@ func TestFedJAXStackOverflow(t *testing.T) {
 	}
 	tfftest.Exec(t, filepath.Join(dir, "stackoverflow_train.sqlite"), "UPDATE federated_data SET data = x'00' WHERE client_id = CAST('a' AS BLOB) OR client_id = 'a'")
 	fed = mustOpen(t, cfg)
-	defer func() {
-		if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), `stackoverflow_train.sqlite: client "a": the zlib data are damaged`) {
-			t.Errorf("panic %v", err)
-		}
-	}()
-	fed.Clients[0].Train.Fill([]int32{0}, nil, make([]int32, 20), make([]int32, 20), nil)
+	err := fed.Clients[0].Train.Fill([]int32{0}, nil, make([]int32, 20), make([]int32, 20), nil)
+	if err == nil || !strings.Contains(err.Error(), `stackoverflow_train.sqlite: client "a": the zlib data are damaged`) {
+		t.Errorf("error %v", err)
+	}
 }

@@ -26,8 +26,8 @@ type Sizes struct {
 	Total, Min, Median, Max int
 }
 
-// Summarize counts what a federation holds.
-func Summarize(fed *Federation) Summary {
+// Summarize counts what a federation holds. The error is as in View.Fill.
+func Summarize(fed *Federation) (Summary, error) {
 	s := Summary{
 		Clients:    len(fed.Clients),
 		Unseen:     len(fed.Unseen),
@@ -38,14 +38,18 @@ func Summarize(fed *Federation) Summary {
 		UnseenTest: sizes(fed.Unseen, func(c *Client) int { return c.Test.Len() }),
 	}
 	if fed.Lazy {
-		return s
+		return s, nil
 	}
 	pooled := make([]int, fed.Classes)
 	for i := range fed.Clients {
 		c := &fed.Clients[i]
 		own := make([]int, fed.Classes)
 		for _, v := range []View{c.Train, c.Val, c.Test} {
-			for class, n := range v.ClassCounts(fed.Classes) {
+			counts, err := v.ClassCounts(fed.Classes)
+			if err != nil {
+				return Summary{}, err
+			}
+			for class, n := range counts {
 				own[class] += n
 				pooled[class] += n
 			}
@@ -58,7 +62,7 @@ func Summarize(fed *Federation) Summary {
 			s.Classes++
 		}
 	}
-	return s
+	return s, nil
 }
 
 // sizes returns the sizes of clients by one measure; the median of an even

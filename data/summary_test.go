@@ -5,6 +5,13 @@ import (
 	"testing"
 )
 
+func mustSummarize(t testing.TB, fed *Federation) Summary {
+	t.Helper()
+	s, err := Summarize(fed)
+	must(t, err)
+	return s
+}
+
 func TestSummarize(t *testing.T) {
 	src := line(30) // classes 0, 1, 2, 0, ...
 	fed := &Federation{Classes: 5, Clients: []Client{
@@ -12,7 +19,7 @@ func TestSummarize(t *testing.T) {
 		{ID: "b", Train: chosen(src, []int32{0, 3, 6, 9})},
 		{ID: "c", Train: chosen(src, []int32{1, 4}), Test: chosen(src, []int32{2, 5})},
 	}, Unseen: []Client{{ID: "d", Test: span(src, 20, 7)}}}
-	got := Summarize(fed)
+	got := mustSummarize(t, fed)
 	entropy := got.MeanEntropy
 	if want := (math.Log(3) + 0 + math.Log(2)) / 3; math.Abs(entropy-want) > 1e-12 {
 		t.Errorf("mean entropy %v, must be %v", entropy, want)
@@ -28,7 +35,7 @@ func TestSummarize(t *testing.T) {
 	}); got != want {
 		t.Errorf("summary %+v\nmust be %+v", got, want)
 	}
-	if empty := Summarize(&Federation{Classes: 3}); empty != (Summary{}) {
+	if empty := mustSummarize(t, &Federation{Classes: 3}); empty != (Summary{}) {
 		t.Errorf("summary of no clients: %+v", empty)
 	}
 }

@@ -7,14 +7,14 @@ func TestOpenSynthetic(t *testing.T) {
 	if fed.Kind != Vector || fed.H != 1 || fed.W != 1 || fed.C != 60 || fed.Classes != 10 || !fed.Synthetic || len(fed.Clients) != 12 || fed.Clients[11].ID != "11" {
 		t.Fatalf("opened %+v", *fed)
 	}
-	s := Summarize(fed)
+	s := mustSummarize(t, fed)
 	if s.Train.Total+s.Val.Total+s.Test.Total != 1200 || s.Train.Min < 8 {
 		t.Errorf("summary %+v", s)
 	}
 	x, labels := make([]float32, 60), make([]int32, 1)
 	var sum float32
 	for _, c := range fed.Clients {
-		c.Train.Fill([]int32{0}, x, nil, labels, &Augment{Key: 1})
+		must(t, c.Train.Fill([]int32{0}, x, nil, labels, &Augment{Key: 1}))
 		for _, v := range x {
 			sum += v * v
 		}
@@ -22,7 +22,7 @@ func TestOpenSynthetic(t *testing.T) {
 	if sum == 0 {
 		t.Error("all points are 0")
 	}
-	alike := Summarize(mustOpen(t, Config{Name: "synthetic", Seed: 3}))
+	alike := mustSummarize(t, mustOpen(t, Config{Name: "synthetic", Seed: 3}))
 	if alike.Clients != 30 {
 		t.Errorf("%d clients, must be 30", alike.Clients)
 	}

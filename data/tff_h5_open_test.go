@@ -30,7 +30,7 @@ func same(t *testing.T, a, b *Federation) {
 			for p := range pair[0].Len() {
 				for j, v := range pair {
 					x, tokens, label := make([]float32, a.H*a.W*a.C), make([]int32, a.SeqLen), make([]int32, labels)
-					v.Fill([]int32{int32(p)}, x, tokens, label, nil)
+					must(t, v.Fill([]int32{int32(p)}, x, tokens, label, nil))
 					got[j] = fmt.Sprint(x, tokens, label)
 				}
 				if got[0] != got[1] {

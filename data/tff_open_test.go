@@ -57,7 +57,7 @@ func TestOpenTFFEMNIST(t *testing.T) {
 			{fed.Clients[1].Test, 4, 1, []int32{0, 3}},
 		} {
 			x, labels := make([]float32, 2*784), make([]int32, 2)
-			tt.view.Fill([]int32{0, int32(tt.n - 1)}, x, nil, labels, nil)
+			must(t, tt.view.Fill([]int32{0, int32(tt.n - 1)}, x, nil, labels, nil))
 			if tt.view.Len() != tt.n || slices.Min(x) != tt.pixel || slices.Max(x) != tt.pixel || !slices.Equal(labels, tt.labels) {
 				t.Errorf("%d examples of pixels %v to %v, labels %v; must be %+v", tt.view.Len(), slices.Min(x), slices.Max(x), labels, tt)
 			}
@@ -92,7 +92,7 @@ func TestOpenTFFCIFAR100(t *testing.T) {
 		t.Fatalf("clients %+v, unseen %+v", fed.Clients, fed.Unseen)
 	}
 	x, labels := make([]float32, 3072), make([]int32, 1)
-	fed.Clients[1].Train.Fill([]int32{3}, x, nil, labels, nil)
+	must(t, fed.Clients[1].Train.Fill([]int32{3}, x, nil, labels, nil))
 	if labels[0] != 96 {
 		t.Errorf("label %d, must be 96", labels[0])
 	}
@@ -127,7 +127,7 @@ func TestOpenTFFShakespeare(t *testing.T) {
 	}
 	tokens, labels := make([]int32, 2*80), make([]int32, 2*80)
 	a, d, h, end := int32(64), int32(1), int32(2), int32(89)
-	fed.Clients[0].Train.Fill([]int32{0, 3}, nil, tokens, labels, nil)
+	must(t, fed.Clients[0].Train.Fill([]int32{0, 3}, nil, tokens, labels, nil))
 	for _, tt := range []struct {
 		name      string
 		got, want []int32
@@ -141,11 +141,11 @@ func TestOpenTFFShakespeare(t *testing.T) {
 			t.Errorf("%s: %v, must be %v", tt.name, tt.got, tt.want)
 		}
 	}
-	fed.Clients[0].Train.Fill([]int32{1, 4}, nil, tokens, labels, nil)
+	must(t, fed.Clients[0].Train.Fill([]int32{1, 4}, nil, tokens, labels, nil))
 	if slices.Contains(labels[:80], -1) || labels[80+79] != int32(strings.IndexByte(tffLetters, 't')+1) {
 		t.Errorf("labels of full rows: %v", labels)
 	}
-	fed.Clients[0].Test.Fill([]int32{0}, nil, tokens, labels, nil)
+	must(t, fed.Clients[0].Test.Fill([]int32{0}, nil, tokens, labels, nil))
 	if tokens[1] != 87 || labels[0] != 87 || !slices.Equal(fed.Notes[:1], []string{"1 characters are not in TFF's table: they count as id 87"}) {
 		t.Errorf("a strange character: tokens %v, notes %q", tokens[:3], fed.Notes)
 	}

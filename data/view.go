@@ -30,16 +30,19 @@ type stepSource interface {
 // asked for.
 type lazySource interface {
 	source
-	// open returns the source with its examples in memory.
-	open() source
+	// open returns the source with its examples in memory, or a *ReadError.
+	open() (source, error)
 }
 
-// opened returns src with its examples in memory. It panics with a *ReadError.
-func opened(src source) source {
-	if l, ok := src.(lazySource); ok {
-		return l.open()
+// opened returns src with its examples in memory, or a *ReadError.
+func opened(src source) (source, error) {
+	switch s := src.(type) {
+	case lazySource:
+		return s.open()
+	case *masked:
+		return s.opened()
 	}
-	return src
+	return src, nil
 }
 
 // View is a list of examples that live elsewhere: a span of a source or chosen
@@ -111,15 +114,19 @@ func (v View) places() []int32 {
 // federation's are EveryStep; what the kind of the federation lacks may be nil.
 // aug is nil for the plain examples; it changes nothing in a test view or in a
 // federation without augmentation. Fill allocates nothing but for a Lazy
-// federation, where it panics with a *ReadError if the file cannot be read.
-func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augment) {
+// federation, where it returns a *ReadError if the file cannot be read; no other
+// federation gives an error.
+func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augment) error {
 	if len(pos) == 0 {
-		return
+		return nil
 	}
 	if !v.augment {
 		aug = nil
 	}
-	src := opened(v.src)
+	src, err := opened(v.src)
+	if err != nil {
+		return err
+	}
 	floats, ids := src.size()
 	each := 1 // labels of an example
 	every, everyStep := src.(stepSource)
@@ -141,16 +148,21 @@ func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augmen
 			labels[i] = label
 		}
 	}
+	return nil
 }
 
 // ClassCounts returns how many labels of each of the classes v holds: one an
-// example, or those at all tokens of a federation whose labels are EveryStep.
-func (v View) ClassCounts(classes int) []int {
+// example, or those at all tokens of a federation whose labels are EveryStep. The
+// error is as in Fill.
+func (v View) ClassCounts(classes int) ([]int, error) {
 	counts := make([]int, classes)
 	if v.n == 0 {
-		return counts
+		return counts, nil
 	}
-	src := opened(v.src)
+	src, err := opened(v.src)
+	if err != nil {
+		return nil, err
+	}
 	if every, ok := src.(stepSource); ok {
 		_, ids := every.size()
 		labels := make([]int32, ids)
@@ -162,10 +174,10 @@ func (v View) ClassCounts(classes int) []int {
 				}
 			}
 		}
-		return counts
+		return counts, nil
 	}
 	for i := range v.n {
 		counts[src.label(v.at(i))]++
 	}
-	return counts
+	return counts, nil
 }

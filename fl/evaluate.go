@@ -184,8 +184,12 @@ func (e *Engine) evalPlan(clients []ClientParams, server *ServerParams) (Plan, e
 // personal trains a client's own model from weights, by a random stream that
 // belongs to evaluation. memory is the server's, of the state.
 func (e *Engine) personal(w *worker, weights []float32, client int, plan *Plan, state *State, memory Server) (*Local, error) {
+	params, err := plan.client(e, client, client)
+	if err != nil {
+		return nil, err
+	}
 	l, err := w.begin(visit{
-		engine: e, client: client, params: plan.client(e, client, client), server: plan.Server, weights: weights,
+		engine: e, client: client, params: params, server: plan.Server, weights: weights,
 		state: memory, kept: state.of(client), key: kernels.Key(e.cfg.Seed, uint64(client), purposeTest),
 	})
 	if err != nil {

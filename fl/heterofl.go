@@ -111,7 +111,11 @@ func (heteroFL) Local(l *Local) {
 // absent returns the classes of which a client has no training example.
 func absent(v data.View, classes int) []int32 {
 	var none []int32
-	for class, n := range v.ClassCounts(classes) {
+	counts, err := v.ClassCounts(classes)
+	if err != nil {
+		panic(err) // becomes the error of the task
+	}
+	for class, n := range counts {
 		if n == 0 {
 			none = append(none, int32(class))
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,16 +34,11 @@ func TestLazyExamples(t *testing.T) {
 	if err := os.WriteFile(words, []byte("a 3\nb 2\nc 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	train := func(workers int) ([]float32, error) {
+	open := func(workers int) (trial *Trial, done func()) {
 		fed, err := data.Open(t.Context(), data.Config{Name: "stackoverflow", Path: path, Split: "files", Vocab: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() {
-			if err := fed.Close(); err != nil {
-				t.Error(err)
-			}
-		}()
 		m, err := models.FromLayers([]models.LayerSpec{
 			{Type: "embedding", Size: 4}, {Type: "lstm", Hidden: 8, Output: "every"}, {Type: "dense"},
 		}, nn.Shape{Seq: fed.SeqLen, Vocab: fed.Vocab}, fed.Classes)
@@ -50,27 +46,69 @@ func TestLazyExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := newEngine(t, Config{Model: m, Data: fed, Cohort: 4, Seed: 1, Workers: workers})
-		trial := e.NewTrial(0)
-		_, err = trial.Round(t.Context(), Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}})
-		return trial.Weights(), err
+		return e.NewTrial(0), func() {
+			if err := fed.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
-	one, err := train(1)
-	if err != nil {
-		t.Fatal(err)
+	next := func(tr *Trial) error {
+		_, err := tr.Round(t.Context(), Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}})
+		return err
 	}
-	three, err := train(3)
-	if err != nil {
-		t.Fatal(err)
+	train := func(workers int) []float32 {
+		tr, done := open(workers)
+		defer done()
+		if err := next(tr); err != nil {
+			t.Fatal(err)
+		}
+		return tr.Weights()
 	}
+	one, three := train(1), train(3)
 	for i := range one {
 		if one[i] != three[i] {
 			t.Fatalf("weight %d is %v with one worker, %v with three", i, one[i], three[i])
 		}
 	}
-	tfftest.Exec(t, path, "UPDATE examples SET serialized_example_proto = x'ff' WHERE split_name = 'train'")
-	_, err = train(2)
-	var lost *data.ReadError
-	if !errors.As(err, &lost) || strings.Contains(err.Error(), "panic") || !strings.Contains(err.Error(), path) {
+	// The file is closed while a trial trains: the round that needs what was not read
+	// before fails and leaves the trial as it was, and a snapshot of it resumes with
+	// the same bits.
+	whole, done := open(2)
+	defer done()
+	lost, closeFile := open(2)
+	for range 5 {
+		if err := next(whole); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	for rounds := 0; err == nil; rounds++ {
+		if rounds == 1 {
+			closeFile()
+		}
+		if err = next(lost); err == nil && rounds == 5 {
+			t.Fatal("five rounds on a closed file did not fail")
+		}
+	}
+	var read *data.ReadError
+	if !errors.As(err, &read) || strings.Contains(err.Error(), "panic") || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, must be a ReadError with the file", err)
+	}
+	other, done := open(2)
+	defer done()
+	resumed, err := other.engine.Restore(lost.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lost.Rounds() == 0 {
+		t.Error("the first round is lost")
+	}
+	for resumed.Rounds() < whole.Rounds() {
+		if err := next(resumed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(resumed.Weights(), whole.Weights()) {
+		t.Error("a trial that resumes after a failed round has other weights")
 	}
 }

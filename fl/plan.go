@@ -17,14 +17,14 @@ type Plan struct {
 }
 
 // client returns the hyperparameters of a slot that holds a client of e.
-func (p Plan) client(e *Engine, slot, client int) ClientParams {
+func (p Plan) client(e *Engine, slot, client int) (ClientParams, error) {
 	switch {
 	case len(p.Table) > 0:
 		return e.Lookup(p.Table, client)
 	case len(p.Clients) == 1:
-		return p.Clients[0]
+		return p.Clients[0], nil
 	}
-	return p.Clients[slot]
+	return p.Clients[slot], nil
 }
 
 // check returns an error that names what is wrong with the plan.

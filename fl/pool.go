@@ -228,7 +228,9 @@ func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) *nn.Batch {
 	b.Tokens = grown(b.Tokens, n*w.seq)
 	b.Labels = grown(b.Labels, n*w.labels)
 	b.Right, b.Best = nil, nil
-	v.Fill(pos, b.X, b.Tokens, b.Labels, aug)
+	if err := v.Fill(pos, b.X, b.Tokens, b.Labels, aug); err != nil {
+		panic(err) // becomes the error of the task
+	}
 	return b
 }
 

@@ -115,7 +115,11 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	for i, client := range t.cohort() {
 		c := &cfg.Data.Clients[client]
-		result.Slots[i] = Slot{Client: client, Params: plan.client(t.engine, i, client), TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
+		params, err := plan.client(t.engine, i, client)
+		if err != nil {
+			return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
+		}
+		result.Slots[i] = Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
 	}
 	order := longestFirst(result.Slots)
 	_, gathers := cfg.Method.(gatherer)

@@ -34,8 +34,9 @@ func heterogeneity(counts []int) float64 {
 // nearest in HI, of several the nearest in Samples, of several the first. Both are
 // facts about all samples that the client holds, as in FedTune's paper, not about
 // those alone that it trains on: its training and validation examples, and its
-// test examples unless they are the files' own.
-func (e *Engine) Lookup(table []Cell, client int) ClientParams {
+// test examples unless they are the files' own. The error is that of examples which
+// cannot be read.
+func (e *Engine) Lookup(table []Cell, client int) (ClientParams, error) {
 	c := &e.cfg.Data.Clients[client]
 	views := []data.View{c.Train, c.Val}
 	if !e.cfg.Data.FilesTest {
@@ -44,11 +45,15 @@ func (e *Engine) Lookup(table []Cell, client int) ClientParams {
 	counts, samples := make([]int, e.cfg.Data.Classes), 0
 	for _, v := range views {
 		samples += v.Len()
-		for class, n := range v.ClassCounts(len(counts)) {
+		own, err := v.ClassCounts(len(counts))
+		if err != nil {
+			return ClientParams{}, err
+		}
+		for class, n := range own {
 			counts[class] += n
 		}
 	}
-	return lookup(table, heterogeneity(counts), float64(samples))
+	return lookup(table, heterogeneity(counts), float64(samples)), nil
 }
 
 // lookup finds a cell. Distances within rounding of each other are equal, so that

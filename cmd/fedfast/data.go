@@ -115,7 +115,10 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *study.Config) error {
 	if err != nil {
 		return err
 	}
-	f := describe(fed)
+	f, err := describe(fed)
+	if err != nil {
+		return err
+	}
 	if a.json {
 		return a.printJSON(f)
 	}
@@ -152,7 +155,7 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *study.Config) error {
 }
 
 // describe counts what a federation holds.
-func describe(fed *data.Federation) federation {
+func describe(fed *data.Federation) (federation, error) {
 	f := federation{
 		Name: fed.Name, Doc: fed.Doc, Kind: fed.Kind.String(), Classes: fed.Classes, Synthetic: fed.Synthetic,
 		Clients: len(fed.Clients), Unseen: len(fed.Unseen), Notes: append([]string{}, fed.Notes...),
@@ -161,7 +164,10 @@ func describe(fed *data.Federation) federation {
 	if fed.Kind == data.Tokens {
 		f.Input = fmt.Sprintf("%d of %d tokens", fed.SeqLen, fed.Vocab)
 	}
-	s := data.Summarize(fed)
+	s, err := data.Summarize(fed)
+	if err != nil {
+		return f, err
+	}
 	f.Train, f.Val, f.Test = s.Train.Total, s.Val.Total, s.Test.Total
 	f.Files, f.Fingerprint, f.Published = totals(fed.Files), fed.Fingerprint, []published{}
 	for _, s := range data.Sets() {
@@ -173,7 +179,7 @@ func describe(fed *data.Federation) federation {
 		}
 	}
 	f.Smallest, f.Median, f.Largest = s.All.Min, s.All.Median, s.All.Max
-	return f
+	return f, nil
 }
 
 // setEntry is a line of `list data --json`.

@@ -106,7 +106,10 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *study.Config) err
 	if most := 1000; fed.Lazy && len(fed.Clients) > most {
 		return fmt.Errorf("%s: the classes of %d clients cannot be counted at once; look at the first %d with --set data.clients=%d", fed.Name, len(fed.Clients), most, most)
 	}
-	clients := classesOf(fed)
+	clients, err := classesOf(fed)
+	if err != nil {
+		return err
+	}
 	if o.plot != "" {
 		var svg bytes.Buffer
 		title := fmt.Sprintf("%s: %d clients, %d classes", fed.Name, len(clients), fed.Classes)
@@ -117,7 +120,10 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *study.Config) err
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}
-	s := summarize(fed, clients)
+	s, err := summarize(fed, clients)
+	if err != nil {
+		return err
+	}
 	if a.json {
 		return a.printJSON(s)
 	}
@@ -157,23 +163,30 @@ func (s amounts) text() string {
 }
 
 // classesOf counts the classes of every client's examples.
-func classesOf(fed *data.Federation) []classbars.Client {
+func classesOf(fed *data.Federation) ([]classbars.Client, error) {
 	clients := make([]classbars.Client, len(fed.Clients))
 	for i := range clients {
 		c := &fed.Clients[i]
 		clients[i] = classbars.Client{ID: c.ID, Counts: make([]int, fed.Classes)}
 		for _, v := range []data.View{c.Train, c.Val, c.Test} {
-			for class, n := range v.ClassCounts(fed.Classes) {
+			counts, err := v.ClassCounts(fed.Classes)
+			if err != nil {
+				return nil, err
+			}
+			for class, n := range counts {
 				clients[i].Counts[class] += n
 			}
 		}
 	}
-	return clients
+	return clients, nil
 }
 
 // summarize gathers the facts.
-func summarize(fed *data.Federation, clients []classbars.Client) partitionSummary {
-	s := data.Summarize(fed)
+func summarize(fed *data.Federation, clients []classbars.Client) (partitionSummary, error) {
+	s, err := data.Summarize(fed)
+	if err != nil {
+		return partitionSummary{}, err
+	}
 	held, there := make([]int, len(clients)), make([]bool, fed.Classes)
 	for i, c := range clients {
 		for class, n := range c.Counts {
@@ -183,7 +196,10 @@ func summarize(fed *data.Federation, clients []classbars.Client) partitionSummar
 			}
 		}
 	}
-	apart := data.ClassDistances(fed)
+	apart, err := data.ClassDistances(fed)
+	if err != nil {
+		return partitionSummary{}, err
+	}
 	classes := 0
 	for _, is := range there {
 		if is {
@@ -197,5 +213,5 @@ func summarize(fed *data.Federation, clients []classbars.Client) partitionSummar
 		Classes: classes, Held: amounts{classes, held[0], held[len(held)/2], held[len(held)-1]},
 		Distances: distances{distance(apart.TrainVal), distance(apart.TrainTest), distance(apart.ValTest)},
 		Entropy:   s.Entropy, MeanEntropy: s.MeanEntropy, Notes: append([]string{}, fed.Notes...),
-	}
+	}, nil
 }

@@ -101,7 +101,9 @@ func (t *trial) testPlan(ctx context.Context, session tuners.Session, round int)
 	}
 	clients := make([]fl.ClientParams, slots)
 	for i := range clients {
-		clients[i] = t.driver.engine.Lookup(plan.Table, i)
+		if clients[i], err = t.driver.engine.Lookup(plan.Table, i); err != nil {
+			return nil, fmt.Errorf("client tuner: test of trial %d: %w", t.number, err)
+		}
 	}
 	return clients, nil
 }
