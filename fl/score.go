@@ -41,7 +41,10 @@ func (o ScoreOptions) Check() error {
 // ValScore returns the mean score of the round on the clients' validation
 // examples, weighted by their number: of the clients' own weights when
 // personalized, else of the broadcast ones. Clients without validation
-// examples do not count; without any such client the score is NaN.
+// examples do not count; without any such client the score is NaN. Neither do
+// dropped ones, whose work did not count; when all of them were dropped, each
+// scores the worst that there is, error 1 and loss DivergedLoss, since the
+// hyperparameters train nobody.
 func (r *RoundResult) ValScore(personalized bool) Score {
 	return r.NoisyScore(personalized, ScoreOptions{})
 }
@@ -57,7 +60,10 @@ func (r *RoundResult) NoisyScore(personalized bool, o ScoreOptions) Score {
 	for _, i := range r.scored(o, stream) {
 		s := &r.Slots[i]
 		score := s.Before
-		if personalized {
+		switch {
+		case s.Dropped: // like all others
+			score = Score{Error: 1, Loss: DivergedLoss}
+		case personalized:
 			score = s.After
 		}
 		n := float64(s.ValExamples)
@@ -77,13 +83,21 @@ func (r *RoundResult) NoisyScore(personalized bool, o ScoreOptions) Score {
 	return score
 }
 
-// scored returns the slots with validation examples that a score counts.
+// scored returns the slots with validation examples that a score counts: those
+// that were dropped only when there are no others.
 func (r *RoundResult) scored(o ScoreOptions, stream *kernels.Stream) []int {
-	var slots []int
+	var slots, dropped []int
 	for i := range r.Slots {
-		if r.Slots[i].ValExamples > 0 {
+		switch {
+		case r.Slots[i].ValExamples == 0:
+		case r.Slots[i].Dropped:
+			dropped = append(dropped, i)
+		default:
 			slots = append(slots, i)
 		}
+	}
+	if slots == nil {
+		slots = dropped
 	}
 	if o.Clients == 0 || o.Clients >= len(slots) {
 		return slots

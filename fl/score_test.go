@@ -71,6 +71,36 @@ func TestNoisyScores(t *testing.T) {
 	}
 }
 
+// TestDroppedSlotsDoNotScore leaves dropped clients out of every kind of score,
+// and scores a round without others as the worst that there is.
+func TestDroppedSlotsDoNotScore(t *testing.T) {
+	options := []ScoreOptions{{}, {Uniform: true}, {Clients: 2}, {Clients: 2, Uniform: true, Epsilon: 2}}
+	for _, o := range options {
+		for _, personalized := range []bool{false, true} {
+			r, rest := scoredRound(7), scoredRound(7)
+			r.Slots[3].Dropped, r.Slots[4].Dropped = true, true
+			rest.Slots = rest.Slots[:3]
+			got, want := r.NoisyScore(personalized, o), rest.NoisyScore(personalized, o)
+			if got.Error != want.Error || got.Loss != want.Loss && !math.IsNaN(want.Loss) {
+				t.Errorf("%+v, personalized %t: %v with two dropped clients, %v without them", o, personalized, got, want)
+			}
+			for i := range r.Slots {
+				r.Slots[i].Dropped = true
+			}
+			if o.Epsilon > 0 {
+				continue
+			}
+			if all := r.NoisyScore(personalized, o); all != (Score{Error: 1, Loss: DivergedLoss}) {
+				t.Errorf("%+v, personalized %t: a round that dropped all scores %v", o, personalized, all)
+			}
+		}
+	}
+	r := &RoundResult{Slots: []Slot{{Dropped: true}}}
+	if got := r.ValScore(false); !math.IsNaN(got.Error) {
+		t.Errorf("without validation examples a round that dropped all scores %v, want NaN", got)
+	}
+}
+
 func TestProbeOptions(t *testing.T) {
 	for name, want := range map[string]string{
 		"cos_delta_smoothed{alpha=1}":  "in [0, 1)",

@@ -64,10 +64,11 @@ func (p Plan) Client(slot int) Params {
 // Slot is what one slot of a round showed.
 type Slot struct {
 	Probes  map[string]float64 // probes and scalars by name
-	Dropped bool               // the client did not finish: Probes is empty and its work did not count
+	Dropped bool               // the client's result was not finite: Probes is empty and its work did not count; leave it out
 }
 
-// Observation tells how a round went.
+// Observation tells how a round went. A client tuner learns nothing of a slot that was dropped: FedEx and FATHOM take their steps on the
+// others alone, and none when all were dropped.
 type Observation struct {
 	Trial      int
 	Round      int

@@ -108,6 +108,8 @@ func (t *trial) next(ctx context.Context) (*roundRecord, error) {
 		return nil, err
 	}
 	switch {
+	case rec != nil && !rec.tellsDropped() && !t.driver.unscored && t.driver.history.result == nil:
+		return nil, fmt.Errorf("trial %d, round %d: the record does not tell which %d clients were dropped, as it was begun by an earlier version of fedfast, which scored them: finish the study with that one, or begin it again in another directory", t.number, t.rounds+1, rec.Dropped)
 	case rec != nil:
 		if t.session != nil {
 			t.session.calls += 2

@@ -25,7 +25,10 @@ type Event struct {
 	Steps     int      `json:"steps,omitempty"`
 	Examples  int      `json:"examples,omitempty"`
 	Dropped   int      `json:"dropped,omitempty"`
-	Clients   []string `json:"clients,omitempty"`
+	// DroppedSlots are the places in Clients of those that were left out since
+	// their results were not finite.
+	DroppedSlots []int    `json:"dropped_slots,omitempty"`
+	Clients      []string `json:"clients,omitempty"`
 	// Params are what the client tuner set for all clients of the round alike.
 	Params tuners.Params `json:"params,omitempty"`
 	// TestError is the global model's after the round, every eval.every rounds.

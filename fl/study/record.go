@@ -180,6 +180,9 @@ type roundRecord struct {
 	Steps     int   `json:"steps"`
 	Examples  int   `json:"examples"`
 	Dropped   int   `json:"dropped"`
+	// DroppedSlots are the slots whose results were not finite and were left out,
+	// in order. Versions that did not score rounds without them left it out.
+	DroppedSlots []int `json:"dropped_slots,omitempty"`
 	// Clients are the indices of the cohort.
 	Clients []int `json:"clients"`
 	// Probes are what the client tuner observes, by name, one a slot.
@@ -251,6 +254,9 @@ func (t *trial) results(r *fl.RoundResult) *roundRecord {
 	}
 	for i := range r.Slots {
 		rec.Clients[i] = r.Slots[i].Client
+		if r.Slots[i].Dropped {
+			rec.DroppedSlots = append(rec.DroppedSlots, i)
+		}
 	}
 	for _, name := range t.probes {
 		if _, ofSlots := r.Slots[0].Probe(name); !ofSlots {
@@ -283,7 +289,13 @@ func (rec *roundRecord) observation(trial, round int) tuners.Observation {
 	for name, x := range rec.Aggregates {
 		o.Aggregates[name] = float64(x)
 	}
+	for _, i := range rec.DroppedSlots {
+		o.Slots[i].Dropped = true
+	}
 	for i := range o.Slots {
+		if o.Slots[i].Dropped {
+			continue
+		}
 		o.Slots[i].Probes = make(map[string]float64, len(rec.Probes))
 		for name, values := range rec.Probes {
 			o.Slots[i].Probes[name] = float64(values[i])
@@ -291,6 +303,10 @@ func (rec *roundRecord) observation(trial, round int) tuners.Observation {
 	}
 	return o
 }
+
+// tellsDropped says whether the record tells which slots were dropped, which that
+// of an earlier version does not.
+func (rec *roundRecord) tellsDropped() bool { return len(rec.DroppedSlots) == rec.Dropped }
 
 // masked returns the errors without the labels of masks, nil without any.
 func (rec *roundRecord) masked() map[string]float64 {
@@ -308,7 +324,7 @@ func (rec *roundRecord) masked() map[string]float64 {
 // so many.
 func (t *trial) event(rec *roundRecord, score float64) Event {
 	loss := float64(rec.TrainLoss)
-	e := Event{Event: "round", Trial: t.number, Round: t.rounds, TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped}
+	e := Event{Event: "round", Trial: t.number, Round: t.rounds, TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped, DroppedSlots: rec.DroppedSlots}
 	e.Params = rec.Params
 	if rec.TestError != nil {
 		e.TestError = new(float64(*rec.TestError))

@@ -153,6 +153,13 @@ func (d *driver) repeat(ctx context.Context, t *trial, tr *fl.Trial) error {
 	if err != nil {
 		return err
 	}
+	past, err := t.recorded(ctx, round)
+	if err != nil {
+		return err
+	}
+	if past != nil && !past.tellsDropped() { // a run of an earlier version
+		rec.DroppedSlots = nil
+	}
 	again, err := json.Marshal(rec)
 	if err != nil {
 		return err

@@ -42,6 +42,9 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) ([
 		if err != nil {
 			return err
 		}
+		if !rec.tellsDropped() {
+			return fmt.Errorf("trial %d, round %d does not tell which of its clients were dropped; it was recorded by an earlier version of fedfast", r.Trial, r.Round)
+		}
 		if rec.Other == nil {
 			return fmt.Errorf("trial %d, round %d has no score under the other target", r.Trial, r.Round)
 		}

@@ -1729,7 +1729,7 @@ func (x *Cell) GetParams() *Params {
 type Slot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Probes        map[string]float64     `protobuf:"bytes,1,rep,name=probes,proto3" json:"probes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	Dropped       bool                   `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	Dropped       bool                   `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"` // the client's result was not finite: no probes, and it did not count
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -142,7 +142,7 @@ class Session:
         raise NotImplementedError("this tuner plans no rounds")
 
     def observe_round(self, trial, round, slots, aggregates):
-        """How the planned round went: slots is a list of dicts of probes, None for a client that dropped out."""
+        """How the planned round went: slots is a list of dicts of probes, None for a client that was dropped: leave it out."""
         raise NotImplementedError("this tuner plans no rounds")
 
     def state(self):
