@@ -81,9 +81,10 @@ func TrainStep(m *nn.Model, n int, sgd nn.SGD) func() {
 	if sgd.Mu != 0 {
 		anchor = w
 	}
+	opt := &nn.Optimizer{SGD: sgd, Velocity: v, Anchor: anchor}
 	var step uint32
 	return func() {
-		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, sgd, v, anchor, step == 0)
+		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, opt)
 		step++
 	}
 }

@@ -38,7 +38,7 @@ func TestFedPerKeepsHeads(t *testing.T) {
 			}
 			b := (&worker{inputs: inputSize(model.Input()), labels: 1}).fill(train, pos, nil)
 			for step := range 3 {
-				ws.Step(w, b, nn.TrainOpts{Step: uint32(step)}, nn.SGD{LR: 0.1}, velocity, nil, step == 0)
+				ws.Step(w, b, nn.TrainOpts{Step: uint32(step)}, &nn.Optimizer{SGD: nn.SGD{LR: 0.1}, Velocity: velocity, Steps: step})
 			}
 			heads[s.Client] = slices.Clone(w[e.head.Lo:])
 			for j := range body {

@@ -61,7 +61,7 @@ func TestHeteroFLAgainstSlices(t *testing.T) {
 		}
 		ws := sub.NewWorkspace()
 		for k := range steps {
-			ws.Step(at, batch, nn.TrainOpts{Step: uint32(k), Absent: lacks}, nn.SGD{LR: lr}, nil, nil, k == 0)
+			ws.Step(at, batch, nn.TrainOpts{Step: uint32(k), Absent: lacks}, &nn.Optimizer{SGD: nn.SGD{LR: lr}, Steps: k})
 		}
 		for i, tensor := range sub.Export(at) {
 			per := len(start[i].Data) / start[i].Shape[0]

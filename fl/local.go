@@ -100,10 +100,9 @@ func (l *Local) steps(c course) {
 	if l.net != nil {
 		ws, w, velocity, start = l.net.ws, l.net.weights, l.net.velocity, l.net.start
 	}
-	sgd := nn.SGD{LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(c.mu)}
-	var anchor []float32
+	opt := nn.Optimizer{Velocity: velocity, SGD: nn.SGD{LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(c.mu)}}
 	if c.mu != 0 {
-		anchor = start
+		opt.Anchor = start
 	}
 	opts := l.trainOpts(p)
 	opts.Only, opts.Shift = c.only, c.shift
@@ -118,7 +117,7 @@ func (l *Local) steps(c course) {
 		if opts.Probe != nil {
 			opts.Probe.Reset()
 		}
-		r := ws.Step(w, b, opts, sgd, velocity, anchor, step == 0)
+		r := ws.Step(w, b, opts, &opt)
 		if opts.Probe != nil {
 			l.phi = min(l.phi, opts.Probe.Cosine())
 			if cos, ok := opts.Probe.PriorCosine(); ok { // before the first step nothing is displaced

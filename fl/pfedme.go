@@ -59,7 +59,7 @@ func (pFedMe) train(l *Local) []float32 {
 		b := batches.fill()
 		for inner := range p.InnerSteps {
 			o.Step = uint32(l.Steps*p.InnerSteps + inner)
-			r := w.ws.Step(theta, b, o, sgd, w.velocity, l.Weights, true)
+			r := w.ws.Step(theta, b, o, &nn.Optimizer{SGD: sgd, Anchor: l.Weights})
 			if inner == 0 {
 				l.Loss += r.Loss
 				l.Labels += r.Count

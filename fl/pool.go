@@ -185,7 +185,7 @@ func (r *run) one(i int, w *worker) (err error) {
 
 // trainer computes a network's loss and gradient; it is a *nn.Workspace.
 type trainer interface {
-	Step(w []float32, b *nn.Batch, o nn.TrainOpts, s nn.SGD, velocity, anchor []float32, first bool) nn.Result
+	Step(w []float32, b *nn.Batch, o nn.TrainOpts, opt *nn.Optimizer) nn.Result
 	Gradient(w []float32, b *nn.Batch, o nn.TrainOpts) nn.Result
 	Grad() []float32
 	Hessian(dst, w, v []float32, b *nn.Batch, o nn.TrainOpts)

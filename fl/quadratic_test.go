@@ -52,12 +52,12 @@ func pixel(b *nn.Batch, example, j int) float64 {
 	return float64(b.X[example*inputs+inputs/2+7*j%(inputs/2)])
 }
 
-func (q *quadratic) Step(w []float32, b *nn.Batch, o nn.TrainOpts, s nn.SGD, velocity, anchor []float32, first bool) nn.Result {
+func (q *quadratic) Step(w []float32, b *nn.Batch, o nn.TrainOpts, opt *nn.Optimizer) nn.Result {
 	r := q.Gradient(w, b, o)
 	if o.Shift != nil {
 		kernels.Add(q.grad, q.grad, o.Shift)
 	}
-	s.Step(w, q.grad, velocity, anchor, first)
+	opt.Step(w, q.grad)
 	return r
 }
 

@@ -8,7 +8,7 @@
 // goroutine, and a training step allocates nothing.
 //
 // [Workspace.Step] is a whole step of local SGD and the fastest way to train;
-// [Workspace.Gradient] and [SGD.Step] are its two halves, for methods that need
+// [Workspace.Gradient] and [Optimizer.Step] are its two halves, for methods that need
 // the gradient between them.
 //
 // # Writing a layer

@@ -55,8 +55,8 @@ func TestEmbeddingStep(t *testing.T) {
 							grad[i] += shift[i]
 						}
 					}
-					c.opt.Step(w, grad, v, anchor, k == 0)
-					if got := ws.Step(w2, b, o, c.opt, v2, anchor, k == 0); got != want {
+					(&Optimizer{SGD: c.opt, Velocity: v, Anchor: anchor, Steps: k}).Step(w, grad)
+					if got := ws.Step(w2, b, o, &Optimizer{SGD: c.opt, Velocity: v2, Anchor: anchor, Steps: k}); got != want {
 						t.Fatalf("step %d reports %+v, Gradient %+v", k, got, want)
 					}
 					sameBits(t, w2, w, fmt.Sprintf("weights after step %d", k))

@@ -13,13 +13,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, velocity := m.NewParams(), m.NewParams()
+	w := m.NewParams()
 	m.Init(w, 1)
 	ws := m.NewWorkspace()
 	batch := &nn.Batch{N: 4, X: []float32{0, 0, 0, 1, 1, 0, 1, 1}, Labels: []int32{0, 1, 1, 0}}
-	sgd := nn.SGD{LR: 0.1, Momentum: 0.9}
+	opt := &nn.Optimizer{SGD: nn.SGD{LR: 0.1, Momentum: 0.9}, Velocity: m.NewParams()}
 	for step := range 100 {
-		ws.Step(w, batch, nn.TrainOpts{Step: uint32(step)}, sgd, velocity, nil, step == 0)
+		ws.Step(w, batch, nn.TrainOpts{Step: uint32(step)}, opt)
 	}
 	r := ws.Evaluate(w, batch)
 	fmt.Printf("%d parameters, %d of %d right\n", m.NumParams(), r.Correct, r.Count)

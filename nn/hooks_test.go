@@ -28,7 +28,7 @@ func TestOnlyASpanIsTrained(t *testing.T) {
 		s := SGD{LR: 0.1, Momentum: 0.5, WeightDecay: 0.01}
 		o := TrainOpts{Key: 7, Dropout: -1}
 		whole := slices.Clone(start)
-		ws.Step(whole, b, o, s, slices.Clone(velocity), nil, false)
+		ws.Step(whole, b, o, &Optimizer{SGD: s, Velocity: slices.Clone(velocity), Steps: 1})
 		head := m.Head(1)
 		if head.Hi != m.Size() || head.Len() <= 0 || m.Head(100) != (Span{0, m.Size()}) || m.Head(2).Lo >= head.Lo {
 			t.Fatalf("heads: %v of 1 layer, %v of 2, %v of 100", head, m.Head(2), m.Head(100))
@@ -36,7 +36,7 @@ func TestOnlyASpanIsTrained(t *testing.T) {
 		for _, only := range []Span{head, m.Head(2), {m.Head(2).Lo, head.Lo}, {0, head.Lo}} {
 			o.Only = only
 			w := slices.Clone(start)
-			ws.Step(w, b, o, s, slices.Clone(velocity), nil, false)
+			ws.Step(w, b, o, &Optimizer{SGD: s, Velocity: slices.Clone(velocity), Steps: 1})
 			sameBits(t, w[only.Lo:only.Hi], whole[only.Lo:only.Hi], "trained span")
 			sameBits(t, w[:only.Lo], start[:only.Lo], "before the span")
 			sameBits(t, w[only.Hi:], start[only.Hi:], "behind the span")
@@ -62,11 +62,11 @@ func TestShiftAndDisplacement(t *testing.T) {
 			ws.Gradient(want, b, o)
 			g := slices.Clone(ws.Grad())
 			kernels.Add(g, g, shift)
-			s.Step(want, g, vw, anchor, k == 0)
+			(&Optimizer{SGD: s, Velocity: vw, Anchor: anchor, Steps: k}).Step(want, g)
 			with := o
 			with.Shift, with.Probe = shift, probe
 			probe.Reset()
-			ws.Step(got, b, with, s, v, anchor, k == 0)
+			ws.Step(got, b, with, &Optimizer{SGD: s, Velocity: v, Anchor: anchor, Steps: k})
 			sameBits(t, got, want, "weights")
 			prior, ok := probe.PriorCosine()
 			if !ok {
@@ -112,7 +112,7 @@ func TestProbeBits(t *testing.T) {
 						probes[i].Anchor = anchor
 						ws := m.NewWorkspace()
 						for k := range 2 {
-							ws.Step(w, b, TrainOpts{Probe: &probes[i], Only: only}, s, v, anchor, k == 0)
+							ws.Step(w, b, TrainOpts{Probe: &probes[i], Only: only}, &Optimizer{SGD: s, Velocity: v, Anchor: anchor, Steps: k})
 						}
 						weights[i] = w
 					}

@@ -134,7 +134,7 @@ func TestLSTMPadding(t *testing.T) {
 	ws := m.NewWorkspace()
 	b := sequences(m, 4, false)
 	ws.Gradient(w, b, TrainOpts{})
-	SGD{LR: 0.1, WeightDecay: 0.1}.Step(w, ws.Grad(), nil, nil, true)
+	(&Optimizer{SGD: SGD{LR: 0.1, WeightDecay: 0.1}}).Step(w, ws.Grad())
 	table := m.Export(w)[0]
 	for k, v := range table.Data[:3] {
 		if v != 0 {
@@ -164,7 +164,7 @@ func TestLSTMLevels(t *testing.T) {
 				ws := m.NewWorkspace()
 				for k := range 3 {
 					ws.Gradient(w, b, TrainOpts{Key: 4, Step: uint32(k), Dropout: -1})
-					SGD{LR: 0.5}.Step(w, ws.Grad(), nil, nil, true)
+					(&Optimizer{SGD: SGD{LR: 0.5}}).Step(w, ws.Grad())
 				}
 				if first == nil {
 					first = w
@@ -233,7 +233,7 @@ func TestLSTMAllocations(t *testing.T) {
 	b := sequences(m, lstmChunk+2, c.mask)
 	step := func() {
 		ws.Gradient(w, b, TrainOpts{Dropout: 0.2})
-		SGD{LR: 0.1, Momentum: 0.9}.Step(w, ws.Grad(), v, nil, false)
+		(&Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}, Velocity: v, Steps: 1}).Step(w, ws.Grad())
 		ws.Evaluate(w, b)
 	}
 	step()

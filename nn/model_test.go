@@ -231,17 +231,17 @@ func TestSGD(t *testing.T) {
 		return v
 	}
 	opt := SGD{LR: 0.1, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.2}
-	for _, first := range []bool{true, false} {
+	for steps := range 2 {
 		w, g, v, a := draw(), draw(), draw(), draw()
 		old, buf := slices.Clone(w), slices.Clone(v)
-		opt.Step(w, g, v, a, first)
+		(&Optimizer{SGD: opt, Velocity: v, Anchor: a, Steps: steps}).Step(w, g)
 		for i := range w {
 			d := float64(g[i]) + 0.01*float64(old[i]) + 0.2*(float64(old[i])-float64(a[i]))
-			if !first {
+			if steps > 0 {
 				d += 0.9 * float64(buf[i])
 			}
 			if want := float64(old[i]) - 0.1*d; math.Abs(float64(w[i])-want) > 1e-6 || math.Abs(float64(v[i])-d) > 1e-6 {
-				t.Errorf("first %v: weight %v and velocity %v, want %v and %v", first, w[i], v[i], want, d)
+				t.Errorf("after %d steps: weight %v and velocity %v, want %v and %v", steps, w[i], v[i], want, d)
 			}
 		}
 	}

@@ -2,21 +2,36 @@ package nn
 
 import "github.com/fedfast/fedfast/kernels"
 
-// SGD is stochastic gradient descent as PyTorch defines it, with a proximal term
-// of weight Mu towards an anchor.
+// SGD are the settings of stochastic gradient descent as PyTorch defines it, with a
+// proximal term of weight Mu towards an anchor.
 type SGD struct{ LR, Momentum, WeightDecay, Mu float32 }
 
-// Step updates the weights w in one pass:
+// Optimizer is stochastic gradient descent with what it remembers from step to step.
+type Optimizer struct {
+	SGD
+	// Velocity has the model's size; it may be nil when Momentum is 0.
+	Velocity []float32
+	// Anchor has the model's size; it may be nil when Mu is 0.
+	Anchor []float32
+	// Steps counts the steps taken. At 0 the next one starts the velocity afresh,
+	// whatever is in it.
+	Steps int
+}
+
+// Step updates the weights w, of the model's size like their gradient, in one pass:
 //
-//	d = grad + WeightDecay*w + Mu*(w - anchor)
-//	velocity = d if first, else Momentum*velocity + d;  d = velocity
+//	d = grad + WeightDecay*w + Mu*(w - Anchor)
+//	Velocity = d in the first step, else Momentum*Velocity + d;  d = Velocity
 //	w -= LR*d
-//
-// velocity may be nil when Momentum is 0, anchor when Mu is 0. All slices have
-// the model's size.
-func (s SGD) Step(w, grad, velocity, anchor []float32, first bool) {
-	u := update{SGD: s, velocity: velocity, anchor: anchor, first: first}
+func (o *Optimizer) Step(w, grad []float32) {
+	u := o.update(TrainOpts{})
 	u.apply(w, grad, 0)
+}
+
+// update begins a step.
+func (o *Optimizer) update(t TrainOpts) update {
+	o.Steps++
+	return update{SGD: o.SGD, velocity: o.Velocity, anchor: o.Anchor, first: o.Steps == 1, only: t.Only, shift: t.Shift, probe: t.Probe}
 }
 
 // update is an SGD step to be taken part by part.

@@ -54,9 +54,10 @@ func train(m *Model, ws *Workspace, b *Batch) []float32 {
 	m.Init(w, 9)
 	anchor := m.NewParams()
 	copy(anchor, w)
+	opt := &Optimizer{SGD: SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}, Velocity: v, Anchor: anchor}
 	for k := range 3 {
 		ws.Gradient(w, b, TrainOpts{Key: 4, Step: uint32(k), Dropout: -1})
-		SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}.Step(w, ws.Grad(), v, anchor, k == 0)
+		opt.Step(w, ws.Grad())
 	}
 	return w
 }
@@ -107,8 +108,8 @@ func testStep(t *testing.T, m *Model) {
 				}
 				o := TrainOpts{Key: 5, Step: uint32(k), Dropout: -1}
 				want := ws.Gradient(w, b, o)
-				opt.Step(w, ws.Grad(), v, anchor, k == 0)
-				if got := ws.Step(w2, b, o, opt, v2, anchor, k == 0); got != want {
+				(&Optimizer{SGD: opt, Velocity: v, Anchor: anchor, Steps: k}).Step(w, ws.Grad())
+				if got := ws.Step(w2, b, o, &Optimizer{SGD: opt, Velocity: v2, Anchor: anchor, Steps: k}); got != want {
 					t.Errorf("batch %d: Step reports %+v, Gradient %+v", n, got, want)
 				}
 				sameBits(t, w2, w, "weights after Step")
@@ -219,10 +220,10 @@ func testAllocations(t *testing.T, m *Model) {
 	b, few := images(m, 10), images(m, 4)
 	probe := &Displacement{Anchor: m.NewParams()}
 	step := func() {
-		ws.Step(w, few, TrainOpts{Probe: probe}, SGD{LR: 0.1}, nil, nil, false)
+		ws.Step(w, few, TrainOpts{Probe: probe}, &Optimizer{SGD: SGD{LR: 0.1}, Steps: 1})
 		ws.Gradient(w, b, TrainOpts{Dropout: -1})
-		SGD{LR: 0.1, Momentum: 0.9}.Step(w, ws.Grad(), v, nil, false)
-		ws.Step(w, b, TrainOpts{Dropout: 0.1}, SGD{LR: 0.1, Momentum: 0.9}, v, nil, false)
+		(&Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}, Velocity: v, Steps: 1}).Step(w, ws.Grad())
+		ws.Step(w, b, TrainOpts{Dropout: 0.1}, &Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}, Velocity: v, Steps: 1})
 		ws.Evaluate(w, b)
 	}
 	step()

@@ -126,11 +126,11 @@ func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 	return ws.train(w, b, o, nil)
 }
 
-// Step does what Gradient and then SGD.Step do, bit for bit, in fewer passes over
-// the memory of large dense layers. It leaves nothing of use in Grad.
-func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, s SGD, velocity, anchor []float32, first bool) Result {
+// Step does what Gradient and then Optimizer.Step do, bit for bit, in fewer passes
+// over the memory of large dense layers. It leaves nothing of use in Grad.
+func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Result {
 	ws.m.check(w)
-	ws.step = update{SGD: s, velocity: velocity, anchor: anchor, first: first, only: o.Only, shift: o.Shift, probe: o.Probe}
+	ws.step = opt.update(o)
 	sum := ws.train(w, b, o, &ws.step)
 	if sum.Count == 0 {
 		ws.step.apply(w, ws.grad, 0)
