@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -63,14 +64,14 @@ func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {
 	}
 	sets = append(sets, "rounds="+strconv.Itoa(rounds), "client_tuner.name=none")
 	seed := uint64(accuracySeed)
-	load := func(method string) (*study.Config, error) {
-		return study.Load(study.Source{Preset: preset, Sets: append(slices.Clone(sets), "method="+method), Seed: &seed})
+	load := func(method string) (*config.Config, error) {
+		return config.Load(config.Source{Preset: preset, Sets: append(slices.Clone(sets), "method="+method), Seed: &seed})
 	}
 	c, err := load("fedavg")
 	if err != nil {
 		return nil, err
 	}
-	fed, model, err := study.Prepare(ctx, c)
+	fed, model, err := config.Prepare(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {
 }
 
 // train runs one method; the time is that of a round.
-func train(ctx context.Context, c study.Config, fed *data.Federation, model *nn.Model, shape string, workers int) ([]Result, error) {
+func train(ctx context.Context, c config.Config, fed *data.Federation, model *nn.Model, shape string, workers int) ([]Result, error) {
 	r, err := study.Run(ctx, study.Setup{Config: c, Data: fed, Model: model, Workers: workers})
 	if err != nil {
 		return nil, err

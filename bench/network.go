@@ -12,7 +12,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 )
@@ -103,12 +103,12 @@ func named(_ context.Context, name string, input nn.Shape, classes int) (network
 
 // fromFile is the network of a study file. Its input is the one given, or that of the study's data.
 func fromFile(ctx context.Context, path string, input nn.Shape, classes int) (network, error) {
-	c, err := study.Load(study.Source{File: path})
+	c, err := config.Load(config.Source{File: path})
 	if err != nil {
 		return network{}, err
 	}
 	if input == (nn.Shape{}) {
-		fed, err := study.OpenData(ctx, c)
+		fed, err := config.OpenData(ctx, c)
 		if err != nil {
 			return network{}, fmt.Errorf("%s: the input of the network is neither given nor that of the study's data: %w", path, err)
 		}

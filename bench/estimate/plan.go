@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins/fedtune"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -52,7 +53,7 @@ func Of(ctx context.Context, s *study.Setup, mode string) (Plan, error) {
 func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan, error) {
 	c := &s.Config
 	task := &tasks{setup: s, cohort: float64(min(c.Cohort, n.Clients)), Counts: n}
-	if mode == study.ModeRun {
+	if mode == config.ModeRun {
 		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, []fl.ClientParams{visitOf(c)}, int(task.cohort))}, nil
 	}
 	about, err := s.Tuner.Describe(ctx)
@@ -86,7 +87,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 		p.Sides, p.SideWork = w.Trials, task.sides(w, points)
 	}
 	p.Work = task.rounds(rounds, 2, points, parallel)
-	if c.Select == study.SelectFinalists {
+	if c.Select == config.SelectFinalists {
 		p.FinalWork = task.finalists(finalists, points)
 	}
 	return p, nil

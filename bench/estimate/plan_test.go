@@ -9,23 +9,24 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
 )
 
 // setup prepares a study on 12 glyph clients.
-func setup(t *testing.T, tuner, client string, change func(*study.Config)) *study.Setup {
+func setup(t *testing.T, tuner, client string, change func(*config.Config)) *study.Setup {
 	t.Helper()
-	c := study.DefaultConfig()
+	c := config.Default()
 	c.Model.Name, c.Cohort, c.Rounds = "logistic", 3, 40
 	c.Client.Epochs, c.Client.Batch = 2, 8
 	c.Data.Name, c.Data.Clients, c.Data.Samples = "glyphs", 12, 30
-	c.Budget = study.Budget{Rounds: 100, TrialRounds: 20}
-	c.Eval, c.Select = study.Eval{}, study.SelectPaper
+	c.Budget = config.Budget{Rounds: 100, TrialRounds: 20}
+	c.Eval, c.Select = config.Eval{}, config.SelectPaper
 	c.Tuner.Name, c.ClientTuner.Name = tuner, client
 	if change != nil {
 		change(&c)
 	}
-	fed, model, err := study.Prepare(t.Context(), &c)
+	fed, model, err := config.Prepare(t.Context(), &c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func even(s *study.Setup) Counts {
 }
 
 func TestCounts(t *testing.T) {
-	s := setup(t, "sha", "", func(c *study.Config) { c.Data.Proxy, c.Data.Samples = 150, 60 })
+	s := setup(t, "sha", "", func(c *config.Config) { c.Data.Proxy, c.Data.Samples = 150, 60 })
 	n, sum := count(s.Data, &s.Config), 0.0
 	for _, c := range s.Data.Clients {
 		sum += float64(c.Train.Len() + c.Val.Len() + c.Test.Len())
@@ -77,57 +78,57 @@ func TestPlans(t *testing.T) {
 	const perRound, ends = 3 * 3, 12 * (3 + 3) // examples that are evaluated: of a scored round, and at an end
 	for name, c := range map[string]struct {
 		mode, tuner, client string
-		change              func(*study.Config)
+		change              func(*config.Config)
 		text                string
 		trained             map[int]float64
 		evaluated           float64
 		tasks               int
 	}{
-		"run": {mode: study.ModeRun, tuner: "sha", text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: ends, tasks: 3},
+		"run": {mode: config.ModeRun, tuner: "sha", text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: ends, tasks: 3},
 		"personalized": {
-			mode: study.ModeRun, tuner: "sha", change: func(c *study.Config) { c.Eval.Personalized, c.Eval.Clients = true, 5 },
+			mode: config.ModeRun, tuner: "sha", change: func(c *config.Config) { c.Eval.Personalized, c.Eval.Clients = true, 5 },
 			text: "40 rounds", trained: map[int]float64{8: (40*3 + 5) * 2 * 24}, evaluated: 2 * 5 * 6, tasks: 3,
 		},
 		"measured on the way": {
-			mode: study.ModeRun, tuner: "sha", change: func(c *study.Config) { c.Eval.Every = 9 },
+			mode: config.ModeRun, tuner: "sha", change: func(c *config.Config) { c.Eval.Every = 9 },
 			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: ends + 4*12*3, tasks: 3,
 		},
-		"tune": {mode: study.ModeTune, tuner: "sha", text: "100 rounds", trained: map[int]float64{8: 100 * 3 * 2 * 24}, evaluated: 100*perRound + 2*ends},
+		"tune": {mode: config.ModeTune, tuner: "sha", text: "100 rounds", trained: map[int]float64{8: 100 * 3 * 2 * 24}, evaluated: 100*perRound + 2*ends},
 		"finalists": {
-			mode: study.ModeTune, tuner: "sha", change: func(c *study.Config) { c.Select, c.Finalists.Clients = study.SelectFinalists, 7 },
+			mode: config.ModeTune, tuner: "sha", change: func(c *config.Config) { c.Select, c.Finalists.Clients = config.SelectFinalists, 7 },
 			text: "100 rounds", trained: map[int]float64{8: (100*3 + 8*7) * 2 * 24}, evaluated: 100*perRound + 2*ends + 8*7*3,
 		},
 		"one finalist and its snapshot": {
-			mode: study.ModeTune, tuner: "fedtune-hrt", change: func(c *study.Config) {
-				c.Tuner.Options, c.Select, c.Target = ready, study.SelectFinalists, "global"
+			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) {
+				c.Tuner.Options, c.Select, c.Target = ready, config.SelectFinalists, "global"
 			},
 			text: "20 rounds", trained: map[int]float64{4: 20 * 3 * 24 * 3}, evaluated: 20*perRound + 2*ends + 2*12*3, tasks: 3,
 		},
 		"few trials": {
-			mode: study.ModeTune, tuner: "random", change: func(c *study.Config) { c.Tuner.Options = map[string]any{"trials": int64(2)} },
+			mode: config.ModeTune, tuner: "random", change: func(c *config.Config) { c.Tuner.Options = map[string]any{"trials": int64(2)} },
 			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: 40*perRound + 2*ends,
 		},
 		"a space": {
-			mode: study.ModeTune, tuner: "random", change: func(c *study.Config) {
+			mode: config.ModeTune, tuner: "random", change: func(c *config.Config) {
 				c.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "client.epochs": map[string]any{"choice": []any{4.0}}}
 			},
 			text: "100 rounds", trained: map[int]float64{8: 100 * 3 * 4 * 24}, evaluated: 100*perRound + 2*ends,
 		},
 		"a table": {
-			mode: study.ModeTune, tuner: "fedtune-hrt", change: func(c *study.Config) { c.Tuner.Options, c.Data.ProxyTest = table, 50 },
+			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) { c.Tuner.Options, c.Data.ProxyTest = table, 50 },
 			text: "20 trials on side federations and 20 rounds", tasks: 3,
 			// 4 cells of 5 trials of 5 rounds of 2 clients of 100 samples for 2 epochs, and 20 rounds
 			trained:   map[int]float64{4: (20*5*2*100*2 + 20*3*24*2) / 2, 16: (20*5*2*100*2 + 20*3*24*2) / 2},
 			evaluated: 20*50 + 20*perRound + 2*ends,
 		},
 		"a table under a wrapper": {
-			mode: study.ModeTune, tuner: "random", client: "fedtune-hrt", change: func(c *study.Config) { c.ClientTuner.Options, c.Data.ProxyTest = table, 50 },
+			mode: config.ModeTune, tuner: "random", client: "fedtune-hrt", change: func(c *config.Config) { c.ClientTuner.Options, c.Data.ProxyTest = table, 50 },
 			text:      "20 trials on side federations and 100 rounds",
 			trained:   map[int]float64{4: (20*5*2*100*2 + 100*3*24*2) / 2, 16: (20*5*2*100*2 + 100*3*24*2) / 2},
 			evaluated: 20*50 + 100*perRound + 2*ends,
 		},
 		"a ready table": {
-			mode: study.ModeTune, tuner: "fedtune-hrt", change: func(c *study.Config) { c.Tuner.Options = ready },
+			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) { c.Tuner.Options = ready },
 			text: "20 rounds", trained: map[int]float64{4: 20 * 3 * 24 * 3}, evaluated: 20*perRound + 2*ends, tasks: 3,
 		},
 	} {
@@ -153,17 +154,17 @@ func TestPlans(t *testing.T) {
 }
 
 func TestPlansOfWrongOptions(t *testing.T) {
-	s := setup(t, "fedtune-hrt", "", func(c *study.Config) { c.Tuner.Options = map[string]any{"init": 0} })
-	if _, err := Of(t.Context(), s, study.ModeTune); err == nil || !strings.Contains(err.Error(), "options.init") {
+	s := setup(t, "fedtune-hrt", "", func(c *config.Config) { c.Tuner.Options = map[string]any{"init": 0} })
+	if _, err := Of(t.Context(), s, config.ModeTune); err == nil || !strings.Contains(err.Error(), "options.init") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestManyBatchesAreFew(t *testing.T) {
-	s := setup(t, "random", "", func(c *study.Config) {
+	s := setup(t, "random", "", func(c *config.Config) {
 		c.Space = map[string]any{"client.batch": map[string]any{"int": []any{int64(1), int64(20)}}}
 	})
-	p, err := OfCounts(t.Context(), s, study.ModeTune, even(s))
+	p, err := OfCounts(t.Context(), s, config.ModeTune, even(s))
 	if err != nil {
 		t.Fatal(err)
 	}

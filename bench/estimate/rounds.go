@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins/fedtune"
 	"github.com/fedfast/fedfast/tuners"
@@ -25,7 +26,7 @@ type Counts struct {
 }
 
 // count counts the examples.
-func count(f *data.Federation, c *study.Config) Counts {
+func count(f *data.Federation, c *config.Config) Counts {
 	n := Counts{Clients: len(f.Clients), Unseen: len(f.Unseen), Proxy: float64(c.Data.ProxyTest)}
 	for _, client := range f.Clients {
 		n.Train += float64(client.Train.Len()) / float64(n.Clients)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -13,7 +13,7 @@ import (
 const drawn = 256
 
 // pointsOf returns what clients may train with: points of the search space, or what the study sets without one.
-func pointsOf(c *study.Config) ([]fl.ClientParams, error) {
+func pointsOf(c *config.Config) ([]fl.ClientParams, error) {
 	base := visitOf(c)
 	var dims []tuners.Dim
 	for _, name := range slices.Sorted(maps.Keys(c.Space)) {

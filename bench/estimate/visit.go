@@ -2,12 +2,12 @@ package estimate
 
 import (
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 )
 
 // visitOf returns the client hyperparameters of a configuration that say how much a client trains.
-func visitOf(c *study.Config) fl.ClientParams {
+func visitOf(c *config.Config) fl.ClientParams {
 	k := c.Client
 	return fl.ClientParams{
 		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Wrap: k.Wrap, PersonalEpochs: k.PersonalEpochs, HeadEpochs: k.HeadEpochs,

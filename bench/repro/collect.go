@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/tuners"
@@ -38,7 +39,7 @@ func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
 	if !s.Finished() {
 		return nil, fmt.Errorf("%s: the study is not finished", dir)
 	}
-	c, err := study.Load(study.Source{Text: s.Config})
+	c, err := config.Load(config.Source{Text: s.Config})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
 }
 
 // addTrials adds a line for each trial.
-func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *study.Config, r *study.Result) error {
+func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config, r *study.Result) error {
 	rounds := map[int][]study.RoundRow{}
 	err := study.Rounds(ctx, v, func(row study.RoundRow) error {
 		rounds[row.Trial] = append(rounds[row.Trial], row)
@@ -130,7 +131,7 @@ func rounded(x float64) float64 {
 }
 
 // addArms adds the configurations of a trial under FedEx.
-func (t *TrialLine) addArms(c *study.Config, r study.TrialResult) error {
+func (t *TrialLine) addArms(c *config.Config, r study.TrialResult) error {
 	space, err := tuners.ParseSpace(c.Space)
 	if err != nil {
 		return err

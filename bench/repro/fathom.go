@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 const fathomPaper = "FATHOM (2022)"
@@ -44,7 +45,7 @@ var fathomMethods = []string{"fathom", "fedavg"}
 func fathomTraining(row fathomRow, method string) *Training {
 	const apart = "a twentieth of each client's training examples is set apart for validation"
 	t := &Training{
-		Mode: study.ModeTune, Preset: "femnist-fathom", Trials: 10, Needs: "leaf-femnist", Shrink: shrinkFathom,
+		Mode: config.ModeTune, Preset: "femnist-fathom", Trials: 10, Needs: "leaf-femnist", Shrink: shrinkFathom,
 		Sets: []string{"tuner.options.clip_logs=false", `init="haiku"`}, AsPaper: []string{"tuner.options.as_paper=true", "client.floor=true"},
 		Switches: []string{"as the authors' code, not the paper's text: only what clients get is bounded, the local cosine is not multiplied by the learning rate and takes each step's gradient with the change after it, and the number of local steps is rounded up"},
 		Deviates: []string{apart, "LEAF's FEMNIST; the paper's is TensorFlow Federated's EMNIST of 3,400 writers"},
@@ -56,7 +57,7 @@ func fathomTraining(row fathomRow, method string) *Training {
 	t.Key = prefix + row.name + "-" + method
 	t.Sets = append(t.Sets, row.sets...)
 	if method == "fedavg" {
-		t.Mode = study.ModeRun
+		t.Mode = config.ModeRun
 		t.AsPaper, t.Switches = nil, nil
 	}
 	return t
@@ -66,10 +67,10 @@ func fathomTraining(row fathomRow, method string) *Training {
 const fathomGoal = 0.7
 
 // shrinkFathom scales the most rounds, and the cohort where a row enlarges it. So few rounds do not reach the paper's goal.
-func shrinkFathom(c *study.Config, scale float64) []string {
+func shrinkFathom(c *config.Config, scale float64) []string {
 	rounds, goal := c.Rounds, c.Eval.Goal
 	c.Rounds = shrunk(rounds, scale, c.Eval.Every)
-	c.Budget = study.Budget{Rounds: c.Rounds, TrialRounds: c.Rounds}
+	c.Budget = config.Budget{Rounds: c.Rounds, TrialRounds: c.Rounds}
 	notes := []string{fmt.Sprintf("scaled by %v: at most %d rounds instead of %d", scale, c.Rounds, rounds)}
 	if c.Data.Name == "leaf-femnist" {
 		c.Eval.Goal = fathomGoal

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -73,7 +73,7 @@ func fedexTraining(set fedexSet, wrapper, target, tuning string) *Training {
 		return fmt.Sprintf("fedex-%s-%s-%s-%s", set.name, wrapper, target, tuning)
 	}
 	t := &Training{
-		Key: name(target), Mode: study.ModeTune, Preset: set.preset, Tuner: "sha", ClientTuner: "fedex",
+		Key: name(target), Mode: config.ModeTune, Preset: set.preset, Tuner: "sha", ClientTuner: "fedex",
 		Trials: fedexTrials(set.needs, wrapper), Needs: set.needs, Shrink: shrinkFedex,
 		Sets: append([]string{"target=" + target, "score.both=true", "eval.every=25"}, set.sets...),
 		AsPaper: []string{
@@ -100,7 +100,7 @@ func fedexTraining(set fedexSet, wrapper, target, tuning string) *Training {
 }
 
 // shrinkFedex scales a study's budget, in rounds.
-func shrinkFedex(c *study.Config, scale float64) []string {
+func shrinkFedex(c *config.Config, scale float64) []string {
 	t, m := c.Budget.Rounds, c.Budget.TrialRounds
 	c.Budget.TrialRounds = shrunk(m, scale, 1)
 	c.Budget.Rounds = c.Budget.TrialRounds * t / m

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 const fedtunePaper = "FedTune (ICLR 2022 submission)"
@@ -34,12 +34,12 @@ var fedtuneSets = []fedtuneSet{
 // fedtuneTraining is the training with a table that is looked up, or with one global setting.
 func fedtuneTraining(set fedtuneSet, tuning string) *Training {
 	t := &Training{
-		Key: "fedtune-" + set.name + "-" + tuning, Mode: study.ModeTune, Preset: "fmnist-fedtune", Needs: set.needs, Trials: 1,
+		Key: "fedtune-" + set.name + "-" + tuning, Mode: config.ModeTune, Preset: "fmnist-fedtune", Needs: set.needs, Trials: 1,
 		Sets: append([]string{"eval.every=5"}, set.sets...), Shrink: shrinkFedtune, OneTable: true,
 		Deviates: []string{"global local epochs (5), the optimizer (plain SGD) and the widths of the network are not in the paper: ours"},
 	}
 	if tuning == "global" {
-		t.Mode, t.OneTable = study.ModeRun, false
+		t.Mode, t.OneTable = config.ModeRun, false
 		return t
 	}
 	t.Deviates = append(t.Deviates, "a cell's search ends after 6 proposals at most (the paper names no cap)")
@@ -47,10 +47,10 @@ func fedtuneTraining(set fedtuneSet, tuning string) *Training {
 }
 
 // shrinkFedtune scales rounds and samples: those of the federation and those of the table and its side federations.
-func shrinkFedtune(c *study.Config, scale float64) []string {
+func shrinkFedtune(c *config.Config, scale float64) []string {
 	rounds := c.Rounds
 	c.Rounds = shrunk(rounds, scale, 1)
-	c.Budget = study.Budget{Rounds: c.Rounds, TrialRounds: c.Rounds}
+	c.Budget = config.Budget{Rounds: c.Rounds, TrialRounds: c.Rounds}
 	var was, sizes []string
 	for i, n := range c.Data.Sizes {
 		was = append(was, strconv.Itoa(n))
@@ -125,7 +125,7 @@ func fedtuneCells() []Cell {
 		}
 		t.Key, t.Sets = "fedtune-femnist-cells"+grid.cells, append(t.Sets, "tuner.options.hi="+quote(grid.hi), "tuner.options.samples="+quote(grid.samples))
 		t.Deviates = append(t.Deviates, "which cells a table of "+grid.cells+" has is not in the paper: ours")
-		t.Shrink = func(c *study.Config, scale float64) []string {
+		t.Shrink = func(c *config.Config, scale float64) []string {
 			options := c.Tuner.Options["samples"]
 			notes := shrinkFedtune(c, scale)
 			c.Tuner.Options["samples"] = scaledList(fmt.Sprint(options), scale)

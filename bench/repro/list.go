@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/bench/estimate"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/plugins"
@@ -135,7 +136,7 @@ var fullSets = map[string]fullSet{
 }
 
 // counts returns how a configuration splits the whole set.
-func (f fullSet) counts(c *study.Config) estimate.Counts {
+func (f fullSet) counts(c *config.Config) estimate.Counts {
 	n := estimate.Counts{Clients: f.clients, Train: f.train, Test: f.test, Proxy: float64(c.Data.ProxyTest)}
 	if c.Data.Partition != "" {
 		n.Clients, n.Train = c.Data.Clients, float64(c.Data.Samples)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // Step is a point of an online curve.
@@ -56,7 +57,7 @@ func (m *Metrics) Online(target string) []Step {
 		return steps
 	}
 	discount := 0.0
-	if c, err := study.Load(study.Source{Text: m.Head.Config}); err == nil {
+	if c, err := config.Load(config.Source{Text: m.Head.Config}); err == nil {
 		discount = c.Score.Discount
 	}
 	best, rounds := math.Inf(1), 0

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -23,7 +23,7 @@ type Job struct {
 	Training *Training
 	// Trial counts from 1 and is the seed.
 	Trial      int
-	Config     *study.Config
+	Config     *config.Config
 	Deviations []string
 	Digest     string
 	// File is where its metrics are written, Study the directory of the study meanwhile.
@@ -160,7 +160,7 @@ func newJob(ctx context.Context, t *Training, o Options, trial int, dir string) 
 }
 
 // payable returns an error when the budget, as it was scaled, is not one that the tuner can spend.
-func payable(ctx context.Context, c *study.Config) error {
+func payable(ctx context.Context, c *config.Config) error {
 	tuner := plugins.Builtin()[c.Tuner.Name]
 	if tuner == nil {
 		return nil // of a plain run, or one that is found when it starts
@@ -213,7 +213,7 @@ func (j *Job) Run(ctx context.Context, r Runner) (*Metrics, error) {
 	}
 	settings := *j.Config
 	settings.Data.Path = "" // of this machine
-	text, err := study.Encode(&settings)
+	text, err := config.Encode(&settings)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // TestPlan checks the order of jobs and their shards.
@@ -38,14 +38,14 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s, trial %d, is in %d shards", j.Training.Key, j.Trial, seen[j])
 		}
 	}
-	tables, _, err := Plan(t.Context(), []Cell{{Name: "a", Training: &Training{Key: "t", Mode: study.ModeTune, Preset: "quickstart", Needs: "glyphs", OneTable: true, Shrink: shrinkFedex}}}, Options{Trials: 3}, "out")
+	tables, _, err := Plan(t.Context(), []Cell{{Name: "a", Training: &Training{Key: "t", Mode: config.ModeTune, Preset: "quickstart", Needs: "glyphs", OneTable: true, Shrink: shrinkFedex}}}, Options{Trials: 3}, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if tables[2].table != tables[0] || tables[2].group != tables[0].group {
 		t.Errorf("the third trial looks up the table of %+v", tables[2].table)
 	}
-	missing := &Training{Key: "m", Mode: study.ModeTune, Preset: "quickstart", Needs: "cifar100", Trials: 1, Shrink: shrinkFedex}
+	missing := &Training{Key: "m", Mode: config.ModeTune, Preset: "quickstart", Needs: "cifar100", Trials: 1, Shrink: shrinkFedex}
 	some, left, err := Plan(t.Context(), append(smallCells(), Cell{Name: "b", Training: missing}), Options{Trials: 1}, "out")
 	if err != nil || len(some) != 4 || !slices.Equal(left, []string{"m"}) {
 		t.Errorf("%d jobs, without %q: %v", len(some), left, err)

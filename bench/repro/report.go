@@ -12,7 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // Row is a cell as it was measured in one variant.
@@ -303,7 +303,7 @@ func droppedDeviations(ms []*Metrics) []string {
 	results, arms, of, untold := 0, 0, 0, 0
 	for _, m := range ms {
 		switch {
-		case !strings.Contains(m.Head.Config, "nonfinite = \""+study.NonfiniteDrop+"\""):
+		case !strings.Contains(m.Head.Config, "nonfinite = \""+config.NonfiniteDrop+"\""):
 		case m.End.Dropped == nil:
 			untold++
 		default:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -30,7 +31,7 @@ func here(t *testing.T) {
 // small is a study of successive halving on embedded data.
 func small(target, tuning string) *Training {
 	t := &Training{
-		Key: "small-" + target + "-" + tuning, Mode: study.ModeTune, Preset: "quickstart", Needs: "glyphs", Trials: 2, Shrink: shrinkFedex, Tuner: "sha", ClientTuner: "none",
+		Key: "small-" + target + "-" + tuning, Mode: config.ModeTune, Preset: "quickstart", Needs: "glyphs", Trials: 2, Shrink: shrinkFedex, Tuner: "sha", ClientTuner: "none",
 		Sets: []string{
 			"target=" + target, "score.both=true", "eval.every=4", "eval.clients=4", "model=logistic", "data.clients=8", "data.samples=30", "cohort=3",
 			"budget.rounds=40", "budget.trial_rounds=8", "tuner.options.eliminations=2",
@@ -64,7 +65,7 @@ type runner struct {
 }
 
 func (r *runner) Train(ctx context.Context, j *Job) (fed *data.Federation, err error) {
-	fed, model, err := study.Prepare(ctx, j.Config)
+	fed, model, err := config.Prepare(ctx, j.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -21,7 +22,7 @@ func side(hi float64, samples int, score, lr float64) study.SideTrial {
 func TestOneTable(t *testing.T) {
 	here(t)
 	training := &Training{
-		Key: "small-table", Mode: study.ModeTune, Preset: "fmnist-fedtune", Needs: "glyphs", OneTable: true, Shrink: shrinkFedtune,
+		Key: "small-table", Mode: config.ModeTune, Preset: "fmnist-fedtune", Needs: "glyphs", OneTable: true, Shrink: shrinkFedtune,
 		Sets: []string{
 			"data.name=glyphs", "data.partition=", "data.sizes=[]", "data.hi=[]", "data.split=80/10/10", "data.clients=6", "data.samples=100", "data.proxy=300", "data.proxy_test=50", "model=logistic", "cohort=3", "eval.every=2",
 			"budget.rounds=8", "budget.trial_rounds=8", "rounds=8", `tuner.options.hi="0.2, 0.8"`, `tuner.options.samples="20, 40"`, "tuner.options.rounds=3", "tuner.options.init=2", "tuner.options.proposals=1",

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // Training is a study or a plain run with a paper's settings.
@@ -38,7 +38,7 @@ type Training struct {
 	// Deviates says in words what is not as in the paper whatever the scale.
 	Deviates []string
 	// Shrink scales a configuration by a factor below 1 and says in words what it did.
-	Shrink func(c *study.Config, scale float64) []string
+	Shrink func(c *config.Config, scale float64) []string
 }
 
 // Options say how trainings are run; the zero value of each field is the paper's own.
@@ -72,7 +72,7 @@ func (o Options) variant() string {
 
 // Config returns the configuration of a trial, from 1, whose number is its seed, and what in it is not as in the paper.
 // Its error says what is wrong with the options, or that the data are not at hand.
-func (t *Training) Config(o Options, trial int) (*study.Config, []string, error) {
+func (t *Training) Config(o Options, trial int) (*config.Config, []string, error) {
 	path, err := Locate(t.Needs, o.Data)
 	if err != nil {
 		return nil, nil, err
@@ -81,8 +81,8 @@ func (t *Training) Config(o Options, trial int) (*study.Config, []string, error)
 }
 
 // config is Config with data at a path.
-func (t *Training) config(o Options, trial int, path string) (*study.Config, []string, error) {
-	sets := append([]string{"select=" + study.SelectPaper}, t.Sets...)
+func (t *Training) config(o Options, trial int, path string) (*config.Config, []string, error) {
+	sets := append([]string{"select=" + config.SelectPaper}, t.Sets...)
 	if o.AsPaper {
 		sets = override(sets, t.AsPaper)
 	}
@@ -90,8 +90,8 @@ func (t *Training) config(o Options, trial int, path string) (*study.Config, []s
 		sets = append(sets, "data.path="+quote(path))
 	}
 	seed := uint64(trial)
-	src := study.Source{Preset: t.Preset, Sets: sets, Tuner: t.Tuner, ClientTuner: t.ClientTuner, Seed: &seed}
-	c, err := study.Load(src)
+	src := config.Source{Preset: t.Preset, Sets: sets, Tuner: t.Tuner, ClientTuner: t.ClientTuner, Seed: &seed}
+	c, err := config.Load(src)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Key, err)
 	}
@@ -103,11 +103,11 @@ func (t *Training) config(o Options, trial int, path string) (*study.Config, []s
 		deviations = append(deviations, t.Shrink(c, o.Scale)...)
 	}
 	if len(o.Sets) > 0 {
-		text, err := study.Encode(c)
+		text, err := config.Encode(c)
 		if err != nil {
 			return nil, nil, err
 		}
-		if c, err = study.Load(study.Source{Text: string(text), Sets: o.Sets}); err != nil {
+		if c, err = config.Load(config.Source{Text: string(text), Sets: o.Sets}); err != nil {
 			return nil, nil, err
 		}
 		for _, s := range o.Sets {
@@ -134,8 +134,8 @@ func override(sets, more []string) []string {
 func quote(s string) string { return fmt.Sprintf("%q", s) }
 
 // digest names the settings of a configuration, but for its seed, where its data lies and which table it was given.
-func digest(c *study.Config) (string, error) {
-	settings, err := study.Settings(c)
+func digest(c *config.Config) (string, error) {
+	settings, err := config.Settings(c)
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,7 @@ func digest(c *study.Config) (string, error) {
 		delete(settings, key)
 	}
 	// What was recorded before there was the key was chosen as the paper does.
-	if delete(settings, "select"); c.Select != study.SelectPaper {
+	if delete(settings, "select"); c.Select != config.SelectPaper {
 		settings["select"] = c.Select
 	}
 	if c.Init == "" { // as before there was the key

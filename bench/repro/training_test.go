@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // TestConfigs looks at what the papers say, and at how it is scaled.
 func TestConfigs(t *testing.T) {
-	config := func(name string, o Options) (*study.Config, []string) {
+	load := func(name string, o Options) (*config.Config, []string) {
 		t.Helper()
 		cells, err := Select(name)
 		if err != nil {
@@ -23,31 +23,31 @@ func TestConfigs(t *testing.T) {
 		}
 		return c, notes
 	}
-	c, _ := config("fedex-table1/femnist-iid/rs/global/alone", Options{})
-	if c.Tuner.Name != "random" || c.ClientTuner.Name != "" || c.Target != "global" || c.Data.IID == nil || !*c.Data.IID || c.Seed != 3 || c.Budget != (study.Budget{Rounds: 2000, TrialRounds: 200}) {
+	c, _ := load("fedex-table1/femnist-iid/rs/global/alone", Options{})
+	if c.Tuner.Name != "random" || c.ClientTuner.Name != "" || c.Target != "global" || c.Data.IID == nil || !*c.Data.IID || c.Seed != 3 || c.Budget != (config.Budget{Rounds: 2000, TrialRounds: 200}) {
 		t.Errorf("%+v", c)
 	}
-	c, notes := config("fedex-table1/cifar10-iid/sha/personalized/fedex", Options{Scale: 0.05, Sets: []string{"cohort=5"}})
-	if c.Budget != (study.Budget{Rounds: 200, TrialRounds: 40}) || c.Cohort != 5 || c.ClientTuner.Name != "fedex" || !slices.Contains(notes, "set by hand: cohort=5") {
+	c, notes := load("fedex-table1/cifar10-iid/sha/personalized/fedex", Options{Scale: 0.05, Sets: []string{"cohort=5"}})
+	if c.Budget != (config.Budget{Rounds: 200, TrialRounds: 40}) || c.Cohort != 5 || c.ClientTuner.Name != "fedex" || !slices.Contains(notes, "set by hand: cohort=5") {
 		t.Errorf("%+v, %q", c, notes)
 	}
-	c, _ = config("fedex-table1/cifar10-iid/sha/personalized/fedex", Options{AsPaper: true})
+	c, _ = load("fedex-table1/cifar10-iid/sha/personalized/fedex", Options{AsPaper: true})
 	if _, tuned := c.Space["server.lr"]; tuned || c.Objective != "loss" || c.ClientTuner.Options["as_paper"] != true {
 		t.Errorf("as the paper has it: %+v", c)
 	}
-	c, _ = config("fathom-table1/clients200/fedavg", Options{})
+	c, _ = load("fathom-table1/clients200/fedavg", Options{})
 	if c.Cohort != 200 || c.Rounds != 2000 || c.Eval.Goal != 0.86 || c.Client.LR != 0.1 || c.Client.Batch != 20 || !c.Client.Wrap {
 		t.Errorf("%+v", c)
 	}
-	c, _ = config("fathom-table1/clients200/fathom", Options{Scale: 0.2})
+	c, _ = load("fathom-table1/clients200/fathom", Options{Scale: 0.2})
 	if c.Cohort != 40 || c.Budget.TrialRounds != 400 || c.Eval.Goal != 0.7 || c.Tuner.Options["clip_logs"] != false {
 		t.Errorf("%+v", c)
 	}
-	c, notes = config("fathom-table1/base/fathom", Options{AsPaper: true})
+	c, notes = load("fathom-table1/base/fathom", Options{AsPaper: true})
 	if c.Tuner.Options["as_paper"] != true || !c.Client.Floor || slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "as the authors' code") }) {
 		t.Errorf("%+v, %q", c.Tuner.Options, notes)
 	}
-	c, _ = config("fedtune-table1/fmnist/table", Options{Scale: 0.25})
+	c, _ = load("fedtune-table1/fmnist/table", Options{Scale: 0.25})
 	if c.Rounds != 125 || !slices.Equal(c.Data.Sizes, []int{25, 50, 100, 150, 200, 250}) || c.Tuner.Options["samples"] != "25, 50, 100, 150, 200, 250" || c.Tuner.Options["rounds"] != int64(5) {
 		t.Errorf("%+v", c)
 	}
@@ -55,8 +55,8 @@ func TestConfigs(t *testing.T) {
 
 // TestDigest: neither the seed nor the place of the data changes the name of the settings; everything else does.
 func TestDigest(t *testing.T) {
-	name := func(change func(*study.Config)) string {
-		c := study.DefaultConfig()
+	name := func(change func(*config.Config)) string {
+		c := config.Default()
 		c.Tuner.Options = map[string]any{"samples": "1"}
 		change(&c)
 		d, err := digest(&c)
@@ -65,17 +65,17 @@ func TestDigest(t *testing.T) {
 		}
 		return d
 	}
-	same := name(func(*study.Config) {})
-	if got := name(func(c *study.Config) { c.Seed, c.Data.Path, c.Tuner.Options["table"] = 9, "/there", "0.1 1 1 1 1" }); got != same {
+	same := name(func(*config.Config) {})
+	if got := name(func(c *config.Config) { c.Seed, c.Data.Path, c.Tuner.Options["table"] = 9, "/there", "0.1 1 1 1 1" }); got != same {
 		t.Errorf("seed, path and table change the name: %s, %s", same, got)
 	}
-	if got := name(func(c *study.Config) { c.Cohort = 11 }); got == same {
+	if got := name(func(c *config.Config) { c.Cohort = 11 }); got == same {
 		t.Error("the cohort does not change the name")
 	}
-	if got := name(func(c *study.Config) { c.Tuner.Options["samples"] = "2" }); got == same {
+	if got := name(func(c *config.Config) { c.Tuner.Options["samples"] = "2" }); got == same {
 		t.Error("an option does not change the name")
 	}
-	if got := name(func(c *study.Config) { c.Select = study.SelectPaper }); got == same {
+	if got := name(func(c *config.Config) { c.Select = config.SelectPaper }); got == same {
 		t.Error("the choice of the returned model does not change the name")
 	}
 }
@@ -92,12 +92,12 @@ func TestRecordedDigests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := study.Load(study.Source{Text: m.Head.Config})
+		c, err := config.Load(config.Source{Text: m.Head.Config})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := digest(c)
-		if err != nil || c.Select != study.SelectPaper || got != m.Head.Digest {
+		if err != nil || c.Select != config.SelectPaper || got != m.Head.Digest {
 			t.Errorf("%s: select = %q and the name %s, want %s; %v", file, c.Select, got, m.Head.Digest, err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestRecordedDigests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Select != study.SelectPaper {
+		if c.Select != config.SelectPaper {
 			t.Errorf("%s: select = %q", training.Key, c.Select)
 		}
 	}

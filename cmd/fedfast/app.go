@@ -13,7 +13,7 @@ import (
 
 	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/key"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -64,7 +64,7 @@ func (a *app) exit(ctx context.Context, err error) int {
 		err = errors.New("interrupted")
 	}
 	fmt.Fprintln(a.err, "fedfast: "+oneline.Of(err.Error()))
-	if differs, ok := errors.AsType[*study.ConfigError](err); ok {
+	if differs, ok := errors.AsType[*config.DiffError](err); ok {
 		for _, line := range differs.Diff {
 			fmt.Fprintln(a.err, "  "+oneline.Of(line))
 		}

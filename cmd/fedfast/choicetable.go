@@ -10,11 +10,12 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // printChoice prints the model that a study returns, how it was chosen, and the
 // errors of it and of those that it was not.
-func (a *app) printChoice(c *study.Config, r *study.Result) error {
+func (a *app) printChoice(c *config.Config, r *study.Result) error {
 	if curve := r.Trials[r.Best.Number].Curve; len(curve) > 0 {
 		fmt.Fprintf(a.out, "\nglobal model of trial %d\n", r.Best.Number)
 		if err := printCurve(a.out, curve, r.Goal); err != nil {
@@ -45,7 +46,7 @@ func scoredOn(r *study.Result) string {
 }
 
 // printFinalists prints the models among which the study chose.
-func printFinalists(w io.Writer, c *study.Config, r *study.Result) error {
+func printFinalists(w io.Writer, c *config.Config, r *study.Result) error {
 	if len(r.Finalists) == 0 {
 		return nil
 	}

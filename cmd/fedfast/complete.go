@@ -10,7 +10,7 @@ import (
 	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/fl/hyper"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/plugins"
 )
@@ -91,7 +91,7 @@ func completeSetting(_ *cobra.Command, _ []string, begun string) ([]string, cobr
 		return values, cobra.ShellCompDirectiveNoFileComp
 	}
 	var keys []string
-	for _, k := range study.Reference() {
+	for _, k := range config.Reference() {
 		for _, key := range below(k.Key) {
 			if strings.HasPrefix(key, begun) {
 				keys = append(keys, cobra.CompletionWithDesc(key+"=", k.Doc))
@@ -125,7 +125,7 @@ func valuesOf(key string) []string {
 	case "client_tuner.name":
 		return clientTunerNames()
 	}
-	return study.Values(key)
+	return config.Values(key)
 }
 
 // clientTunerNames returns the built-in tuners that can be client tuners, and the

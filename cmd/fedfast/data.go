@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/fetch"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // dataOptions are the flags of data info.
@@ -45,7 +45,7 @@ func newData(a *app) *cobra.Command {
 }
 
 // validate resolves the configuration.
-func (o *dataOptions) validate(a *app, args []string) (*study.Config, error) {
+func (o *dataOptions) validate(a *app, args []string) (*config.Config, error) {
 	if len(args) > 0 {
 		o.sets = slices.Insert(o.sets, 0, "data.name="+args[0])
 	}
@@ -110,8 +110,8 @@ type federation struct {
 	Notes       []string    `json:"notes"`
 }
 
-func (o *dataOptions) run(ctx context.Context, a *app, c *study.Config) error {
-	fed, err := study.OpenData(ctx, c)
+func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
+	fed, err := config.OpenData(ctx, c)
 	if err != nil {
 		return err
 	}

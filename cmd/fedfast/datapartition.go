@@ -12,7 +12,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // partitionOptions are the flags of data partition.
@@ -98,8 +98,8 @@ func (d distance) text() string {
 	return fmt.Sprintf("%.3f apart on average, %.3f at most; %.3f if cut at random", d.Mean, d.Max, d.Random)
 }
 
-func (o *partitionOptions) run(ctx context.Context, a *app, c *study.Config) error {
-	fed, err := study.OpenData(ctx, c)
+func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) error {
+	fed, err := config.OpenData(ctx, c)
 	if err != nil {
 		return err
 	}

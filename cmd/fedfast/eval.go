@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -123,7 +124,7 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 
 // config finds the model's file and the configuration that says model and
 // federation.
-func (o *evalOptions) config(a *app, r *evaluated, files []string) (*study.Config, error) {
+func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Config, error) {
 	dir := filepath.Dir(r.Model)
 	info, err := os.Stat(r.Model)
 	if err != nil {
@@ -141,11 +142,11 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*study.Confi
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, studydir.ConfigFile)}
 	}
-	src := study.Source{Text: string(text), Sets: o.sets}
+	src := config.Source{Text: string(text), Sets: o.sets}
 	if a.seedGiven {
 		src.Seed = &a.seed
 	}
-	c, err := study.Load(src)
+	c, err := config.Load(src)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -157,7 +158,7 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*study.Confi
 
 // foundParams takes the hyperparameters of the trial that a finished study
 // returned, and says what the personalized errors lack.
-func (r *evaluated) foundParams(dir string, c *study.Config) {
+func (r *evaluated) foundParams(dir string, c *config.Config) {
 	var result struct {
 		Best *study.Chosen `json:"best"`
 	}

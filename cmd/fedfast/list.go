@@ -13,7 +13,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/key"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/plugins"
@@ -76,7 +76,7 @@ func builtinNames() []string {
 
 func presetNames() []string {
 	var names []string
-	for _, p := range study.Presets() {
+	for _, p := range config.Presets() {
 		names = append(names, p.Name)
 	}
 	return names
@@ -98,7 +98,7 @@ type named struct {
 
 func (a *app) listPresets(context.Context) error {
 	entries := []named{}
-	for _, p := range study.Presets() {
+	for _, p := range config.Presets() {
 		entries = append(entries, named(p))
 	}
 	if a.json {
@@ -113,7 +113,7 @@ func (a *app) listPresets(context.Context) error {
 
 // showPreset prints the study file of a preset.
 func (a *app) showPreset(_ context.Context, name string) error {
-	text, err := study.PresetText(name)
+	text, err := config.PresetText(name)
 	if err != nil {
 		return usageError{err}
 	}

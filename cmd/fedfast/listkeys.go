@@ -9,26 +9,26 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/key"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn/models"
 )
 
 // keyNames returns the keys of a study file.
 func keyNames() []string {
 	var names []string
-	for _, k := range study.Reference() {
+	for _, k := range config.Reference() {
 		names = append(names, k.Key)
 	}
 	return names
 }
 
-func (a *app) listKeys(context.Context) error { return a.printKeys(study.Reference()) }
+func (a *app) listKeys(context.Context) error { return a.printKeys(config.Reference()) }
 
 // listKeysBelow prints a key, or those of a table.
 func (a *app) listKeysBelow(_ context.Context, name string) error {
-	var found []study.KeyInfo
+	var found []config.KeyInfo
 	var known []key.Name
-	for _, k := range study.Reference() {
+	for _, k := range config.Reference() {
 		if k.Key == name || strings.HasPrefix(k.Key, name+".") {
 			found = append(found, k)
 		}
@@ -40,7 +40,7 @@ func (a *app) listKeysBelow(_ context.Context, name string) error {
 	return a.printKeys(found)
 }
 
-func (a *app) printKeys(infos []study.KeyInfo) error {
+func (a *app) printKeys(infos []config.KeyInfo) error {
 	if a.json {
 		return a.printJSON(infos)
 	}
@@ -52,7 +52,7 @@ func (a *app) printKeys(infos []study.KeyInfo) error {
 }
 
 // keyDoc is what a key means, with those who alone use it.
-func keyDoc(k study.KeyInfo) string {
+func keyDoc(k config.KeyInfo) string {
 	if len(k.UsedBy) == 0 {
 		return k.Doc
 	}
@@ -92,7 +92,7 @@ func layerEntries() []layerEntry {
 	for _, t := range models.LayerTypes() {
 		e := layerEntry{Name: t.Name, Doc: t.Doc, Keys: []layerKeyEntry{}}
 		for _, name := range t.Keys {
-			for _, k := range study.LayerKeys() {
+			for _, k := range config.LayerKeys() {
 				if k.Name == name {
 					e.Keys = append(e.Keys, layerKeyEntry{k.Name, k.Type(), slices.Contains(t.Required, name), k.Allowed(), k.Doc})
 				}

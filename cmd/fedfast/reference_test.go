@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 var update = flag.Bool("update", false, "write the reference instead of comparing it")
@@ -47,7 +47,7 @@ func reference(t *testing.T) string {
 		"`fedfast list methods NAME` a method's hyperparameters with its own defaults, `fedfast list tuners NAME` a tuner's options;\n" +
 		"with `--json` for programs.\n\n## Keys\n\nA range has a square bracket where its end is allowed. Behind a meaning stand the methods, sets or commands that alone use the key.\n\n")
 	p.table("key", "type", "default", "allowed", "what it means")
-	for _, k := range study.Reference() {
+	for _, k := range config.Reference() {
 		p.row(code(k.Key), k.Type, code(k.Default), k.Allowed, keyDoc(k))
 	}
 	p.WriteString("\n## Layers\n\nThe types of `[[model.layers]]`.\n")
@@ -100,7 +100,7 @@ func methodOf(t *testing.T, name string) methodEntry {
 
 // TestReference holds that the page is what the program's tables say.
 func TestReference(t *testing.T) {
-	file := filepath.Join("..", "..", "fl", "study", "README.md")
+	file := filepath.Join("..", "..", "fl", "study", "config", "README.md")
 	want := reference(t)
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
@@ -119,7 +119,7 @@ func TestReference(t *testing.T) {
 
 // TestReferenceIsWhole wants a type and a meaning of every key and layer.
 func TestReferenceIsWhole(t *testing.T) {
-	for _, k := range study.Reference() {
+	for _, k := range config.Reference() {
 		if k.Doc == "" || k.Type == "" {
 			t.Errorf("%s: type %q, doc %q", k.Key, k.Type, k.Doc)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
@@ -148,7 +149,7 @@ func finished(ctx context.Context, jobs []*repro.Job) ([]*repro.Metrics, error) 
 		checked[j.Training.Key] = true
 		key := fmt.Sprintf("%+v, seed %d", j.Config.Data, j.Config.Seed)
 		if atHand[key] == nil {
-			fed, err := study.OpenData(ctx, j.Config)
+			fed, err := config.OpenData(ctx, j.Config)
 			if err != nil {
 				return nil, err
 			}
@@ -186,7 +187,7 @@ func (r reproRunner) Train(ctx context.Context, j *repro.Job) (fed *data.Federat
 		return nil, err
 	}
 	if s.stored.Finished() { // only its metrics are missing
-		fed, _, err = study.Prepare(ctx, j.Config)
+		fed, _, err = config.Prepare(ctx, j.Config)
 		return fed, err
 	}
 	ready := func(setup *study.Setup) error {
@@ -194,7 +195,7 @@ func (r reproRunner) Train(ctx context.Context, j *repro.Job) (fed *data.Federat
 		setup.KeepTrials = j.Keep
 		return r.share(ctx, j, setup)
 	}
-	if j.Training.Mode == study.ModeRun {
+	if j.Training.Mode == config.ModeRun {
 		o := &runOptions{}
 		o.dir = j.Study
 		_, err = o.train(ctx, r.app, s, ready)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // runOptions are the flags of run.
@@ -29,7 +30,7 @@ func newRun(a *app) *cobra.Command {
 			if o.seeds > 0 {
 				return o.runSeeds(cmd.Context(), a, args)
 			}
-			s, err := o.open(cmd.Context(), a, args, study.ModeRun)
+			s, err := o.open(cmd.Context(), a, args, config.ModeRun)
 			if err != nil {
 				return err
 			}
@@ -51,11 +52,11 @@ func (o *runOptions) run(ctx context.Context, a *app, s *opened) error {
 
 // runSeeds goes on with the trainings of several seeds.
 func (o *runOptions) runSeeds(ctx context.Context, a *app, args []string) error {
-	s, err := o.openSeeds(a, args, study.ModeRun)
+	s, err := o.openSeeds(a, args, config.ModeRun)
 	if err != nil {
 		return err
 	}
-	return o.trainSeeds(ctx, a, s, study.ModeRun, func(inner studyOptions, one *opened) error {
+	return o.trainSeeds(ctx, a, s, config.ModeRun, func(inner studyOptions, one *opened) error {
 		_, err := (&runOptions{inner}).finish(ctx, a, one)
 		return err
 	})
@@ -78,7 +79,7 @@ func (o *runOptions) train(ctx context.Context, a *app, s *opened, ready func(*s
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeRun, nil)
+	w, err := s.begin(ctx, a, &setup, o.dir, config.ModeRun, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/bench/repro"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -42,7 +42,7 @@ func (s *scale) Type() string { return "factor" }
 // apply shrinks a configuration's rounds and budget, and the side federations of
 // fedtune-hrt, and says what has changed: of the study file's keys those that the
 // command reads.
-func (s *scale) apply(c *study.Config, mode string) (string, error) {
+func (s *scale) apply(c *config.Config, mode string) (string, error) {
 	if *s == 0 || *s == 1 {
 		return "", nil
 	}
@@ -57,7 +57,7 @@ func (s *scale) apply(c *study.Config, mode string) (string, error) {
 			changes = append(changes, fmt.Sprintf("%s %d instead of %d", key, *n, was))
 		}
 	}
-	run := mode == study.ModeRun
+	run := mode == config.ModeRun
 	shrink("rounds", &c.Rounds, run)
 	shrink("budget.rounds", &c.Budget.Rounds, !run)
 	shrink("budget.trial_rounds", &c.Budget.TrialRounds, !run)
@@ -102,7 +102,7 @@ func (s *scale) enough(ctx context.Context, o *opened, tuner, client *host.Plugi
 		if err != nil {
 			return err
 		}
-		if _, err := x.apply(c, study.ModeTune); err != nil {
+		if _, err := x.apply(c, config.ModeTune); err != nil {
 			return err
 		}
 		left, err := shortOf(ctx, c, tuner, client)
@@ -118,7 +118,7 @@ func (s *scale) enough(ctx context.Context, o *opened, tuner, client *host.Plugi
 
 // shortOf returns what tuners say against a configuration's budget, empty when
 // nothing; anything else that is wrong is told when the study begins.
-func shortOf(ctx context.Context, c *study.Config, all ...*host.Plugin) (string, error) {
+func shortOf(ctx context.Context, c *config.Config, all ...*host.Plugin) (string, error) {
 	space, err := tuners.ParseSpace(c.Space)
 	if err != nil {
 		return "", nil // as above

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // seedCount is the value of the flag --seeds; 0 is a plain study.
@@ -84,7 +85,7 @@ func (o *studyOptions) openSeeds(a *app, args []string, mode string) (*seeded, e
 	if err := o.move(s.config); err != nil {
 		return nil, err
 	}
-	text, err := study.Encode(s.config)
+	text, err := config.Encode(s.config)
 	s.record.Config = string(text)
 	return s, errors.Join(err, s.resize(int(o.seeds)))
 }
@@ -133,7 +134,7 @@ func (o *studyOptions) trainSeeds(ctx context.Context, a *app, s *seeded, mode s
 		if ctx.Err() != nil {
 			return interrupted(ctx, ctx.Err(), s.dir)
 		}
-		c, err := study.Load(study.Source{Text: s.record.Config})
+		c, err := config.Load(config.Source{Text: s.record.Config})
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
@@ -70,7 +71,7 @@ func (a *app) showSeeds(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	c, err := study.Load(study.Source{Text: record.Config})
+	c, err := config.Load(config.Source{Text: record.Config})
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
@@ -234,7 +235,7 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 		fmt.Fprintf(a.out, "scaled %s\n\n", s.Scaled)
 	}
 	returned, scored := "best", []string{"best score"}
-	if s.Command == study.ModeRun {
+	if s.Command == config.ModeRun {
 		returned, scored = "trained", nil
 	}
 	t := table.New(a.out, slices.Concat([]string{"seed", "state", "rounds"}, scored, []string{"global test", "personalized test"})...)

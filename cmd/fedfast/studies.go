@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
@@ -66,15 +67,15 @@ func newResume(a *app) *cobra.Command {
 			if a.seedGiven {
 				return usageError{errors.New("--seed: a study keeps its own seed")}
 			}
-			if mode == study.ModeRun {
+			if mode == config.ModeRun {
 				r := &runOptions{studyOptions{dir: o.dir, configOptions: o.configOptions}}
-				s, err := r.open(cmd.Context(), a, nil, study.ModeRun)
+				s, err := r.open(cmd.Context(), a, nil, config.ModeRun)
 				if err != nil {
 					return err
 				}
 				return r.run(cmd.Context(), a, s)
 			}
-			s, err := o.open(cmd.Context(), a, nil, study.ModeTune)
+			s, err := o.open(cmd.Context(), a, nil, config.ModeTune)
 			if err != nil {
 				return err
 			}
@@ -95,7 +96,7 @@ func (o *tuneOptions) resumeSeeds(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if record.Command == study.ModeRun {
+	if record.Command == config.ModeRun {
 		return (&runOptions{o.studyOptions}).runSeeds(ctx, a, nil)
 	}
 	return o.tuneSeeds(ctx, a, nil)
@@ -205,9 +206,9 @@ func entryOf(ctx context.Context, path string) studyEntry {
 		return e
 	}
 	e.Command, e.State = s.Mode, "unfinished"
-	if c, err := study.Load(study.Source{Text: s.Config}); err == nil {
+	if c, err := config.Load(config.Source{Text: s.Config}); err == nil {
 		e.Name = c.Name
-		if e.Command == study.ModeTune {
+		if e.Command == config.ModeTune {
 			e.LowestScore, err = study.Lowest(ctx, v, c.Score.Discount)
 		}
 		if err != nil {

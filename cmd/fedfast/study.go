@@ -23,6 +23,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -40,7 +41,7 @@ type configOptions struct {
 
 func (o *configOptions) addFlags(cmd *cobra.Command) {
 	var names []string
-	for _, p := range study.Presets() {
+	for _, p := range config.Presets() {
 		names = append(names, p.Name)
 	}
 	cmd.Flags().StringVar(&o.preset, "preset", "", "begin with a preset: "+strings.Join(names, ", "))
@@ -48,8 +49,8 @@ func (o *configOptions) addFlags(cmd *cobra.Command) {
 }
 
 // load resolves the configuration. Its errors are wrong usage.
-func (o *configOptions) load(a *app, args []string) (*study.Config, study.Places, error) {
-	src := study.Source{Preset: o.preset, Sets: o.sets, Tuner: o.tuner, ClientTuner: o.clientTuner}
+func (o *configOptions) load(a *app, args []string) (*config.Config, config.Places, error) {
+	src := config.Source{Preset: o.preset, Sets: o.sets, Tuner: o.tuner, ClientTuner: o.clientTuner}
 	if len(args) > 0 {
 		src.File = args[0]
 	}
@@ -62,7 +63,7 @@ func (o *configOptions) load(a *app, args []string) (*study.Config, study.Places
 	if a.seedGiven {
 		src.Seed = &a.seed
 	}
-	c, places, err := study.LoadPlaced(src)
+	c, places, err := config.LoadPlaced(src)
 	if err != nil {
 		return nil, places, usageError{err}
 	}
@@ -89,8 +90,8 @@ func (o *studyOptions) addFlags(cmd *cobra.Command) {
 
 // opened is a study that a command works on.
 type opened struct {
-	config *study.Config
-	places study.Places // of the configuration's keys, where it was given
+	config *config.Config
+	places config.Places // of the configuration's keys, where it was given
 	dir    *studydir.Dir
 	// stored is what earlier processes recorded; Config is empty when nothing.
 	stored *study.Stored
@@ -99,7 +100,7 @@ type opened struct {
 	// scaled says what --scale changed, empty without it.
 	scaled string
 	// loaded is the configuration without --scale, loaded anew.
-	loaded func() (*study.Config, error)
+	loaded func() (*config.Config, error)
 }
 
 // given says that the command line says what to train; else its directory does.
@@ -131,7 +132,7 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 // the directory where it does not.
 func (o *studyOptions) configure(a *app, args []string, mode string) (*opened, error) {
 	s := &opened{stored: &study.Stored{}}
-	s.loaded = func() (*study.Config, error) {
+	s.loaded = func() (*config.Config, error) {
 		c, _, err := o.load(a, args)
 		return c, err
 	}
@@ -214,26 +215,26 @@ func (s *opened) match(path, mode string) (err error) {
 	case s.stored.Mode != mode:
 		return usageError{fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", path, s.stored.Mode, mode)}
 	}
-	s.config, err = study.Load(study.Source{Text: s.stored.Config})
+	s.config, err = config.Load(config.Source{Text: s.stored.Config})
 	return err
 }
 
 // absolute makes the names of files in a configuration independent of the folder
 // that this is: it must not matter to those who resume the study.
-func absolute(c *study.Config) (err error) {
+func absolute(c *config.Config) (err error) {
 	if c.Data.Path != "" {
 		if c.Data.Path, err = filepath.Abs(c.Data.Path); err != nil {
 			return err
 		}
 	}
-	if study.FromFile(c.Init) {
+	if config.FromFile(c.Init) {
 		c.Init, err = filepath.Abs(c.Init)
 	}
 	return err
 }
 
 // move changes where a recorded study finds its data and what memory it takes.
-func (o *configOptions) move(c *study.Config) (err error) {
+func (o *configOptions) move(c *config.Config) (err error) {
 	if len(o.moves) == 0 {
 		return nil
 	}
@@ -374,8 +375,8 @@ func head(s *study.Setup) string {
 }
 
 // prepare opens the federation and builds the model.
-func (a *app) prepare(ctx context.Context, c *study.Config) (study.Setup, error) {
-	fed, model, err := study.Prepare(ctx, c)
+func (a *app) prepare(ctx context.Context, c *config.Config) (study.Setup, error) {
+	fed, model, err := config.Prepare(ctx, c)
 	if err != nil {
 		return study.Setup{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
@@ -143,7 +144,7 @@ func (a *app) showEnd(ctx context.Context, v *store.View) error {
 	}
 	switch {
 	case s.Tune != nil:
-		c, err := study.Load(study.Source{Text: s.Config})
+		c, err := config.Load(config.Source{Text: s.Config})
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // fedtuneName is the tuner whose table can be handed to another study.
@@ -14,7 +15,7 @@ const fedtuneName = "fedtune-hrt"
 // fedtuneOptions returns the options of fedtune-hrt in a configuration and the
 // role in which they stand, "tuner" or "client_tuner"; the role is empty when the
 // study has another client tuner.
-func fedtuneOptions(c *study.Config) (role string, options map[string]any) {
+func fedtuneOptions(c *config.Config) (role string, options map[string]any) {
 	switch {
 	case c.ClientTuner.Name == fedtuneName:
 		return "client_tuner", c.ClientTuner.Options
@@ -26,7 +27,7 @@ func fedtuneOptions(c *study.Config) (role string, options map[string]any) {
 
 // printTableOption prints the flag that hands the table of a study of fedtune-hrt
 // to another one.
-func printTableOption(w io.Writer, c *study.Config, sides []study.SideTrial) error {
+func printTableOption(w io.Writer, c *config.Config, sides []study.SideTrial) error {
 	role, options := fedtuneOptions(c)
 	if role == "" || len(sides) == 0 {
 		return nil

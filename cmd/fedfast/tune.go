@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
@@ -34,7 +35,7 @@ func newTune(a *app) *cobra.Command {
 			if o.seeds > 0 {
 				return o.tuneSeeds(cmd.Context(), a, args)
 			}
-			s, err := o.open(cmd.Context(), a, args, study.ModeTune)
+			s, err := o.open(cmd.Context(), a, args, config.ModeTune)
 			if err != nil {
 				return err
 			}
@@ -78,11 +79,11 @@ func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) error {
 
 // tuneSeeds goes on with the studies of several seeds.
 func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) error {
-	s, err := o.openSeeds(a, args, study.ModeTune)
+	s, err := o.openSeeds(a, args, config.ModeTune)
 	if err != nil {
 		return err
 	}
-	return o.trainSeeds(ctx, a, s, study.ModeTune, func(inner studyOptions, one *opened) error {
+	return o.trainSeeds(ctx, a, s, config.ModeTune, func(inner studyOptions, one *opened) error {
 		each := *o
 		each.studyOptions = inner
 		_, err := each.finish(ctx, a, one)
@@ -134,7 +135,7 @@ func (o *tuneOptions) train(ctx context.Context, a *app, s *opened, ready func(*
 	if client != nil {
 		setup.ClientTuner = client
 	}
-	w, err := s.begin(ctx, a, &setup, o.dir, study.ModeTune, used)
+	w, err := s.begin(ctx, a, &setup, o.dir, config.ModeTune, used)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -161,7 +162,7 @@ func readSurface(path string) (*conformance.Recorded, error) {
 
 // studySurface reads the trials of a finished study: their rungs, and the scores of their rounds where there are some.
 func studySurface(dir string) (*conformance.Recorded, error) {
-	c, err := study.Load(study.Source{File: filepath.Join(dir, studydir.ConfigFile)})
+	c, err := config.Load(config.Source{File: filepath.Join(dir, studydir.ConfigFile)})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/progress"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -20,7 +21,7 @@ import (
 const maxRungs = 8
 
 // printTune prints the end of a study.
-func (a *app) printTune(c *study.Config, r *study.Result, dir string) error {
+func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 	if err := printSides(a.out, r.Sides); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // candidate is a model that may be returned.
@@ -23,7 +24,7 @@ type candidate struct {
 
 // snapshots is of how many trials the model of the lowest score is kept.
 func (d *driver) snapshots() int {
-	if c := &d.setup.Config; c.Select == SelectFinalists {
+	if c := &d.setup.Config; c.Select == config.SelectFinalists {
 		return c.Finalists.Snapshots
 	}
 	return 1

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -20,7 +21,7 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	for _, t := range d.trials {
 		r.Trials = append(r.Trials, t.result())
 	}
-	if c.Select == SelectFinalists {
+	if c.Select == config.SelectFinalists {
 		models, survivors := d.finalists(survivor)
 		if err := d.scoreFinalists(ctx, models, survivors, r); err != nil {
 			return nil, err
@@ -50,7 +51,7 @@ func (d *driver) returns(ctx context.Context, r *Result, returned candidate, sur
 		}
 		r.SurvivorSHA256 = r.Survivor.SHA256
 	}
-	if r.Select == SelectFinalists {
+	if r.Select == config.SelectFinalists {
 		r.Luckiest, err = d.choose(ctx, r, d.best[0])
 	}
 	return err
@@ -108,7 +109,7 @@ func (d *driver) choose(ctx context.Context, r *Result, c candidate) (*Chosen, e
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.Evaluate(ctx, c.weights, d.setup.Config.eval(clients, c.trial.hyper.Server, c.memory, d.setup.Observer))
+	e, err := d.engine.Evaluate(ctx, c.weights, evaluation(&d.setup.Config, clients, c.trial.hyper.Server, c.memory, d.setup.Observer))
 	if err != nil {
 		return nil, d.crashed(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -71,7 +72,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	method, _ := fl.MethodByName(c.Method) // the engine has it
 	budget := tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds}
 	d := &driver{
-		setup: s, engine: engine, method: method, base: c.hyper(), adds: map[string]bool{}, history: past,
+		setup: s, engine: engine, method: method, base: c.Hyper(), adds: map[string]bool{}, history: past,
 		budget:    budget,
 		ledger:    tuners.Ledger{Budget: budget},
 		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, shown: math.NaN(),
@@ -111,7 +112,7 @@ func (d *driver) openTuners(ctx context.Context) error {
 		}
 		d.clientProbes, d.clientScalars, d.clientControls = desc.Probes, desc.Scalars, desc.Controls
 		for _, name := range slices.Concat(desc.Probes, desc.Scalars) {
-			if err := c.allows(name, slices.Contains(desc.Scalars, name)); err != nil {
+			if err := c.Allows(name, slices.Contains(desc.Scalars, name)); err != nil {
 				return fmt.Errorf("client_tuner.name = %q: %w", desc.Name, err)
 			}
 		}
@@ -124,24 +125,9 @@ func (d *driver) openTuners(ctx context.Context) error {
 		slices.SortFunc(d.space, func(a, b tuners.Dim) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, dim := range d.space {
-		if _, ok := tunable(dim.Name); !ok && !d.adds[dim.Name] {
-			return &key.Error{Key: spaceKey(dim.Name), Problem: ": " + unknownHyper(dim.Name).Error()}
+		if _, ok := hyper.FindTunable(dim.Name); !ok && !d.adds[dim.Name] {
+			return &key.Error{Key: config.SpaceKey(dim.Name), Problem: ": " + hyper.Unknown(dim.Name).Error()}
 		}
-	}
-	return nil
-}
-
-// facts are the probes that measure nothing but tell about a client.
-var facts = []string{"examples_train", "examples_val"}
-
-// allows returns an error for a probe that there is not, and for a fact about
-// clients that the study does not let tuners see. A scalar is always a fact.
-func (c *Config) allows(name string, scalar bool) error {
-	if (scalar || slices.Contains(facts, name)) && !slices.Contains(c.Tuner.Allow, name) {
-		return fmt.Errorf("it asks for %q of each client, but tuner.allow lists only %q", name, c.Tuner.Allow)
-	}
-	if !slices.Contains(fl.ProbeNames(), name) {
-		return fmt.Errorf("it asks for the probe %q; the probes are %s", name, strings.Join(fl.ProbeNames(), ", "))
 	}
 	return nil
 }
@@ -211,7 +197,7 @@ func (d *driver) close() {
 
 // scoreOf returns a round's score in the study's objective under a target.
 func (d *driver) scoreOf(r *fl.RoundResult, personalized bool) float64 {
-	s := r.NoisyScore(personalized, d.setup.Config.Score.options())
+	s := r.NoisyScore(personalized, d.setup.Config.Score.Options())
 	if d.objective.Metric == tuners.MetricLoss {
 		return s.Loss
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -134,9 +135,9 @@ func TestBestModelsWhateverTheOrder(t *testing.T) {
 	for _, tt := range []struct {
 		choice string
 		want   []int
-	}{{SelectPaper, []int{1}}, {SelectFinalists, []int{1, 2}}} {
+	}{{config.SelectPaper, []int{1}}, {config.SelectFinalists, []int{1, 2}}} {
 		for _, order := range orders {
-			d := &driver{history: &history{}, setup: &Setup{Config: Config{Select: tt.choice, Finalists: Finalists{Snapshots: 2}}}}
+			d := &driver{history: &history{}, setup: &Setup{Config: config.Config{Select: tt.choice, Finalists: config.Finalists{Snapshots: 2}}}}
 			for _, number := range order {
 				if err := d.take(t.Context(), candidate{score: scores[number], trial: &trial{number: number}}, true); err != nil {
 					t.Fatal(err)

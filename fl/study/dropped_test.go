@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -20,12 +21,12 @@ func wideStudy(t *testing.T, client tuners.Tuner) Setup {
 	fedex := plugins.Builtin()["fedex"]
 	s := glyphStudy(t, fedex)
 	s.ClientTuner = client
-	s.Config.Nonfinite, s.Config.Cohort = NonfiniteDrop, 4
-	s.Config.Budget = Budget{Rounds: 12, TrialRounds: 12}
+	s.Config.Nonfinite, s.Config.Cohort = config.NonfiniteDrop, 4
+	s.Config.Budget = config.Budget{Rounds: 12, TrialRounds: 12}
 	s.Config.Space = map[string]any{"client.lr": map[string]any{"choice": []any{0.05, 1e30}}}
 	options := map[string]any{"configs": int64(6), "independent": true}
-	s.Config.Tuner = Tuner{Name: "fedex", Options: options, Parallel: 1, Allow: s.Config.Tuner.Allow}
-	s.Config.ClientTuner = ClientTuner{Name: "fedex", Options: options}
+	s.Config.Tuner = config.Tuner{Name: "fedex", Options: options, Parallel: 1, Allow: s.Config.Tuner.Allow}
+	s.Config.ClientTuner = config.ClientTuner{Name: "fedex", Options: options}
 	return s
 }
 

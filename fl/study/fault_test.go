@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
 )
@@ -47,7 +48,7 @@ var faultStudies = map[string]int{"sha-fedex": 22, "pbt": 18, "run": 10}
 
 // faultSetup is the set-up of one of faultStudies.
 func faultSetup(ctx context.Context, kind string) (Setup, error) {
-	c := DefaultConfig()
+	c := config.Default()
 	c.Name, c.Method, c.Cohort, c.Seed, c.Sampling = kind, "reptile", 4, 11, "with"
 	c.Model.Name = "logistic"
 	c.Data.Name, c.Data.Clients, c.Data.Samples = "glyphs", 9, 30
@@ -61,18 +62,18 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 	builtin := plugins.Builtin()
 	switch kind {
 	case "small":
-		c.Tuner = Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow, Options: map[string]any{"eta": 2, "eliminations": 2}}
-		c.ClientTuner = ClientTuner{Name: "fedex", Options: map[string]any{"configs": 3}}
-		c.Budget = Budget{Rounds: 60, TrialRounds: 24}
+		c.Tuner = config.Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow, Options: map[string]any{"eta": 2, "eliminations": 2}}
+		c.ClientTuner = config.ClientTuner{Name: "fedex", Options: map[string]any{"configs": 3}}
+		c.Budget = config.Budget{Rounds: 60, TrialRounds: 24}
 		s.Tuner, s.ClientTuner, s.SnapshotEvery = builtin["sha"], builtin["fedex"], 3*time.Millisecond
 	case "sha-fedex":
-		c.Tuner = Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow}
-		c.ClientTuner = ClientTuner{Name: "fedex", Options: map[string]any{"configs": 5}}
-		c.Budget = Budget{Rounds: 400, TrialRounds: 40}
+		c.Tuner = config.Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow}
+		c.ClientTuner = config.ClientTuner{Name: "fedex", Options: map[string]any{"configs": 5}}
+		c.Budget = config.Budget{Rounds: 400, TrialRounds: 40}
 		s.Tuner, s.ClientTuner = builtin["sha"], builtin["fedex"]
 	case "pbt":
-		c.Tuner = Tuner{Name: "pbt", Parallel: 1, Options: map[string]any{"population": 6, "interval": 8}}
-		c.Budget = Budget{Rounds: 400, TrialRounds: 60}
+		c.Tuner = config.Tuner{Name: "pbt", Parallel: 1, Options: map[string]any{"population": 6, "interval": 8}}
+		c.Budget = config.Budget{Rounds: 400, TrialRounds: 60}
 		setMethod(&c, "scaffold")
 		s.Tuner = builtin["pbt"]
 	case "run":
@@ -84,18 +85,18 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 	}
 	s.Config = c
 	var err error
-	s.Data, s.Model, err = Prepare(ctx, &s.Config)
+	s.Data, s.Model, err = config.Prepare(ctx, &s.Config)
 	return s, err
 }
 
 // setMethod sets the method with its own defaults.
-func setMethod(c *Config, name string) {
+func setMethod(c *config.Config, name string) {
 	m, err := fl.MethodByName(name)
 	if err != nil {
 		panic(err)
 	}
 	c.Method, c.Sampling = name, "without" // a client with a state is once in a cohort
-	c.setHyper(fl.Defaults(m))
+	c.Client.Client, c.Server = fl.Defaults(m)
 }
 
 // eventLog is an observer that keeps the events.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
 )
 
@@ -17,7 +18,7 @@ func TestFedExUnderSuccessiveHalving(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		s := glyphStudy(t, builtin["sha"])
 		s.ClientTuner = builtin["fedex"]
-		s.Config.Budget = Budget{Rounds: 100, TrialRounds: 10}
+		s.Config.Budget = config.Budget{Rounds: 100, TrialRounds: 10}
 		s.Config.Space = map[string]any{
 			"client.lr":    map[string]any{"log10": []any{-4.0, 0.0}},
 			"client.batch": map[string]any{"log2": []any{int64(3), int64(5)}},

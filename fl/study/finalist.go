@@ -101,7 +101,7 @@ func (d *driver) finalScore(ctx context.Context, c *candidate) (*fl.Validated, e
 	config := &d.setup.Config
 	v := fl.Validation{
 		Server: &c.trial.hyper.Server, State: c.memory, Most: config.Finalists.Clients,
-		Score: config.Score.options(), Trial: c.trial.number, Round: c.round, Done: d.setup.Observer.Evaluated,
+		Score: config.Score.Options(), Trial: c.trial.number, Round: c.round, Done: d.setup.Observer.Evaluated,
 	}
 	if d.objective.Target == tuners.TargetPersonalized {
 		var err error

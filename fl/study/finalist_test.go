@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // finalStudy is a study of five trials, one of which survives.
-func finalStudy(t *testing.T, change func(*Config)) Setup {
+func finalStudy(t *testing.T, change func(*config.Config)) Setup {
 	t.Helper()
 	s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3, 0.05, 0.02), rung: 3, to: 6})
 	s.Config.Budget.TrialRounds = 6
@@ -51,7 +52,7 @@ func lowest(events []Event) []Event {
 // on all clients, just as their evaluation measures them, and the best is returned.
 func TestFinalists(t *testing.T) {
 	for _, target := range []string{tuners.TargetPersonalized, tuners.TargetGlobal} {
-		s := finalStudy(t, func(c *Config) { c.Target = target })
+		s := finalStudy(t, func(c *config.Config) { c.Target = target })
 		rec := &recorder{}
 		s.Observer = rec
 		r, err := Tune(t.Context(), s)
@@ -96,7 +97,7 @@ func TestFinalists(t *testing.T) {
 		if e := rec.events[len(rec.events)-1]; e.Event != "finalist" || *e.Score != r.Finalists[len(r.Finalists)-1].Score {
 			t.Errorf("%s: the last event is %+v", target, e)
 		}
-		paper := finalStudy(t, func(c *Config) { c.Target, c.Select = target, SelectPaper })
+		paper := finalStudy(t, func(c *config.Config) { c.Target, c.Select = target, config.SelectPaper })
 		p, err := Tune(t.Context(), paper)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +111,7 @@ func TestFinalists(t *testing.T) {
 // TestFinalistsAreNoisy: the noise of a study's scores and the bound on clients hold
 // for its finalists, too.
 func TestFinalistsAreNoisy(t *testing.T) {
-	scores := func(change func(*Config)) []float64 {
+	scores := func(change func(*config.Config)) []float64 {
 		s := finalStudy(t, change)
 		r, err := Tune(t.Context(), s)
 		if err != nil {
@@ -132,11 +133,11 @@ func TestFinalistsAreNoisy(t *testing.T) {
 		return all
 	}
 	seen := map[string]bool{}
-	for _, change := range []func(*Config){
-		func(*Config) {},
-		func(c *Config) { c.Finalists.Clients = 4 },
-		func(c *Config) { c.Score.Clients = 2 },
-		func(c *Config) { c.Score.Uniform, c.Score.Epsilon = true, 5 },
+	for _, change := range []func(*config.Config){
+		func(*config.Config) {},
+		func(c *config.Config) { c.Finalists.Clients = 4 },
+		func(c *config.Config) { c.Score.Clients = 2 },
+		func(c *config.Config) { c.Score.Uniform, c.Score.Epsilon = true, 5 },
 	} {
 		a := scores(change)
 		if b := scores(change); !slices.Equal(a, b) {
@@ -211,7 +212,7 @@ func TestSurvivors(t *testing.T) {
 	ended := func(number, rounds int, score float64, stopped bool) *trial {
 		return &trial{number: number, rounds: rounds, stopped: stopped, rungs: []Rung{{rounds, score}}}
 	}
-	d := &driver{setup: &Setup{Config: Config{Finalists: Finalists{Snapshots: 3}}}}
+	d := &driver{setup: &Setup{Config: config.Config{Finalists: config.Finalists{Snapshots: 3}}}}
 	d.trials = []*trial{ended(0, 9, 0.5, false), ended(1, 9, 0.3, false), ended(2, 9, 0.1, true), ended(3, 5, 0.2, false), ended(4, 9, 0.3, false), ended(5, 9, 0.4, false)}
 	for choice, want := range map[int][]int{5: {5, 1, 4}, -1: {1, 4, 5}, 3: {3, 1, 4}} {
 		var chosen *trial

@@ -5,16 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // The modes of a study, the commands that begin it.
-const (
-	ModeTune = "tune"
-	ModeRun  = "run"
-)
-
 // resultRecord is the end of a study as it is stored: one of both.
 type resultRecord struct {
 	Tune *Result    `json:"tune,omitempty"`
@@ -96,8 +92,8 @@ type Stored struct {
 func (s *Stored) Finished() bool { return s.Tune != nil || s.Run != nil }
 
 // Match returns an error when the directory holds the study of another
-// configuration (a *ConfigError) or of another command than mode.
-func (s *Stored) Match(dir string, c *Config, mode string) error {
+// configuration (a *config.DiffError) or of another command than mode.
+func (s *Stored) Match(dir string, c *config.Config, mode string) error {
 	if s.Config == "" {
 		return nil
 	}
@@ -141,4 +137,12 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 		return err
 	}, kindStudy, kindMoved, kindSession, kindResult, kindBaseline)
 	return out, err
+}
+
+// match returns an error when a study is not the recorded one.
+func (r *studyRecord) match(dir string, c *config.Config, mode string) error {
+	if r.Mode != mode {
+		return fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", dir, r.Mode, mode)
+	}
+	return config.Match(dir, r.Config, c)
 }

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -19,22 +18,6 @@ type CurvePoint struct {
 	// Params are what the client tuner had set for all clients of the round
 	// alike; empty without one.
 	Params tuners.Params `json:"params,omitempty"`
-}
-
-const needsEvery = " needs eval.every, the rounds from one measurement to the next, such as 5"
-
-// check returns an error for a goal that is never looked at, and for clients that
-// are never drawn.
-func (e Eval) check() error {
-	switch {
-	case e.Every > 0:
-		return nil
-	case e.Goal > 0:
-		return &key.Error{Key: "eval.goal", Problem: needsEvery}
-	case e.EveryClients > 0:
-		return &key.Error{Key: "eval.every_clients", Problem: needsEvery}
-	}
-	return nil
 }
 
 // Reached returns the first point of a curve at which the test accuracy is the

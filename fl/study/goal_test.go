@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
 )
 
@@ -91,7 +92,7 @@ func TestFathomAlone(t *testing.T) {
 		s.Config.Space, s.Config.Tuner.Name, s.Config.Method = nil, "fathom", "fedavg"
 		s.Config.Client.LR, s.Config.Client.Batch, s.Config.Client.Epochs, s.Config.Client.Wrap = 0.1, 64, 1, true
 		s.Config.Client.Momentum = 0
-		s.Config.Eval.Every, s.Config.Budget, s.Workers = 1, Budget{Rounds: 8, TrialRounds: 8}, workers
+		s.Config.Eval.Every, s.Config.Budget, s.Workers = 1, config.Budget{Rounds: 8, TrialRounds: 8}, workers
 		r, err := Tune(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)

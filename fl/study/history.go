@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn"
@@ -161,12 +162,12 @@ func (h *history) flush() error {
 
 // begin records that a process works on the study, and first what the study is,
 // or compares that with the record. Only an unfinished study needs its data.
-func (h *history) begin(c *Config, mode string, fed *data.Federation, m *nn.Model, environment any) error {
+func (h *history) begin(c *config.Config, mode string, fed *data.Federation, m *nn.Model, environment any) error {
 	if h.store == nil {
 		return nil
 	}
 	if h.study == nil {
-		text, err := Encode(c)
+		text, err := config.Encode(c)
 		if err != nil {
 			return err
 		}
@@ -194,15 +195,15 @@ func (h *history) begin(c *Config, mode string, fed *data.Federation, m *nn.Mode
 
 // moved records a configuration that differs from the recorded one in keys that
 // change no result, once the data there were found to be the study's.
-func (h *history) moved(c *Config) error {
+func (h *history) moved(c *config.Config) error {
 	if h.study == nil {
 		return nil // it was just recorded
 	}
-	recorded, err := Load(Source{Text: h.study.Config})
+	recorded, err := config.Load(config.Source{Text: h.study.Config})
 	if err != nil || recorded.Data.Path == c.Data.Path && recorded.Data.StateMemory == c.Data.StateMemory {
 		return err
 	}
-	text, err := Encode(c)
+	text, err := config.Encode(c)
 	if err != nil {
 		return err
 	}

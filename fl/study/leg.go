@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // leg runs the trial on to a round and closes a rung there. The best model of
@@ -150,7 +151,7 @@ func (t *trial) run(ctx context.Context) (*roundRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Dropped > 0 && t.driver.setup.Config.Nonfinite == NonfiniteFail {
+	if r.Dropped > 0 && t.driver.setup.Config.Nonfinite == config.NonfiniteFail {
 		return nil, &failure{failRecord{Reason: fmt.Sprintf("round %d: the results of %d clients are not finite", t.rounds+1, r.Dropped)}}
 	}
 	rec, err := t.record(ctx, t.train, plan, r)

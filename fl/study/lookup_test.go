@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/formats/npz/npztest"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
 )
 
@@ -31,11 +32,11 @@ func TestClientsAreLookedUpByAllTheirSamples(t *testing.T) {
 		s := glyphStudy(t, plugins.Builtin()["fedtune-hrt"])
 		c := &s.Config
 		c.Space, c.Tuner.Name, c.Cohort, c.Sampling = nil, "fedtune-hrt", 6, "without"
-		c.Data = Data{Config: data.Config{Name: "npz-vectors", Path: path, Split: split, Partition: "classes", ClientClasses: 5, Clients: 6, Sizes: []int{80, 100}}}
-		c.Budget, c.Eval.Personalized, c.Select = Budget{Rounds: 1, TrialRounds: 1}, false, SelectPaper
+		c.Data = config.Data{Config: data.Config{Name: "npz-vectors", Path: path, Split: split, Partition: "classes", ClientClasses: 5, Clients: 6, Sizes: []int{80, 100}}}
+		c.Budget, c.Eval.Personalized, c.Select = config.Budget{Rounds: 1, TrialRounds: 1}, false, config.SelectPaper
 		c.Tuner.Options = map[string]any{"table": "0 80 0.01 8 1; 0 100 0.02 8 1; 1 100 0.03 8 1"}
 		var err error
-		if s.Data, s.Model, err = Prepare(t.Context(), c); err != nil {
+		if s.Data, s.Model, err = config.Prepare(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		seen := &watched{Method: mustMethod(t, c.Method)}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data/formats/tff/tfftest"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn/models"
 )
 
@@ -19,12 +20,12 @@ import (
 // measured.
 func wordStudy(t *testing.T, path string, vocab int) Setup {
 	t.Helper()
-	c := DefaultConfig()
+	c := config.Default()
 	c.Name, c.Cohort, c.Seed, c.Rounds = "words", 3, 1, 3
 	c.Model.Layers = []models.LayerSpec{{Type: "embedding", Size: 6}, {Type: "lstm", Hidden: 8, Output: "every"}, {Type: "dense"}}
 	c.Data.Name, c.Data.Path, c.Data.Split, c.Data.MinSamples, c.Data.Vocab = "stackexchange", path, "50/25/25", 4, vocab
 	c.Client.LR, c.Eval.Every = 0.5, 1
-	fed, model, err := Prepare(t.Context(), &c)
+	fed, model, err := config.Prepare(t.Context(), &c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +119,11 @@ func TestStackOverflowPreset(t *testing.T) {
 	}
 	tfftest.Write(t, path, rows)
 	for _, sets := range [][]string{{"data.path=" + path}, {"data.path=" + site(t), "data.name=stackexchange", "data.split=80/10/10", "data.min_samples=4"}} {
-		c, err := Load(Source{Preset: "stackoverflow-fathom", Sets: append(sets, "rounds=1", "cohort=2", "eval.every=1", "eval.every_clients=1")})
+		c, err := config.Load(config.Source{Preset: "stackoverflow-fathom", Sets: append(sets, "rounds=1", "cohort=2", "eval.every=1", "eval.every_clients=1")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		fed, model, err := Prepare(t.Context(), c)
+		fed, model, err := config.Prepare(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}

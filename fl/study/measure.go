@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -23,11 +24,11 @@ func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Para
 	for name := range params {
 		foreign[name] = true
 	}
-	h, err := with(s.Config.hyper(), params, foreign)
+	h, err := s.Config.Hyper().With(params, foreign)
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Evaluate(ctx, weights, s.Config.eval([]fl.ClientParams{h.Client}, h.Server, nil, s.Observer))
+	e, err := engine.Evaluate(ctx, weights, evaluation(&s.Config, []fl.ClientParams{h.Client}, h.Server, nil, s.Observer))
 	if err != nil {
 		return nil, err
 	}
@@ -44,4 +45,14 @@ func Predict(ctx context.Context, s Setup, weights []float32, splits []fl.Split,
 	}
 	defer engine.Close()
 	return engine.Predict(ctx, weights, splits, each)
+}
+
+// evaluation returns how the end result of a configuration is measured, with the
+// hyperparameters of the personalized model's local training. The method remembers
+// memory of the trial.
+func evaluation(c *config.Config, clients []fl.ClientParams, server fl.ServerParams, memory *fl.State, o Observer) fl.EvalConfig {
+	if !c.Eval.Personalized {
+		clients = nil
+	}
+	return fl.EvalConfig{Clients: clients, Server: &server, State: memory, Sample: c.Eval.Clients, Done: o.Evaluated}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // TestReturnedModelHasTheMemoryOfItsRound compares the scores of a study with those
@@ -45,7 +46,7 @@ func TestReturnedModelHasTheMemoryOfItsRound(t *testing.T) {
 }
 
 func TestPrivateLossIsRefused(t *testing.T) {
-	c := DefaultConfig()
+	c := config.Default()
 	c.Score.Epsilon, c.Score.Uniform = 1, true
 	if err := c.Check(); err != nil {
 		t.Errorf("a private error: %v", err)

@@ -187,11 +187,11 @@ func (s *side) trial(ctx context.Context, dec tuners.Decision) (tuners.TrialRepo
 	failed := func(err error) (tuners.TrialReport, error) {
 		return tuners.TrialReport{}, fmt.Errorf("trial %d: %w", dec.Trial, err)
 	}
-	h, err := with(d.base, dec.Params, d.adds)
+	h, err := d.base.With(dec.Params, d.adds)
 	if err != nil {
 		return failed(err)
 	}
-	if err := checkHyper(h, d.method); err != nil {
+	if err := fl.CheckParams(d.method, h.Client, h.Server); err != nil {
 		return failed(err)
 	}
 	tr := s.engine.NewTrial(dec.Trial)

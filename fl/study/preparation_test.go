@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -22,12 +23,12 @@ func tableStudy(t *testing.T) Setup {
 	s.Config.Space, s.Config.Tuner.Name = nil, "fedtune-hrt"
 	s.Config.Data.Proxy, s.Config.Data.ProxyTest, s.Config.Data.Clients = 400, 100, 20
 	s.Config.Client.Batch = 7 // what the study sets is no point of the table
-	s.Config.Budget = Budget{Rounds: 3, TrialRounds: 3}
+	s.Config.Budget = config.Budget{Rounds: 3, TrialRounds: 3}
 	s.Config.Tuner.Options = map[string]any{
 		"hi": "0.2, 0.9", "samples": "10, 40", "lr_min": 0.05, "lr_max": 0.5, "lr_step": 0.05, "batches": "4,8", "epochs": "1,2",
 		"clients": int64(2), "rounds": int64(2), "init": int64(2), "proposals": int64(2),
 	}
-	fed, model, err := Prepare(t.Context(), &s.Config)
+	fed, model, err := config.Prepare(t.Context(), &s.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestPreparationNeedsProxySamples(t *testing.T) {
 	s := tableStudy(t)
 	s.Config.Data.Proxy = 0
 	var err error
-	if s.Data, s.Model, err = Prepare(t.Context(), &s.Config); err != nil {
+	if s.Data, s.Model, err = config.Prepare(t.Context(), &s.Config); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), "client tuner fedtune-hrt prepares: a side federation needs samples that are set apart: set data.proxy") {

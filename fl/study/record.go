@@ -216,7 +216,7 @@ func (t *trial) record(ctx context.Context, tr *fl.Trial, plan fl.Plan, r *fl.Ro
 	rec := t.results(r)
 	d := t.driver
 	if t.session != nil && len(plan.Clients) == 1 {
-		rec.Params = matching(hyper.Values{Client: plan.Clients[0], Server: plan.Server}, d.clientControls)
+		rec.Params = hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(d.clientControls)
 	}
 	eval := d.setup.Config.Eval
 	if eval.Every == 0 || tr.Rounds()%eval.Every != 0 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -194,7 +195,7 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	if r.Select == "" {
-		r.Select = SelectPaper
+		r.Select = config.SelectPaper
 		for _, c := range r.models() {
 			c.CohortScore = c.Score
 		}

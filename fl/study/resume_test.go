@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -123,7 +124,7 @@ func TestConfigThatDiffersIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := work(func(s *Setup) { s.Config.Cohort, s.Config.Client.LR = 4, 0.25 })
-	var config *ConfigError
+	var config *config.DiffError
 	if !errors.As(err, &config) || len(config.Diff) != 2 || config.Diff[0] != "client.lr: recorded 0.1, now 0.25" || config.Diff[1] != "cohort: recorded 3, now 4" {
 		t.Errorf("got %v", err)
 	}
@@ -216,7 +217,7 @@ func TestPanicFailsItsTrial(t *testing.T) {
 // TestNonfinite trains one trial with a learning rate at which every client
 // diverges, under both policies.
 func TestNonfinite(t *testing.T) {
-	for policy, want := range map[string]string{NonfiniteDrop: "", NonfiniteFail: "round 1: the results of 3 clients are not finite"} {
+	for policy, want := range map[string]string{config.NonfiniteDrop: "", config.NonfiniteFail: "round 1: the results of 3 clients are not finite"} {
 		s := glyphStudy(t, &script{params: learningRates(1e-3, 1e30), rung: 2, to: 3})
 		s.Config.Nonfinite = policy
 		r, err := Tune(t.Context(), s)
@@ -226,7 +227,7 @@ func TestNonfinite(t *testing.T) {
 		if got := r.Trials[1]; got.Failed != want || want == "" && got.Dropped != 2*3 {
 			t.Errorf("%s: the trial is %+v", policy, got)
 		}
-		if policy == NonfiniteFail && (r.Best.Number != 0 || r.Survivor.Number != 0) {
+		if policy == config.NonfiniteFail && (r.Best.Number != 0 || r.Survivor.Number != 0) {
 			t.Errorf("the best is trial %d", r.Best.Number)
 		}
 	}

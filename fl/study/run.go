@@ -10,15 +10,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // Run trains a federation once, without tuning, for Config.Rounds rounds and
 // evaluates the result.
 func Run(ctx context.Context, s Setup) (*RunResult, error) {
-	config := s.Config // as it was given, for the record
+	given := s.Config // as it was given, for the record
 	s.Tuner, s.ClientTuner = nil, nil
-	s.Config.Space, s.Config.ClientTuner = nil, ClientTuner{}
-	s.Config.Budget = Budget{Rounds: config.Rounds, TrialRounds: config.Rounds}
+	s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{}
+	s.Config.Budget = config.Budget{Rounds: given.Rounds, TrialRounds: given.Rounds}
 	d, err := newDriver(ctx, &s)
 	if err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	defer d.close()
 	d.unscored, d.scoreProbes = true, nil
 	start := time.Now()
-	t, err := d.train(ctx, &config)
+	t, err := d.train(ctx, &given)
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +45,12 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	start = start.Add(-d.history.elapsed)
 	trained := time.Since(start).Seconds()
 	weights := t.train.Weights()
-	e, err := d.engine.Evaluate(ctx, weights, config.eval(t.own().Clients, config.Server, t.train.State(), s.Observer))
+	e, err := d.engine.Evaluate(ctx, weights, evaluation(&given, t.own().Clients, given.Server, t.train.State(), s.Observer))
 	if err != nil {
 		return nil, d.crashed(err)
 	}
 	r := &RunResult{
-		Study: config.Name, TrainLoss: t.losses, Curve: t.curve, Goal: config.Eval.Goal, Errors: errorsOf(e, s.Data.Masks), WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
+		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Errors: errorsOf(e, s.Data.Masks), WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
 		Rounds: t.rounds, Dropped: t.dropped, Examples: t.examples,
 		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(t.rounds) / trained,
 	}
@@ -57,11 +58,11 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 }
 
 // train runs the one trial of a plain run to its end.
-func (d *driver) train(ctx context.Context, config *Config) (*trial, error) {
-	if err := checkHyper(d.base, d.method); err != nil {
+func (d *driver) train(ctx context.Context, given *config.Config) (*trial, error) {
+	if err := fl.CheckParams(d.method, d.base.Client, d.base.Server); err != nil {
 		return nil, err
 	}
-	if err := d.history.begin(config, ModeRun, d.setup.Data, d.setup.Model, d.setup.Environment); err != nil {
+	if err := d.history.begin(given, config.ModeRun, d.setup.Data, d.setup.Model, d.setup.Environment); err != nil {
 		return nil, err
 	}
 	t, err := d.open(ctx, 0, nil, nil)
@@ -69,7 +70,7 @@ func (d *driver) train(ctx context.Context, config *Config) (*trial, error) {
 		return nil, err
 	}
 	d.trials = append(d.trials, t)
-	if err := t.leg(ctx, config.Rounds, math.NaN(), d.setup.Observer.Event); err != nil {
+	if err := t.leg(ctx, given.Rounds, math.NaN(), d.setup.Observer.Event); err != nil {
 		return nil, err
 	}
 	if t.fail != nil {
@@ -84,8 +85,8 @@ func (d *driver) train(ctx context.Context, config *Config) (*trial, error) {
 // study.
 func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, error) {
 	s.ClientTuner, s.Store = nil, nil
-	s.Config.ClientTuner = ClientTuner{}
-	s.Config.Budget = Budget{Rounds: n * rounds, TrialRounds: rounds}
+	s.Config.ClientTuner = config.ClientTuner{}
+	s.Config.Budget = config.Budget{Rounds: n * rounds, TrialRounds: rounds}
 	s.Config.Tuner.Options = nil
 	d, err := newDriver(ctx, &s)
 	if err != nil {
@@ -109,7 +110,7 @@ func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, err
 		if t.stopped {
 			return nil, fmt.Errorf("baseline: the tuner %s stopped trial %d early; use one that runs every trial to its end", s.Config.Tuner.Name, t.number)
 		}
-		e, err := d.engine.Evaluate(ctx, t.train.Weights(), s.Config.eval(nil, t.hyper.Server, nil, s.Observer))
+		e, err := d.engine.Evaluate(ctx, t.train.Weights(), evaluation(&s.Config, nil, t.hyper.Server, nil, s.Observer))
 		if err != nil {
 			return nil, err
 		}

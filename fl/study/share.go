@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -15,7 +16,7 @@ import (
 // the other one no reserve of snapshots, but with Setup.KeepTrials its trials go
 // on from where they ended instead of from their beginning. Which trials go on,
 // and which model is returned, is decided anew.
-func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) ([]Chosen, error) {
+func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Config) ([]Chosen, error) {
 	other, err := Read(ctx, from)
 	if err != nil {
 		return nil, err
@@ -23,12 +24,12 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) ([
 	if err := sharable(other, c); err != nil {
 		return nil, err
 	}
-	text, err := Encode(c)
+	text, err := config.Encode(c)
 	if err != nil {
 		return nil, err
 	}
 	h := &history{store: to}
-	rec := studyRecord{Name: c.Name, Mode: ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds}
+	rec := studyRecord{Name: c.Name, Mode: config.ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds}
 	if err := h.append(kindStudy, tuners.StudySession, 0, rec); err != nil {
 		return nil, err
 	}
@@ -68,11 +69,11 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *Config) ([
 }
 
 // sharable returns an error unless a study may share the rounds of a recorded one.
-func sharable(other *Stored, c *Config) error {
-	if other.Mode != ModeTune || !other.Finished() {
+func sharable(other *Stored, c *config.Config) error {
+	if other.Mode != config.ModeTune || !other.Finished() {
 		return errors.New("its rounds cannot be shared: it is no finished study of `fedfast tune`")
 	}
-	o, err := Load(Source{Text: other.Config})
+	o, err := config.Load(config.Source{Text: other.Config})
 	if err != nil {
 		return err
 	}
@@ -84,11 +85,11 @@ func sharable(other *Stored, c *Config) error {
 	}
 	o.Target, o.Name = c.Target, c.Name
 	r := studyRecord{Mode: other.Mode, Config: other.Config}
-	if text, err := Encode(o); err == nil {
+	if text, err := config.Encode(o); err == nil {
 		r.Config = string(text)
 	}
-	err = r.match("", c, ModeTune)
-	if differ, ok := errors.AsType[*ConfigError](err); ok {
+	err = r.match("", c, config.ModeTune)
+	if differ, ok := errors.AsType[*config.DiffError](err); ok {
 		return fmt.Errorf("its rounds cannot be shared: more than the target differs: %s", differ.Diff[0])
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/plugins/sha"
@@ -17,10 +18,10 @@ func sharing(t *testing.T, target string) (Setup, *counting) {
 	t.Helper()
 	s := glyphStudy(t, sha.Tuner{})
 	s.Config.Space["server.lr"] = map[string]any{"log10": []any{-1.0, 1.0}}
-	s.Config.Tuner = Tuner{Name: "sha", Parallel: 1, Allow: s.Config.Tuner.Allow, Options: map[string]any{"eta": 3, "eliminations": 2}}
-	s.Config.ClientTuner = ClientTuner{Name: "fedex", Options: map[string]any{"configs": 4}}
-	s.Config.Budget = Budget{Rounds: 60, TrialRounds: 12}
-	s.Config.Target, s.Config.Score.Both, s.Config.Select = target, true, SelectPaper
+	s.Config.Tuner = config.Tuner{Name: "sha", Parallel: 1, Allow: s.Config.Tuner.Allow, Options: map[string]any{"eta": 3, "eliminations": 2}}
+	s.Config.ClientTuner = config.ClientTuner{Name: "fedex", Options: map[string]any{"configs": 4}}
+	s.Config.Budget = config.Budget{Rounds: 60, TrialRounds: 12}
+	s.Config.Target, s.Config.Score.Both, s.Config.Select = target, true, config.SelectPaper
 	m := newCounting(t)
 	s.ClientTuner, s.method, s.SnapshotEvery = fedex.Tuner{}, m, 1
 	return s, m
@@ -132,12 +133,12 @@ func TestShareRefuses(t *testing.T) {
 	}
 	defer func() { _ = from.Close() }()
 	for _, c := range []struct {
-		change func(*Config)
+		change func(*config.Config)
 		want   string
 	}{
-		{func(c *Config) { c.Target = tuners.TargetPersonalized }, "it has the same target, personalized"},
-		{func(c *Config) { c.Score.Both = false }, "both studies need score.both = true"},
-		{func(c *Config) { c.Seed = 5 }, "more than the target differs: seed: recorded 4, now 5"},
+		{func(c *config.Config) { c.Target = tuners.TargetPersonalized }, "it has the same target, personalized"},
+		{func(c *config.Config) { c.Score.Both = false }, "both studies need score.both = true"},
+		{func(c *config.Config) { c.Seed = 5 }, "more than the target differs: seed: recorded 4, now 5"},
 	} {
 		s, _ := sharing(t, tuners.TargetGlobal)
 		c.change(&s.Config)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data/formats/npz/npztest"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
@@ -52,8 +53,8 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := ownExamples(t, tt.labelled, tt.form...)
-			load := func(more ...string) *Config {
-				c, err := Load(Source{Preset: "quickstart", Sets: append([]string{"data.name=" + tt.set, "data.path=" + path, "rounds=1", "cohort=2"}, more...)})
+			load := func(more ...string) *config.Config {
+				c, err := config.Load(config.Source{Preset: "quickstart", Sets: append([]string{"data.name=" + tt.set, "data.path=" + path, "rounds=1", "cohort=2"}, more...)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +67,7 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 			}
 			defer func() { _ = st.Close() }()
 			c := load()
-			fed, model, err := Prepare(t.Context(), c)
+			fed, model, err := config.Prepare(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,23 +81,23 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := stored.Match(dir, load(), ModeRun); err != nil {
+			if err := stored.Match(dir, load(), config.ModeRun); err != nil {
 				t.Errorf("the same settings again: %v", err)
 			}
-			if err := stored.Match(dir, load("model=logistic"), ModeRun); err == nil {
+			if err := stored.Match(dir, load("model=logistic"), config.ModeRun); err == nil {
 				t.Error("another model matches the study")
 			}
-			again, err := Load(Source{Text: stored.Config})
+			again, err := config.Load(config.Source{Text: stored.Config})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, same, err := Prepare(t.Context(), again); err != nil || same.NumParams() != model.NumParams() {
+			if _, same, err := config.Prepare(t.Context(), again); err != nil || same.NumParams() != model.NumParams() {
 				t.Errorf("the recorded configuration: %v", err)
 			}
 			if !tt.stands {
 				return
 			}
-			if _, _, err := Prepare(t.Context(), load("model=fedex-cifar-cnn")); err == nil && tt.set != "npz-images" {
+			if _, _, err := config.Prepare(t.Context(), load("model=fedex-cifar-cnn")); err == nil && tt.set != "npz-images" {
 				t.Error("a model that was named is replaced")
 			}
 		})

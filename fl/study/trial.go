@@ -48,11 +48,11 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 	if params == nil {
 		params = tuners.Params{} // as a tuner's answer has it; the record leaves it out
 	}
-	h, err := with(d.base, params, d.adds)
+	h, err := d.base.With(params, d.adds)
 	if err != nil {
 		return nil, fmt.Errorf("trial %d: %w", number, err)
 	}
-	if err := checkHyper(h, d.method); err != nil {
+	if err := fl.CheckParams(d.method, h.Client, h.Server); err != nil {
 		return nil, fmt.Errorf("trial %d: %w", number, err)
 	}
 	t := &trial{driver: d, number: number, params: params, hyper: h, source: source, past: d.history.trials[number]}
@@ -110,7 +110,7 @@ func (t *trial) openSession(ctx context.Context) error {
 func (d *driver) openClientSession(ctx context.Context, t *trial, state []byte) (tuners.Session, error) {
 	s, err := d.setup.ClientTuner.Open(ctx, tuners.OpenRequest{
 		Study: d.setup.Config.Name, Space: d.space, Options: d.clientOptions, Budget: d.budget, Objective: d.objective,
-		Seed: d.setup.Config.Seed, Trial: t.number, Params: matching(t.hyper, d.clientControls).Merge(t.params), State: state,
+		Seed: d.setup.Config.Seed, Trial: t.number, Params: t.hyper.Matching(d.clientControls).Merge(t.params), State: state,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("client tuner: trial %d: %w", t.number, err)

@@ -59,20 +59,20 @@ func (t *trial) merge(p tuners.Plan, slots int) (fl.Plan, error) {
 	if n := len(p.Clients); n != 0 && n != 1 && n != slots {
 		return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: the plan holds %d client configurations: must be 1 or %d", t.number, t.rounds, n, slots)
 	}
-	base, err := with(t.hyper, p.Server, d.adds)
+	base, err := t.hyper.With(p.Server, d.adds)
 	if err != nil {
 		return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: %w", t.number, t.rounds, err)
 	}
 	plan := fl.Plan{Server: base.Server}
 	for _, c := range p.Clients {
-		h, err := with(base, c, d.adds)
+		h, err := base.With(c, d.adds)
 		if err != nil {
 			return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: %w", t.number, t.rounds, err)
 		}
 		plan.Clients = append(plan.Clients, h.Client)
 	}
 	for _, cell := range p.Table {
-		h, err := with(base, cell.Params, d.adds)
+		h, err := base.With(cell.Params, d.adds)
 		if err != nil {
 			return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: %w", t.number, t.rounds, err)
 		}

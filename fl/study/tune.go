@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -22,10 +23,10 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, err)
 	}
-	config := s.Config // as it was given, for the record
+	given := s.Config // as it was given, for the record
 	if s.ClientTuner == nil && about.Trials && about.Rounds {
 		s.ClientTuner = s.Tuner
-		s.Config.ClientTuner = ClientTuner{Name: s.Config.Tuner.Name, Options: s.Config.Tuner.Options}
+		s.Config.ClientTuner = config.ClientTuner{Name: s.Config.Tuner.Name, Options: s.Config.Tuner.Options}
 	}
 	d, err := newDriver(ctx, &s)
 	if err != nil {
@@ -38,7 +39,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.history.begin(&config, ModeTune, s.Data, s.Model, s.Environment); err != nil {
+	if err := d.history.begin(&given, config.ModeTune, s.Data, s.Model, s.Environment); err != nil {
 		return nil, err
 	}
 	if err := d.prepare(ctx); err != nil {
@@ -79,7 +80,7 @@ func (d *driver) openStudySession(ctx context.Context) (*decider, error) {
 		return nil, errors.New("space: it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}")
 	}
 	if d.history.study == nil { // one that runs is not ended by what it may never draw
-		if err := checkSpace(d.space, d.base, d.method); err != nil {
+		if err := config.CheckDims(d.space, d.base, d.method); err != nil {
 			return nil, err
 		}
 	}

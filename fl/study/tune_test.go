@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -162,13 +163,13 @@ func (r *recorder) Evaluated(int, int) { r.evaluated.Add(1) }
 // glyphStudy is a tiny study on the embedded set.
 func glyphStudy(t *testing.T, tuner tuners.Tuner) Setup {
 	t.Helper()
-	c := DefaultConfig()
+	c := config.Default()
 	c.Name, c.Method, c.Cohort, c.Seed, c.Sampling = "test", "reptile", 3, 4, "with"
 	c.Model.Name = "logistic"
 	c.Data.Name, c.Data.Clients, c.Data.Samples = "glyphs", 9, 30
-	c.Budget = Budget{Rounds: 30, TrialRounds: 5}
+	c.Budget = config.Budget{Rounds: 30, TrialRounds: 5}
 	c.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-4.0, 0.0}}}
-	fed, model, err := Prepare(t.Context(), &c)
+	fed, model, err := config.Prepare(t.Context(), &c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestTuneIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 // authors: the lowest score of any cohort.
 func TestTuneReturnsTheBestRoundAndTheSurvivor(t *testing.T) {
 	s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 2, to: 4})
-	s.Config.Select = SelectPaper
+	s.Config.Select = config.SelectPaper
 	rec := &recorder{}
 	s.Observer = rec
 	r, err := Tune(t.Context(), s)

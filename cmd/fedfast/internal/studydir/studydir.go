@@ -22,6 +22,7 @@ import (
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn"
@@ -95,8 +96,8 @@ func Open(ctx context.Context, path string) (*Dir, error) {
 // the study is, its configuration and environment, is written before anything
 // else, so that from then on another process can begin it. A file that a study
 // would overwrite is an error.
-func Create(ctx context.Context, path string, c *study.Config, env any) (*Dir, error) {
-	config, err := study.Encode(c)
+func Create(ctx context.Context, path string, c *config.Config, env any) (*Dir, error) {
+	text, err := config.Encode(c)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func Create(ctx context.Context, path string, c *study.Config, env any) (*Dir, e
 		return nil, err
 	}
 	d.store, err = store.OpenAfter(ctx, path, func() error {
-		return errors.Join(wholefile.Clear(path, files...), d.writeJSON(EnvFile, env), d.write(ConfigFile, config))
+		return errors.Join(wholefile.Clear(path, files...), d.writeJSON(EnvFile, env), d.write(ConfigFile, text))
 	})
 	return d, err
 }
@@ -124,13 +125,13 @@ func Free(path string) error {
 
 // Begin opens the metrics. Events that earlier processes wrote are not written
 // again.
-func (d *Dir) Begin(c *study.Config, env any) error {
+func (d *Dir) Begin(c *config.Config, env any) error {
 	if !d.begun { // a file may be lost, or tell where the data was
-		config, err := study.Encode(c)
+		text, err := config.Encode(c)
 		if err != nil {
 			return err
 		}
-		if err := d.write(ConfigFile, config); err != nil {
+		if err := d.write(ConfigFile, text); err != nil {
 			return err
 		}
 		if !exists(filepath.Join(d.path, EnvFile)) {

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn/models"
 )
 
 // begin opens a study's directory and begins to work there.
-func begin(t *testing.T, path string, c *study.Config) *Dir {
+func begin(t *testing.T, path string, c *config.Config) *Dir {
 	t.Helper()
 	env := map[string]string{"command": "run"}
 	open := func() (*Dir, error) { return Create(t.Context(), path, c, env) }
@@ -39,7 +40,7 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 	if path != filepath.Join("studies", "2026-11-21-my-study-1") {
 		t.Errorf("the default is %s", path)
 	}
-	c := study.DefaultConfig()
+	c := config.Default()
 	c.Name = "x"
 	d := begin(t, path, &c)
 	nan := math.NaN()
@@ -59,7 +60,7 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 			t.Errorf("%s holds %q, %v, want %q", name, text, err, want)
 		}
 	}
-	if _, err := study.Load(study.Source{File: filepath.Join(path, ConfigFile)}); err != nil {
+	if _, err := config.Load(config.Source{File: filepath.Join(path, ConfigFile)}); err != nil {
 		t.Error(err)
 	}
 	if next := Default(day, "my study/1"); next != path+"-2" {
@@ -71,7 +72,7 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 // was killed and gone on with does.
 func TestMetricsGoOn(t *testing.T) {
 	path := t.TempDir()
-	c := study.DefaultConfig()
+	c := config.Default()
 	events := func(d *Dir, n int) {
 		for round := range n {
 			d.Event(study.Event{Event: "round", Round: round})
@@ -109,7 +110,7 @@ func TestMetricsGoOn(t *testing.T) {
 
 func TestStudyWithoutEventsLeavesNothing(t *testing.T) {
 	root := t.TempDir()
-	c := study.DefaultConfig()
+	c := config.Default()
 	for _, path := range []string{filepath.Join(root, "new"), root} {
 		if err := begin(t, path, &c).Close(); err != nil {
 			t.Fatal(err)
@@ -123,7 +124,7 @@ func TestStudyWithoutEventsLeavesNothing(t *testing.T) {
 // TestForeignFilesAreLeftAlone: a study does not begin where it would overwrite a
 // file that no study wrote.
 func TestForeignFilesAreLeftAlone(t *testing.T) {
-	c := study.DefaultConfig()
+	c := config.Default()
 	for _, name := range files {
 		path := t.TempDir()
 		if err := os.WriteFile(filepath.Join(path, name), []byte("mine"), 0o600); err != nil {
@@ -142,7 +143,7 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 // study.
 func TestCompleteReadsTheFiles(t *testing.T) {
 	path := t.TempDir()
-	c := study.DefaultConfig()
+	c := config.Default()
 	d := begin(t, path, &c)
 	m, err := models.New("logistic", models.Options{})
 	if err != nil {
@@ -185,7 +186,7 @@ func TestCompleteReadsTheFiles(t *testing.T) {
 }
 
 func TestMetricsErrorStands(t *testing.T) {
-	c := study.DefaultConfig()
+	c := config.Default()
 	d := begin(t, t.TempDir(), &c)
 	if err := d.metrics.Close(); err != nil {
 		t.Fatal(err)

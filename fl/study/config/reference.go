@@ -1,4 +1,4 @@
-package study
+package config
 
 import (
 	"reflect"
@@ -32,13 +32,13 @@ type KeyInfo struct {
 
 // Reference returns what is known of each key, in the order of a study file.
 func Reference() []KeyInfo {
-	defaults := DefaultConfig()
+	defaults := Default()
 	var all []KeyInfo
 	for _, k := range keys {
 		info := KeyInfo{
 			Key: k.Name, Type: k.Type(), Allowed: k.Allowed(), Doc: k.Doc, UsedBy: usedBy(k), Also: append([]string{}, k.Also...),
 		}
-		_, info.Tunable = tunable(k.Name)
+		_, info.Tunable = hyper.FindTunable(k.Name)
 		v := reflect.ValueOf(defaults).FieldByIndex(k.Index)
 		switch {
 		case slices.Contains(openKeys, k.Name):

@@ -1,4 +1,4 @@
-package study
+package config
 
 import (
 	"fmt"
@@ -46,7 +46,11 @@ func TestSpaceErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want a line with %s", err, tt.want)
 			}
-			if err := c.CheckFor(ModeRun); (err == nil) != (checkHyper(c.hyper(), mustMethod(t, c.Method)) == nil) {
+			method, err := fl.MethodByName(c.Method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.CheckFor(ModeRun); (err == nil) != (fl.CheckParams(method, c.Client.Client, c.Server) == nil) {
 				t.Errorf("a run does not draw, but gives %v", err)
 			}
 		})
@@ -88,9 +92,9 @@ func TestCheckedSpacesNeverFail(t *testing.T) {
 				draws := tuners.NewDraws(seed, trial, 0, "test")
 				p := space.Sample(draws)
 				for range 3 {
-					h, err := with(c.hyper(), p, nil)
+					h, err := c.Hyper().With(p, nil)
 					if err == nil {
-						err = checkHyper(h, method)
+						err = fl.CheckParams(method, h.Client, h.Server)
 					}
 					if err != nil {
 						t.Fatalf("%s: space %v passed, but the draw %v fails: %v", c.Method, space, p, err)
@@ -107,7 +111,7 @@ func TestCheckedSpacesNeverFail(t *testing.T) {
 
 // drawSpace draws a method and a space.
 func drawSpace(t *rapid.T) *Config {
-	c := DefaultConfig()
+	c := Default()
 	c.Method = rapid.SampledFrom(fl.Methods()).Draw(t, "method")
 	method, err := fl.MethodByName(c.Method)
 	if err != nil {

@@ -1,4 +1,4 @@
-package study
+package config
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// ConfigError says that a directory holds the study of another configuration.
-type ConfigError struct {
+// DiffError says that a directory holds the study of another configuration.
+type DiffError struct {
 	// Dir is the directory.
 	Dir string
 	// Diff has a line for each key that differs: what is recorded and what is given.
@@ -20,7 +20,7 @@ type ConfigError struct {
 }
 
 // Error says what to do; the keys that differ are in Diff.
-func (e *ConfigError) Error() string {
+func (e *DiffError) Error() string {
 	return fmt.Sprintf("%s holds a study of another configuration (keys that differ: %d); name another directory, or resume it with `fedfast study resume %s`",
 		e.Dir, len(e.Diff), e.Dir)
 }
@@ -56,17 +56,15 @@ func (c *Config) stay(other *Config) {
 	c.Data.Path, c.Data.StateMemory = other.Data.Path, other.Data.StateMemory
 }
 
-// match returns an error when a configuration is not the recorded one. Keys that
-// the record does not know yet have their defaults in it.
-func (r *studyRecord) match(dir string, c *Config, mode string) error {
-	if r.Mode != mode {
-		return fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", dir, r.Mode, mode)
-	}
+// Match returns an error when a configuration is not the one that a record holds,
+// encoded: a *DiffError with the study's directory. Keys that the record does not
+// know yet have their defaults in it.
+func Match(dir, record string, c *Config) error {
 	given, err := Encode(c)
 	if err != nil {
 		return err
 	}
-	recorded, err := Load(Source{Text: r.Config})
+	recorded, err := Load(Source{Text: record})
 	if err != nil {
 		return err
 	}
@@ -79,16 +77,16 @@ func (r *studyRecord) match(dir string, c *Config, mode string) error {
 		return err
 	}
 	if string(stored) != string(given) {
-		return &ConfigError{Dir: dir, Diff: diffConfigs(string(stored), string(given))}
+		return &DiffError{Dir: dir, Diff: diffConfigs(string(stored), string(given))}
 	}
 	return nil
 }
 
 // Settings returns the keys of a configuration that have other values than
-// DefaultConfig, with their values as TOML text. It does not change when a later
+// Default, with their values as TOML text. It does not change when a later
 // version knows more keys.
 func Settings(c *Config) (map[string]string, error) {
-	plain := DefaultConfig()
+	plain := Default()
 	was, err := Encode(&plain)
 	if err != nil {
 		return nil, err

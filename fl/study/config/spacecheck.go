@@ -1,4 +1,4 @@
-package study
+package config
 
 import (
 	"errors"
@@ -27,26 +27,26 @@ func (c *Config) CheckSpace() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Space)) {
 		dim, err := tuners.ParseDim(name, c.Space[name])
 		if err != nil {
-			return &key.Error{Key: spaceKey(name), Problem: ": " + strings.TrimPrefix(err.Error(), name+": ")}
+			return &key.Error{Key: SpaceKey(name), Problem: ": " + strings.TrimPrefix(err.Error(), name+": ")}
 		}
 		dims = append(dims, dim)
 	}
-	return checkSpace(dims, c.hyper(), method)
+	return CheckDims(dims, c.Hyper(), method)
 }
 
 // spaceKey is the key of a dimension of the space.
-func spaceKey(name string) string { return "space." + name }
+func SpaceKey(name string) string { return "space." + name }
 
 // checkSpace checks the dimensions of hyperparameters over a base. Every range is
 // an interval, or made of so few values that a continuous dimension leaves it, and
 // those that depend on another hyperparameter grow or shrink with it. So it is
 // enough to try each dimension's ends and points between while all others are at
 // their least, and while they are at their greatest.
-func checkSpace(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
+func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 	tried := map[string][]tuners.Value{}
 	least, greatest := tuners.Params{}, tuners.Params{}
 	for _, dim := range dims {
-		p, ok := tunable(dim.Name)
+		p, ok := hyper.FindTunable(dim.Name)
 		if !ok {
 			continue
 		}
@@ -62,9 +62,9 @@ func checkSpace(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 	for _, others := range []tuners.Params{least, greatest} {
 		for _, dim := range dims {
 			for _, v := range tried[dim.Name] {
-				h, err := with(base, others.Merge(tuners.Params{dim.Name: v}), nil)
+				h, err := base.With(others.Merge(tuners.Params{dim.Name: v}), nil)
 				if err == nil {
-					err = checkHyper(h, method)
+					err = fl.CheckParams(method, h.Client, h.Server)
 				}
 				if err != nil {
 					return blame(dims, dim, err)
@@ -129,7 +129,7 @@ func blame(dims []tuners.Dim, moved tuners.Dim, err error) error {
 // outside is the error for a dimension of which some value cannot be used.
 func outside(d tuners.Dim, err error) error {
 	_, value, _ := strings.Cut(d.String(), "{")
-	return &key.Error{Key: spaceKey(d.Name), Problem: fmt.Sprintf(" = %s: %v", clip("{"+value), err)}
+	return &key.Error{Key: SpaceKey(d.Name), Problem: fmt.Sprintf(" = %s: %v", clip("{"+value), err)}
 }
 
 // clip shortens what an error repeats of its input.

@@ -1,4 +1,4 @@
-package study
+package config
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -39,6 +40,13 @@ type Config struct {
 	ClientTuner ClientTuner    `toml:"client_tuner" by:"tune"`
 	Space       map[string]any `toml:"space" by:"tune" doc:"a dimension of the search space: the hyperparameter of that name, such as {log10 = [-4, 0]}; none removes it"`
 }
+
+// The commands that begin with a configuration: ModeTune a study of many trials,
+// ModeRun one training.
+const (
+	ModeTune = "tune"
+	ModeRun  = "run"
+)
 
 // The values of Config.Nonfinite.
 const (
@@ -94,11 +102,11 @@ func (s Score) check(objective string) error {
 	if s.Epsilon > 0 && objective == tuners.MetricLoss {
 		return errors.New("score.epsilon: a loss has no bound, so no noise makes it private; use objective = \"error\"")
 	}
-	return s.options().Check()
+	return s.Options().Check()
 }
 
 // options returns what the engine needs to take a score.
-func (s Score) options() fl.ScoreOptions {
+func (s Score) Options() fl.ScoreOptions {
 	return fl.ScoreOptions{Clients: s.Clients, Uniform: s.Uniform, Epsilon: s.Epsilon}
 }
 
@@ -139,8 +147,8 @@ type ClientTuner struct {
 	Options map[string]any `toml:"options" doc:"an option of the client tuner, see fedfast list tuners NAME"`
 }
 
-// DefaultConfig is what a study file starts from.
-func DefaultConfig() Config {
+// Default is what a study file starts from.
+func Default() Config {
 	c := Config{
 		Method:     "fedavg",
 		HeadLayers: 1,
@@ -166,16 +174,22 @@ func (c *Config) setHyper(p fl.ClientParams, s fl.ServerParams) {
 }
 
 // hyper returns the hyperparameters before any tuning.
-func (c *Config) hyper() hyper.Values { return hyper.Values{Client: c.Client.Client, Server: c.Server} }
+func (c *Config) Hyper() hyper.Values { return hyper.Values{Client: c.Client.Client, Server: c.Server} }
 
-// eval returns how the end result is measured, with the hyperparameters of the
-// personalized model's local training.
-// The method remembers memory of the trial.
-func (c *Config) eval(clients []fl.ClientParams, server fl.ServerParams, memory *fl.State, o Observer) fl.EvalConfig {
-	if !c.Eval.Personalized {
-		clients = nil
+const needsEvery = " needs eval.every, the rounds from one measurement to the next, such as 5"
+
+// check returns an error for a goal that is never looked at, and for clients that
+// are never drawn.
+func (e Eval) check() error {
+	switch {
+	case e.Every > 0:
+		return nil
+	case e.Goal > 0:
+		return &key.Error{Key: "eval.goal", Problem: needsEvery}
+	case e.EveryClients > 0:
+		return &key.Error{Key: "eval.every_clients", Problem: needsEvery}
 	}
-	return fl.EvalConfig{Clients: clients, Server: &server, State: memory, Sample: c.Eval.Clients, Done: o.Evaluated}
+	return nil
 }
 
 // data returns what data.Open needs.

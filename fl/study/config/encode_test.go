@@ -1,4 +1,4 @@
-package study
+package config
 
 import (
 	"maps"
@@ -55,12 +55,12 @@ func TestEncodingSurvives(t *testing.T) {
 }
 
 func TestEncodeRefusesWhatTOMLCannotHold(t *testing.T) {
-	c := DefaultConfig()
+	c := Default()
 	c.Tuner.Options = map[string]any{"a": []int{1}}
 	if _, err := Encode(&c); err == nil {
 		t.Error("a list as an option was written")
 	}
-	c = DefaultConfig()
+	c = Default()
 	c.Space = map[string]any{"client.lr": 3}
 	if _, err := Encode(&c); err == nil {
 		t.Error("a number as a dimension was written")
@@ -69,7 +69,7 @@ func TestEncodeRefusesWhatTOMLCannotHold(t *testing.T) {
 
 func drawConfig(t *rapid.T) *Config {
 	name := rapid.StringMatching(`[a-z]{1,8}`)
-	c := DefaultConfig()
+	c := Default()
 	fill(t, reflect.ValueOf(&c).Elem())
 	c.Data.Seed = 0               // the key is seed
 	c.Name = name.Draw(t, "name") // the empty one is replaced by the file's
@@ -164,7 +164,7 @@ func drawOptions(t *rapid.T) map[string]any {
 
 // TestSettingsAreWhatDiffers: only keys that were changed are named.
 func TestSettingsAreWhatDiffers(t *testing.T) {
-	c := DefaultConfig()
+	c := Default()
 	if s, err := Settings(&c); err != nil || len(s) > 0 {
 		t.Fatalf("the defaults have the settings %v, %v", s, err)
 	}

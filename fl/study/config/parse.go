@@ -1,4 +1,4 @@
-package study
+package config
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func Load(src Source) (*Config, error) {
 
 // LoadPlaced is Load that also tells where each key was set.
 func LoadPlaced(src Source) (*Config, Places, error) {
-	c, places, err := load(src, DefaultConfig())
+	c, places, err := load(src, Default())
 	if err != nil {
 		return nil, Places{}, err
 	}
@@ -55,7 +55,7 @@ func LoadPlaced(src Source) (*Config, Places, error) {
 	if err != nil {
 		return c, places, nil // Check says so
 	}
-	defaults := DefaultConfig()
+	defaults := Default()
 	defaults.setHyper(fl.Defaults(m))
 	return load(src, defaults)
 }

@@ -1,0 +1,61 @@
+package hyper
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// FindTunable returns a hyperparameter that a search space may hold.
+func FindTunable(name string) (Param, bool) {
+	p, ok := Find(name)
+	return p, ok && p.Tunable
+}
+
+// Unknown is the error for a dimension or a param that no hyperparameter has.
+func Unknown(name string) error {
+	var known []key.Name
+	for _, p := range Table() {
+		if p.Tunable {
+			known = append(known, key.Name{Name: p.Name, Also: p.Also})
+		}
+	}
+	return fmt.Errorf("unknown hyperparameter %q%s; tunable are %s", name, key.DidYouMean(name, known), strings.Join(Tunable(), ", "))
+}
+
+// With returns h with the hyperparameters that params name overridden. Those in
+// adds, which a client tuner brings, pass; any other name is an error, as is a value
+// that the hyperparameter cannot have.
+func (h Values) With(params tuners.Params, adds map[string]bool) (Values, error) {
+	for _, name := range params.Keys() {
+		p, ok := FindTunable(name)
+		switch {
+		case !ok && adds[name]:
+			continue
+		case !ok:
+			return h, Unknown(name)
+		}
+		if err := p.Set(&h, params[name].Any()); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+// Matching returns the tunable hyperparameters of h whose keys match one of the
+// patterns of a tuner's Description.Controls.
+func (h Values) Matching(patterns []string) tuners.Params {
+	params := tuners.Params{}
+	for _, p := range Table() {
+		switch {
+		case !p.Tunable || !tuners.Matches(p.Name, patterns...):
+		case p.Truth():
+			params[p.Name] = tuners.Bool(p.Get(&h) != 0)
+		default:
+			params[p.Name] = tuners.Num(p.Get(&h))
+		}
+	}
+	return params
+}

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// Check returns an error for the first setting that cannot be used, as far as
+// that can be said before data and tuners are opened.
+func (c *Config) Check() error {
+	if _, err := fl.MethodByName(c.Method); err != nil {
+		return err
+	}
+	if known := models.Names(); c.Model.Name != "" && !slices.Contains(known, c.Model.Name) {
+		return unknownName("model", c.Model.Name, known)
+	}
+	return errors.Join(append(c.checkKeys(), c.checkSet(), c.checkInit(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check())...)
+}
+
+// CheckFor is Check for a command, ModeRun or ModeTune, that begins with the
+// configuration: a run trains with its hyperparameters, a study with those of its
+// space.
+func (c *Config) CheckFor(mode string) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if mode == ModeTune {
+		return c.CheckSpace()
+	}
+	method, err := fl.MethodByName(c.Method)
+	if err != nil {
+		return err
+	}
+	return fl.CheckParams(method, c.Client.Client, c.Server)
+}
+
+// check returns an error for a fact about clients that is allowed twice.
+func (t Tuner) check() error {
+	for i, name := range t.Allow {
+		if slices.Contains(t.Allow[:i], name) {
+			return &key.Error{Key: "tuner.allow", Problem: fmt.Sprintf(" holds %q twice", name)}
+		}
+	}
+	return nil
+}
+
+// checkKeys returns an error for each key whose value is not allowed. One that
+// nobody has set is right, also where 0 or an empty text may not be set.
+func (c *Config) checkKeys() []error {
+	var errs []error
+	given, unset := reflect.ValueOf(c).Elem(), Default()
+	for _, k := range keys {
+		if _, ok := hyper.Find(k.Name); ok || reflect.DeepEqual(given.FieldByIndex(k.Index).Interface(), reflect.ValueOf(unset).FieldByIndex(k.Index).Interface()) {
+			continue
+		}
+		errs = append(errs, k.Check(given))
+	}
+	return errs
+}
+
+// facts are the probes that measure nothing but tell about a client.
+var facts = []string{"examples_train", "examples_val"}
+
+// allows returns an error for a probe that there is not, and for a fact about
+// clients that the study does not let tuners see. A scalar is always a fact.
+func (c *Config) Allows(name string, scalar bool) error {
+	if (scalar || slices.Contains(facts, name)) && !slices.Contains(c.Tuner.Allow, name) {
+		return fmt.Errorf("it asks for %q of each client, but tuner.allow lists only %q", name, c.Tuner.Allow)
+	}
+	if !slices.Contains(fl.ProbeNames(), name) {
+		return fmt.Errorf("it asks for the probe %q; the probes are %s", name, strings.Join(fl.ProbeNames(), ", "))
+	}
+	return nil
+}

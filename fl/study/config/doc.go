@@ -1,0 +1,4 @@
+// Package config is the configuration of runs and studies: the keys of a study
+// file with their defaults, ranges and meaning, how presets, files and assignments
+// make one of them, and how it is written down again so that it loads as the same.
+package config

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// Prepare opens the federation and builds the model of a configuration. Where a
+// small network stands in for the model of a preset, the configuration names it
+// afterwards.
+func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error) {
+	fed, err := OpenData(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := c.fitModel(fed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := fl.CheckMemory(m, 1); err != nil {
+		return nil, nil, err
+	}
+	if FromFile(c.Init) {
+		w, err := fl.ReadSafetensors(c.Init, m)
+		if err != nil {
+			return nil, nil, fmt.Errorf("init: %w", err)
+		}
+		m = m.WithStart(w)
+	}
+	return fed, m, nil
+}
+
+// model builds the configured network for what the federation holds.
+func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
+	input := nn.Shape{H: fed.H, W: fed.W, C: fed.C}
+	if fed.Kind == data.Tokens {
+		input = nn.Shape{Seq: fed.SeqLen, Vocab: fed.Vocab}
+	}
+	if c.Model.Name == "" {
+		if len(c.Model.Layers) == 0 {
+			return nil, fmt.Errorf("model: none is set; use one of %s or [[model.layers]]", strings.Join(models.Names(), ", "))
+		}
+		return models.FromLayers(models.WithInit(c.Model.Layers, c.drawnBy()), input, fed.Classes)
+	}
+	return models.New(c.Model.Name, models.Options{Classes: fed.Classes, Input: input, Init: c.drawnBy()})
+}
+
+// OpenData opens the federation of a configuration, without its model.
+func OpenData(ctx context.Context, c *Config) (*data.Federation, error) {
+	if err := c.checkSet(); err != nil {
+		return nil, err
+	}
+	return data.Open(ctx, c.data())
+}
+
+// checkSet returns an error for a set of data that there is not.
+func (c *Config) checkSet() error {
+	if known := dataNames(); c.Data.Name != "" && !slices.Contains(known, c.Data.Name) {
+		return unknownName("data.name", c.Data.Name, known)
+	}
+	return nil
+}
+
+// dataNames returns the names of the sets of data.
+func dataNames() []string {
+	var known []string
+	for _, s := range data.Sets() {
+		known = append(known, s.Name)
+	}
+	return known
+}
+
+// unknownName is the error for a key whose value is no known name.
+func unknownName(name, value string, known []string) error {
+	return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q: there is none of that name%s; use one of %s", clip(value), key.DidYouMean(value, key.Names(known...)), strings.Join(known, ", "))}
+}

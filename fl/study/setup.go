@@ -1,0 +1,87 @@
+package study
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Setup is what Run, Tune and Baseline need.
+type Setup struct {
+	// Config decides the result.
+	Config config.Config
+	// Data and Model come from Prepare.
+	Data  *data.Federation
+	Model *nn.Model
+	// Tuner is the trial tuner, ClientTuner the client tuner; nil is none. A
+	// Tuner that can be both, such as FedEx, is both when ClientTuner is nil.
+	Tuner, ClientTuner tuners.Tuner
+	// Workers is the number of client tasks that run at once; 0 is one a
+	// processor.
+	Workers int
+	// Observer watches; nil is nobody.
+	Observer Observer
+	// Store keeps the study, so that another process can go on with it; nil
+	// keeps nothing. A study of the same configuration that it holds is gone on
+	// with; one of another configuration is a *config.DiffError.
+	Store *store.Store
+	// KeepTrials leaves the last snapshot of every trial in the store, so that
+	// studies that Share it need not train its rounds again.
+	KeepTrials bool
+	// Evaluated are models of a study whose rounds this one shares, with their
+	// errors: a model among them is not evaluated again.
+	Evaluated []Chosen
+	// Environment says where the study runs, as JSON in its record.
+	Environment any
+	// SnapshotEvery is the least time between two snapshots of a running trial
+	// outside of rungs and of the end; 0 is 30 s. A rung whose rounds took less
+	// than a thirtieth of it goes without: they are run again faster.
+	SnapshotEvery time.Duration
+	// Log is told about failed trials and damaged files; nil drops that.
+	Log *slog.Logger
+
+	method fl.Method // nil is Config.Method; tests set another one
+}
+
+func (s *Setup) snapshotEvery() time.Duration {
+	if s.SnapshotEvery == 0 {
+		return 30 * time.Second
+	}
+	return s.SnapshotEvery
+}
+
+func (s *Setup) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Log
+}
+
+// engine starts the workers for a set-up.
+func (s *Setup) engine() (*fl.Engine, error) {
+	c := &s.Config
+	method, err := fl.MethodByName(c.Method)
+	if err != nil {
+		return nil, err
+	}
+	if s.method != nil {
+		method = s.method
+	}
+	if c.Sampling != "with" && c.Sampling != "without" {
+		return nil, fmt.Errorf("sampling = %q: must be \"with\" or \"without\" (replacement)", c.Sampling)
+	}
+	if s.Observer == nil {
+		s.Observer = silent{}
+	}
+	return fl.New(fl.Config{
+		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
+		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, StateMemory: int64(c.Data.StateMemory) << 20,
+	})
+}
