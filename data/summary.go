@@ -3,7 +3,7 @@ package data
 import (
 	"slices"
 
-	"github.com/fedfast/fedfast/data/internal/draw"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Summary holds the facts of an open federation.
@@ -90,7 +90,7 @@ func entropy(counts []int) float64 {
 	for _, n := range counts {
 		if n > 0 {
 			p := float64(n) / total
-			sum -= float64(p * draw.Log(p))
+			sum -= float64(p * det.Log(p))
 		}
 	}
 	return sum

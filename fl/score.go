@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/tuners/det"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // ScoreOptions say how a round's score is taken, for studies of noisy evaluation.

@@ -1,6 +1,6 @@
 package kernels
 
-// What tests outside the package need of its inside: the constants of the activations, and the logarithm.
+// What tests outside the package need of its inside: the constants of the activations.
 const (
 	Log2e, Ln2Hi, Ln2Lo          = log2e, ln2Hi, ln2Lo
 	Exp2, Exp3, Exp4, Exp5, Exp6 = exp2, exp3, exp4, exp5, exp6
@@ -9,5 +9,3 @@ const (
 	TanhHigh, SoftmaxLow         = tanhHigh, softmaxLow
 	ReduceBlock, MapBlock        = reduceBlock, mapBlock
 )
-
-var Log = log

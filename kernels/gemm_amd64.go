@@ -2,7 +2,7 @@
 
 package kernels
 
-//go:generate go run -C _asm ./gemm -out ../gemm_amd64.s -stubs ../gemm_stubs_amd64.go -pkg kernels
+//go:generate go run -C _asm ./gemm
 
 var (
 	tilesAVX2 = tiles{

@@ -2,7 +2,7 @@
 
 package kernels
 
-//go:generate go run -C _asm ./norm -out ../norm_amd64.s -stubs ../norm_stubs_amd64.go -pkg kernels
+//go:generate go run -C _asm ./norm
 
 func normAt(l Level) normTable {
 	switch l {

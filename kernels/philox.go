@@ -1,6 +1,10 @@
 package kernels
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/fedfast/fedfast/kernels/det"
+)
 
 // The multipliers and key increments of Philox4x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 const (
@@ -22,18 +26,11 @@ func Philox(ctr [4]uint32, key [2]uint32) [4]uint32 {
 }
 
 // Key mixes parts (seed, trial, round, slot, client, purpose and the like) into the key of a generator. Different tuples, also of
-// different lengths, give unrelated keys. Each part passes the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+// different lengths, give unrelated keys. Each part passes det.Mix.
 func Key(parts ...uint64) uint64 {
-	h := mix(uint64(len(parts)) ^ 0x6A09E667F3BCC909) // sqrt 2, so that no small part undoes it
+	h := det.Mix(uint64(len(parts)) ^ 0x6A09E667F3BCC909) // sqrt 2, so that no small part undoes it
 	for _, p := range parts {
-		h = mix(h ^ mix(p))
+		h = det.Mix(h ^ det.Mix(p))
 	}
 	return h
-}
-
-func mix(z uint64) uint64 {
-	z += 0x9E3779B97F4A7C15
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
 }

@@ -2,7 +2,7 @@
 
 package kernels
 
-//go:generate go run -C _asm ./pointwise -out ../pointwise_amd64.s -stubs ../pointwise_stubs_amd64.go -pkg kernels
+//go:generate go run -C _asm ./pointwise
 
 func actAt(l Level) actTable {
 	switch l {

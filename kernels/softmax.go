@@ -1,5 +1,7 @@
 package kernels
 
+import "github.com/fedfast/fedfast/kernels/det"
+
 // softmaxTable holds the row function of one level: src has at least one element. It returns the largest element (NaN is passed over,
 // -Inf if there is nothing else) and the sum of e^(src[j]-max). dst is empty, or has Pad(len(src)) elements and gets
 // scale*e^(src[j]-max)/sum, with zeros behind; it may be src's memory.
@@ -53,7 +55,7 @@ func SoftmaxXent(grad, logits []float32, ld, m, n int, labels []int32, scale flo
 		x := src[label]
 		first := firstLargest(src, label)
 		largest, sum := callSoftmax(dst, src, scale)
-		loss += log(float64(sum)) + (float64(largest) - float64(x))
+		loss += det.Log(float64(sum)) + (float64(largest) - float64(x))
 		if first && x == largest {
 			correct++
 		}

@@ -2,7 +2,7 @@
 
 package kernels
 
-//go:generate go run -C _asm ./sparse -out ../sparse_amd64.s -stubs ../sparse_stubs_amd64.go -pkg kernels
+//go:generate go run -C _asm ./sparse
 
 func sparseAt(l Level) sparseTable {
 	switch l {

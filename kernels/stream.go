@@ -1,9 +1,6 @@
 package kernels
 
-import (
-	"math"
-	"math/bits"
-)
+import "github.com/fedfast/fedfast/kernels/det"
 
 // Stream is a sequence of random numbers that a key and a stream number determine on every machine and every level: word i is word i%4
 // of Philox(counter {i/4, stream}, key). It is for decisions outside the kernels: shuffles, initial weights, sampling.
@@ -41,23 +38,21 @@ func (s *Stream) Uint64() uint64 {
 }
 
 // Float64 returns a multiple of 2^-53 in [0, 1).
-func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
+func (s *Stream) Float64() float64 { return det.Unit(s.Uint64()) }
 
 // Float32 returns a multiple of 2^-24 in [0, 1).
 func (s *Stream) Float32() float32 { return float32(s.Uint32()>>8) * 0x1p-24 }
 
-// IntN returns an integer in [0, n), each with the same probability (Lemire, ACM TOMACS 29, 2019). It panics if n <= 0.
+// IntN returns an integer in [0, n), each with the same probability. It panics if n <= 0.
 func (s *Stream) IntN(n int) int {
 	if n <= 0 {
 		panic("kernels: Stream.IntN with n <= 0")
 	}
-	hi, lo := bits.Mul64(s.Uint64(), uint64(n))
-	if lo < uint64(n) {
-		for lo < -uint64(n)%uint64(n) {
-			hi, lo = bits.Mul64(s.Uint64(), uint64(n))
+	for {
+		if i, ok := det.Below(s.Uint64(), uint64(n)); ok {
+			return int(i)
 		}
 	}
-	return int(hi)
 }
 
 // NormFloat64 returns a number of the standard normal distribution (Marsaglia's polar method).
@@ -67,15 +62,11 @@ func (s *Stream) NormFloat64() float64 {
 		return s.spare
 	}
 	for {
-		x := float64(2*s.Float64()) - 1
-		y := float64(2*s.Float64()) - 1
-		r := float64(x*x) + float64(y*y)
-		if r >= 1 || r == 0 {
-			continue
+		u, v := s.Float64(), s.Float64()
+		if x, y, ok := det.Polar(u, v); ok {
+			s.spare, s.paired = y, true
+			return x
 		}
-		f := math.Sqrt(float64(-2*log(r)) / r)
-		s.spare, s.paired = float64(y*f), true
-		return float64(x * f)
 	}
 }
 

@@ -104,30 +104,3 @@ func TestIntNNearTheTop(t *testing.T) {
 		t.Errorf("%d of %d numbers lie in the lower half", low, draws)
 	}
 }
-
-func TestLog(t *testing.T) {
-	s := kernels.NewStream(7, 0)
-	worst := 0.0
-	for range 200000 {
-		x := math.Float64frombits(s.Uint64()&(1<<52-1) | uint64(1+s.IntN(2045))<<52)
-		if s.IntN(2) == 0 {
-			x = 1 + (s.Float64()-0.5)*0.01
-		}
-		want := math.Log(x)
-		_, e := math.Frexp(want)
-		worst = max(worst, math.Abs(kernels.Log(x)-want)/math.Ldexp(1, e-53))
-	}
-	t.Logf("at most %.2f ulp from math.Log", worst)
-	if worst > 3 { // 2 of our own, 1 of math.Log
-		t.Errorf("log is %.2f ulp from math.Log", worst)
-	}
-	if got := kernels.Log(1); got != 0 {
-		t.Errorf("log 1 = %v", got)
-	}
-	if got := kernels.Log(math.Inf(1)); !math.IsInf(got, 1) {
-		t.Errorf("log Inf = %v", got)
-	}
-	if got := kernels.Log(math.NaN()); got == got {
-		t.Errorf("log NaN = %v", got)
-	}
-}

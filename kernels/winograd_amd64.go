@@ -2,7 +2,7 @@
 
 package kernels
 
-//go:generate go run -C _asm ./winograd -out ../winograd_amd64.s -stubs ../winograd_stubs_amd64.go -pkg kernels
+//go:generate go run -C _asm ./winograd
 
 func winogradAt(l Level) winogradTable {
 	switch l {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/fedfast/fedfast/tuners/det"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // DimKind is the scale on which a dimension is drawn uniformly.

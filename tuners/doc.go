@@ -9,5 +9,5 @@
 //
 // Tuners keep no generator: every draw comes from [NewDraws], keyed by the seed, the trial, the round and a purpose, so that a session
 // that is opened from a recorded state goes on exactly as the lost one would have. For the same reason anything that decides a result
-// uses the elementary functions of tuners/det instead of package math's, whose last bit differs between processors.
+// uses the elementary functions of kernels/det instead of package math's, whose last bit differs between processors.
 package tuners

@@ -3,8 +3,9 @@ package tuners
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math/bits"
 	"math/rand/v2"
+
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Draws is a short sequence of pseudo-random numbers for one purpose. The same key gives the same sequence on every machine.
@@ -26,18 +27,18 @@ func NewDraws(seed uint64, trial, round int, purpose string) *Draws {
 func (d *Draws) Uint64() uint64 { return d.pcg.Uint64() }
 
 // Float64 returns a number from [0, 1) with 53 random bits.
-func (d *Draws) Float64() float64 { return float64(d.pcg.Uint64()>>11) / (1 << 53) }
+func (d *Draws) Float64() float64 { return det.Unit(d.pcg.Uint64()) }
 
 // IntN returns an unbiased integer from [0, n). It panics when n < 1.
 func (d *Draws) IntN(n int) int {
 	if n < 1 {
 		panic("tuners: Draws.IntN needs n >= 1")
 	}
-	hi, lo := bits.Mul64(d.pcg.Uint64(), uint64(n))
-	for least := -uint64(n) % uint64(n); lo < least; {
-		hi, lo = bits.Mul64(d.pcg.Uint64(), uint64(n))
+	for {
+		if i, ok := det.Below(d.pcg.Uint64(), uint64(n)); ok {
+			return int(i)
+		}
 	}
-	return int(hi)
 }
 
 // Pick returns index i with probability weights[i] / sum(weights). Weights are not negative and their sum is positive.

@@ -15,28 +15,31 @@ const module = "github.com/fedfast/fedfast"
 
 // mayImport holds, for each folder at the top of the module, which others its
 // packages may depend on, directly or not: kernels <- tensor <- nn <- fl <- cmd.
-// fl/study is held apart from fl because fl must not know it, and data/sys from
-// data because every folder but those of numbers may use it.
+// fl/study is held apart from fl because fl must not know it, data/sys and
+// kernels/det from data and kernels because every folder may use them: they
+// import nothing of ours.
 var mayImport = map[string][]string{
-	"data/sys": {},
-	"kernels":  {},
-	"tensor":   {"kernels"},
-	"nn":       {"tensor", "kernels"},
-	"data":     {"data/sys"},
-	"tuners":   {"data/sys"},
-	"plugins":  {"data/sys", "tuners"},
-	"fl":       {"data/sys", "nn", "tensor", "kernels", "data", "tuners"},
-	"fl/study": {"data/sys", "fl", "nn", "tensor", "kernels", "data", "tuners"},
-	"bench":    {"data/sys", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
-	"cmd":      {"data/sys", "bench", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
+	"kernels/det": {},
+	"data/sys":    {},
+	"kernels":     {"kernels/det"},
+	"tensor":      {"kernels/det", "kernels"},
+	"nn":          {"kernels/det", "tensor", "kernels"},
+	"data":        {"kernels/det", "data/sys"},
+	"tuners":      {"kernels/det", "data/sys"},
+	"plugins":     {"kernels/det", "data/sys", "tuners"},
+	"fl":          {"kernels/det", "data/sys", "nn", "tensor", "kernels", "data", "tuners"},
+	"fl/study":    {"kernels/det", "data/sys", "fl", "nn", "tensor", "kernels", "data", "tuners"},
+	"bench":       {"kernels/det", "data/sys", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
+	"cmd":         {"kernels/det", "data/sys", "bench", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
 }
 
 // mayImportModules holds the other modules that a folder may name itself, for
 // the folders that promise to need little.
 var mayImportModules = map[string][]string{
-	"kernels": {"github.com/klauspost/cpuid/v2"},
-	"tensor":  {},
-	"nn":      {},
+	"kernels/det": {},
+	"kernels":     {"github.com/klauspost/cpuid/v2"},
+	"tensor":      {},
+	"nn":          {},
 }
 
 // interfacesOnly are the packages of tuners that the engine must not see: it
@@ -53,7 +56,7 @@ type pkg struct {
 // folder is the key of mayImport for a package of this module.
 func folder(path string) string {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
-	for _, apart := range []string{"fl/study", "data/sys"} {
+	for _, apart := range []string{"fl/study", "data/sys", "kernels/det"} {
 		if path == apart || strings.HasPrefix(path, apart+"/") {
 			return apart
 		}
@@ -128,6 +131,7 @@ func TestBreachesAreSeen(t *testing.T) {
 		want string
 	}{
 		{pkg{ImportPath: module + "/nn", Deps: []string{module + "/kernels", module + "/fl"}}, "nn depends on"},
+		{pkg{ImportPath: module + "/data", Deps: []string{module + "/kernels/det", module + "/kernels"}}, "data depends on github.com/fedfast/fedfast/kernels"},
 		{pkg{ImportPath: module + "/fl", Deps: []string{module + "/fl/study"}}, "fl depends on"},
 		{pkg{ImportPath: module + "/tuners/host", Deps: []string{module + "/nn"}}, "host depends on"},
 		{pkg{ImportPath: module + "/bench", Deps: []string{module + "/cmd/fedfast/internal/table"}}, "bench depends on"},

@@ -1,6 +1,10 @@
 package glyphs
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/fedfast/fedfast/kernels/det"
+)
 
 // The purposes that keep the streams of one writer apart.
 const (
@@ -18,23 +22,15 @@ type stream struct {
 
 // restart puts s at the start of the stream of (seed, writer, purpose, index).
 func (s *stream) restart(seed uint64, writer int, purpose uint64, index int) {
-	h := scramble(seed)
-	h = scramble(h ^ uint64(writer))
-	h = scramble(h ^ purpose)
-	h = scramble(h ^ uint64(index))
-	s.pcg.Seed(h, scramble(h))
-}
-
-// scramble is the output function of SplitMix64 (Steele, Lea, Flood 2014) after one step.
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	h := det.Mix(seed)
+	h = det.Mix(h ^ uint64(writer))
+	h = det.Mix(h ^ purpose)
+	h = det.Mix(h ^ uint64(index))
+	s.pcg.Seed(h, det.Mix(h))
 }
 
 // unit returns a number in [0, 1).
-func (s *stream) unit() float64 { return float64(s.pcg.Uint64()>>11) / (1 << 53) }
+func (s *stream) unit() float64 { return det.Unit(s.pcg.Uint64()) }
 
 // span returns a number between lo and hi.
 func (s *stream) span(lo, hi float64) float64 { return lo + float64((hi-lo)*s.unit()) }
@@ -49,7 +45,9 @@ func (s *stream) normal() float64 {
 	return sum - 6
 }
 
-// exp returns e^x for |x| < 100 with a relative error below x*x/2^20: (1+x/2^20)^(2^20).
+// exp returns e^x for |x| < 100 with a relative error below x*x/2^20:
+// (1+x/2^20)^(2^20). It is part of what defines the glyphs, whose pixels the
+// more exact det.Exp would change.
 func exp(x float64) float64 {
 	y := 1 + x/(1<<20)
 	for range 20 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data/internal/draw"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Even returns sizes of clients that differ by at most one and sum to total.
@@ -23,7 +24,7 @@ func Even(clients, total int) []int {
 func LogNormal(clients, total, least int, sigma float64, key uint64) []int {
 	weights, normal := make([]float64, clients), draw.New(key, purposeSize)
 	for i := range weights {
-		weights[i] = draw.Exp(float64(sigma * normal.Normal()))
+		weights[i] = det.Exp(float64(sigma * normal.Normal()))
 	}
 	return share(weights, total, least)
 }
@@ -40,7 +41,7 @@ func PowerLaw(clients, total, least int, exponent float64, key uint64) []int {
 	draw.New(key, purposeSize).Shuffle(ranks)
 	weights := make([]float64, clients)
 	for i, r := range ranks {
-		weights[i] = draw.Exp(float64(-exponent * draw.Log(float64(r))))
+		weights[i] = det.Exp(float64(-exponent * det.Log(float64(r))))
 	}
 	return share(weights, total, least)
 }

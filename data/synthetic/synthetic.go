@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/data/internal/draw"
 	"github.com/fedfast/fedfast/data/partition"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // The form of the set.
@@ -71,7 +72,7 @@ func Generate(ctx context.Context, c Config) ([]Client, error) {
 	}
 	var spread [Features]float64
 	for j := range spread {
-		spread[j] = draw.Exp(float64(-0.6 * draw.Log(float64(j+1))))
+		spread[j] = det.Exp(float64(-0.6 * det.Log(float64(j+1))))
 	}
 	clients := make([]Client, len(sizes))
 	for k := range clients {
@@ -98,7 +99,7 @@ func (c *Config) sizes() ([]int, error) {
 	}
 	normal, sizes, total := draw.New(key), make([]int, clients), 0
 	for k := range sizes {
-		sizes[k] = sizeOffset + int(draw.Exp(sizeMean+float64(sizeSigma*normal.Normal())))
+		sizes[k] = sizeOffset + int(det.Exp(sizeMean+float64(sizeSigma*normal.Normal())))
 		if total += sizes[k]; total > maxExamples {
 			return nil, fmt.Errorf("data.clients = %d: at most %d examples are drawn; lower it or set data.samples, their mean", c.Clients, maxExamples)
 		}

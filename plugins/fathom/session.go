@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/plugins/internal/finite"
 	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/det"
 )
 
 // logs are the natural logarithms of the three hyperparameters. They are the session's whole state.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/plugins/internal/finite"
 	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/det"
 )
 
 // session is one trial's FedEx.
@@ -60,7 +60,7 @@ func newSession(req tuners.OpenRequest, o options) (*session, error) {
 		return nil, fmt.Errorf("fedex: the recorded state has %d configurations, the options give %d", len(s.state.Z), len(s.configs))
 	}
 	if s.eta0 = o.eta0; s.eta0 == 0 {
-		s.eta0 = det.Sqrt(float64(2 * det.Log(float64(len(s.configs)))))
+		s.eta0 = math.Sqrt(float64(2 * det.Log(float64(len(s.configs)))))
 	}
 	return s, s.Save(&s.state)
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/tuners/det"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // state is everything that a trial's rounds change.
@@ -123,9 +123,9 @@ func (s *state) denominator(schedule string, top float64) float64 {
 		d = top
 	case Adaptive:
 		s.Squares += float64(top * top)
-		d = det.Sqrt(s.Squares)
+		d = math.Sqrt(s.Squares)
 	case Auto:
-		d = det.Sqrt(float64(s.Updates))
+		d = math.Sqrt(float64(s.Updates))
 	}
 	if d == 0 {
 		return 1

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/plugins/internal/options"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/det"
 )
 
 // maxPoints bounds the list of points: each proposal looks at all of them.

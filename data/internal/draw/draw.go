@@ -1,14 +1,13 @@
 // Package draw holds the random streams of package data. Every draw depends on
-// its key alone and is the same on every CPU: integers come from PCG, and the
-// functions that real numbers need (logarithm, exponential) are computed here
-// with explicitly rounded products, because those of package math differ in
-// the last bit between CPUs and Go may fuse a product with a sum.
+// its key alone and is the same on every CPU: the bits come from PCG, the
+// functions that real numbers need from kernels/det.
 package draw
 
 import (
 	"math"
-	"math/bits"
 	"math/rand/v2"
+
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Purposes keep the streams of one seed apart.
@@ -24,26 +23,18 @@ const (
 func Key(parts ...uint64) uint64 {
 	h := uint64(0x6a09e667f3bcc909)
 	for _, p := range parts {
-		h = scramble(h ^ p)
+		h = det.Mix(h ^ p)
 	}
 	return h
 }
 
-// Text returns a key of s: 64-bit FNV-1a, scrambled.
+// Text returns a key of s: 64-bit FNV-1a, mixed.
 func Text(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * 1099511628211
 	}
-	return scramble(h)
-}
-
-// scramble is SplitMix64's output function after one step (Steele, Lea, Flood 2014).
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return det.Mix(h)
 }
 
 // Stream is a sequence of draws. The zero Stream must be restarted before use.
@@ -59,28 +50,25 @@ func New(parts ...uint64) *Stream {
 }
 
 // Restart puts s at the start of the stream of key. It allocates nothing.
-func (s *Stream) Restart(key uint64) { s.pcg.Seed(key, scramble(key)) }
+func (s *Stream) Restart(key uint64) { s.pcg.Seed(key, det.Mix(key)) }
 
 // Uint64 returns 64 random bits.
 func (s *Stream) Uint64() uint64 { return s.pcg.Uint64() }
 
-// IntN returns an unbiased integer in [0, n); n must be positive. (Lemire 2019)
+// IntN returns an unbiased integer in [0, n); n must be positive.
 func (s *Stream) IntN(n int) int {
 	if n <= 0 {
 		panic("draw: IntN of a number below 1")
 	}
-	m := uint64(n)
-	hi, lo := bits.Mul64(s.Uint64(), m)
-	if lo < m {
-		for floor := -m % m; lo < floor; {
-			hi, lo = bits.Mul64(s.Uint64(), m)
+	for {
+		if i, ok := det.Below(s.Uint64(), uint64(n)); ok {
+			return int(i)
 		}
 	}
-	return int(hi)
 }
 
 // Float64 returns a number in [0, 1), a multiple of 2^-53.
-func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) / (1 << 53) }
+func (s *Stream) Float64() float64 { return det.Unit(s.Uint64()) }
 
 // Span returns a number in [lo, hi).
 func (s *Stream) Span(lo, hi float64) float64 { return lo + float64((hi-lo)*s.Float64()) }
@@ -93,13 +81,12 @@ func (s *Stream) Shuffle(x []int32) {
 	}
 }
 
-// Normal returns a standard normal deviate. (Marsaglia's polar method)
+// Normal returns a standard normal deviate, the first of a pair.
 func (s *Stream) Normal() float64 {
 	for {
-		u, v := float64(2*s.Float64())-1, float64(2*s.Float64())-1
-		q := float64(u*u) + float64(v*v)
-		if q > 0 && q < 1 {
-			return float64(u * math.Sqrt(-2*Log(q)/q))
+		u, v := s.Float64(), s.Float64()
+		if x, _, ok := det.Polar(u, v); ok {
+			return x
 		}
 	}
 }
@@ -109,7 +96,7 @@ func (s *Stream) Normal() float64 {
 // small for a float64. (Marsaglia and Tsang 2000)
 func (s *Stream) LogGamma(shape float64) float64 {
 	if shape < 1 {
-		boost := Log(1 - s.Float64())
+		boost := det.Log(1 - s.Float64())
 		return s.LogGamma(shape+1) + boost/shape
 	}
 	d := shape - 1.0/3
@@ -122,9 +109,9 @@ func (s *Stream) LogGamma(shape float64) float64 {
 		}
 		v = float64(float64(v*v) * v)
 		u := 1 - s.Float64()
-		logV := Log(v)
-		if Log(u) < float64(x*x)/2+float64(d*(1-v+logV)) {
-			return Log(d) + logV
+		logV := det.Log(v)
+		if det.Log(u) < float64(x*x)/2+float64(d*(1-v+logV)) {
+			return det.Log(d) + logV
 		}
 	}
 }
@@ -142,7 +129,7 @@ func (s *Stream) Dirichlet(mix, alpha []float64) {
 	}
 	var sum float64
 	for i, m := range mix {
-		mix[i] = Exp(m - top)
+		mix[i] = det.Exp(m - top)
 		sum += mix[i]
 	}
 	for i := range mix {

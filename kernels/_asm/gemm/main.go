@@ -1,7 +1,11 @@
 // Command gemm writes the amd64 assembly of the matrix products, one function per tile height and level, and of their layouts.
 package main
 
-import . "github.com/mmcloughlin/avo/build"
+import (
+	. "github.com/mmcloughlin/avo/build"
+
+	"github.com/fedfast/fedfast/kernels/_asm/file"
+)
 
 func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
@@ -27,5 +31,5 @@ func main() {
 	gather(1, PREFETCHT0)
 	gather(2, PREFETCHT0)
 	gather(8, PREFETCHT1)
-	Generate()
+	file.Write("gemm")
 }

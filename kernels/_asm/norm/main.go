@@ -5,6 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/file"
 )
 
 func main() {
@@ -15,7 +17,7 @@ func main() {
 		forward(v)
 		backward(v)
 	}
-	Generate()
+	file.Write("norm")
 }
 
 // isa is a level and the bytes of its vectors.

@@ -3,6 +3,8 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
+
+	"github.com/fedfast/fedfast/kernels/_asm/file"
 )
 
 func main() {
@@ -20,5 +22,5 @@ func main() {
 		lrn(v)
 		dropout(v)
 	}
-	Generate()
+	file.Write("pointwise")
 }

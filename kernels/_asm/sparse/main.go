@@ -6,6 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/file"
 )
 
 func main() {
@@ -25,7 +27,7 @@ func main() {
 			t.input()
 		}
 	}
-	Generate()
+	file.Write("sparse")
 }
 
 // isa is a level's way to hold 16 floats: one register of AVX-512 (wide) or two of AVX2.

@@ -86,8 +86,8 @@ func (t tile) weights() {
 
 // Offsets in sparseInputArgs.
 const (
-	inputDX, inputPixel, inputW, inputValue     = 0, 8, 16, 24
-	inputFilter, inputStart, inputPixels, fresh = 32, 40, 48, 56
+	inputDX, inputPixel, inputW, inputValue          = 0, 8, 16, 24
+	inputFilter, inputStart, inputPixels, inputFresh = 32, 40, 48, 56
 )
 
 // input writes the function that goes along a row of pixels with the sums of the pixels under the kernel in registers. Column kx of the
@@ -99,7 +99,7 @@ func (t tile) input() {
 	Pragma("noescape")
 	args := Load(Param("args"), GP64()).(reg.GPVirtual)
 	dx, w, value, filter := load(args, inputDX), load(args, inputW), load(args, inputValue), load(args, inputFilter)
-	start, pixels, pixel, isFresh := load(args, inputStart), load(args, inputPixels), load(args, inputPixel), load(args, fresh)
+	start, pixels, pixel, isFresh := load(args, inputStart), load(args, inputPixels), load(args, inputPixel), load(args, inputFresh)
 	var pixel3 reg.GPVirtual
 	if t.cols > 3 {
 		pixel3 = GP64()

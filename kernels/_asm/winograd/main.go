@@ -5,6 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/file"
 )
 
 func main() {
@@ -17,7 +19,7 @@ func main() {
 		weights(v)
 		gradient(v)
 	}
-	Generate()
+	file.Write("winograd")
 }
 
 // isa is a level and the bytes of its vectors.

@@ -6,8 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/optimize"
 
+	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/det"
 )
 
 // The box of the hyperparameters. Features are expected in [0, 1] and outcomes are standardised, so that length scales beyond these ends say

@@ -1,7 +1,7 @@
 package gp
 
 import (
-	"github.com/fedfast/fedfast/tuners/det"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 const (

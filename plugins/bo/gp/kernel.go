@@ -7,7 +7,11 @@
 // that stops elsewhere, where the likelihood is flat, is not hidden.
 package gp
 
-import "github.com/fedfast/fedfast/tuners/det"
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/kernels/det"
+)
 
 const (
 	sqrt5      = 2.2360679774997896964
@@ -41,5 +45,5 @@ func distance(lengths, a, b []float64) float64 {
 		d := (a[i] - b[i]) / l
 		sum += float64(d * d)
 	}
-	return det.Sqrt(sum)
+	return math.Sqrt(sum)
 }

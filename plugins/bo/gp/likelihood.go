@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
 
-	"github.com/fedfast/fedfast/tuners/det"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // LogLikelihood returns the log marginal likelihood of the standardised outcomes, -1/2 (z' C^-1 z + log|C| + n log 2 pi) with
@@ -62,7 +62,7 @@ func (l *likelihood) at(h Hyper) (value float64, gradient []float64) {
 			for f, w := range weights {
 				sum += float64(l.squares[at+f] * w)
 			}
-			row[j], l.slopes[pair] = matern(det.Sqrt(sum))
+			row[j], l.slopes[pair] = matern(math.Sqrt(sum))
 			at += features
 			pair++
 		}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-
-	"github.com/fedfast/fedfast/tuners/det"
 )
 
 // Process is a Gaussian process given observations. It is not changed after New.
@@ -86,7 +84,7 @@ func (p *Process) Predict(x []float64) (mean, deviation float64) {
 	k := p.covariances(x)
 	mean = p.mean + float64(dot(k, p.alpha)*p.scale)
 	v := p.forward(k)
-	return mean, float64(det.Sqrt(max(1-dot(v, v), 0)) * p.scale)
+	return mean, float64(math.Sqrt(max(1-dot(v, v), 0)) * p.scale)
 }
 
 // Improvement returns the expected improvement on best at x, or 0 as soon as it is known not to be above least: the deviation given a part
@@ -97,7 +95,7 @@ func (p *Process) Improvement(x []float64, best, least float64) float64 {
 	v, gain := make([]float64, 0, len(k)), 0.0
 	for _, part := range [...]int{8, 4, 2, 1} {
 		v = p.extend(v, k[:len(k)/part])
-		gain = ExpectedImprovement(mean, float64(det.Sqrt(max(1-dot(v, v), 0))*p.scale), best)
+		gain = ExpectedImprovement(mean, float64(math.Sqrt(max(1-dot(v, v), 0))*p.scale), best)
 		if gain <= least {
 			return 0
 		}
@@ -118,7 +116,7 @@ func (p *Process) covariances(x []float64) []float64 {
 func (p *Process) row(x []float64) ([]float64, bool) {
 	row := p.forward(p.covariances(x))
 	rest := 1 + p.hyper.Noise - dot(row, row)
-	return append(row, det.Sqrt(rest)), rest > 0
+	return append(row, math.Sqrt(rest)), rest > 0
 }
 
 // forward solves L v = b for as many elements as b has.
@@ -165,7 +163,7 @@ func standardise(y []float64) (z []float64, mean, scale float64) {
 			d := (v - mean) / peak
 			scale += float64(d*d) / n
 		}
-		scale = float64(det.Sqrt(scale) * peak)
+		scale = float64(math.Sqrt(scale) * peak)
 	} else {
 		scale = 1
 	}

@@ -6,50 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/fedfast/fedfast/tuners/det"
+	"github.com/fedfast/fedfast/kernels/det"
 )
-
-// ulps returns how many units in the last place of want lie between got and want.
-func ulps(got, want float64) float64 {
-	if got == want {
-		return 0
-	}
-	return math.Abs(got-want) / (math.Nextafter(math.Abs(want), math.Inf(1)) - math.Abs(want))
-}
-
-func TestAgainstMath(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		got      func(float64) float64
-		want     func(float64) float64
-		lo, hi   float64
-		logScale bool
-		ulps     float64
-	}{
-		{"log near one", det.Log, math.Log, 0.5, 2, false, 2},
-		{"log", det.Log, math.Log, -700, 700, true, 2},
-		{"log10 near one", det.Log10, math.Log10, 0.5, 2, false, 2},
-		{"log10", det.Log10, math.Log10, -700, 700, true, 2},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(1, 2))
-			worst, at := 0.0, 0.0
-			for range 100000 {
-				x := c.lo + float64(r.Float64()*(c.hi-c.lo))
-				if c.logScale {
-					x = math.Exp(x)
-				}
-				if u := ulps(c.got(x), c.want(x)); u > worst {
-					worst, at = u, x
-				}
-			}
-			t.Logf("worst %.2f ulp at %v", worst, at)
-			if worst > c.ulps {
-				t.Errorf("%v: %v, math says %v: %.1f ulp", at, c.got(at), c.want(at), worst)
-			}
-		})
-	}
-}
 
 func TestExact(t *testing.T) {
 	inf := math.Inf(1)
@@ -71,10 +29,6 @@ func TestExact(t *testing.T) {
 		{"pow10 5", det.Pow10(5), 1e5},
 		{"pow10 -320", det.Pow10(-320), 1e-320},
 		{"pow10 400", det.Pow10(400), inf},
-		{"0^0", det.PowInt(0, 0), 1},
-		{"0^3", det.PowInt(0, 3), 0},
-		{"3^5", det.PowInt(3, 5), 243},
-		{"sqrt 2", det.Sqrt(2), math.Sqrt2},
 		{"logsumexp none", det.LogSumExp(nil), -inf},
 		{"logsumexp huge", det.LogSumExp([]float64{1000, 1000 - 1e9}), 1000},
 	} {
@@ -105,11 +59,26 @@ func bigExp(x *big.Float) *big.Float {
 	return sum
 }
 
-func TestExpAgainstBig(t *testing.T) {
-	ln10, _, err := big.ParseFloat("2.302585092994045684017991454684364207601101488628772976033327900967572609677352480235997205089598298341967784", 10, 260, big.ToNearestEven)
+// bigUlps returns how many units in the last place lie between got and exact.
+func bigUlps(got float64, exact *big.Float) float64 {
+	near, _ := exact.Float64()
+	near = math.Abs(near)
+	diff, _ := new(big.Float).Sub(new(big.Float).SetPrec(260).SetFloat64(got), exact).Float64()
+	return math.Abs(diff) / (math.Nextafter(near, math.Inf(1)) - near)
+}
+
+func bigLn10(t *testing.T) *big.Float {
+	t.Helper()
+	const digits = "2.302585092994045684017991454684364207601101488628772976033327900967572609677352480235997205089598298341967784"
+	ln10, _, err := big.ParseFloat(digits, 10, 260, big.ToNearestEven)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return ln10
+}
+
+func TestExpAgainstBig(t *testing.T) {
+	ln10 := bigLn10(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct {
 		name   string
@@ -131,9 +100,7 @@ func TestExpAgainstBig(t *testing.T) {
 				arg.Mul(arg, ln10)
 			}
 			exact := bigExp(arg)
-			near, _ := exact.Float64()
-			diff, _ := new(big.Float).Sub(new(big.Float).SetPrec(260).SetFloat64(c.got(x)), exact).Float64()
-			worst = max(worst, math.Abs(diff)/(math.Nextafter(near, math.Inf(1))-near))
+			worst = max(worst, bigUlps(c.got(x), exact))
 		}
 		t.Logf("%s: worst %.2f ulp", c.name, worst)
 		if worst > c.ulps {
@@ -151,7 +118,7 @@ func TestBits(t *testing.T) {
 			h = h*0x9e3779b97f4a7c15 + math.Float64bits(y)
 		}
 	}
-	if want := uint64(0xeb0a427f2ff75d3a); h != want {
+	if want := uint64(0xad18896b329b2122); h != want {
 		t.Errorf("the functions' bits changed: got %#x, want %#x", h, want)
 	}
 }
