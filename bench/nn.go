@@ -3,7 +3,7 @@ package bench
 import (
 	"context"
 
-	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/fl/study/estimate"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -35,7 +35,7 @@ func trainRows(ctx context.Context, cfg Config) ([]row, error) {
 		for _, o := range optimizers {
 			rows = append(rows, row{
 				name: net.name, shape: inputText(net.Input()), batch: n, optimizer: o, samples: n, flops: int64(n) * flops,
-				setup: func() func() { return TrainStep(net.Model, n, optimizer(o)) },
+				setup: func() func() { return estimate.TrainStep(net.Model, n, optimizer(o)) },
 				torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
 			})
 		}
@@ -50,7 +50,7 @@ func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 		return []row{{
 			name: net.name, shape: inputText(net.Input()), batch: n, samples: n, flops: int64(n) * flops,
 			setup: func() func() {
-				w, ws, b := newWeights(net.Model), net.NewWorkspace(), randomBatch(net.Model, n)
+				w, ws, b := estimate.Start(net.Model), net.NewWorkspace(), estimate.RandomBatch(net.Model, n)
 				return func() { ws.Evaluate(w, b) }
 			},
 			torch: &torchJob{op: "forward", net: net, batch: n},
@@ -71,47 +71,4 @@ func modelRows(ctx context.Context, cfg Config, f func(net network, n int) []row
 		}
 	}
 	return rows, nil
-}
-
-// TrainStep returns one training step of a model on n random samples, the same each time, in memory of its own. A proximal term pulls
-// towards the weights themselves.
-func TrainStep(m *nn.Model, n int, sgd nn.SGD) func() {
-	w, v, ws, b := newWeights(m), m.NewParams(), m.NewWorkspace(), randomBatch(m, n)
-	var anchor []float32
-	if sgd.Mu != 0 {
-		anchor = w
-	}
-	opt := &nn.Optimizer{SGD: sgd, Velocity: v, Anchor: anchor}
-	var step uint32
-	return func() {
-		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, opt)
-		step++
-	}
-}
-
-func newWeights(m *nn.Model) []float32 {
-	w := m.NewParams()
-	m.Init(w, 1)
-	return w
-}
-
-// randomBatch returns n samples with uniform inputs and labels.
-func randomBatch(m *nn.Model, n int) *nn.Batch {
-	s, in := kernels.NewStream(1, 2), m.Input()
-	b := &nn.Batch{N: n, Labels: make([]int32, n*m.LabelsPerExample())}
-	for i := range b.Labels {
-		b.Labels[i] = int32(s.IntN(m.Classes()))
-	}
-	if in.Seq > 0 {
-		b.Tokens = make([]int32, n*in.Seq)
-		for i := range b.Tokens {
-			b.Tokens[i] = int32(s.IntN(in.Vocab))
-		}
-		return b
-	}
-	b.X = make([]float32, n*in.Size())
-	for i := range b.X {
-		b.X[i] = s.Float32()
-	}
-	return b
 }

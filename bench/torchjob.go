@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/fedfast/fedfast/fl/study/estimate"
 )
 
 // torchJob is work for PyTorch: a step or an evaluation of a network, or a round.
@@ -80,7 +82,7 @@ func (t *Torch) prepare(ctx context.Context, j *torchJob, threads int) (*rival, 
 
 // write writes the weights and the batch of a step to files, adds their names to the job, and returns fedfast's loss on them.
 func (t *Torch) write(j *torchJob, job map[string]any) (float64, error) {
-	w, b := newWeights(j.net.Model), randomBatch(j.net.Model, j.batch)
+	w, b := estimate.Start(j.net.Model), estimate.RandomBatch(j.net.Model, j.batch)
 	var params []byte
 	for _, p := range j.net.Export(w) {
 		params = appendFloats(params, p.Data)

@@ -30,6 +30,7 @@ type Option struct {
 	Name    string
 	Default Value // its kind is the option's kind
 	Doc     string
+	Scaled  bool // a number that `--scale` multiplies, with the study's rounds
 }
 
 // Direction says whether lower or higher scores are better.

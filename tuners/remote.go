@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
 )
 
 // Remote is a tuner at the other end of a connection. It does not supervise: package host wraps it to restart what crashes.
@@ -71,18 +72,33 @@ func (r *Remote) Describe(ctx context.Context) (Description, error) {
 
 // Validate asks what is wrong with a set-up.
 func (r *Remote) Validate(ctx context.Context, req ValidateRequest) ([]Problem, error) {
-	w, err := r.rpc.Validate(ctx, &tunerv1.ValidateRequest{
-		Tuner: r.name, Space: &tunerv1.Space{Dims: dimsToWire(req.Space)}, Options: paramsToWire(req.Options),
-		Budget: budgetToWire(req.Budget), Objective: objectiveToWire(req.Objective),
-	})
+	w, err := r.validate(ctx, req)
 	if err != nil {
-		return nil, received(err)
+		return nil, err
 	}
 	var problems []Problem
 	for _, p := range w.GetProblems() {
 		problems = append(problems, Problem{Key: Plain(p.GetKey(), maxSaid), Message: Plain(p.GetMessage(), maxSaid)})
 	}
 	return problems, nil
+}
+
+// validate calls Validate.
+func (r *Remote) validate(ctx context.Context, req ValidateRequest) (*tunerv1.ValidateReply, error) {
+	w, err := r.rpc.Validate(ctx, &tunerv1.ValidateRequest{
+		Tuner: r.name, Space: &tunerv1.Space{Dims: dimsToWire(req.Space)}, Options: paramsToWire(req.Options),
+		Budget: budgetToWire(req.Budget), Objective: objectiveToWire(req.Objective),
+	})
+	return w, received(err)
+}
+
+// Work asks what the tuner trains beside the budget's rounds.
+func (r *Remote) Work(ctx context.Context, req ValidateRequest) (Work, error) {
+	w, err := r.validate(ctx, req)
+	if err != nil {
+		return Work{}, err
+	}
+	return workFromWire(w.GetWork()), nil
 }
 
 // Open opens a session.

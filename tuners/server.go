@@ -10,9 +10,10 @@ import (
 	"strings"
 	"sync"
 
-	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
 )
 
 // server serves tuners to a host: the far end of Remote.
@@ -80,13 +81,21 @@ func (s *server) Validate(ctx context.Context, r *tunerv1.ValidateRequest) (*tun
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	problems, err := t.Validate(ctx, ValidateRequest{
+	req := ValidateRequest{
 		Space: space, Options: paramsFromWire(r.GetOptions()), Budget: budgetFromWire(r.GetBudget()), Objective: objectiveFromWire(r.GetObjective()),
-	})
+	}
+	problems, err := t.Validate(ctx, req)
 	if err != nil {
 		return nil, answer(err)
 	}
 	w := &tunerv1.ValidateReply{}
+	if len(problems) == 0 {
+		work, err := WorkOf(ctx, t, req)
+		if err != nil {
+			return nil, answer(err)
+		}
+		w.Work = workToWire(work)
+	}
 	for _, p := range problems {
 		w.Problems = append(w.Problems, &tunerv1.ValidateReply_Problem{Key: p.Key, Message: p.Message})
 	}

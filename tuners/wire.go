@@ -2,6 +2,7 @@ package tuners
 
 import (
 	"fmt"
+	"math"
 
 	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
 )
@@ -129,7 +130,7 @@ func descriptionToWire(d Description) *tunerv1.DescribeReply {
 		Controls: d.Controls, Adds: dimsToWire(d.Adds), Probes: d.Probes, Scalars: d.Scalars,
 	}
 	for _, o := range d.Options {
-		w.Options = append(w.Options, &tunerv1.DescribeReply_Option{Name: o.Name, Default: valueToWire(o.Default), Doc: o.Doc})
+		w.Options = append(w.Options, &tunerv1.DescribeReply_Option{Name: o.Name, Default: valueToWire(o.Default), Doc: o.Doc, Scaled: o.Scaled})
 	}
 	return w
 }
@@ -146,7 +147,7 @@ func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
 		Controls: w.GetControls(), Adds: adds, Probes: w.GetProbes(), Scalars: w.GetScalars(),
 	}
 	for _, o := range w.GetOptions() {
-		d.Options = append(d.Options, Option{Name: o.GetName(), Default: valueFromWire(o.GetDefault()), Doc: o.GetDoc()})
+		d.Options = append(d.Options, Option{Name: o.GetName(), Default: valueFromWire(o.GetDefault()), Doc: o.GetDoc(), Scaled: o.GetScaled()})
 	}
 	return d, nil
 }
@@ -241,4 +242,24 @@ func slotsFromWire(slots []*tunerv1.Slot) []Slot {
 		out[i] = Slot{Probes: s.GetProbes(), Dropped: s.GetDropped()}
 	}
 	return out
+}
+
+func workToWire(k Work) *tunerv1.ValidateReply_Work {
+	w := &tunerv1.ValidateReply_Work{Trials: int32(min(k.Trials, math.MaxInt32)), Rounds: int32(k.Rounds), Clients: int32(k.Clients), Examples: k.Examples}
+	for _, p := range k.Points {
+		w.Points = append(w.Points, paramsToWire(p))
+	}
+	return w
+}
+
+// workFromWire takes what a tuner tells of its work; what cannot be is nothing.
+func workFromWire(w *tunerv1.ValidateReply_Work) Work {
+	k := Work{Trials: max(0, int(w.GetTrials())), Rounds: max(0, int(w.GetRounds())), Clients: max(0, int(w.GetClients())), Examples: w.GetExamples()}
+	if !(k.Examples >= 0 && k.Examples <= math.MaxInt32) {
+		k.Examples = 0
+	}
+	for _, p := range w.GetPoints() {
+		k.Points = append(k.Points, paramsFromWire(p))
+	}
+	return k
 }

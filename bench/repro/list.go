@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/bench/estimate"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/estimate"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/plugins"

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/fedfast/fedfast/bench/estimate"
+	"github.com/fedfast/fedfast/fl/study/estimate"
 )
 
 // TestFullCounts splits the whole sets by hand.

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
 // printChoice prints the model that a study returns, how it was chosen, and the
@@ -100,8 +100,8 @@ func placeOf(m *study.Chosen) string { return fmt.Sprintf("(trial %d, round %d)"
 
 // modelFiles names the files of a study's models.
 func modelFiles(r *study.Result) string {
-	files := []string{studydir.ModelFile}
-	for _, m := range studydir.Others(r) {
+	files := []string{workdir.ModelFile}
+	for _, m := range workdir.Others(r) {
 		files = append(files, m.File)
 	}
 	return strings.Join(files, ", ")

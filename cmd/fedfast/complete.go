@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/bench/repro"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/plugins"
 )
@@ -69,7 +69,7 @@ func completeStudy(_ *cobra.Command, args []string, begun string) ([]string, cob
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	recorded, _ := filepath.Glob(filepath.Join(studydir.Home, "*", "study.db")) // the pattern is right
+	recorded, _ := filepath.Glob(filepath.Join(workdir.Home, "*", "study.db")) // the pattern is right
 	var dirs []string
 	for _, file := range recorded {
 		dirs = append(dirs, filepath.Dir(file))

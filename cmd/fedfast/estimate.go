@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/fedfast/fedfast/bench/estimate"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/estimate"
 )
 
 // worthTelling is the least estimate that is shown, in seconds.

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/fedfast/fedfast/bench/estimate"
+	"github.com/fedfast/fedfast/fl/study/estimate"
 )
 
 func TestEstimateLine(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/predictions"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -131,16 +131,16 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 		return nil, usageError{err}
 	}
 	if info.IsDir() {
-		dir, r.Model = r.Model, filepath.Join(r.Model, studydir.ModelFile)
+		dir, r.Model = r.Model, filepath.Join(r.Model, workdir.ModelFile)
 	}
 	if len(files) > 0 || o.preset != "" {
 		c, _, err := o.load(a, files)
 		return c, err
 	}
-	path := filepath.Join(dir, studydir.ConfigFile)
+	path := filepath.Join(dir, workdir.ConfigFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, studydir.ConfigFile)}
+		return nil, usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, workdir.ConfigFile)}
 	}
 	src := config.Source{Text: string(text), Sets: o.sets}
 	if a.seedGiven {
@@ -162,7 +162,7 @@ func (r *evaluated) foundParams(dir string, c *config.Config) {
 	var result struct {
 		Best *study.Chosen `json:"best"`
 	}
-	text, err := os.ReadFile(filepath.Join(dir, studydir.ResultFile))
+	text, err := os.ReadFile(filepath.Join(dir, workdir.ResultFile))
 	if err != nil || json.Unmarshal(text, &result) != nil || result.Best == nil {
 		return
 	}

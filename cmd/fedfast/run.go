@@ -52,7 +52,7 @@ func (o *runOptions) run(ctx context.Context, a *app, s *opened) error {
 
 // runSeeds goes on with the trainings of several seeds.
 func (o *runOptions) runSeeds(ctx context.Context, a *app, args []string) error {
-	s, err := o.openSeeds(a, args, config.ModeRun)
+	s, err := o.openSeeds(ctx, a, args, config.ModeRun)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -39,10 +40,10 @@ func (s *scale) Set(text string) error {
 // Type names the value in the help.
 func (s *scale) Type() string { return "factor" }
 
-// apply shrinks a configuration's rounds and budget, and the side federations of
-// fedtune-hrt, and says what has changed: of the study file's keys those that the
-// command reads.
-func (s *scale) apply(c *config.Config, mode string) (string, error) {
+// apply shrinks a configuration's rounds and budget, and those options of its
+// tuners that they say are scaled, and says what has changed: of the study file's
+// keys those that the command reads. scaled returns these options of a tuner.
+func (s *scale) apply(c *config.Config, mode string, scaled func(name string) []tuners.Option) (string, error) {
 	if *s == 0 || *s == 1 {
 		return "", nil
 	}
@@ -61,34 +62,79 @@ func (s *scale) apply(c *config.Config, mode string) (string, error) {
 	shrink("rounds", &c.Rounds, run)
 	shrink("budget.rounds", &c.Budget.Rounds, !run)
 	shrink("budget.trial_rounds", &c.Budget.TrialRounds, !run)
-	if role, options := fedtuneOptions(c); role != "" {
-		const key = "scale"
-		was := 1.0
-		if x, ok := options[key]; ok {
-			v, err := tuners.ValueOf(x)
-			if was, ok = v.Float(); err != nil || !ok {
-				return "", fmt.Errorf("%s.options.%s: must be a number, not %v", role, key, x)
+	for _, of := range []struct {
+		role, name string
+		options    *map[string]any
+	}{{"tuner", c.Tuner.Name, &c.Tuner.Options}, {"client_tuner", c.ClientTuner.Name, &c.ClientTuner.Options}} {
+		for _, o := range scaled(of.name) {
+			is, was, err := scaledOption(*of.options, o, float64(*s))
+			if err != nil {
+				return "", fmt.Errorf("%s.options.%w", of.role, err)
 			}
-		}
-		if options == nil {
-			options = map[string]any{}
-		}
-		options[key] = was * float64(*s)
-		if role == "tuner" {
-			c.Tuner.Options = options
-		} else {
-			c.ClientTuner.Options = options
-		}
-		if !run {
-			changes = append(changes, fmt.Sprintf("%s.options.%s %v instead of %v", role, key, options[key], was))
+			if *of.options == nil {
+				*of.options = map[string]any{}
+			}
+			(*of.options)[o.Name] = is
+			if !run {
+				changes = append(changes, fmt.Sprintf("%s.options.%s %v instead of %v", of.role, o.Name, is, was))
+			}
 		}
 	}
 	return "by " + s.String() + ": " + strings.Join(changes, ", "), nil
 }
 
+// scaledOption returns a tuner's option times a factor, and what it was.
+func scaledOption(options map[string]any, o tuners.Option, factor float64) (is, was float64, err error) {
+	v := o.Default
+	if x, ok := options[o.Name]; ok {
+		if v, err = tuners.ValueOf(x); err != nil {
+			return 0, 0, fmt.Errorf("%s: %w", o.Name, err)
+		}
+	}
+	was, ok := v.Float()
+	if !ok {
+		return 0, 0, fmt.Errorf("%s: must be a number, not %v", o.Name, v)
+	}
+	return was * factor, was, nil
+}
+
+// scaledOptions returns the options of a tuner that --scale multiplies; a tuner
+// that cannot be asked has none, and what is wrong with it is told when it is
+// started.
+func (a *app) scaledOptions(ctx context.Context) func(name string) []tuners.Option {
+	return func(name string) []tuners.Option {
+		var scaled []tuners.Option
+		for _, o := range a.describe(ctx, name).Options {
+			if o.Scaled {
+				scaled = append(scaled, o)
+			}
+		}
+		return scaled
+	}
+}
+
+// describe asks a tuner what it is; the description of one that there is not is
+// empty.
+func (a *app) describe(ctx context.Context, name string) (d tuners.Description) {
+	if name == "" {
+		return d
+	}
+	if t, ok := plugins.Builtin()[name]; ok {
+		d, _ = t.Describe(ctx) // a built-in tuner's never fails
+		return d
+	}
+	t, err := a.launch(ctx, "tuner", name)
+	if err != nil {
+		return d
+	}
+	defer t.Close()
+	d, _ = t.Describe(ctx) // as above
+	return d
+}
+
 // enough refuses a factor with which a tuner has too few rounds, and names the
 // least larger one that works.
-func (s *scale) enough(ctx context.Context, o *opened, tuner, client *host.Plugin) error {
+func (s *scale) enough(ctx context.Context, a *app, o *opened, tuner, client *host.Plugin) error {
 	if *s == 0 || o.loaded == nil || o.scaled == "" {
 		return nil
 	}
@@ -102,7 +148,7 @@ func (s *scale) enough(ctx context.Context, o *opened, tuner, client *host.Plugi
 		if err != nil {
 			return err
 		}
-		if _, err := x.apply(c, config.ModeTune); err != nil {
+		if _, err := x.apply(c, config.ModeTune, a.scaledOptions(ctx)); err != nil {
 			return err
 		}
 		left, err := shortOf(ctx, c, tuner, client)

@@ -9,9 +9,9 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
 // seedCount is the value of the flag --seeds; 0 is a plain study.
@@ -28,8 +28,8 @@ func (n *seedCount) String() string {
 // Set reads the flag's value.
 func (n *seedCount) Set(text string) error {
 	x, err := strconv.Atoi(text)
-	if err != nil || x < 1 || x > studydir.MaxSeeds {
-		return fmt.Errorf("must be a whole number from 1 to %d", studydir.MaxSeeds)
+	if err != nil || x < 1 || x > workdir.MaxSeeds {
+		return fmt.Errorf("must be a whole number from 1 to %d", workdir.MaxSeeds)
 	}
 	*n = seedCount(x)
 	return nil
@@ -43,26 +43,26 @@ func (n *seedCount) Type() string { return "N" }
 type seeded struct {
 	*opened // the first study's configuration
 	dir     string
-	record  *studydir.Seeds
+	record  *workdir.Seeds
 	// fresh says that nothing was recorded before.
 	fresh bool
 }
 
 // openSeeds resolves the configuration of several seeds, or takes that which the
 // directory records, and says how many seeds there are now.
-func (o *studyOptions) openSeeds(a *app, args []string, mode string) (*seeded, error) {
+func (o *studyOptions) openSeeds(ctx context.Context, a *app, args []string, mode string) (*seeded, error) {
 	s := &seeded{opened: &opened{stored: &study.Stored{}}}
 	var err error
 	if o.given(a, args) {
-		if s.opened, err = o.configure(a, args, mode); err != nil {
+		if s.opened, err = o.configure(ctx, a, args, mode); err != nil {
 			return nil, err
 		}
 	}
 	s.dir = o.dir
-	if studydir.Holds(s.dir) {
+	if workdir.Holds(s.dir) {
 		return nil, usageError{fmt.Errorf("--study %s: it holds a study of one seed; name another directory for --seeds", s.dir)}
 	}
-	s.record, err = studydir.ReadSeeds(s.dir)
+	s.record, err = workdir.ReadSeeds(s.dir)
 	switch s.fresh = errors.Is(err, fs.ErrNotExist); {
 	case s.fresh && s.config == nil:
 		return nil, usageError{fmt.Errorf("--study %s: it holds no studies to resume; name a study file or a preset to begin some there", s.dir)}
@@ -70,7 +70,7 @@ func (o *studyOptions) openSeeds(a *app, args []string, mode string) (*seeded, e
 		if err := outfile.Dir(s.dir); err != nil {
 			return nil, usageError{fmt.Errorf("--study: %w", err)}
 		}
-		s.record = &studydir.Seeds{Command: mode, Scaled: s.scaled}
+		s.record = &workdir.Seeds{Command: mode, Scaled: s.scaled}
 	case err != nil:
 		return nil, err
 	default:
@@ -109,7 +109,7 @@ func (s *seeded) resize(n int) error {
 // begun counts the seeds up to the last one whose study has begun.
 func (s *seeded) begun() int {
 	for n := s.record.Seeds; n > 0; n-- {
-		if studydir.Holds(s.at(n - 1)) {
+		if workdir.Holds(s.at(n - 1)) {
 			return n
 		}
 	}
@@ -117,7 +117,7 @@ func (s *seeded) begun() int {
 }
 
 // at is the directory of a seed's study, counted from 0.
-func (s *seeded) at(i int) string { return studydir.SeedDir(s.dir, s.config.Seed+uint64(i)) }
+func (s *seeded) at(i int) string { return workdir.SeedDir(s.dir, s.config.Seed+uint64(i)) }
 
 // trainSeeds brings the studies of all seeds to their ends, one after the other,
 // by finish, and prints them. A study that is finished is not touched.
@@ -127,7 +127,7 @@ func (o *studyOptions) trainSeeds(ctx context.Context, a *app, s *seeded, mode s
 	}
 	defer func() {
 		if err != nil && s.fresh && s.begun() == 0 {
-			err = errors.Join(err, studydir.DiscardSeeds(s.dir))
+			err = errors.Join(err, workdir.DiscardSeeds(s.dir))
 		}
 	}()
 	for i := range s.record.Seeds {

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/bench/stats"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
 // seedsShown is what commands on several seeds print with --json.
@@ -67,7 +67,7 @@ const notBegun = "not begun"
 
 // showSeeds prints what the studies of several seeds have come to so far.
 func (a *app) showSeeds(ctx context.Context, dir string) error {
-	record, err := studydir.ReadSeeds(dir)
+	record, err := workdir.ReadSeeds(dir)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (a *app) showSeeds(ctx context.Context, dir string) error {
 
 // seedEntryOf sums up the study of a seed.
 func seedEntryOf(ctx context.Context, dir string, seed uint64) (seedEntry, error) {
-	path := studydir.SeedDir(dir, seed)
+	path := workdir.SeedDir(dir, seed)
 	if !store.Exists(path) {
 		return seedEntry{Seed: seed, studyEntry: studyEntry{Dir: path, State: notBegun}}, nil
 	}
@@ -275,7 +275,7 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 	}
 	fmt.Fprintln(a.out)
 	t = table.New(a.out)
-	t.Row("studies", studydir.SeedDir(s.Dir, s.Studies[0].Seed)+" to "+studydir.SeedDir(s.Dir, s.Studies[len(s.Studies)-1].Seed))
+	t.Row("studies", workdir.SeedDir(s.Dir, s.Studies[0].Seed)+" to "+workdir.SeedDir(s.Dir, s.Studies[len(s.Studies)-1].Seed))
 	if err := t.Flush(); err != nil || s.Finished == s.Seeds {
 		return err
 	}

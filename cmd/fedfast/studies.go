@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
 func newStudy(a *app) *cobra.Command {
@@ -26,7 +26,7 @@ func newStudy(a *app) *cobra.Command {
 		Long:  "List the studies below a directory, by default studies.",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			root := studydir.Home
+			root := workdir.Home
 			if len(args) > 0 {
 				root = args[0]
 			}
@@ -57,7 +57,7 @@ func newResume(a *app) *cobra.Command {
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			o.dir = args[0]
-			if studydir.HoldsSeeds(o.dir) {
+			if workdir.HoldsSeeds(o.dir) {
 				return o.resumeSeeds(cmd.Context(), a)
 			}
 			mode, err := modeOf(cmd.Context(), o.dir)
@@ -92,7 +92,7 @@ func (o *tuneOptions) resumeSeeds(ctx context.Context, a *app) error {
 	if a.seedGiven {
 		return usageError{errors.New("--seed: studies keep their own seeds")}
 	}
-	record, err := studydir.ReadSeeds(o.dir)
+	record, err := workdir.ReadSeeds(o.dir)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (o *tuneOptions) resumeSeeds(ctx context.Context, a *app) error {
 // environment that was written beside it says so.
 func modeOf(ctx context.Context, dir string) (string, error) {
 	v, err := store.Look(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) && !studydir.Holds(dir) {
+	if errors.Is(err, fs.ErrNotExist) && !workdir.Holds(dir) {
 		return "", usageError{err}
 	}
 	if err == nil {
@@ -115,9 +115,9 @@ func modeOf(ctx context.Context, dir string) (string, error) {
 			return s.Mode, nil
 		}
 	}
-	mode, _ := studydir.Beginning(dir)
+	mode, _ := workdir.Beginning(dir)
 	if mode == "" {
-		return "", fmt.Errorf("%s: neither %s nor %s and %s say what was begun here; begin again in another directory", dir, store.File, studydir.ConfigFile, studydir.EnvFile)
+		return "", fmt.Errorf("%s: neither %s nor %s and %s say what was begun here; begin again in another directory", dir, store.File, workdir.ConfigFile, workdir.EnvFile)
 	}
 	return mode, nil
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/progress"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -92,7 +92,7 @@ func (o *studyOptions) addFlags(cmd *cobra.Command) {
 type opened struct {
 	config *config.Config
 	places config.Places // of the configuration's keys, where it was given
-	dir    *studydir.Dir
+	dir    *workdir.Dir
 	// stored is what earlier processes recorded; Config is empty when nothing.
 	stored *study.Stored
 	// label says in progress which of several seeds this is, empty for one.
@@ -116,13 +116,13 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 	s := &opened{stored: &study.Stored{}}
 	var err error
 	switch {
-	case studydir.HoldsSeeds(o.dir):
+	case workdir.HoldsSeeds(o.dir):
 		return nil, usageError{fmt.Errorf("--study %s: it holds studies of several seeds; give --seeds, or resume them with `fedfast study resume %s`", o.dir, o.dir)}
 	case o.given(a, args):
-		if s, err = o.configure(a, args, mode); err != nil {
+		if s, err = o.configure(ctx, a, args, mode); err != nil {
 			return nil, err
 		}
-	case !studydir.Holds(o.dir):
+	case !workdir.Holds(o.dir):
 		return nil, usageError{fmt.Errorf("--study %s: it holds no study to resume; name a study file or a preset to begin one there", o.dir)}
 	}
 	return s, o.enter(ctx, a, s, mode)
@@ -130,7 +130,7 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 
 // configure resolves and checks what the command line says to train, and names
 // the directory where it does not.
-func (o *studyOptions) configure(a *app, args []string, mode string) (*opened, error) {
+func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mode string) (*opened, error) {
 	s := &opened{stored: &study.Stored{}}
 	s.loaded = func() (*config.Config, error) {
 		c, _, err := o.load(a, args)
@@ -140,14 +140,14 @@ func (o *studyOptions) configure(a *app, args []string, mode string) (*opened, e
 	if s.config, s.places, err = o.load(a, args); err != nil {
 		return nil, err
 	}
-	if s.scaled, err = o.scale.apply(s.config, mode); err != nil {
+	if s.scaled, err = o.scale.apply(s.config, mode, a.scaledOptions(ctx)); err != nil {
 		return nil, usageError{err}
 	}
 	if err := s.config.CheckFor(mode); err != nil {
 		return nil, usageError{s.places.Explain(err)}
 	}
 	if o.dir == "" {
-		o.dir = studydir.Default(time.Now(), s.config.Name)
+		o.dir = workdir.Default(time.Now(), s.config.Name)
 	}
 	return s, absolute(s.config)
 }
@@ -155,11 +155,11 @@ func (o *studyOptions) configure(a *app, args []string, mode string) (*opened, e
 // enter takes the directory and what it records. A new one is only looked at: it
 // is made when the study can begin.
 func (o *studyOptions) enter(ctx context.Context, a *app, s *opened, mode string) error {
-	if !studydir.Holds(o.dir) {
+	if !workdir.Holds(o.dir) {
 		if err := outfile.Dir(o.dir); err != nil {
 			return usageError{fmt.Errorf("--study: %w", err)}
 		}
-		if err := studydir.Free(o.dir); err != nil {
+		if err := workdir.Free(o.dir); err != nil {
 			return usageError{err}
 		}
 		return nil
@@ -178,7 +178,7 @@ func (o *studyOptions) enter(ctx context.Context, a *app, s *opened, mode string
 
 // take takes the directory and reads what is recorded there.
 func (s *opened) take(ctx context.Context, a *app, path string) (err error) {
-	if s.dir, err = studydir.Open(ctx, path); err != nil {
+	if s.dir, err = workdir.Open(ctx, path); err != nil {
 		return err
 	}
 	return s.read(ctx, a)
@@ -193,7 +193,7 @@ func (s *opened) read(ctx context.Context, a *app) (err error) {
 		return errors.Join(err, s.dir.Close())
 	}
 	if s.stored.Config == "" { // it was not begun, or the record is damaged from its first row on
-		s.stored.Mode, s.stored.Config = studydir.Beginning(s.dir.Path())
+		s.stored.Mode, s.stored.Config = workdir.Beginning(s.dir.Path())
 	}
 	if e, err := s.began(); err == nil && s.scaled == "" {
 		s.scaled = e.Scaled
@@ -211,7 +211,7 @@ func (s *opened) match(path, mode string) (err error) {
 	}
 	switch {
 	case s.stored.Config == "":
-		return fmt.Errorf("%s: neither its record nor %s and %s say what was begun here; begin again in another directory", path, studydir.ConfigFile, studydir.EnvFile)
+		return fmt.Errorf("%s: neither its record nor %s and %s say what was begun here; begin again in another directory", path, workdir.ConfigFile, workdir.EnvFile)
 	case s.stored.Mode != mode:
 		return usageError{fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", path, s.stored.Mode, mode)}
 	}
@@ -307,7 +307,7 @@ func (s *opened) began() (environment, error) {
 // watch is the observer of a study: a display and a directory.
 type watch struct {
 	*progress.Display
-	*studydir.Dir
+	*workdir.Dir
 }
 
 var _ study.Observer = watch{}
@@ -322,7 +322,7 @@ func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, co
 	env.Scaled = s.scaled
 	if s.dir == nil {
 		var err error
-		if s.dir, err = studydir.Create(ctx, path, s.config, env); err != nil {
+		if s.dir, err = workdir.Create(ctx, path, s.config, env); err != nil {
 			return watch{}, err
 		}
 		if err := s.read(ctx, a); err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/tablefile"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
 // exportOptions are the flags of study export.
@@ -64,7 +64,7 @@ func (o *exportOptions) validate() error {
 }
 
 func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
-	if studydir.HoldsSeeds(dir) {
+	if workdir.HoldsSeeds(dir) {
 		return usageError{fmt.Errorf("%s: it holds studies of several seeds; export those below it, one by one", dir)}
 	}
 	v, err := store.Look(ctx, dir)

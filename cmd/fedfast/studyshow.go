@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"strconv"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
 // studyShown is what `study show --json` tells.
@@ -27,7 +27,7 @@ type studyShown struct {
 
 // showStudy prints what a study has done so far.
 func (a *app) showStudy(ctx context.Context, dir string) error {
-	if studydir.HoldsSeeds(dir) {
+	if workdir.HoldsSeeds(dir) {
 		return a.showSeeds(ctx, dir)
 	}
 	v, err := store.Look(ctx, dir)

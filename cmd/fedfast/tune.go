@@ -79,7 +79,7 @@ func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) error {
 
 // tuneSeeds goes on with the studies of several seeds.
 func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) error {
-	s, err := o.openSeeds(a, args, config.ModeTune)
+	s, err := o.openSeeds(ctx, a, args, config.ModeTune)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (o *tuneOptions) train(ctx context.Context, a *app, s *opened, ready func(*
 		defer client.Close()
 		used = append(used, client.Pin())
 	}
-	if err := o.scale.enough(ctx, s, tuner, client); err != nil {
+	if err := o.scale.enough(ctx, a, s, tuner, client); err != nil {
 		return nil, err
 	}
 	setup, err := a.prepare(ctx, c)

@@ -54,7 +54,7 @@ func (a *app) tunerEntries(ctx context.Context) ([]tunerEntry, error) {
 			tunerRef: refOf(e.Ref), Version: d.Version, Doc: d.Doc, Can: abilities(d), Trials: d.Trials, Rounds: d.Rounds, Skipped: e.Skipped,
 		}
 		for _, o := range d.Options {
-			entry.Options = append(entry.Options, option(o))
+			entry.Options = append(entry.Options, option{o.Name, o.Default, o.Doc})
 		}
 		entries = append(entries, entry)
 	}

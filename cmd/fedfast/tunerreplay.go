@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/studydir"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -162,17 +162,17 @@ func readSurface(path string) (*conformance.Recorded, error) {
 
 // studySurface reads the trials of a finished study: their rungs, and the scores of their rounds where there are some.
 func studySurface(dir string) (*conformance.Recorded, error) {
-	c, err := config.Load(config.Source{File: filepath.Join(dir, studydir.ConfigFile)})
+	c, err := config.Load(config.Source{File: filepath.Join(dir, workdir.ConfigFile)})
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, studydir.ResultFile))
+	text, err := os.ReadFile(filepath.Join(dir, workdir.ResultFile))
 	if err != nil {
 		return nil, fmt.Errorf("it holds no finished study: %w", err)
 	}
 	var result study.Result
 	if err := json.Unmarshal(text, &result); err != nil {
-		return nil, fmt.Errorf("%s: %w", studydir.ResultFile, err)
+		return nil, fmt.Errorf("%s: %w", workdir.ResultFile, err)
 	}
 	var dims []tuners.Dim
 	for _, name := range slices.Sorted(maps.Keys(c.Space)) {
@@ -199,12 +199,12 @@ func studySurface(dir string) (*conformance.Recorded, error) {
 				continue
 			}
 			if err := r.Add(p, rung.Round, rung.Score); err != nil {
-				return nil, fmt.Errorf("%s: trial %d: %w", studydir.ResultFile, t.Number, err)
+				return nil, fmt.Errorf("%s: trial %d: %w", workdir.ResultFile, t.Number, err)
 			}
 		}
 	}
 	if r.Points() == 0 {
-		return nil, fmt.Errorf("%s: no trial has a score", studydir.ResultFile)
+		return nil, fmt.Errorf("%s: no trial has a score", workdir.ResultFile)
 	}
 	return r, nil
 }

@@ -54,7 +54,7 @@ var description = tuners.Description{
 		{Name: "epochs", Default: tuners.Str("5, 10, 15"), Doc: "local epochs"},
 		{Name: "clients", Default: tuners.Num(5), Doc: "clients of a side federation; all of them train in every round"},
 		{Name: "rounds", Default: tuners.Num(20), Doc: "rounds of a side federation"},
-		{Name: "scale", Default: tuners.Num(1), Doc: "shrinks rounds and samples of the side federations by this factor, above 0 to 1; clients look up the unshrunk sizes"},
+		{Name: "scale", Default: tuners.Num(1), Doc: "shrinks rounds and samples of the side federations by this factor, above 0 to 1; clients look up the unshrunk sizes", Scaled: true},
 		{Name: "search", Default: tuners.Str(Bayes), Doc: "how a cell is searched: bo, random or grid"},
 		{Name: "init", Default: tuners.Num(5), Doc: "random points of a cell before the search proposes"},
 		{Name: "patience", Default: tuners.Num(5), Doc: "proposals without improvement after which a cell is done; 0 goes on to the cap"},
@@ -73,6 +73,15 @@ var description = tuners.Description{
 func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
 	_, problems := readPlan(req.Options)
 	return problems, nil
+}
+
+// Work returns the trials on side federations and the points of their cells.
+func (Tuner) Work(_ context.Context, req tuners.ValidateRequest) (tuners.Work, error) {
+	p, problems := readPlan(req.Options)
+	if len(problems) > 0 {
+		return tuners.Work{}, fmt.Errorf("fedtune-hrt: %s: %s", problems[0].Key, problems[0].Message)
+	}
+	return p.work(), nil
 }
 
 // Open starts the session that fills the table, the session of one trial, or, for fedtune-hrt alone, that of the study.

@@ -1,7 +1,7 @@
 package fedtune_test
 
 import (
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,7 +19,7 @@ func TestWorkIsWhatRuns(t *testing.T) {
 		"scaled":    {"proposals": tuners.Num(1), "scale": tuners.Num(0.3)},
 	} {
 		r, seen, _ := play(t, small.Merge(o), 1)
-		w, err := fedtune.WorkOf(small.Merge(o))
+		w, err := workOf(t, small.Merge(o))
 		if err != nil || w.Trials != len(seen) || w.Clients != 5 {
 			t.Errorf("%s: %+v, %v; %d trials ran", name, w, err, len(seen))
 		}
@@ -30,21 +30,31 @@ func TestWorkIsWhatRuns(t *testing.T) {
 			}
 			samples += float64(e.Samples) / float64(len(seen))
 		}
-		if d := w.Samples - samples; d < -1e-9*samples || d > 1e-9*samples {
-			t.Errorf("%s: %v samples a client, want %v", name, w.Samples, samples)
+		if d := w.Examples - samples; d < -1e-9*samples || d > 1e-9*samples {
+			t.Errorf("%s: %v samples a client, want %v", name, w.Examples, samples)
 		}
 	}
 }
 
+// workOf asks the tuner.
+func workOf(t *testing.T, o tuners.Params) (tuners.Work, error) {
+	t.Helper()
+	return tuners.WorkOf(t.Context(), fedtune.Tuner{}, tuners.ValidateRequest{Options: o})
+}
+
 func TestWorkOfATable(t *testing.T) {
-	w, err := fedtune.WorkOf(small.Merge(tuners.Params{"table": tuners.Str("0.2 100 0.05 8 5; 0.4 100 0.05 16 10")}))
-	if err != nil || w.Trials != 0 || !slices.Equal(w.Batches, []float64{8, 16}) || !slices.Equal(w.Epochs, []float64{5, 10}) {
+	w, err := workOf(t, small.Merge(tuners.Params{"table": tuners.Str("0.2 100 0.05 8 5; 0.4 100 0.05 16 10")}))
+	want := []tuners.Params{
+		{"client.batch": tuners.Num(8), "client.epochs": tuners.Num(5)},
+		{"client.batch": tuners.Num(16), "client.epochs": tuners.Num(10)},
+	}
+	if err != nil || w.Trials != 0 || !reflect.DeepEqual(w.Points, want) {
 		t.Errorf("%+v, %v", w, err)
 	}
-	if w, err := fedtune.WorkOf(nil); err != nil || w.Trials != 24*15 {
+	if w, err := workOf(t, nil); err != nil || w.Trials != 24*15 || len(w.Points) != 9 {
 		t.Errorf("without a cap: %+v, %v", w, err)
 	}
-	if _, err := fedtune.WorkOf(tuners.Params{"init": tuners.Num(0)}); err == nil || !strings.Contains(err.Error(), "options.init") {
+	if _, err := workOf(t, tuners.Params{"init": tuners.Num(0)}); err == nil || !strings.Contains(err.Error(), "options.init") {
 		t.Errorf("wrong options: %v", err)
 	}
 }

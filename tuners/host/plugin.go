@@ -181,6 +181,16 @@ func (p *Plugin) Validate(ctx context.Context, req tuners.ValidateRequest) ([]tu
 	return problems, err
 }
 
+// Work asks what the tuner trains beside the budget's rounds.
+func (p *Plugin) Work(ctx context.Context, req tuners.ValidateRequest) (tuners.Work, error) {
+	var work tuners.Work
+	err := p.do(ctx, "Validate", func(ctx context.Context, live *process) (err error) {
+		work, err = live.remote.Work(ctx, req)
+		return err
+	})
+	return work, err
+}
+
 // Open opens a session that survives crashes of the process: it is opened again with its last recorded state and only the call that was
 // not answered is repeated. What the tuner answers is checked, see Checked.
 func (p *Plugin) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -144,6 +145,12 @@ func TestValidateAndObserveCrossTheWire(t *testing.T) {
 	req.Budget.Rounds = 13
 	_, err = p.Validate(ctx, req)
 	oneLine(t, err, `tuner "fake": validation is out of order`)
+
+	req.Budget.Rounds = 14
+	want, _ := fake{}.Work(ctx, req)
+	if work, err := tuners.WorkOf(ctx, p, req); err != nil || !reflect.DeepEqual(work, want) {
+		t.Errorf("the work is %+v, %v; want %+v", work, err, want)
+	}
 
 	s, err := p.Open(ctx, request)
 	if err != nil {

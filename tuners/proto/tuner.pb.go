@@ -855,6 +855,7 @@ func (x *ValidateRequest) GetObjective() *Objective {
 type ValidateReply struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
 	Problems      []*ValidateReply_Problem `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`
+	Work          *ValidateReply_Work      `protobuf:"bytes,2,opt,name=work,proto3" json:"work,omitempty"` // absent: nothing beside the budget's rounds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -892,6 +893,13 @@ func (*ValidateReply) Descriptor() ([]byte, []int) {
 func (x *ValidateReply) GetProblems() []*ValidateReply_Problem {
 	if x != nil {
 		return x.Problems
+	}
+	return nil
+}
+
+func (x *ValidateReply) GetWork() *ValidateReply_Work {
+	if x != nil {
+		return x.Work
 	}
 	return nil
 }
@@ -1991,6 +1999,7 @@ type DescribeReply_Option struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Default       *Value                 `protobuf:"bytes,2,opt,name=default,proto3" json:"default,omitempty"` // its kind is the option's
 	Doc           string                 `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`
+	Scaled        bool                   `protobuf:"varint,4,opt,name=scaled,proto3" json:"scaled,omitempty"` // a number that `--scale` multiplies
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2046,6 +2055,13 @@ func (x *DescribeReply_Option) GetDoc() string {
 	return ""
 }
 
+func (x *DescribeReply_Option) GetScaled() bool {
+	if x != nil {
+		return x.Scaled
+	}
+	return false
+}
+
 type ValidateReply_Problem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`         // the study key it is about
@@ -2098,6 +2114,83 @@ func (x *ValidateReply_Problem) GetMessage() string {
 	return ""
 }
 
+// Work tells what a usable set-up trains beside the budget's rounds, for estimates of time.
+type ValidateReply_Work struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Trials        int32                  `protobuf:"varint,1,opt,name=trials,proto3" json:"trials,omitempty"`      // on side federations, before the first trial
+	Rounds        int32                  `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`      // of each of them
+	Clients       int32                  `protobuf:"varint,3,opt,name=clients,proto3" json:"clients,omitempty"`    // that all train in each of these rounds
+	Examples      float64                `protobuf:"fixed64,4,opt,name=examples,proto3" json:"examples,omitempty"` // mean number of training examples of such a client
+	Points        []*Params              `protobuf:"bytes,5,rep,name=points,proto3" json:"points,omitempty"`       // what clients may train with, each as likely; none: as the space says
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ValidateReply_Work) Reset() {
+	*x = ValidateReply_Work{}
+	mi := &file_tuner_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValidateReply_Work) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValidateReply_Work) ProtoMessage() {}
+
+func (x *ValidateReply_Work) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValidateReply_Work.ProtoReflect.Descriptor instead.
+func (*ValidateReply_Work) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{9, 1}
+}
+
+func (x *ValidateReply_Work) GetTrials() int32 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *ValidateReply_Work) GetRounds() int32 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+func (x *ValidateReply_Work) GetClients() int32 {
+	if x != nil {
+		return x.Clients
+	}
+	return 0
+}
+
+func (x *ValidateReply_Work) GetExamples() float64 {
+	if x != nil {
+		return x.Examples
+	}
+	return 0
+}
+
+func (x *ValidateReply_Work) GetPoints() []*Params {
+	if x != nil {
+		return x.Points
+	}
+	return nil
+}
+
 var File_tuner_proto protoreflect.FileDescriptor
 
 const file_tuner_proto_rawDesc = "" +
@@ -2138,7 +2231,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12\x1a\n" +
 	"\bmaximize\x18\x03 \x01(\bR\bmaximize\"'\n" +
 	"\x0fDescribeRequest\x12\x14\n" +
-	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\x9d\x04\n" +
+	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xb5\x04\n" +
 	"\rDescribeReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -2155,22 +2248,30 @@ const file_tuner_proto_rawDesc = "" +
 	"\x04adds\x18\f \x03(\v2\x15.fedfast.tuner.v1.DimR\x04adds\x12\x16\n" +
 	"\x06probes\x18\r \x03(\tR\x06probes\x12\x18\n" +
 	"\ascalars\x18\x0e \x03(\tR\ascalars\x12\x12\n" +
-	"\x04free\x18\x0f \x01(\bR\x04free\x1aa\n" +
+	"\x04free\x18\x0f \x01(\bR\x04free\x1ay\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\adefault\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\adefault\x12\x10\n" +
-	"\x03doc\x18\x03 \x01(\tR\x03doc\"\xf7\x01\n" +
+	"\x03doc\x18\x03 \x01(\tR\x03doc\x12\x16\n" +
+	"\x06scaled\x18\x04 \x01(\bR\x06scaled\"\xf7\x01\n" +
 	"\x0fValidateRequest\x12\x14\n" +
 	"\x05tuner\x18\x01 \x01(\tR\x05tuner\x12-\n" +
 	"\x05space\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.SpaceR\x05space\x122\n" +
 	"\aoptions\x18\x03 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\aoptions\x120\n" +
 	"\x06budget\x18\x04 \x01(\v2\x18.fedfast.tuner.v1.BudgetR\x06budget\x129\n" +
-	"\tobjective\x18\x05 \x01(\v2\x1b.fedfast.tuner.v1.ObjectiveR\tobjective\"\x8b\x01\n" +
+	"\tobjective\x18\x05 \x01(\v2\x1b.fedfast.tuner.v1.ObjectiveR\tobjective\"\xe6\x02\n" +
 	"\rValidateReply\x12C\n" +
-	"\bproblems\x18\x01 \x03(\v2'.fedfast.tuner.v1.ValidateReply.ProblemR\bproblems\x1a5\n" +
+	"\bproblems\x18\x01 \x03(\v2'.fedfast.tuner.v1.ValidateReply.ProblemR\bproblems\x128\n" +
+	"\x04work\x18\x02 \x01(\v2$.fedfast.tuner.v1.ValidateReply.WorkR\x04work\x1a5\n" +
 	"\aProblem\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xa5\x03\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x1a\x9e\x01\n" +
+	"\x04Work\x12\x16\n" +
+	"\x06trials\x18\x01 \x01(\x05R\x06trials\x12\x16\n" +
+	"\x06rounds\x18\x02 \x01(\x05R\x06rounds\x12\x18\n" +
+	"\aclients\x18\x03 \x01(\x05R\aclients\x12\x1a\n" +
+	"\bexamples\x18\x04 \x01(\x01R\bexamples\x120\n" +
+	"\x06points\x18\x05 \x03(\v2\x18.fedfast.tuner.v1.ParamsR\x06points\"\xa5\x03\n" +
 	"\vOpenRequest\x12\x14\n" +
 	"\x05tuner\x18\x01 \x01(\tR\x05tuner\x12\x14\n" +
 	"\x05study\x18\x02 \x01(\tR\x05study\x12-\n" +
@@ -2300,7 +2401,7 @@ func file_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_tuner_proto_goTypes = []any{
 	(Dim_Kind)(0),                 // 0: fedfast.tuner.v1.Dim.Kind
 	(Decision_Kind)(0),            // 1: fedfast.tuner.v1.Decision.Kind
@@ -2334,9 +2435,10 @@ var file_tuner_proto_goTypes = []any{
 	nil,                           // 29: fedfast.tuner.v1.Params.ValuesEntry
 	(*DescribeReply_Option)(nil),  // 30: fedfast.tuner.v1.DescribeReply.Option
 	(*ValidateReply_Problem)(nil), // 31: fedfast.tuner.v1.ValidateReply.Problem
-	nil,                           // 32: fedfast.tuner.v1.Cell.KeysEntry
-	nil,                           // 33: fedfast.tuner.v1.Slot.ProbesEntry
-	nil,                           // 34: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	(*ValidateReply_Work)(nil),    // 32: fedfast.tuner.v1.ValidateReply.Work
+	nil,                           // 33: fedfast.tuner.v1.Cell.KeysEntry
+	nil,                           // 34: fedfast.tuner.v1.Slot.ProbesEntry
+	nil,                           // 35: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
 }
 var file_tuner_proto_depIdxs = []int32{
 	29, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
@@ -2350,47 +2452,49 @@ var file_tuner_proto_depIdxs = []int32{
 	7,  // 8: fedfast.tuner.v1.ValidateRequest.budget:type_name -> fedfast.tuner.v1.Budget
 	8,  // 9: fedfast.tuner.v1.ValidateRequest.objective:type_name -> fedfast.tuner.v1.Objective
 	31, // 10: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
-	6,  // 11: fedfast.tuner.v1.OpenRequest.space:type_name -> fedfast.tuner.v1.Space
-	4,  // 12: fedfast.tuner.v1.OpenRequest.options:type_name -> fedfast.tuner.v1.Params
-	7,  // 13: fedfast.tuner.v1.OpenRequest.budget:type_name -> fedfast.tuner.v1.Budget
-	8,  // 14: fedfast.tuner.v1.OpenRequest.objective:type_name -> fedfast.tuner.v1.Objective
-	4,  // 15: fedfast.tuner.v1.OpenRequest.params:type_name -> fedfast.tuner.v1.Params
-	1,  // 16: fedfast.tuner.v1.Decision.kind:type_name -> fedfast.tuner.v1.Decision.Kind
-	4,  // 17: fedfast.tuner.v1.Decision.params:type_name -> fedfast.tuner.v1.Params
-	17, // 18: fedfast.tuner.v1.Decision.environment:type_name -> fedfast.tuner.v1.Environment
-	16, // 19: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
-	2,  // 20: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
-	4,  // 21: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
-	4,  // 22: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
-	23, // 23: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
-	32, // 24: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
-	4,  // 25: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
-	33, // 26: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
-	24, // 27: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
-	34, // 28: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
-	3,  // 29: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
-	3,  // 30: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
-	9,  // 31: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
-	11, // 32: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
-	13, // 33: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
-	15, // 34: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
-	19, // 35: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
-	21, // 36: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
-	25, // 37: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
-	27, // 38: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
-	10, // 39: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
-	12, // 40: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
-	14, // 41: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
-	18, // 42: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
-	20, // 43: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
-	22, // 44: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
-	26, // 45: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
-	28, // 46: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
-	39, // [39:47] is the sub-list for method output_type
-	31, // [31:39] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	32, // 11: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
+	6,  // 12: fedfast.tuner.v1.OpenRequest.space:type_name -> fedfast.tuner.v1.Space
+	4,  // 13: fedfast.tuner.v1.OpenRequest.options:type_name -> fedfast.tuner.v1.Params
+	7,  // 14: fedfast.tuner.v1.OpenRequest.budget:type_name -> fedfast.tuner.v1.Budget
+	8,  // 15: fedfast.tuner.v1.OpenRequest.objective:type_name -> fedfast.tuner.v1.Objective
+	4,  // 16: fedfast.tuner.v1.OpenRequest.params:type_name -> fedfast.tuner.v1.Params
+	1,  // 17: fedfast.tuner.v1.Decision.kind:type_name -> fedfast.tuner.v1.Decision.Kind
+	4,  // 18: fedfast.tuner.v1.Decision.params:type_name -> fedfast.tuner.v1.Params
+	17, // 19: fedfast.tuner.v1.Decision.environment:type_name -> fedfast.tuner.v1.Environment
+	16, // 20: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
+	2,  // 21: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
+	4,  // 22: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
+	4,  // 23: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
+	23, // 24: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
+	33, // 25: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
+	4,  // 26: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
+	34, // 27: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
+	24, // 28: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
+	35, // 29: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	3,  // 30: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
+	3,  // 31: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
+	4,  // 32: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
+	9,  // 33: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
+	11, // 34: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
+	13, // 35: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
+	15, // 36: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
+	19, // 37: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
+	21, // 38: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
+	25, // 39: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
+	27, // 40: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
+	10, // 41: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
+	12, // 42: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
+	14, // 43: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
+	18, // 44: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
+	20, // 45: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
+	22, // 46: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
+	26, // 47: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
+	28, // 48: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
+	41, // [41:49] is the sub-list for method output_type
+	33, // [33:41] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_tuner_proto_init() }
@@ -2409,7 +2513,7 @@ func file_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tuner_proto_rawDesc), len(file_tuner_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

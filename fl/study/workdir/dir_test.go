@@ -1,4 +1,4 @@
-package studydir
+package workdir
 
 import (
 	"errors"

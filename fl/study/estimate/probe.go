@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/fedfast/fedfast/bench"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -32,7 +31,7 @@ type Probe struct {
 
 // New returns a probe that knows nothing yet.
 func New() *Probe {
-	return &Probe{step: bench.TrainStep, now: time.Now, known: map[subject]measured{}}
+	return &Probe{step: TrainStep, now: time.Now, known: map[subject]measured{}}
 }
 
 // subject is what a throughput belongs to. Of the optimizer it matters which vectors a step reads.

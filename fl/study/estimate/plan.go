@@ -9,7 +9,6 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/plugins/fedtune"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -41,10 +40,10 @@ func plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// Of returns the plan of a study that `fedfast tune` runs (study.ModeTune) or of a training that `fedfast run` runs (study.ModeRun). Its
+// Of returns the plan of a study that `fedfast tune` runs (config.ModeTune) or of a training that `fedfast run` runs (config.ModeRun). Its
 // rounds are the most that the budget allows: a goal, or trials that fail, end it earlier. Hyperparameters from a search space count by
-// their mean over it; what a client tuner does to them round by round is not known before, except that the clients of fedtune-hrt take
-// any point of its table. Narrow sub-networks (heterofl) count as whole ones.
+// their mean over it; what a client tuner does to them round by round is not known before, except what it tells itself, see
+// tuners.Estimator. Narrow sub-networks (heterofl) count as whole ones.
 func Of(ctx context.Context, s *study.Setup, mode string) (Plan, error) {
 	return OfCounts(ctx, s, mode, count(s.Data, &s.Config))
 }
@@ -60,9 +59,9 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	if err != nil {
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
-	options, rounds, parallel, finalists := c.Tuner.Options, c.Budget.Rounds, 0, 2*c.Finalists.Snapshots
+	rounds, parallel, finalists := c.Budget.Rounds, 0, 2*c.Finalists.Snapshots
 	lone := s.ClientTuner == nil && about.Rounds
-	if most, ok := number(options["trials"]); ok && most > 0 {
+	if most, ok := number(c.Tuner.Options["trials"]); ok && most > 0 {
 		rounds = int(min(float64(rounds), most*float64(c.Budget.TrialRounds)))
 		finalists = int(min(float64(finalists), 2*most))
 	}
@@ -74,17 +73,15 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
 	p := Plan{Rounds: rounds}
-	name := c.Tuner.Name
-	if !lone {
-		name, options = c.ClientTuner.Name, c.ClientTuner.Options
+	before, err := workOf(ctx, s)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
-	if name == fedtuneName {
-		w, err := workOf(options)
-		if err != nil {
-			return Plan{}, fmt.Errorf("estimate: %w", err)
-		}
-		points = tablePoints(w, points[0])
-		p.Sides, p.SideWork = w.Trials, task.sides(w, points)
+	if before.Points != nil {
+		points = given(before.Points, points[0])
+	}
+	if before.Trials > 0 {
+		p.Sides, p.SideWork = before.Trials, task.sides(before, points)
 	}
 	p.Work = task.rounds(rounds, 2, points, parallel)
 	if c.Select == config.SelectFinalists {
@@ -93,27 +90,33 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	return p, nil
 }
 
-// fedtuneName is the tuner whose preparation can be told from its options.
-const fedtuneName = "fedtune-hrt"
-
-// workOf reads the options of fedtune-hrt.
-func workOf(options map[string]any) (fedtune.Work, error) {
-	given, err := tuners.ParamsOf(options)
-	if err != nil {
-		return fedtune.Work{}, fmt.Errorf("options.%w", err)
+// workOf asks the client tuner, or the tuner that is both, what it trains beside the rounds.
+func workOf(ctx context.Context, s *study.Setup) (tuners.Work, error) {
+	c := &s.Config
+	t, options := s.ClientTuner, c.ClientTuner.Options
+	if t == nil {
+		t, options = s.Tuner, c.Tuner.Options
 	}
-	return fedtune.WorkOf(given)
+	space, err := tuners.ParseSpace(c.Space)
+	if err != nil {
+		return tuners.Work{}, err
+	}
+	params, err := tuners.ParamsOf(options)
+	if err != nil {
+		return tuners.Work{}, fmt.Errorf("options.%w", err)
+	}
+	return tuners.WorkOf(ctx, t, tuners.ValidateRequest{
+		Space: space, Options: params, Objective: tuners.Objective{Metric: c.Objective, Target: c.Target},
+		Budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
+	})
 }
 
-// tablePoints returns every batch with every number of epochs.
-func tablePoints(w fedtune.Work, base fl.ClientParams) []fl.ClientParams {
-	var out []fl.ClientParams
-	for _, batch := range w.Batches {
-		for _, passes := range w.Epochs {
-			p := base
-			p.Batch, p.Epochs = int(batch), passes
-			out = append(out, p)
-		}
+// given returns base with the points of a tuner in place of its own.
+func given(points []tuners.Params, base fl.ClientParams) []fl.ClientParams {
+	out := make([]fl.ClientParams, len(points))
+	for i, p := range points {
+		out[i] = base
+		set(&out[i], p)
 	}
 	return out
 }

@@ -36,13 +36,18 @@ func pointsOf(c *config.Config) ([]fl.ClientParams, error) {
 	points := make([]fl.ClientParams, drawn)
 	for i := range points {
 		points[i] = base
-		for name, v := range space.Sample(tuners.NewDraws(0, i, 0, "estimate")) {
-			if x, ok := v.Float(); ok {
-				setters[name](&points[i], x)
-			}
-		}
+		set(&points[i], space.Sample(tuners.NewDraws(0, i, 0, "estimate")))
 	}
 	return points, nil
+}
+
+// set writes params that say how much a client trains.
+func set(p *fl.ClientParams, params tuners.Params) {
+	for name, v := range params {
+		if x, ok := v.Float(); ok && setters[name] != nil {
+			setters[name](p, x)
+		}
+	}
 }
 
 // setters set the hyperparameters that say how much a client trains.

@@ -11,7 +11,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
-	"github.com/fedfast/fedfast/plugins/fedtune"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -83,9 +82,9 @@ func (t *tasks) finalists(models int, points []fl.ClientParams) []Work {
 }
 
 // sides returns the work of side federations.
-func (t *tasks) sides(w fedtune.Work, points []fl.ClientParams) []Work {
+func (t *tasks) sides(w tuners.Work, points []fl.ClientParams) []Work {
 	visits := float64(w.Trials) * float64(w.Rounds) * float64(w.Clients)
-	return t.work(visits, w.Samples, 0, float64(w.Trials)*t.Proxy, points, 0)
+	return t.work(visits, w.Examples, 0, float64(w.Trials)*t.Proxy, points, 0)
 }
 
 // work returns visits to clients with so many training and validation examples, and evaluated examples, spread evenly over the points.

@@ -1,7 +1,7 @@
-// Package studydir keeps the files of a study: the record from which it is gone
+// Package workdir keeps the files of a study: the record from which it is gone
 // on with, and, for readers, the resolved configuration, the environment, the
 // metrics, the result and the returned model.
-package studydir
+package workdir
 
 import (
 	"bufio"

@@ -1,0 +1,50 @@
+package estimate
+
+import (
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// TrainStep returns one training step of a model on n random samples, the same each time, in memory of its own. A proximal term pulls
+// towards the weights themselves.
+func TrainStep(m *nn.Model, n int, sgd nn.SGD) func() {
+	w, v, ws, b := Start(m), m.NewParams(), m.NewWorkspace(), RandomBatch(m, n)
+	var anchor []float32
+	if sgd.Mu != 0 {
+		anchor = w
+	}
+	opt := &nn.Optimizer{SGD: sgd, Velocity: v, Anchor: anchor}
+	var step uint32
+	return func() {
+		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, opt)
+		step++
+	}
+}
+
+// Start returns weights as training starts from them, the same each time.
+func Start(m *nn.Model) []float32 {
+	w := m.NewParams()
+	m.Init(w, 1)
+	return w
+}
+
+// RandomBatch returns n samples with uniform inputs and labels.
+func RandomBatch(m *nn.Model, n int) *nn.Batch {
+	s, in := kernels.NewStream(1, 2), m.Input()
+	b := &nn.Batch{N: n, Labels: make([]int32, n*m.LabelsPerExample())}
+	for i := range b.Labels {
+		b.Labels[i] = int32(s.IntN(m.Classes()))
+	}
+	if in.Seq > 0 {
+		b.Tokens = make([]int32, n*in.Seq)
+		for i := range b.Tokens {
+			b.Tokens[i] = int32(s.IntN(in.Vocab))
+		}
+		return b
+	}
+	b.X = make([]float32, n*in.Size())
+	for i := range b.X {
+		b.X[i] = s.Float32()
+	}
+	return b
+}
