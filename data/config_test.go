@@ -93,7 +93,7 @@ func TestSets(t *testing.T) {
 	}
 	if want := []string{
 		"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10", "cifar100", "synthetic", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100", "stackoverflow", "stackexchange",
-		"fedjax-femnist", "fedjax-femnist-digits", "fedjax-shakespeare", "fedjax-cifar100", "fedjax-stackoverflow", "npz-images", "npz-vectors", "npz-tokens",
+		"npz-images", "npz-vectors", "npz-tokens",
 	}; !slices.Equal(names, want) {
 		t.Errorf("sets %q", names)
 	}

@@ -54,7 +54,6 @@ func sets() []set {
 	return append([]set{
 		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(), syntheticSet(),
 		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(), stackOverflowSet(), stackExchangeSet(),
-		fedjaxFEMNISTSet(), fedjaxDigitsSet(), fedjaxShakespeareSet(), fedjaxCIFAR100Set(), fedjaxStackOverflowSet(),
 	}, npzSets()...)
 }
 
@@ -128,9 +127,21 @@ func find(name string) (*set, error) {
 		}
 		names = append(names, all[i].Name)
 	}
+	if now := instead[name]; now != "" {
+		return nil, fmt.Errorf("data.name = %q: FedJAX's own files are not read any more; use %s, which has the same samples in TFF's files", name, now)
+	}
 	list := strings.Join(names, ", ")
 	if name == "" {
 		return nil, fmt.Errorf("data.name is not set; use one of %s", list)
 	}
 	return nil, fmt.Errorf("data.name = %q: no such set; use one of %s", name, list)
+}
+
+// instead names what has the samples of sets that are not read any more.
+var instead = map[string]string{
+	"fedjax-femnist":        "tff-femnist",
+	"fedjax-femnist-digits": "tff-femnist-digits",
+	"fedjax-shakespeare":    "tff-shakespeare",
+	"fedjax-cifar100":       "tff-cifar100",
+	"fedjax-stackoverflow":  "stackoverflow",
 }

@@ -20,7 +20,7 @@ type Published struct {
 }
 
 // published holds the literature's numbers by set. (LEAF: Caldas et al. 2018,
-// and its repository; TFF, FedJAX: the documentation of their data sets; the
+// and its repository; TFF: the documentation of its data sets; the
 // scripts' numbers are those of LEAF's unmodified scripts.)
 var published = map[string][]Published{
 	"leaf-femnist": {
@@ -44,15 +44,6 @@ var published = map[string][]Published{
 	"tff-shakespeare": {{Source: "TFF", Totals: Totals{Clients: 715, Train: 16_068, Test: 2356}, Unit: "snippets"}},
 	"tff-cifar100":    {{Source: "TFF", Totals: Totals{Clients: 500, TestOnly: 100, Train: 50_000, Test: 10_000}}},
 	"stackoverflow":   {{Source: "TFF, without those held out", Totals: Totals{Clients: 342_477, Train: 135_818_730, Test: 16_586_035}}},
-	"fedjax-stackoverflow": {
-		{Source: "FedJAX, without those held out", Totals: Totals{Clients: 342_477, Train: 135_818_730, Test: 16_586_035}},
-	},
-	"fedjax-cifar100": {{Source: "FedJAX", Totals: Totals{Clients: 500, TestOnly: 100, Train: 50_000, Test: 10_000}}},
-	"fedjax-femnist":  {{Source: "FedJAX", Totals: Totals{Clients: 3400, Train: 671_585, Test: 77_483}}},
-	"fedjax-femnist-digits": {
-		{Source: "FedJAX", Totals: Totals{Clients: 3383, Train: 341_873, Test: 40_832}},
-	},
-	"fedjax-shakespeare": {{Source: "FedJAX", Totals: Totals{Clients: 715, Train: 16_068, Test: 2356}, Unit: "snippets"}},
 }
 
 // totalsOf sums what writers hold.

@@ -56,7 +56,7 @@ func loadStackOverflow(ctx context.Context, cfg *Config) (*Federation, []writer,
 			return err
 		})
 	}
-	words, note, err := soWords(cfg, path, first, newVocabulary)
+	words, note, err := soWords(cfg, path, first)
 	if err != nil {
 		return nil, nil, errors.Join(err, clients.Close())
 	}
@@ -81,7 +81,7 @@ func loadStackOverflow(ctx context.Context, cfg *Config) (*Federation, []writer,
 
 // soWords returns the vocabulary: TFF's list beside the file, else the words seen
 // most in the first training samples, which first goes through.
-func soWords(cfg *Config, path string, first func(each func(text []byte)) error, number func([]string) (*vocabulary, error)) (*vocabulary, string, error) {
+func soWords(cfg *Config, path string, first func(each func(text []byte)) error) (*vocabulary, string, error) {
 	list := filepath.Join(filepath.Dir(path), "stackoverflow.word_count")
 	words, err := readWords(list, cfg.Vocab)
 	note := fmt.Sprintf("the words are the first %d of %s", len(words), list)
@@ -97,7 +97,7 @@ func soWords(cfg *Config, path string, first func(each func(text []byte)) error,
 	if err != nil {
 		return nil, "", err
 	}
-	v, err := number(words)
+	v, err := newVocabulary(words)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", list, err)
 	}

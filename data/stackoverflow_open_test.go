@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fedfast/fedfast/data/formats/fedjax/fedjaxtest"
 	"github.com/fedfast/fedfast/data/formats/tff/tfftest"
 )
 
@@ -226,62 +225,5 @@ func TestWordCountForgets(t *testing.T) {
 	}
 	if words := c.frequent(1); !slices.Equal(words, []string{"often"}) || !c.forgotten || c.counts["often"] != 10_000 {
 		t.Errorf("most frequent are %q, counted %d", words, c.counts["often"])
-	}
-}
-
-// FedJAX's ids: 1 begins, 2 ends, 3 to 5 are words, 6 is another word.
-func TestFedJAXStackOverflow(t *testing.T) {
-	dir := t.TempDir()
-	user := func(id string, sentences ...string) fedjaxtest.Client {
-		a := fedjaxtest.Array{Name: "tokens", Shape: []int{len(sentences)}}
-		for _, s := range sentences {
-			a.Texts = append(a.Texts, []byte(s))
-		}
-		return fedjaxtest.Client{ID: id, Examples: len(sentences), Arrays: []fedjaxtest.Array{a, {Name: "score", Shape: []int{len(sentences)}, Ints: make([]int32, len(sentences))}}}
-	}
-	write := func(split string, users ...fedjaxtest.Client) {
-		fedjaxtest.Write(t, filepath.Join(dir, "stackoverflow_"+split+".sqlite"), users)
-	}
-	write("train", user("b", "the use", "to x"), user("a", "use"))
-	write("test", user("b", "to"), user("c", "the the"))
-	write("held_out", user("d", "x"))
-	cfg := Config{Name: "fedjax-stackoverflow", Path: dir, Split: "100/0/files", MinSamples: 1, Unseen: true, Vocab: 3}
-	// Without a list the words are counted: use (2), the, to, x by bytes.
-	counted := mustOpen(t, cfg)
-	if len(counted.Notes) == 0 || !strings.Contains(counted.Notes[0], "the words are the 3 that the first 3 training samples have most") {
-		t.Errorf("notes %q", counted.Notes)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "stackoverflow.word_count"), []byte("the 9\nto 7\nuse 5\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	fed := mustOpen(t, cfg)
-	if fed.Vocab != 7 || !fed.Lazy || fmt.Sprint(fed.Masks) != fmt.Sprint([]Mask{{"no_oov", []int32{6}}, {"no_oov_or_eos", []int32{6, 2}}}) {
-		t.Errorf("the form is %+v", fed)
-	}
-	var got []string
-	for _, c := range append(fed.Clients, fed.Unseen...) {
-		for _, v := range []View{c.Train, c.Test} {
-			for i := range v.Len() {
-				tokens, labels := make([]int32, 20), make([]int32, 20)
-				must(t, v.Fill([]int32{int32(i)}, nil, tokens, labels, nil))
-				got = append(got, fmt.Sprintf("%s %v %v", c.ID, tokens[:3], labels[:4]))
-			}
-		}
-	}
-	want := []string{
-		"a [1 5 2] [5 2 -1 -1]", "b [1 3 5] [3 5 2 -1]", "b [1 4 6] [4 6 2 -1]", "b [1 4 2] [4 2 -1 -1]",
-		"c [1 3 3] [3 3 2 -1]", "heldout/d [1 6 2] [6 2 -1 -1]",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("rows\n%q\nmust be\n%q", got, want)
-	}
-	if err := errors.Join(fed.Close(), counted.Close()); err != nil {
-		t.Error(err)
-	}
-	tfftest.Exec(t, filepath.Join(dir, "stackoverflow_train.sqlite"), "UPDATE federated_data SET data = x'00' WHERE client_id = CAST('a' AS BLOB) OR client_id = 'a'")
-	fed = mustOpen(t, cfg)
-	err := fed.Clients[0].Train.Fill([]int32{0}, nil, make([]int32, 20), make([]int32, 20), nil)
-	if err == nil || !strings.Contains(err.Error(), `stackoverflow_train.sqlite: client "a": the zlib data are damaged`) {
-		t.Errorf("error %v", err)
 	}
 }

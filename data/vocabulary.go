@@ -39,16 +39,6 @@ func newVocabulary(words []string) (*vocabulary, error) {
 	return v, err
 }
 
-// newFedJAXVocabulary numbers them as FedJAX does: begin and end of a sentence, the
-// words, then all others. (FedJAX, datasets/stackoverflow.py)
-func newFedJAXVocabulary(words []string) (*vocabulary, error) {
-	v, err := numberedFrom(3, words)
-	if err == nil {
-		v.begin, v.end, v.other = 1, 2, uint16(len(words)+3)
-	}
-	return v, err
-}
-
 // numberedFrom gives the words the ids from first on.
 func numberedFrom(first int, words []string) (*vocabulary, error) {
 	v := &vocabulary{ids: make(map[string]uint16, len(words))}

@@ -45,7 +45,6 @@ type File struct {
 const (
 	tffBase    = "https://storage.googleapis.com/tff-datasets-public/"
 	fedmlBase  = "https://fedml.s3-us-west-1.amazonaws.com/"
-	fedjaxBase = "https://storage.googleapis.com/gresearch/fedjax/"
 	cifarBase  = "https://www.cs.toronto.edu/~kriz/"
 	cifarBase2 = "https://cave.cs.toronto.edu/kriz/"
 	mnistBase  = "https://ossci-datasets.s3.amazonaws.com/mnist/"
@@ -66,7 +65,7 @@ func from(f File, bases ...string) File {
 }
 
 // Sets returns all that can be fetched, in the order in which it is listed. The
-// lengths and checksums are those that LEAF, TensorFlow Federated, FedJAX,
+// lengths and checksums are those that LEAF, TensorFlow Federated,
 // torchvision and QMNIST state, or hints.
 func Sets() []Set {
 	emnist := from(File{Name: "emnist_all.sqlite.lzma", Size: 170507172, SHA256: "c3aaf91b4cf4e69d53d81627ad119eccdc878ff906f68e66063ff10f67faad48", Hint: true}, tffBase)
@@ -115,15 +114,6 @@ func Sets() []Set {
 		{Name: "tff-femnist-digits-h5", Data: "tff-femnist-digits", Files: []File{tarball("fed_emnist_digitsonly", "55333deb8546765427c385710ca5e7301e16f4ed8b60c1dc5ae224b42bd5b14b")}},
 		{Name: "tff-shakespeare-h5", Data: "tff-shakespeare", Files: []File{tarball("shakespeare", "0285be9906cb5f268092eee4edeeacfc2af4574f2941f7cc2f08a321d7f5c707")}},
 		{Name: "tff-cifar100-h5", Data: "tff-cifar100", Files: []File{tarball("fed_cifar100", "e8575e22c038ecef1ce6c7d492d7abee7da13b1e1ba9b70a7fc18531ba7590de")}},
-		{Name: "fedjax-femnist", Data: "fedjax-femnist", Files: fedjaxFiles("emnist/federated_emnist")},
-		{Name: "fedjax-femnist-digits", Data: "fedjax-femnist-digits", Files: fedjaxFiles("emnist/federated_emnist_digitsonly")},
-		{Name: "fedjax-shakespeare", Data: "fedjax-shakespeare", Files: fedjaxFiles("shakespeare/shakespeare")},
-		{Name: "fedjax-stackoverflow", Data: "fedjax-stackoverflow", Files: []File{
-			words,
-			from(File{Name: "stackoverflow/stackoverflow_train.sqlite", Size: 5506732032, SHA256: "3efde71d939fd7cb58d357dd3c060c3a8c8babec7607df9c9cc549034bafc646", Hint: true}, fedjaxBase),
-			from(File{Name: "stackoverflow/stackoverflow_held_out.sqlite"}, fedjaxBase),
-			from(File{Name: "stackoverflow/stackoverflow_test.sqlite"}, fedjaxBase),
-		}},
 	}
 }
 
@@ -144,11 +134,6 @@ func tarball(stem, sha256 string) File {
 		bases = append(bases, fedmlBase)
 	}
 	return from(File{Name: stem + ".tar.bz2", SHA256: sha256, Gives: []string{stem + "_train.h5", stem + "_test.h5"}}, bases...)
-}
-
-// fedjaxFiles returns the two files of one of FedJAX's sets.
-func fedjaxFiles(stem string) []File {
-	return []File{from(File{Name: stem + "_train.sqlite"}, fedjaxBase), from(File{Name: stem + "_test.sqlite"}, fedjaxBase)}
 }
 
 // packed says whether the file is an archive to unpack.

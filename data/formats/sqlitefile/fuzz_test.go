@@ -10,13 +10,11 @@ import (
 
 	"github.com/ulikunitz/xz"
 
-	"github.com/fedfast/fedfast/data/formats/fedjax"
-	"github.com/fedfast/fedfast/data/formats/fedjax/fedjaxtest"
 	"github.com/fedfast/fedfast/data/formats/tff"
 	"github.com/fedfast/fedfast/data/formats/tff/tfftest"
 )
 
-// FuzzReaders: what is made of a file of TFF or FedJAX by changing some bytes
+// FuzzReaders: what is made of a file of TFF by changing some bytes
 // gives examples, or one line that names the file.
 func FuzzReaders(f *testing.F) {
 	dir := f.TempDir()
@@ -24,23 +22,16 @@ func FuzzReaders(f *testing.F) {
 		{Split: "train", Client: "a", Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte("to be")})},
 		{Split: "test", Client: "b", Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{3}})},
 	})
-	fedjaxtest.Write(f, filepath.Join(dir, "fedjax"), []fedjaxtest.Client{
-		{ID: "f1", Examples: 2, Arrays: []fedjaxtest.Array{{Name: "label", Shape: []int{2}, Ints: []int32{1, 2}}}},
-	})
-	var files [][]byte
-	for _, name := range []string{"tff", "fedjax"} {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			f.Fatal(err)
-		}
-		files = append(files, content)
+	file, err := os.ReadFile(filepath.Join(dir, "tff"))
+	if err != nil {
+		f.Fatal(err)
 	}
-	f.Add(byte(0), uint32(0), uint32(0), []byte{})
-	f.Add(byte(1), uint32(0), uint32(100), []byte{0xff})
-	f.Add(byte(0), uint32(100), uint32(100), []byte{0, 0, 0, 0})
-	f.Add(byte(1), uint32(4096), uint32(8), bytes.Repeat([]byte{0xff}, 64))
-	f.Fuzz(func(t *testing.T, which byte, cut, at uint32, change []byte) {
-		content := bytes.Clone(files[int(which)%len(files)])
+	f.Add(uint32(0), uint32(0), []byte{})
+	f.Add(uint32(0), uint32(100), []byte{0xff})
+	f.Add(uint32(100), uint32(100), []byte{0, 0, 0, 0})
+	f.Add(uint32(0), uint32(4096), bytes.Repeat([]byte{0xff}, 64))
+	f.Fuzz(func(t *testing.T, cut, at uint32, change []byte) {
+		content := bytes.Clone(file)
 		content = content[:len(content)-int(cut)%len(content)]
 		copy(content[int(at)%len(content):], change)
 		path := filepath.Join(t.TempDir(), "x.sqlite")
@@ -53,16 +44,6 @@ func FuzzReaders(f *testing.F) {
 			}
 		}
 		line(tff.Read(t.Context(), path, []string{"train", "test"}, func(string, string, int64, *tff.Example) error { return nil }))
-		line(fedjax.Read(t.Context(), path, func(string, int, fedjax.Arrays) error { return nil }))
-		if users, err := fedjax.OpenClients(t.Context(), path); err != nil {
-			line(err)
-		} else {
-			for i := range min(len(users.List), 10) {
-				_, err := users.Read(t.Context(), i)
-				line(err)
-			}
-			line(users.Close())
-		}
 		clients, err := tff.OpenClients(t.Context(), path, []string{"train", "test"})
 		line(err)
 		if err != nil {
@@ -99,7 +80,7 @@ func FuzzPacked(f *testing.F) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := fedjax.Read(t.Context(), path, func(string, int, fedjax.Arrays) error { return nil })
+		err := tff.Read(t.Context(), path, []string{"train"}, func(string, string, int64, *tff.Example) error { return nil })
 		if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v", err)
 		}
