@@ -127,8 +127,8 @@ func find(name string) (*set, error) {
 		}
 		names = append(names, all[i].Name)
 	}
-	if now := instead[name]; now != "" {
-		return nil, fmt.Errorf("data.name = %q: FedJAX's own files are not read any more; use %s, which has the same samples in TFF's files", name, now)
+	if why := Gone(name); why != "" {
+		return nil, fmt.Errorf("data.name = %q: %s", name, why)
 	}
 	list := strings.Join(names, ", ")
 	if name == "" {
@@ -137,11 +137,16 @@ func find(name string) (*set, error) {
 	return nil, fmt.Errorf("data.name = %q: no such set; use one of %s", name, list)
 }
 
-// instead names what has the samples of sets that are not read any more.
-var instead = map[string]string{
-	"fedjax-femnist":        "tff-femnist",
-	"fedjax-femnist-digits": "tff-femnist-digits",
-	"fedjax-shakespeare":    "tff-shakespeare",
-	"fedjax-cifar100":       "tff-cifar100",
-	"fedjax-stackoverflow":  "stackoverflow",
+// Gone says of the name of a set that earlier versions read what to use now, ""
+// of any other name.
+func Gone(name string) string {
+	if of, ok := strings.CutPrefix(name, "fedjax-"); ok {
+		if of != "stackoverflow" {
+			of = "tff-" + of
+		}
+		if set, err := find(of); err == nil {
+			return "FedJAX's own files are not read any more; use " + set.Name + ", which has the same samples in TFF's files"
+		}
+	}
+	return ""
 }

@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("FEDFAST_CPU", os.Getenv("FEDFAST_CPU"))
 			env.Setenv("LONG", strings.Repeat("long\x1b[2J", 5000))
 			mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_, _ = w.Write([]byte("SQLite format 3\x00\n"))
+				_, _ = w.Write([]byte("]\x00\x00\n"))
 			}))
 			env.Defer(mirror.Close)
 			env.Setenv("MIRROR", mirror.URL)
