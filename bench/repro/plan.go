@@ -13,7 +13,10 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -194,20 +197,15 @@ func (j *Job) Done() (*Metrics, error) {
 	return m, err
 }
 
-// Runner trains.
-type Runner interface {
-	// Train runs the study of a job to its end, or goes on with it, and returns the federation that it has opened.
-	Train(ctx context.Context, j *Job) (*data.Federation, error)
-}
-
-// Run runs a job that is not done, and writes its metrics.
-func (j *Job) Run(ctx context.Context, r Runner) (*Metrics, error) {
+// Run runs a job that is not done, resuming its study, and writes its metrics. How it is worked on stands in o, whose Ready is called
+// before the first round; the study's data and model are the job's.
+func (j *Job) Run(ctx context.Context, o workdir.Options) (*Metrics, error) {
 	if j.table != nil {
 		if err := j.takeTable(); err != nil {
 			return nil, err
 		}
 	}
-	fed, err := r.Train(ctx, j)
+	fed, err := j.train(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +223,48 @@ func (j *Job) Run(ctx context.Context, r Runner) (*Metrics, error) {
 		return nil, err
 	}
 	return m, m.Write(j.File)
+}
+
+// train brings the job's study to its end and returns the federation that it has opened.
+func (j *Job) train(ctx context.Context, o workdir.Options) (fed *data.Federation, err error) {
+	s, err := workdir.Open(ctx, j.Study, j.Config, j.Training.Mode, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if s.Stored.Finished() { // only its metrics are missing
+		fed, _, err = config.Prepare(ctx, j.Config)
+		return fed, err
+	}
+	ready := o.Ready
+	o.Ready = func(ctx context.Context, setup *study.Setup) error {
+		fed, setup.KeepTrials = setup.Data, j.Keep
+		if ready != nil {
+			if err := ready(ctx, setup); err != nil {
+				return err
+			}
+		}
+		return j.share(ctx, setup)
+	}
+	if j.Training.Mode == config.ModeRun {
+		_, err = s.Run(ctx, o)
+	} else {
+		_, err = s.Tune(ctx, o)
+	}
+	return fed, err
+}
+
+// share takes the rounds that another job's study has trained, before the first of this one's own.
+func (j *Job) share(ctx context.Context, setup *study.Setup) error {
+	if j.From == "" || setup.Store.Seq() > 0 {
+		return nil
+	}
+	from, err := store.Look(ctx, j.From)
+	if err != nil {
+		return nil // its study is gone: all rounds are trained
+	}
+	setup.Evaluated, err = study.Share(ctx, from, setup.Store, &setup.Config)
+	return errors.Join(err, from.Close())
 }
 
 // takeTable hands the job the table that another one has made.

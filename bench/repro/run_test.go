@@ -1,7 +1,6 @@
 package repro
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,10 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -59,44 +56,12 @@ func smallCells() []Cell {
 	return cells
 }
 
-// runner trains in this process.
-type runner struct {
-	alone bool // never shares rounds
-}
-
-func (r *runner) Train(ctx context.Context, j *Job) (fed *data.Federation, err error) {
-	fed, model, err := config.Prepare(ctx, j.Config)
-	if err != nil {
-		return nil, err
-	}
-	s, err := store.Open(ctx, j.Study)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	setup := study.Setup{Config: *j.Config, Data: fed, Model: model, Tuner: plugins.Builtin()[j.Config.Tuner.Name], Store: s, KeepTrials: j.Keep, Workers: 2}
-	if j.Config.ClientTuner.Name != "" {
-		setup.ClientTuner = plugins.Builtin()[j.Config.ClientTuner.Name]
-	}
-	if j.From != "" && !r.alone {
-		from, err := store.Look(ctx, j.From)
-		if err != nil {
-			return nil, err
-		}
-		setup.Evaluated, err = study.Share(ctx, from, s, j.Config)
-		if err := errors.Join(err, from.Close()); err != nil {
-			return nil, err
-		}
-	}
-	_, err = study.Tune(ctx, setup)
-	return fed, err
-}
-
-func runAll(t *testing.T, jobs []*Job, r Runner) []*Metrics {
+// runAll trains in this process.
+func runAll(t *testing.T, jobs []*Job) []*Metrics {
 	t.Helper()
 	var all []*Metrics
 	for _, j := range jobs {
-		m, err := j.Run(t.Context(), r)
+		m, err := j.Run(t.Context(), workdir.Options{Launcher: workdir.InProcess(plugins.Builtin()), Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,12 +83,15 @@ func TestRunAndReport(t *testing.T) {
 	if len(jobs) != 8 || len(left) > 0 {
 		t.Fatalf("%d jobs, want 8", len(jobs))
 	}
-	shared := runAll(t, jobs, &runner{})
+	shared := runAll(t, jobs)
 	others, _, err := Plan(t.Context(), cells, o, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, m := range runAll(t, others, &runner{alone: true}) {
+	for _, j := range others {
+		j.From = ""
+	}
+	for i, m := range runAll(t, others) {
 		m.End.Seconds, shared[i].End.Seconds = 0, 0
 		if !reflect.DeepEqual(m.End, shared[i].End) {
 			t.Errorf("%s: shared %+v, alone %+v", m.Head.Training, shared[i].End, m.End)

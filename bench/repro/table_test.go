@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -33,10 +34,10 @@ func TestOneTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jobs[1].Run(t.Context(), &runner{}); err == nil || !strings.Contains(err.Error(), "needs the table of trial 1, which is not done") {
+	if _, err := jobs[1].Run(t.Context(), workdir.Options{}); err == nil || !strings.Contains(err.Error(), "needs the table of trial 1, which is not done") {
 		t.Errorf("without a table: %v", err)
 	}
-	all := runAll(t, jobs, &runner{})
+	all := runAll(t, jobs)
 	if len(all[0].Sides) != 12 || all[0].Sides[0].Rounds != 3 || len(all[1].Sides) != 0 || all[0].Head.Digest != all[1].Head.Digest {
 		t.Errorf("%d and %d side trials, settings %s and %s", len(all[0].Sides), len(all[1].Sides), all[0].Head.Digest, all[1].Head.Digest)
 	}

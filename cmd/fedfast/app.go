@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/finite"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -80,7 +81,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "fedfast",
 		Short:         "Federated training and its tuning on CPUs",
-		Version:       thisVersion().String(),
+		Version:       workdir.ThisVersion().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {

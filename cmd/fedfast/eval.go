@@ -88,10 +88,11 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
 	}
-	setup, err := a.prepare(ctx, c)
+	fed, net, err := config.Prepare(ctx, c)
 	if err != nil {
 		return err
 	}
+	setup := study.Setup{Config: *c, Data: fed, Model: net, Workers: a.workers}
 	weights, err := fl.ReadSafetensors(r.Model, setup.Model)
 	if err != nil {
 		return err

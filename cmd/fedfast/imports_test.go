@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
+	gopath "path"
 	"slices"
 	"strings"
 	"testing"
@@ -13,24 +15,39 @@ import (
 
 const module = "github.com/fedfast/fedfast"
 
-// mayImport holds, for each folder at the top of the module, which others its
-// packages may depend on, directly or not: kernels <- tensor <- nn <- fl <- cmd.
-// fl/study is held apart from fl because fl must not know it, data/sys and
-// kernels/det from data and kernels because every folder may use them: they
-// import nothing of ours.
+// mayImport holds, for each room, the rooms right below it: its packages may depend
+// on those, on what these may depend on, and on nothing else of ours. A room is a
+// folder with all below it that is no room of its own.
 var mayImport = map[string][]string{
-	"kernels/det": {},
-	"data/sys":    {},
-	"kernels":     {"kernels/det"},
-	"tensor":      {"kernels/det", "kernels"},
-	"nn":          {"kernels/det", "tensor", "kernels"},
-	"data":        {"kernels/det", "data/sys"},
-	"tuners":      {"kernels/det", "data/sys"},
-	"plugins":     {"kernels/det", "data/sys", "tuners"},
-	"fl":          {"kernels/det", "data/sys", "nn", "tensor", "kernels", "data", "tuners"},
-	"fl/study":    {"kernels/det", "data/sys", "fl", "nn", "tensor", "kernels", "data", "tuners"},
-	"bench":       {"kernels/det", "data/sys", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
-	"cmd":         {"kernels/det", "data/sys", "bench", "fl/study", "fl", "nn", "tensor", "kernels", "data", "tuners", "plugins"},
+	"kernels/det":       {},
+	"data/sys":          {},
+	"kernels":           {"kernels/det"},
+	"tensor":            {"kernels"},
+	"nn":                {"tensor"},
+	"data":              {"kernels/det", "data/sys"},
+	"tuners":            {"kernels/det", "data/sys"},
+	"plugins":           {"tuners"},
+	"fl/key":            {"data/sys"},
+	"fl/hyper":          {"fl/key", "tuners"},
+	"fl":                {"fl/hyper", "nn", "data"},
+	"fl/study/config":   {"fl"},
+	"fl/study/store":    {"data/sys"},
+	"fl/study/finite":   {},
+	"fl/study":          {"fl/study/config", "fl/study/store", "fl/study/finite"},
+	"fl/study/estimate": {"fl/study"},
+	"fl/study/workdir":  {"fl/study"},
+	"bench":             {"fl/study/estimate", "fl/study/workdir", "plugins"},
+	"cmd":               {"bench"},
+}
+
+// underneath returns the rooms that a room may depend on.
+func underneath(room string) map[string]bool {
+	all := map[string]bool{}
+	for _, next := range mayImport[room] {
+		all[next] = true
+		maps.Copy(all, underneath(next))
+	}
+	return all
 }
 
 // mayImportModules holds the other modules that a folder may name itself, for
@@ -43,7 +60,7 @@ var mayImportModules = map[string][]string{
 }
 
 // interfacesOnly are the packages of tuners that the engine must not see: it
-// knows tuners by their interface.
+// knows tuners by their interface. Only fl/study/workdir launches them.
 var interfacesOnly = []string{"tuners/host", "tuners/proto"}
 
 // pkg is what go list tells of a package.
@@ -56,9 +73,9 @@ type pkg struct {
 // folder is the key of mayImport for a package of this module.
 func folder(path string) string {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
-	for _, apart := range []string{"fl/study", "data/sys", "kernels/det"} {
-		if path == apart || strings.HasPrefix(path, apart+"/") {
-			return apart
+	for room := path; room != "."; room = gopath.Dir(room) {
+		if _, ok := mayImport[room]; ok {
+			return room
 		}
 	}
 	top, _, _ := strings.Cut(path, "/")
@@ -69,21 +86,21 @@ func folder(path string) string {
 func breaches(p pkg) []string {
 	var wrong []string
 	from := folder(p.ImportPath)
-	allowed, known := mayImport[from]
-	if !known {
+	allowed := underneath(from)
+	if _, known := mayImport[from]; !known {
 		return []string{fmt.Sprintf("%s: the folder has no line in mayImport", p.ImportPath)}
 	}
 	for _, dep := range p.Deps {
 		if dep != module && !strings.HasPrefix(dep, module+"/") {
 			continue
 		}
-		if to := folder(dep); to != from && !slices.Contains(allowed, to) {
+		if to := folder(dep); to != from && !allowed[to] {
 			wrong = append(wrong, fmt.Sprintf("%s depends on %s", p.ImportPath, dep))
 		}
 	}
 	for _, path := range p.Imports {
 		if rest, ours := strings.CutPrefix(path, module+"/"); ours {
-			if (from == "fl" || from == "fl/study") && slices.Contains(interfacesOnly, rest) {
+			if strings.HasPrefix(from, "fl") && from != "fl/study/workdir" && slices.Contains(interfacesOnly, rest) {
 				wrong = append(wrong, fmt.Sprintf("%s imports %s: the engine knows tuners by their interface only", p.ImportPath, path))
 			}
 			continue
@@ -133,6 +150,8 @@ func TestBreachesAreSeen(t *testing.T) {
 		{pkg{ImportPath: module + "/nn", Deps: []string{module + "/kernels", module + "/fl"}}, "nn depends on"},
 		{pkg{ImportPath: module + "/data", Deps: []string{module + "/kernels/det", module + "/kernels"}}, "data depends on github.com/fedfast/fedfast/kernels"},
 		{pkg{ImportPath: module + "/fl", Deps: []string{module + "/fl/study"}}, "fl depends on"},
+		{pkg{ImportPath: module + "/fl/study/config", Deps: []string{module + "/fl/study"}}, "config depends on"},
+		{pkg{ImportPath: module + "/fl/hyper", Deps: []string{module + "/fl"}}, "hyper depends on"},
 		{pkg{ImportPath: module + "/tuners/host", Deps: []string{module + "/nn"}}, "host depends on"},
 		{pkg{ImportPath: module + "/bench", Deps: []string{module + "/cmd/fedfast/internal/table"}}, "bench depends on"},
 		{pkg{ImportPath: module + "/fl/study", Imports: []string{module + "/tuners/host"}}, "by their interface only"},

@@ -11,9 +11,7 @@ import (
 	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/store"
 )
 
 // reproOptions are the flags of repro.
@@ -112,7 +110,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 			at++
 			if m == nil {
 				fmt.Fprintf(a.err, "%d of %d: %s, trial %d\n", at, mine, j.Training.Key, j.Trial)
-				if m, err = j.Run(ctx, reproRunner{a}); err != nil {
+				if m, err = a.reproduce(ctx, j); err != nil {
 					return fmt.Errorf("%s, trial %d: %w", j.Training.Key, j.Trial, err)
 				}
 				if err := o.tidy(jobs); err != nil {
@@ -173,52 +171,14 @@ func (o *reproOptions) tidy(jobs []*repro.Job) error {
 	return repro.Tidy(jobs)
 }
 
-// reproRunner trains with the commands' own means.
-type reproRunner struct{ app *app }
-
-// Train runs a study as `fedfast tune` or `fedfast run` does.
-func (r reproRunner) Train(ctx context.Context, j *repro.Job) (fed *data.Federation, err error) {
-	s := &opened{config: j.Config}
-	if err := s.take(ctx, r.app, j.Study); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.stored.Match(j.Study, j.Config, j.Training.Mode); err != nil {
-		return nil, err
-	}
-	if s.stored.Finished() { // only its metrics are missing
-		fed, _, err = config.Prepare(ctx, j.Config)
-		return fed, err
-	}
-	ready := func(setup *study.Setup) error {
-		fed = setup.Data
-		setup.KeepTrials = j.Keep
-		return r.share(ctx, j, setup)
-	}
-	if j.Training.Mode == config.ModeRun {
-		o := &runOptions{}
-		o.dir = j.Study
-		_, err = o.train(ctx, r.app, s, ready)
-	} else {
-		o := &tuneOptions{allowTunerChange: true}
-		o.dir = j.Study
-		_, err = o.train(ctx, r.app, s, ready)
-	}
+// reproduce runs a job as `fedfast tune` or `fedfast run` runs its study.
+func (a *app) reproduce(ctx context.Context, j *repro.Job) (*repro.Metrics, error) {
+	work, end := (&opened{}).work(a, j.Training.Mode)
+	defer end()
+	work.Launcher = a.launcher(true)
+	m, err := j.Run(ctx, work)
 	if ctx.Err() != nil && err != nil {
-		return nil, errors.New("interrupted; the same command goes on")
+		return nil, errors.New("interrupted; the same command resumes it")
 	}
-	return fed, err
-}
-
-// share takes the rounds that another job's study has trained, before the first of this one's own.
-func (r reproRunner) share(ctx context.Context, j *repro.Job, setup *study.Setup) error {
-	if j.From == "" || setup.Store.Seq() > 0 {
-		return nil
-	}
-	from, err := store.Look(ctx, j.From)
-	if err != nil {
-		return nil // its study is gone: all rounds are trained
-	}
-	setup.Evaluated, err = study.Share(ctx, from, setup.Store, &setup.Config)
-	return errors.Join(err, from.Close())
+	return m, err
 }

@@ -62,37 +62,17 @@ func (o *runOptions) runSeeds(ctx context.Context, a *app, args []string) error 
 	})
 }
 
-// finish brings a training to its end, unless it is there, and gives its
-// directory back.
+// finish brings a training to its end, unless it is there, and gives its directory
+// back.
 func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.RunResult, err error) {
-	defer func() { err = errors.Join(err, s.close()) }()
-	r = s.stored.Run
-	if r == nil || !s.dir.Complete(r.WeightsSHA256) {
-		return o.train(ctx, a, s, func(*study.Setup) error { return nil })
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if r := s.Ran(); r != nil {
+		return r, nil
 	}
-	return r, nil
-}
-
-// train brings a training to its end. ready is called with what is about to run.
-func (o *runOptions) train(ctx context.Context, a *app, s *opened, ready func(*study.Setup) error) (*study.RunResult, error) {
-	setup, err := a.prepare(ctx, s.config)
-	if err != nil {
-		return nil, err
-	}
-	w, err := s.begin(ctx, a, &setup, o.dir, config.ModeRun, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Display.Close()
-	if err := ready(&setup); err != nil {
-		return nil, err
-	}
-	r, err := study.Run(ctx, setup)
-	if err != nil {
-		return nil, interrupted(ctx, s.places.Explain(err), o.resumable())
-	}
-	w.Display.Close()
-	return r, errors.Join(w.Result(r), w.Model(setup.Model, r.Weights()))
+	work, end := s.work(a, config.ModeRun)
+	r, err = s.Run(ctx, work)
+	end()
+	return r, interrupted(ctx, s.places.Explain(err), o.resumable())
 }
 
 // showRun prints the end of a run in the form that was asked for.

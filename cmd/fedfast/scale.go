@@ -11,9 +11,9 @@ import (
 
 	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/host"
 )
 
 // scale is the value of the flag --scale, above 0 to 1; 0 is none.
@@ -134,11 +134,11 @@ func (a *app) describe(ctx context.Context, name string) (d tuners.Description) 
 
 // enough refuses a factor with which a tuner has too few rounds, and names the
 // least larger one that works.
-func (s *scale) enough(ctx context.Context, a *app, o *opened, tuner, client *host.Plugin) error {
-	if *s == 0 || o.loaded == nil || o.scaled == "" {
+func (s *scale) enough(ctx context.Context, a *app, o *opened, tuner, client workdir.Tuner) error {
+	if *s == 0 || o.loaded == nil || o.Scaled == "" {
 		return nil
 	}
-	problem, err := shortOf(ctx, o.config, tuner, client)
+	problem, err := shortOf(ctx, o.Config, tuner, client)
 	if err != nil || problem == "" {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *scale) enough(ctx context.Context, a *app, o *opened, tuner, client *ho
 
 // shortOf returns what tuners say against a configuration's budget, empty when
 // nothing; anything else that is wrong is told when the study begins.
-func shortOf(ctx context.Context, c *config.Config, all ...*host.Plugin) (string, error) {
+func shortOf(ctx context.Context, c *config.Config, all ...workdir.Tuner) (string, error) {
 	space, err := tuners.ParseSpace(c.Space)
 	if err != nil {
 		return "", nil // as above
@@ -195,9 +195,9 @@ func shortOf(ctx context.Context, c *config.Config, all ...*host.Plugin) (string
 
 // printScaled says before a result that --scale has shrunk what it is of.
 func (s *opened) printScaled(w io.Writer) error {
-	if s.scaled == "" {
+	if s.Scaled == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "scaled %s\n\n", s.scaled)
+	_, err := fmt.Fprintf(w, "scaled %s\n\n", s.Scaled)
 	return err
 }

@@ -41,9 +41,9 @@ func (n *seedCount) Type() string { return "N" }
 // seeded is one configuration that is trained with several seeds, each in a study
 // of its own.
 type seeded struct {
-	*opened // the first study's configuration
-	dir     string
-	record  *workdir.Seeds
+	asked  // the first study's configuration
+	dir    string
+	record *workdir.Seeds
 	// fresh says that nothing was recorded before.
 	fresh bool
 }
@@ -51,10 +51,10 @@ type seeded struct {
 // openSeeds resolves the configuration of several seeds, or takes that which the
 // directory records, and says how many seeds there are now.
 func (o *studyOptions) openSeeds(ctx context.Context, a *app, args []string, mode string) (*seeded, error) {
-	s := &seeded{opened: &opened{stored: &study.Stored{}}}
+	s := &seeded{}
 	var err error
 	if o.given(a, args) {
-		if s.opened, err = o.configure(ctx, a, args, mode); err != nil {
+		if s.asked, err = o.configure(ctx, a, args, mode); err != nil {
 			return nil, err
 		}
 	}
@@ -74,12 +74,15 @@ func (o *studyOptions) openSeeds(ctx context.Context, a *app, args []string, mod
 	case err != nil:
 		return nil, err
 	default:
-		s.stored = &study.Stored{Mode: s.record.Command, Config: s.record.Config}
-		if s.config == nil {
+		stored := &study.Stored{Mode: s.record.Command, Config: s.record.Config}
+		if s.config != nil {
+			err = stored.Match(s.dir, s.config, mode)
+		} else {
 			s.scaled = s.record.Scaled
+			s.config, err = workdir.Recorded(s.dir, stored, mode)
 		}
-		if err := s.match(s.dir, mode); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, usageError{err}
 		}
 	}
 	if err := o.move(s.config); err != nil {
@@ -141,11 +144,11 @@ func (o *studyOptions) trainSeeds(ctx context.Context, a *app, s *seeded, mode s
 		c.Seed += uint64(i)
 		inner := *o
 		inner.dir, inner.outer = s.at(i), s.dir
-		one := &opened{config: c, places: s.places, stored: &study.Stored{}, scaled: s.scaled, loaded: s.loaded}
-		one.label = fmt.Sprintf("seed %d of %d", i+1, s.record.Seeds)
-		if err := inner.enter(ctx, a, one, mode); err != nil {
+		one, err := inner.enter(ctx, a, asked{c, s.places, s.scaled, s.loaded}, mode)
+		if err != nil {
 			return err
 		}
+		one.label = fmt.Sprintf("seed %d of %d", i+1, s.record.Seeds)
 		if err := finish(inner, one); err != nil {
 			return err
 		}

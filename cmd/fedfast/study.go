@@ -3,18 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/klauspost/cpuid/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
@@ -90,15 +86,10 @@ func (o *studyOptions) addFlags(cmd *cobra.Command) {
 
 // opened is a study that a command works on.
 type opened struct {
-	config *config.Config
+	*workdir.Study
 	places config.Places // of the configuration's keys, where it was given
-	dir    *workdir.Dir
-	// stored is what earlier processes recorded; Config is empty when nothing.
-	stored *study.Stored
 	// label says in progress which of several seeds this is, empty for one.
 	label string
-	// scaled says what --scale changed, empty without it.
-	scaled string
 	// loaded is the configuration without --scale, loaded anew.
 	loaded func() (*config.Config, error)
 }
@@ -108,127 +99,83 @@ func (o *studyOptions) given(a *app, args []string) bool {
 	return o.dir == "" || len(args) > 0 || a.seedGiven || !o.bare() || o.scale != 0
 }
 
+// asked is what the command line says to train.
+type asked struct {
+	config *config.Config // nil is what the directory records
+	places config.Places
+	scaled string
+	loaded func() (*config.Config, error)
+}
+
 // open resolves the configuration, checks it as far as that needs neither data
-// nor tuners, and takes the directory. A directory that holds a study is gone on
-// with: given nothing else by its own configuration, else only if it is the same
-// one.
+// nor tuners, and takes the directory. A study that the directory holds is resumed:
+// given nothing else by its own configuration, else only if it is the same one.
 func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode string) (*opened, error) {
-	s := &opened{stored: &study.Stored{}}
+	var want asked
 	var err error
 	switch {
 	case workdir.HoldsSeeds(o.dir):
 		return nil, usageError{fmt.Errorf("--study %s: it holds studies of several seeds; give --seeds, or resume them with `fedfast study resume %s`", o.dir, o.dir)}
 	case o.given(a, args):
-		if s, err = o.configure(ctx, a, args, mode); err != nil {
+		if want, err = o.configure(ctx, a, args, mode); err != nil {
 			return nil, err
 		}
 	case !workdir.Holds(o.dir):
 		return nil, usageError{fmt.Errorf("--study %s: it holds no study to resume; name a study file or a preset to begin one there", o.dir)}
 	}
-	return s, o.enter(ctx, a, s, mode)
+	return o.enter(ctx, a, want, mode)
 }
 
 // configure resolves and checks what the command line says to train, and names
 // the directory where it does not.
-func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mode string) (*opened, error) {
-	s := &opened{stored: &study.Stored{}}
-	s.loaded = func() (*config.Config, error) {
+func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mode string) (asked, error) {
+	want := asked{loaded: func() (*config.Config, error) {
 		c, _, err := o.load(a, args)
 		return c, err
-	}
+	}}
 	var err error
-	if s.config, s.places, err = o.load(a, args); err != nil {
-		return nil, err
+	if want.config, want.places, err = o.load(a, args); err != nil {
+		return want, err
 	}
-	if s.scaled, err = o.scale.apply(s.config, mode, a.scaledOptions(ctx)); err != nil {
-		return nil, usageError{err}
+	if want.scaled, err = o.scale.apply(want.config, mode, a.scaledOptions(ctx)); err != nil {
+		return want, usageError{err}
 	}
-	if err := s.config.CheckFor(mode); err != nil {
-		return nil, usageError{s.places.Explain(err)}
+	if err := want.config.CheckFor(mode); err != nil {
+		return want, usageError{want.places.Explain(err)}
 	}
 	if o.dir == "" {
-		o.dir = workdir.Default(time.Now(), s.config.Name)
+		o.dir = workdir.Default(time.Now(), want.config.Name)
 	}
-	return s, absolute(s.config)
+	return want, want.config.Absolute()
 }
 
 // enter takes the directory and what it records. A new one is only looked at: it
 // is made when the study can begin.
-func (o *studyOptions) enter(ctx context.Context, a *app, s *opened, mode string) error {
+func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode string) (*opened, error) {
 	if !workdir.Holds(o.dir) {
 		if err := outfile.Dir(o.dir); err != nil {
-			return usageError{fmt.Errorf("--study: %w", err)}
-		}
-		if err := workdir.Free(o.dir); err != nil {
-			return usageError{err}
-		}
-		return nil
-	}
-	if err := s.take(ctx, a, o.dir); err != nil {
-		return err
-	}
-	if err := s.match(o.dir, mode); err != nil {
-		return errors.Join(err, s.dir.Close())
-	}
-	if err := o.move(s.config); err != nil {
-		return errors.Join(err, s.dir.Close())
-	}
-	return nil
-}
-
-// take takes the directory and reads what is recorded there.
-func (s *opened) take(ctx context.Context, a *app, path string) (err error) {
-	if s.dir, err = workdir.Open(ctx, path); err != nil {
-		return err
-	}
-	return s.read(ctx, a)
-}
-
-// read reads what the directory holds of the study.
-func (s *opened) read(ctx context.Context, a *app) (err error) {
-	for _, note := range s.dir.Store().Notes() {
-		a.newLog().Warn(note)
-	}
-	if s.stored, err = study.Read(ctx, s.dir.Store()); err != nil {
-		return errors.Join(err, s.dir.Close())
-	}
-	if s.stored.Config == "" { // it was not begun, or the record is damaged from its first row on
-		s.stored.Mode, s.stored.Config = workdir.Beginning(s.dir.Path())
-	}
-	if e, err := s.began(); err == nil && s.scaled == "" {
-		s.scaled = e.Scaled
-	}
-	return nil
-}
-
-// match compares the configuration with the recorded one, or takes that.
-func (s *opened) match(path, mode string) (err error) {
-	if s.config != nil {
-		if err := s.stored.Match(path, s.config, mode); err != nil {
-			return usageError{err}
-		}
-		return nil
-	}
-	switch {
-	case s.stored.Config == "":
-		return fmt.Errorf("%s: neither its record nor %s and %s say what was begun here; begin again in another directory", path, workdir.ConfigFile, workdir.EnvFile)
-	case s.stored.Mode != mode:
-		return usageError{fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", path, s.stored.Mode, mode)}
-	}
-	s.config, err = config.Load(config.Source{Text: s.stored.Config})
-	return err
-}
-
-// absolute makes the names of files in a configuration independent of the folder
-// that this is: it must not matter to those who resume the study.
-func absolute(c *config.Config) (err error) {
-	if c.Data.Path != "" {
-		if c.Data.Path, err = filepath.Abs(c.Data.Path); err != nil {
-			return err
+			return nil, usageError{fmt.Errorf("--study: %w", err)}
 		}
 	}
-	if config.FromFile(c.Init) {
-		c.Init, err = filepath.Abs(c.Init)
+	study, err := workdir.Open(ctx, o.dir, want.config, mode, a.newLog())
+	if err != nil {
+		return nil, wrongStudy(err)
+	}
+	s := &opened{Study: study, places: want.places, loaded: want.loaded}
+	if want.scaled != "" {
+		s.Scaled = want.scaled
+	}
+	if err := o.move(s.Config); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// wrongStudy makes wrong usage of an error about a directory that holds another
+// study, or what is none.
+func wrongStudy(err error) error {
+	if _, ok := errors.AsType[*workdir.OtherError](err); ok {
+		return usageError{err}
 	}
 	return err
 }
@@ -241,31 +188,12 @@ func (o *configOptions) move(c *config.Config) (err error) {
 	if err := c.Move(o.moves); err != nil {
 		return usageError{err}
 	}
-	return absolute(c)
+	return c.Absolute()
 }
 
 // bare says that no flag changes the configuration.
 func (o *configOptions) bare() bool {
 	return o.preset == "" && o.init == "" && len(o.sets) == 0 && o.tuner == "" && o.clientTuner == ""
-}
-
-// close gives the directory back, if it was taken.
-func (s *opened) close() error {
-	if s.dir == nil {
-		return nil
-	}
-	return s.dir.Close()
-}
-
-// environment is what env.json tells about where a study ran.
-type environment struct {
-	version
-	Command string     `json:"command"` // "tune" or "run"
-	Started string     `json:"started"`
-	CPU     string     `json:"cpu"`
-	Workers int        `json:"workers"`
-	Tuners  []host.Pin `json:"tuners,omitempty"`
-	Scaled  string     `json:"scaled,omitempty"` // what --scale changed
 }
 
 // tunerRef says which tuner a study used.
@@ -284,64 +212,38 @@ func refOf(r host.Ref) tunerRef {
 	return t
 }
 
-// environment describes this machine and process.
-func (a *app) environment(command string, used []host.Pin) environment {
-	e := environment{version: thisVersion(), Command: command, Started: time.Now().UTC().Format(time.RFC3339), CPU: cpuid.CPU.BrandName, Workers: a.workers, Tuners: used}
-	if e.Workers == 0 {
-		e.Workers = runtime.GOMAXPROCS(0)
-	}
-	return e
-}
+// shown is the display of a study's rounds.
+type shown struct{ *progress.Display }
 
-// began returns the environment that the study recorded when it began, an empty
-// one when it did not.
-func (s *opened) began() (environment, error) {
-	var e environment
-	if s.stored.Environment == nil {
-		return e, nil
-	}
-	err := json.Unmarshal(s.stored.Environment, &e)
-	return e, err
-}
-
-// watch is the observer of a study: a display and a directory.
-type watch struct {
-	*progress.Display
-	*workdir.Dir
-}
-
-var _ study.Observer = watch{}
+var _ study.Observer = shown{}
 
 // Progress shows a round.
-func (w watch) Progress(p study.Progress) { w.Update(p) }
+func (w shown) Progress(p study.Progress) { w.Update(p) }
 
-// begin takes the directory of a study that can begin, and opens the display for
-// its rounds.
-func (s *opened) begin(ctx context.Context, a *app, setup *study.Setup, path, command string, used []host.Pin) (watch, error) {
-	env := a.environment(command, used)
-	env.Scaled = s.scaled
-	if s.dir == nil {
-		var err error
-		if s.dir, err = workdir.Create(ctx, path, s.config, env); err != nil {
-			return watch{}, err
+// Event shows nothing.
+func (shown) Event(study.Event) {}
+
+// work says how the program works on a study. A display of its rounds is opened when it can
+// begin, and closed by end.
+func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
+	var display *progress.Display
+	o = workdir.Options{Workers: a.workers, Log: a.newLog()}
+	o.Ready = func(ctx context.Context, setup *study.Setup) error {
+		text := head(setup)
+		if setup.Store.Seq() == 0 { // nothing was trained yet
+			text += a.estimate(ctx, setup, command)
 		}
-		if err := s.read(ctx, a); err != nil {
-			return watch{}, err
+		display = progress.New(a.err, terminalColumns(a.err), text, time.Now)
+		display.Label(s.label)
+		a.logs.redirect(display)
+		setup.Observer, setup.Log = shown{display}, a.newLog()
+		return nil
+	}
+	return o, func() {
+		if display != nil {
+			display.Close()
 		}
 	}
-	if err := s.dir.Begin(s.config, env); err != nil {
-		return watch{}, err
-	}
-	text := head(setup)
-	if s.dir.Store().Seq() == 0 { // nothing was trained yet
-		text += a.estimate(ctx, setup, command)
-	}
-	display := progress.New(a.err, terminalColumns(a.err), text, time.Now)
-	display.Label(s.label)
-	a.logs.redirect(display)
-	w := watch{display, s.dir}
-	setup.Observer, setup.Store, setup.Environment, setup.Log = w, s.dir.Store(), env, a.newLog()
-	return w, nil
 }
 
 // resumable is the directory to resume.
@@ -372,13 +274,4 @@ func head(s *study.Setup) string {
 		fmt.Fprintf(&b, "%s: %s\n", s.Data.Name, note)
 	}
 	return b.String()
-}
-
-// prepare opens the federation and builds the model.
-func (a *app) prepare(ctx context.Context, c *config.Config) (study.Setup, error) {
-	fed, model, err := config.Prepare(ctx, c)
-	if err != nil {
-		return study.Setup{}, err
-	}
-	return study.Setup{Config: *c, Data: fed, Model: model, Workers: a.workers}, nil
 }

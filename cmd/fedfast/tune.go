@@ -9,7 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
 // tuneOptions are the flags of tune.
@@ -94,75 +94,23 @@ func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) erro
 // finish brings a study to its end, unless it is there, and gives its directory
 // back.
 func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Result, err error) {
-	defer func() { err = errors.Join(err, s.close()) }()
-	r = s.dir.Finished(s.stored.Tune, o.baseline)
-	if r == nil {
-		return o.train(ctx, a, s, func(*study.Setup) error { return nil })
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if r := s.Finished(o.baseline); r != nil {
+		return r, nil
 	}
-	return r, nil
-}
-
-// train brings a study to its end. ready is called with what is about to run.
-func (o *tuneOptions) train(ctx context.Context, a *app, s *opened, ready func(*study.Setup) error) (*study.Result, error) {
-	c := s.config
-	began, err := s.began()
-	if err != nil {
-		return nil, err
+	work, end := s.work(a, config.ModeTune)
+	work.Launcher = a.launcher(o.allowTunerChange)
+	work.Launched = func(ctx context.Context, tuner, client workdir.Tuner) error {
+		return o.scale.enough(ctx, a, s, tuner, client)
 	}
-	pins := began.Tuners
-	tuner, err := o.launch(ctx, a, "tuner.name", c.Tuner.Name, pins)
-	if err != nil {
-		return nil, err
+	work.Trained = func(ctx context.Context, setup *study.Setup, r *study.Result) (err error) {
+		end()
+		r.Baseline, err = o.random(ctx, a, s, *setup, r)
+		return err
 	}
-	defer tuner.Close()
-	used := []host.Pin{tuner.Pin()}
-	var client *host.Plugin
-	if c.ClientTuner.Name != "" {
-		if client, err = o.launch(ctx, a, "client_tuner.name", c.ClientTuner.Name, pins); err != nil {
-			return nil, err
-		}
-		defer client.Close()
-		used = append(used, client.Pin())
-	}
-	if err := o.scale.enough(ctx, a, s, tuner, client); err != nil {
-		return nil, err
-	}
-	setup, err := a.prepare(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	setup.Tuner = tuner
-	if client != nil {
-		setup.ClientTuner = client
-	}
-	w, err := s.begin(ctx, a, &setup, o.dir, config.ModeTune, used)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Display.Close()
-	if err := ready(&setup); err != nil {
-		return nil, err
-	}
-	r, err := study.Tune(ctx, setup)
-	if err != nil {
-		return nil, interrupted(ctx, s.places.Explain(err), o.resumable())
-	}
-	w.Display.Close()
-	if r.Baseline, err = o.random(ctx, a, s, setup, r); err != nil {
-		return nil, interrupted(ctx, err, o.resumable())
-	}
-	return r, errors.Join(w.Result(r), w.Models(setup.Model, r))
-}
-
-// launch starts a tuner: the very program that the study recorded, unless
-// another one is allowed.
-func (o *tuneOptions) launch(ctx context.Context, a *app, key, name string, pins []host.Pin) (*host.Plugin, error) {
-	for _, pin := range pins {
-		if pin.Name == name && !o.allowTunerChange {
-			return a.launchPinned(ctx, key, name, func(r host.Ref) (host.Ref, error) { return r.Pinned(o.dir, pin, "--allow-tuner-change") })
-		}
-	}
-	return a.launch(ctx, key, name)
+	r, err = s.Tune(ctx, work)
+	end()
+	return r, interrupted(ctx, s.places.Explain(err), o.resumable())
 }
 
 // showTune prints the end of a study in the form that was asked for.
@@ -173,13 +121,13 @@ func (a *app) showTune(s *opened, r *study.Result, dir string) error {
 	if err := s.printScaled(a.out); err != nil {
 		return err
 	}
-	return a.printTune(s.config, r, dir)
+	return a.printTune(s.Config, r, dir)
 }
 
 // random runs the baseline, if one was asked for that is not recorded, and
 // records it.
 func (o *tuneOptions) random(ctx context.Context, a *app, s *opened, setup study.Setup, r *study.Result) (*study.BaselineResult, error) {
-	if done := s.stored.Tune; done != nil && done.Baseline != nil && (o.baseline == 0 || o.baseline == len(done.Baseline.Trials)) {
+	if done := s.Stored.Tune; done != nil && done.Baseline != nil && (o.baseline == 0 || o.baseline == len(done.Baseline.Trials)) {
 		return done.Baseline, nil
 	}
 	if o.baseline == 0 {
@@ -203,5 +151,5 @@ func (o *tuneOptions) random(ctx context.Context, a *app, s *opened, setup study
 	if err != nil {
 		return nil, err
 	}
-	return b, study.RecordBaseline(s.dir.Store(), b)
+	return b, study.RecordBaseline(setup.Store, b)
 }

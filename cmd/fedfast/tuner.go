@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -58,6 +59,19 @@ func (a *app) paths() (host.Paths, error) {
 // The tuner outlives ctx until it is closed: a round that has begun needs it.
 func (a *app) launch(ctx context.Context, key, name string) (*host.Plugin, error) {
 	return a.launchPinned(ctx, key, name, func(r host.Ref) (host.Ref, error) { return r, nil })
+}
+
+// launcher returns how studies launch their tuners: as processes, and only as the
+// very program that a study recorded, unless another one is allowed.
+func (a *app) launcher(allowChange bool) workdir.Launcher {
+	return func(ctx context.Context, l workdir.Launch) (workdir.Tuner, error) {
+		return a.launchPinned(ctx, l.Key, l.Name, func(r host.Ref) (host.Ref, error) {
+			if l.Pin == nil || allowChange {
+				return r, nil
+			}
+			return r.Pinned(l.Study, *l.Pin, "--allow-tuner-change")
+		})
+	}
 }
 
 // launchPinned is launch with a look at what was found before it starts.

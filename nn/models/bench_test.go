@@ -29,8 +29,9 @@ func BenchmarkTrain(b *testing.B) {
 				runtime.LockOSThread()
 				defer runtime.UnlockOSThread()
 				start := threadTime()
+				opt := &nn.Optimizer{SGD: sgd, Velocity: v}
 				for b.Loop() {
-					ws.Step(w, batch, nn.TrainOpts{Step: step, Dropout: -1}, sgd, v, nil, step == 0)
+					ws.Step(w, batch, nn.TrainOpts{Step: step, Dropout: -1}, opt)
 					step++
 				}
 				samples := float64(n) * float64(b.N) / (threadTime() - start).Seconds()
@@ -74,7 +75,7 @@ func BenchmarkDisplacement(b *testing.B) {
 			for b.Loop() {
 				for with, p := range []*nn.Displacement{nil, probe} {
 					start := threadTime()
-					ws.Step(w, batch, nn.TrainOpts{Step: step, Dropout: -1, Probe: p}, nn.SGD{LR: 1e-3}, nil, nil, step == 0)
+					ws.Step(w, batch, nn.TrainOpts{Step: step, Dropout: -1, Probe: p}, &nn.Optimizer{SGD: nn.SGD{LR: 1e-3}})
 					took[with] += (threadTime() - start).Seconds()
 					step++
 				}

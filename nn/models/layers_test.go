@@ -237,7 +237,7 @@ func TestFromLayersNextWord(t *testing.T) {
 		t.Errorf("%d labels counted, want 12", before.Count)
 	}
 	for range 200 {
-		ws.Step(w, b, nn.TrainOpts{}, nn.SGD{LR: 0.5}, nil, nil, true)
+		ws.Step(w, b, nn.TrainOpts{}, &nn.Optimizer{SGD: nn.SGD{LR: 0.5}})
 	}
 	if after := ws.Evaluate(w, b); after.Correct != 12 || after.Loss > before.Loss/5 {
 		t.Errorf("after 200 steps %d of 12 right, loss %v from %v", after.Correct, after.Loss, before.Loss)

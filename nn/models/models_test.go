@@ -126,7 +126,7 @@ func TestFreshLoss(t *testing.T) {
 			b := torchBatch(m, 2)
 			first := ws.Evaluate(w, b)
 			for range 3 {
-				ws.Step(w, b, nn.TrainOpts{}, nn.SGD{LR: 0.001}, nil, nil, true)
+				ws.Step(w, b, nn.TrainOpts{}, &nn.Optimizer{SGD: nn.SGD{LR: 0.001}})
 			}
 			if last := ws.Evaluate(w, b); !(last.Loss < first.Loss) || first.Count != b.N*m.LabelsPerExample() {
 				t.Errorf("loss %v of %d, after three steps %v", first.Loss, first.Count, last.Loss)
@@ -160,8 +160,9 @@ func TestLevels(t *testing.T) {
 				}
 				w, v, ws := m.NewParams(), m.NewParams(), m.NewWorkspace()
 				m.Init(w, 2)
-				for k := range 2 {
-					ws.Step(w, b, nn.TrainOpts{}, nn.SGD{LR: 0.01, Momentum: 0.9}, v, nil, k == 0)
+				opt := &nn.Optimizer{SGD: nn.SGD{LR: 0.01, Momentum: 0.9}, Velocity: v}
+				for range 2 {
+					ws.Step(w, b, nn.TrainOpts{}, opt)
 				}
 				if first == nil {
 					first = w

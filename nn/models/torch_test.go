@@ -233,9 +233,9 @@ func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn
 
 	ws := m.NewWorkspace()
 	velocity := m.NewParams()
-	sgd := nn.SGD{LR: lr, Momentum: 0.9, WeightDecay: 1e-3}
+	opt := &nn.Optimizer{SGD: nn.SGD{LR: lr, Momentum: 0.9, WeightDecay: 1e-3}, Velocity: velocity}
 	for k := range job.Steps {
-		r := ws.Step(w, b, nn.TrainOpts{}, sgd, velocity, nil, k == 0)
+		r := ws.Step(w, b, nn.TrainOpts{}, opt)
 		if loss := r.Loss / float64(r.Count); math.Abs(loss-losses[k]) > 1e-4*(1+losses[k]) {
 			t.Errorf("step %d: loss %.7g; PyTorch has %.7g", k, loss, losses[k])
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"path/filepath"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
@@ -197,4 +198,18 @@ func (c *Config) data() data.Config {
 	d := c.Data.Config
 	d.Seed = c.Seed
 	return d
+}
+
+// Absolute makes the names of files independent of the working directory, which
+// must not matter to those who resume a study.
+func (c *Config) Absolute() (err error) {
+	if c.Data.Path != "" {
+		if c.Data.Path, err = filepath.Abs(c.Data.Path); err != nil {
+			return err
+		}
+	}
+	if FromFile(c.Init) {
+		c.Init, err = filepath.Abs(c.Init)
+	}
+	return err
 }

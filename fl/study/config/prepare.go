@@ -21,21 +21,30 @@ func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := c.fitModel(fed)
+	m, err := PrepareModel(c, fed)
 	if err != nil {
 		return nil, nil, err
 	}
+	return fed, m, nil
+}
+
+// PrepareModel is Prepare with a federation that is open.
+func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
+	m, err := c.fitModel(fed)
+	if err != nil {
+		return nil, err
+	}
 	if err := fl.CheckMemory(m, 1); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if FromFile(c.Init) {
 		w, err := fl.ReadSafetensors(c.Init, m)
 		if err != nil {
-			return nil, nil, fmt.Errorf("init: %w", err)
+			return nil, fmt.Errorf("init: %w", err)
 		}
 		m = m.WithStart(w)
 	}
-	return fed, m, nil
+	return m, nil
 }
 
 // model builds the configured network for what the federation holds.

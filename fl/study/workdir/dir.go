@@ -1,6 +1,3 @@
-// Package workdir keeps the files of a study: the record from which it is gone
-// on with, and, for readers, the resolved configuration, the environment, the
-// metrics, the result and the returned model.
 package workdir
 
 import (
@@ -44,15 +41,15 @@ const (
 // files are those that a study writes and that could be somebody else's.
 var files = []string{ConfigFile, EnvFile, MetricsFile, ResultFile, ModelFile, SurvivorFile, LuckiestFile}
 
-// Dir is the directory of a study that this process works on.
-type Dir struct {
+// dir is the directory of a study that this process works on.
+type dir struct {
 	path  string
-	made  bool // by Open
-	begun bool // by Open
+	made  bool // by createDir
+	begun bool // by createDir
 	store *store.Store
 
 	mu      sync.Mutex
-	metrics *os.File      // nil before Begin
+	metrics *os.File      // nil before begin
 	old     *bufio.Reader // lines of earlier processes that are yet to come again
 	at      int64         // where the next line begins
 	events  int
@@ -83,26 +80,26 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Open takes the lock of a directory that Holds a study.
+// openDir takes the lock of a directory that Holds a study.
 // A directory in which another process works is a *store.BusyError.
-func Open(ctx context.Context, path string) (*Dir, error) {
-	d := &Dir{path: path}
+func openDir(ctx context.Context, path string) (*dir, error) {
+	d := &dir{path: path}
 	var err error
 	d.store, err = store.OpenAfter(ctx, path, func() error { return wholefile.Clear(path, files...) })
 	return d, err
 }
 
-// Create makes the directory of a new study, if need be, and takes its lock. What
+// createDir makes the directory of a new study, if need be, and takes its lock. What
 // the study is, its configuration and environment, is written before anything
 // else, so that from then on another process can begin it. A file that a study
 // would overwrite is an error.
-func Create(ctx context.Context, path string, c *config.Config, env any) (*Dir, error) {
+func createDir(ctx context.Context, path string, c *config.Config, env any) (*dir, error) {
 	text, err := config.Encode(c)
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{path: path, made: !exists(path), begun: true}
-	if err := Free(path); err != nil {
+	d := &dir{path: path, made: !exists(path), begun: true}
+	if err := free(path); err != nil {
 		return nil, err
 	}
 	d.store, err = store.OpenAfter(ctx, path, func() error {
@@ -111,9 +108,9 @@ func Create(ctx context.Context, path string, c *config.Config, env any) (*Dir, 
 	return d, err
 }
 
-// Free returns an error when a directory without a study holds a file of the name
+// free returns an error when a directory without a study holds a file of the name
 // of a study's, but for the environment of one that was never begun.
-func Free(path string) error {
+func free(path string) error {
 	for _, name := range files {
 		if !exists(filepath.Join(path, name)) || name == EnvFile && command(path) != "" {
 			continue
@@ -123,9 +120,9 @@ func Free(path string) error {
 	return nil
 }
 
-// Begin opens the metrics. Events that earlier processes wrote are not written
+// begin opens the metrics. Events that earlier processes wrote are not written
 // again.
-func (d *Dir) Begin(c *config.Config, env any) error {
+func (d *dir) begin(c *config.Config, env any) error {
 	if !d.begun { // a file may be lost, or tell where the data was
 		text, err := config.Encode(c)
 		if err != nil {
@@ -181,15 +178,9 @@ func command(path string) string {
 	return env.Command
 }
 
-// Store returns what is recorded of the study.
-func (d *Dir) Store() *store.Store { return d.store }
-
-// Path returns where the directory is.
-func (d *Dir) Path() string { return d.path }
-
 // Event appends a line to the metrics, unless it stands there. The first error
 // stands until Close.
-func (d *Dir) Event(e study.Event) {
+func (d *dir) Event(e study.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.events++
@@ -204,7 +195,7 @@ func (d *Dir) Event(e study.Event) {
 
 // line writes one line. From the first one on that an earlier process did not
 // write just so, what it wrote is cut off.
-func (d *Dir) line(line []byte) error {
+func (d *dir) line(line []byte) error {
 	if d.old != nil {
 		was, err := d.old.ReadBytes('\n')
 		if err == nil && bytes.Equal(was, line) {
@@ -221,10 +212,10 @@ func (d *Dir) line(line []byte) error {
 	return err
 }
 
-// Complete says whether the files of a finished study are there and whole: the
+// complete says whether the files of a finished study are there and whole: the
 // returned model, the others that it saved, and the result that returned weights of a
 // digest; a nil Dir is a study that has not begun.
-func (d *Dir) Complete(digest string, others ...Other) bool {
+func (d *dir) complete(digest string, others ...Other) bool {
 	if d == nil || fl.CheckSafetensors(filepath.Join(d.path, ModelFile)) != nil {
 		return false
 	}
@@ -238,11 +229,11 @@ func (d *Dir) Complete(digest string, others ...Other) bool {
 	return err == nil && json.Unmarshal(text, &r) == nil && r.WeightsSHA256 == digest
 }
 
-// Finished returns the end of a study that holds all that is asked for: the
+// finished returns the end of a study that holds all that is asked for: the
 // recorded result, with the baseline of its file. It returns nil when there is
 // something left to do.
-func (d *Dir) Finished(recorded *study.Result, baseline int) *study.Result {
-	if recorded == nil || !d.Complete(recorded.WeightsSHA256, Others(recorded)...) {
+func (d *dir) finished(recorded *study.Result, baseline int) *study.Result {
+	if recorded == nil || !d.complete(recorded.WeightsSHA256, Others(recorded)...) {
 		return nil
 	}
 	var r study.Result // of a version that did not record baselines
@@ -256,8 +247,8 @@ func (d *Dir) Finished(recorded *study.Result, baseline int) *study.Result {
 	return recorded
 }
 
-// Result writes the end of the study.
-func (d *Dir) Result(v any) error { return d.writeJSON(ResultFile, v) }
+// result writes the end of the study.
+func (d *dir) result(v any) error { return d.writeJSON(ResultFile, v) }
 
 // Other is a model that a study did not return.
 type Other struct {
@@ -277,20 +268,20 @@ func Others(r *study.Result) []Other {
 	return all
 }
 
-// Models writes the models of a study, the returned one last.
-func (d *Dir) Models(m *nn.Model, r *study.Result) error {
+// models writes the models of a study, the returned one last.
+func (d *dir) models(m *nn.Model, r *study.Result) error {
 	for _, o := range Others(r) {
 		if err := d.model(o.File, m, o.Model.Weights()); err != nil {
 			return err
 		}
 	}
-	return d.Model(m, r.Weights())
+	return d.returned(m, r.Weights())
 }
 
-// Model writes the returned model.
-func (d *Dir) Model(m *nn.Model, weights []float32) error { return d.model(ModelFile, m, weights) }
+// returned writes the returned model.
+func (d *dir) returned(m *nn.Model, weights []float32) error { return d.model(ModelFile, m, weights) }
 
-func (d *Dir) model(name string, m *nn.Model, weights []float32) error {
+func (d *dir) model(name string, m *nn.Model, weights []float32) error {
 	var text bytes.Buffer
 	if err := fl.WriteSafetensors(&text, m, weights); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -298,9 +289,9 @@ func (d *Dir) model(name string, m *nn.Model, weights []float32) error {
 	return d.write(name, text.Bytes())
 }
 
-// Close ends the metrics, releases the lock and returns the first error of Event.
+// close ends the metrics, releases the lock and returns the first error of Event.
 // A study that was new and in which nothing happened is removed again.
-func (d *Dir) Close() error {
+func (d *dir) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.err
@@ -322,7 +313,7 @@ func (d *Dir) Close() error {
 	return err
 }
 
-func (d *Dir) writeJSON(name string, v any) error {
+func (d *dir) writeJSON(name string, v any) error {
 	text, err := finite.MarshalIndent(v)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -331,7 +322,7 @@ func (d *Dir) writeJSON(name string, v any) error {
 }
 
 // write writes a whole file or none.
-func (d *Dir) write(name string, text []byte) error {
+func (d *dir) write(name string, text []byte) error {
 	if err := wholefile.Write(filepath.Join(d.path, name), text, 0o644); err != nil {
 		return fmt.Errorf("study directory: %w", err)
 	}

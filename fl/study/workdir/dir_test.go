@@ -16,18 +16,18 @@ import (
 )
 
 // begin opens a study's directory and begins to work there.
-func begin(t *testing.T, path string, c *config.Config) *Dir {
+func begin(t *testing.T, path string, c *config.Config) *dir {
 	t.Helper()
 	env := map[string]string{"command": "run"}
-	open := func() (*Dir, error) { return Create(t.Context(), path, c, env) }
+	open := func() (*dir, error) { return createDir(t.Context(), path, c, env) }
 	if Holds(path) {
-		open = func() (*Dir, error) { return Open(t.Context(), path) }
+		open = func() (*dir, error) { return openDir(t.Context(), path) }
 	}
 	d, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Begin(c, env); err != nil {
+	if err := d.begin(c, env); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -46,13 +46,13 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 	nan := math.NaN()
 	d.Event(study.Event{Event: "round", Trial: 2, Round: 1, TrainLoss: &nan})
 	var busy *store.BusyError
-	if _, err := Open(t.Context(), path); !errors.As(err, &busy) || busy.PID != os.Getpid() {
+	if _, err := openDir(t.Context(), path); !errors.As(err, &busy) || busy.PID != os.Getpid() {
 		t.Errorf("a study at work gives %v", err)
 	}
-	if err := d.Result(map[string]float64{"a": math.Inf(1)}); err != nil {
+	if err := d.result(map[string]float64{"a": math.Inf(1)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Close(); err != nil {
+	if err := d.close(); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{MetricsFile: `{"event":"round","trial":2,"round":1,"train_loss":null}` + "\n", ResultFile: "{\n  \"a\": null\n}\n"} {
@@ -73,14 +73,14 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 func TestMetricsGoOn(t *testing.T) {
 	path := t.TempDir()
 	c := config.Default()
-	events := func(d *Dir, n int) {
+	events := func(d *dir, n int) {
 		for round := range n {
 			d.Event(study.Event{Event: "round", Round: round})
 		}
 		if err := d.store.Append("study", -1, 0, []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Close(); err != nil {
+		if err := d.close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestStudyWithoutEventsLeavesNothing(t *testing.T) {
 	root := t.TempDir()
 	c := config.Default()
 	for _, path := range []string{filepath.Join(root, "new"), root} {
-		if err := begin(t, path, &c).Close(); err != nil {
+		if err := begin(t, path, &c).close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(path, name), []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Create(t.Context(), path, &c, nil); err == nil || !strings.Contains(err.Error(), "it holds a "+name) {
+		if _, err := createDir(t.Context(), path, &c, nil); err == nil || !strings.Contains(err.Error(), "it holds a "+name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if entries, err := os.ReadDir(path); err != nil || len(entries) != 1 {
@@ -151,15 +151,15 @@ func TestCompleteReadsTheFiles(t *testing.T) {
 	}
 	digest := "d1"
 	others := []Other{{File: SurvivorFile}, {File: LuckiestFile}}
-	err = errors.Join(d.Result(map[string]string{"weights_sha256": digest}), d.Model(m, m.NewParams()))
+	err = errors.Join(d.result(map[string]string{"weights_sha256": digest}), d.returned(m, m.NewParams()))
 	for _, o := range others {
 		err = errors.Join(err, d.model(o.File, m, m.NewParams()))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = d.Close() }()
-	if !d.Complete(digest, others...) || d.Complete("d2", others...) {
+	defer func() { _ = d.close() }()
+	if !d.complete(digest, others...) || d.complete("d2", others...) {
 		t.Fatal("a whole study is not complete, or that of another result is")
 	}
 	for _, name := range []string{ResultFile, ModelFile, SurvivorFile, LuckiestFile} {
@@ -172,11 +172,11 @@ func TestCompleteReadsTheFiles(t *testing.T) {
 			if err := os.WriteFile(file, whole[:left], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if d.Complete(digest, others...) {
+			if d.complete(digest, others...) {
 				t.Errorf("with %d bytes of %s the study counts as complete", left, name)
 			}
 		}
-		if err := os.Remove(file); err != nil || d.Complete(digest, others...) {
+		if err := os.Remove(file); err != nil || d.complete(digest, others...) {
 			t.Errorf("without %s the study counts as complete, or %v", name, err)
 		}
 		if err := os.WriteFile(file, whole, 0o600); err != nil {
@@ -192,7 +192,7 @@ func TestMetricsErrorStands(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Event(study.Event{})
-	if err := d.Close(); err == nil || !strings.Contains(err.Error(), MetricsFile) {
+	if err := d.close(); err == nil || !strings.Contains(err.Error(), MetricsFile) {
 		t.Errorf("a failed write gives %v", err)
 	}
 }

@@ -1,0 +1,70 @@
+package workdir
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// Tuner is a tuner that was launched for a study.
+type Tuner interface {
+	tuners.Tuner
+	// Pin returns what the study records about the tuner.
+	Pin() host.Pin
+	// Close ends it.
+	Close()
+}
+
+// Launch says which tuner to launch.
+type Launch struct {
+	// Key is the key that names it, "tuner.name" or "client_tuner.name", for errors.
+	Key, Name string
+	// Study is the directory of the study, and Pin what that recorded about the
+	// tuner, nil when it recorded nothing.
+	Study string
+	Pin   *host.Pin
+}
+
+// Launcher launches the tuners that studies name. It may be called from several
+// goroutines.
+type Launcher func(ctx context.Context, l Launch) (Tuner, error)
+
+// InProcess launches tuners that are part of this program, such as those of
+// plugins.Builtin. Their answers are checked as those of a process are, but one that
+// crashes takes the program along. A study resumes with whatever has the name.
+func InProcess(known map[string]tuners.Tuner) Launcher {
+	return func(ctx context.Context, l Launch) (Tuner, error) {
+		t, ok := known[l.Name]
+		if !ok {
+			return nil, fmt.Errorf("%s: there is no tuner %q in this program; there are %s", l.Key, l.Name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+		about, err := t.Describe(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("tuner %s: %w", l.Name, err)
+		}
+		return &inProcess{host.Local(t), t, host.Pin{Name: l.Name, Version: about.Version, Builtin: true}}, nil
+	}
+}
+
+// inProcess is a tuner of this program.
+type inProcess struct {
+	tuners.Tuner // its answers are checked
+	bare         tuners.Tuner
+	pin          host.Pin
+}
+
+// Work passes the tuner's own answer on.
+func (p *inProcess) Work(ctx context.Context, req tuners.ValidateRequest) (tuners.Work, error) {
+	return tuners.WorkOf(ctx, p.bare, req)
+}
+
+// Pin returns the tuner's name and version.
+func (p *inProcess) Pin() host.Pin { return p.pin }
+
+// Close does nothing.
+func (*inProcess) Close() {}

@@ -1,0 +1,379 @@
+package workdir
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// Options say how a study is worked on. But for Data and Model nothing of them
+// reaches a result. The zero value trains on all processors, unwatched.
+type Options struct {
+	// Launcher launches the tuners; a Run needs none.
+	Launcher Launcher
+	// Data and Model are what the study trains on and what it trains; nil are those
+	// that the configuration names. A study must be resumed with the same ones: a
+	// model of another form is refused, and data with another Fingerprint, where a
+	// federation has one.
+	Data  *data.Federation
+	Model *nn.Model
+	// Workers is how many clients train at once; 0 is one a processor.
+	Workers int
+	// Observer watches; nil is none.
+	Observer study.Observer
+	// Log is told about failed trials and damaged files; nil drops that.
+	Log *slog.Logger
+	// Launched is called with the tuners before data are opened, the second one nil
+	// without a client tuner; an error of it ends the work. Nil is none.
+	Launched func(ctx context.Context, tuner, client Tuner) error
+	// Ready is called when the study can begin or be resumed, with its store; it may
+	// set the set-up's Observer. Nil is none.
+	Ready func(ctx context.Context, s *study.Setup) error
+	// Trained is called with the end of a Tune before it is written; it may add to
+	// it. Nil is none.
+	Trained func(ctx context.Context, s *study.Setup, r *study.Result) error
+}
+
+// Study is a study in a directory.
+type Study struct {
+	// Config is the configuration: the given one, or the recorded one.
+	Config *config.Config
+	// Stored is what earlier processes recorded; its Config is empty when nothing.
+	Stored *study.Stored
+	// Scaled says in words how a configuration was shrunk to try things out, for the
+	// environment; empty is not at all.
+	Scaled string
+
+	path string
+	log  *slog.Logger
+	dir  *dir // nil before it begins
+}
+
+// OtherError says that a directory holds something else than the study that was
+// asked for: one of another configuration (Err is a *config.DiffError) or command, or
+// files that no study wrote.
+type OtherError struct{ Err error }
+
+// Error says what it holds.
+func (e *OtherError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what it holds.
+func (e *OtherError) Unwrap() error { return e.Err }
+
+// Open takes a directory for a study of a command, config.ModeTune or
+// config.ModeRun. One that Holds a study is locked until Close: without a
+// configuration (nil) that study is resumed, with one only if it is the same, else
+// the error is an *OtherError, as it is where a directory without a study holds files
+// that one would overwrite. Such a directory is only looked at: it is made when the
+// study can begin. One in which another process works is a *store.BusyError.
+func Open(ctx context.Context, path string, c *config.Config, mode string, log *slog.Logger) (*Study, error) {
+	s := &Study{Config: c, Stored: &study.Stored{}, path: path, log: log}
+	if !Holds(path) {
+		if c == nil {
+			return nil, fmt.Errorf("%s: it holds no study to resume", path)
+		}
+		if err := free(path); err != nil {
+			return nil, &OtherError{err}
+		}
+		return s, nil
+	}
+	var err error
+	if s.dir, err = openDir(ctx, path); err != nil {
+		return nil, err
+	}
+	if err = s.read(ctx); err == nil {
+		err = s.match(mode)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// read reads what the directory holds of the study.
+func (s *Study) read(ctx context.Context) (err error) {
+	for _, note := range s.dir.store.Notes() {
+		s.logger().Warn(note)
+	}
+	if s.Stored, err = study.Read(ctx, s.dir.store); err != nil {
+		return err
+	}
+	if s.Stored.Config == "" { // it was not begun, or the record is damaged from its first row on
+		s.Stored.Mode, s.Stored.Config = Beginning(s.path)
+	}
+	if e, err := s.began(); err == nil && s.Scaled == "" {
+		s.Scaled = e.Scaled
+	}
+	return nil
+}
+
+// match compares the configuration with the recorded one, or takes that.
+func (s *Study) match(mode string) (err error) {
+	if s.Config != nil {
+		if err := s.Stored.Match(s.path, s.Config, mode); err != nil {
+			return &OtherError{err}
+		}
+		return nil
+	}
+	s.Config, err = Recorded(s.path, s.Stored, mode)
+	return err
+}
+
+// Recorded returns the configuration that a directory records of a study of a
+// command.
+func Recorded(path string, stored *study.Stored, mode string) (*config.Config, error) {
+	switch {
+	case stored.Config == "":
+		return nil, fmt.Errorf("%s: neither its record nor %s and %s say what was begun here; begin again in another directory", path, ConfigFile, EnvFile)
+	case stored.Mode != mode:
+		return nil, &OtherError{fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", path, stored.Mode, mode)}
+	}
+	return config.Load(config.Source{Text: stored.Config})
+}
+
+// began returns the environment that the study recorded when it began, an empty
+// one when it did not.
+func (s *Study) began() (Environment, error) {
+	var e Environment
+	if s.Stored.Environment == nil {
+		return e, nil
+	}
+	err := json.Unmarshal(s.Stored.Environment, &e)
+	return e, err
+}
+
+func (s *Study) logger() *slog.Logger {
+	if s.log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.log
+}
+
+// Close gives the directory back, if it was taken, and returns the first error of
+// writing the metrics. A study in which nothing happened is removed again.
+func (s *Study) Close() error {
+	if s.dir == nil {
+		return nil
+	}
+	return s.dir.close()
+}
+
+// Path returns the study's directory.
+func (s *Study) Path() string { return s.path }
+
+// Finished returns the end of a study of config.ModeTune that has all that is asked
+// for, the files of its models and a baseline of so many configurations, 0 for
+// none; nil when there is something left to do. It comes without weights.
+func (s *Study) Finished(baseline int) *study.Result {
+	return s.dir.finished(s.Stored.Tune, baseline)
+}
+
+// Ran returns the end of a finished training of config.ModeRun whose files are
+// there, without its weights; nil when there is something left to do.
+func (s *Study) Ran() *study.RunResult {
+	if r := s.Stored.Run; r != nil && s.dir.complete(r.WeightsSHA256) {
+		return r
+	}
+	return nil
+}
+
+// Tune brings a study of config.ModeTune to its end and writes its result and its
+// models.
+func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
+	began, err := s.began()
+	if err != nil {
+		return nil, err
+	}
+	tuner, err := s.launch(ctx, o, "tuner.name", s.Config.Tuner.Name, began.Tuners)
+	if err != nil {
+		return nil, err
+	}
+	defer tuner.Close()
+	used := []host.Pin{tuner.Pin()}
+	var client Tuner
+	if name := s.Config.ClientTuner.Name; name != "" {
+		if client, err = s.launch(ctx, o, "client_tuner.name", name, began.Tuners); err != nil {
+			return nil, err
+		}
+		defer client.Close()
+		used = append(used, client.Pin())
+	}
+	if o.Launched != nil {
+		if err := o.Launched(ctx, tuner, client); err != nil {
+			return nil, err
+		}
+	}
+	setup, err := s.prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	setup.Tuner = tuner
+	if client != nil {
+		setup.ClientTuner = client
+	}
+	if err := s.begin(ctx, o, setup, config.ModeTune, used); err != nil {
+		return nil, err
+	}
+	r, err := study.Tune(ctx, *setup)
+	if err != nil {
+		return nil, err
+	}
+	if o.Trained != nil {
+		if err := o.Trained(ctx, setup, r); err != nil {
+			return nil, err
+		}
+	}
+	return r, errors.Join(s.dir.result(r), s.dir.models(setup.Model, r))
+}
+
+// Run brings a training of config.ModeRun to its end and writes its result and its
+// model.
+func (s *Study) Run(ctx context.Context, o Options) (*study.RunResult, error) {
+	setup, err := s.prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx, o, setup, config.ModeRun, nil); err != nil {
+		return nil, err
+	}
+	r, err := study.Run(ctx, *setup)
+	if err != nil {
+		return nil, err
+	}
+	return r, errors.Join(s.dir.result(r), s.dir.returned(setup.Model, r.Weights()))
+}
+
+// launch launches a tuner: the very program that the study recorded, unless the
+// launcher lets another one pass.
+func (s *Study) launch(ctx context.Context, o Options, key, name string, pins []host.Pin) (Tuner, error) {
+	if o.Launcher == nil {
+		return nil, fmt.Errorf("%s = %q: no launcher is given that could start it", key, name)
+	}
+	l := Launch{Key: key, Name: name, Study: s.path}
+	for i := range pins {
+		if pins[i].Name == name {
+			l.Pin = &pins[i]
+		}
+	}
+	return o.Launcher(ctx, l)
+}
+
+// prepare opens the federation and builds the model, where none are given.
+func (s *Study) prepare(ctx context.Context, o Options) (*study.Setup, error) {
+	setup := &study.Setup{Data: o.Data, Model: o.Model, Workers: o.Workers, Observer: o.Observer, Log: o.Log}
+	c := s.Config
+	var err error
+	switch {
+	case o.Data == nil && o.Model == nil:
+		setup.Data, setup.Model, err = config.Prepare(ctx, c)
+	case o.Model == nil:
+		setup.Model, err = config.PrepareModel(c, o.Data)
+	case o.Data == nil:
+		setup.Data, err = config.OpenData(ctx, c)
+	}
+	setup.Config = *c // with the model that Prepare may have chosen
+	return setup, err
+}
+
+// begin takes the directory of a study that can begin, and makes it the set-up's
+// store and observer.
+func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, command string, used []host.Pin) error {
+	env := environment(command, o.Workers, used)
+	env.Scaled = s.Scaled
+	if s.dir == nil {
+		var err error
+		if s.dir, err = createDir(ctx, s.path, s.Config, env); err != nil {
+			return err
+		}
+		if err := s.read(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.dir.begin(s.Config, env); err != nil {
+		return err
+	}
+	setup.Store, setup.Environment = s.dir.store, env
+	if o.Ready != nil {
+		if err := o.Ready(ctx, setup); err != nil {
+			return err
+		}
+	}
+	setup.Observer = &watch{s.dir, setup.Observer}
+	return nil
+}
+
+// watch writes the events of a study and passes everything on.
+type watch struct {
+	dir *dir
+	to  study.Observer // nil is none
+}
+
+var _ study.Observer = (*watch)(nil)
+
+// Progress passes a round on.
+func (w *watch) Progress(p study.Progress) {
+	if w.to != nil {
+		w.to.Progress(p)
+	}
+}
+
+// Event writes an event down.
+func (w *watch) Event(e study.Event) {
+	w.dir.Event(e)
+	if w.to != nil {
+		w.to.Event(e)
+	}
+}
+
+// Evaluated passes on how many clients were evaluated.
+func (w *watch) Evaluated(done, clients int) {
+	if w.to != nil {
+		w.to.Evaluated(done, clients)
+	}
+}
+
+// Tune begins a study in a directory, or resumes the one that is there, and brings
+// it to its end: the configuration must be the same one, but for what
+// config.Config.Move may change. Of a study that had ended before, the result comes
+// without weights; ModelFile holds those of the returned model.
+func Tune(ctx context.Context, path string, c *config.Config, o Options) (r *study.Result, err error) {
+	s, err := begun(ctx, path, c, config.ModeTune, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if r := s.Finished(0); r != nil {
+		return r, nil
+	}
+	return s.Tune(ctx, o)
+}
+
+// Run is Tune for one training without tuning.
+func Run(ctx context.Context, path string, c *config.Config, o Options) (r *study.RunResult, err error) {
+	s, err := begun(ctx, path, c, config.ModeRun, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if r := s.Ran(); r != nil {
+		return r, nil
+	}
+	return s.Run(ctx, o)
+}
+
+// begun checks a configuration and opens the directory with it.
+func begun(ctx context.Context, path string, c *config.Config, mode string, log *slog.Logger) (*Study, error) {
+	own := *c
+	if err := errors.Join(own.CheckFor(mode), own.Absolute()); err != nil {
+		return nil, err
+	}
+	return Open(ctx, path, &own, mode, log)
+}
