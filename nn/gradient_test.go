@@ -125,6 +125,15 @@ func images(m *Model, n int) *Batch {
 	return b
 }
 
+// sampled is how many of a tensor's n elements a test compares with a reference that
+// is slow and the same on every level.
+func sampled(n int) int {
+	if kernelstest.Small() {
+		return n / 8
+	}
+	return n
+}
+
 // TestGradient compares loss and gradients of image networks with those
 // of a float64 network written apart. The tolerance, 2e-5 of a
 // tensor's norm, is some hundred roundings of a float32.
@@ -146,7 +155,7 @@ func TestGradient(t *testing.T) {
 				}
 				for p, g := range m.Export(ws.Grad()) {
 					var diff, norm float64
-					for e := 0; e < len(g.Data); e += max(1, len(g.Data)/40) {
+					for e := 0; e < len(g.Data); e += max(1, len(g.Data)/sampled(40)) {
 						at := [2]int{p, e}
 						if _, ok := slopes[at]; !ok {
 							slopes[at] = ref.slope(b, p, e)

@@ -34,7 +34,7 @@ func testHessian(t *testing.T, m *Model, b *Batch, curve func(w, v []Tensor, p, 
 		m.NewWorkspace().Hessian(got, w, v, b, TrainOpts{})
 		for p, h := range m.Export(got) {
 			var diff, norm float64
-			for e := 0; e < len(h.Data); e += max(1, len(h.Data)/40) {
+			for e := 0; e < len(h.Data); e += max(1, len(h.Data)/sampled(40)) {
 				at := [2]int{p, e}
 				if _, ok := want[at]; !ok {
 					want[at] = curve(m.Export(w), m.Export(v), p, e)
@@ -169,8 +169,12 @@ func TestHessianDraws(t *testing.T) {
 func TestHessianIsSymmetric(t *testing.T) {
 	nets := smoothNets(t)
 	nets["plain"], nets["blocks"], nets["winograd"] = dropoutNet(t), blockNet(t), winogradNet(t)
+	n := 21
+	if kernelstest.Small() {
+		n = 6
+	}
 	for name, m := range nets {
-		b, o := batchOf(m, 21), TrainOpts{Dropout: -1, Key: 3}
+		b, o := batchOf(m, n), TrainOpts{Dropout: -1, Key: 3}
 		w, u, v := m.NewParams(), direction(m, 1), direction(m, 2)
 		m.Init(w, 1)
 		hu, hv := m.NewParams(), m.NewParams()
@@ -223,7 +227,7 @@ func TestHessianAllocations(t *testing.T) {
 	for name, m := range nets {
 		w, v, h := m.NewParams(), direction(m, 1), m.NewParams()
 		m.Init(w, 1)
-		ws, b := m.NewWorkspace(), batchOf(m, m.chunk()+3)
+		ws, b := m.newWorkspace(4), batchOf(m, 7) // two chunks
 		product := func() { ws.Hessian(h, w, v, b, TrainOpts{Dropout: -1}) }
 		product()
 		if n := testing.AllocsPerRun(3, product); n != 0 {

@@ -75,8 +75,12 @@ func sameBits(t *testing.T, got, want []float32, what string) {
 func TestChunks(t *testing.T) { forEachNet(t, testChunks) }
 
 func testChunks(t *testing.T, m *Model) {
+	sizes := []int{1, 7, 23}
+	if kernelstest.Small() {
+		sizes = sizes[1:2]
+	}
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
-		for _, n := range []int{1, 7, 23} {
+		for _, n := range sizes {
 			b := images(m, n)
 			want := train(m, m.newWorkspace(n), b)
 			for _, chunk := range []int{1, 2, 5, 16, n - 1, m.chunk()} {

@@ -101,6 +101,6 @@ func between(r rune) bool { return r == '-' || r == '_' || r == '.' }
 
 // squash leaves out what words are often written differently in: case and signs
 // between their parts.
-func squash(word string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(word))
-}
+func squash(word string) string { return signs.Replace(strings.ToLower(word)) }
+
+var signs = strings.NewReplacer("_", "", "-", "", " ", "")

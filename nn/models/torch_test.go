@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -35,6 +32,9 @@ type torchJob struct {
 func TestStepsMatchTorch(t *testing.T) {
 	python := findTorch(t)
 	for _, c := range torchCases {
+		if kernelstest.Small() && c.model != "fedex-cifar-cnn" {
+			continue // and the composed networks below, which hold every kind of layer
+		}
 		t.Run(c.model, func(t *testing.T) {
 			t.Parallel()
 			m, err := New(c.model, Options{Input: c.input})
@@ -52,7 +52,7 @@ func TestStepsMatchTorch(t *testing.T) {
 func TestHessianMatchesTorch(t *testing.T) {
 	python := findTorch(t)
 	for _, c := range torchCases {
-		if c.model != "fedex-cifar-cnn" && c.model != "fedex-char-lstm" {
+		if kernelstest.Small() || c.model != "fedex-cifar-cnn" && c.model != "fedex-char-lstm" {
 			continue // the others are more of the same, and take minutes
 		}
 		t.Run(c.model, func(t *testing.T) {
@@ -152,25 +152,6 @@ var normalOps = []torchOp{
 	{Op: "pool", Size: 2, Stride: 2},
 	{Op: "mean"},
 	opLinear,
-}
-
-// torchPython is the first Python that can import torch, or empty.
-var torchPython = sync.OnceValue(func() string {
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import torch").Run() == nil {
-			return python
-		}
-	}
-	return ""
-})
-
-// findTorch returns a Python that can import torch, or skips the test.
-func findTorch(t *testing.T) string {
-	t.Helper()
-	if torchPython() == "" {
-		t.Skip("no python3 here can import torch; install Debian's python3-torch to compare with PyTorch")
-	}
-	return torchPython()
 }
 
 // torchBatch draws a batch: dim images of noise, or random tokens (0, the padding
@@ -295,26 +276,15 @@ func runTorch(t *testing.T, python string, job torchJob, params, input []float32
 			t.Fatal(err)
 		}
 	}
-	script := filepath.Join("testdata", "train_steps.py")
-	cmd := exec.CommandContext(t.Context(), python, script, path("job.json"), path("params.f32"), path("input.f32"), path("out.f64"))
+	files := []string{path("job.json"), path("params.f32"), path("input.f32"), path("out.f64")}
 	if direction != nil {
-		cmd.Args = append(cmd.Args, path("direction.f32"))
+		files = append(files, path("direction.f32"))
 	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", python, script, err, stderr.String())
-	}
-	for line := range strings.Lines(string(stdout)) {
-		var loss float64
-		if _, err := fmt.Sscan(line, &loss); err != nil {
-			t.Fatalf("loss %q: %v", line, err)
-		}
-		losses = append(losses, loss)
+	if losses, err = torches.do(python, files); err != nil {
+		t.Fatal(err)
 	}
 	if len(losses) != job.Steps {
-		t.Fatalf("PyTorch printed %d losses for %d steps", len(losses), job.Steps)
+		t.Fatalf("PyTorch told %d losses for %d steps", len(losses), job.Steps)
 	}
 	out, err := os.ReadFile(path("out.f64"))
 	if err != nil {

@@ -123,7 +123,7 @@ func (f *flattener) table(path []string, t map[string]any) {
 		case isTable && len(sub) > 0 && !isPrefix(key):
 			f.unknown(p, sub)
 		default:
-			f.problem(p, unknownKey(key))
+			f.problem(p, unknownKeyError(key))
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (f *flattener) table(path []string, t map[string]any) {
 func (f *flattener) unknown(path []string, t map[string]any) {
 	for _, part := range slices.Sorted(maps.Keys(t)) {
 		p := append(slices.Clone(path), part)
-		f.problem(p, unknownKey(strings.Join(p, ".")))
+		f.problem(p, unknownKeyError(strings.Join(p, ".")))
 	}
 }
 

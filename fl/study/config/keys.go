@@ -77,13 +77,17 @@ func isPrefix(key string) bool {
 	return slices.ContainsFunc(Keys(), func(k string) bool { return strings.HasPrefix(k, key+".") })
 }
 
-// unknownKey is the error for a key that nothing knows.
-func unknownKey(name string) error {
+// unknownKeyError is the error of a key that there is not. What may be meant is looked for
+// when it is told, since a file may hold thousands of them.
+type unknownKeyError string
+
+// Error names the key and the one that is likely meant.
+func (k unknownKeyError) Error() string {
 	known := make([]key.Name, 0, len(keys)+1)
 	for _, k := range keys {
 		known = append(known, key.Name{Name: k.Name, Also: k.Also})
 	}
-	return fmt.Errorf("unknown key %q%s", name, key.DidYouMean(name, append(known, key.Name{Name: "model.layers"})))
+	return fmt.Sprintf("unknown key %q%s", string(k), key.DidYouMean(string(k), append(known, key.Name{Name: "model.layers"})))
 }
 
 // set writes a setting into the configuration.

@@ -1,6 +1,8 @@
 """Trains one network with PyTorch in float64 and writes the parameters it ends with.
 
-Called by torch_test.go as:  train_steps.py JOB.json PARAMS.f32 INPUT.f32 OUT.f64 [DIRECTION.f32]
+Started by torch_test.go, it takes jobs until its input ends, since it takes long to start:
+a line is a JSON list of JOB.json PARAMS.f32 INPUT.f32 OUT.f64 [DIRECTION.f32], and the
+answer a JSON list of the losses before each step, when OUT.f64 is written.
 
 With a direction it does not train: it writes the product of the loss' Hessian with it.
 
@@ -13,7 +15,7 @@ JOB.json holds
   lr, momentum, weight_decay, steps
 PARAMS.f32 and INPUT.f32 are little-endian float32, OUT.f64 little-endian float64.
 """
-import array
+import ctypes
 import json
 import sys
 
@@ -26,11 +28,7 @@ torch.set_default_dtype(torch.float64)
 
 def read_floats(path):
     with open(path, "rb") as f:
-        values = array.array("f")
-        values.frombytes(f.read())
-    if sys.byteorder == "big":
-        values.byteswap()
-    return torch.tensor(values, dtype=torch.float64)
+        return torch.frombuffer(bytearray(f.read()), dtype=torch.float32).to(torch.float64)
 
 
 def build(job, flat):
@@ -121,14 +119,12 @@ def forward(layers, it, x):
 def write(path, tensors):
     with open(path, "wb") as f:
         for t in tensors:
-            values = array.array("d", t.detach().flatten().tolist())
-            if sys.byteorder == "big":
-                values.byteswap()
-            values.tofile(f)
+            t = t.detach().contiguous()
+            f.write(ctypes.string_at(t.data_ptr(), 8 * t.numel()))
 
 
-def main():
-    job_path, params_path, input_path, out_path = sys.argv[1:5]
+def run(job_path, params_path, input_path, out_path, direction_path=None):
+    """Does one job and returns the losses."""
     with open(job_path) as f:
         job = json.load(f)
     params = build(job, read_floats(params_path))
@@ -137,20 +133,24 @@ def main():
     else:
         x = read_floats(input_path).reshape(job["x"])
     labels = torch.tensor(job["labels"], dtype=torch.long)
-    if len(sys.argv) > 5:
+    if direction_path:
         loss = F.cross_entropy(forward(job["layers"], iter(params), x), labels, ignore_index=-1)
         gradient = torch.autograd.grad(loss, params, create_graph=True)
-        write(out_path, torch.autograd.grad(gradient, params, grad_outputs=build(job, read_floats(sys.argv[5]))))
-        return
+        write(out_path, torch.autograd.grad(gradient, params, grad_outputs=build(job, read_floats(direction_path))))
+        return []
     sgd = torch.optim.SGD(params, lr=job["lr"], momentum=job["momentum"], weight_decay=job["weight_decay"])
+    losses = []
     for _ in range(job["steps"]):
         sgd.zero_grad()
         loss = F.cross_entropy(forward(job["layers"], iter(params), x), labels, ignore_index=-1)
         loss.backward()
         sgd.step()
-        print("%.17g" % loss.item())
+        losses.append(loss.item())
     write(out_path, params)
+    return losses
 
 
 if __name__ == "__main__":
-    main()
+    assert sys.byteorder == "little"
+    for line in sys.stdin:
+        print(json.dumps(run(*json.loads(line))), flush=True)
