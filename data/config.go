@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/data/deal"
 )
 
 // Config says which federation to open. Errors name its fields by the keys of a
@@ -143,7 +145,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 		bad("data.samples = %d: %s comes with its clients; use data.max_samples to cap theirs", c.Samples, s.Name)
 	}
 	if s.Dealt && c.Partition == "" {
-		c.Partition = partitionIID
+		c.Partition = deal.WayIID
 	}
 	if c.dealt() {
 		if c.Clients == 0 {

@@ -2,8 +2,10 @@ package data
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
+	"github.com/fedfast/fedfast/data/deal"
 	"github.com/fedfast/fedfast/data/internal/draw"
 )
 
@@ -32,8 +34,8 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 	if err != nil {
 		return nil, err
 	}
-	d := &dealer{Config: c, fed: fed, labels: at(labels, rest), key: draw.Key(c.Seed, draw.Partition)}
-	trains, err := d.train()
+	d := &deal.Dealer{Plan: c.plan(), Name: c.Name, Labels: at(labels, rest), Classes: fed.Classes, Key: draw.Key(c.Seed, draw.Partition)}
+	trains, err := d.Train()
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +43,8 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 	for i := range testSizes {
 		testSizes[i] = len(trains[i]) * (len(labels) - train) / len(rest)
 	}
-	tests := d.test(trains, labels[train:], testSizes)
+	tests := d.Test(trains, labels[train:], testSizes)
+	fed.Notes = append(fed.Notes, d.Notes...)
 	if len(proxy) > 0 {
 		fed.Proxy = chosen(src, proxy)
 		for i := range trains {
@@ -67,3 +70,21 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 // numbered returns the identity of client i of a set whose clients have none, so
 // that they sort by their number.
 func numbered(i, digits int) string { return fmt.Sprintf("%0*d", digits, i) }
+
+// plan is what c says of dealing.
+func (c *Config) plan() deal.Plan {
+	return deal.Plan{
+		Way: c.Partition, Alpha: c.Alpha, Shards: c.Shards, ClientClasses: c.ClientClasses, HI: c.HI, Clients: c.Clients, Samples: c.Samples,
+		Sizes: c.Sizes, SizeSigma: c.SizeSigma, SizeExponent: c.SizeExponent, MinSamples: c.MinSamples,
+	}
+}
+
+// lengths tells how long the lists are: one number if they are alike.
+func lengths(lists [][]int32) string {
+	longer := func(a, b []int32) int { return len(a) - len(b) }
+	least, most := len(slices.MinFunc(lists, longer)), len(slices.MaxFunc(lists, longer))
+	if least == most {
+		return strconv.Itoa(least)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}

@@ -2,6 +2,7 @@ package data
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -241,6 +242,28 @@ func TestOpenDigits(t *testing.T) {
 		_, err := Open(t.Context(), Config{Name: tt.set, Path: folder(t, changed)})
 		if err == nil || !strings.Contains(err.Error(), tt.file+": "+tt.want) {
 			t.Errorf("%s: error %v, must be %s", name, err, tt.want)
+		}
+	}
+}
+
+// TestPlanIsWhole: what a plan has comes from the configuration.
+func TestPlanIsWhole(t *testing.T) {
+	var c Config
+	for _, f := range reflect.ValueOf(&c).Elem().Fields() {
+		switch {
+		case f.Kind() == reflect.String:
+			f.SetString("x")
+		case f.CanInt():
+			f.SetInt(7)
+		case f.CanFloat():
+			f.SetFloat(0.5)
+		case f.Kind() == reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		}
+	}
+	for field, value := range reflect.ValueOf(c.plan()).Fields() {
+		if value.IsZero() {
+			t.Errorf("deal.Plan.%s is not filled in", field.Name)
 		}
 	}
 }

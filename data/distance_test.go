@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fedfast/fedfast/data/deal"
 	"github.com/fedfast/fedfast/data/internal/draw"
 )
 
@@ -48,17 +49,17 @@ func TestDealtPartsAreAlike(t *testing.T) {
 		cfg := Config{
 			Name: "drawn", Path: "drawn", Seed: rapid.Uint64().Draw(t, "seed"), Clients: rapid.IntRange(10, 40).Draw(t, "clients"),
 			Split:      rapid.SampledFrom([]string{"", "80/10/10", "1/1/1", "60/0/40", "90/10/files", "files", "50/50/files"}).Draw(t, "split"),
-			Partition:  rapid.SampledFrom([]string{partitionIID, partitionDirichlet, partitionDirichlet, partitionShards, partitionClasses}).Draw(t, "partition"),
+			Partition:  rapid.SampledFrom([]string{deal.WayIID, deal.WayDirichlet, deal.WayDirichlet, deal.WayShards, deal.WayClasses}).Draw(t, "partition"),
 			Proxy:      rapid.SampledFrom([]int{0, 0, 200}).Draw(t, "proxy"),
 			IID:        rapid.SampledFrom([]*bool{nil, new(false), new(true)}).Draw(t, "iid"),
 			MaxSamples: rapid.SampledFrom([]int{0, 0, 0, 60}).Draw(t, "max_samples"),
 		}
 		switch cfg.Partition {
-		case partitionDirichlet:
+		case deal.WayDirichlet:
 			cfg.Alpha = rapid.SampledFrom([]float64{0.05, 0.3, 1, 10, 1000}).Draw(t, "alpha")
-		case partitionShards:
+		case deal.WayShards:
 			cfg.Shards = rapid.IntRange(1, 6).Draw(t, "shards")
-		case partitionClasses:
+		case deal.WayClasses:
 			if rapid.Bool().Draw(t, "by index") {
 				cfg.HI = []float64{0.2, 0.8}
 			} else {

@@ -3,6 +3,8 @@ package data
 import (
 	"fmt"
 	"sort"
+
+	"github.com/fedfast/fedfast/data/deal"
 )
 
 // pool is the source of the examples of several views, one after the other. It
@@ -49,7 +51,7 @@ func (p *stepPool) steps(at int32, labels []int32) {
 
 // redeal puts the samples of a set's own clients together and deals them anew.
 func (c *Config) redeal(fed *Federation, writers []writer) ([]writer, error) {
-	if fed.Lazy || fed.Kind == Tokens && c.Partition != partitionIID {
+	if fed.Lazy || fed.Kind == Tokens && c.Partition != deal.WayIID {
 		return nil, fmt.Errorf("data.partition = %q: the samples of %s have no class each to be dealt by; leave data.partition out", c.Partition, c.Name)
 	}
 	all := &stepPool{}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/data/partition"
+	"github.com/fedfast/fedfast/data/deal"
 )
 
 // dealtOnce fails unless all samples of the clients are different ones, and
@@ -92,7 +92,7 @@ func TestCombinations(t *testing.T) {
 						groups = 3
 					}
 					for i, n := range held {
-						if want := partition.HeldClasses([]float64{0.8, 0.2}[i/groups%2], 10); n != want {
+						if want := deal.HeldClasses([]float64{0.8, 0.2}[i/groups%2], 10); n != want {
 							t.Errorf("client %d holds %d classes, must hold %d", i, n, want)
 						}
 					}
@@ -164,7 +164,7 @@ func TestRealRedeal(t *testing.T) {
 	cfg := Config{Name: "leaf-femnist", Path: realData(t, "femnist"), Partition: "classes", HI: []float64{0.8, 0.6, 0.4, 0.2}, Sizes: []int{60, 80, 100}, Clients: 96, Split: "90/10/files"}
 	fed := mustOpen(t, cfg)
 	_, held := dealtOnce(t, fed)
-	if len(fed.Clients) != 96 || held[0] != partition.HeldClasses(0.8, 62) || fed.Files != (Totals{105, 79, 14_708, 4088}) {
+	if len(fed.Clients) != 96 || held[0] != deal.HeldClasses(0.8, 62) || fed.Files != (Totals{105, 79, 14_708, 4088}) {
 		t.Errorf("%d clients, the first holds %d classes; files %+v", len(fed.Clients), held[0], fed.Files)
 	}
 	checkExamples(t, fed)

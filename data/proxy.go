@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/data/deal"
 	"github.com/fedfast/fedfast/data/internal/draw"
-	"github.com/fedfast/fedfast/data/partition"
 )
 
 // draw splits 0 to n-1 at random into Proxy places that are set apart and the
@@ -93,7 +93,7 @@ func (g gathered) size() (floats, tokens int) { return g[0].src.size() }
 type Side struct {
 	Clients int
 	Samples int     // of each client
-	HI      float64 // heterogeneity index of each client, 0..1: it holds partition.HeldClasses(HI) classes
+	HI      float64 // heterogeneity index of each client, 0..1: it holds deal.HeldClasses(HI) classes
 	Test    int     // proxy samples that no client gets; the same ones for every Side
 	Seed    uint64  // decides which samples and classes the clients get
 }
@@ -134,11 +134,11 @@ func (s Side) deal(classes int, pool View, side *Federation) [][]int32 {
 	for i := range labels {
 		labels[i] = pool.src.label(pool.at(i))
 	}
-	held := slices.Repeat([]int{partition.HeldClasses(s.HI, classes)}, s.Clients)
+	held := slices.Repeat([]int{deal.HeldClasses(s.HI, classes)}, s.Clients)
 	sizes := slices.Repeat([]int{max(s.Samples, held[0])}, s.Clients)
 	key := draw.Key(s.Seed, draw.Partition)
 	if s.Clients*sizes[0] <= len(labels) {
-		if dealt, short := partition.Classes(labels, classes, held, sizes, key); short == 0 {
+		if dealt, short := deal.Classes(labels, classes, held, sizes, key); short == 0 {
 			return dealt
 		}
 	}
@@ -146,7 +146,7 @@ func (s Side) deal(classes int, pool View, side *Federation) [][]int32 {
 	dealt := make([][]int32, s.Clients)
 	least := sizes[0]
 	for i := range dealt {
-		one, _ := partition.Classes(labels, classes, held[:1], []int{min(sizes[0], len(labels))}, draw.Key(key, uint64(i)))
+		one, _ := deal.Classes(labels, classes, held[:1], []int{min(sizes[0], len(labels))}, draw.Key(key, uint64(i)))
 		dealt[i] = one[0]
 		least = min(least, len(dealt[i]))
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/partition"
+	"github.com/fedfast/fedfast/data/deal"
 )
 
 // pixelsOf returns the examples of a view as comparable strings.
@@ -74,7 +74,7 @@ func TestSideFederations(t *testing.T) {
 	if len(side.Notes) != 0 || len(side.Clients) != 5 || len(side.Unseen) != 1 || side.Unseen[0].Test.Len() != 200 {
 		t.Fatalf("%d clients, %v, notes %q", len(side.Clients), side.Unseen, side.Notes)
 	}
-	held := partition.HeldClasses(0.8, fed.Classes)
+	held := deal.HeldClasses(0.8, fed.Classes)
 	seen := map[string]bool{}
 	for _, p := range pixelsOf(side, side.Unseen[0].Test) {
 		seen[p] = true

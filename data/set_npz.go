@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/fedfast/fedfast/data/deal"
 	"github.com/fedfast/fedfast/data/formats/npz"
 	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/data/sys/oneline"
@@ -81,10 +82,10 @@ func loadNPZ(cfg *Config, load func(*ownArrays) (source, error)) (*Federation, [
 		return o.fed, writers, err
 	}
 	if !cfg.dealt() {
-		return nil, nil, fmt.Errorf("%s has no array client: save client=..., the client of each sample, or have the samples dealt, such as with data.partition = %q", o.path, partitionIID)
+		return nil, nil, fmt.Errorf("%s has no array client: save client=..., the client of each sample, or have the samples dealt, such as with data.partition = %q", o.path, deal.WayIID)
 	}
-	if o.labels == nil && cfg.Partition != partitionIID {
-		return nil, nil, fmt.Errorf("data.partition = %q: without an array y the samples have no class each to be dealt by; use %q", cfg.Partition, partitionIID)
+	if o.labels == nil && cfg.Partition != deal.WayIID {
+		return nil, nil, fmt.Errorf("data.partition = %q: without an array y the samples have no class each to be dealt by; use %q", cfg.Partition, deal.WayIID)
 	}
 	labels, train := o.labels, o.parts[0].n()
 	if labels == nil {

@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fedfast/fedfast/data/deal"
 	"github.com/fedfast/fedfast/data/internal/draw"
-	"github.com/fedfast/fedfast/data/partition"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -95,7 +95,7 @@ func (c *Config) sizes() ([]int, error) {
 	}
 	key := draw.Key(c.Seed, draw.Synthetic, purposeSizes)
 	if c.Samples > 0 {
-		return partition.LogNormal(clients, clients*c.Samples, min(c.Samples, c.Least), sizeSigma, key), nil
+		return deal.LogNormal(clients, clients*c.Samples, min(c.Samples, c.Least), sizeSigma, key), nil
 	}
 	normal, sizes, total := draw.New(key), make([]int, clients), 0
 	for k := range sizes {

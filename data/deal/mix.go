@@ -1,6 +1,7 @@
-// Package partition deals the samples of a set without clients to clients. What
-// a function returns depends on its arguments alone, on every CPU.
-package partition
+// Package deal deals the samples of a set to clients: at random, by mixes or
+// numbers of classes, in sizes that are alike, given or follow a law. What it
+// returns depends on its arguments alone, on every CPU.
+package deal
 
 import (
 	"slices"

@@ -1,58 +1,79 @@
-package data
+package deal
 
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/fedfast/fedfast/data/internal/draw"
-	"github.com/fedfast/fedfast/data/partition"
 )
 
-// dealer deals one set as a configuration says.
-type dealer struct {
-	*Config
-	fed    *Federation
-	labels []int32 // of the samples that train deals
-	key    uint64
+// The ways to deal a set: the values of data.partition.
+const (
+	WayIID       = "iid"
+	WayDirichlet = "dirichlet"
+	WayShards    = "shards"
+	WayClasses   = "classes"
+)
+
+// Plan says how samples are dealt. Its fields are those of data.Config, which
+// says what they mean and checks them; errors name them by their keys.
+type Plan struct {
+	Way                     string
+	Alpha                   float64
+	Shards, ClientClasses   int
+	HI                      []float64
+	Clients, Samples        int
+	Sizes                   []int
+	SizeSigma, SizeExponent float64
+	MinSamples              int
 }
 
-// train deals the samples of d.labels.
-func (d *dealer) train() ([][]int32, error) {
+// Dealer deals one set as a plan says.
+type Dealer struct {
+	Plan
+	Name    string  // of the set
+	Labels  []int32 // of the samples that Train deals
+	Classes int     // labels are in [0, Classes)
+	Key     uint64
+	Notes   []string // what is not quite as planned, a plain line each
+}
+
+// Train deals the samples of d.Labels: the places of those that each client gets.
+func (d *Dealer) Train() ([][]int32, error) {
 	sizes, err := d.sizes()
 	if err != nil {
 		return nil, err
 	}
-	switch d.Partition {
-	case partitionDirichlet:
-		mixes := partition.Dirichlet(d.labels, d.fed.Classes, len(sizes), d.Alpha, d.key)
-		return partition.ByMix(d.labels, mixes, sizes, d.key), nil
-	case partitionShards:
+	switch d.Way {
+	case WayDirichlet:
+		mixes := Dirichlet(d.Labels, d.Classes, len(sizes), d.Alpha, d.Key)
+		return ByMix(d.Labels, mixes, sizes, d.Key), nil
+	case WayShards:
 		if least := slices.Min(sizes); least < d.Shards {
 			return nil, fmt.Errorf("data.shards = %d: a client of %d samples has no sample for each", d.Shards, least)
 		}
-		return partition.Shards(d.labels, d.fed.Classes, sizes, d.Shards, d.key), nil
-	case partitionClasses:
+		return Shards(d.Labels, d.Classes, sizes, d.Shards, d.Key), nil
+	case WayClasses:
 		return d.byClasses(sizes)
 	}
-	return partition.IID(len(d.labels), sizes, d.key), nil
+	return IID(len(d.Labels), sizes, d.Key), nil
 }
 
-// test deals the test samples of the files: sizes[i] to client i, which got
+// Test deals the test samples of the files: sizes[i] to client i, which got
 // trains[i] to train on, of the same classes in the same proportions.
-func (d *dealer) test(trains [][]int32, labels []int32, sizes []int) [][]int32 {
-	key := draw.Key(d.key, 1)
-	if d.Partition == partitionIID {
-		return partition.IID(len(labels), sizes, key)
+func (d *Dealer) Test(trains [][]int32, labels []int32, sizes []int) [][]int32 {
+	key := draw.Key(d.Key, 1)
+	if d.Way == WayIID {
+		return IID(len(labels), sizes, key)
 	}
 	mixes := make([][]int, len(trains))
 	for i, samples := range trains {
-		mixes[i] = make([]int, d.fed.Classes)
+		mixes[i] = make([]int, d.Classes)
 		for _, s := range samples {
-			mixes[i][d.labels[s]]++
+			mixes[i][d.Labels[s]]++
 		}
 	}
-	dealt, short := partition.Like(labels, mixes, sizes, key)
+	dealt, short := Like(labels, mixes, sizes, key)
 	if short > 0 {
 		d.note("clients get %d test samples less than their share: their classes have no more", short)
 	}
@@ -60,8 +81,8 @@ func (d *dealer) test(trains [][]int32, labels []int32, sizes []int) [][]int32 {
 }
 
 // sizes returns how many samples each client gets, one entry a client.
-func (d *dealer) sizes() ([]int, error) {
-	n, clients := len(d.labels), d.Clients
+func (d *Dealer) sizes() ([]int, error) {
+	n, clients := len(d.Labels), d.Clients
 	total := n
 	switch {
 	case len(d.Sizes) > 0:
@@ -98,15 +119,15 @@ func (d *dealer) sizes() ([]int, error) {
 }
 
 // skewed says whether a law makes the sizes differ.
-func (d *dealer) skewed() bool { return d.SizeSigma > 0 || d.SizeExponent > 0 }
+func (d *Dealer) skewed() bool { return d.SizeSigma > 0 || d.SizeExponent > 0 }
 
 // spread returns sizes that sum to total, without a law as many for each as go.
-func (d *dealer) spread(clients, total int) []int {
+func (d *Dealer) spread(clients, total int) []int {
 	switch {
 	case d.SizeSigma > 0:
-		return partition.LogNormal(clients, total, d.MinSamples, d.SizeSigma, d.key)
+		return LogNormal(clients, total, d.MinSamples, d.SizeSigma, d.Key)
 	case d.SizeExponent > 0:
-		return partition.PowerLaw(clients, total, d.MinSamples, d.SizeExponent, d.key)
+		return PowerLaw(clients, total, d.MinSamples, d.SizeExponent, d.Key)
 	}
 	return slices.Repeat([]int{total / clients}, clients)
 }
@@ -114,16 +135,16 @@ func (d *dealer) spread(clients, total int) []int {
 // byClasses deals to each client its number of classes. Where data.samples
 // leaves the total open, it is the largest, in steps of a hundredth, for which
 // the classes last.
-func (d *dealer) byClasses(sizes []int) ([][]int32, error) {
+func (d *Dealer) byClasses(sizes []int) ([][]int32, error) {
 	clients := len(sizes)
 	held := make([]int, clients)
 	for i := range held {
 		held[i] = d.ClientClasses
 		if len(d.HI) > 0 {
-			held[i] = partition.HeldClasses(d.HI[i/max(1, len(d.Sizes))%len(d.HI)], d.fed.Classes)
+			held[i] = HeldClasses(d.HI[i/max(1, len(d.Sizes))%len(d.HI)], d.Classes)
 		}
-		if held[i] > d.fed.Classes {
-			return nil, fmt.Errorf("data.client_classes = %d: %s has %d classes", held[i], d.Name, d.fed.Classes)
+		if held[i] > d.Classes {
+			return nil, fmt.Errorf("data.client_classes = %d: %s has %d classes", held[i], d.Name, d.Classes)
 		}
 	}
 	all := 0
@@ -133,10 +154,10 @@ func (d *dealer) byClasses(sizes []int) ([][]int32, error) {
 	for total := all; ; {
 		for i, size := range sizes {
 			if size < held[i] {
-				return nil, fmt.Errorf("data.partition = %q: a client of %d samples cannot hold %d classes", d.Partition, size, held[i])
+				return nil, fmt.Errorf("data.partition = %q: a client of %d samples cannot hold %d classes", d.Way, size, held[i])
 			}
 		}
-		dealt, short := partition.Classes(d.labels, d.fed.Classes, held, sizes, d.key)
+		dealt, short := Classes(d.Labels, d.Classes, held, sizes, d.Key)
 		if short == 0 {
 			if total < all {
 				d.note("%d of %d samples are left out: with them the classes would not last for the clients", all-total, all)
@@ -145,23 +166,13 @@ func (d *dealer) byClasses(sizes []int) ([][]int32, error) {
 		}
 		next := (total - max(clients, total/100)) / clients * clients
 		if d.Samples > 0 || len(d.Sizes) > 0 || next < clients*max(1, d.MinSamples) {
-			return nil, fmt.Errorf("data.partition = %q: the classes of %d clients are %d samples short of %d; ask for fewer samples or more classes of a client", d.Partition, clients, short, total)
+			return nil, fmt.Errorf("data.partition = %q: the classes of %d clients are %d samples short of %d; ask for fewer samples or more classes of a client", d.Way, clients, short, total)
 		}
 		total = next
 		sizes = d.spread(clients, total)
 	}
 }
 
-func (d *dealer) note(format string, args ...any) {
-	d.fed.Notes = append(d.fed.Notes, fmt.Sprintf(format, args...))
-}
-
-// lengths tells how long the lists are: one number if they are alike.
-func lengths(lists [][]int32) string {
-	longer := func(a, b []int32) int { return len(a) - len(b) }
-	least, most := len(slices.MinFunc(lists, longer)), len(slices.MaxFunc(lists, longer))
-	if least == most {
-		return strconv.Itoa(least)
-	}
-	return fmt.Sprintf("%d to %d", least, most)
+func (d *Dealer) note(format string, args ...any) {
+	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
 }

@@ -1,4 +1,4 @@
-package partition
+package deal
 
 // settle changes quotas until no class is overdrawn: left[c] is what is left of
 // class c, below 0 if the quotas ask for more than there is. A client keeps its

@@ -1,17 +1,17 @@
-package partition_test
+package deal_test
 
 import (
 	"fmt"
 
-	"github.com/fedfast/fedfast/data/partition"
+	"github.com/fedfast/fedfast/data/deal"
 )
 
 // Ten of twelve samples of three classes go to three clients of a power law's sizes,
 // each with two classes.
 func ExampleClasses() {
 	labels := []int32{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}
-	sizes := partition.PowerLaw(3, 10, 2, 1, 7)
-	dealt, short := partition.Classes(labels, 3, []int{2, 2, 2}, sizes, 7)
+	sizes := deal.PowerLaw(3, 10, 2, 1, 7)
+	dealt, short := deal.Classes(labels, 3, []int{2, 2, 2}, sizes, 7)
 	for i, samples := range dealt {
 		counts := make([]int, 3)
 		for _, s := range samples {

@@ -3,16 +3,13 @@ package data
 import (
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/data/deal"
 )
 
-// The ways to deal a set: the values of data.partition.
-const (
-	partitionIID       = "iid"
-	partitionDirichlet = "dirichlet"
-	partitionShards    = "shards"
-	partitionClasses   = "classes"
-	partitionNatural   = "natural" // those that the set comes with
-)
+// partitionNatural is the value of data.partition that keeps the clients that a
+// set comes with; the others are the ways of package deal.
+const partitionNatural = "natural"
 
 const (
 	defaultShards = 2    // McMahan et al.'s
@@ -23,7 +20,7 @@ const (
 // checkPartition reports what is wrong with Partition and the fields that shape
 // it, and fills in its defaults.
 func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
-	ways := []string{partitionIID, partitionDirichlet, partitionShards, partitionClasses}
+	ways := []string{deal.WayIID, deal.WayDirichlet, deal.WayShards, deal.WayClasses}
 	if !s.Dealt {
 		ways = append(ways, partitionNatural)
 	}
@@ -38,21 +35,21 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 		return
 	}
 	switch {
-	case c.Partition == partitionDirichlet && !(c.Alpha > 0 && c.Alpha <= 1e6):
+	case c.Partition == deal.WayDirichlet && !(c.Alpha > 0 && c.Alpha <= 1e6):
 		bad("data.alpha = %v: the Dirichlet partition needs a number above 0, at most 1e6", c.Alpha)
 	case s.alphaBeta && !(c.Alpha >= 0 && c.Alpha <= maxApart && c.Beta >= 0 && c.Beta <= maxApart):
 		bad("data.alpha = %v, data.beta = %v: %s needs numbers from 0 to %d", c.Alpha, c.Beta, s.Name, maxApart)
-	case c.Partition != partitionDirichlet && !s.alphaBeta && c.Alpha != 0:
-		bad("data.alpha = %v: only data.partition = %q and the set synthetic use it", c.Alpha, partitionDirichlet)
+	case c.Partition != deal.WayDirichlet && !s.alphaBeta && c.Alpha != 0:
+		bad("data.alpha = %v: only data.partition = %q and the set synthetic use it", c.Alpha, deal.WayDirichlet)
 	case !s.alphaBeta && c.Beta != 0:
 		bad("data.beta = %v: only the set synthetic uses it", c.Beta)
 	}
 	switch {
 	case c.Shards < 0:
 		bad("data.shards = %d: must be 0 or more", c.Shards)
-	case c.Shards > 0 && c.Partition != partitionShards:
-		bad("data.shards = %d: only data.partition = %q uses it", c.Shards, partitionShards)
-	case c.Shards == 0 && c.Partition == partitionShards:
+	case c.Shards > 0 && c.Partition != deal.WayShards:
+		bad("data.shards = %d: only data.partition = %q uses it", c.Shards, deal.WayShards)
+	case c.Shards == 0 && c.Partition == deal.WayShards:
 		c.Shards = defaultShards
 	}
 	c.checkClasses(bad)
@@ -63,10 +60,10 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 func (c *Config) checkClasses(bad func(string, ...any)) {
 	asked := c.ClientClasses != 0 || len(c.HI) > 0
 	switch {
-	case asked && c.Partition != partitionClasses:
-		bad("data.client_classes = %d, data.hi = %v: only data.partition = %q uses them", c.ClientClasses, c.HI, partitionClasses)
-	case !asked && c.Partition == partitionClasses, c.ClientClasses != 0 && len(c.HI) > 0:
-		bad("data.client_classes = %d, data.hi = %v: data.partition = %q needs one of the two", c.ClientClasses, c.HI, partitionClasses)
+	case asked && c.Partition != deal.WayClasses:
+		bad("data.client_classes = %d, data.hi = %v: only data.partition = %q uses them", c.ClientClasses, c.HI, deal.WayClasses)
+	case !asked && c.Partition == deal.WayClasses, c.ClientClasses != 0 && len(c.HI) > 0:
+		bad("data.client_classes = %d, data.hi = %v: data.partition = %q needs one of the two", c.ClientClasses, c.HI, deal.WayClasses)
 	case c.ClientClasses < 0:
 		bad("data.client_classes = %d: must be 1 or more", c.ClientClasses)
 	}
