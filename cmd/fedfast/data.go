@@ -202,15 +202,24 @@ type setEntry struct {
 	Synthetic bool     `json:"synthetic"`
 }
 
-// listData prints the sets.
-func (a *app) listData() error {
-	entries := []setEntry{}
+// form tells what an example of the set is.
+func (e *setEntry) form() string {
+	text := e.Kind + ", " + e.Input
+	if e.Classes > 0 {
+		text += ", " + table.Count(e.Classes) + " classes"
+	}
+	return text
+}
+
+// setEntries returns what the program knows of each set.
+func setEntries() []setEntry {
 	fetchable := map[string][]string{}
 	for _, f := range fetch.Sets() {
 		if !f.Raw {
 			fetchable[f.Data] = append(fetchable[f.Data], f.Name)
 		}
 	}
+	entries := []setEntry{}
 	for _, s := range data.Sets() {
 		entries = append(entries, setEntry{
 			Name: s.Name, Doc: s.Doc, Kind: s.Kind.String(), Input: s.Input, Classes: s.Classes, Clients: s.Clients, Samples: s.Samples,
@@ -218,6 +227,12 @@ func (a *app) listData() error {
 			Dealt: s.Dealt, Fetch: fetchable[s.Name], Synthetic: s.Synthetic,
 		})
 	}
+	return entries
+}
+
+// listData prints the sets.
+func (a *app) listData() error {
+	entries := setEntries()
 	if a.json {
 		return a.printJSON(entries)
 	}
@@ -226,11 +241,7 @@ func (a *app) listData() error {
 		if i > 0 {
 			t.Row("")
 		}
-		about := e.Kind + ", " + e.Input
-		if e.Classes > 0 {
-			about += ", " + table.Count(e.Classes) + " classes"
-		}
-		t.Row(e.Name, about)
+		t.Row(e.Name, e.form())
 		t.Row("  clients", e.Clients)
 		t.Row("  samples", e.Samples)
 		if e.Path != "" {

@@ -102,19 +102,77 @@ func methodOf(t *testing.T, name string) methodEntry {
 func TestReference(t *testing.T) {
 	file := filepath.Join("..", "..", "fl", "study", "config", "README.md")
 	want := reference(t)
+	current(t, file, want)
+}
+
+// current fails unless the file is what it must be, and writes it with -update.
+func current(t *testing.T, file, want string) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	got, err := os.ReadFile(file)
+	if got := readPage(t, file); got != want {
+		t.Errorf("%s is not what the tables say; write it anew with -update", file)
+	}
+}
+
+func readPage(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.ReplaceAll(string(got), "\r\n", "\n") != want {
-		t.Errorf("%s is not what the tables say; write it anew with -update", file)
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+// TestDataReference holds the list of sets in the page of data, between two
+// comments, to what the program knows.
+func TestDataReference(t *testing.T) {
+	const from, to = "-run TestDataReference -update` from the tables of the program: change those. -->\n", "<!-- end -->\n"
+	file := filepath.Join("..", "..", "data", "README.md")
+	text := readPage(t, file)
+	head, rest, begins := strings.Cut(text, from)
+	_, tail, ends := strings.Cut(rest, to)
+	if !begins || !ends {
+		t.Fatalf("%s has no list between %q and %q", file, from, to)
 	}
+	current(t, file, head+from+setList()+to+tail)
+}
+
+// setList tells of all sets.
+func setList() string {
+	p := &page{}
+	p.WriteString("\n")
+	p.table("set", "an example", "clients", "samples", "get it by")
+	for _, e := range setEntries() {
+		by := "`data.path`"
+		switch {
+		case e.Synthetic:
+			by = "nothing to get"
+		case len(e.Fetch) > 0:
+			by = code("fedfast data fetch " + strings.Join(e.Fetch, "`, or `fetch "))
+		}
+		p.row("["+code(e.Name)+"](#"+e.Name+")", e.form(), e.Clients, e.Samples, by)
+	}
+	for _, e := range setEntries() {
+		fmt.Fprintf(p, "\n### %s\n\n%s.\n", e.Name, strings.TrimSuffix(strings.ToUpper(e.Doc[:1])+e.Doc[1:], "."))
+		if e.Path != "" {
+			fmt.Fprintf(p, "`data.path` is %s.\n", e.Path)
+		}
+		for _, choice := range []struct {
+			key    string
+			values []string
+		}{{"data.encoding", e.Encodings}, {"data.labels", e.Labels}, {"data.augment", e.Augments}} {
+			if len(choice.values) > 0 {
+				fmt.Fprintf(p, "`%s` is `%s`.\n", choice.key, strings.Join(choice.values, "` or `"))
+			}
+		}
+	}
+	p.WriteString("\n")
+	return p.String()
 }
 
 // TestReferenceIsWhole wants a type and a meaning of every key and layer.
