@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 )
 

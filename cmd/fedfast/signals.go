@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 )
 
 // signals returns a context that ends with the first interrupt, so that the

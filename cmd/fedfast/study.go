@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/progress"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/table"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/progress"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"

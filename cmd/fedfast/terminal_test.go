@@ -18,8 +18,8 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen/screentest"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen/screentest"
 )
 
 // session is fedfast on a terminal.

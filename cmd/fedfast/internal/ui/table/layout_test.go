@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 )
 
 // trials is a table as tune prints it, with names in wide characters.

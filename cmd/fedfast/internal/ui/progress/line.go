@@ -12,7 +12,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 )
 
 // Part is a text beside the bar of a line. Where there is no room for all of them, those of the highest rank go first; the part of rank 0 is

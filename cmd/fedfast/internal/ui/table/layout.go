@@ -3,7 +3,7 @@ package table
 import (
 	"strings"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 )
 
 // The layout of a table in columns of a terminal.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/screen/screentest"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen/screentest"
 	"github.com/fedfast/fedfast/fl/study"
 )
 
