@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/methods"
 )
 
 // Round is what a result of whole rounds tells beyond its time.
@@ -80,20 +81,17 @@ type stopwatch struct {
 }
 
 // Local trains and takes the time.
-func (s stopwatch) Local(l *fl.Local) {
+func (s stopwatch) Local(l *fl.Local) error {
 	start := time.Now()
-	s.Method.Local(l)
-	s.spent.Add(int64(time.Since(start)))
+	defer func() { s.spent.Add(int64(time.Since(start))) }()
+	return s.Method.Local(l)
 }
 
 // newSimulation prepares rounds of federated averaging by plain SGD, one epoch each.
 func newSimulation(net network, fed *data.Federation, cohort, batch, workers, trials int) (*simulation, error) {
-	average, err := fl.MethodByName("fedavg")
-	if err != nil {
-		return nil, err
-	}
 	s := &simulation{net: net, fed: fed, cohort: cohort, samples: fed.Clients[0].Train.Len(), local: &atomic.Int64{}}
-	s.engine, err = fl.New(fl.Config{Model: net.Model, Data: fed, Method: stopwatch{average, s.local}, Cohort: cohort, Seed: 1, Workers: workers})
+	var err error
+	s.engine, err = fl.New(fl.Config{Model: net.Model, Data: fed, Method: stopwatch{methods.FedAvg{}, s.local}, Cohort: cohort, Seed: 1, Workers: workers})
 	if err != nil {
 		return nil, err
 	}

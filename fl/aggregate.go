@@ -32,7 +32,7 @@ type contribution struct {
 	delta  []float32
 	weight float64
 	gather func(extra, delta []float32) // adds to the second sum; may be nil
-	number float64                      // of a method whose clients have one
+	number float64                      // see Update.Number
 }
 
 func newAggregate(p *pool, extra, signs bool) *aggregate {

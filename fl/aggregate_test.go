@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -39,8 +40,8 @@ func TestDelta(t *testing.T) {
 // TestWaitingRoundsHoldNoSums holds that the memory of many trials at once is
 // that of their weights: rounds that wait for workers have no sums yet.
 func TestWaitingRoundsHoldNoSums(t *testing.T) {
-	fed := openGlyphs(t, 8, 120)
-	e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Cohort: 4, Workers: 2})
+	fed := fltest.OpenGlyphs(t, 8, 120)
+	e := newEngine(t, Config{Method: average{}, Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 4, Workers: 2})
 	const trials = 32
 	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}}
 	start := make(chan struct{})
@@ -68,7 +69,7 @@ func TestPoolSharesRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPool(m, 2, func() trainer { return m.NewWorkspace() })
+	p := newPool(m, 2, func() Trainer { return m.NewWorkspace() })
 	defer p.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

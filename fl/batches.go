@@ -8,8 +8,8 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// batches deals out the positions of the training examples.
-type batches struct {
+// Batches deals out a client's training examples in shuffled batches.
+type Batches struct {
 	l      *Local
 	params ClientParams
 	order  []int32 // of the pass
@@ -17,35 +17,46 @@ type batches struct {
 	pos    []int32 // a batch that runs over the end of a pass
 	left   float64 // passes that are not yet begun
 	aug    data.Augment
-	last   []int32 // what fill read
+	last   []int32 // what Next read
 }
 
-// newBatches deals the training examples out by p. Batches with different numbers
-// are independent and can be used side by side.
-func (l *Local) newBatches(number int, p ClientParams) *batches {
+// Batches deals the training examples out by p: a client takes p.LocalSteps of its
+// number of examples. Batches with different numbers, 0, 1, ..., are drawn
+// independently and can be used side by side.
+func (l *Local) Batches(number int, p ClientParams) *Batches {
 	n, w := l.Train.Len(), l.worker
 	for len(w.pass) <= number {
 		w.pass = append(w.pass, nil)
 	}
 	w.pass[number] = grown(w.pass[number], n)
-	b := &batches{l: l, params: p, order: w.pass[number], pos: w.order, left: p.Epochs, aug: data.Augment{Key: kernels.Key(l.key, purposeAugment)}}
+	b := &Batches{l: l, params: p, order: w.pass[number], pos: w.order, left: p.Epochs, aug: data.Augment{Key: kernels.Key(l.key, purposeAugment)}}
 	if p.Steps > 0 {
 		b.left = math.Inf(1)
 	}
 	return b
 }
 
-// fill reads the next batch into the worker's memory and counts its examples.
-func (b *batches) fill() *nn.Batch {
-	pos := b.next()
-	b.last = pos
-	b.l.Examples += len(pos)
-	b.l.flops += float64(len(pos)) * b.l.exampleFLOPs
-	return b.l.worker.fill(b.l.Train, pos, &b.aug)
+// Next reads the next batch, which is valid until another one is read, and counts its
+// examples and a training step's operations on them.
+func (b *Batches) Next() (*nn.Batch, error) {
+	b.last = b.next()
+	b.l.Examples += len(b.last)
+	b.l.Again(len(b.last))
+	return b.Read(b.l.Train, b.last)
+}
+
+// Positions returns those of the batch that Next read last, in Local.Train. They are
+// valid until the call of Next after it.
+func (b *Batches) Positions() []int32 { return b.last }
+
+// Read reads examples of a view of the client's as Next does, with the same
+// augmentation, and counts nothing.
+func (b *Batches) Read(v data.View, pos []int32) (*nn.Batch, error) {
+	return b.l.worker.fill(v, pos, &b.aug)
 }
 
 // next returns the positions of the next batch, valid until the call after.
-func (b *batches) next() []int32 {
+func (b *Batches) next() []int32 {
 	size := b.params.Batch
 	if !b.params.Wrap {
 		if len(b.rest) == 0 {
@@ -75,7 +86,7 @@ func (b *batches) next() []int32 {
 }
 
 // shuffle begins a new pass in a new order.
-func (b *batches) shuffle() {
+func (b *Batches) shuffle() {
 	for i := range b.order {
 		b.order[i] = int32(i)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	_ "github.com/fedfast/fedfast/fl/methods"
 	"github.com/fedfast/fedfast/nn/models"
 )
 

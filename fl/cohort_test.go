@@ -5,16 +5,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
-var trainOptsWithoutDropout = nn.TrainOpts{}
-
 func TestCohorts(t *testing.T) {
-	fed := openGlyphs(t, 20, 30)
-	model := smallCNN(t, fed)
+	fed := fltest.OpenGlyphs(t, 20, 30)
+	model := fltest.SmallCNN(t, fed)
 	for _, replacement := range []bool{false, true} {
-		e := newEngine(t, Config{Model: model, Data: fed, Cohort: 10, Replacement: replacement, Seed: 3})
+		e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 10, Replacement: replacement, Seed: 3})
 		tr := e.NewTrial(1)
 		counts := make([]int, len(fed.Clients))
 		const rounds = 2000
@@ -40,18 +38,18 @@ func TestCohorts(t *testing.T) {
 			}
 		}
 	}
-	if _, err := New(Config{Model: model, Data: fed, Cohort: len(fed.Clients) + 1}); err == nil {
+	if _, err := New(Config{Method: average{}, Model: model, Data: fed, Cohort: len(fed.Clients) + 1}); err == nil {
 		t.Error("a cohort larger than the federation was drawn without replacement")
 	}
 }
 
 func TestBatchesDealEveryExampleOncePerPass(t *testing.T) {
-	fed := openGlyphs(t, 2, 40)
+	fed := fltest.OpenGlyphs(t, 2, 40)
 	view := fed.Clients[0].Train
 	n := view.Len()
 	for _, wrap := range []bool{false, true} {
 		l := &Local{Params: ClientParams{Epochs: 3, Batch: 7, Wrap: wrap}, Train: view, worker: &worker{}, key: 1}
-		b := l.newBatches(0, l.Params)
+		b := l.Batches(0, l.Params)
 		var dealt []int32
 		for range l.Params.LocalSteps(n) {
 			dealt = append(dealt, b.next()...)
@@ -74,11 +72,11 @@ func TestBatchesDealEveryExampleOncePerPass(t *testing.T) {
 }
 
 func TestBatchesEndWithAPartOfAPass(t *testing.T) {
-	view := openGlyphs(t, 2, 40).Clients[0].Train
+	view := fltest.OpenGlyphs(t, 2, 40).Clients[0].Train
 	n := view.Len()
 	p := ClientParams{Epochs: 1.3, Batch: 7}
 	l := &Local{Params: p, Train: view, worker: &worker{}, key: 1}
-	b := l.newBatches(0, l.Params)
+	b := l.Batches(0, l.Params)
 	var dealt []int32
 	for range p.LocalSteps(n) {
 		dealt = append(dealt, b.next()...)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/fedfast/fedfast/data"
@@ -16,7 +17,8 @@ type Config struct {
 	Model *nn.Model
 	// Data holds the clients. Each needs at least one training example.
 	Data *data.Federation
-	// Method is the federated method; nil is FedAvg.
+	// Method is the federated method, such as methods.FedAvg{} of package fl/methods,
+	// or what MethodByName returns.
 	Method Method
 	// Cohort is the number of clients in a round, >= 1.
 	Cohort int
@@ -32,16 +34,19 @@ type Config struct {
 	// of methods that treat it apart; 0 is 1.
 	HeadLayers int
 	// Widths are the widths of the clients' sub-networks, each in (0, 1]: client
-	// i has Widths[i mod len], unless ClientParams.Width says otherwise. nil is
-	// the package's Widths. Only method heterofl has any.
+	// i has Widths[i mod len], unless ClientParams.Width says otherwise. nil are
+	// those of the method. Only methods that read client.widths have any.
 	Widths []float64
 	// StateMemory is how many bytes of memory the clients' states may take; what
 	// is beyond goes to a temporary file. 0 is DefaultStateMemory.
 	StateMemory int64
 
-	// trainer makes the trainer of a worker; nil is the model's workspace.
-	trainer func() trainer
+	// NewTrainer makes the trainer of a worker; nil is Model.NewWorkspace.
+	NewTrainer func() Trainer
 }
+
+// Head returns where the parameters of the model's head lie.
+func (c *Config) Head() nn.Span { return c.Model.Head(max(1, c.HeadLayers)) }
 
 // Engine runs the client tasks of any number of trials on one pool of workers.
 // Its methods may be called from several goroutines.
@@ -50,10 +55,8 @@ type Engine struct {
 	pool   *pool
 	head   nn.Span
 	store  *store // of the clients' states, nil for methods without any
-	narrow narrowNets
-	// outputs tells the class of each weight of the last layer, and where it begins.
-	outputs func() (classOf []int32, lo int)
-	layout  func() [32]byte
+	setup  any    // of the method
+	layout func() [32]byte
 
 	trainFLOPs   float64 // of an example
 	hessianFLOPs float64 // of an example in a product with a Hessian
@@ -65,7 +68,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, errors.New("fl: Config needs a Model and Data")
 	}
 	if cfg.Method == nil {
-		cfg.Method = fedAvg{}
+		return nil, errors.New("fl: Config needs a Method, such as methods.FedAvg{} of package fl/methods")
 	}
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
@@ -95,31 +98,28 @@ func New(cfg Config) (*Engine, error) {
 	if err := CheckMemory(cfg.Model, cfg.Workers); err != nil {
 		return nil, err
 	}
-	e := &Engine{
-		cfg: cfg, head: cfg.Model.Head(max(1, cfg.HeadLayers)),
-		layout:  sync.OnceValue(func() [32]byte { return Layout(cfg.Model) }),
-		outputs: sync.OnceValues(func() ([]int32, int) { return outputsOf(cfg.Model) }),
-	}
+	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return Layout(cfg.Model) })}
 	_, flops := cfg.Model.FLOPs()
 	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())
-	if k, ok := cfg.Method.(keeper); ok {
+	if k, ok := cfg.Method.(Stateful); ok {
 		if cfg.Replacement {
 			return nil, fmt.Errorf("sampling = \"with\" (replacement): method %q keeps a state for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.Method.Name())
 		}
-		e.store = newStore(k.stateLen(cfg.Model.Size(), e.head.Len()), cfg.StateMemory)
+		e.store = newStore(k.StateLen(&cfg), cfg.StateMemory)
 	}
-	if _, ok := cfg.Method.(heteroFL); !ok && len(cfg.Widths) > 0 {
+	if len(cfg.Widths) > 0 && !slices.Contains(Settings(cfg.Method), "client.widths") {
 		return nil, fmt.Errorf("client.widths: method %q does not use them; leave them out", cfg.Method.Name())
 	}
-	if f, ok := cfg.Method.(fitter); ok {
-		if err := f.fit(e); err != nil {
+	if p, ok := cfg.Method.(Preparer); ok {
+		var err error
+		if e.setup, err = p.Prepare(&cfg); err != nil {
 			return nil, err
 		}
 	}
-	if cfg.trainer == nil {
-		cfg.trainer = func() trainer { return cfg.Model.NewWorkspace() }
+	if cfg.NewTrainer == nil {
+		cfg.NewTrainer = func() Trainer { return cfg.Model.NewWorkspace() }
 	}
-	e.pool = newPool(cfg.Model, cfg.Workers, cfg.trainer)
+	e.pool = newPool(cfg.Model, cfg.Workers, cfg.NewTrainer)
 	return e, nil
 }
 

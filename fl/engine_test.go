@@ -6,21 +6,22 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// faulty is FedAvg whose local training panics for one client, and which
+// faulty is averaging whose local training panics for one client, and which
 // remembers the keys of all visits.
 type faulty struct {
-	fedAvg
+	average
 	panicAt int // training examples of the client
 	mu      sync.Mutex
 	keys    map[uint64]bool
 }
 
-func (f *faulty) Local(l *Local) {
+func (f *faulty) Local(l *Local) error {
 	f.mu.Lock()
 	if f.keys == nil {
 		f.keys = map[uint64]bool{}
@@ -30,13 +31,13 @@ func (f *faulty) Local(l *Local) {
 	if l.Train.Len() == f.panicAt {
 		panic("out of luck")
 	}
-	f.fedAvg.Local(l)
+	return f.average.Local(l)
 }
 
 // TestPanicsInTasksAreErrors lets the longest task panic, the first in the
 // order of summing, so that the others come early and wait for it.
 func TestPanicsInTasksAreErrors(t *testing.T) {
-	fed := openGlyphs(t, 12, 40)
+	fed := fltest.OpenGlyphs(t, 12, 40)
 	longest := 0
 	for i := range fed.Clients {
 		longest = max(longest, fed.Clients[i].Train.Len())
@@ -46,7 +47,7 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 	}
 	for _, workers := range []int{1, 4} {
 		method := &faulty{panicAt: longest}
-		e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Method: method, Cohort: len(fed.Clients), Seed: 1, Workers: workers})
+		e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: method, Cohort: len(fed.Clients), Seed: 1, Workers: workers})
 		tr := e.NewTrial(7)
 		plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}}
 		before := WeightsSHA256(e.Model(), tr.Weights())
@@ -71,9 +72,9 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 // TestKeysOfEvaluationAreItsOwn compares the keys of the test visits with those
 // of what trials draw.
 func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
-	fed := openGlyphs(t, 12, 40)
+	fed := fltest.OpenGlyphs(t, 12, 40)
 	method := &faulty{}
-	e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Method: method, Cohort: 2, Seed: 1})
+	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: method, Cohort: 2, Seed: 1})
 	if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: []ClientParams{DefaultClientParams()}}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,16 +89,16 @@ func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
 }
 
 func TestEvaluateChecksItsHyperparameters(t *testing.T) {
-	fed := openGlyphs(t, 12, 40)
-	e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Cohort: 2, Seed: 1})
+	fed := fltest.OpenGlyphs(t, 12, 40)
+	e := newEngine(t, Config{Method: average{}, Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 2, Seed: 1})
 	c := DefaultClientParams()
 	proximal, negative := c, c
 	proximal.Mu, negative.LR = 0.1, -1
 	for want, clients := range map[string][]ClientParams{
-		"2 client configurations":                          {c, c},
-		"0 client configurations":                          {},
-		"client.lr = -1":                                   {negative},
-		`client.mu = 0.1: method "fedavg" does not use it`: {proximal},
+		"2 client configurations":                           {c, c},
+		"0 client configurations":                           {},
+		"client.lr = -1":                                    {negative},
+		`client.mu = 0.1: method "average" does not use it`: {proximal},
 	} {
 		if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: clients}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)

@@ -131,26 +131,31 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	seen := make([]clientScores, len(ids))
 	err = each(len(ids), func(i int, w *worker) error {
 		c, s := &fed.Clients[ids[i]], &seen[i]
-		s.globalVal = w.score(weights, c.Val, fed.Masks)
-		s.globalTest = w.score(weights, c.Test, fed.Masks)
-		if cfg.Clients == nil {
-			return nil
+		var err error
+		if s.globalVal, err = w.score(weights, c.Val, fed.Masks); err != nil {
+			return err
+		}
+		if s.globalTest, err = w.score(weights, c.Test, fed.Masks); err != nil || cfg.Clients == nil {
+			return err
 		}
 		l, err := e.personal(w, weights, ids[i], &plan, cfg.State, memory)
 		if err != nil {
 			return err
 		}
-		s.personalVal = l.scoreSet(c.Val)
-		s.personalTest = l.scoreSet(c.Test)
-		return nil
+		if s.personalVal, err = l.scoreSet(c.Val); err != nil {
+			return err
+		}
+		s.personalTest, err = l.scoreSet(c.Test)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	unseen := make([]clientScores, len(unseenIDs))
 	err = each(len(unseenIDs), func(i int, w *worker) error {
-		unseen[i].globalTest = w.score(weights, fed.Unseen[unseenIDs[i]].Test, fed.Masks)
-		return nil
+		var err error
+		unseen[i].globalTest, err = w.score(weights, fed.Unseen[unseenIDs[i]].Test, fed.Masks)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -195,12 +200,10 @@ func (e *Engine) personal(w *worker, weights []float32, client int, plan *Plan, 
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := e.cfg.Method.(personalizer); ok {
-		p.personalize(l)
-	} else {
-		e.cfg.Method.Local(l)
+	if p, ok := e.cfg.Method.(Personalizer); ok {
+		return l, p.Personalize(l)
 	}
-	return l, nil
+	return l, e.cfg.Method.Local(l)
 }
 
 // each runs n tasks of an evaluation, until ctx ends.
@@ -221,21 +224,29 @@ func (e *Engine) fold(clients []clientScores, of func(*clientScores) setScore) S
 }
 
 // score measures weights on a set of examples without augmentation.
-func (w *worker) score(weights []float32, v data.View, masks []data.Mask) setScore {
+func (w *worker) score(weights []float32, v data.View, masks []data.Mask) (setScore, error) {
 	if v.Len() == 0 {
-		return setScore{}
+		return setScore{}, nil
 	}
 	t := newTally(masks)
-	return scored(w.evaluate(weights, v, nil, t), v, t)
+	r, err := w.evaluate(weights, v, nil, t)
+	if err != nil {
+		return setScore{}, err
+	}
+	return scored(r, v, t), nil
 }
 
 // scoreSet measures the client's model after its training likewise.
-func (l *Local) scoreSet(v data.View) setScore {
+func (l *Local) scoreSet(v data.View) (setScore, error) {
 	if v.Len() == 0 {
-		return setScore{}
+		return setScore{}, nil
 	}
 	t := newTally(l.engine.cfg.Data.Masks)
-	return scored(l.measure(v, nil, t), v, t)
+	r, err := l.measure(v, nil, t)
+	if err != nil {
+		return setScore{}, err
+	}
+	return scored(r, v, t), nil
 }
 
 // scored is the score of a result on v, of which t holds what masks leave.

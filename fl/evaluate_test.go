@@ -7,18 +7,19 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
 // TestEvaluationFoldsTheClients measures each client alone and folds the scores
 // by hand. One client has no test examples, one trains never.
 func TestEvaluationFoldsTheClients(t *testing.T) {
-	fed := *openGlyphs(t, 14, 60)
+	fed := *fltest.OpenGlyphs(t, 14, 60)
 	fed.Unseen = fed.Clients[:1]
 	fed.Clients = fed.Clients[1:]
 	fed.Clients[0].Test = data.View{}
-	model := smallCNN(t, &fed)
+	model := fltest.SmallCNN(t, &fed)
 	clients := []ClientParams{DefaultClientParams()}
-	e := newEngine(t, Config{Model: model, Data: &fed, Cohort: 5, Seed: 1})
+	e := newEngine(t, Config{Method: average{}, Model: model, Data: &fed, Cohort: 5, Seed: 1})
 	tr := e.NewTrial(0)
 	runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: clients}, 20)
 	got, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: clients})
@@ -29,7 +30,7 @@ func TestEvaluationFoldsTheClients(t *testing.T) {
 	for i := range fed.Clients {
 		one := fed
 		one.Clients, one.Unseen = fed.Clients[i:i+1], nil
-		alone, err := newEngine(t, Config{Model: model, Data: &one, Cohort: 1, Seed: 1}).Evaluate(t.Context(), tr.Weights(), EvalConfig{})
+		alone, err := newEngine(t, Config{Method: average{}, Model: model, Data: &one, Cohort: 1, Seed: 1}).Evaluate(t.Context(), tr.Weights(), EvalConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}

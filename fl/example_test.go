@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/methods"
 	"github.com/fedfast/fedfast/nn/models"
 )
 
@@ -19,10 +20,12 @@ func Example() {
 	check(err)
 	model, err := models.New("logistic", models.Options{Classes: fed.Classes})
 	check(err)
-	engine, err := fl.New(fl.Config{Model: model, Data: fed, Cohort: 10, Seed: 1})
+	engine, err := fl.New(fl.Config{Model: model, Data: fed, Method: methods.FedAvg{}, Cohort: 10, Seed: 1})
 	check(err)
 	defer engine.Close()
-	plan := fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{{LR: 0.005, Epochs: 1, Batch: 10}}}
+	client, server := fl.Defaults(methods.FedAvg{})
+	client.LR, client.Batch = 0.005, 10
+	plan := fl.Plan{Server: server, Clients: []fl.ClientParams{client}}
 	trial := engine.NewTrial(0)
 	for trial.Rounds() < 10 {
 		_, err := trial.Round(ctx, plan)

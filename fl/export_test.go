@@ -8,15 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/nn/models"
 )
 
 // TestSafetensorsHoldEveryTensor reads the written bytes back by the format's
 // description and compares them with the model's tensors.
 func TestSafetensorsHoldEveryTensor(t *testing.T) {
-	fed := openGlyphs(t, 3, 30)
-	model := smallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 1, Seed: 8})
+	fed := fltest.OpenGlyphs(t, 3, 30)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 1, Seed: 8})
 	weights := e.NewTrial(0).Weights()
 	var buf bytes.Buffer
 	if err := WriteSafetensors(&buf, model, weights); err != nil {
@@ -110,9 +111,9 @@ func TestSafetensorsFoldConstants(t *testing.T) {
 }
 
 func TestWeightsSHA256FollowsTheWeights(t *testing.T) {
-	fed := openGlyphs(t, 3, 30)
-	model := smallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 1, Seed: 8})
+	fed := fltest.OpenGlyphs(t, 3, 30)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 1, Seed: 8})
 	w := e.NewTrial(0).Weights()
 	before := WeightsSHA256(model, w)
 	if again := WeightsSHA256(model, e.NewTrial(0).Weights()); again != before {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -13,20 +14,23 @@ import (
 // outputs p of an example x and a direction (Q, r) of weights and biases,
 // dz = Q x + r, H q = sum ((diag(p) - p p^T) dz) (x, 1) / n.
 func TestHessianOfLogisticRegression(t *testing.T) {
-	fed := openGlyphs(t, 12, 30)
+	fed := fltest.OpenGlyphs(t, 12, 30)
 	model, err := models.New("logistic", models.Options{Classes: fed.Classes, Input: nn.Shape{H: fed.H, W: fed.W, C: fed.C}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 1, Seed: 1})
+	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 1, Seed: 1})
 	w, q, dst := model.NewParams(), model.NewParams(), model.NewParams()
 	model.Init(w, 1)
 	model.Init(q, 2)
 	kernels.Scale(q, 20)
 	wk := &worker{ws: model.NewWorkspace(), inputs: inputSize(model.Input()), labels: 1}
 	l := &Local{worker: wk, engine: e}
-	b := wk.fill(fed.Clients[0].Train, []int32{0, 1, 2, 3, 4, 5}, nil)
-	l.hessian(dst, w, q, b, nn.TrainOpts{})
+	b, err := wk.fill(fed.Clients[0].Train, []int32{0, 1, 2, 3, 4, 5}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Hessian(dst, w, q, b, ClientParams{}, 0)
 
 	dir, at, got := model.Export(q), model.Export(w), model.Export(dst)
 	classes, inputs := fed.Classes, wk.inputs
@@ -75,7 +79,7 @@ func TestHessianOfLogisticRegression(t *testing.T) {
 	}
 	// A direction without length has the product 0.
 	clear(q)
-	l.hessian(dst, w, q, b, nn.TrainOpts{})
+	l.Hessian(dst, w, q, b, ClientParams{}, 0)
 	if kernels.Norm(dst) != 0 {
 		t.Error("H 0 is not 0")
 	}

@@ -23,22 +23,41 @@ const (
 	purposeValidate
 )
 
-// Local is one client's local training, the argument of Method.Local.
+// Local is one client's local training, the argument of Method.Local. It belongs to
+// one goroutine, and nothing of it may be kept after Local returns.
 type Local struct {
 	// Params are the client's hyperparameters, ServerParams those of the server.
 	Params       ClientParams
 	ServerParams ServerParams
-	// Round is the number of the round, from 0.
-	Round int
+	// Round is the number of the round, from 0; Client that of the client in the
+	// federation.
+	Round, Client int
 	// Train and Val hold the client's training and validation examples.
 	Train, Val data.View
+	// Setup is what the method's Prepare returned, shared by all clients.
+	Setup any
+	// Server is the server side of the trial, to be read alone. It is nil in an
+	// evaluation, unless the method is Stateful.
+	Server Server
 	// Broadcast holds the weights that the server sent; read-only.
 	Broadcast []float32
+
 	// Weights hold the broadcast weights before and the client's after.
 	Weights []float32
+	// State is what the client of a Stateful method keeps, to be changed in place. It
+	// is 0, and Fresh true, for a client that was never drawn before.
+	State []float32
+	Fresh bool
 	// Weight is the client's weight in the aggregate: the number of its training
-	// examples, unless the method sets another.
+	// examples, unless the method sets another. 0 leaves the client out.
 	Weight float64
+	// Number is a number of the client for the server, see Update.Number.
+	Number float64
+	// Upload, when not nil, goes to the server in the place of Broadcast - Weights. It
+	// has the model's size, and may be a Vector.
+	Upload []float32
+	// Absent lists classes whose logits are held at 0 while the client trains.
+	Absent []int32
 
 	// Steps counts the local steps taken, Examples the training examples
 	// processed.
@@ -48,22 +67,14 @@ type Local struct {
 	Loss   float64
 	Labels int
 
-	client int
 	engine *Engine
-	server Server    // of the trial; read-only
-	state  []float32 // what the client keeps, changed in place; zero when fresh
-	fresh  bool      // no state was kept of the client
-	upload []float32 // what goes to the server, when it is not Broadcast - Weights
-
 	worker *worker
-	key    uint64 // of this visit: seed, trial, round, slot, client
+	key    uint64 // of this training: seed, trial, round, slot, client
 	passes uint64
 
-	score        func(weights []float32)                          // measures the personalized model; nil when nobody asks
-	evaluate     func(data.View, *data.Augment, *tally) nn.Result // how, when not by the weights in the whole network
-	net          *narrowWorker                                    // the client's sub-network; nil is the whole one
-	absent       []int32                                          // classes whose logits are held at 0
-	phi, prior   float64                                          // the least cosines so far, when asked for
+	score        func(weights []float32) error // measures the personalized model; nil when nobody asks
+	subnet       *subnetWorker                 // what is trained in the place of the whole network; nil is that
+	phi, prior   float64                       // the least cosines so far, when asked for
 	wantPhi      bool
 	wantPrior    bool
 	exampleFLOPs float64 // of a training step
@@ -71,115 +82,69 @@ type Local struct {
 	traffic      int     // parameters that are sent to the client, and back
 }
 
-// SGD runs the client's local steps by SGD with momentum, weight decay and a
-// proximal term of weight mu that pulls towards the broadcast weights. The
-// training examples are shuffled anew for each pass.
-func (l *Local) SGD(mu float64) { l.steps(course{mu: mu}) }
+// Model returns the whole network.
+func (l *Local) Model() *nn.Model { return l.engine.cfg.Model }
 
-// course is a run of local steps. Its zero value is that of FedAvg.
-type course struct {
-	params  *ClientParams // nil is the client's
-	weights []float32     // nil is the client's
-	mu      float64       // weight of the proximal term towards the broadcast weights
-	only    nn.Span       // empty is all
-	shift   []float32     // added to each gradient, when not nil
-	each    func(step int)
-	apart   bool // a model besides the one that the method trains: its loss does not count
-}
+// Head returns where the parameters of the head lie, see Config.HeadLayers; Body
+// where the others do.
+func (l *Local) Head() nn.Span { return l.engine.head }
 
-// steps runs a course.
-func (l *Local) steps(c course) {
-	p, w := l.Params, l.Weights
-	if c.params != nil {
-		p = *c.params
-	}
-	if c.weights != nil {
-		w = c.weights
-	}
-	ws, velocity, start := l.worker.ws, l.worker.velocity, l.Broadcast
-	if l.net != nil {
-		ws, w, velocity, start = l.net.ws, l.net.weights, l.net.velocity, l.net.start
-	}
-	opt := nn.Optimizer{Velocity: velocity, SGD: nn.SGD{LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(c.mu)}}
-	if c.mu != 0 {
-		opt.Anchor = start
-	}
-	opts := l.trainOpts(p)
-	opts.Only, opts.Shift = c.only, c.shift
-	if (l.wantPhi || l.wantPrior) && !c.apart {
-		opts.Probe = &l.worker.probe
-		opts.Probe.Anchor, opts.Probe.Prior = start, l.wantPrior
-	}
-	batches := l.newBatches(0, p)
-	for step := range p.LocalSteps(l.Train.Len()) {
-		b := batches.fill()
-		opts.Step = uint32(l.Steps)
-		if opts.Probe != nil {
-			opts.Probe.Reset()
-		}
-		r := ws.Step(w, b, opts, &opt)
-		if opts.Probe != nil {
-			l.phi = min(l.phi, opts.Probe.Cosine())
-			if cos, ok := opts.Probe.PriorCosine(); ok { // before the first step nothing is displaced
-				l.prior = min(l.prior, cos)
-			}
-		}
-		l.Steps++
-		if !c.apart {
-			l.Loss += r.Loss
-			l.Labels += r.Count
-		}
-		if c.each != nil {
-			c.each(step)
-		}
+// Body returns where the parameters before the head lie. It is empty for a model
+// that is all head.
+func (l *Local) Body() nn.Span { return nn.Span{Lo: 0, Hi: l.engine.head.Lo} }
+
+// Vector returns scratch memory of the model's size by its number, 0, 1, ...; its
+// values are anything. The same number is the same memory for as long as the client
+// trains.
+func (l *Local) Vector(i int) []float32 { return l.worker.vector(i) }
+
+// Uniform gives all clients one weight unless server.weighted says otherwise.
+func (l *Local) Uniform() {
+	if !l.ServerParams.Weighted {
+		l.Weight = 1
 	}
 }
 
-// trainOpts returns the options of the visit's steps; their Step is to be set.
-func (l *Local) trainOpts(p ClientParams) nn.TrainOpts {
-	return nn.TrainOpts{Key: kernels.Key(l.key, purposeDropout), Dropout: float32(p.Dropout), Absent: l.absent}
-}
-
-// personal tells which weights are the client's personalized model, for methods
-// that make others than what Local returns. They are measured at once.
-func (l *Local) personal(weights []float32) {
-	if l.score != nil {
-		l.score(weights)
-		l.score = nil
-	}
-}
-
-// scoreApart makes and scores the personalized model from the broadcast weights,
-// when somebody asks for its score; it leaves no other trace.
-func (l *Local) scoreApart(m personalizer) {
+// Personalized tells which weights are the client's personalized model, for methods
+// that make others than what Local returns. They are measured at once, so that they
+// may change afterwards.
+func (l *Local) Personalized(weights []float32) error {
 	if l.score == nil {
-		return
+		return nil
 	}
-	trained, score, done := l.worker.vector(0), l.score, *l
+	score := l.score
+	l.score = nil
+	return score(weights)
+}
+
+// ScorePersonalized has a method make its personalized model from the broadcast
+// weights, when its score is asked for. Nothing of l changes by it.
+func (l *Local) ScorePersonalized(m Personalizer) error {
+	if l.score == nil {
+		return nil
+	}
+	w := l.worker
+	w.trained = grown(w.trained, len(l.Weights))
+	trained, score, done := w.trained, l.score, *l
 	copy(trained, l.Weights)
 	copy(l.Weights, l.Broadcast)
-	m.personalize(l)
-	score(l.Weights)
+	err := m.Personalize(l)
+	if err == nil {
+		err = score(l.Weights)
+	}
 	*l = done
 	l.score = nil
 	copy(l.Weights, trained)
+	return err
 }
 
 // measure scores the client's model as it is after its training on a set of
 // examples. t, when not nil, counts what masks leave.
-func (l *Local) measure(v data.View, aug *data.Augment, t *tally) nn.Result {
-	if l.evaluate != nil {
-		return l.evaluate(v, aug, t)
+func (l *Local) measure(v data.View, aug *data.Augment, t *tally) (nn.Result, error) {
+	if s := l.subnet; s != nil {
+		return l.worker.evaluateIn(s.ws, s.weights, v, aug, t)
 	}
 	return l.worker.evaluate(l.Weights, v, aug, t)
-}
-
-// uniform gives all clients one weight unless the server asks for their numbers of
-// examples.
-func (l *Local) uniform() {
-	if !l.ServerParams.Weighted {
-		l.Weight = 1
-	}
 }
 
 // visit is what the engine tells a worker about one client's local training.
@@ -201,19 +166,24 @@ func (w *worker) begin(v visit) (*Local, error) {
 	e := v.engine
 	c := &e.cfg.Data.Clients[v.client]
 	l := &Local{
-		Params: v.params, ServerParams: v.server, Round: v.round, Train: c.Train, Val: c.Val,
-		Broadcast: v.weights, Weights: w.local, Weight: float64(c.Train.Len()),
-		client: v.client, engine: e, server: v.state, fresh: v.kept == nil, worker: w, key: v.key,
+		Params: v.params, ServerParams: v.server, Round: v.round, Client: v.client, Train: c.Train, Val: c.Val,
+		Setup: e.setup, Server: v.state, Broadcast: v.weights, Weights: w.local, Fresh: v.kept == nil, Weight: float64(c.Train.Len()),
+		engine: e, worker: w, key: v.key,
 		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumParams(),
 	}
 	if e.store == nil {
 		return l, nil
 	}
 	w.state = grown(w.state, e.store.size)
-	l.state = w.state
-	if l.fresh {
-		clear(l.state)
+	l.State = w.state
+	if l.Fresh {
+		clear(l.State)
 		return l, nil
 	}
-	return l, e.store.read(l.state, v.kept)
+	return l, e.store.read(l.State, v.kept)
+}
+
+// trainOpts are the options of the training's steps, without their number.
+func (l *Local) trainOpts(p ClientParams) nn.TrainOpts {
+	return nn.TrainOpts{Key: kernels.Key(l.key, purposeDropout), Dropout: float32(p.Dropout), Absent: l.Absent}
 }

@@ -75,7 +75,7 @@ func TestMaskedErrors(t *testing.T) {
 	if err := m.Import(weights, tensors); err != nil {
 		t.Fatal(err)
 	}
-	e := newEngine(t, Config{Model: m, Data: fed, Cohort: 1, Seed: 1})
+	e := newEngine(t, Config{Method: average{}, Model: m, Data: fed, Cohort: 1, Seed: 1})
 	got, err := e.Evaluate(t.Context(), weights, EvalConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestMaskedErrors(t *testing.T) {
 func TestMaskedViews(t *testing.T) {
 	fed := openSentences(t)
 	m := wordModel(t, fed)
-	for _, method := range []Method{fedAvg{}, ditto{}} {
+	for _, method := range []Method{average{}, keeping{}} {
 		c, s := Defaults(method)
 		c.LR, c.Epochs = 0.5, 8
 		clients := []ClientParams{c}

@@ -1,15 +1,9 @@
 package fl
 
-import (
-	"fmt"
-	"sort"
-	"strings"
-
-	"github.com/fedfast/fedfast/fl/key"
-)
-
-// Method is a federated method, the pair (Loc_c, Agg_b). A Method holds no
-// state of its own and serves any number of trials at once.
+// Method is a federated method, the pair (Loc_c, Agg_b). A Method holds no state
+// of its own and serves any number of trials at once: its methods are called from
+// several goroutines. What more the engine may ask of it are the optional
+// interfaces of this file; Register makes it known by its name.
 type Method interface {
 	// Name is what configurations call the method.
 	Name() string
@@ -20,17 +14,21 @@ type Method interface {
 	// Uses lists the hyperparameters that the method uses; it refuses others that
 	// are set.
 	Uses() []Use
-	// Local is Loc_c: it trains l.Weights, which hold the broadcast weights,
-	// in place.
-	Local(l *Local)
-	// NewServer returns the server side of Agg_b for one trial of a model
-	// with size packed parameters.
+	// Local is Loc_c: it trains l.Weights, which hold the broadcast weights, in
+	// place. The engine calls it for each client of a round, and, unless the method
+	// is a Personalizer, for each client that an evaluation of personalized models
+	// measures. An error ends the round and leaves the trial as it was.
+	Local(l *Local) error
+	// NewServer returns the server side of Agg_b for one trial of a model with size
+	// packed parameters. The engine calls it for every new or restored trial.
 	NewServer(size int) Server
 }
 
 // Server is the server side of Agg_b for one trial.
 type Server interface {
-	// Step moves the weights w by what the clients of a round returned.
+	// Step moves the weights w by what the clients of a round returned. The engine
+	// calls it once a round, after all clients, also where none of them returned
+	// anything finite: u.Taken is 0 then.
 	Step(w []float32, u *Update, p ServerParams)
 	// State returns the arrays that must outlive the process, in a fixed
 	// order, for snapshots; the caller may read and overwrite them.
@@ -43,10 +41,9 @@ type Update struct {
 	// the clients' weights: those of their training examples, unless the method
 	// weighs otherwise. The server may overwrite it. It is 0 without any client.
 	Mean []float32
-	// Extra is the second sum of a method that has one, else nil.
+	// Extra is the second sum of a Gatherer, else nil.
 	Extra []float32
-	// Number is sum_i p_i n_i of a method whose clients have a number n_i each, else
-	// 0.
+	// Number is sum_i p_i n_i, where n_i is what the clients left in Local.Number.
 	Number float64
 	// Weight is the sum of the clients' weights, Taken their number: those whose
 	// results were finite.
@@ -58,75 +55,59 @@ type Update struct {
 	Round int
 }
 
-// defaulter is a method with hyperparameters of its own that must not be 0.
-type defaulter interface {
-	// defaults sets them.
-	defaults(c *ClientParams, s *ServerParams)
+// Defaulter is a method with hyperparameters of its own that must not be 0.
+type Defaulter interface {
+	// Defaults sets them in those that all methods start from. The function Defaults
+	// calls it.
+	Defaults(c *ClientParams, s *ServerParams)
 }
 
 // Defaults returns the hyperparameters that a method starts from.
 func Defaults(m Method) (ClientParams, ServerParams) {
 	c, s := DefaultClientParams(), DefaultServerParams()
-	if d, ok := m.(defaulter); ok {
-		d.defaults(&c, &s)
+	if d, ok := m.(Defaulter); ok {
+		d.Defaults(&c, &s)
 	}
 	return c, s
 }
 
-// personalizer is a method whose personalized model is not what Local returns.
-type personalizer interface {
-	// personalize makes l.Weights, which hold the broadcast weights, the client's
-	// personalized model; it changes no state.
-	personalize(l *Local)
+// Preparer is a method that does not fit every model or setting, or that computes
+// something once for all clients.
+type Preparer interface {
+	// Prepare returns an error that says why the method cannot be used, or what
+	// Local.Setup is to be in every client's training, nil for nothing. New calls it
+	// once. What it returns is shared by all workers.
+	Prepare(cfg *Config) (setup any, err error)
 }
 
-// gatherer is a method whose server needs a second sum over the clients.
-type gatherer interface {
-	// gather adds a client's part to the sum, in the fixed order of the clients;
-	// delta is w - w_i.
-	gather(extra, delta []float32, l *Local)
+// Stateful is a method whose clients keep a state from round to round.
+type Stateful interface {
+	// StateLen returns the floats of a client's state. New calls it once; Local then
+	// finds the state in Local.State and changes it in place. A state that is not
+	// finite afterwards drops the client from the round and stays as it was.
+	StateLen(cfg *Config) int
 }
 
-// numberer is a method whose server needs the mean of a number that each client
-// has.
-type numberer interface {
-	// number returns the client's, after its training.
-	number(l *Local) float64
+// Personalizer is a method whose personalized model is not what Local returns.
+type Personalizer interface {
+	// Personalize makes l.Weights, which hold the broadcast weights, the client's
+	// personalized model. It may read l.State, but nothing of what it changes besides
+	// the weights is kept. Evaluations call it in the place of Local.
+	Personalize(l *Local) error
 }
 
-// fitter is a method that does not fit every model or setting.
-type fitter interface {
-	// fit returns an error that says why the method cannot be used.
-	fit(e *Engine) error
+// Gatherer is a method whose server needs a second sum over the clients.
+type Gatherer interface {
+	// Gather adds a client's part to the sum, which has the model's size and is 0 at
+	// first; delta is w - w_i. The engine calls it after the client's Local, for one
+	// client after the other in an order that is fixed before the round. It may read
+	// of l what Local left there, but neither its weights nor its scratch memory,
+	// which another client may have then.
+	Gather(extra, delta []float32, l *Local)
 }
 
-// methods lists the built-in methods by name.
-var methods = map[string]Method{}
-
-// register adds a method at start-up; two methods with one name are a
-// programmer's mistake.
-func register(m Method) {
-	if _, taken := methods[m.Name()]; taken {
-		panic("fl: two methods are named " + m.Name())
-	}
-	methods[m.Name()] = m
-}
-
-// Methods returns the names of the built-in methods, sorted.
-func Methods() []string {
-	names := make([]string, 0, len(methods))
-	for name := range methods {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
-
-// MethodByName returns a built-in method, or an error that lists them.
-func MethodByName(name string) (Method, error) {
-	m, ok := methods[name]
-	if !ok {
-		return nil, fmt.Errorf("unknown method %q%s; the methods are %s", name, key.DidYouMean(name, key.Names(Methods()...)), strings.Join(Methods(), ", "))
-	}
-	return m, nil
+// Reader is a method that reads keys of a study file besides hyperparameters.
+type Reader interface {
+	// Reads returns them, such as "head_layers", for reference pages and errors.
+	Reads() []string
 }

@@ -30,7 +30,7 @@ type pool struct {
 // before them in the order of summing: so many buffers a worker.
 const sparePerWorker = 2
 
-func newPool(m *nn.Model, workers int, newTrainer func() trainer) *pool {
+func newPool(m *nn.Model, workers int, newTrainer func() Trainer) *pool {
 	p := &pool{runs: make(chan *run), workers: workers, size: m.Size(), left: sparePerWorker * workers}
 	for range workers {
 		w := &worker{
@@ -169,32 +169,19 @@ func (r *run) work(w *worker) {
 	}
 }
 
-// one runs a task; its panic becomes an error. Examples that cannot be read are no
-// mistake of the program: their error stands as it is.
+// one runs a task; its panic becomes an error.
 func (r *run) one(i int, w *worker) (err error) {
 	defer func() {
-		x := recover()
-		if lost, ok := x.(*data.ReadError); ok {
-			err = lost
-		} else if x != nil {
+		if x := recover(); x != nil {
 			err = &PanicError{Value: x, Stack: debug.Stack()}
 		}
 	}()
 	return r.task(i, w)
 }
 
-// trainer computes a network's loss and gradient; it is a *nn.Workspace.
-type trainer interface {
-	Step(w []float32, b *nn.Batch, o nn.TrainOpts, opt *nn.Optimizer) nn.Result
-	Gradient(w []float32, b *nn.Batch, o nn.TrainOpts) nn.Result
-	Grad() []float32
-	Hessian(dst, w, v []float32, b *nn.Batch, o nn.TrainOpts)
-	Evaluate(w []float32, b *nn.Batch) nn.Result
-}
-
 // worker is what one client task at a time works in.
 type worker struct {
-	ws       trainer
+	ws       Trainer
 	local    []float32 // the weights of the client at work
 	velocity []float32
 	inputs   int // floats of an example, 0 for token sequences
@@ -204,10 +191,12 @@ type worker struct {
 	order    []int32   // positions of a batch
 	pass     [][]int32 // positions of passes over the training examples
 
-	state   []float32       // of the client at work
-	vectors [][]float32     // weight-sized scratch memory that methods borrow
-	probe   nn.Displacement // of the steps
-	narrow  map[*narrowNet]*narrowWorker
+	state     []float32       // of the client at work
+	vectors   [][]float32     // weight-sized scratch memory that methods borrow
+	trained   []float32       // the client's weights while others are scored
+	probe     nn.Displacement // of the steps
+	optimizer nn.Optimizer    // of the run of steps
+	subnets   map[*Subnet]*subnetWorker
 }
 
 // vector returns weight-sized scratch memory by its number; its values are
@@ -220,7 +209,7 @@ func (w *worker) vector(i int) []float32 {
 }
 
 // fill reads the examples at pos of v into the worker's batch.
-func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) *nn.Batch {
+func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) (*nn.Batch, error) {
 	n := len(pos)
 	b := &w.batch
 	b.N = n
@@ -228,10 +217,7 @@ func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) *nn.Batch {
 	b.Tokens = grown(b.Tokens, n*w.seq)
 	b.Labels = grown(b.Labels, n*w.labels)
 	b.Right, b.Best = nil, nil
-	if err := v.Fill(pos, b.X, b.Tokens, b.Labels, aug); err != nil {
-		panic(err) // becomes the error of the task
-	}
-	return b
+	return b, v.Fill(pos, b.X, b.Tokens, b.Labels, aug)
 }
 
 // grown returns s with length n, allocating only when its capacity is less.
@@ -246,12 +232,12 @@ func grown[T any](s []T, n int) []T {
 const evalBatch = 64
 
 // evaluate measures weights on all of v. t, when not nil, counts what masks leave.
-func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *tally) nn.Result {
+func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *tally) (nn.Result, error) {
 	return w.evaluateIn(w.ws, weights, v, aug, t)
 }
 
 // evaluateIn measures the weights of another network than the whole one.
-func (w *worker) evaluateIn(ws trainer, weights []float32, v data.View, aug *data.Augment, t *tally) nn.Result {
+func (w *worker) evaluateIn(ws Trainer, weights []float32, v data.View, aug *data.Augment, t *tally) (nn.Result, error) {
 	var sum nn.Result
 	for at := 0; at < v.Len(); at += evalBatch {
 		n := min(evalBatch, v.Len()-at)
@@ -259,7 +245,10 @@ func (w *worker) evaluateIn(ws trainer, weights []float32, v data.View, aug *dat
 		for i := range w.order {
 			w.order[i] = int32(at + i)
 		}
-		b := w.fill(v, w.order, aug)
+		b, err := w.fill(v, w.order, aug)
+		if err != nil {
+			return nn.Result{}, err
+		}
 		if t != nil {
 			t.right = grown(t.right, len(b.Labels))
 			b.Right = t.right
@@ -272,5 +261,5 @@ func (w *worker) evaluateIn(ws trainer, weights []float32, v data.View, aug *dat
 		sum.Correct += r.Correct
 		sum.Count += r.Count
 	}
-	return sum
+	return sum, nil
 }

@@ -56,8 +56,9 @@ func (e *Engine) Predict(ctx context.Context, weights []float32, splits []Split,
 			client, split := at+i/len(splits), splits[i%len(splits)]
 			p := &block[i]
 			p.Client, p.Split = client, split
-			p.Labels, p.Best = w.predict(weights, split.of(&clients[client]))
-			return nil
+			var err error
+			p.Labels, p.Best, err = w.predict(weights, split.of(&clients[client]))
+			return err
 		})
 		if err != nil {
 			return err
@@ -72,16 +73,19 @@ func (e *Engine) Predict(ctx context.Context, weights []float32, splits []Split,
 }
 
 // predict returns the labels of a set of examples and what the weights predict.
-func (w *worker) predict(weights []float32, v data.View) (labels []int32, best []nn.Prediction) {
+func (w *worker) predict(weights []float32, v data.View) (labels []int32, best []nn.Prediction, err error) {
 	for at := 0; at < v.Len(); at += evalBatch {
 		w.order = grown(w.order, min(evalBatch, v.Len()-at))
 		for i := range w.order {
 			w.order[i] = int32(at + i)
 		}
-		b := w.fill(v, w.order, nil)
+		b, err := w.fill(v, w.order, nil)
+		if err != nil {
+			return nil, nil, err
+		}
 		b.Best = make([]nn.Prediction, len(b.Labels))
 		w.ws.Evaluate(weights, b)
 		labels, best = append(labels, b.Labels...), append(best, b.Best...)
 	}
-	return labels, best
+	return labels, best, nil
 }

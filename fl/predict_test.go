@@ -4,14 +4,16 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
 // TestPredict counts the wrong predictions of every client's test examples, which
 // must be the errors that Evaluate finds.
 func TestPredict(t *testing.T) {
-	fed := openGlyphs(t, 9, 30)
-	model := smallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 3, Seed: 8})
+	fed := fltest.OpenGlyphs(t, 9, 30)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 3, Seed: 8})
 	tr := e.NewTrial(0)
 	runRounds(t, tr, Plan{Clients: []ClientParams{DefaultClientParams()}, Server: DefaultServerParams()}, 3)
 	want, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{})
@@ -53,11 +55,11 @@ func TestPredict(t *testing.T) {
 
 // TestStart begins trials from the weights of WithStart.
 func TestStart(t *testing.T) {
-	fed := openGlyphs(t, 3, 30)
-	model := smallCNN(t, fed)
+	fed := fltest.OpenGlyphs(t, 3, 30)
+	model := fltest.SmallCNN(t, fed)
 	w := model.NewParams()
 	model.Init(w, 77)
-	e := newEngine(t, Config{Model: model.WithStart(w), Data: fed, Cohort: 1, Seed: 8})
+	e := newEngine(t, Config{Method: average{}, Model: model.WithStart(w), Data: fed, Cohort: 1, Seed: 8})
 	for _, number := range []int{0, 5} {
 		if got := e.NewTrial(number).Weights(); WeightsSHA256(model, got) != WeightsSHA256(model, w) {
 			t.Errorf("trial %d does not start from the given weights", number)

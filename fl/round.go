@@ -122,7 +122,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		result.Slots[i] = Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
 	}
 	order := longestFirst(result.Slots)
-	_, gathers := cfg.Method.(gatherer)
+	_, gathers := cfg.Method.(Gatherer)
 	agg := newAggregate(t.engine.pool, gathers, probes.signs)
 	defer agg.release()
 	left := make([]*block, cfg.Cohort)
@@ -169,7 +169,11 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	aug := &data.Augment{Key: kernels.Key(key, purposeAugment)}
 	s.Before, s.After, s.MinCosine, s.MinPriorCosine = Score{math.NaN(), math.NaN()}, Score{math.NaN(), math.NaN()}, math.NaN(), math.NaN()
 	if probes.before {
-		s.Before = scoreOf(w.evaluate(t.weights, client.Val, aug, nil))
+		r, err := w.evaluate(t.weights, client.Val, aug, nil)
+		if err != nil {
+			return contribution{}, nil, err
+		}
+		s.Before = scoreOf(r)
 	}
 	v := visit{engine: e, client: s.Client, params: s.Params, server: server, round: t.round, weights: t.weights, state: t.server, key: key}
 	if t.clients != nil {
@@ -181,11 +185,21 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	}
 	l.wantPhi, l.wantPrior = probes.phi, probes.prior
 	if probes.after {
-		l.score = func(weights []float32) { s.After = scoreOf(w.evaluate(weights, client.Val, aug, nil)) }
+		l.score = func(weights []float32) error {
+			r, err := w.evaluate(weights, client.Val, aug, nil)
+			s.After = scoreOf(r)
+			return err
+		}
 	}
-	e.cfg.Method.Local(l)
+	if err := e.cfg.Method.Local(l); err != nil {
+		return contribution{}, nil, err
+	}
 	if l.score != nil {
-		s.After = scoreOf(l.measure(client.Val, aug, nil))
+		r, err := l.measure(client.Val, aug, nil)
+		if err != nil {
+			return contribution{}, nil, err
+		}
+		s.After = scoreOf(r)
 	}
 	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds()
 	s.TrainLoss = scoreOf(nn.Result{Loss: l.Loss, Count: l.Labels}).Loss
@@ -195,27 +209,24 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	if probes.prior {
 		s.MinPriorCosine = direction(l.prior)
 	}
-	if l.upload != nil {
-		copy(w.local, l.upload)
+	if l.Upload != nil {
+		copy(w.local, l.Upload)
 		s.DeltaNorm = kernels.Norm(w.local)
 	} else {
 		s.DeltaNorm = delta(t.weights, w.local)
 	}
-	c := contribution{delta: w.local, weight: l.Weight}
-	if !finite(s.DeltaNorm) || l.state != nil && !finite(kernels.Norm(l.state)) {
+	c := contribution{delta: w.local, weight: l.Weight, number: l.Number}
+	if !finite(s.DeltaNorm) || l.State != nil && !finite(kernels.Norm(l.State)) {
 		s.Dropped = true
 		return contribution{delta: w.local}, nil, nil
 	}
-	if g, ok := e.cfg.Method.(gatherer); ok {
-		c.gather = func(extra, delta []float32) { g.gather(extra, delta, l) }
+	if g, ok := e.cfg.Method.(Gatherer); ok {
+		c.gather = func(extra, delta []float32) { g.Gather(extra, delta, l) }
 	}
-	if n, ok := e.cfg.Method.(numberer); ok {
-		c.number = n.number(l)
-	}
-	if l.state == nil {
+	if l.State == nil {
 		return c, nil, nil
 	}
-	state, err := e.store.write(l.state)
+	state, err := e.store.write(l.State)
 	return c, state, err
 }
 

@@ -82,7 +82,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	}
 	e.uint32(len(s.Clients))
 	for _, c := range s.Clients {
-		values, err := c.values()
+		values, err := c.Values()
 		if err != nil {
 			return e.n, err
 		}
@@ -104,8 +104,8 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	return e.n, nil
 }
 
-// values returns the state's numbers; they may be read only.
-func (c ClientState) values() ([]float32, error) {
+// Values returns the state's numbers; they may be read only.
+func (c ClientState) Values() ([]float32, error) {
 	if c.block.values != nil {
 		return c.block.values, nil
 	}

@@ -81,13 +81,6 @@ func (t *Trial) share() []*block {
 	return slices.Clone(t.clients)
 }
 
-// keeper is a method whose clients keep a state from visit to visit.
-type keeper interface {
-	// stateLen returns the floats of a client's state in a model with size
-	// packed parameters whose head has head of them.
-	stateLen(size, head int) int
-}
-
 // newClients returns the states of a new trial's clients, nil for methods
 // without any.
 func (e *Engine) newClients() []*block {

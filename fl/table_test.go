@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
 func TestLookup(t *testing.T) {
@@ -49,8 +50,8 @@ func samplesOf(c data.Client) int { return c.Train.Len() + c.Val.Len() + c.Test.
 // TestTablesAreLookedUpByClients trains with a table and with the same
 // hyperparameters a slot.
 func TestTablesAreLookedUpByClients(t *testing.T) {
-	fed := openGlyphs(t, 8, 40)
-	e := newEngine(t, Config{Model: smallCNN(t, fed), Data: fed, Cohort: 4, Seed: 1})
+	fed := fltest.OpenGlyphs(t, 8, 40)
+	e := newEngine(t, Config{Method: average{}, Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 4, Seed: 1})
 	low, high := DefaultClientParams(), DefaultClientParams()
 	low.LR, high.LR = 0.01, 0.1
 	middle := 0.0

@@ -14,8 +14,9 @@ func (e *Engine) EvaluateTest(ctx context.Context, weights []float32, clients []
 	fed := e.cfg.Data
 	scores := make([]clientScores, len(clients))
 	err := e.each(ctx, len(clients), func(i int, w *worker) error {
-		scores[i].globalTest = w.score(weights, fed.Clients[clients[i]].Test, fed.Masks)
-		return nil
+		var err error
+		scores[i].globalTest, err = w.score(weights, fed.Clients[clients[i]].Test, fed.Masks)
+		return err
 	})
 	if err != nil {
 		return Summary{}, err

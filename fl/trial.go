@@ -125,7 +125,7 @@ func (e *Engine) Restore(s Snapshot) (*Trial, error) {
 		if c.Client < 0 || c.Client >= len(t.clients) {
 			return nil, fmt.Errorf("snapshot of trial %d at round %d: it holds a state of client %d; there are states of %d clients", s.Number, s.Round, c.Client, len(t.clients))
 		}
-		values, err := c.values()
+		values, err := c.Values()
 		if err != nil {
 			return nil, err
 		}

@@ -10,42 +10,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/nn"
-	"github.com/fedfast/fedfast/nn/models"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// openGlyphs returns a small federation of the embedded set.
-func openGlyphs(t testing.TB, clients, samples int) *data.Federation {
-	t.Helper()
-	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Split: "80/10/10", Clients: clients, Samples: samples, Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fed
-}
-
-// smallCNN is a network in which every kind of layer of the image models
-// occurs.
-func smallCNN(t testing.TB, fed *data.Federation) *nn.Model {
-	t.Helper()
-	rate := 0.2
-	m, err := models.FromLayers([]models.LayerSpec{
-		{Type: "conv", Filters: 8, Kernel: 5, Stride: 2, Padding: "valid"},
-		{Type: "relu"},
-		{Type: "maxpool", Size: 2},
-		{Type: "flatten"},
-		{Type: "dropout", Rate: &rate},
-		{Type: "dense", Units: fed.Classes},
-	}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 func newEngine(t testing.TB, cfg Config) *Engine {
 	t.Helper()
@@ -85,8 +54,8 @@ func mixedPlan(slots int) Plan {
 }
 
 func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
-	fed := openGlyphs(t, 24, 40)
-	model := smallCNN(t, fed)
+	fed := fltest.OpenGlyphs(t, 24, 40)
+	model := fltest.SmallCNN(t, fed)
 	type outcome struct {
 		sha    string
 		rounds []*RoundResult
@@ -94,7 +63,7 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 	}
 	var first *outcome
 	for _, workers := range []int{1, 2, 4} {
-		e := newEngine(t, Config{Model: model, Data: fed, Method: reptile{}, Cohort: 7, Replacement: true, Seed: 11, Workers: workers})
+		e := newEngine(t, Config{Model: model, Data: fed, Method: momentum{}, Cohort: 7, Replacement: true, Seed: 11, Workers: workers})
 		tr := e.NewTrial(3)
 		o := &outcome{rounds: runRounds(t, tr, mixedPlan(7), 4)}
 		o.sha = WeightsSHA256(model, tr.Weights())
@@ -121,9 +90,9 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 }
 
 func TestTrainingLearns(t *testing.T) {
-	fed := openGlyphs(t, 24, 60)
-	model := smallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 8, Seed: 1})
+	fed := fltest.OpenGlyphs(t, 24, 60)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 8, Seed: 1})
 	tr := e.NewTrial(0)
 	before, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{})
 	if err != nil {
@@ -151,9 +120,9 @@ func TestTrainingLearns(t *testing.T) {
 }
 
 func TestEvaluationOnASample(t *testing.T) {
-	fed := openGlyphs(t, 24, 40)
-	model := smallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 2, Seed: 1})
+	fed := fltest.OpenGlyphs(t, 24, 40)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 2, Seed: 1})
 	weights := e.NewTrial(0).Weights()
 	var calls atomic.Int64
 	got, err := e.Evaluate(t.Context(), weights, EvalConfig{Sample: 5, Done: func(_, of int) {
@@ -182,9 +151,9 @@ func TestEvaluationOnASample(t *testing.T) {
 }
 
 func TestSnapshotGoesOnWithTheSameBits(t *testing.T) {
-	fed := openGlyphs(t, 12, 30)
-	model := smallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Method: reptile{}, Cohort: 5, Seed: 2})
+	fed := fltest.OpenGlyphs(t, 12, 30)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum{}, Cohort: 5, Seed: 2})
 	plan := mixedPlan(5)
 	tr := e.NewTrial(4)
 	runRounds(t, tr, plan, 2)
@@ -198,16 +167,16 @@ func TestSnapshotGoesOnWithTheSameBits(t *testing.T) {
 	if a, b := WeightsSHA256(model, tr.Weights()), WeightsSHA256(model, again.Weights()); a != b {
 		t.Errorf("restored trial ends at %s, the uninterrupted one at %s", b, a)
 	}
-	other := newEngine(t, Config{Model: model, Data: fed, Cohort: 5, Seed: 2})
+	other := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 5, Seed: 2})
 	if _, err := other.Restore(snap); err == nil {
 		t.Error("a snapshot of reptile was restored with fedavg")
 	}
 }
 
 func TestDivergedClientsAreLeftOut(t *testing.T) {
-	fed := openGlyphs(t, 6, 30)
-	model := smallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Cohort: 3, Seed: 2})
+	fed := fltest.OpenGlyphs(t, 6, 30)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 3, Seed: 2})
 	good := DefaultClientParams()
 	bad := good
 	bad.LR, bad.Epochs = 1e30, 3
@@ -237,7 +206,9 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fedAvg{}.Local(l)
+		if err := (average{}).Local(l); err != nil {
+			t.Fatal(err)
+		}
 		sum += float64(s.TrainExamples)
 		for i := range change {
 			change[i] += float64(s.TrainExamples) * (float64(want[i]) - float64(w.local[i]))
@@ -255,9 +226,9 @@ func TestFlatMemoryOverManyRounds(t *testing.T) {
 	if testing.Short() {
 		rounds = 200
 	}
-	fed := openGlyphs(t, 8, 20)
-	model := smallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Method: reptile{}, Cohort: 3, Seed: 1, Workers: 2})
+	fed := fltest.OpenGlyphs(t, 8, 20)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum{}, Cohort: 3, Seed: 1, Workers: 2})
 	tr := e.NewTrial(0)
 	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{{LR: 0.01, Steps: 1, Batch: 4, Dropout: OwnDropout}}}
 	heap := func() uint64 {

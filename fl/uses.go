@@ -11,7 +11,7 @@ import (
 
 // Use is a hyperparameter that a method uses.
 type Use struct {
-	// Key names it.
+	// Key names it, such as client.lr; package fl/hyper has the table.
 	Key string
 	// In is the range that the method needs, within the hyperparameter's own; the
 	// zero Range is that.
@@ -20,8 +20,8 @@ type Use struct {
 	Why string
 }
 
-// use lists hyperparameters that a method uses in their whole ranges.
-func use(keys ...string) []Use {
+// Using lists hyperparameters that a method uses in their whole ranges.
+func Using(keys ...string) []Use {
 	var uses []Use
 	for _, k := range keys {
 		uses = append(uses, Use{Key: k})
@@ -29,15 +29,21 @@ func use(keys ...string) []Use {
 	return uses
 }
 
-// need lists a hyperparameter that a method uses in a range of its own.
-func need(name, in, why string) []Use { return []Use{{name, key.In(in), why}} }
+// Needing lists a hyperparameter that a method uses in a range of its own, written
+// as in the table of package fl/hyper: "(0, inf)", "[1, inf)", "0 or 1". A range that
+// cannot be read is a programmer's mistake, and panics.
+func Needing(name, in, why string) []Use { return []Use{{name, key.In(in), why}} }
 
-// What several methods use.
-var (
-	localSteps = use("client.lr", "client.epochs", "client.steps", "client.batch", "client.dropout", "client.wrap", "client.floor")
-	localSGD   = slices.Concat(localSteps, use("client.momentum", "client.weight_decay"))
-	serverStep = use("server.lr", "server.momentum", "server.decay")
-)
+// UsingSteps lists what Batches goes by: the learning rate, the number of steps and
+// the batches of local training, and dropout.
+func UsingSteps() []Use {
+	return Using("client.lr", "client.epochs", "client.steps", "client.batch", "client.dropout", "client.wrap", "client.floor")
+}
+
+// UsingSGD lists what Local.SGD goes by: UsingSteps, momentum and weight decay.
+func UsingSGD() []Use {
+	return slices.Concat(UsingSteps(), Using("client.momentum", "client.weight_decay"))
+}
 
 // KeyError says what is wrong with the value of a key, such as client.lr.
 type KeyError = key.Error
@@ -64,7 +70,7 @@ func CheckParams(m Method, c ClientParams, s ServerParams) error {
 		if used || !p.Optional || p.Get(&v) == p.Default {
 			continue
 		}
-		return &KeyError{Key: p.Name, Problem: fmt.Sprintf(" = %v: method %q does not use it; leave it out, or use %s", p.Value(&v), m.Name(), oneMethod(Users(p.Name)))}
+		return &KeyError{Key: p.Name, Problem: fmt.Sprintf(" = %v: method %q does not use it; leave it out%s", p.Value(&v), m.Name(), orUse(Users(p.Name)))}
 	}
 	return nil
 }
@@ -73,7 +79,7 @@ func CheckParams(m Method, c ClientParams, s ServerParams) error {
 func (u Use) check(m Method, v *hyper.Values) error {
 	p, ok := hyper.Find(u.Key)
 	if !ok {
-		panic("fl: method " + m.Name() + " uses " + u.Key + ", which is no hyperparameter")
+		return u.unknown(m)
 	}
 	if u.In.String() == "" || u.In.Holds(p.Get(v)) {
 		return nil
@@ -86,41 +92,22 @@ func (u Use) check(m Method, v *hyper.Values) error {
 	return &KeyError{Key: u.Key, Problem: problem}
 }
 
-// Users returns the names of the methods that use a hyperparameter, sorted.
-func Users(name string) []string {
-	var users []string
-	for _, m := range Methods() {
-		if slices.ContainsFunc(methods[m].Uses(), func(u Use) bool { return u.Key == name && !u.In.Single() }) {
-			users = append(users, m)
-		}
-	}
-	return users
+// unknown is the error for a key that no hyperparameter has.
+func (u Use) unknown(m Method) error {
+	return fmt.Errorf("fl: method %q (%T) uses %s, which is no hyperparameter; package fl/hyper lists them", m.Name(), m, u.Key)
 }
 
-// oneMethod offers methods to choose from.
-func oneMethod(names []string) string {
+// orUse offers methods to choose from.
+func orUse(names []string) string {
 	const most = 4
 	switch n := len(names); {
+	case n == 0:
+		return ""
 	case n == 1:
-		return fmt.Sprintf("method %q", names[0])
+		return fmt.Sprintf(", or use method %q", names[0])
 	case n > most:
-		return "one of the methods " + strings.Join(names[:most], ", ") + " ..."
+		return ", or use one of the methods " + strings.Join(names[:most], ", ") + " ..."
 	default:
-		return "one of the methods " + strings.Join(names, ", ")
+		return ", or use one of the methods " + strings.Join(names, ", ")
 	}
 }
-
-// Settings returns the other keys of a study file that the method reads.
-func Settings(m Method) []string {
-	var keys []string
-	if r, ok := m.(reader); ok {
-		keys = append(keys, r.reads()...)
-	}
-	if _, ok := m.(keeper); ok {
-		keys = append(keys, "data.state_memory")
-	}
-	return keys
-}
-
-// reader is a method that reads keys of its own besides hyperparameters.
-type reader interface{ reads() []string }

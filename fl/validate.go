@@ -58,13 +58,18 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) 
 	err = e.each(ctx, len(ids), func(i int, w *worker) error {
 		val := e.cfg.Data.Clients[ids[i]].Val
 		if v.Clients == nil {
-			scores[i] = w.score(weights, val, nil)
+			var err error
+			if scores[i], err = w.score(weights, val, nil); err != nil {
+				return err
+			}
 		} else {
 			l, err := e.personal(w, weights, ids[i], &plan, v.State, memory)
 			if err != nil {
 				return err
 			}
-			scores[i] = l.scoreSet(val)
+			if scores[i], err = l.scoreSet(val); err != nil {
+				return err
+			}
 		}
 		if v.Done != nil {
 			v.Done(int(done.Add(1)), len(ids))

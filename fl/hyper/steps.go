@@ -30,3 +30,19 @@ func (c Client) Examples(n int) int {
 	}
 	return min(steps*c.Batch, int(math.Ceil(c.Epochs*float64(n))))
 }
+
+// Rate returns the server's learning rate in round t = 0, 1, ...: lr gamma^t.
+func (s Server) Rate(t int) float64 { return s.LR * wholePower(s.Decay, t) }
+
+// wholePower returns x^n for n >= 0 by repeated squaring: products only, so
+// the same bits on every machine.
+func wholePower(x float64, n int) float64 {
+	y := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			y *= x
+		}
+		x *= x
+	}
+	return y
+}

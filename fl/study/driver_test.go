@@ -44,11 +44,11 @@ type stopper struct {
 	stop          context.CancelFunc
 }
 
-func (m *stopper) Local(l *fl.Local) {
+func (m *stopper) Local(l *fl.Local) error {
 	if m.tasks++; m.tasks == m.stopAt {
 		m.stop()
 	}
-	m.Method.Local(l)
+	return m.Method.Local(l)
 }
 
 func TestARoundThatHasBegunEnds(t *testing.T) {

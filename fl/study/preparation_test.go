@@ -135,13 +135,13 @@ type watched struct {
 	params []fl.ClientParams
 }
 
-func (w *watched) Local(l *fl.Local) {
+func (w *watched) Local(l *fl.Local) error {
 	if l.Val.Len() > 0 {
 		w.mu.Lock()
 		w.params = append(w.params, l.Params)
 		w.mu.Unlock()
 	}
-	w.Method.Local(l)
+	return w.Method.Local(l)
 }
 
 func mustMethod(t *testing.T, name string) fl.Method {

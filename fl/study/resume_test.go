@@ -34,11 +34,11 @@ type counting struct {
 	panicAt int64
 }
 
-func (m *counting) Local(l *fl.Local) {
+func (m *counting) Local(l *fl.Local) error {
 	if m.tasks.Add(1) == m.panicAt {
 		panic("out of luck")
 	}
-	m.Method.Local(l)
+	return m.Method.Local(l)
 }
 
 func newCounting(t *testing.T) *counting {

@@ -1,0 +1,60 @@
+// Package fltest holds the small federation and network on which the tests of the
+// engine and of the methods train.
+package fltest
+
+import (
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// OpenGlyphs returns a small federation of the embedded set.
+func OpenGlyphs(t testing.TB, clients, samples int) *data.Federation {
+	t.Helper()
+	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Split: "80/10/10", Clients: clients, Samples: samples, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fed
+}
+
+// SmallCNN is a network in which every kind of layer of the image models
+// occurs.
+func SmallCNN(t testing.TB, fed *data.Federation) *nn.Model {
+	t.Helper()
+	rate := 0.2
+	m, err := models.FromLayers([]models.LayerSpec{
+		{Type: "conv", Filters: 8, Kernel: 5, Stride: 2, Padding: "valid"},
+		{Type: "relu"},
+		{Type: "maxpool", Size: 2},
+		{Type: "flatten"},
+		{Type: "dropout", Rate: &rate},
+		{Type: "dense", Units: fed.Classes},
+	}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Batch reads all examples of a view.
+func Batch(t testing.TB, m *nn.Model, v data.View) *nn.Batch {
+	t.Helper()
+	in := m.Input()
+	b := &nn.Batch{N: v.Len(), Labels: make([]int32, v.Len()*m.LabelsPerExample())}
+	if in.Seq > 0 {
+		b.Tokens = make([]int32, v.Len()*in.Seq)
+	} else {
+		b.X = make([]float32, v.Len()*in.H*in.W*in.C)
+	}
+	pos := make([]int32, v.Len())
+	for i := range pos {
+		pos[i] = int32(i)
+	}
+	if err := v.Fill(pos, b.X, b.Tokens, b.Labels, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,129 @@
+package fl
+
+import "github.com/fedfast/fedfast/nn"
+
+// LocalRun is a run of local steps, see Local.SGD. Its zero value is that of FedAvg.
+type LocalRun struct {
+	// Params are the hyperparameters of the run; nil is the client's.
+	Params *ClientParams
+	// Weights are trained in place; nil is the client's.
+	Weights []float32
+	// Mu is the weight of a proximal term that pulls towards the broadcast weights.
+	Mu float64
+	// Only, when not empty, is the span of the parameters that are trained; the others
+	// are frozen.
+	Only nn.Span
+	// Shift, when not nil, is added to each gradient: a vector of the model's size.
+	Shift []float32
+	// Each, when not nil, is called after each step with its number in the run, from 0.
+	Each func(step int)
+	// Other says that the model is another one than that which the method trains: its
+	// losses and its steps' cosines do not count as the client's.
+	Other bool
+}
+
+// SGD takes the client's local steps: SGD with momentum, whose buffer starts afresh,
+// and weight decay. The training examples are shuffled anew for each pass. The
+// error is that of examples which cannot be read.
+func (l *Local) SGD(r LocalRun) error {
+	p, w := l.Params, l.Weights
+	if r.Params != nil {
+		p = *r.Params
+	}
+	if r.Weights != nil {
+		w = r.Weights
+	}
+	velocity, start := l.worker.velocity, l.Broadcast
+	if s := l.subnet; s != nil {
+		w, velocity, start = s.weights, s.velocity, s.start
+	}
+	opt := &l.worker.optimizer
+	*opt = nn.Optimizer{
+		SGD:      nn.SGD{LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(r.Mu)},
+		Velocity: velocity,
+	}
+	if r.Mu != 0 {
+		opt.Anchor = start
+	}
+	opts := l.trainOpts(p)
+	opts.Only, opts.Shift = r.Only, r.Shift
+	if (l.wantPhi || l.wantPrior) && !r.Other {
+		opts.Probe = &l.worker.probe
+		opts.Probe.Anchor, opts.Probe.Prior = start, l.wantPrior
+	}
+	batches := l.Batches(0, p)
+	for step := range p.LocalSteps(l.Train.Len()) {
+		b, err := batches.Next()
+		if err != nil {
+			return err
+		}
+		opts.Step = uint32(l.Steps)
+		if opts.Probe != nil {
+			opts.Probe.Reset()
+		}
+		result := l.trainer().Step(w, b, opts, opt)
+		if opts.Probe != nil {
+			l.phi = min(l.phi, opts.Probe.Cosine())
+			if cos, ok := opts.Probe.PriorCosine(); ok { // before the first step nothing is displaced
+				l.prior = min(l.prior, cos)
+			}
+		}
+		if r.Other {
+			l.Steps++
+		} else {
+			l.Count(result)
+		}
+		if r.Each != nil {
+			r.Each(step)
+		}
+	}
+	return nil
+}
+
+// Count counts a local step with what it measured. SGD counts its own.
+func (l *Local) Count(r nn.Result) {
+	l.Steps++
+	l.Loss += r.Loss
+	l.Labels += r.Count
+}
+
+// trainer computes gradients of what the client trains.
+func (l *Local) trainer() Trainer {
+	if l.subnet != nil {
+		return l.subnet.ws
+	}
+	return l.worker.ws
+}
+
+// Gradient computes the gradient at w of the mean loss of a batch, in memory that the
+// next Gradient overwrites. step numbers the passes of the client's training: it keys
+// the dropout masks, with the rate of p. It counts nothing, see Count.
+func (l *Local) Gradient(w []float32, b *nn.Batch, p ClientParams, step int) (grad []float32, r nn.Result) {
+	o := l.trainOpts(p)
+	o.Step = uint32(step)
+	r = l.trainer().Gradient(w, b, o)
+	return l.trainer().Grad(), r
+}
+
+// Hessian writes H v to dst, where H is the Hessian at w of the mean loss of a batch,
+// with the dropout masks of a Gradient of that step. Methods that call it ask
+// nn.Model.CheckHessian in their Prepare.
+func (l *Local) Hessian(dst, w, v []float32, b *nn.Batch, p ClientParams, step int) {
+	o := l.trainOpts(p)
+	o.Step = uint32(step)
+	l.trainer().Hessian(dst, w, v, b, o)
+	l.flops += float64(b.N) * l.engine.hessianFLOPs
+}
+
+// Step takes one step of an optimizer along the gradient at w of the mean loss of a
+// batch, faster than Gradient and the step by hand. step is as for Gradient, and it
+// counts nothing either.
+func (l *Local) Step(w []float32, b *nn.Batch, opt *nn.Optimizer, p ClientParams, step int) nn.Result {
+	o := l.trainOpts(p)
+	o.Step = uint32(step)
+	return l.trainer().Step(w, b, o, opt)
+}
+
+// Again counts the operations of passes over so many examples beyond the one pass
+// over each batch that Batches.Next counts.
+func (l *Local) Again(examples int) { l.flops += float64(examples) * l.exampleFLOPs }

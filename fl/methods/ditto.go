@@ -1,0 +1,59 @@
+package methods
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// ditto is Ditto (Li et al. 2021, algorithm 1): FedAvg, and beside it a model v_i
+// of each client's own, trained with the additional gradient lambda (v_i - w)
+// towards the broadcast w. v_i starts at w of the client's first round. It has a
+// learning rate and epochs of its own.
+type ditto struct{ FedAvg }
+
+func (ditto) Name() string { return "ditto" }
+
+func (ditto) Doc() string {
+	return "Ditto: FedAvg, and a model of each client's own held near by client.lambda"
+}
+
+func (ditto) Paper() string {
+	return "Li et al. 2021, Ditto: Fair and Robust Federated Learning Through Personalization, arXiv:2012.04221"
+}
+
+func (ditto) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 0.1 }
+
+func (ditto) Uses() []fl.Use {
+	return slices.Concat(fl.UsingSGD(), fl.Using("client.lambda", "client.personal_lr", "client.personal_epochs"))
+}
+
+func (ditto) StateLen(cfg *fl.Config) int { return cfg.Model.Size() }
+
+func (ditto) Local(l *fl.Local) error {
+	if err := l.SGD(fl.LocalRun{}); err != nil {
+		return err
+	}
+	if l.Fresh {
+		copy(l.State, l.Broadcast)
+	}
+	p := l.Params
+	if p.PersonalLR > 0 {
+		p.LR = p.PersonalLR
+	}
+	if p.PersonalEpochs > 0 {
+		p.Epochs, p.Steps = p.PersonalEpochs, 0
+	}
+	if err := l.SGD(fl.LocalRun{Params: &p, Weights: l.State, Mu: p.Lambda, Other: true}); err != nil {
+		return err
+	}
+	return l.Personalized(l.State)
+}
+
+// Personalize takes v_i, or w for a client that was never drawn.
+func (ditto) Personalize(l *fl.Local) error {
+	if !l.Fresh {
+		copy(l.Weights, l.State)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package methods
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// fedDyn is FedDyn (Acar et al. 2021, algorithm 1), a = server.alpha:
+//
+//	gradient - h_i + a (w_k - w);  h_i <- h_i - a (w_i - w)
+//	h <- h - (a/N) sum(w_i - w);   w <- mean(w_i) - h/a
+//
+// with uniform weights, or the shares p_i when server.weighted. h and all h_i
+// start at 0. a is the server's because its h adds up what all clients keep.
+type fedDyn struct{}
+
+func (fedDyn) Name() string { return "feddyn" }
+
+func (fedDyn) Doc() string {
+	return "FedDyn: a dynamic regularizer aligns local optima with the global one"
+}
+
+func (fedDyn) Paper() string {
+	return "Acar et al. 2021, Federated Learning Based on Dynamic Regularization, arXiv:2111.04263"
+}
+
+func (fedDyn) Defaults(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0.01 }
+
+func (fedDyn) Uses() []fl.Use {
+	return slices.Concat(fl.UsingSGD(), fl.Needing("server.alpha", "(0, inf)", "such as 0.01"), fl.Using("server.weighted"))
+}
+
+func (fedDyn) StateLen(cfg *fl.Config) int { return cfg.Model.Size() }
+
+func (fedDyn) Local(l *fl.Local) error {
+	l.Uniform()
+	a := l.ServerParams.Alpha
+	shift := l.Vector(0)
+	copy(shift, l.State)
+	kernels.Scale(shift, -1)
+	if err := l.SGD(fl.LocalRun{Shift: shift, Mu: a}); err != nil {
+		return err
+	}
+	change := l.Vector(1)
+	kernels.Sub(change, l.Broadcast, l.Weights)
+	kernels.Axpy(l.State, float32(a), change)
+	return nil
+}
+
+func (fedDyn) NewServer(size int) fl.Server { return &fedDynServer{h: make([]float32, size)} }
+
+type fedDynServer struct{ h []float32 }
+
+func (s *fedDynServer) Step(w []float32, u *fl.Update, p fl.ServerParams) {
+	if u.Taken == 0 {
+		return
+	}
+	share := float64(u.Taken) / float64(u.Clients)
+	kernels.Axpy(s.h, float32(p.Alpha*share), u.Mean)
+	kernels.Sub(w, w, u.Mean)
+	kernels.Axpy(w, -float32(1/p.Alpha), s.h)
+}
+
+func (s *fedDynServer) State() [][]float32 { return [][]float32{s.h} }

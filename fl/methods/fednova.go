@@ -1,0 +1,67 @@
+package methods
+
+import (
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// fedNova is FedNova, normalized averaging (Wang et al. 2020, eq. 9, with
+// tau_eff = sum_i p_i |a_i|): a client that takes many local steps moves the mean
+// no further than one that takes few,
+//
+//	w <- w - (sum_i p_i |a_i|) sum_i p_i (w - w_i) / |a_i|
+//
+// where |a_i| adds up how often each local gradient counts in w - w_i: once a step
+// without momentum, more with it, and the less the more weight decay shrinks it
+// afterwards, see stepWeight. Steps of rate b with weight decay d then give
+//
+//	(w - w_i) / |a_i| = b (a mean of the local gradients + d w),
+//
+// so that the decay of w does not depend on how many steps a client takes either.
+// The paper has |a_i| for a proximal term, which shrinks in the same way; the authors'
+// code leaves weight decay out.
+type fedNova struct{}
+
+func (fedNova) Name() string { return "fednova" }
+
+func (fedNova) Doc() string {
+	return "FedNova: the mean of the clients' changes a local step, so that many steps do not outweigh few"
+}
+
+func (fedNova) Paper() string {
+	return "Wang et al. 2020, Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization, arXiv:2007.07481"
+}
+
+func (fedNova) Uses() []fl.Use { return fl.UsingSGD() }
+
+func (fedNova) Local(l *fl.Local) error {
+	if err := l.SGD(fl.LocalRun{}); err != nil {
+		return err
+	}
+	l.Number = stepWeight(l.Steps, l.Params)
+	l.Upload = l.Vector(0)
+	kernels.Sub(l.Upload, l.Broadcast, l.Weights)
+	kernels.Scale(l.Upload, float32(1/l.Number))
+	return nil
+}
+
+// stepWeight is the sum over the gradients of steps with heavy-ball momentum m, rate b
+// and weight decay d of how often each counts in the displacement, in units of b: the
+// displacement by gradients of 1, v <- m v + 1 - b d sum, sum <- sum + v.
+func stepWeight(steps int, p fl.ClientParams) float64 {
+	var v, sum float64
+	for range steps {
+		v = float64(p.Momentum*v) + 1 - float64(float64(p.LR*p.WeightDecay)*sum)
+		sum += v
+	}
+	return sum
+}
+
+func (fedNova) NewServer(int) fl.Server { return novaServer{} }
+
+// novaServer scales the mean change of a step by the mean number of steps.
+type novaServer struct{ plainServer }
+
+func (novaServer) Step(w []float32, u *fl.Update, _ fl.ServerParams) {
+	kernels.Axpy(w, -float32(u.Number), u.Mean)
+}

@@ -1,0 +1,127 @@
+package methods
+
+import (
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// adaptives are the methods of fedOpt.
+func adaptives() []fl.Method {
+	return []fl.Method{
+		fedOpt{name: "fedadagrad", lr: 0.01, doc: "FedAvg with Adagrad as the server's optimizer", second: adagrad},
+		fedOpt{name: "fedadam", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Adam, without bias correction, as the server's optimizer", second: adam},
+		fedOpt{name: "fedyogi", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Yogi as the server's optimizer", second: yogi},
+	}
+}
+
+// fedAvgM is FedAvg with momentum on the server (Hsu et al. 2019):
+// v <- m v + g, w <- w - lr v.
+type fedAvgM struct{ Reptile }
+
+func (fedAvgM) Name() string { return "fedavgm" }
+
+func (fedAvgM) Doc() string {
+	return "FedAvg with momentum on the server, server.momentum 0.9 unless set"
+}
+
+func (fedAvgM) Paper() string {
+	return "Hsu et al. 2019, Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification, arXiv:1909.06335"
+}
+
+func (fedAvgM) Defaults(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 }
+
+func (fedAvgM) Uses() []fl.Use { return slices.Concat(fl.UsingSGD(), serverStep) }
+
+func (fedAvgM) Local(l *fl.Local) error { return l.SGD(fl.LocalRun{}) }
+
+// fedOpt is FedAvg with an adaptive optimizer on the server (Reddi et al. 2020,
+// Adaptive Federated Optimization, algorithm 2):
+//
+//	m <- b1 m + (1 - b1) g;  v as second says;  w <- w - lr m / (sqrt(v) + tau)
+//
+// with m = 0 and v = tau^2 at first and no bias correction. Where the paper adds
+// the clients' changes, g subtracts them. The algorithm prints their mean with equal
+// weights, 1/|S|; the clients weigh by their training examples, as they do in FedAvg,
+// unless server.weighted is false.
+type fedOpt struct {
+	name, doc        string
+	lr, beta1, beta2 float64 // defaults
+	second           func(v, g, b2 float32) float32
+}
+
+// adagrad is v + g^2.
+func adagrad(v, g, _ float32) float32 { return v + float32(g*g) }
+
+// adam is b2 v + (1 - b2) g^2.
+func adam(v, g, b2 float32) float32 { return float32(b2*v) + float32((1-b2)*float32(g*g)) }
+
+// yogi is v - (1 - b2) g^2 sign(v - g^2).
+func yogi(v, g, b2 float32) float32 {
+	gg := float32(g * g)
+	step := float32((1 - b2) * gg)
+	switch {
+	case v > gg:
+		return v - step
+	case v < gg:
+		return v + step
+	}
+	return v
+}
+
+func (m fedOpt) Name() string { return m.name }
+
+func (m fedOpt) Doc() string { return m.doc }
+
+func (m fedOpt) Defaults(_ *fl.ClientParams, s *fl.ServerParams) {
+	s.LR, s.Beta1, s.Beta2, s.Tau = m.lr, m.beta1, m.beta2, 1e-3
+	s.Weighted = true
+}
+
+func (fedOpt) Paper() string {
+	return "Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295"
+}
+
+func (m fedOpt) Uses() []fl.Use {
+	uses := slices.Concat(fl.UsingSGD(), fl.Using("server.lr", "server.decay", "server.beta1", "server.weighted"), fl.Needing("server.tau", "(0, inf)", "such as 0.001"),
+		fl.Needing("server.momentum", "0", "its momentum is server.beta1"))
+	if m.beta2 > 0 {
+		uses = append(uses, fl.Using("server.beta2")...)
+	}
+	return uses
+}
+
+func (m fedOpt) Local(l *fl.Local) error {
+	l.Uniform()
+	return l.SGD(fl.LocalRun{})
+}
+
+func (m fedOpt) NewServer(size int) fl.Server {
+	return &adaptiveServer{second: m.second, m: make([]float32, size), v: make([]float32, size), begun: make([]float32, 1)}
+}
+
+type adaptiveServer struct {
+	second func(v, g, b2 float32) float32
+	m, v   []float32
+	begun  []float32 // 1 when v has its first value, tau^2 of the first round
+}
+
+func (s *adaptiveServer) Step(w []float32, u *fl.Update, p fl.ServerParams) {
+	b1, b2, tau := float32(p.Beta1), float32(p.Beta2), float32(p.Tau)
+	lr := float32(p.Rate(u.Round))
+	if s.begun[0] == 0 {
+		s.begun[0] = 1
+		for i := range s.v {
+			s.v[i] = float32(tau * tau)
+		}
+	}
+	for i, g := range u.Mean {
+		m := float32(b1*s.m[i]) + float32((1-b1)*g)
+		v := s.second(s.v[i], g, b2)
+		s.m[i], s.v[i] = m, v
+		w[i] -= float32(lr * m / (float32(math.Sqrt(float64(v))) + tau))
+	}
+}
+
+func (s *adaptiveServer) State() [][]float32 { return [][]float32{s.m, s.v, s.begun} }

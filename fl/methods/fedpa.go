@@ -1,0 +1,66 @@
+package methods
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// fedPA is federated posterior averaging (Al-Shedivat et al. 2021, algorithms 3
+// and 4). After client.burn_in local steps, each window of client.window steps
+// gives a sample of the client's posterior, the mean of the window's iterates
+// (IASG); the client returns delta_i = S^-1 (w - xbar), see posterior. The server
+// steps along sum p_i delta_i as Reptile's does. In the first server.burn_in
+// rounds, and where a client takes too few steps for a sample, delta_i is FedAvg's.
+type fedPA struct{ Reptile }
+
+func (fedPA) Name() string { return "fedpa" }
+
+func (fedPA) Doc() string {
+	return "federated posterior averaging, by sampled covariances"
+}
+
+func (fedPA) Paper() string {
+	return "Al-Shedivat et al. 2021, Federated Learning via Posterior Averaging: A New Perspective and Practical Algorithms, arXiv:2010.05273"
+}
+
+func (fedPA) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.Window, c.Rho = 3, 0.1 }
+
+func (fedPA) Uses() []fl.Use {
+	return slices.Concat(fl.UsingSGD(), serverStep, fl.Needing("client.window", "[1, inf)", ""), fl.Using("client.burn_in", "client.rho", "server.burn_in"))
+}
+
+func (fedPA) Local(l *fl.Local) error {
+	if l.Round < l.ServerParams.BurnIn {
+		return l.SGD(fl.LocalRun{})
+	}
+	p := l.Params
+	post := &posterior{rho: p.Rho, borrow: func(i int) []float32 { return l.Vector(i + 1) }}
+	sum, n := l.Vector(0), 0
+	err := l.SGD(fl.LocalRun{Each: func(step int) {
+		if step < p.BurnIn {
+			return
+		}
+		if n == 0 {
+			copy(sum, l.Weights)
+		} else {
+			kernels.Add(sum, sum, l.Weights)
+		}
+		if n++; n == p.Window {
+			kernels.Scale(sum, float32(1/float64(n)))
+			post.add(sum)
+			n = 0
+		}
+	}})
+	if err != nil || post.samples == 0 {
+		return err
+	}
+	l.Upload = sum
+	copy(sum, l.Broadcast)
+	post.delta(sum)
+	return nil
+}
+
+// Personalize trains as FedAvg does.
+func (fedPA) Personalize(l *fl.Local) error { return l.SGD(fl.LocalRun{}) }

@@ -1,0 +1,46 @@
+package methods
+
+import (
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// goldenWeights is the digest of a small federation after three rounds in which
+// every term of local SGD, dropout and the server step take part. A change of
+// it is a change of every result that fedfast ever gave: say so in the
+// changelog.
+const goldenWeights = "c79a0f405dee48caf32f73aff98b06beba1d80a9297826731aa530a7d2bbbe53"
+
+// TestGoldenRun holds the promise that AVX2, AVX-512 and NEON train to the same
+// bits.
+func TestGoldenRun(t *testing.T) {
+	level := kernels.Current()
+	if level == kernels.Generic {
+		t.Skip("the plain Go level rounds in its own way")
+	}
+	fed := fltest.OpenGlyphs(t, 6, 25)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: Reptile{}, Cohort: 3, Seed: 6})
+	tr := e.NewTrial(2)
+	plan := mixedPlan(3)
+	runRounds(t, tr, plan, 3)
+	if got := fl.WeightsSHA256(model, tr.Weights()); got != goldenWeights {
+		t.Errorf("level %s trains to weights %s, want %s", level, got, goldenWeights)
+	}
+}
+
+// mixedPlan gives every slot its own hyperparameters, so that tasks differ in
+// length and kind.
+func mixedPlan(slots int) fl.Plan {
+	p := fl.Plan{Server: fl.ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99}}
+	for i := range slots {
+		p.Clients = append(p.Clients, fl.ClientParams{
+			LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),
+			Mu: 0.01 * float64(i%2), Epochs: 0.5 * float64(i+1), Batch: 4 + 7*i, Dropout: 0.1 * float64(i%4), Wrap: i%2 == 1,
+		})
+	}
+	return p
+}

@@ -1,0 +1,183 @@
+package methods
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// heteroFL is HeteroFL (Diao et al. 2021): each client trains the sub-network of
+// the first share of the channels that its width says, with scaled activations and
+// the logits of classes that it lacks held at 0, as in the authors' code. Every
+// weight becomes the unweighted mean over the clients that hold it, those of the
+// last layer's rows over the clients that have the class; a weight that nobody
+// holds stays. A personalized model is the client's sub-network.
+type heteroFL struct{}
+
+// widths are the shares of the channels that sub-networks can have.
+var widths = []float64{1, 0.5, 0.25, 0.125, 0.0625}
+
+func (heteroFL) Name() string { return "heterofl" }
+
+func (heteroFL) Doc() string {
+	return "HeteroFL: clients train sub-networks of their own widths"
+}
+
+func (heteroFL) Paper() string {
+	return "Diao et al. 2021, HeteroFL: Computation and Communication Efficient Federated Learning for Heterogeneous Clients, arXiv:2010.01264"
+}
+
+func (heteroFL) Uses() []fl.Use {
+	return slices.Concat(fl.UsingSGD(), fl.Needing("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
+}
+
+func (heteroFL) Reads() []string { return []string{"client.widths"} }
+
+// Prepare checks that the model can be cut to every width that is set.
+func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
+	h := &heteroSetup{
+		model: cfg.Model, widths: cfg.Widths, nets: map[float64]*fl.Subnet{},
+		outputs: sync.OnceValues(func() ([]int32, int) { return outputsOf(cfg.Model) }),
+	}
+	if len(h.widths) == 0 {
+		h.widths = widths
+	}
+	for _, width := range h.widths {
+		if !slices.Contains(widths, width) {
+			return nil, fmt.Errorf("client.widths: %v: must be among 1, 0.5, 0.25, 0.125, 0.0625", width)
+		}
+		if _, err := h.net(width); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// heteroSetup is what the clients share.
+type heteroSetup struct {
+	model  *nn.Model
+	widths []float64 // that clients have in turn
+	// outputs tells the class of each weight of the last layer, and where it begins.
+	outputs func() (classOf []int32, lo int)
+
+	mu   sync.Mutex
+	nets map[float64]*fl.Subnet // that were cut, by width
+}
+
+// net returns the sub-network of a width.
+func (h *heteroSetup) net(width float64) (*fl.Subnet, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n := h.nets[width]; n != nil {
+		return n, nil
+	}
+	n, err := cut(h.model, width)
+	if err != nil {
+		return nil, fmt.Errorf("method \"heterofl\" at width %v: %w", width, err)
+	}
+	h.nets[width] = n
+	return n, nil
+}
+
+// of returns the client's sub-network.
+func (h *heteroSetup) of(l *fl.Local) (*fl.Subnet, error) {
+	if w := l.Params.Width; w > 0 {
+		return h.net(w)
+	}
+	return h.net(h.widths[l.Client%len(h.widths)])
+}
+
+func (heteroFL) Local(l *fl.Local) error {
+	l.Weight = 1
+	h := l.Setup.(*heteroSetup)
+	net, err := h.of(l)
+	if err != nil {
+		return err
+	}
+	if l.Absent, err = absent(l.Train, h.model.Classes()); err != nil {
+		return err
+	}
+	weights := l.TrainSubnet(net)
+	if err := l.SGD(fl.LocalRun{}); err != nil {
+		return err
+	}
+	h.eachHeld(net, l.Absent, func(at int32, i int) { l.Weights[at] = weights[i] })
+	return nil
+}
+
+// absent returns the classes of which a client has no training example.
+func absent(v data.View, classes int) ([]int32, error) {
+	counts, err := v.ClassCounts(classes)
+	if err != nil {
+		return nil, err
+	}
+	var none []int32
+	for class, n := range counts {
+		if n == 0 {
+			none = append(none, int32(class))
+		}
+	}
+	return none, nil
+}
+
+// eachHeld calls f with the places, in the whole and in the sub-network, of the
+// weights that a client holds which lacks the absent classes.
+func (h *heteroSetup) eachHeld(net *fl.Subnet, absent []int32, f func(at int32, i int)) {
+	lacks := make([]bool, h.model.Classes())
+	for _, class := range absent {
+		lacks[class] = true
+	}
+	classOf, lo := h.outputs()
+	for i, at := range net.Place() {
+		if at < 0 || int(at) >= lo && lacks[classOf[int(at)-lo]] {
+			continue
+		}
+		f(at, i)
+	}
+}
+
+// outputsOf returns the class to which each weight of the last layer belongs, and
+// the place of that layer's first weight.
+func outputsOf(m *nn.Model) (classOf []int32, lo int) {
+	last := m.Head(1)
+	classOf = make([]int32, last.Len())
+	for _, t := range places(m) {
+		if int(t.Data[0]) < last.Lo {
+			continue
+		}
+		each := len(t.Data) / t.Shape[0]
+		for i, at := range t.Data {
+			classOf[int(at)-last.Lo] = int32(i / each)
+		}
+	}
+	return classOf, last.Lo
+}
+
+// Gather counts the clients that hold each weight.
+func (heteroFL) Gather(extra, _ []float32, l *fl.Local) {
+	h := l.Setup.(*heteroSetup)
+	net, err := h.of(l)
+	if err != nil {
+		return // Local has failed
+	}
+	h.eachHeld(net, l.Absent, func(at int32, _ int) { extra[at]++ })
+}
+
+func (heteroFL) NewServer(int) fl.Server { return heteroServer{} }
+
+type heteroServer struct{}
+
+func (heteroServer) Step(w []float32, u *fl.Update, _ fl.ServerParams) {
+	all := float32(u.Weight) // every client weighs 1
+	for i, n := range u.Extra {
+		if n > 0 {
+			w[i] -= float32(u.Mean[i]*all) / n
+		}
+	}
+}
+
+func (heteroServer) State() [][]float32 { return nil }

@@ -1,0 +1,143 @@
+package methods
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// TestHeteroFLAgainstSlices trains every sub-network of a round on its own, cut out
+// of the tensors in their usual layout, and averages those by hand.
+func TestHeteroFLAgainstSlices(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 30)
+	model := fltest.SmallCNN(t, fed)
+	const steps, lr = 3, 0.1
+	widths := []float64{1, 0.5, 0.25}
+	cohort := 7
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: heteroFL{}, Cohort: cohort, Seed: 4, Widths: widths})
+	tr := e.NewTrial(0)
+	start := model.Export(tr.Weights())
+	c, s := fl.Defaults(heteroFL{})
+	r := runRounds(t, tr, fl.Plan{Server: s, Clients: []fl.ClientParams{fullBatch(c, lr, steps)}}, 1)[0]
+
+	sum, count := make([][]float64, len(start)), make([][]int, len(start))
+	for i, tensor := range start {
+		sum[i], count[i] = make([]float64, len(tensor.Data)), make([]int, len(tensor.Data))
+	}
+	last := len(start) - 2 // weight and bias of the output layer
+	for _, slot := range r.Slots {
+		width := widths[slot.Client%len(widths)]
+		sub, err := model.Narrow(width)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := sub.NewParams()
+		cut := sub.Export(at)
+		for i := range cut {
+			eachIndex(cut[i].Shape, start[i].Shape, func(small, large int) { cut[i].Data[small] = start[i].Data[large] })
+		}
+		if err := sub.Import(at, cut); err != nil {
+			t.Fatal(err)
+		}
+		train := fed.Clients[slot.Client].Train
+		has := make([]bool, fed.Classes)
+		batch := fltest.Batch(t, model, train)
+		for _, label := range batch.Labels {
+			has[label] = true
+		}
+		var lacks []int32
+		for class, ok := range has {
+			if !ok {
+				lacks = append(lacks, int32(class))
+			}
+		}
+		ws := sub.NewWorkspace()
+		for k := range steps {
+			ws.Step(at, batch, nn.TrainOpts{Step: uint32(k), Absent: lacks}, &nn.Optimizer{SGD: nn.SGD{LR: lr}, Steps: k})
+		}
+		for i, tensor := range sub.Export(at) {
+			per := len(start[i].Data) / start[i].Shape[0]
+			eachIndex(tensor.Shape, start[i].Shape, func(small, large int) {
+				if i >= last && !has[large/per] {
+					return
+				}
+				sum[i][large] += float64(tensor.Data[small])
+				count[i][large]++
+			})
+		}
+	}
+	held := map[int]bool{}
+	for i, tensor := range model.Export(tr.Weights()) {
+		for j, got := range tensor.Data {
+			want := float64(start[i].Data[j])
+			if n := count[i][j]; n > 0 {
+				want = sum[i][j] / float64(n)
+			}
+			held[count[i][j]] = true
+			if math.Abs(float64(got)-want) > 1e-5 {
+				t.Fatalf("%s[%d], held by %d: got %v, want %v", tensor.Name, j, count[i][j], got, want)
+			}
+		}
+	}
+	if len(held) < 4 || !held[cohort] {
+		t.Errorf("the numbers of holders are %v; the test wants some of every kind", held)
+	}
+	// Small clients work and send less.
+	for _, slot := range r.Slots {
+		for _, other := range r.Slots {
+			if widths[slot.Client%3] < widths[other.Client%3] && slot.Examples <= other.Examples && slot.Seconds >= other.Seconds {
+				t.Errorf("client %d of width %v takes %v s, client %d of width %v %v s",
+					slot.Client, widths[slot.Client%3], slot.Seconds, other.Client, widths[other.Client%3], other.Seconds)
+			}
+		}
+	}
+}
+
+// eachIndex visits the common indices of two tensors by recursion over their
+// dimensions.
+func eachIndex(small, large []int, f func(small, large int)) {
+	var visit func(d, a, b int)
+	visit = func(d, a, b int) {
+		if d == len(small) {
+			f(a, b)
+			return
+		}
+		for k := range small[d] {
+			visit(d+1, a*small[d]+k, b*large[d]+k)
+		}
+	}
+	visit(0, 0, 0)
+}
+
+func TestWidthsThatDoNotFit(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 12, 30)
+	model := fltest.SmallCNN(t, fed)
+	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: heteroFL{}, Cohort: 2, Widths: []float64{0.3}}); err == nil || !strings.HasPrefix(err.Error(), "client.widths: 0.3: must be among 1, 0.5") {
+		t.Errorf("width 0.3: error %v", err)
+	}
+	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: FedAvg{}, Cohort: 2, Widths: []float64{0.5}}); err == nil || !strings.Contains(err.Error(), `method "fedavg" does not use them`) {
+		t.Errorf("widths for fedavg: error %v", err)
+	}
+	c, s := fl.Defaults(heteroFL{})
+	c.Width = 0.3
+	if err := fl.CheckParams(heteroFL{}, c, s); err == nil || !strings.HasPrefix(err.Error(), `client.width = 0.3: method "heterofl" needs one of`) {
+		t.Errorf("client.width 0.3: error %v", err)
+	}
+	// A width of the plan holds for all of its slots.
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: heteroFL{}, Cohort: 3, Seed: 4})
+	c = fullBatch(c, 0.1, 1)
+	var seconds []float64
+	for _, c.Width = range []float64{1, 0.25} {
+		r := runRounds(t, e.NewTrial(0), fl.Plan{Server: s, Clients: []fl.ClientParams{c}}, 1)[0]
+		x, _ := r.Probe("seconds_simulated")
+		seconds = append(seconds, x)
+	}
+	if slices.IsSorted(seconds) {
+		t.Errorf("rounds of widths 1 and 0.25 take %v s", seconds)
+	}
+}

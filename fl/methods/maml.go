@@ -1,0 +1,112 @@
+package methods
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// maml is federated MAML (Finn et al. 2017; Chen et al. 2018): a client adapts by
+// K = client.inner_steps steps on batches D_k of T_i,
+// w_{k+1} = w_k - a grad(w_k; D_k) with a = client.inner_lr, and returns the
+// meta-gradient of the loss on V_i after them,
+//
+//	q = (I - a H(w_0; D_0)) ... (I - a H(w_{K-1}; D_{K-1})) grad(w_K; V_i),
+//
+// without the Hessians when client.first_order. The server steps along the mean of
+// the meta-gradients as Reptile's does. V_i takes part in training, so scores on it
+// are not those of unseen examples. A client without validation examples has no
+// part in the round.
+type maml struct{ Reptile }
+
+func (maml) Name() string { return "maml" }
+
+func (maml) Doc() string {
+	return "MAML: meta-gradients on validation examples after client.inner_steps"
+}
+
+func (maml) Paper() string {
+	return "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876"
+}
+
+func (maml) Defaults(c *fl.ClientParams, s *fl.ServerParams) {
+	c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03
+}
+
+func (maml) Uses() []fl.Use {
+	return slices.Concat(innerSteps, fl.Using("client.batch", "client.dropout", "client.wrap"), serverStep)
+}
+
+// innerSteps are what methods with inner steps use.
+var innerSteps = slices.Concat(fl.Needing("client.inner_lr", "(0, inf)", "such as 0.01"), fl.Needing("client.inner_steps", "[1, inf)", ""),
+	fl.Using("client.first_order", "server.weighted"))
+
+func (maml) Prepare(cfg *fl.Config) (any, error) { return nil, needsHessian(cfg) }
+
+// inner returns the hyperparameters of the inner steps.
+func inner(c fl.ClientParams) fl.ClientParams {
+	c.LR, c.Steps = c.InnerLR, c.InnerSteps
+	return c
+}
+
+func (maml) Local(l *fl.Local) error {
+	l.Uniform()
+	if l.Val.Len() == 0 {
+		l.Weight = 0
+	}
+	p := inner(l.Params)
+	const spare = 2     // vectors before those of the iterates
+	var taken [][]int32 // positions of the steps' batches
+	q, hq := l.Vector(0), l.Vector(1)
+	batches, k := l.Batches(0, p), p.LocalSteps(l.Train.Len())
+	for step := range k {
+		b, err := batches.Next()
+		if err != nil {
+			return err
+		}
+		if !p.FirstOrder {
+			copy(l.Vector(spare+step), l.Weights)
+			taken = append(taken, slices.Clone(batches.Positions()))
+		}
+		grad, r := l.Gradient(l.Weights, b, p, step)
+		kernels.Axpy(l.Weights, -float32(p.LR), grad)
+		l.Count(r)
+	}
+	if err := l.Personalized(l.Weights); err != nil {
+		return err
+	}
+	l.Upload = q
+	if l.Val.Len() == 0 {
+		clear(q)
+		return nil
+	}
+	all := make([]int32, l.Val.Len())
+	for i := range all {
+		all[i] = int32(i)
+	}
+	b, err := batches.Read(l.Val, all)
+	if err != nil {
+		return err
+	}
+	grad, _ := l.Gradient(l.Weights, b, p, k)
+	l.Again(len(all))
+	copy(q, grad)
+	for step, pos := range slices.Backward(taken) {
+		if b, err = batches.Read(l.Train, pos); err != nil {
+			return err
+		}
+		l.Hessian(hq, l.Vector(spare+step), q, b, p, step)
+		kernels.Axpy(q, -float32(p.LR), hq)
+	}
+	return nil
+}
+
+// Personalize takes the inner steps alone.
+func (maml) Personalize(l *fl.Local) error { return adapt(l) }
+
+// adapt takes the inner steps.
+func adapt(l *fl.Local) error {
+	p := inner(l.Params)
+	return l.SGD(fl.LocalRun{Params: &p})
+}

@@ -1,0 +1,74 @@
+package methods
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// scaffold is SCAFFOLD with option II (Karimireddy et al. 2020, algorithm 1). The
+// gradient of a local step is corrected by c - c_i, with the broadcast c;
+//
+//	c_i+ = c_i - c + (w - w_i)/(K_i lr_i),  K_i the steps taken
+//	w <- w - lr_g mean(w - w_i),  c <- c + (1/N) sum(c_i+ - c_i)
+//
+// with uniform weights, or with the shares p_i in both places when
+// server.weighted. c and all c_i start at 0.
+type scaffold struct{}
+
+func (scaffold) Name() string { return "scaffold" }
+
+func (scaffold) Doc() string {
+	return "SCAFFOLD: control variates correct the drift of local steps"
+}
+
+func (scaffold) Paper() string {
+	return "Karimireddy et al. 2020, SCAFFOLD: Stochastic Controlled Averaging for Federated Learning, arXiv:1910.06378"
+}
+
+func (scaffold) Uses() []fl.Use {
+	return slices.Concat(fl.UsingSteps(), fl.Needing("client.momentum", "0", "its control variates are means of gradients"),
+		fl.Using("client.weight_decay", "server.lr", "server.decay", "server.weighted"))
+}
+
+func (scaffold) StateLen(cfg *fl.Config) int { return cfg.Model.Size() }
+
+func (scaffold) Local(l *fl.Local) error {
+	l.Uniform()
+	c := l.Server.(*scaffoldServer).c
+	shift := l.Vector(0)
+	kernels.Sub(shift, c, l.State)
+	before := l.Steps
+	if err := l.SGD(fl.LocalRun{Shift: shift}); err != nil {
+		return err
+	}
+	// c_i+ = -(c - c_i) + (w - w_i)/(K lr)
+	change := l.Vector(1)
+	kernels.Sub(change, l.Broadcast, l.Weights)
+	kernels.Scale(change, float32(1/(float64(l.Steps-before)*l.Params.LR)))
+	kernels.Sub(l.State, change, shift)
+	return nil
+}
+
+// Gather adds p_i (w - w_i)/(K_i lr_i), the clients' part of c_i+ - c_i.
+func (scaffold) Gather(extra, delta []float32, l *fl.Local) {
+	kernels.Axpy(extra, float32(l.Weight/(float64(l.Steps)*l.Params.LR)), delta)
+}
+
+func (scaffold) NewServer(size int) fl.Server { return &scaffoldServer{c: make([]float32, size)} }
+
+type scaffoldServer struct{ c []float32 }
+
+func (s *scaffoldServer) Step(w []float32, u *fl.Update, p fl.ServerParams) {
+	if u.Taken == 0 {
+		return
+	}
+	kernels.Axpy(w, -float32(p.Rate(u.Round)), u.Mean)
+	// sum(c_i+ - c_i)/N = share (mean of the extras - c), share = |cohort|/N
+	share := float64(u.Taken) / float64(u.Clients)
+	kernels.Scale(s.c, float32(1-share))
+	kernels.Axpy(s.c, float32(share/u.Weight), u.Extra)
+}
+
+func (s *scaffoldServer) State() [][]float32 { return [][]float32{s.c} }

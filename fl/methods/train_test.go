@@ -1,0 +1,64 @@
+package methods
+
+import (
+	"bytes"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newEngine(t testing.TB, cfg fl.Config) *fl.Engine {
+	t.Helper()
+	e, err := fl.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// runRounds runs rounds of a plan and returns their results.
+func runRounds(t testing.TB, tr *fl.Trial, plan fl.Plan, rounds int) []*fl.RoundResult {
+	t.Helper()
+	var results []*fl.RoundResult
+	for range rounds {
+		r, err := tr.Round(t.Context(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+// written returns what is left of a snapshot after writing and reading it.
+func written(t testing.TB, s fl.Snapshot) fl.Snapshot {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := s.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	again, err := fl.ReadSnapshot(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *again
+}
+
+// states returns what the clients of a trial keep, by client.
+func states(t testing.TB, tr *fl.Trial) map[int][]float32 {
+	t.Helper()
+	kept := map[int][]float32{}
+	for _, c := range tr.Snapshot().Clients {
+		values, err := c.Values()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[c.Client] = values
+	}
+	return kept
+}

@@ -1,0 +1,52 @@
+package fl
+
+import "github.com/fedfast/fedfast/nn"
+
+// Subnet is a smaller network whose parameters are some of the whole one's.
+type Subnet struct {
+	model *nn.Model
+	place []int32
+	flops float64 // of a training step, for an example
+}
+
+// NewSubnet returns the sub-network m. place holds, for each of its packed
+// parameters, where it lies in the whole network's packed vector, -1 for padding.
+func NewSubnet(m *nn.Model, place []int32) *Subnet {
+	_, flops := m.FLOPs()
+	return &Subnet{model: m, place: place, flops: float64(flops)}
+}
+
+// Place returns where the packed parameters lie in the whole network, see NewSubnet;
+// read-only.
+func (s *Subnet) Place() []int32 { return s.place }
+
+// subnetWorker is what a worker trains a sub-network in.
+type subnetWorker struct {
+	ws                       *nn.Workspace
+	weights, start, velocity []float32
+}
+
+// TrainSubnet has the client train a sub-network instead of the whole one: SGD,
+// gradients, the scores of the client's model and the costs are those of s from now
+// on. It returns the sub-network's weights, which begin as the broadcast ones and
+// which SGD trains. What of them goes to the server the method copies to l.Weights.
+func (l *Local) TrainSubnet(s *Subnet) []float32 {
+	w := l.worker
+	sub := w.subnets[s]
+	if sub == nil {
+		m := s.model
+		sub = &subnetWorker{ws: m.NewWorkspace(), weights: m.NewParams(), start: m.NewParams(), velocity: m.NewParams()}
+		if w.subnets == nil {
+			w.subnets = map[*Subnet]*subnetWorker{}
+		}
+		w.subnets[s] = sub
+	}
+	for i, at := range s.place {
+		if at >= 0 {
+			sub.weights[i] = l.Broadcast[at]
+		}
+	}
+	copy(sub.start, sub.weights)
+	l.subnet, l.exampleFLOPs, l.traffic = sub, s.flops, s.model.NumParams()
+	return sub.weights
+}
