@@ -69,7 +69,7 @@ func (c *Config) checkKeys() []error {
 // facts are the probes that measure nothing but tell about a client.
 var facts = []string{"examples_train", "examples_val"}
 
-// allows returns an error for a probe that there is not, and for a fact about
+// Allows returns an error for a probe that there is not, and for a fact about
 // clients that the study does not let tuners see. A scalar is always a fact.
 func (c *Config) Allows(name string, scalar bool) error {
 	if (scalar || slices.Contains(facts, name)) && !slices.Contains(c.Tuner.Allow, name) {

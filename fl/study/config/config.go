@@ -106,7 +106,7 @@ func (s Score) check(objective string) error {
 	return s.Options().Check()
 }
 
-// options returns what the engine needs to take a score.
+// Options returns what the engine needs to take a score.
 func (s Score) Options() fl.ScoreOptions {
 	return fl.ScoreOptions{Clients: s.Clients, Uniform: s.Uniform, Epsilon: s.Epsilon}
 }
@@ -174,7 +174,7 @@ func (c *Config) setHyper(p fl.ClientParams, s fl.ServerParams) {
 	c.Client, c.Server = Client{Client: p}, s
 }
 
-// hyper returns the hyperparameters before any tuning.
+// Hyper returns the hyperparameters before any tuning.
 func (c *Config) Hyper() hyper.Values { return hyper.Values{Client: c.Client.Client, Server: c.Server} }
 
 const needsEvery = " needs eval.every, the rounds from one measurement to the next, such as 5"

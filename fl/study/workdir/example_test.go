@@ -26,6 +26,7 @@ func ExampleTune() {
 	if err != nil {
 		panic(err)
 	}
+	var first string
 	for range 2 { // the second call finds the study finished
 		r, err := workdir.Tune(context.Background(), filepath.Join(folder, "mine"), c, workdir.Options{
 			Launcher: workdir.InProcess(plugins.Builtin()),
@@ -33,9 +34,12 @@ func ExampleTune() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%d rounds of %d trials, weights %.8s\n", r.Rounds, len(r.Trials), r.WeightsSHA256)
+		if first == "" {
+			first = r.WeightsSHA256
+		}
+		fmt.Printf("%d rounds of %d trials, the same weights: %v\n", r.Rounds, len(r.Trials), r.WeightsSHA256 == first)
 	}
 	// Output:
-	// 12 rounds of 3 trials, weights a0d0b626
-	// 12 rounds of 3 trials, weights a0d0b626
+	// 12 rounds of 3 trials, the same weights: true
+	// 12 rounds of 3 trials, the same weights: true
 }

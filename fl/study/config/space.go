@@ -34,10 +34,10 @@ func (c *Config) CheckSpace() error {
 	return CheckDims(dims, c.Hyper(), method)
 }
 
-// spaceKey is the key of a dimension of the space.
+// SpaceKey is the key of a dimension of the space.
 func SpaceKey(name string) string { return "space." + name }
 
-// checkSpace checks the dimensions of hyperparameters over a base. Every range is
+// CheckDims checks the dimensions of hyperparameters over a base. Every range is
 // an interval, or made of so few values that a continuous dimension leaves it, and
 // those that depend on another hyperparameter grow or shrink with it. So it is
 // enough to try each dimension's ends and points between while all others are at
