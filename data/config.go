@@ -123,11 +123,15 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	if c.MinSamples == 0 {
 		c.MinSamples = defaultMinSamples
 	}
-	if c.Path == "" && s.DefaultPath == "" && !s.Synthetic {
+	if c.Path == "" && s.DefaultPath == "" && s.Path != "" {
 		bad("data.path is not set; %s needs %s", s.Name, s.Path)
 	}
-	if c.Path != "" && s.Synthetic {
-		bad("data.path = %q: %s is drawn, not read; leave data.path out", c.Path, s.Name)
+	if c.Path != "" && s.Path == "" {
+		where := "in memory"
+		if s.Synthetic {
+			where = "drawn"
+		}
+		bad("data.path = %q: %s is %s, not read; leave data.path out", c.Path, s.Name, where)
 	}
 	switch {
 	case c.Vocab > 0 && !s.vocab:

@@ -47,7 +47,7 @@ func TestDealtPartsAreAlike(t *testing.T) {
 		}
 		n, test := rapid.IntRange(1500, 4000).Draw(t, "training samples"), rapid.IntRange(0, 1000).Draw(t, "test samples")
 		cfg := Config{
-			Name: "drawn", Path: "drawn", Seed: rapid.Uint64().Draw(t, "seed"), Clients: rapid.IntRange(10, 40).Draw(t, "clients"),
+			Name: "drawn", Seed: rapid.Uint64().Draw(t, "seed"), Clients: rapid.IntRange(10, 40).Draw(t, "clients"),
 			Split:      rapid.SampledFrom([]string{"", "80/10/10", "1/1/1", "60/0/40", "90/10/files", "files", "50/50/files"}).Draw(t, "split"),
 			Partition:  rapid.SampledFrom([]string{deal.WayIID, deal.WayDirichlet, deal.WayDirichlet, deal.WayShards, deal.WayClasses}).Draw(t, "partition"),
 			Proxy:      rapid.SampledFrom([]int{0, 0, 200}).Draw(t, "proxy"),

@@ -51,6 +51,13 @@ type writer struct {
 
 // sets returns all named sets in the order in which they are listed.
 func sets() []set {
+	registered.Lock()
+	defer registered.Unlock()
+	return append(builtIn(), registered.sets...)
+}
+
+// builtIn returns the sets that need no Register.
+func builtIn() []set {
 	return append([]set{
 		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(), syntheticSet(),
 		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(), stackOverflowSet(), stackExchangeSet(),
