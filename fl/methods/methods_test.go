@@ -146,6 +146,9 @@ func TestEveryMethodKeepsThePromises(t *testing.T) {
 }
 
 func TestEveryMethodLearns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("25 rounds of every method; TestEveryMethodKeepsThePromises runs them on several workers")
+	}
 	fed := fltest.OpenGlyphs(t, 24, 60)
 	model := fltest.SmallCNN(t, fed)
 	forEachMethod(t, func(t *testing.T, m fl.Method) {

@@ -108,6 +108,9 @@ func TestMaskedErrorsOfARun(t *testing.T) {
 // TestStackOverflowPreset trains one round of FATHOM's setting on a made-up file of
 // TFF's Stack Overflow and on the made-up site.
 func TestStackOverflowPreset(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains a network of four million weights")
+	}
 	path := filepath.Join(t.TempDir(), "stackoverflow.sqlite")
 	var rows []tfftest.Row
 	for i := range 36 {
