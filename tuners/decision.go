@@ -42,13 +42,12 @@ func (k DecisionKind) String() string {
 
 // Decision is one thing that a trial tuner asks the study to do.
 type Decision struct {
-	Kind        DecisionKind
-	Trial       int    // the trial it is about; new trials are numbered 0, 1, 2, ... in the order of their decisions
-	Source      int    // Fork: the trial that is copied
-	Params      Params // Start, Fork: a point of the whole space
-	ToRound     int    // Start, Resume, Fork: rounds that the trial has run when it reports (absolute, from its round 0)
-	Independent bool   // it depends on no outstanding report: the host may run it beside its neighbours
-	Best        int    // Done: the surviving trial, -1 when none
+	Kind    DecisionKind
+	Trial   int    // the trial it is about; new trials are numbered 0, 1, 2, ... in the order of their decisions
+	Source  int    // Fork: the trial that is copied
+	Params  Params // Start, Fork: a point of the whole space
+	ToRound int    // Start, Resume, Fork: rounds that the trial has run when it reports (absolute, from its round 0)
+	Best    int    // Done: the surviving trial, -1 when none
 	// Environment says where a Start of a session that prepares runs its trial; nil is the study's own federation. The params of such a
 	// trial are those that the tuner controls, and need not be a point of the space.
 	Environment *Environment

@@ -61,7 +61,8 @@ type OpenRequest struct {
 // after a call failed. A trial tuner's session embeds TrialsOnly, a client tuner's RoundsOnly.
 type Session interface {
 	// Suggest returns what to do next; n is the number of trials that the study keeps in flight (tuner.parallel).
-	// The host calls it at the start and after it acted on all earlier decisions or, with n > 1, after each report.
+	// It is called at the start and then, with n = 1, when all trials that were sent on have reported, in the order of their numbers.
+	// With n > 1 it is called after each report, of which the first comes first in simulated time; see plugins/README.md.
 	Suggest(ctx context.Context, n int) ([]Decision, error)
 	// Report tells the score of a trial that reached the round a decision sent it to, or that failed on the way.
 	Report(ctx context.Context, r TrialReport) error
@@ -80,14 +81,6 @@ type Session interface {
 // Probes cost time, so the host computes those that the session names. Sessions that the host hands out are Probers.
 type Prober interface {
 	Probes() []string
-}
-
-// Recaller is a Session that checks the tuner's decisions against those before them. One that was opened from a state knows none: it is
-// told every recorded call in its order, by the decisions of a Suggest or by the report of a Report. Sessions that the host hands out are
-// Recallers.
-type Recaller interface {
-	RecallSuggest(decisions []Decision)
-	RecallReport(r TrialReport)
 }
 
 // TrialsOnly gives a trial tuner's session the round calls, which fail with ErrUnsupported, and an empty Close.

@@ -155,7 +155,7 @@ func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
 func decisionToWire(d Decision) *tunerv1.Decision {
 	return &tunerv1.Decision{
 		Kind: tunerv1.Decision_Kind(d.Kind), Trial: int64(d.Trial), Source: int64(d.Source), Params: paramsToWire(d.Params),
-		ToRound: int64(d.ToRound), Independent: d.Independent, Best: int64(d.Best), Environment: environmentToWire(d.Environment),
+		ToRound: int64(d.ToRound), Best: int64(d.Best), Environment: environmentToWire(d.Environment),
 	}
 }
 
@@ -176,7 +176,7 @@ func environmentFromWire(w *tunerv1.Environment) *Environment {
 func decisionFromWire(w *tunerv1.Decision) Decision {
 	return Decision{
 		Kind: DecisionKind(w.GetKind()), Trial: int(w.GetTrial()), Source: int(w.GetSource()), Params: paramsFromWire(w.GetParams()),
-		ToRound: int(w.GetToRound()), Independent: w.GetIndependent(), Best: int(w.GetBest()), Environment: environmentFromWire(w.GetEnvironment()),
+		ToRound: int(w.GetToRound()), Best: int(w.GetBest()), Environment: environmentFromWire(w.GetEnvironment()),
 	}
 }
 

@@ -64,6 +64,10 @@ var mayImportModules = map[string][]string{
 // knows tuners by their interface. Only fl/study/workdir launches them.
 var interfacesOnly = []string{"tuners/host", "tuners/proto"}
 
+// withoutHost are the packages that must not start processes, not even through
+// others: what is decided does not depend on where a tuner runs.
+var withoutHost = []string{"tuners", "tuners/rules", "tuners/play", "fl", "fl/study"}
+
 // pkg is what go list tells of a package.
 type pkg struct {
 	ImportPath    string
@@ -97,6 +101,9 @@ func breaches(p pkg) []string {
 		}
 		if to := folder(dep); to != from && !allowed[to] {
 			wrong = append(wrong, fmt.Sprintf("%s depends on %s", p.ImportPath, dep))
+		}
+		if dep == module+"/tuners/host" && slices.Contains(withoutHost, strings.TrimPrefix(p.ImportPath, module+"/")) {
+			wrong = append(wrong, fmt.Sprintf("%s depends on %s: it must do with any tuner, launched or not", p.ImportPath, dep))
 		}
 	}
 	for _, path := range p.Imports {
@@ -156,6 +163,7 @@ func TestBreachesAreSeen(t *testing.T) {
 		{pkg{ImportPath: module + "/tuners/host", Deps: []string{module + "/nn"}}, "host depends on"},
 		{pkg{ImportPath: module + "/bench", Deps: []string{module + "/cmd/fedfast/internal/ui/table"}}, "bench depends on"},
 		{pkg{ImportPath: module + "/fl/study", Imports: []string{module + "/tuners/host"}}, "by their interface only"},
+		{pkg{ImportPath: module + "/tuners/play", Deps: []string{module + "/tuners/host"}}, "it must do with any tuner"},
 		{pkg{ImportPath: module + "/kernels", Imports: []string{"golang.org/x/sys/cpu"}}, "kernels imports golang.org/x/sys/cpu"},
 		{pkg{ImportPath: module + "/newfolder"}, "no line"},
 		{pkg{ImportPath: module + "/cmd/fedfast", Imports: []string{"fmt"}, Deps: []string{module + "/fl/study", "fmt"}}, ""},

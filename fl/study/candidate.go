@@ -18,7 +18,7 @@ type candidate struct {
 	weights []float32 // nil where the round comes from the record
 	memory  *fl.State // of the method, nil for most
 	state   []byte    // of the client tuner's session; nil where it was not at hand
-	saved   string    // the snapshot that this leg stored last
+	saved   string    // the snapshot that this segment stored last
 	last    bool      // the trial ended with this round: its weights are the model's
 }
 
@@ -30,35 +30,33 @@ func (d *driver) snapshots() int {
 	return 1
 }
 
-// floor is the score below which a trial's model is kept, NaN for any.
+// floor is the score below which a trial's model is kept, NaN for any. It follows
+// what the tuner was told, so that it does not depend on which trials are beside
+// it and how far they are.
 func (d *driver) floor(t *trial) float64 {
-	for i := range d.best {
-		if d.best[i].trial == t {
-			return d.best[i].score
+	for i := range d.told {
+		if d.told[i].trial == t {
+			return d.told[i].score
 		}
 	}
-	if n := d.snapshots(); len(d.best) >= n {
-		return d.best[n-1].score
+	if n := d.snapshots(); len(d.told) >= n {
+		return d.told[n-1].score
 	}
 	return math.NaN()
 }
 
 // take keeps a model if its score is one of the lowest of different trials, of
 // equal scores that of the lower trial number: the same ones in whatever order
-// legs end. The snapshot of the one that loses is deleted once the winner's is
+// trials end. The snapshot of the one that loses is deleted once the winner's is
 // durable.
 func (d *driver) take(ctx context.Context, c candidate, ended bool) error {
 	d.taking.Lock()
 	defer d.taking.Unlock()
 	var err error
-	lost := []candidate{c}
-	if d.ranks(&c) {
-		if ended {
-			err = d.saveCandidate(context.WithoutCancel(ctx), &c)
-		}
-		lost = d.insert(c)
+	if ended && d.ranks(d.best, &c) {
+		err = d.saveCandidate(context.WithoutCancel(ctx), &c)
 	}
-	for _, c := range lost {
+	for _, c := range d.rank(&d.best, c) {
 		if c.weights != nil {
 			d.mu.Lock()
 			d.free = append(d.free, c.weights)
@@ -71,41 +69,50 @@ func (d *driver) take(ctx context.Context, c candidate, ended bool) error {
 	return err
 }
 
+// ranking holds the candidates of the lowest scores of different trials, the
+// lowest first.
+type ranking []candidate
+
 // before says whether a model comes before another one.
 func (d *driver) before(a, b *candidate) bool {
 	return d.objective.Better(a.score, b.score) || a.score == b.score && a.trial.number < b.trial.number
 }
 
-// ranks says whether a model is one of those that are kept.
-func (d *driver) ranks(c *candidate) bool {
+// ranks says whether a model has a place in a ranking.
+func (d *driver) ranks(r ranking, c *candidate) bool {
 	if math.IsNaN(c.score) {
 		return false
 	}
-	for i := range d.best {
-		if d.best[i].trial == c.trial {
-			return d.before(c, &d.best[i])
+	for i := range r {
+		if r[i].trial == c.trial {
+			return d.before(c, &r[i])
 		}
 	}
 	n := d.snapshots()
-	return len(d.best) < n || d.before(c, &d.best[n-1])
+	return len(r) < n || d.before(c, &r[n-1])
 }
 
-// insert puts a model in its place and returns what is not kept any more.
-func (d *driver) insert(c candidate) []candidate {
+// rank puts a model in its place, if it has one, and returns what is not kept.
+func (d *driver) rank(into *ranking, c candidate) []candidate {
+	r := *into
+	if !d.ranks(r, &c) {
+		return []candidate{c}
+	}
 	var lost []candidate
-	if at := slices.IndexFunc(d.best, func(b candidate) bool { return b.trial == c.trial }); at >= 0 {
-		lost = append(lost, d.best[at])
-		d.best = slices.Delete(d.best, at, at+1)
+	if at := slices.IndexFunc(r, func(b candidate) bool { return b.trial == c.trial }); at >= 0 {
+		lost = append(lost, r[at])
+		r = slices.Delete(r, at, at+1)
 	}
-	at := slices.IndexFunc(d.best, func(b candidate) bool { return d.before(&c, &b) })
+	at := slices.IndexFunc(r, func(b candidate) bool { return d.before(&c, &b) })
 	if at < 0 {
-		at = len(d.best)
+		at = len(r)
 	}
-	d.best = slices.Insert(d.best, at, c)
-	if n := d.snapshots(); len(d.best) > n {
-		lost = append(lost, d.best[n:]...)
-		d.best = d.best[:n]
+	r = slices.Insert(r, at, c)
+	if n := d.snapshots(); len(r) > n {
+		lost = append(lost, r[n:]...)
+		r = r[:n]
 	}
+	*into = r
 	return lost
 }
 

@@ -25,7 +25,6 @@ type driver struct {
 	space     tuners.Space
 	adds      map[string]bool // names of the client tuner's own dimensions
 	budget    tuners.Budget
-	ledger    tuners.Ledger // of what the tuner has asked for
 	objective tuners.Objective
 
 	clientOptions  tuners.Params
@@ -45,8 +44,9 @@ type driver struct {
 	layoutOnce sync.Once
 	digest     [32]byte // of the model's layout
 
-	taking sync.Mutex  // guards best
-	best   []candidate // the lowest scores of different trials, the lowest first
+	taking sync.Mutex // guards best
+	best   ranking    // the models that are kept
+	told   ranking    // the same without weights, of what the tuner was told
 
 	mu     sync.Mutex  // guards what follows
 	free   [][]float32 // weights that no candidate holds
@@ -74,7 +74,6 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	d := &driver{
 		setup: s, engine: engine, method: method, base: c.Hyper(), adds: map[string]bool{}, history: past,
 		budget:    budget,
-		ledger:    tuners.Ledger{Budget: budget},
 		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, shown: math.NaN(),
 	}
 	side := "before"
@@ -214,62 +213,4 @@ func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64)
 	p := Progress{Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Score: score, Best: d.shown}
 	d.mu.Unlock()
 	d.setup.Observer.Progress(p)
-}
-
-// leg is a trial that runs to a round.
-type leg struct {
-	trial   *trial
-	toRound int
-}
-
-// run runs legs beside each other, as many at once as there are workers, and
-// keeps the best of their models.
-func (d *driver) run(ctx context.Context, legs []leg) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	order := newLanes(d.setup.Observer, len(legs))
-	floors := make([]float64, len(legs)) // before any of them ends
-	for i, l := range legs {
-		floors[i] = d.floor(l.trial)
-	}
-	errs := make([]error, len(legs))
-	slots := make(chan struct{}, d.engine.Workers())
-	var wg sync.WaitGroup
-	for i, l := range legs {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = l.trial.leg(ctx, l.toRound, floors[i], func(e Event) { order.event(i, e) })
-			order.finish(i)
-			if errs[i] != nil {
-				cancel() // the others end after their round
-			}
-			// Now and not at the end, so that few models wait. A leg that was
-			// broken off is not over: what it stored stays.
-			if err := d.take(ctx, l.trial.best, errs[i] == nil); err != nil && errs[i] == nil {
-				errs[i] = err
-			}
-			l.trial.best = candidate{}
-		})
-	}
-	wg.Wait()
-	if err := firstCause(errs); err != nil {
-		return err
-	}
-	return nil
-}
-
-// firstCause returns the first error that is not just the others' being
-// cancelled, or the first one.
-func firstCause(errs []error) error {
-	var first error
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return first
 }

@@ -73,14 +73,14 @@ func TestARoundThatHasBegunEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := d.open(ctx, 0, learningRates(0.1)[0], nil)
+	session, err := d.openStudySession(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.trials = append(d.trials, tr)
-	if err := d.run(ctx, []leg{{tr, 5}}); err != context.Canceled { //nolint:errorlint // it must not be wrapped
+	if _, err := d.follow(ctx, session); err != context.Canceled { //nolint:errorlint // it must not be wrapped
 		t.Errorf("got error %v, want the bare context.Canceled", err)
 	}
+	tr := d.trial(0)
 	if tr.rounds != 3 || tr.train.Rounds() != 3 || string(tr.session.live.State()) != "3" || len(rec.events) != 3 {
 		t.Errorf("the trial counts %d rounds, its weights %d, the client tuner %s, the events %d; want 3 each",
 			tr.rounds, tr.train.Rounds(), tr.session.live.State(), len(rec.events))
@@ -118,7 +118,7 @@ func TestReturnedModelIsThatOfItsRound(t *testing.T) {
 	}
 }
 
-// TestBestModelsWhateverTheOrder ends the legs of trials in every order.
+// TestBestModelsWhateverTheOrder ends trials in every order.
 func TestBestModelsWhateverTheOrder(t *testing.T) {
 	scores := []float64{0.5, 0.25, 0.25, math.NaN()}
 	var orders [][]int
@@ -252,23 +252,27 @@ func TestMethodsAreCheckedWithTheTrialsParams(t *testing.T) {
 // TestFewModelsWait runs many trials on two workers: the study holds the best
 // models and one a worker, however many trials there are.
 func TestFewModelsWait(t *testing.T) {
-	s := glyphStudy(t, &script{})
+	var lrs []float64
+	for i := range 12 {
+		lrs = append(lrs, 0.01*float64(i+1))
+	}
+	s := glyphStudy(t, &script{params: learningRates(lrs...), rung: 2, to: 2, mangle: func(step int, ds []tuners.Decision) []tuners.Decision {
+		if step > 0 {
+			return []tuners.Decision{{Kind: tuners.Done, Best: -1}}
+		}
+		return ds
+	}})
 	s.Workers = 2
 	d, err := newDriver(t.Context(), &s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.close()
-	var legs []leg
-	for i := range 12 {
-		tr, err := d.open(t.Context(), i, learningRates(0.01 * float64(i+1))[0], nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.trials = append(d.trials, tr)
-		legs = append(legs, leg{tr, 2})
+	session, err := d.openStudySession(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := d.run(t.Context(), legs); err != nil {
+	if _, err := d.follow(t.Context(), session); err != nil {
 		t.Fatal(err)
 	}
 	if len(d.best) != s.Config.Finalists.Snapshots || d.best[0].weights == nil || len(d.free) > s.Workers {

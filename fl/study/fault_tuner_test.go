@@ -21,6 +21,7 @@ import (
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // spoilEnv says what a tuner that this binary serves does at which of its calls, as "nan@3".
@@ -227,8 +228,8 @@ func TestFaultBadTuner(t *testing.T) {
 		what, want string // no want: the study does not mind
 		is         error
 	}{
-		{"nan", "bad answer to Suggest", host.ErrBadAnswer},
-		{"unknown", "trial 1000 does not exist", host.ErrBadAnswer},
+		{"nan", "bad answer to Suggest", rules.ErrBadAnswer},
+		{"unknown", "trial 1000 does not exist", rules.ErrBadAnswer},
 		{"huge", "has 104857600 bytes; at most 16777216 are allowed", nil},
 		{"hang", "it did not answer Suggest within 2s, 3 times in a row", host.ErrLost},
 		{"exit", "it died in Suggest", host.ErrLost},

@@ -56,10 +56,10 @@ func (d *driver) candidateOf(m *Chosen) (candidate, error) {
 			return c, nil
 		}
 	}
-	t, err := d.trial(m.Number)
-	if err != nil {
-		return candidate{}, err
+	if m.Number < 0 || m.Number >= len(d.trials) {
+		return candidate{}, fmt.Errorf("trial %d: the record returns it, and there are %d trials", m.Number, len(d.trials))
 	}
+	t := d.trials[m.Number]
 	if t.rounds != m.Round {
 		return candidate{}, fmt.Errorf("trial %d: the record returns it after round %d and ends it after round %d; it is of another version of fedfast", m.Number, m.Round, t.rounds)
 	}

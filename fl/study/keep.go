@@ -29,7 +29,7 @@ const generations = 2
 
 // snapshots is what a trial has stored.
 type snapshots struct {
-	at    time.Time     // of the last one, or when the leg began
+	at    time.Time     // of the last one, or when the segment began
 	round int           // of the last one
 	spent time.Duration // on training since then
 }
@@ -38,7 +38,7 @@ type snapshots struct {
 // be spared from being run again.
 func (t *trial) worthwhile() bool { return t.kept.spent >= t.driver.setup.snapshotEvery()/30 }
 
-// save stores the trial's state and its leg's best model, unless the record has
+// save stores the trial's state and its segment's best model, unless the record has
 // led it here or nothing has changed.
 func (t *trial) save(ctx context.Context) error {
 	d := t.driver

@@ -77,43 +77,74 @@ func (silent) Event(Event)        {}
 func (silent) Progress(Progress)  {}
 func (silent) Evaluated(int, int) {}
 
-// lanes brings the events of trials that run beside each other into the order
-// of their lanes: those of the first unfinished lane pass at once, those of
-// later ones wait.
+// lanes brings the events of trials that run beside each other into an order that
+// does not depend on which is faster. With tuner.parallel = 1 that is the order of
+// the decisions: the events of the first unfinished lane pass at once, those of
+// later ones wait. Else those of a lane wait until the tuner is told of its trial.
 type lanes struct {
-	mu      sync.Mutex
-	to      Observer
-	head    int
-	done    []bool
-	waiting [][]Event
+	mu    sync.Mutex
+	to    Observer
+	told  bool    // they wait until the tuner is told
+	queue []*lane // in the order of the decisions
 }
 
-func newLanes(to Observer, n int) *lanes {
-	return &lanes{to: to, done: make([]bool, n), waiting: make([][]Event, n)}
+// lane is the events of one segment.
+type lane struct {
+	of      *lanes
+	ended   bool
+	waiting []Event
 }
 
-func (l *lanes) event(lane int, e Event) {
+// open adds a lane behind those that there are.
+func (l *lanes) open() *lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if lane == l.head {
+	n := &lane{of: l}
+	if !l.told {
+		l.queue = append(l.queue, n)
+	}
+	return n
+}
+
+// event passes an event on or lets it wait.
+func (n *lane) event(e Event) {
+	l := n.of
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.told && l.queue[0] == n {
 		l.to.Event(e)
 		return
 	}
-	l.waiting[lane] = append(l.waiting[lane], e)
+	n.waiting = append(n.waiting, e)
 }
 
-// finish ends a lane; the waiting events of those behind it pass.
-func (l *lanes) finish(lane int) {
+// end says that no event will follow.
+func (n *lane) end() {
+	l := n.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.done[lane] = true
-	for l.head < len(l.done) && l.done[l.head] {
-		l.head++
-		if l.head < len(l.done) {
-			for _, e := range l.waiting[l.head] {
-				l.to.Event(e)
-			}
-			l.waiting[l.head] = nil
+	n.ended = true
+	for len(l.queue) > 0 && l.queue[0].ended {
+		l.queue = l.queue[1:]
+		if len(l.queue) > 0 {
+			l.queue[0].pass()
 		}
 	}
+}
+
+// tell says that the tuner is told of the lane's trial.
+func (n *lane) tell() {
+	n.of.mu.Lock()
+	defer n.of.mu.Unlock()
+	if n.of.told {
+		n.pass()
+	}
+}
+
+// pass passes on what waits.
+func (n *lane) pass() {
+	for _, e := range n.waiting {
+		n.of.to.Event(e)
+	}
+	n.waiting = nil
 }

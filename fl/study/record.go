@@ -25,7 +25,7 @@ const (
 	kindTrial    = "trial"    // a trial is opened
 	kindPlan     = "plan"     // an answer of the client tuner, before its round
 	kindRound    = "round"    // what a round measured
-	kindRung     = "rung"     // the score at the end of a leg
+	kindRung     = "rung"     // the score at the end of a segment
 	kindFail     = "fail"     // why a trial cannot go on
 	kindFinalist = "finalist" // the score of a model among which the study chooses
 	kindResult   = "result"   // the end of the study
@@ -92,7 +92,6 @@ type decisionRecord struct {
 	Source      *int                `json:"source,omitempty"`
 	Params      tuners.Params       `json:"params,omitempty"`
 	ToRound     int                 `json:"to_round,omitempty"`
-	Independent bool                `json:"independent,omitempty"`
 	Best        *int                `json:"best,omitempty"`
 	Environment *tuners.Environment `json:"environment,omitempty"`
 }
@@ -100,7 +99,7 @@ type decisionRecord struct {
 func suggestRecord(n int, decisions []tuners.Decision) callRecord {
 	c := callRecord{kind: kindSuggest, N: n, Decisions: []decisionRecord{}}
 	for _, d := range decisions {
-		r := decisionRecord{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Independent: d.Independent, Environment: d.Environment}
+		r := decisionRecord{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment}
 		switch d.Kind {
 		case tuners.Fork:
 			r.Source = &d.Source
@@ -134,7 +133,7 @@ func (c *callRecord) report() tuners.TrialReport {
 func (c *callRecord) decisions() ([]tuners.Decision, error) {
 	var out []tuners.Decision
 	for _, r := range c.Decisions {
-		d := tuners.Decision{Trial: r.Trial, Params: r.Params, ToRound: r.ToRound, Independent: r.Independent, Environment: r.Environment}
+		d := tuners.Decision{Trial: r.Trial, Params: r.Params, ToRound: r.ToRound, Environment: r.Environment}
 		for kind := tuners.Start; kind <= tuners.Done; kind++ {
 			if kind.String() == r.Kind {
 				d.Kind = kind

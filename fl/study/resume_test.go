@@ -220,6 +220,7 @@ func TestNonfinite(t *testing.T) {
 	for policy, want := range map[string]string{config.NonfiniteDrop: "", config.NonfiniteFail: "round 1: the results of 3 clients are not finite"} {
 		s := glyphStudy(t, &script{params: learningRates(1e-3, 1e30), rung: 2, to: 3})
 		s.Config.Nonfinite = policy
+		s.Config.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-4.0, 30.0}}}
 		r, err := Tune(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
@@ -241,7 +242,7 @@ func (f *forker) Describe(context.Context) (tuners.Description, error) {
 	return tuners.Description{Name: "forker", Trials: true, Fork: true}, nil
 }
 
-func (f *forker) Open(_ context.Context, _ tuners.OpenRequest) (tuners.Session, error) {
+func (f *forker) Open(_ context.Context, r tuners.OpenRequest) (tuners.Session, error) {
 	s := &f.script
 	s.mangle = func(step int, _ []tuners.Decision) []tuners.Decision {
 		return [][]tuners.Decision{
@@ -251,7 +252,7 @@ func (f *forker) Open(_ context.Context, _ tuners.OpenRequest) (tuners.Session, 
 			{{Kind: tuners.Done, Best: 2}},
 		}[step]
 	}
-	return &scriptSession{script: s, scores: map[int]float64{}}, nil
+	return &scriptSession{script: s, space: r.Space, scores: map[int]float64{}}, nil
 }
 
 // TestForkIsExact compares forked trials with the same training done by hand,

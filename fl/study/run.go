@@ -70,7 +70,8 @@ func (d *driver) train(ctx context.Context, given *config.Config) (*trial, error
 		return nil, err
 	}
 	d.trials = append(d.trials, t)
-	if err := t.leg(ctx, given.Rounds, math.NaN(), d.setup.Observer.Event); err != nil {
+	t.floor = math.NaN()
+	if err := t.segment(ctx, given.Rounds, func(int) {}, d.setup.Observer.Event); err != nil {
 		return nil, err
 	}
 	if t.fail != nil {

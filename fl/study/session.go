@@ -2,9 +2,11 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // decider is a tuner's session that decides about trials, with a memory: the
@@ -12,14 +14,22 @@ import (
 // in its last recorded state only for the first call behind them.
 type decider struct {
 	history *history
-	number  int    // of the session in the journal
 	name    string // of the tuner, for errors
-	open    func(ctx context.Context, state []byte) (tuners.Session, error)
+	tuner   tuners.Tuner
+	about   tuners.Description
+	req     tuners.OpenRequest // its Trial is the number of the session in the journal
 
 	past  []callRecord
 	calls int            // answered so far
-	live  tuners.Session // nil while the answers are recorded ones
+	live  *rules.Session // nil while the answers are recorded ones
 }
+
+func (d *driver) decider(name string, t tuners.Tuner, about tuners.Description, req tuners.OpenRequest) *decider {
+	return &decider{history: d.history, name: name, tuner: t, about: about, req: req, past: d.history.calls[req.Trial]}
+}
+
+// book returns an empty book for the session's decisions.
+func (s *decider) book() *rules.Book { return rules.NewBook(s.about, s.req) }
 
 // next returns the recorded answer to a call, nil when there is none.
 func (s *decider) next(kind string) (*callRecord, error) {
@@ -28,7 +38,7 @@ func (s *decider) next(kind string) (*callRecord, error) {
 	}
 	c := &s.past[s.calls]
 	if c.kind != kind {
-		return nil, fmt.Errorf("call %d of the tuner is a %s in the record and a %s now; the record is of another version of fedfast", s.calls, c.kind, kind)
+		return nil, fmt.Errorf("call %d of tuner %s is a %s in the record and a %s now: the record was begun by a version of fedfast that asked in another order; finish the study with that one, or begin it again in another directory", s.calls, s.name, c.kind, kind)
 	}
 	s.calls++
 	return c, nil
@@ -39,11 +49,13 @@ func (s *decider) wake(ctx context.Context) error {
 	if s.live != nil {
 		return nil
 	}
-	state, at, err := s.history.state(ctx, s.number, s.calls)
+	state, at, err := s.history.state(ctx, s.req.Trial, s.calls)
 	if err != nil {
 		return err
 	}
-	if s.live, err = s.open(ctx, state); err != nil {
+	req := s.req
+	req.State = state
+	if s.live, err = rules.Open(ctx, s.tuner, req); err != nil {
 		return err
 	}
 	if err := s.recall(at); err != nil {
@@ -57,24 +69,21 @@ func (s *decider) wake(ctx context.Context) error {
 	return nil
 }
 
-// recall tells the host's checks, which see no call before the state, what was decided and reported: else they would take a trial that
-// does not exist for one of those, and the wrong decision would be recorded.
+// recall tells the checks of the session, which see no call before the state, what
+// was decided and reported: else they would take a trial that does not exist for
+// one of those, and the wrong decision would be recorded.
 func (s *decider) recall(calls int) error {
-	r, ok := s.live.(tuners.Recaller)
-	if !ok {
-		return nil
-	}
 	for i := range s.past[:calls] {
 		c := &s.past[i]
 		if c.kind == kindReport {
-			r.RecallReport(c.report())
+			s.live.RecallReport(c.report())
 			continue
 		}
 		decisions, err := c.decisions()
 		if err != nil {
 			return err
 		}
-		r.RecallSuggest(decisions)
+		s.live.RecallSuggest(decisions)
 	}
 	return nil
 }
@@ -99,10 +108,10 @@ func (s *decider) repeat(ctx context.Context, call int) error {
 func (s *decider) answered(c callRecord) error {
 	s.calls++
 	s.past = append(s.past, c)
-	if err := s.history.append(c.kind, s.number, c.Round, c); err != nil {
+	if err := s.history.append(c.kind, s.req.Trial, c.Round, c); err != nil {
 		return err
 	}
-	return s.history.setState(s.number, s.calls%2, s.calls, s.live.State())
+	return s.history.setState(s.req.Trial, s.calls%2, s.calls, s.live.State())
 }
 
 // Suggest returns the next decisions, which are durable before anyone acts on
@@ -116,11 +125,11 @@ func (s *decider) Suggest(ctx context.Context, n int) ([]tuners.Decision, error)
 		return c.decisions()
 	}
 	if err := s.wake(ctx); err != nil {
-		return nil, err
+		return nil, s.named(err)
 	}
 	decisions, err := s.live.Suggest(ctx, n)
 	if err != nil {
-		return nil, err
+		return nil, s.named(err)
 	}
 	if err := s.answered(suggestRecord(n, decisions)); err != nil {
 		return nil, err
@@ -142,12 +151,24 @@ func (s *decider) Report(ctx context.Context, r tuners.TrialReport) error {
 		return nil
 	}
 	if err := s.wake(ctx); err != nil {
-		return err
+		return s.named(err)
 	}
 	if err := s.live.Report(ctx, r); err != nil {
+		return s.named(err)
+	}
+	if err := s.answered(now); err != nil || s.req.Trial != tuners.PrepareSession {
 		return err
 	}
-	return s.answered(now)
+	return s.history.flush() // nothing else tells what the trial came to
+}
+
+// named puts the tuner's name before an error of its session; a wrong answer has
+// it already.
+func (s *decider) named(err error) error {
+	if errors.Is(err, rules.ErrBadAnswer) {
+		return err
+	}
+	return fmt.Errorf("tuner %s: %w", s.name, err)
 }
 
 // Close ends the tuner's session, if it was needed.

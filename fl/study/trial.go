@@ -27,7 +27,6 @@ type trial struct {
 	session *clientSession
 	probes  []string // what the client tuner's session sees of each slot
 	rounds  int
-	toRound int // where the tuner has sent it
 	stopped bool
 	// released says that the tuner will not fork it any more.
 	released bool
@@ -38,7 +37,10 @@ type trial struct {
 	curve    []CurvePoint
 	rungs    []Rung
 	mean     Discounted // of the scores since the last rung
-	best     candidate  // of the leg at work
+	best     candidate  // of the segment at work
+	floor    float64    // below which its models are kept
+	lowest   float64    // score of the last segment's best, NaN for none
+	lane     *lane      // of its events
 	kept     snapshots
 }
 
@@ -58,7 +60,7 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 	t := &trial{driver: d, number: number, params: params, hyper: h, source: source, past: d.history.trials[number]}
 	rec := trialRecord{Params: params}
 	if source != nil {
-		t.base, t.rounds, t.toRound = source.rounds, source.rounds, source.rounds
+		t.base, t.rounds = source.rounds, source.rounds
 		rec.Source = &source.number
 	}
 	if d.setup.ClientTuner != nil {

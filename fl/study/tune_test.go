@@ -36,13 +36,14 @@ func (s *script) Validate(_ context.Context, r tuners.ValidateRequest) ([]tuners
 	return nil, nil
 }
 
-func (s *script) Open(context.Context, tuners.OpenRequest) (tuners.Session, error) {
-	return &scriptSession{script: s, scores: map[int]float64{}}, nil
+func (s *script) Open(_ context.Context, r tuners.OpenRequest) (tuners.Session, error) {
+	return &scriptSession{script: s, space: r.Space, scores: map[int]float64{}}, nil
 }
 
 type scriptSession struct {
 	tuners.TrialsOnly
 	script *script
+	space  tuners.Space
 	step   int
 	scores map[int]float64
 	order  []int // of the reports
@@ -54,7 +55,7 @@ func (s *scriptSession) Suggest(context.Context, int) ([]tuners.Decision, error)
 	switch s.step {
 	case 0:
 		for i, p := range s.script.params {
-			ds = append(ds, tuners.Decision{Kind: tuners.Start, Trial: i, Params: p, ToRound: s.script.rung, Independent: true})
+			ds = append(ds, tuners.Decision{Kind: tuners.Start, Trial: i, Params: p, ToRound: s.script.rung})
 		}
 	case 1:
 		score := math.Inf(1)
@@ -74,6 +75,13 @@ func (s *scriptSession) Suggest(context.Context, int) ([]tuners.Decision, error)
 	}
 	if s.script.mangle != nil {
 		ds = s.script.mangle(s.step, ds)
+	}
+	for i, d := range ds { // what a client tuner adds
+		for _, dim := range s.space {
+			if _, has := d.Params[dim.Name]; !has && d.Params != nil && dim.Name != "client.lr" {
+				ds[i].Params = ds[i].Params.Merge(tuners.Params{dim.Name: dim.Value(dim.Lo)})
+			}
+		}
 	}
 	s.step++
 	return ds, nil
@@ -263,7 +271,7 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 		want   string
 		mangle func(step int, ds []tuners.Decision) []tuners.Decision
 	}{
-		{"the next trial is 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].Trial = 7; return ds }},
+		{"the new trial is numbered 7, the next number is 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].Trial = 7; return ds }},
 		{"sent to round 6; a trial has rounds 1 to 5 (budget.trial_rounds)", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 6; return ds }},
 		{"sent to round 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 0; return ds }},
 		{"trial 6 is sent to round 5, with which the study would run 35 rounds; it has 30 (budget.rounds)", func(int, []tuners.Decision) []tuners.Decision {
@@ -276,31 +284,31 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 		{"its answer has 10001 decisions; one may have at most 10000", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			return make([]tuners.Decision, 10_001)
 		}},
-		{"client.lr = -1: must be", func(_ int, ds []tuners.Decision) []tuners.Decision {
+		{"client.lr = -1 is outside of [0.0001, 1]", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			ds[0].Params = tuners.Params{"client.lr": tuners.Num(-1)}
 			return ds
 		}},
-		{`unknown hyperparameter "client.lrr"`, func(_ int, ds []tuners.Decision) []tuners.Decision {
+		{"trial 0: client.lr is missing", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			ds[0].Params = tuners.Params{"client.lrr": tuners.Num(1)}
 			return ds
 		}},
-		{"no trial is running", func(int, []tuners.Decision) []tuners.Decision { return []tuners.Decision{{Kind: tuners.Wait}} }},
-		{"which it had stopped", func(step int, ds []tuners.Decision) []tuners.Decision {
+		{"start nothing, nothing runs, and the study is not done", func(int, []tuners.Decision) []tuners.Decision { return []tuners.Decision{{Kind: tuners.Wait}} }},
+		{"trial 0 is not paused (running: false, stopped or failed: true, released: false)", func(step int, ds []tuners.Decision) []tuners.Decision {
 			if step == 1 {
 				return []tuners.Decision{{Kind: tuners.Stop, Trial: 0}, {Kind: tuners.Resume, Trial: 0, ToRound: 5}}
 			}
 			return ds
 		}},
-		{"decision to stop trial 0, which it has just sent to round 1", func(_ int, ds []tuners.Decision) []tuners.Decision {
+		{"trial 0 is running to round 1; it can be stopped when it has reported", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			return append(ds, tuners.Decision{Kind: tuners.Stop, Trial: 0})
 		}},
-		{"decision to run trial 0 to round 2, which it has just sent to round 1", func(_ int, ds []tuners.Decision) []tuners.Decision {
+		{"trial 0 is not paused (running: true, stopped or failed: false, released: false)", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			return append(ds, tuners.Decision{Kind: tuners.Resume, Trial: 0, ToRound: 2})
 		}},
 	}
 	for _, tt := range tests {
 		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 1, to: 2, mangle: tt.mangle})
-		if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "tuner ") {
+		if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), `tuner "script": bad answer to Suggest: `) {
 			t.Errorf("got error %v, want one from the tuner with %q", err, tt.want)
 		}
 	}
@@ -391,15 +399,16 @@ func TestDiscountedMean(t *testing.T) {
 
 func TestLanesKeepTheOrderOfTrials(t *testing.T) {
 	rec := &recorder{}
-	l := newLanes(rec, 3)
-	l.event(2, Event{Trial: 2})
-	l.event(0, Event{Trial: 0})
-	l.finish(2)
-	l.event(1, Event{Trial: 1})
-	l.event(0, Event{Trial: 0, Round: 1})
-	l.finish(0)
-	l.event(1, Event{Trial: 1, Round: 1})
-	l.finish(1)
+	l := &lanes{to: rec}
+	a, b, c := l.open(), l.open(), l.open()
+	c.event(Event{Trial: 2})
+	a.event(Event{Trial: 0})
+	c.end()
+	b.event(Event{Trial: 1})
+	a.event(Event{Trial: 0, Round: 1})
+	a.end()
+	b.event(Event{Trial: 1, Round: 1})
+	b.end()
 	var got []int
 	for _, e := range rec.events {
 		got = append(got, e.Trial*10+e.Round)

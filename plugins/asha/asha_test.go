@@ -64,7 +64,7 @@ func TestPromotionsByHand(t *testing.T) {
 
 func TestTwoInFlightByHand(t *testing.T) {
 	s := study(12, 4, halves, table(5, 3, 4, 1, 2, 2, 9))
-	s.Parallel = 2
+	s.Parallel, s.Next = 2, func([]int) int { return 0 } // in the order of their starts
 	want := []string{
 		"start 0 to 1", "start 1 to 1",
 		"start 2 to 1",  // 0 reports: no place for one

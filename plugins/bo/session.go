@@ -70,7 +70,7 @@ func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 	if len(s.state.Trials) == 0 {
 		for i := range s.initial {
 			params := s.req.Space.Sample(tuners.NewDraws(s.req.Seed, i, 0, "trial params"))
-			out = append(out, s.start(s.scale.point(params), params, true))
+			out = append(out, s.start(s.scale.point(params), params))
 		}
 		return out, s.Save(&s.state)
 	}
@@ -86,7 +86,7 @@ func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 			return nil, fmt.Errorf("bo: %w", err)
 		}
 		for _, p := range points {
-			out = append(out, s.start(p, s.scale.params(p), false))
+			out = append(out, s.start(p, s.scale.params(p)))
 		}
 		flying += free
 	}
@@ -100,10 +100,10 @@ func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 }
 
 // start records a new trial.
-func (s *session) start(p point, params tuners.Params, independent bool) tuners.Decision {
+func (s *session) start(p point, params tuners.Params) tuners.Decision {
 	s.state.Trials = append(s.state.Trials, trial{Point: p})
 	return tuners.Decision{
-		Kind: tuners.Start, Trial: len(s.state.Trials) - 1, Params: params, ToRound: s.req.Budget.TrialRounds, Independent: independent,
+		Kind: tuners.Start, Trial: len(s.state.Trials) - 1, Params: params, ToRound: s.req.Budget.TrialRounds,
 	}
 }
 

@@ -87,7 +87,7 @@ func (s *search) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		environment := s.environment(s.req.Seed, cell)
 		for _, point := range points {
 			out = append(out, tuners.Decision{
-				Kind: tuners.Start, Trial: len(s.state.Trials), Params: s.params(point), ToRound: s.shrink(float64(s.rounds)), Independent: true,
+				Kind: tuners.Start, Trial: len(s.state.Trials), Params: s.params(point), ToRound: s.shrink(float64(s.rounds)),
 				Environment: &environment,
 			})
 			s.state.Trials = append(s.state.Trials, trial{Cell: cell, Point: point})

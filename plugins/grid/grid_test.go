@@ -51,7 +51,7 @@ client.batch=16 client.lr=1 client.method=a`), "\n")
 		t.Fatalf("%d trials, want %d", len(decisions), len(want))
 	}
 	for i, d := range decisions {
-		if d.Kind != tuners.Start || d.Trial != i || d.ToRound != 10 || !d.Independent || d.Params.String() != want[i] {
+		if d.Kind != tuners.Start || d.Trial != i || d.ToRound != 10 || d.Params.String() != want[i] {
 			t.Errorf("decision %d: %+v, want %s", i, d, want[i])
 		}
 	}

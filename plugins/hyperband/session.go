@@ -74,7 +74,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	}
 	to := s.schedule[s.state.Bracket].Rungs[s.state.Stage]
 	for _, a := range s.state.Arms {
-		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: to, Independent: true}
+		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: to}
 		if s.state.Stage == 0 {
 			d.Kind = tuners.Start
 			d.Params = s.req.Space.Sample(tuners.NewDraws(s.req.Seed, a.Trial, 0, "trial params"))

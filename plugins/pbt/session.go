@@ -74,7 +74,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	for i, m := range st.Members {
 		if m.Reported {
 			st.Members[i] = member{Trial: m.Trial, Params: m.Params}
-			out = append(out, tuners.Decision{Kind: tuners.Resume, Trial: m.Trial, ToRound: st.Round, Independent: true})
+			out = append(out, tuners.Decision{Kind: tuners.Resume, Trial: m.Trial, ToRound: st.Round})
 		}
 	}
 	return out, s.Save(&s.state)
@@ -86,7 +86,7 @@ func (s *session) start() []tuners.Decision {
 	for i := range s.plan.population {
 		p := s.req.Space.Sample(tuners.NewDraws(s.req.Seed, i, 0, "trial params"))
 		s.state.Members = append(s.state.Members, member{Trial: i, Params: p})
-		out = append(out, tuners.Decision{Kind: tuners.Start, Trial: i, Params: p, ToRound: s.state.Round, Independent: true})
+		out = append(out, tuners.Decision{Kind: tuners.Start, Trial: i, Params: p, ToRound: s.state.Round})
 	}
 	s.state.Trials = s.plan.population
 	return out
@@ -113,7 +113,7 @@ func (s *session) exploit(ranked []int, round int) []tuners.Decision {
 		c := member{Trial: st.Trials, Params: explore(s.req.Space, source.Params, s.plan, draws)}
 		st.Trials++
 		copies = append(copies, c)
-		forks = append(forks, tuners.Decision{Kind: tuners.Fork, Trial: c.Trial, Source: source.Trial, Params: c.Params, ToRound: st.Round, Independent: true})
+		forks = append(forks, tuners.Decision{Kind: tuners.Fork, Trial: c.Trial, Source: source.Trial, Params: c.Params, ToRound: st.Round})
 	}
 	st.Members = slices.Concat(next, copies)
 	return append(forks, stops...)

@@ -34,7 +34,7 @@ func play(t *testing.T, req tuners.OpenRequest, score func(trial int) float64) (
 		t.Fatal(err)
 	}
 	for i, d := range decisions {
-		if d.Kind != tuners.Start || d.Trial != i || d.ToRound != req.Budget.TrialRounds || !d.Independent {
+		if d.Kind != tuners.Start || d.Trial != i || d.ToRound != req.Budget.TrialRounds {
 			t.Errorf("decision %d: %+v", i, d)
 		}
 		params = append(params, d.Params)

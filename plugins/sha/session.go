@@ -76,7 +76,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		return append(out, tuners.Decision{Kind: tuners.Done, Best: best}), s.Save(&s.state)
 	}
 	for _, a := range s.state.Arms {
-		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: s.rungs[s.state.Stage], Independent: true}
+		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: s.rungs[s.state.Stage]}
 		if s.state.Stage == 0 {
 			d.Kind = tuners.Start
 			d.Params = s.req.Space.Sample(tuners.NewDraws(s.req.Seed, a.Trial, 0, "trial params"))

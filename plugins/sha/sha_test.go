@@ -54,9 +54,6 @@ func (s *study) play(t *testing.T) {
 		for _, d := range decisions {
 			switch d.Kind {
 			case tuners.Start, tuners.Resume:
-				if !d.Independent {
-					t.Errorf("trial %d is not independent of its rung", d.Trial)
-				}
 				if d.Kind == tuners.Start {
 					s.params[d.Trial] = d.Params
 				}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/play"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // Study is a study that a tuner plays against a surface.
@@ -44,9 +46,8 @@ type Trial struct {
 	Failed bool          `json:"failed,omitempty"`
 	Source int           `json:"source"` // the trial that it is a fork of, -1 for none
 
-	running, stopped bool
-	reported         bool
-	client           *session
+	reported bool
+	client   *session
 }
 
 // Outcome is a study that was played.
@@ -75,7 +76,6 @@ func (o *Outcome) Lowest(objective tuners.Objective) int {
 var (
 	errEndless = errors.New("it does not come to an end")
 	errBadEnd  = errors.New("it ends badly")
-	errUnknown = errors.New("it speaks of a trial that does not exist")
 )
 
 // base are the hyperparameters of a study where its space says nothing: client tuners begin with them.
@@ -120,7 +120,7 @@ func (s *Study) prepare(ctx context.Context, req tuners.OpenRequest, out *Outcom
 		return nil, err
 	}
 	apart := *s
-	apart.Clients, apart.Limit, apart.Budget = nil, nil, tuners.Budget{Rounds: math.MaxInt32}
+	apart.Clients, apart.Limit, apart.Parallel, apart.Budget = nil, nil, 1, tuners.Budget{Rounds: math.MaxInt32}
 	own := &Outcome{Best: -1}
 	req.Trial, req.Options = tuners.PrepareSession, s.ClientOptions
 	session, err := apart.open(ctx, s.Clients, req, own)
@@ -132,27 +132,47 @@ func (s *Study) prepare(ctx context.Context, req tuners.OpenRequest, out *Outcom
 	return append([]byte{}, session.State()...), err
 }
 
-// decide asks the session what to do until it says that it is done.
+// decide plays the study with the session to its end.
 func (s *Study) decide(ctx context.Context, session *session) error {
-	for asked := 0; ; asked++ {
-		if asked > maxAsked {
-			return fmt.Errorf("%w: it was asked %d times", errEndless, asked)
-		}
-		var decisions []tuners.Decision
-		if err := session.call(ctx, func() (err error) {
-			decisions, err = session.Suggest(ctx, max(1, s.Parallel))
-			return err
-		}); err != nil {
-			return err
-		}
-		done, err := s.act(ctx, session, decisions)
-		if err != nil {
-			return err
-		}
-		if done {
-			return session.Close(ctx)
-		}
+	about, err := session.tuner.Describe(ctx)
+	if err != nil {
+		return err
 	}
+	req := session.req
+	req.State = nil
+	_, err = play.Study{
+		Session: asked{session, new(int)}, Runner: &runner{study: s, in: session}, Book: rules.NewBook(about, req), Parallel: s.Parallel,
+	}.Play(ctx)
+	if err != nil {
+		return err
+	}
+	return session.Close(ctx)
+}
+
+// asked is a session whose calls are those of a check, and which ends.
+type asked struct {
+	*session
+	times *int
+}
+
+// Suggest asks what to do.
+func (a asked) Suggest(ctx context.Context, n int) (decisions []tuners.Decision, err error) {
+	if *a.times++; *a.times > maxAsked {
+		return nil, fmt.Errorf("%w: it was asked %d times", errEndless, *a.times)
+	}
+	err = a.call(ctx, func() (err error) {
+		decisions, err = a.session.Suggest(ctx, n)
+		return err
+	})
+	return decisions, err
+}
+
+// Report tells a score.
+func (a asked) Report(ctx context.Context, r tuners.TrialReport) error {
+	if err := a.call(ctx, func() error { return a.session.Report(ctx, r) }); err != nil {
+		return fmt.Errorf("told of trial %d (failed: %t): %w", r.Trial, r.Failed, err)
+	}
+	return nil
 }
 
 // maxAsked is how often a tuner is asked what to do before it is taken to be endless.

@@ -89,7 +89,7 @@ func TestWrongTunersFail(t *testing.T) {
 		{"severed", "decisions", "it died in Suggest"},
 		{"moody", "determinism", `answer 3 is "start trial 2 to round 27`},
 		{"sharing", "sessions", `after another session: answer 3 is "start trial 2 to round 27`},
-		{"forgetful", "state", "it speaks of a trial that does not exist"},
+		{"forgetful", "state", "the new trial is numbered 0, the next number is 1"},
 		{"timid", "failures", "told of trial 0 (failed: true): tuner \"timid\": a trial has failed"},
 		{"crash", "failures", "it said: no idea what to do with a failed trial"},
 		{"slow", "latency", "its slowest percentile of calls takes "},

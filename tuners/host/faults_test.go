@@ -20,6 +20,7 @@ import (
 
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // rogueRef is a tuner of package rogue, served by this binary.
@@ -145,9 +146,9 @@ func TestBadAnswersAreNamed(t *testing.T) {
 		is   error
 		want []string
 	}{
-		{"nan", host.ErrBadAnswer, []string{"bad answer to Suggest", "client.n = NaN is outside of [0, 1000]"}},
-		{"outside", host.ErrBadAnswer, []string{"client.n = 1e+09 is outside of [0, 1000]"}},
-		{"stranger", host.ErrBadAnswer, []string{"resume: trial 77 does not exist"}},
+		{"nan", rules.ErrBadAnswer, []string{"bad answer to Suggest", "client.n = NaN is outside of [0, 1000]"}},
+		{"outside", rules.ErrBadAnswer, []string{"client.n = 1e+09 is outside of [0, 1000]"}},
+		{"stranger", rules.ErrBadAnswer, []string{"resume: trial 77 does not exist"}},
 		{"huge", tuners.ErrTooLarge, []string{"its answer is too large: a state has at most 16777216 bytes"}},
 		{"severed", host.ErrLost, []string{"it died in Suggest", "3 times in a row"}},
 		{"hang", host.ErrLost, []string{"it did not answer Suggest within 1s, 3 times in a row"}},

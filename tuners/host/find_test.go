@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // script writes an external tuner that is a shell script.
@@ -131,7 +132,7 @@ func TestAWrongNameIsRefused(t *testing.T) {
 	}
 	_, err = host.Launch(t.Context(), ref, host.Options{Logger: slog.New(slog.DiscardHandler)})
 	oneLine(t, err, `tuner "liar"`, `it is called "someone-else"`)
-	if !errors.Is(err, host.ErrBadAnswer) {
+	if !errors.Is(err, rules.ErrBadAnswer) {
 		t.Error("it does not wrap ErrBadAnswer")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // ErrLost is wrapped by the error of a call that a tuner did not answer although it was started again as often as Options allow.
@@ -85,7 +86,7 @@ func Launch(ctx context.Context, ref Ref, o Options) (*Plugin, error) {
 	defer cancel()
 	p.about, err = live.remote.Describe(call)
 	if err == nil {
-		err = checkDescription(ref.Name, p.about)
+		err = rules.Description(ref.Name, p.about)
 	}
 	if err != nil {
 		live.kill(true)
@@ -192,14 +193,14 @@ func (p *Plugin) Work(ctx context.Context, req tuners.ValidateRequest) (tuners.W
 }
 
 // Open opens a session that survives crashes of the process: it is opened again with its last recorded state and only the call that was
-// not answered is repeated. What the tuner answers is checked, see Checked.
+// not answered is repeated. What the tuner answers is checked, see rules.Session.
 func (p *Plugin) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	s := &session{plugin: p, req: req}
 	if err := p.do(ctx, "Open", s.attach); err != nil {
 		return nil, err
 	}
 	s.req.State = s.state
-	checked, err := Checked(p.about, req, s)
+	checked, err := rules.Check(p.about, req, s)
 	if err != nil {
 		return nil, p.named(err)
 	}

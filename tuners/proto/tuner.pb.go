@@ -1163,7 +1163,6 @@ type Decision struct {
 	Source        int64                  `protobuf:"varint,3,opt,name=source,proto3" json:"source,omitempty"`
 	Params        *Params                `protobuf:"bytes,4,opt,name=params,proto3" json:"params,omitempty"`                   // START, FORK: a point of the whole space
 	ToRound       int64                  `protobuf:"varint,5,opt,name=to_round,json=toRound,proto3" json:"to_round,omitempty"` // rounds that the trial has run when it reports
-	Independent   bool                   `protobuf:"varint,6,opt,name=independent,proto3" json:"independent,omitempty"`        // depends on no outstanding report
 	Best          int64                  `protobuf:"varint,7,opt,name=best,proto3" json:"best,omitempty"`                      // DONE: the surviving trial, -1 when none
 	Environment   *Environment           `protobuf:"bytes,8,opt,name=environment,proto3" json:"environment,omitempty"`         // START of a session that prepares: where the trial runs
 	unknownFields protoimpl.UnknownFields
@@ -1233,13 +1232,6 @@ func (x *Decision) GetToRound() int64 {
 		return x.ToRound
 	}
 	return 0
-}
-
-func (x *Decision) GetIndependent() bool {
-	if x != nil {
-		return x.Independent
-	}
-	return false
 }
 
 func (x *Decision) GetBest() int64 {
@@ -2293,14 +2285,13 @@ const file_tuner_proto_rawDesc = "" +
 	"\x0eSuggestRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\f\n" +
-	"\x01n\x18\x03 \x01(\x03R\x01n\"\x9b\x03\n" +
+	"\x01n\x18\x03 \x01(\x03R\x01n\"\x8c\x03\n" +
 	"\bDecision\x123\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1f.fedfast.tuner.v1.Decision.KindR\x04kind\x12\x14\n" +
 	"\x05trial\x18\x02 \x01(\x03R\x05trial\x12\x16\n" +
 	"\x06source\x18\x03 \x01(\x03R\x06source\x120\n" +
 	"\x06params\x18\x04 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06params\x12\x19\n" +
-	"\bto_round\x18\x05 \x01(\x03R\atoRound\x12 \n" +
-	"\vindependent\x18\x06 \x01(\bR\vindependent\x12\x12\n" +
+	"\bto_round\x18\x05 \x01(\x03R\atoRound\x12\x12\n" +
 	"\x04best\x18\a \x01(\x03R\x04best\x12?\n" +
 	"\venvironment\x18\b \x01(\v2\x1d.fedfast.tuner.v1.EnvironmentR\venvironment\"h\n" +
 	"\x04Kind\x12\x14\n" +
@@ -2312,7 +2303,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x04STOP\x10\x04\x12\v\n" +
 	"\aRELEASE\x10\x05\x12\b\n" +
 	"\x04WAIT\x10\x06\x12\b\n" +
-	"\x04DONE\x10\a\"\x91\x01\n" +
+	"\x04DONE\x10\aJ\x04\b\x06\x10\aR\vindependent\"\x91\x01\n" +
 	"\vEnvironment\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02hi\x18\x02 \x01(\x01R\x02hi\x12\x18\n" +

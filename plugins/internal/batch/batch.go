@@ -57,7 +57,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		decisions := make([]tuners.Decision, min(s.trials-first, tuners.MaxDecisions))
 		for i := range decisions {
 			trial := first + i
-			decisions[i] = tuners.Decision{Kind: tuners.Start, Trial: trial, ToRound: s.req.Budget.TrialRounds, Independent: true, Params: s.point(trial)}
+			decisions[i] = tuners.Decision{Kind: tuners.Start, Trial: trial, ToRound: s.req.Budget.TrialRounds, Params: s.point(trial)}
 		}
 		s.state.Started += len(decisions)
 		return decisions, s.Save(&s.state)

@@ -2,6 +2,7 @@
 package playtest
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/fedfast/fedfast/tuners/play"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // Study is a study to play.
@@ -18,7 +21,7 @@ type Study struct {
 	Request  tuners.OpenRequest
 	Parallel int                                                       // trials in flight, as tuner.parallel; 0 is 1
 	Score    func(trial int, params tuners.Params, round int) float64  // NaN is a failure
-	Next     func(running []int) int                                   // index of the trial, of those in flight in the order of their start, that reports next; nil is the first
+	Next     func(running []int) int                                   // index of the trial, of those in flight in the order of their start, that reports next; nil is simulated time
 	Forked   func(trial, source int)                                   // is told of every fork before the copy's score is asked for; nil when the tuner may not fork
 	Rungs    bool                                                      // reports are handed over together and the tuner is asked after the last one, not after each
 	Cut      int                                                       // the session is closed after so many calls and opened again from its state; 0 is never
@@ -36,106 +39,130 @@ type Result struct {
 	Log    []string // every decision
 }
 
-// Play plays the study through host.Local, so that every answer is checked as the host checks it. It fails the test when the tuner
-// errs, spends more than its budget, exceeds the trials in flight, or is done while trials run.
+// Play plays the study with the scheduler of real studies, which checks every answer. It fails the test when the tuner errs or exceeds the
+// trials in flight.
 func (s Study) Play(t testing.TB) Result {
 	t.Helper()
 	ctx := t.Context()
-	r := Result{Params: map[int]tuners.Params{}, Rounds: map[int]int{}, Best: -1}
-	parallel := max(1, s.Parallel)
-	open := func(req tuners.OpenRequest) tuners.Session {
-		session, err := host.Local(s.Tuner).Open(ctx, req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return session
+	about, err := s.Tuner.Describe(ctx)
+	if err != nil {
+		t.Fatal(err)
 	}
-	session := open(s.Request)
-	calls := 0
-	cut := func() {
-		if calls++; s.Cut > 0 && calls%s.Cut == 0 {
-			req := s.Request
-			req.State = slices.Clone(session.State())
-			session = open(req)
-		}
+	p := &player{study: s, t: t, result: Result{Params: map[int]tuners.Params{}, Rounds: map[int]int{}, Best: -1}, running: map[int]bool{}, live: map[int]bool{}}
+	p.open(ctx, s.Request)
+	parallel := s.Parallel
+	if s.Rungs {
+		parallel = 1
 	}
-	var running []int
-	live := map[int]bool{}
-	for {
-		decisions, err := session.Suggest(ctx, parallel)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.Check != nil {
-			s.Check(session, decisions)
-		}
-		cut()
-		var stage []int
-		together := true
-		for _, d := range decisions {
-			r.Log = append(r.Log, describe(d))
-			switch d.Kind {
-			case tuners.Start, tuners.Resume, tuners.Fork:
-				if d.Kind != tuners.Resume {
-					r.Params[d.Trial] = d.Params
-					live[d.Trial] = true
-				}
-				if d.Kind == tuners.Fork {
-					if s.Forked == nil {
-						t.Fatal("an unexpected fork")
-					}
-					s.Forked(d.Trial, d.Source)
-					r.Rounds[d.Trial] = r.Rounds[d.Source]
-				}
-				r.Spent += d.ToRound - r.Rounds[d.Trial]
-				r.Rounds[d.Trial] = d.ToRound
-				stage = append(stage, d.Trial)
-				together = together && d.Independent
-			case tuners.Stop:
-				if slices.Contains(running, d.Trial) {
-					t.Fatalf("trial %d is stopped while it runs", d.Trial)
-				}
-				delete(live, d.Trial)
-			case tuners.Done:
-				if len(running) > 0 {
-					t.Fatalf("done while trials %v run", running)
-				}
-				if d.Best >= 0 && !live[d.Best] {
-					t.Fatalf("done with trial %d, which was stopped", d.Best)
-				}
-				r.Best = d.Best
-				return r
-			case tuners.Wait, tuners.Release:
-			}
-		}
-		r.Live = max(r.Live, len(live))
-		if running = append(running, stage...); len(running) > parallel && !together {
-			t.Fatalf("%d trials in flight, want at most %d", len(running), parallel)
-		}
-		if stage != nil {
-			r.Stages = append(r.Stages, stage)
-		}
-		if r.Spent > s.Request.Budget.Rounds {
-			t.Fatalf("%d rounds are spent, the budget is %d", r.Spent, s.Request.Budget.Rounds)
-		}
-		if len(running) == 0 {
-			t.Fatalf("nothing runs and the study is not done: %v", decisions)
-		}
-		for more := true; more; more = s.Rungs && len(running) > 0 {
-			at := 0
-			if s.Next != nil {
-				at = s.Next(running)
-			}
-			trial := running[at]
-			running = slices.Delete(running, at, at+1)
-			score := s.Score(trial, r.Params[trial], r.Rounds[trial])
-			report := tuners.TrialReport{Trial: trial, Round: r.Rounds[trial], Score: score, Failed: math.IsNaN(score)}
-			if err := session.Report(ctx, report); err != nil {
-				t.Fatal(err)
-			}
-			cut()
+	best, err := play.Study{Session: p, Runner: p, Book: rules.NewBook(about, s.Request), Parallel: parallel, Next: s.Next}.Play(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.result.Best = best
+	return p.result
+}
+
+// player is the session and the runner of a study.
+type player struct {
+	study         Study
+	t             testing.TB
+	session       tuners.Session
+	calls         int
+	result        Result
+	stage         []int
+	running, live map[int]bool
+}
+
+func (p *player) open(ctx context.Context, req tuners.OpenRequest) {
+	p.t.Helper()
+	session, err := host.Local(p.study.Tuner).Open(ctx, req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.session = session
+}
+
+// cut opens the session again from its state when it is time for that.
+func (p *player) cut(ctx context.Context) {
+	if p.calls++; p.study.Cut > 0 && p.calls%p.study.Cut == 0 {
+		req := p.study.Request
+		req.State = slices.Clone(p.session.State())
+		p.open(ctx, req)
+	}
+}
+
+// Suggest asks the tuner, and looks at what it wants in flight.
+func (p *player) Suggest(ctx context.Context, n int) ([]tuners.Decision, error) {
+	n = max(n, p.study.Parallel)
+	decisions, err := p.session.Suggest(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if p.study.Check != nil {
+		p.study.Check(p.session, decisions)
+	}
+	p.cut(ctx)
+	alone := len(p.running) == 0 // all of an answer may run beside each other
+	p.stage = nil
+	for _, d := range decisions {
+		p.result.Log = append(p.result.Log, describe(d))
+		if d.Kind == tuners.Start || d.Kind == tuners.Resume || d.Kind == tuners.Fork {
+			p.stage = append(p.stage, d.Trial)
+			p.running[d.Trial] = true
 		}
 	}
+	if len(p.running) > n && p.stage != nil && !alone {
+		p.t.Fatalf("%d trials in flight, want at most %d", len(p.running), n)
+	}
+	if p.stage != nil {
+		p.result.Stages = append(p.result.Stages, p.stage)
+	}
+	return decisions, nil
+}
+
+// Report tells the tuner a score.
+func (p *player) Report(ctx context.Context, r tuners.TrialReport) error {
+	err := p.session.Report(ctx, r)
+	p.cut(ctx)
+	return err
+}
+
+// Act notes what becomes of a trial.
+func (p *player) Act(_ context.Context, d tuners.Decision) error {
+	r := &p.result
+	switch d.Kind {
+	case tuners.Start, tuners.Fork:
+		r.Params[d.Trial] = d.Params
+		p.live[d.Trial] = true
+		if d.Kind == tuners.Fork {
+			if p.study.Forked == nil {
+				p.t.Fatal("an unexpected fork")
+			}
+			p.study.Forked(d.Trial, d.Source)
+			r.Rounds[d.Trial] = r.Rounds[d.Source]
+		}
+	case tuners.Stop:
+		delete(p.live, d.Trial)
+	case tuners.Resume, tuners.Wait, tuners.Release, tuners.Done:
+	}
+	if d.ToRound > 0 {
+		r.Spent += d.ToRound - r.Rounds[d.Trial]
+		r.Rounds[d.Trial] = d.ToRound
+	}
+	return nil
+}
+
+// Run makes the score up.
+func (p *player) Run(_ context.Context, s play.Segment, _ func(int)) (tuners.TrialReport, error) {
+	p.result.Live = max(p.result.Live, len(p.live))
+	score := p.study.Score(s.Trial, p.result.Params[s.Trial], s.To)
+	return tuners.TrialReport{Trial: s.Trial, Round: s.To, Score: score, Failed: math.IsNaN(score)}, nil
+}
+
+// Reporting notes that a trial has ended.
+func (p *player) Reporting(_ context.Context, r tuners.TrialReport) error {
+	delete(p.running, r.Trial)
+	return nil
 }
 
 // Reopened plays the study with cuts after every so many calls and fails the test when anything differs from the uncut study.

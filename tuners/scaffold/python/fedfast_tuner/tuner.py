@@ -45,7 +45,6 @@ class Start:
     trial: int
     params: dict
     to_round: int
-    independent: bool = False  # it depends on no report that is still due: it may run beside its neighbours
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,6 @@ class Resume:
 
     trial: int
     to_round: int
-    independent: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,6 @@ class Fork:
     source: int
     params: dict
     to_round: int
-    independent: bool = False
 
 
 @dataclass(frozen=True)

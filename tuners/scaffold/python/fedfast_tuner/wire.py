@@ -62,7 +62,7 @@ def description(t):
 def decision(d):
     kind = getattr(pb.Decision, type(d).__name__.upper())
     w = pb.Decision(kind=kind)
-    for name in ("trial", "source", "to_round", "independent", "best"):
+    for name in ("trial", "source", "to_round", "best"):
         if hasattr(d, name):
             setattr(w, name, getattr(d, name))
     if hasattr(d, "params"):

@@ -1,4 +1,4 @@
-package host
+package rules
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ const (
 	maxNames   = 1000
 )
 
-// checkDescription says what is wrong with a description.
-func checkDescription(name string, d tuners.Description) error {
+// Description returns what is wrong with how the tuner of a name describes itself. The error wraps ErrBadAnswer.
+func Description(name string, d tuners.Description) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrBadAnswer, fmt.Sprintf(format, args...))
 	}

@@ -12,15 +12,17 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
-// leg runs the trial on to a round and closes a rung there. The best model of
-// the leg that beats floor is kept in t.best. A trial that fails on the way has
+// segment runs the trial on to a round and closes a rung there; it calls begins
+// before each round with those that the trial has run. The best model of the
+// segment that beats t.floor is kept in t.best. A trial that fails on the way has
 // its reason in t.fail; the error is of what ends the study.
-func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(Event)) error {
+func (t *trial) segment(ctx context.Context, toRound int, begins func(rounds int), emit func(Event)) error {
 	d := t.driver
 	t.best = candidate{score: math.NaN(), trial: t}
 	t.kept.at = time.Now()
 	var score float64
 	for t.rounds < toRound && !t.reached() {
+		begins(t.rounds)
 		rec, err := t.next(ctx)
 		if failed, ok := errors.AsType[*failure](err); ok {
 			return t.end(ctx, failed, emit)
@@ -38,7 +40,7 @@ func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(E
 				return fmt.Errorf("trial %d, round %d: no client of the cohort has validation examples, so there is no score; enlarge the cohort or change data.split", t.number, t.rounds)
 			}
 			score = t.mean.Add(score, d.setup.Config.Score.Discount)
-			if d.objective.Better(score, floor) && d.objective.Better(score, t.best.score) {
+			if d.objective.Better(score, t.floor) && d.objective.Better(score, t.best.score) {
 				if err := t.keep(score); err != nil {
 					return err
 				}
@@ -55,10 +57,9 @@ func (t *trial) leg(ctx context.Context, toRound int, floor float64, emit func(E
 	return t.rung(ctx, score, emit)
 }
 
-// rung ends a leg that has reached its round, or the goal.
+// rung ends a segment that has reached its round, or the goal.
 func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error {
 	t.mean = Discounted{}
-	t.toRound = t.rounds
 	if t.worthwhile() || t.driver.unscored {
 		if err := t.save(context.WithoutCancel(ctx)); err != nil {
 			return err
@@ -75,7 +76,7 @@ func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error
 	return t.driver.history.append(kindRung, t.number, t.rounds, rungRecord{real(score)})
 }
 
-// keep takes the trial as it is for its leg's best.
+// keep takes the trial as it is for its segment's best.
 func (t *trial) keep(score float64) error {
 	t.best.score, t.best.round, t.best.state = score, t.rounds, nil
 	if t.train == nil { // its weights may never be needed; if so, they can be had

@@ -1,13 +1,14 @@
-package host_test
+package rules_test
 
 import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // scripted is a tuner that answers what the test wants.
@@ -46,6 +47,27 @@ func (s *scriptedSession) Close(context.Context) error                          
 
 var about = tuners.Description{Name: "scripted", Trials: true, Rounds: true, Controls: []string{"client.*"}, Probes: []string{"p"}}
 
+var request = tuners.OpenRequest{
+	Study: "test", Space: tuners.Space{{Name: "client.n", Kind: tuners.Uniform, Lo: 0, Hi: 1000}}, Trial: tuners.StudySession, Seed: 4,
+	Budget: tuners.Budget{Rounds: 10, TrialRounds: 5},
+}
+
+// oneLine fails the test unless the error holds the words, in one line.
+func oneLine(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("got no error, want one with %q", words)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("the error %q lacks %q", err, w)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error has several lines: %q", err)
+	}
+}
+
 func at(n float64) tuners.Params { return tuners.Params{"client.n": tuners.Num(n)} }
 
 func TestDecisionsAreChecked(t *testing.T) {
@@ -53,6 +75,7 @@ func TestDecisionsAreChecked(t *testing.T) {
 	start := func(trial int) tuners.Decision {
 		return tuners.Decision{Kind: tuners.Start, Trial: trial, ToRound: 2, Params: at(1)}
 	}
+	one := func(ds ...tuners.Decision) []list { return []list{ds} }
 	for _, c := range []struct {
 		name  string
 		steps []list // each is followed by reports of trials 0 and 1, but for the last
@@ -78,6 +101,10 @@ func TestDecisionsAreChecked(t *testing.T) {
 		{"resume backwards", []list{{start(0)}, {{Kind: tuners.Resume, ToRound: 2}}}, false, "has run 2 rounds already"},
 		{"resume stopped", []list{{start(0)}, {{Kind: tuners.Stop}, {Kind: tuners.Resume, ToRound: 3}}}, false, "is not paused"},
 		{"unknown stop", []list{{{Kind: tuners.Stop, Trial: -1}}}, false, "trial -1 does not exist"},
+		{"stop while running", one(start(0), tuners.Decision{Kind: tuners.Stop}), false, "trial 0 is running to round 2; it can be stopped when it has reported"},
+		{"done while running", one(start(0), tuners.Decision{Kind: tuners.Done, Best: -1}), false, "the study cannot be over while a trial runs"},
+		{"decisions after the end", one(tuners.Decision{Kind: tuners.Done, Best: -1}, start(0)), false, "decision 0, done: others follow it"},
+		{"stopped best", []list{{start(0)}, {{Kind: tuners.Stop}, {Kind: tuners.Done}}}, false, "its choice is trial 0, which was stopped or has failed"},
 		{"unknown best", []list{{{Kind: tuners.Done, Best: 4}}}, false, "trial 4 does not exist"},
 		{"secret fork", []list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}}, false, "does not say that it forks"},
 		{"fork of released", []list{{start(0)}, {{Kind: tuners.Release}, {Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}}, true, "no snapshot to fork"},
@@ -85,7 +112,7 @@ func TestDecisionsAreChecked(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := about
 			d.Fork = c.fork
-			s, err := host.Local(&scripted{about: d, decisions: c.steps}).Open(t.Context(), request)
+			s, err := rules.Open(t.Context(), &scripted{about: d, decisions: c.steps}, request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +134,7 @@ func TestDecisionsAreChecked(t *testing.T) {
 				return
 			}
 			oneLine(t, err, `tuner "scripted": bad answer to Suggest: `, c.want)
-			if !errors.Is(err, host.ErrBadAnswer) {
+			if !errors.Is(err, rules.ErrBadAnswer) {
 				t.Error("it does not wrap ErrBadAnswer")
 			}
 		})
@@ -118,9 +145,9 @@ func TestTheBudgetIsHeld(t *testing.T) {
 	start := func(trial, to int) tuners.Decision {
 		return tuners.Decision{Kind: tuners.Start, Trial: trial, ToRound: to, Params: at(1)}
 	}
-	s, err := host.Local(&scripted{about: about, decisions: [][]tuners.Decision{
+	s, err := rules.Open(t.Context(), &scripted{about: about, decisions: [][]tuners.Decision{
 		{start(0, 5), start(1, 4)}, {start(2, 2)}, make([]tuners.Decision, tuners.MaxDecisions+1), {{Kind: tuners.Resume, Trial: 2, ToRound: 4}},
-	}}).Open(t.Context(), request) // 10 rounds
+	}}, request) // 10 rounds
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +188,7 @@ func TestPlansAreChecked(t *testing.T) {
 		{"server", tuners.Plan{Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: []tuners.Params{at(3)}}, "server: server.lr is not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := host.Local(&scripted{about: about, plan: c.plan}).Open(t.Context(), request)
+			s, err := rules.Open(t.Context(), &scripted{about: about, plan: c.plan}, request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +223,7 @@ func TestTablesAndEnvironments(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := prepares
 			d.Tables = c.tables
-			s, err := host.Local(&scripted{about: d, plan: c.plan}).Open(t.Context(), request)
+			s, err := rules.Open(t.Context(), &scripted{about: d, plan: c.plan}, request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +255,7 @@ func TestTablesAndEnvironments(t *testing.T) {
 			d := tuners.Decision{Kind: tuners.Start, Params: at(2), ToRound: c.to, Environment: &e}
 			req := request
 			req.Trial = c.trial
-			s, err := host.Local(&scripted{about: prepares, decisions: [][]tuners.Decision{{d}}}).Open(t.Context(), req)
+			s, err := rules.Open(t.Context(), &scripted{about: prepares, decisions: [][]tuners.Decision{{d}}}, req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -244,7 +271,7 @@ func TestTablesAndEnvironments(t *testing.T) {
 func TestAFreeTunerMayLeaveTheSpace(t *testing.T) {
 	d := about
 	d.Free = true
-	s, err := host.Local(&scripted{about: d, plan: tuners.Plan{Clients: []tuners.Params{at(1e9)}}}).Open(t.Context(), request)
+	s, err := rules.Open(t.Context(), &scripted{about: d, plan: tuners.Plan{Clients: []tuners.Params{at(1e9)}}}, request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,9 +281,9 @@ func TestAFreeTunerMayLeaveTheSpace(t *testing.T) {
 }
 
 func TestUnknownProbesAreRefusedAtOpen(t *testing.T) {
-	_, err := host.Local(&scripted{about: about, probes: []string{"p", "weights"}}).Open(t.Context(), request)
+	_, err := rules.Open(t.Context(), &scripted{about: about, probes: []string{"p", "weights"}}, request)
 	oneLine(t, err, `bad answer to Open: the probe "weights"`)
-	if _, err := host.Local(&scripted{about: about, probes: []string{"p{alpha=0.5}"}}).Open(t.Context(), request); err != nil {
+	if _, err := rules.Open(t.Context(), &scripted{about: about, probes: []string{"p{alpha=0.5}"}}, request); err != nil {
 		t.Errorf("a known probe with an option: %v", err)
 	}
 }
@@ -266,14 +293,13 @@ func TestASessionFromAStateIsToldWhatWasBefore(t *testing.T) {
 		tuner := &scripted{about: about, decisions: [][]tuners.Decision{{{Kind: tuners.Resume, Trial: 7, ToRound: 3}}}}
 		req := request
 		req.State = []byte("late")
-		s, err := host.Local(tuner).Open(t.Context(), req)
+		s, err := rules.Open(t.Context(), tuner, req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if told {
-			r := s.(tuners.Recaller)
-			r.RecallSuggest([]tuners.Decision{{Kind: tuners.Start, ToRound: 2, Params: at(1)}})
-			r.RecallReport(tuners.TrialReport{Round: 2})
+			s.RecallSuggest([]tuners.Decision{{Kind: tuners.Start, ToRound: 2, Params: at(1)}})
+			s.RecallReport(tuners.TrialReport{Round: 2})
 		}
 		_, err = s.Suggest(t.Context(), 1)
 		if !told && err != nil { // it may exist

@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/play"
+)
+
+// runner runs the trials of a study on its surface.
+type runner struct {
+	study *Study
+	in    *session
+}
+
+// Act takes note of a decision, and of the trial that it opens.
+func (r *runner) Act(_ context.Context, d tuners.Decision) error {
+	out := r.in.out
+	out.Said = append(out.Said, describe(d))
+	switch d.Kind {
+	case tuners.Start:
+		out.Trials = append(out.Trials, &Trial{Number: d.Trial, Params: d.Params, Source: -1})
+	case tuners.Fork:
+		out.Trials = append(out.Trials, &Trial{Number: d.Trial, Params: d.Params, Source: d.Source, Rounds: out.Trials[d.Source].Rounds})
+	case tuners.Done:
+		out.Best = d.Best
+	case tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait:
+	}
+	return nil
+}
+
+// Run takes a trial's score from the surface, or lets its client tuner play its rounds.
+func (r *runner) Run(ctx context.Context, seg play.Segment, begins func(int)) (tuners.TrialReport, error) {
+	s, out := r.study, r.in.out
+	t := out.Trials[seg.Trial]
+	out.Rounds += seg.To - t.Rounds
+	if s.Clients == nil {
+		t.Rounds, t.Score = seg.To, s.Surface.Score(t.Params, seg.To)
+	} else if t.client == nil {
+		req := r.in.req
+		req.Trial, req.Params, req.State, req.Options = t.Number, base.Merge(t.Params), s.prepared, s.ClientOptions
+		var err error
+		if t.client, err = s.open(ctx, s.Clients, req, out); err != nil {
+			return tuners.TrialReport{}, err
+		}
+	}
+	for t.Rounds < seg.To {
+		begins(t.Rounds)
+		if err := s.round(ctx, t.client, t); err != nil {
+			return tuners.TrialReport{}, err
+		}
+	}
+	if t.Failed = s.Fails != nil && s.Fails(t.Number); t.Failed {
+		t.Score = math.NaN()
+		return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score, Failed: true, Reason: "it was made to fail"}, nil
+	}
+	return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score}, nil
+}
+
+// Reporting counts the trials that have a score.
+func (r *runner) Reporting(_ context.Context, report tuners.TrialReport) error {
+	if t := r.in.out.Trials[report.Trial]; !t.reported {
+		t.reported = true
+		r.in.out.reported++
+	}
+	return nil
+}
+
+// describe writes a decision.
+func describe(d tuners.Decision) string {
+	switch d.Kind {
+	case tuners.Start:
+		return fmt.Sprintf("start trial %d to round %d with %s", d.Trial, d.ToRound, d.Params)
+	case tuners.Fork:
+		return fmt.Sprintf("fork trial %d as trial %d to round %d with %s", d.Source, d.Trial, d.ToRound, d.Params)
+	case tuners.Resume:
+		return fmt.Sprintf("resume trial %d to round %d", d.Trial, d.ToRound)
+	case tuners.Done:
+		return fmt.Sprintf("done, best is trial %d", d.Best)
+	case tuners.Wait:
+		return "wait"
+	case tuners.Stop, tuners.Release:
+	}
+	return fmt.Sprintf("%s trial %d", d.Kind, d.Trial)
+}
+
+// describePlan writes a plan.
+func describePlan(p tuners.Plan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "server %s;", p.Server)
+	for i, c := range p.Clients {
+		fmt.Fprintf(&b, " %d: %s;", i, c)
+	}
+	for _, c := range p.Table {
+		fmt.Fprintf(&b, " %v: %s;", c.Keys, c.Params)
+	}
+	return b.String()
+}

@@ -1,0 +1,9 @@
+package tuners
+
+// What a tuner may ask for in one answer, and of side federations in all. A study of more trials takes several answers.
+const (
+	MaxDecisions   = 10_000
+	MaxSideTrials  = 100_000
+	MaxSideRounds  = 1_000_000 // of one trial
+	MaxSideClients = 1_000_000
+)

@@ -1,0 +1,228 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Book holds what the decisions and reports of a session so far made of its trials, and checks every further decision against that. One
+// goroutine at a time may use it.
+type Book struct {
+	about  tuners.Description
+	req    tuners.OpenRequest
+	blind  bool // the session resumes from a state: trials that are not known here may exist
+	trials map[int]*trial
+	next   int
+	runs   int // trials that are running
+	ledger ledger
+}
+
+// trial is what the decisions so far made of a trial.
+type trial struct {
+	from, to         int // rounds that it had run when it was sent on, and that it was sent to
+	running, stopped bool
+	released, failed bool
+	lost             bool // it is from before the state: how far it has run is not known
+}
+
+// NewBook returns the book of a session that is opened with a request. With a state in it the book does not know the trials before, and
+// takes every number for one of those, until it is told what was before, see Session.
+func NewBook(about tuners.Description, req tuners.OpenRequest) *Book {
+	return &Book{about: about, req: req, blind: req.State != nil, trials: map[int]*trial{}, ledger: ledger{budget: req.Budget}}
+}
+
+// Decide checks the answer to a Suggest and enters its decisions. The error names the tuner and the decision, and wraps ErrBadAnswer; what
+// came before the wrong decision stays entered, since nothing can follow.
+func (b *Book) Decide(decisions []tuners.Decision) error {
+	if n := len(decisions); n > tuners.MaxDecisions {
+		return bad(b.about.Name, "Suggest", "its answer has %d decisions; one may have at most %d, the others follow when they have been acted on", n, tuners.MaxDecisions)
+	}
+	proceeds := false
+	for i, d := range decisions {
+		if err := b.enter(d); err != nil {
+			return bad(b.about.Name, "Suggest", "decision %d, %s: %v", i, d.Kind, err)
+		}
+		switch d.Kind {
+		case tuners.Start, tuners.Resume, tuners.Fork:
+			proceeds = true
+		case tuners.Done:
+			if i < len(decisions)-1 {
+				return bad(b.about.Name, "Suggest", "decision %d, %s: others follow it", i, d.Kind)
+			}
+			proceeds = true
+		case tuners.Wait, tuners.Stop, tuners.Release:
+		}
+	}
+	if !proceeds && b.runs == 0 && !b.blind {
+		return bad(b.about.Name, "Suggest", "its %d decisions start nothing, nothing runs, and the study is not done", len(decisions))
+	}
+	return nil
+}
+
+// Report enters that a trial ended where it was sent to, or on the way there: the rounds that it did not run are given back to the budget.
+func (b *Book) Report(r tuners.TrialReport) {
+	t := b.trials[r.Trial]
+	if t == nil {
+		return
+	}
+	if t.running && r.Round < t.to && !b.prepares() {
+		b.ledger.giveBack(t.to - max(r.Round, 0))
+		t.to = r.Round
+	}
+	b.pause(t)
+	if r.Failed {
+		t.stopped, t.failed = true, true
+	}
+}
+
+// Sent returns the rounds that a trial had run when it was last sent on, and those that it was sent to.
+func (b *Book) Sent(number int) (from, to int) {
+	t := b.trials[number]
+	return t.from, t.to
+}
+
+func (b *Book) prepares() bool { return b.req.Trial == tuners.PrepareSession }
+
+func (b *Book) pause(t *trial) {
+	if t.running {
+		t.running = false
+		b.runs--
+	}
+}
+
+// known returns a trial that exists.
+func (b *Book) known(number int) (*trial, error) {
+	if t := b.trials[number]; t != nil {
+		return t, nil
+	}
+	if !b.blind || number < 0 {
+		return nil, fmt.Errorf("trial %d does not exist", number)
+	}
+	t := &trial{lost: true}
+	b.trials[number] = t
+	b.next = max(b.next, number+1)
+	return t, nil
+}
+
+// enter checks one decision and enters it.
+func (b *Book) enter(d tuners.Decision) error {
+	if b.prepares() && d.Kind != tuners.Start && d.Kind != tuners.Wait && d.Kind != tuners.Done {
+		return errors.New("a session that prepares only starts trials")
+	}
+	switch d.Kind {
+	case tuners.Start, tuners.Fork:
+		return b.open(d)
+	case tuners.Resume:
+		t, err := b.known(d.Trial)
+		switch {
+		case err != nil:
+			return err
+		case t.running || t.stopped || t.released:
+			return fmt.Errorf("trial %d is not paused (running: %t, stopped or failed: %t, released: %t)", d.Trial, t.running, t.stopped, t.released)
+		}
+		return b.send(t, t.to, d)
+	case tuners.Stop:
+		t, err := b.known(d.Trial)
+		switch {
+		case err != nil:
+			return err
+		case t.running:
+			return fmt.Errorf("trial %d is running to round %d; it can be stopped when it has reported", d.Trial, t.to)
+		}
+		t.stopped = true
+	case tuners.Release:
+		t, err := b.known(d.Trial)
+		if err != nil {
+			return err
+		}
+		t.released = true
+	case tuners.Wait:
+	case tuners.Done:
+		return b.done(d)
+	default:
+		return errors.New("there is no such kind")
+	}
+	return nil
+}
+
+// done checks how the study ends.
+func (b *Book) done(d tuners.Decision) error {
+	if b.runs > 0 {
+		return errors.New("the study cannot be over while a trial runs")
+	}
+	if d.Best == -1 {
+		return nil
+	}
+	t, err := b.known(d.Best)
+	if err == nil && t.stopped {
+		return fmt.Errorf("its choice is trial %d, which was stopped or has failed", d.Best)
+	}
+	return err
+}
+
+// open checks a Start or a Fork.
+func (b *Book) open(d tuners.Decision) error {
+	if b.blind && d.Trial > b.next {
+		b.next = d.Trial
+	}
+	if d.Trial != b.next {
+		return fmt.Errorf("the new trial is numbered %d, the next number is %d", d.Trial, b.next)
+	}
+	if err := b.point(d); err != nil {
+		return fmt.Errorf("trial %d: %w", d.Trial, err)
+	}
+	t, from := &trial{}, 0
+	if d.Kind == tuners.Fork {
+		if !b.about.Fork {
+			return errors.New("its description does not say that it forks")
+		}
+		source, err := b.known(d.Source)
+		switch {
+		case err != nil:
+			return err
+		case source.released || source.running || source.failed:
+			return fmt.Errorf("trial %d has no snapshot to fork (running: %t, failed: %t, released: %t)", d.Source, source.running, source.failed, source.released)
+		}
+		from, t.lost = source.to, source.lost
+	}
+	b.trials[d.Trial] = t
+	b.next++
+	return b.send(t, from, d)
+}
+
+// point checks the params of a new trial, and where it runs.
+func (b *Book) point(d tuners.Decision) error {
+	e := d.Environment
+	switch {
+	case b.prepares() && e == nil:
+		return errors.New("a session that prepares needs an environment for each trial")
+	case e == nil:
+		return b.req.Space.Contains(d.Params)
+	case !b.prepares() || d.Kind != tuners.Start:
+		return errors.New("only a start of a session that prepares may have an environment")
+	case e.Kind != tuners.Proxy:
+		return fmt.Errorf("there is no environment %q, only %q", e.Kind, tuners.Proxy)
+	case !(e.HI >= 0 && e.HI <= 1) || e.Samples < 1 || e.Clients < 1 || e.Cohort < 1 || e.Cohort > e.Clients:
+		return fmt.Errorf("its environment needs hi from 0 to 1, at least 1 sample and client, and a cohort from 1 to its clients, not hi %v, %d samples, %d clients, cohort %d",
+			e.HI, e.Samples, e.Clients, e.Cohort)
+	}
+	return controlled(b.about, b.req.Space, d.Params)
+}
+
+// send enters that a trial runs on from a round.
+func (b *Book) send(t *trial, from int, d tuners.Decision) error {
+	if t.lost { // it costs one round at least
+		from = max(from, d.ToRound-1)
+	}
+	var err error
+	if d.Environment != nil {
+		err = b.ledger.side(d)
+	} else {
+		err = b.ledger.send(d.Trial, from, d.ToRound)
+	}
+	t.from, t.to, t.running, t.lost = from, d.ToRound, true, false
+	b.runs++
+	return err
+}

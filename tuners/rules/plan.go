@@ -1,0 +1,81 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Plan returns what is wrong with the answer of a session to a PlanRound: params that the tuner does not control, that lie outside of the
+// space or that are not finite, and plans for another number of slots. The error names the tuner and the round, and wraps ErrBadAnswer.
+func Plan(about tuners.Description, space tuners.Space, r tuners.PlanRequest, plan tuners.Plan) error {
+	where := fmt.Sprintf("PlanRound (trial %d, round %d)", r.Trial, r.Round)
+	if err := table(about, space, plan); err != nil {
+		return bad(about.Name, where, "%v", err)
+	}
+	if n := len(plan.Clients); n != 1 && n != r.Slots && len(plan.Table) == 0 {
+		return bad(about.Name, where, "params for %d slots, want 1 for all or %d", n, r.Slots)
+	}
+	if err := controlled(about, space, plan.Server); err != nil {
+		return bad(about.Name, where, "server: %v", err)
+	}
+	for i, p := range plan.Clients {
+		if err := controlled(about, space, p); err != nil {
+			return bad(about.Name, where, "slot %d: %v", i, err)
+		}
+	}
+	return nil
+}
+
+// table checks the cells of a plan.
+func table(about tuners.Description, space tuners.Space, plan tuners.Plan) error {
+	switch {
+	case len(plan.Table) == 0:
+		return nil
+	case !about.Tables:
+		return errors.New("it holds a table, but its description does not say that there are any")
+	case len(plan.Clients) > 0:
+		return errors.New("it holds a table and params for slots; only one of them can be")
+	}
+	for i, cell := range plan.Table {
+		for _, key := range slices.Sorted(maps.Keys(cell.Keys)) {
+			if x := cell.Keys[key]; key != tuners.KeyHI && key != tuners.KeySamples || math.IsNaN(x) || math.IsInf(x, 0) {
+				return fmt.Errorf("cell %d: its key %s = %v is not a finite %s or %s", i, key, x, tuners.KeyHI, tuners.KeySamples)
+			}
+		}
+		if err := controlled(about, space, cell.Params); err != nil {
+			return fmt.Errorf("cell %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// controlled checks values that a client tuner sets: controlled names only, inside of the space where it has the name and the tuner is not
+// free to leave it, finite elsewhere.
+func controlled(about tuners.Description, space tuners.Space, p tuners.Params) error {
+	for _, name := range p.Keys() {
+		value, _ := p[name].Text()
+		for _, t := range []text{{"param", name, maxName}, {name, value, maxDoc}} {
+			if err := t.check(); err != nil {
+				return err
+			}
+		}
+		if !tuners.Matches(name, about.Controls...) {
+			return fmt.Errorf("%s is not among the params that it controls", name)
+		}
+		if d, ok := space.Dim(name); ok && !about.Free {
+			if err := d.Contains(p[name]); err != nil {
+				return err
+			}
+			continue
+		}
+		if x, ok := p[name].Float(); ok && (math.IsNaN(x) || math.IsInf(x, 0)) || p[name].Kind() == tuners.NoneValue {
+			return fmt.Errorf("%s = %s is not a finite value", name, p[name])
+		}
+	}
+	return nil
+}

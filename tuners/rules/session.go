@@ -1,0 +1,106 @@
+package rules
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Session is a session whose answers are checked before anyone acts on them or records them. Its errors about them name the tuner and wrap
+// ErrBadAnswer.
+type Session struct {
+	tuners.Session
+	about  tuners.Description
+	space  tuners.Space
+	probes []string
+	book   *Book
+}
+
+var _ tuners.Prober = (*Session)(nil)
+
+// Open opens a session of a tuner and checks its answers. A tuner that does that itself, as a launched one does, is not checked twice.
+func Open(ctx context.Context, t tuners.Tuner, req tuners.OpenRequest) (*Session, error) {
+	about, err := t.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.Open(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if checked, ok := s.(*Session); ok {
+		return checked, nil
+	}
+	return Check(about, req, s)
+}
+
+// Check returns an open session with checked answers. The error is about the probes that it asks for.
+func Check(about tuners.Description, req tuners.OpenRequest, s tuners.Session) (*Session, error) {
+	c := &Session{Session: s, about: about, space: req.Space, probes: about.Probes, book: NewBook(about, req)}
+	if p, ok := s.(tuners.Prober); ok {
+		c.probes = p.Probes()
+	}
+	if len(c.probes) > maxNames {
+		return nil, bad(about.Name, "Open", "%d probes; there may be %d", len(c.probes), maxNames)
+	}
+	for _, p := range c.probes {
+		if err := (text{"probe", p, maxName}).check(); err != nil {
+			return nil, bad(about.Name, "Open", "%v", err)
+		}
+		name, _, _ := strings.Cut(p, "{") // a probe's options follow its name
+		if !slices.Contains(about.Probes, name) {
+			return nil, bad(about.Name, "Open", "the probe %q is not among those of its description", p)
+		}
+	}
+	return c, nil
+}
+
+// Probes returns the probes that the session uses.
+func (c *Session) Probes() []string { return c.probes }
+
+// Suggest checks every decision against the trials that there are.
+func (c *Session) Suggest(ctx context.Context, n int) ([]tuners.Decision, error) {
+	decisions, err := c.Session.Suggest(ctx, n)
+	if err == nil {
+		err = c.book.Decide(decisions)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decisions, nil
+}
+
+// Report passes a score on and pauses the trial.
+func (c *Session) Report(ctx context.Context, r tuners.TrialReport) error {
+	if err := c.Session.Report(ctx, r); err != nil {
+		return err
+	}
+	c.book.Report(r)
+	return nil
+}
+
+// RecallSuggest takes decisions into account that an earlier session made, which were checked then. A session that is opened from a state
+// knows no trial before it: it is told every recorded call in its order, those by RecallSuggest and the reports by RecallReport.
+func (c *Session) RecallSuggest(decisions []tuners.Decision) {
+	for _, d := range decisions {
+		_ = c.book.enter(d)
+	}
+	c.book.blind = false // from here on every trial is known
+}
+
+// RecallReport takes a report into account that an earlier session got.
+func (c *Session) RecallReport(r tuners.TrialReport) { c.book.Report(r) }
+
+// PlanRound checks the params of every slot.
+func (c *Session) PlanRound(ctx context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
+	plan, err := c.Session.PlanRound(ctx, r)
+	if err == nil {
+		err = Plan(c.about, c.space, r, plan)
+	}
+	if err != nil {
+		return tuners.Plan{}, err
+	}
+	return plan, nil
+}
