@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn"
 )
 
 var update = flag.Bool("update", false, "write the reference instead of comparing it")
@@ -62,31 +63,86 @@ func reference(t *testing.T) string {
 			p.row(code(k.Key), k.Type, k.Allowed, yes(k.Required), k.Doc)
 		}
 	}
-	p.WriteString("\n## Methods\n\nThe hyperparameters that a method uses besides those of local SGD, with its defaults, and the other keys that it reads.\n\n")
-	p.table("method", "what it is", "uses", "paper")
-	plain := map[string]bool{}
-	for _, h := range methodOf(t, "fedavg").Hyperparameters {
-		plain[h.Key] = true
-	}
-	for _, name := range fl.Methods() {
-		e := methodOf(t, name)
-		var uses []string
-		for _, h := range e.Hyperparameters {
-			if !plain[h.Key] {
-				uses = append(uses, fmt.Sprintf("`%s` %v", h.Key, h.Default))
-			}
-		}
-		for _, s := range e.Settings {
-			uses = append(uses, code(s))
-		}
-		p.row(code(e.Name), e.Doc, strings.Join(uses, ", "), e.Paper)
-	}
+	p.WriteString("\n## Methods\n\n[fl/methods/README.md](../../methods/README.md) has what may stand behind `method`, with the hyperparameters of each.\n")
 	p.WriteString("\n## Probes\n\nWhat a tuner can ask a round for, of each slot or of the round as a whole.\n\n")
 	p.table("probe", "of a", "what it is", "what it costs")
 	for _, e := range probeEntries() {
 		p.row(code(e.Name), e.Of, e.Doc, e.Cost)
 	}
 	return p.String()
+}
+
+// methodsPage writes the page of the federated methods.
+func methodsPage(t *testing.T) string {
+	t.Helper()
+	p := &page{}
+	p.WriteString("# Federated methods\n\n<!-- Written by `go test ./cmd/fedfast -run TestMethodsReference -update` from the methods themselves: change those. -->\n\n" +
+		"What `method` in a study file can name. `fedfast list methods` shows the same, `fedfast list methods NAME` one with the ranges of its hyperparameters.\n" +
+		"A method of one's own is a Go type with the methods of `fl.Method`, see the example of this package.\n\n" +
+		"Uses lists the hyperparameters besides those of local SGD (")
+	plain := map[string]bool{}
+	for i, h := range methodOf(t, "fedavg").Hyperparameters {
+		plain[h.Key] = true
+		if i > 0 {
+			p.WriteString(", ")
+		}
+		p.WriteString(code(h.Key))
+	}
+	p.WriteString("),\nwith the method's defaults, and without is those of them that it lacks; reads are other keys of a study file.\nKeeps is what each client keeps from round to round.\n\n")
+	p.table("method", "what it is", "uses", "without", "reads", "keeps", "paper")
+	for _, name := range fl.Methods() {
+		e := methodOf(t, name)
+		var uses, without, reads []string
+		own := map[string]bool{}
+		for _, h := range e.Hyperparameters {
+			own[h.Key] = true
+			if !plain[h.Key] {
+				uses = append(uses, fmt.Sprintf("`%s` %v", h.Key, h.Default))
+			}
+		}
+		for _, h := range methodOf(t, "fedavg").Hyperparameters {
+			if !own[h.Key] {
+				without = append(without, code(h.Key))
+			}
+		}
+		for _, s := range e.Settings {
+			reads = append(reads, code(s))
+		}
+		p.row(code(e.Name), e.Doc, strings.Join(uses, ", "), strings.Join(without, ", "), strings.Join(reads, ", "), keeps(t, name), e.Paper)
+	}
+	return p.String()
+}
+
+// keeps says what the clients of a method keep.
+func keeps(t *testing.T, name string) string {
+	t.Helper()
+	m, err := fl.MethodByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, ok := m.(fl.Stateful)
+	if !ok {
+		return ""
+	}
+	model, err := nn.NewModel("small", nn.Shape{H: 1, W: 1, C: 3}, 2, nn.Dense{Units: 5}, nn.ReLU{}, nn.Dense{Units: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := fl.Config{Model: model, Method: m}
+	switch n := s.StateLen(&cfg); n {
+	case model.Size():
+		return "a vector of the model's size"
+	case cfg.Head().Len():
+		return "a head"
+	default:
+		t.Fatalf("method %s keeps %d floats: say what they are", name, n)
+		return ""
+	}
+}
+
+// TestMethodsReference holds that the page of methods is what they say.
+func TestMethodsReference(t *testing.T) {
+	current(t, filepath.Join("..", "..", "fl", "methods", "README.md"), methodsPage(t))
 }
 
 func methodOf(t *testing.T, name string) methodEntry {
