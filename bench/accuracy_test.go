@@ -25,6 +25,9 @@ func TestRunAccuracy(t *testing.T) {
 		if !(a.FirstLoss > 0) || !(a.LastLoss > 0) || a.GlobalError < 0 || a.GlobalError > 1 || a.PersonalizedError < 0 || a.PersonalizedError > 1 || a.Dropped > 0 {
 			t.Errorf("%s: %+v", r.Name, *a)
 		}
+		if !(a.LastLoss < a.FirstLoss) {
+			t.Errorf("%s: the training loss goes from %v to %v: nothing learns", r.Name, a.FirstLoss, a.LastLoss)
+		}
 	}
 	if row := strings.Join(report.Table()[1], " "); !strings.Contains(row, ", personalized ") {
 		t.Errorf("the table does not tell of accuracies: %s", row)

@@ -32,7 +32,12 @@ func TestRunFaults(t *testing.T) {
 		t.Errorf("kills %+v", kills)
 	}
 	if memory == nil || memory.Rounds != 400 || memory.FirstRSS < 1<<20 {
-		t.Errorf("memory %+v", memory)
+		t.Fatalf("memory %+v", memory)
+	}
+	// Keeping one vector of the model's weights a round, 195 KB, would be 39 MB over the
+	// half of the rounds that is watched.
+	if grown := memory.LastRSS - memory.FirstRSS; grown > 10<<20 {
+		t.Errorf("the memory grows by %d bytes in 200 rounds: %+v", grown, memory)
 	}
 	cfg.Tuners = host.Paths{}
 	if _, err := bench.Run(t.Context(), cfg, nil); err == nil {
