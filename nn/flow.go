@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+)
 
 // Shape is the input of a network: an image (H, W, C), a flat vector (1, 1, C),
 // or a sequence of Seq tokens below Vocab.
@@ -16,6 +20,14 @@ func (s Shape) Size() int {
 		return 0
 	}
 	return s.H * s.W * s.C
+}
+
+// String writes the form of a sample: "28 x 28 x 1", or "80 of 90 tokens".
+func (s Shape) String() string {
+	if s.Seq > 0 {
+		return fmt.Sprintf("%d of %d tokens", s.Seq, s.Vocab)
+	}
+	return fmt.Sprintf("%d x %d x %d", s.H, s.W, s.C)
 }
 
 // Flow describes the activations between two layers. For each sample it is an

@@ -38,8 +38,8 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
 	if flow.H*flow.W != 1 || flow.C != classes || flow.Raw {
-		return nil, fmt.Errorf("model %s: the last layer gives %d x %d x %d values; %d classes need 1 x 1 x %d from a dense layer",
-			name, flow.H, flow.W, flow.C, classes, classes)
+		return nil, fmt.Errorf("model %s: the last layer gives %v values; %d classes need 1 x 1 x %d from a dense layer",
+			name, Shape{H: flow.H, W: flow.W, C: flow.C}, classes, classes)
 	}
 	m.groups = m.nodes.groups()
 	return m, nil
@@ -48,12 +48,12 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 func (s Shape) flow() (Flow, error) {
 	if s.Seq > 0 {
 		if s.Vocab < 1 || s.H != 0 || s.W != 0 || s.C != 0 {
-			return Flow{}, fmt.Errorf("input shape %+v: a sequence of tokens has Seq and Vocab only", s)
+			return Flow{}, fmt.Errorf("input shape with H %d, W %d, C %d, Seq %d, Vocab %d: a sequence of tokens has Seq and Vocab only", s.H, s.W, s.C, s.Seq, s.Vocab)
 		}
 		return Flow{H: 1, W: 1, Seq: s.Seq, Vocab: s.Vocab}, nil
 	}
 	if s.H < 1 || s.W < 1 || s.C < 1 || s.Vocab != 0 {
-		return Flow{}, fmt.Errorf("input shape %+v: an image or vector has H, W and C of at least 1 and no Vocab", s)
+		return Flow{}, fmt.Errorf("input shape with H %d, W %d, C %d, Seq %d, Vocab %d: an image or vector has H, W and C of at least 1 and no Vocab", s.H, s.W, s.C, s.Seq, s.Vocab)
 	}
 	return Flow{H: s.H, W: s.W, C: s.C, Raw: true}, nil
 }

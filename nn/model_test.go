@@ -141,8 +141,8 @@ func TestNewModelErrors(t *testing.T) {
 		layers []Layer
 		want   string
 	}{
-		{Shape{}, nil, "model m: input shape {H:0 W:0 C:0 Seq:0 Vocab:0}: an image or vector has H, W and C of at least 1 and no Vocab"},
-		{Shape{Seq: 3}, nil, "model m: input shape {H:0 W:0 C:0 Seq:3 Vocab:0}: a sequence of tokens has Seq and Vocab only"},
+		{Shape{}, nil, "model m: input shape with H 0, W 0, C 0, Seq 0, Vocab 0: an image or vector has H, W and C of at least 1 and no Vocab"},
+		{Shape{Seq: 3}, nil, "model m: input shape with H 0, W 0, C 0, Seq 3, Vocab 0: a sequence of tokens has Seq and Vocab only"},
 		{vector, nil, "model m: the last layer gives 1 x 1 x 4 values; 3 classes need 1 x 1 x 3 from a dense layer"},
 		{vector, []Layer{Dense{Units: 2}}, "model m: the last layer gives 1 x 1 x 2 values; 3 classes need 1 x 1 x 3 from a dense layer"},
 		{vector, []Layer{Dense{}}, "model m: layer 1 (dense): 0 units; there must be at least 1"},

@@ -44,8 +44,8 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	case len(body) == 0:
 		return nil, errors.New("the body has no layers; it must have at least one")
 	case out.H != other.H || out.W != other.W || out.C != other.C:
-		return nil, fmt.Errorf("the body gives %d x %d x %d values, the shortcut %d x %d x %d; both must give the same",
-			out.H, out.W, out.C, other.H, other.W, other.C)
+		return nil, fmt.Errorf("the body gives %v values, the shortcut %v; both must give the same",
+			Shape{H: out.H, W: out.W, C: out.C}, Shape{H: other.H, W: other.W, C: other.C})
 	case other.Raw:
 		return nil, errors.New("a residual block without a shortcut cannot be the first layer")
 	}

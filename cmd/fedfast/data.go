@@ -160,10 +160,7 @@ func describe(fed *data.Federation) (federation, error) {
 		Name: fed.Name, Doc: fed.Doc, Kind: fed.Kind.String(), Classes: fed.Classes, Synthetic: fed.Synthetic,
 		Clients: len(fed.Clients), Unseen: len(fed.Unseen), Notes: append([]string{}, fed.Notes...),
 	}
-	f.Input = fmt.Sprintf("%d x %d x %d", fed.H, fed.W, fed.C)
-	if fed.Kind == data.Tokens {
-		f.Input = fmt.Sprintf("%d of %d tokens", fed.SeqLen, fed.Vocab)
-	}
+	f.Input = config.Input(fed).String()
 	s, err := data.Summarize(fed)
 	if err != nil {
 		return f, err

@@ -180,7 +180,7 @@ func newModelEntry(name string) (modelEntry, *nn.Model, error) {
 		return modelEntry{}, nil, err
 	}
 	forward, train := m.FLOPs()
-	return modelEntry{Name: name, Doc: m.Doc(), Parameters: m.NumParams(), Input: shape(m.Input()), Classes: m.Classes(), FLOPs: forward, TrainFLOPs: train}, m, nil
+	return modelEntry{Name: name, Doc: m.Doc(), Parameters: m.NumParams(), Input: m.Input().String(), Classes: m.Classes(), FLOPs: forward, TrainFLOPs: train}, m, nil
 }
 
 func (a *app) listModels(context.Context) error {
@@ -235,14 +235,6 @@ func (a *app) showModel(_ context.Context, name string) error {
 }
 
 func megaflops(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }
-
-// shape writes the form of a sample.
-func shape(s nn.Shape) string {
-	if s.Seq > 0 {
-		return fmt.Sprintf("%d of %d tokens", s.Seq, s.Vocab)
-	}
-	return fmt.Sprintf("%d x %d x %d", s.H, s.W, s.C)
-}
 
 func dash(text string) string {
 	if text == "" {

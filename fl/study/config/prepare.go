@@ -47,12 +47,17 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 	return m, nil
 }
 
+// Input returns the form of a federation's examples, as a network takes them.
+func Input(fed *data.Federation) nn.Shape {
+	if fed.Kind == data.Tokens {
+		return nn.Shape{Seq: fed.SeqLen, Vocab: fed.Vocab}
+	}
+	return nn.Shape{H: fed.H, W: fed.W, C: fed.C}
+}
+
 // model builds the configured network for what the federation holds.
 func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
-	input := nn.Shape{H: fed.H, W: fed.W, C: fed.C}
-	if fed.Kind == data.Tokens {
-		input = nn.Shape{Seq: fed.SeqLen, Vocab: fed.Vocab}
-	}
+	input := Input(fed)
 	if c.Model.Name == "" {
 		if len(c.Model.Layers) == 0 {
 			return nil, fmt.Errorf("model: none is set; use one of %s or [[model.layers]]", strings.Join(models.Names(), ", "))

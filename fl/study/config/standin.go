@@ -57,7 +57,7 @@ func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 func form(fed *data.Federation) string {
 	switch fed.Kind {
 	case data.Image:
-		return fmt.Sprintf("images of %d x %d x %d", fed.H, fed.W, fed.C)
+		return "images of " + Input(fed).String()
 	case data.Tokens:
 		return fmt.Sprintf("%d tokens", fed.SeqLen)
 	case data.Vector:
