@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // clientSession is the client tuner's session about a trial. As long as the
@@ -16,7 +17,7 @@ import (
 // observation.
 type clientSession struct {
 	trial *trial
-	live  tuners.Session // nil while it is not open
+	live  *rules.Session // nil while it is not open
 	calls int            // that led to where the trial is
 	last  []byte         // its state when it was closed, if the trial may be forked
 }
@@ -37,7 +38,7 @@ func (s *clientSession) wake(ctx context.Context) error {
 
 // at opens a session in the state after so many calls: the newest recorded state
 // before, and the recorded calls from there repeated.
-func (s *clientSession) at(ctx context.Context, calls int) (tuners.Session, error) {
+func (s *clientSession) at(ctx context.Context, calls int) (*rules.Session, error) {
 	t := s.trial
 	h := t.driver.history
 	state, at, err := h.state(ctx, t.number, calls)

@@ -28,7 +28,6 @@ type driver struct {
 	objective tuners.Objective
 
 	clientOptions  tuners.Params
-	clientProbes   []string
 	clientScalars  []string // facts about clients that it asks for
 	clientControls []string // patterns of the hyperparameters that it sets
 	prepared       []byte   // state that opens its sessions, nil without a preparation
@@ -109,7 +108,7 @@ func (d *driver) openTuners(ctx context.Context) error {
 		if !desc.Rounds {
 			return fmt.Errorf("client_tuner.name = %q: it sets no client hyperparameters; use it as tuner.name", desc.Name)
 		}
-		d.clientProbes, d.clientScalars, d.clientControls = desc.Probes, desc.Scalars, desc.Controls
+		d.clientScalars, d.clientControls = desc.Scalars, desc.Controls
 		for _, name := range slices.Concat(desc.Probes, desc.Scalars) {
 			if err := c.Allows(name, slices.Contains(desc.Scalars, name)); err != nil {
 				return fmt.Errorf("client_tuner.name = %q: %w", desc.Name, err)

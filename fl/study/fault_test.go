@@ -120,13 +120,13 @@ func (l *eventLog) Event(e Event) {
 func (l *eventLog) Progress(Progress)  {}
 func (l *eventLog) Evaluated(int, int) {}
 
-// outcome is what must not depend on how often a study was broken off.
+// outcome is what must not depend on how often a study was interrupted.
 type outcome struct {
 	Result string
 	Events string
 }
 
-// workOn begins a study or goes on with it, until so many events when stopAfter is
+// workOn begins a study or resumes it, until so many events when stopAfter is
 // not 0. It returns the notes of its store and what it logged, too.
 func workOn(ctx context.Context, kind, dir string, stopAfter int) (o *outcome, said string, err error) {
 	ctx, stop := context.WithCancel(ctx)
@@ -208,7 +208,7 @@ func (o *outcome) equal(t *testing.T, want *outcome, when string) {
 }
 
 // TestFaultKillHost kills the process that works on a study at 50 random moments
-// and lets others go on with it.
+// and lets others resume it.
 func TestFaultKillHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts processes for half a minute")

@@ -18,7 +18,7 @@ func brokenOff(t *testing.T, events int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "study")
 	if _, _, err := workOn(t.Context(), "small", dir, events); !errors.Is(err, context.Canceled) {
-		t.Fatalf("broken off after %d events: %v", events, err)
+		t.Fatalf("interrupted after %d events: %v", events, err)
 	}
 	return dir
 }
@@ -72,7 +72,7 @@ func TestFaultDamagedSnapshots(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			when := fmt.Sprintf("broken off after %d events, snapshots %s", events, damage.name)
+			when := fmt.Sprintf("interrupted after %d events, snapshots %s", events, damage.name)
 			got, said, err := workOn(t.Context(), "small", dir, 0)
 			if err != nil {
 				t.Errorf("%s: %v", when, err)

@@ -55,7 +55,7 @@ func TestFaultDiskFull(t *testing.T) {
 }
 
 // TestFaultReadOnly takes away the right to write: a new study says so, one that
-// was broken off can be looked at, stays as it is, and is gone on with later.
+// was interrupted can be looked at, stays as it is, and is resumed later.
 func TestFaultReadOnly(t *testing.T) {
 	disk := mountMemory(t, "32m")
 	dir := filepath.Join(disk, "study")

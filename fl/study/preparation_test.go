@@ -153,7 +153,7 @@ func mustMethod(t *testing.T, name string) fl.Method {
 	return m
 }
 
-func TestABrokenPreparationIsGoneOnWith(t *testing.T) {
+func TestAnInterruptedPreparationIsResumed(t *testing.T) {
 	want := func() *Result {
 		r, err := Tune(t.Context(), tableStudy(t))
 		if err != nil {
@@ -188,7 +188,7 @@ func TestABrokenPreparationIsGoneOnWith(t *testing.T) {
 		t.Errorf("the last process ran %d of 16 side trials; two cells were finished before", sides)
 	}
 	if strip(r); !reflect.DeepEqual(r, want) {
-		t.Errorf("broken off and gone on with: %+v, want %+v", r, want)
+		t.Errorf("interrupted and resumed: %+v, want %+v", r, want)
 	}
 }
 

@@ -51,7 +51,7 @@ func newCounting(t *testing.T) *counting {
 }
 
 // TestResumeTrainsOnlyTheRest breaks a study off and counts the client tasks of
-// the processes that go on with it: with a snapshot after each round and at each
+// the processes that resume it: with a snapshot after each round and at each
 // stop, no round is trained twice.
 func TestResumeTrainsOnlyTheRest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
@@ -133,7 +133,7 @@ func TestConfigThatDiffersIsRefused(t *testing.T) {
 	}
 }
 
-// TestOtherDataIsRefused: a study does not go on with other data than it began on; where neither knows, it does, as the studies of earlier
+// TestOtherDataIsRefused: a study is not resumed on other data than it began on; where neither knows, it does, as the studies of earlier
 // versions.
 func TestOtherDataIsRefused(t *testing.T) {
 	for _, tt := range []struct{ name, began, now, want string }{
@@ -256,7 +256,7 @@ func (f *forker) Open(_ context.Context, r tuners.OpenRequest) (tuners.Session, 
 }
 
 // TestForkIsExact compares forked trials with the same training done by hand,
-// with a client tuner whose state goes along, broken off anywhere.
+// with a client tuner whose state goes along, interrupted anywhere.
 func TestForkIsExact(t *testing.T) {
 	lrs := []float64{0.05, 0.02}
 	set := func() Setup {

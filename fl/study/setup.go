@@ -26,11 +26,11 @@ type Setup struct {
 	// Workers is the number of client tasks that run at once; 0 is one a
 	// processor.
 	Workers int
-	// Observer watches; nil is nobody.
+	// Observer watches; nil is none.
 	Observer Observer
-	// Store keeps the study, so that another process can go on with it; nil
-	// keeps nothing. A study of the same configuration that it holds is gone on
-	// with; one of another configuration is a *config.DiffError.
+	// Store keeps the study, so that another process can resume it; nil
+	// keeps nothing. A study of the same configuration that it holds is resumed;
+	// one of another configuration is a *config.DiffError.
 	Store *store.Store
 	// KeepTrials leaves the last snapshot of every trial in the store, so that
 	// studies that Share it need not train its rounds again.

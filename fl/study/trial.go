@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // trial is a trial of a study: a federated training with its params, and the
@@ -98,19 +99,15 @@ func (t *trial) openSession(ctx context.Context) error {
 	if err := t.session.wake(ctx); err != nil {
 		return err
 	}
-	t.probes = t.driver.clientProbes
-	if p, ok := t.session.live.(tuners.Prober); ok {
-		t.probes = p.Probes()
-	}
-	t.probes = slices.Concat(t.probes, t.driver.clientScalars)
+	t.probes = slices.Concat(t.session.live.Probes(), t.driver.clientScalars)
 	return nil
 }
 
 // openClientSession opens the client tuner's session about a trial, at the
 // start or in a recorded state. It is told, besides the trial's params, what the
 // study sets for the hyperparameters that it controls.
-func (d *driver) openClientSession(ctx context.Context, t *trial, state []byte) (tuners.Session, error) {
-	s, err := d.setup.ClientTuner.Open(ctx, tuners.OpenRequest{
+func (d *driver) openClientSession(ctx context.Context, t *trial, state []byte) (*rules.Session, error) {
+	s, err := rules.Open(ctx, d.setup.ClientTuner, tuners.OpenRequest{
 		Study: d.setup.Config.Name, Space: d.space, Options: d.clientOptions, Budget: d.budget, Objective: d.objective,
 		Seed: d.setup.Config.Seed, Trial: t.number, Params: t.hyper.Matching(d.clientControls).Merge(t.params), State: state,
 	})
@@ -144,7 +141,7 @@ func (t *trial) release() error {
 }
 
 // drop frees the weights and deletes the snapshots but those of candidates, and
-// the last one of a trial that other studies may go on with.
+// the last one of a trial that other studies may resume.
 func (t *trial) drop() error {
 	t.train = nil
 	if t.driver.setup.KeepTrials {

@@ -48,17 +48,14 @@ func (t *trial) planOf(data []byte) (fl.Plan, error) {
 // complete lays a client tuner's plan over the trial's own hyperparameters and
 // adds the probes.
 func (t *trial) complete(p tuners.Plan) (fl.Plan, error) {
-	plan, err := t.merge(p, t.driver.setup.Config.Cohort)
+	plan, err := t.merge(p)
 	plan.Probes = slices.Concat(t.driver.scoreProbes, t.probes)
 	return plan, err
 }
 
 // merge lays a client tuner's plan over the trial's own hyperparameters.
-func (t *trial) merge(p tuners.Plan, slots int) (fl.Plan, error) {
+func (t *trial) merge(p tuners.Plan) (fl.Plan, error) {
 	d := t.driver
-	if n := len(p.Clients); n != 0 && n != 1 && n != slots {
-		return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: the plan holds %d client configurations: must be 1 or %d", t.number, t.rounds, n, slots)
-	}
 	base, err := t.hyper.With(p.Server, d.adds)
 	if err != nil {
 		return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: %w", t.number, t.rounds, err)
@@ -95,7 +92,7 @@ func (t *trial) testPlan(ctx context.Context, session tuners.Session, round int)
 	if err != nil {
 		return nil, fmt.Errorf("client tuner: test of trial %d: %w", t.number, err)
 	}
-	plan, err := t.merge(p, slots)
+	plan, err := t.merge(p)
 	if err != nil || len(plan.Table) == 0 {
 		return plan.Clients, err
 	}

@@ -314,6 +314,41 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 	}
 }
 
+// wrongPlan is a client tuner that plans what it may not.
+type wrongPlan struct {
+	slotTuner
+	plan tuners.Plan
+}
+
+func (w *wrongPlan) Open(context.Context, tuners.OpenRequest) (tuners.Session, error) {
+	return &wrongSession{plan: w.plan}, nil
+}
+
+type wrongSession struct {
+	slotSession
+	plan tuners.Plan
+}
+
+func (s *wrongSession) PlanRound(context.Context, tuners.PlanRequest) (tuners.Plan, error) {
+	return s.plan, nil
+}
+
+func TestTuneRefusesImpossiblePlans(t *testing.T) {
+	for want, plan := range map[string]tuners.Plan{
+		"params for 2 slots, want 1 for all or 3":                       {Clients: learningRates(0.1, 0.2)},
+		"slot 0: client.lr = 5 is outside of [0.0001, 1]":               {Clients: learningRates(5)},
+		"server: server.lr is not among the params that it controls":    {Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: learningRates(0.1)},
+		"it holds a table, but its description does not say that there": {Table: []tuners.Cell{{Params: learningRates(0.1)[0]}}},
+	} {
+		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 1, to: 2})
+		s.ClientTuner = &wrongPlan{plan: plan}
+		want = `tuner "slots": bad answer to PlanRound (trial 0, round 0): ` + want
+		if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want one with %q", err, want)
+		}
+	}
+}
+
 func TestTuneChecksTheSetup(t *testing.T) {
 	tests := []struct {
 		want   string
