@@ -3,6 +3,7 @@ package workdir_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -14,51 +15,39 @@ import (
 	"github.com/fedfast/fedfast/plugins"
 )
 
-// fedExP is FedAvg whose server extrapolates: the more the clients' changes differ
-// from each other, the longer a step it takes along their mean,
+// clipped is FedAvg in which no client moves the weights further than a length c,
 //
-//	w <- w - max(1, sum_i p_i |w - w_i|^2 / (2 (|g|^2 + tau))) g
+//	w_i <- w + min(1, c / |w_i - w|) (w_i - w)
 //
-// with tau = server.tau (Jhunjhunwala et al. 2023, equation 8).
-type fedExP struct{ methods.FedAvg }
+// (Zhang et al. 2022, without their noise).
+type clipped struct{ methods.FedAvg }
 
-func (fedExP) Name() string { return "fedexp" }
+func (clipped) Name() string { return "clipped" }
 
-func (fedExP) Doc() string {
-	return "FedExP: the server extrapolates by how much the clients differ"
+func (clipped) Doc() string { return "FedAvg with clients' changes cut to a length" }
+
+func (clipped) Paper() string {
+	return "Zhang et al. 2022, Understanding Clipping for Federated Learning, arXiv:2106.13673"
 }
 
-func (fedExP) Paper() string {
-	return "Jhunjhunwala et al. 2023, FedExP: Speeding Up Federated Averaging via Extrapolation, arXiv:2301.09604"
-}
-
-func (fedExP) Uses() []fl.Use { return append(fl.UsingSGD(), fl.Using("server.tau")...) }
-
-// Local trains as FedAvg and tells how far the client went.
-func (m fedExP) Local(l *fl.Local) error {
+// Local trains as FedAvg and goes back where that went too far.
+func (m clipped) Local(l *fl.Local) error {
 	if err := m.FedAvg.Local(l); err != nil {
 		return err
 	}
+	const longest = 0.5
 	change := l.Vector(0)
-	kernels.Sub(change, l.Broadcast, l.Weights)
-	l.Number = float64(kernels.Dot(change, change))
+	kernels.Sub(change, l.Weights, l.Broadcast)
+	if length := math.Sqrt(kernels.Dot(change, change)); length > longest {
+		copy(l.Weights, l.Broadcast)
+		kernels.Axpy(l.Weights, float32(longest/length), change)
+	}
 	return nil
 }
 
-func (fedExP) NewServer(int) fl.Server { return extrapolation{} }
-
-type extrapolation struct{}
-
-func (extrapolation) Step(w []float32, u *fl.Update, p fl.ServerParams) {
-	length := u.Number / (2 * (float64(kernels.Dot(u.Mean, u.Mean)) + p.Tau))
-	kernels.Axpy(w, -float32(max(1, length)), u.Mean)
-}
-
-func (extrapolation) State() [][]float32 { return nil }
-
 // A federated method of the program's own, whose hyperparameters FedEx tunes.
 func ExampleTune_method() {
-	if err := fl.Register(fedExP{}); err != nil {
+	if err := fl.Register(clipped{}); err != nil {
 		panic(err)
 	}
 	folder, err := os.MkdirTemp("", "study")
@@ -67,7 +56,7 @@ func ExampleTune_method() {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	c, err := config.Load(config.Source{Preset: "quickstart", ClientTuner: "fedex", Sets: []string{
-		"method=fedexp", "server.tau=1e-4", "space.server.lr=none", "space.server.momentum=none", "space.server.decay=none",
+		"method=clipped", "space.server.lr=none", "space.server.momentum=none", "space.server.decay=none",
 		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
 	}})
 	if err != nil {
