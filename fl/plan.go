@@ -4,10 +4,11 @@ import "fmt"
 
 // Plan holds the hyperparameters of a round.
 type Plan struct {
-	// Server is b in Agg_b.
+	// Server is b in Agg_b; the zero ServerParams are the method's defaults.
 	Server ServerParams
 	// Clients holds one c in Loc_c for all slots of the cohort, or one for
-	// each.
+	// each, made by Defaults or DefaultClientParams and changed. nil, without a Table,
+	// is the method's defaults.
 	Clients []ClientParams
 	// Table, instead of Clients, lets every client look its own up.
 	Table []Cell
@@ -25,6 +26,18 @@ func (p Plan) client(e *Engine, slot, client int) (ClientParams, error) {
 		return p.Clients[0], nil
 	}
 	return p.Clients[slot], nil
+}
+
+// filled returns the plan with the method's defaults in the place of what it leaves out.
+func (p Plan) filled(m Method) Plan {
+	client, server := Defaults(m)
+	if p.Server == (ServerParams{}) {
+		p.Server = server
+	}
+	if p.Clients == nil && len(p.Table) == 0 {
+		p.Clients = []ClientParams{client}
+	}
+	return p
 }
 
 // check returns an error that names what is wrong with the plan.

@@ -102,6 +102,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		return nil, err
 	}
 	cfg := &t.engine.cfg
+	plan = plan.filled(cfg.Method)
 	if err := plan.check(cfg.Method, cfg.Cohort); err != nil {
 		return nil, fmt.Errorf("round %d: %w", t.round, err)
 	}

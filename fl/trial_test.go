@@ -5,11 +5,13 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -45,10 +47,10 @@ func runRounds(t testing.TB, tr *Trial, plan Plan, rounds int) []*RoundResult {
 func mixedPlan(slots int) Plan {
 	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99}, Probes: []string{"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement", "min_cos_grad_prior_displacement", "seconds_simulated", "sign_agreement", "cos_delta_smoothed{alpha=0.7}"}}
 	for i := range slots {
-		p.Clients = append(p.Clients, ClientParams{
+		p.Clients = append(p.Clients, begun(ClientParams{
 			LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),
 			Mu: 0.01 * float64(i%2), Epochs: 0.5 * float64(i+1), Batch: 4 + 7*i, Dropout: 0.1 * float64(i%4), Wrap: i%2 == 1,
-		})
+		}))
 	}
 	return p
 }
@@ -98,7 +100,7 @@ func TestTrainingLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := ClientParams{LR: 0.03, Momentum: 0.9, Epochs: 2, Batch: 16, Dropout: 0}
+	c := begun(ClientParams{LR: 0.03, Momentum: 0.9, Epochs: 2, Batch: 16, Dropout: 0})
 	rounds := runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: []ClientParams{c}}, 40)
 	after, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: []ClientParams{c}})
 	if err != nil {
@@ -230,7 +232,7 @@ func TestFlatMemoryOverManyRounds(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum{}, Cohort: 3, Seed: 1, Workers: 2})
 	tr := e.NewTrial(0)
-	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{{LR: 0.01, Steps: 1, Batch: 4, Dropout: OwnDropout}}}
+	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{begun(ClientParams{LR: 0.01, Steps: 1, Batch: 4, Dropout: OwnDropout})}}
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -247,4 +249,18 @@ func TestFlatMemoryOverManyRounds(t *testing.T) {
 	if after := heap(); after > before+1<<20 {
 		t.Errorf("the heap grew from %d to %d bytes over %d rounds", before, after, rounds)
 	}
+}
+
+// begun gives hyperparameters that a test writes out the mark of those that began as
+// the defaults.
+func begun(c ClientParams) ClientParams {
+	v := hyper.Values{Client: c}
+	all := DefaultClientParams()
+	full := hyper.Values{Client: all}
+	for _, p := range hyper.Table() {
+		if strings.HasPrefix(p.Name, "client.") {
+			reflect.ValueOf(&full).Elem().FieldByIndex(p.Index).Set(reflect.ValueOf(&v).Elem().FieldByIndex(p.Index))
+		}
+	}
+	return full.Client
 }

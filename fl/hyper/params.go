@@ -4,7 +4,9 @@ package hyper
 const OwnDropout = -1
 
 // Client are the hyperparameters of one client's local training, c in Loc_c. Their
-// tags are the table of them, see Table.
+// tags are the table of them, see Table. They begin as DefaultClient makes them, since
+// fields at 0 would not be their defaults (a Dropout of 0 is no dropout); Check refuses
+// others.
 type Client struct {
 	LR          float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of local SGD" also:"learning_rate step_size eta eta_l local_lr"`
 	Momentum    float64 `toml:"momentum" in:"[0, 1]" off:"0" doc:"heavy-ball momentum of local SGD; its buffer starts afresh in each round" also:"beta"`
@@ -28,6 +30,8 @@ type Client struct {
 	Window         int     `toml:"window" in:"[0, inf)" off:"0" doc:"local steps whose mean is a sample of the posterior"`
 	Rho            float64 `toml:"rho" in:"[0, inf)" off:"0" doc:"shrinkage of the posterior's covariance; 0 is FedAvg on the mean of the samples" also:"shrinkage"`
 	Width          float64 `toml:"width" in:"[0, 1]" off:"0" doc:"share of the channels of a client's sub-network; 0 takes client.widths"`
+
+	begun bool // as DefaultClient makes them
 }
 
 // Server are the hyperparameters of the server, b in Agg_b.

@@ -12,6 +12,7 @@
 package hyper
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -94,6 +95,7 @@ func defaults() Values {
 	for _, p := range table {
 		p.put(&v, p.Default)
 	}
+	v.Client.begun = true
 	return v
 }
 
@@ -161,8 +163,15 @@ func (p Param) Set(v *Values, value any) error {
 	return nil
 }
 
-// Check returns an error that names the first hyperparameter out of its range.
+// errNotBegun says how to make hyperparameters.
+var errNotBegun = errors.New("client hyperparameters that do not begin as fl.Defaults returns them: fields left at 0 are not their defaults (client.dropout = 0 is no dropout); take those of fl.Defaults and change what differs")
+
+// Check returns an error that names the first hyperparameter out of its range, or says
+// that they do not begin as DefaultClient makes them.
 func (c Client) Check() error {
+	if !c.begun {
+		return errNotBegun
+	}
 	if err := check(&Values{Client: c}, "client."); err != nil {
 		return err
 	}

@@ -37,10 +37,10 @@ func TestGoldenRun(t *testing.T) {
 func mixedPlan(slots int) fl.Plan {
 	p := fl.Plan{Server: fl.ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99}}
 	for i := range slots {
-		p.Clients = append(p.Clients, fl.ClientParams{
+		p.Clients = append(p.Clients, begun(fl.ClientParams{
 			LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),
 			Mu: 0.01 * float64(i%2), Epochs: 0.5 * float64(i+1), Batch: 4 + 7*i, Dropout: 0.1 * float64(i%4), Wrap: i%2 == 1,
-		})
+		}))
 	}
 	return p
 }

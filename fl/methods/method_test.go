@@ -46,7 +46,7 @@ func TestLocalSGDAgainstEquations(t *testing.T) {
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedProx{}, Cohort: 1, Seed: 9})
 	tr := e.NewTrial(0)
 	const steps = 4
-	p := fl.ClientParams{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3, Steps: steps, Batch: 1000, Dropout: 0}
+	p := begun(fl.ClientParams{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3, Steps: steps, Batch: 1000, Dropout: 0})
 	broadcast := append([]float32(nil), tr.Weights()...)
 	// One batch holds all examples, so that the order of shuffling matters
 	// only to the last bits of the gradient.

@@ -2,11 +2,14 @@ package methods
 
 import (
 	"bytes"
+	"reflect"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -61,4 +64,18 @@ func states(t testing.TB, tr *fl.Trial) map[int][]float32 {
 		kept[c.Client] = values
 	}
 	return kept
+}
+
+// begun gives hyperparameters that a test writes out the mark of those that began as
+// the defaults.
+func begun(c fl.ClientParams) fl.ClientParams {
+	v := hyper.Values{Client: c}
+	all := fl.DefaultClientParams()
+	full := hyper.Values{Client: all}
+	for _, p := range hyper.Table() {
+		if strings.HasPrefix(p.Name, "client.") {
+			reflect.ValueOf(&full).Elem().FieldByIndex(p.Index).Set(reflect.ValueOf(&v).Elem().FieldByIndex(p.Index))
+		}
+	}
+	return full.Client
 }

@@ -35,6 +35,9 @@ type writer struct {
 func (w *writer) table(v reflect.Value, prefix string) {
 	var later []int
 	for i := range v.NumField() {
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
 		key, f := v.Type().Field(i).Tag.Get("toml"), v.Field(i)
 		switch m, isModel := reflect.TypeAssert[Model](f); {
 		case isModel:
