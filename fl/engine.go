@@ -41,6 +41,10 @@ type Config struct {
 	// is beyond goes to a temporary file. 0 is DefaultStateMemory.
 	StateMemory int64
 
+	// Trials and Kept are how many trials are in flight at a time, 0 for one, and of
+	// how many others the weights are kept: New refuses what does not fit into memory.
+	Trials, Kept int
+
 	// NewTrainer makes the trainer of a worker; nil is Model.NewWorkspace.
 	NewTrainer func() Trainer
 }
@@ -95,7 +99,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.HeadLayers < 0 || cfg.StateMemory < 0 {
 		return nil, fmt.Errorf("head_layers = %d, data.state_memory = %d: must be 0 (the default) or more", cfg.HeadLayers, cfg.StateMemory)
 	}
-	if err := CheckMemory(cfg.Model, cfg.Workers); err != nil {
+	if err := cfg.checkMemory(); err != nil {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return Layout(cfg.Model) })}

@@ -2,30 +2,78 @@ package fl
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 
 	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The vectors of a model's size that any training has: those of a trial, and those
-// of each worker.
+// The vectors of a model's size that any training has, besides those of its method's
+// server and the gradient in a workspace.
 const (
-	trialVectors  = 3 // weights, their sum, the best ones
-	workerVectors = 3 // the client's weights, their velocity and gradient
+	engineVectors = 3                  // a snapshot or a file that is written
+	trialVectors  = 3                  // weights, the sum of a round, the best weights
+	workerVectors = 2 + sparePerWorker // the client's weights, their velocity; results that wait
 )
 
-// CheckMemory returns an error for a model whose training with so many workers
-// needs more memory than there is, before any of it is taken. It counts what every
-// method needs; a method's own vectors, activations and examples come on top.
-func CheckMemory(m *nn.Model, workers int) error {
-	vectors := trialVectors + workerVectors*int64(workers)
-	if err := memory.Check(4 * int64(m.Size()) * vectors); err != nil {
+// SecondOrder is a method whose clients use products with the Hessian, which need
+// memory of their own.
+type SecondOrder interface {
+	SecondOrder()
+}
+
+// CheckModel returns an error for a model that no training fits into the memory that
+// there is, before any of it is taken.
+func CheckModel(m *nn.Model) error {
+	return checkMemory(m, 1, 1, 4*int64(m.Size())*(engineVectors+trialVectors+workerVectors+1))
+}
+
+// checkMemory returns an error for a training that needs more bytes than there are,
+// before any of them is taken. The examples are in memory already. Clients' states are
+// counted by what they need at least: the others go to a file.
+func (c *Config) checkMemory() error {
+	trials := max(1, c.Trials)
+	server := len(c.Method.NewServer(0).State())
+	borrowed := 0 // by methods that do more than local SGD
+	if _, ok := c.Method.(Gatherer); ok {
+		server, borrowed = server+1, 1
+	}
+	if _, ok := c.Method.(Stateful); ok {
+		borrowed = 2
+	}
+	_, second := c.Method.(SecondOrder)
+	if second {
+		borrowed = 4
+	}
+	vectors := float64(engineVectors+server) + float64(trials*(trialVectors+server)+c.Kept) + float64(c.Workers*(workerVectors+borrowed))
+	bytes := vectors*4*float64(c.Model.Size()) + float64(c.Workers)*float64(c.Model.WorkspaceBytes(second))
+	return checkMemory(c.Model, c.Workers, trials, int64(min(bytes, math.MaxInt64/2)))
+}
+
+func checkMemory(m *nn.Model, workers, trials int, bytes int64) error {
+	if err := memory.Check(bytes); err != nil {
 		name, n := m.Largest()
-		return fmt.Errorf("model %s has %d parameters, %d of them in %s, and with %d workers %w; make it smaller or take fewer workers",
-			m.Name(), m.NumParams(), n, name, workers, err)
+		return fmt.Errorf("model %s has %d parameters, %d of them in %s, and with %s %w; make it smaller or take fewer workers",
+			m.Name(), m.NumParams(), n, name, counts(workers, trials), err)
 	}
 	return nil
+}
+
+// counts tells what takes memory besides the model.
+func counts(workers, trials int) string {
+	text := plural(workers, "worker")
+	if trials > 1 {
+		text += " and " + plural(trials, "trial") + " in flight"
+	}
+	return text
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // usableWorkers bounds the workers: more than some for each processor do nothing

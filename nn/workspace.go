@@ -68,7 +68,7 @@ type Result struct {
 // on in chunks, with the same bits as a result.
 type Workspace struct {
 	m       *Model
-	arena   tensor.Arena
+	arena   *tensor.Arena
 	grad    []float32
 	states  []State
 	dlogit  Act
@@ -102,17 +102,22 @@ func (m *Model) chunk() int {
 }
 
 func (m *Model) newWorkspace(chunk int) *Workspace {
-	ws := &Workspace{m: m, chunk: chunk}
+	return m.lay(&tensor.Arena{}, chunk)
+}
+
+// lay makes a workspace in the memory of an arena.
+func (m *Model) lay(arena *tensor.Arena, chunk int) *Workspace {
+	ws := &Workspace{m: m, arena: arena, chunk: chunk}
 	if m.LabelsPerExample() > 1 {
 		ws.labels = make([]int32, chunk*m.LabelsPerExample())
 	}
 	ws.states = m.nodes.states(place{
-		arena: &ws.arena, samples: chunk, groups: m.groups, scratch: &ws.scratch, tangents: m.tangents,
+		arena: arena, samples: chunk, groups: m.groups, scratch: &ws.scratch, tangents: m.tangents,
 		index: func(i int) int { return i },
 	})
-	ws.scratch.floats = ws.arena.Alloc(ws.scratch.size)
+	ws.scratch.floats = arena.Alloc(ws.scratch.size)
 	last := m.nodes[len(m.nodes)-1].Out()
-	ws.dlogit = newAct(&ws.arena, last, chunk, Border{}, 0, m.tangents)
+	ws.dlogit = newAct(arena, last, chunk, Border{}, 0, m.tangents)
 	return ws
 }
 

@@ -1,6 +1,9 @@
 package tensor
 
-import "unsafe"
+import (
+	"errors"
+	"unsafe"
+)
 
 const (
 	alignment = 64 // bytes; a cache line and the widest vector
@@ -19,12 +22,31 @@ func Aligned(n int) []float32 {
 	return buf[skip : skip+n : skip+n]
 }
 
+// MostCounted is the floats up to which an arena counts; beyond, and for one piece of
+// more than an eighth of them, it panics with ErrUncounted.
+const MostCounted = 1 << 27
+
+// mostPiece is the floats of the largest piece that is counted.
+const mostPiece = 1 << 24
+
+// ErrUncounted is the panic of a counting arena that is asked for more than it counts.
+var ErrUncounted = errors.New("tensor: more memory than is counted")
+
 // Arena hands out 64-byte-aligned float32 memory from large blocks. The zero
 // value is ready to use. An arena belongs to one goroutine at a time.
 type Arena struct {
 	blocks [][]float32
 	at     Mark
+	count  bool
+	asked  int
 }
+
+// Counting returns an arena that counts what it is asked for. All that it hands out
+// is the same memory, which nobody may use.
+func Counting() *Arena { return &Arena{count: true} }
+
+// Asked returns the floats that a counting arena was asked for.
+func (a *Arena) Asked() int { return a.asked }
 
 // Mark is a position in an arena to release to.
 type Mark struct{ block, used int }
@@ -33,6 +55,15 @@ type Mark struct{ block, used int }
 // Release to a mark taken before.
 func (a *Arena) Alloc(n int) []float32 {
 	size := (n + line - 1) / line * line
+	if a.count {
+		if a.asked += size; a.asked > MostCounted || n > mostPiece {
+			panic(ErrUncounted)
+		}
+		if len(a.blocks) == 0 || len(a.blocks[0]) < n {
+			a.blocks = [][]float32{Aligned(n)}
+		}
+		return a.blocks[0][:n:n]
+	}
 	for a.at.block < len(a.blocks) && a.at.used+size > len(a.blocks[a.at.block]) {
 		a.at = Mark{block: a.at.block + 1}
 	}

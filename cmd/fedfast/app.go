@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -48,6 +49,10 @@ func (e usageError) Unwrap() error { return e.error }
 // main runs a command line and returns the exit code.
 func (a *app) main(args []string) int {
 	a.logs = &logs{to: a.err}
+	if err := memory.Limit(); err != nil {
+		a.running = true
+		return a.exit(context.Background(), err)
+	}
 	ctx, stop := a.signals()
 	defer stop()
 	root := a.root()

@@ -47,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"waitlines": waitLines,
 
 			"earlykills": earlyKills,
+			"limited":    limited,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FEDFAST_CPU", os.Getenv("FEDFAST_CPU"))

@@ -20,6 +20,9 @@ import (
 // part in the round.
 type maml struct{ Reptile }
 
+// SecondOrder says that clients use products with the Hessian.
+func (maml) SecondOrder() {}
+
 func (maml) Name() string { return "maml" }
 
 func (maml) Doc() string {

@@ -17,6 +17,9 @@ import (
 // the mean of the models. client.inner_steps inner steps personalize a model.
 type perFedAvg struct{ FedAvg }
 
+// SecondOrder says that clients use products with the Hessian.
+func (perFedAvg) SecondOrder() {}
+
 func (perFedAvg) Name() string { return "perfedavg" }
 
 func (perFedAvg) Doc() string {

@@ -80,8 +80,13 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if s.Observer == nil {
 		s.Observer = silent{}
 	}
+	kept := 0
+	if s.Tuner != nil && c.Select == config.SelectFinalists {
+		kept = c.Finalists.Snapshots
+	}
 	return fl.New(fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, StateMemory: int64(c.Data.StateMemory) << 20,
+		Trials: max(1, c.Tuner.Parallel), Kept: kept,
 	})
 }

@@ -27,6 +27,29 @@ func Available() int64 {
 	return max(0, free)
 }
 
+// reserve is what Limit leaves of a limit to what is not the garbage collector's.
+const reserve = 32 << 20
+
+// Limit has the garbage collector keep to what the limits of the process and of its
+// control group leave, unless GOMEMLIMIT says otherwise: garbage is no reason to pass
+// them. It returns an error where so little is left that the program cannot work.
+func Limit() error {
+	most, limited := limits()
+	if !limited {
+		return nil
+	}
+	used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(used)
+	if most < least {
+		return fmt.Errorf("the memory of this process is limited (ulimit -v), and %s more than now are needed to work at all, of which %s are left; raise the limit",
+			Size(least), Size(max(0, most)))
+	}
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(most - reserve + int64(used[0].Value.Uint64()-used[1].Value.Uint64()))
+	}
+	return nil
+}
+
 // little is how many bytes always fit: the system is asked no sooner than after as
 // many.
 const little = 8 << 20

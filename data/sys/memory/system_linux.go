@@ -6,15 +6,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-// spare is how much of an address space that has a limit is left to the runtime,
-// which reserves it in large pieces.
-const spare = 128 << 20
 
 // system returns the least of what the machine, the control groups and the limit
 // of the address space leave.
@@ -25,6 +22,16 @@ func system() int64 {
 			free = kB << 10
 		}
 	}
+	if most, limited := limits(); limited {
+		free = min(free, most)
+	}
+	return free
+}
+
+// limits returns what the control groups and the limit of the address space leave, if
+// there is any.
+func limits() (free int64, limited bool) {
+	free = math.MaxInt64
 	if text, err := os.ReadFile("/proc/self/cgroup"); err == nil {
 		free = min(free, groups("/sys/fs/cgroup", string(text)))
 	}
@@ -33,11 +40,19 @@ func system() int64 {
 		if text, err := os.ReadFile("/proc/self/statm"); err == nil {
 			pages, _, _ := strings.Cut(string(text), " ")
 			if n, err := strconv.ParseInt(pages, 10, 64); err == nil {
-				free = min(free, int64(space.Cur)-n*int64(os.Getpagesize())-spare)
+				free = min(free, int64(space.Cur)-n*int64(os.Getpagesize())+idle()-spare)
 			}
 		}
 	}
-	return free
+	return free, free < math.MaxInt64
+}
+
+// idle returns the bytes of the address space that the garbage collector holds and
+// does not use.
+func idle() int64 {
+	of := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(of)
+	return int64(of[0].Value.Uint64() + of[1].Value.Uint64())
 }
 
 // groups returns the least of what the control groups of a process leave, those of

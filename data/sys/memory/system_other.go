@@ -4,3 +4,6 @@ package memory
 
 // system returns Unknown: only Linux tells in a way that is read here.
 func system() int64 { return Unknown }
+
+// limits returns none.
+func limits() (free int64, limited bool) { return Unknown, false }

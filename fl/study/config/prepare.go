@@ -34,7 +34,7 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := fl.CheckMemory(m, 1); err != nil {
+	if err := fl.CheckModel(m); err != nil {
 		return nil, err
 	}
 	if FromFile(c.Init) {
