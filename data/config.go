@@ -82,7 +82,7 @@ type Config struct {
 	// of training images at random, of others from the middle, standardized.
 	Augment string `toml:"augment" of:"fedex-cifar crop24" doc:"random changes of CIFAR's training images; unset is none" also:"augmentation"`
 	// Proxy samples, drawn from all clients' training samples before these are
-	// cut or dealt, are set apart for side federations; see Federation.Side.
+	// cut or dealt, are set apart for proxy federations; see Federation.Side.
 	Proxy int `toml:"proxy" in:"[0, inf)" doc:"samples set apart for the proxy federations of a client tuner that prepares"`
 	// Seed decides all draws.
 	Seed uint64 `toml:"-"`

@@ -62,7 +62,7 @@ type Federation struct {
 	Clients []Client
 	// Unseen clients have test examples only; nil unless Config.Unseen.
 	Unseen []Client
-	// Proxy holds the samples that were set apart for side federations: no client
+	// Proxy holds the samples that were set apart for proxy federations: no client
 	// has them. It is empty unless Config.Proxy.
 	Proxy View
 	// Files tells what was read or drawn, before the rest was made of it.

@@ -89,7 +89,7 @@ func (g gathered) label(at int32) int32 { return g[at].src.label(g[at].at) }
 
 func (g gathered) size() (floats, tokens int) { return g[0].src.size() }
 
-// Side describes a side federation.
+// Side describes a proxy federation.
 type Side struct {
 	Clients int
 	Samples int     // of each client
@@ -98,7 +98,7 @@ type Side struct {
 	Seed    uint64  // decides which samples and classes the clients get
 }
 
-// Side deals a side federation of f's proxy samples. Its clients have training
+// Side deals a proxy federation of f's proxy samples. Its clients have training
 // examples only; the Test samples are those of its one unseen client. Where the
 // samples are too few for all clients, clients are dealt each on its own and
 // share samples; where they are too few for one client, it gets fewer. Both are
@@ -107,19 +107,19 @@ func (f *Federation) Side(s Side) (*Federation, error) {
 	n := f.Proxy.Len()
 	switch {
 	case n == 0:
-		return nil, errors.New("a side federation needs samples that are set apart: set data.proxy")
+		return nil, errors.New("a proxy federation needs samples that are set apart: set data.proxy")
 	case f.Kind == Tokens:
-		return nil, fmt.Errorf("a side federation needs one class an example; %s is text", f.Name)
+		return nil, fmt.Errorf("a proxy federation needs one class an example; %s is text", f.Name)
 	case s.Test < 1 || s.Test >= n:
 		return nil, fmt.Errorf("data.proxy_test = %d: must be from 1 to %d, less than data.proxy", s.Test, n-1)
 	case s.Clients < 1 || s.Samples < 1 || !(s.HI >= 0 && s.HI <= 1):
-		return nil, fmt.Errorf("a side federation of %d clients of %d samples with heterogeneity index %v: must be 1 or more, and 0..1", s.Clients, s.Samples, s.HI)
+		return nil, fmt.Errorf("a proxy federation of %d clients of %d samples with heterogeneity index %v: must be 1 or more, and 0..1", s.Clients, s.Samples, s.HI)
 	}
 	order := f.Proxy.places()
 	draw.New(uint64(n), draw.Proxy).Shuffle(order)
 	pool := chosen(f.Proxy.src, order[s.Test:])
 	side := &Federation{
-		Name: f.Name + " (proxy)", Doc: "a side federation of " + f.Name, Kind: f.Kind, H: f.H, W: f.W, C: f.C, Classes: f.Classes, Synthetic: f.Synthetic,
+		Name: f.Name + " (proxy)", Doc: "a proxy federation of " + f.Name, Kind: f.Kind, H: f.H, W: f.W, C: f.C, Classes: f.Classes, Synthetic: f.Synthetic,
 		Unseen: []Client{{ID: "proxy", Test: chosen(f.Proxy.src, order[:s.Test])}},
 	}
 	for i, samples := range s.deal(f.Classes, pool, side) {

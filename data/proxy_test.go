@@ -116,7 +116,7 @@ func TestSideFederations(t *testing.T) {
 		t.Error("the clients do not follow from the seed")
 	}
 	if !slices.Equal(pixelsOf(side, side.Unseen[0].Test), pixelsOf(other, other.Unseen[0].Test)) {
-		t.Error("two side federations are tested on different samples")
+		t.Error("two proxy federations are tested on different samples")
 	}
 }
 

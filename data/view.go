@@ -1,6 +1,6 @@
 package data
 
-// Augment keys the random changes of one client visit: all reads of an example
+// Augment keys the random changes of one client's local training: all reads of an example
 // with the same Key give the same pixels.
 type Augment struct {
 	Key uint64

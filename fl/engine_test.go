@@ -13,7 +13,7 @@ import (
 )
 
 // faulty is averaging whose local training panics for one client, and which
-// remembers the keys of all visits.
+// remembers the keys of all local trainings.
 type faulty struct {
 	average
 	panicAt int // training examples of the client
@@ -69,7 +69,7 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 	}
 }
 
-// TestKeysOfEvaluationAreItsOwn compares the keys of the test visits with those
+// TestKeysOfEvaluationAreItsOwn compares the keys of the local trainings of a test with those
 // of what trials draw.
 func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 40)

@@ -193,7 +193,7 @@ func (e *Engine) personal(w *worker, weights []float32, client int, plan *Plan, 
 	if err != nil {
 		return nil, err
 	}
-	l, err := w.begin(visit{
+	l, err := w.begin(localTask{
 		engine: e, client: client, params: params, server: plan.Server, weights: weights,
 		state: memory, kept: state.of(client), key: kernels.Key(e.cfg.Seed, uint64(client), purposeTest),
 	})

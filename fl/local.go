@@ -147,8 +147,8 @@ func (l *Local) measure(v data.View, aug *data.Augment, t *tally) (nn.Result, er
 	return l.worker.evaluate(l.Weights, v, aug, t)
 }
 
-// visit is what the engine tells a worker about one client's local training.
-type visit struct {
+// localTask is what the engine tells a worker about one client's local training.
+type localTask struct {
 	engine  *Engine
 	client  int
 	params  ClientParams
@@ -161,7 +161,7 @@ type visit struct {
 }
 
 // begin prepares a client's local training in the worker's own weights.
-func (w *worker) begin(v visit) (*Local, error) {
+func (w *worker) begin(v localTask) (*Local, error) {
 	copy(w.local, v.weights)
 	e := v.engine
 	c := &e.cfg.Data.Clients[v.client]

@@ -39,7 +39,7 @@ type Slot struct {
 	// steps but the first, of the step's gradient and the displacement before it; 0
 	// for a single step, and else as MinCosine.
 	MinPriorCosine float64
-	// Seconds is the visit's time on the simulated device, see DeviceFLOPS.
+	// Seconds is the local training's time on the simulated device, see DeviceFLOPS.
 	Seconds float64
 	// Dropped says that the change held a number that is not finite, so that
 	// it was left out of the aggregate.
@@ -176,7 +176,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		}
 		s.Before = scoreOf(r)
 	}
-	v := visit{engine: e, client: s.Client, params: s.Params, server: server, round: t.round, weights: t.weights, state: t.server, key: key}
+	v := localTask{engine: e, client: s.Client, params: s.Params, server: server, round: t.round, weights: t.weights, state: t.server, key: key}
 	if t.clients != nil {
 		v.kept = t.clients[s.Client]
 	}

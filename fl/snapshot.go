@@ -13,7 +13,7 @@ import (
 )
 
 // Snapshot is the state of a trial between two rounds. A trial restored from it
-// goes on with the same bits. It does not change.
+// continues with the same bits. It does not change.
 type Snapshot struct {
 	// Model and Method are the names of what the trial trains.
 	Model, Method string

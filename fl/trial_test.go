@@ -204,7 +204,7 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	for _, slot := range []int{0, 2} {
 		s := r.Slots[slot]
 		key := kernels.Key(2, 0, 0, uint64(slot), uint64(s.Client))
-		l, err := w.begin(visit{engine: e, client: s.Client, params: good, weights: alone.Weights(), key: key})
+		l, err := w.begin(localTask{engine: e, client: s.Client, params: good, weights: alone.Weights(), key: key})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,8 +34,8 @@ type Prediction struct {
 
 // TrainOpts are the settings of one training step.
 type TrainOpts struct {
-	Key  uint64 // of the dropout draws of a client's visit
-	Step uint32 // number of the step within the visit
+	Key  uint64 // of the dropout draws of a client's local training
+	Step uint32 // number of the step within the local training
 	// Dropout replaces the rate of every dropout layer; a negative one keeps the
 	// model's own rates. (The zero value trains without dropout.)
 	Dropout float32

@@ -56,7 +56,7 @@ type Decision struct {
 // Proxy is the kind of an Environment.
 const Proxy = "proxy"
 
-// Environment is a side federation, drawn from samples that the study took out of its federation for this (data.proxy). Its trials are
+// Environment is a proxy federation, drawn from samples that the study took out of its federation for this (data.proxy). Its trials are
 // scored by the error of the global model on proxy samples that no client of it holds, and never count as the study's best.
 type Environment struct {
 	Kind    string  `json:"kind"`    // Proxy

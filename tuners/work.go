@@ -4,7 +4,7 @@ import "context"
 
 // Work is what a tuner trains beside the rounds of the budget, and with what, for estimates of time: nothing of it reaches a result.
 type Work struct {
-	// Trials run on side federations before the first trial: the most that there can be, or a fair guess. Each has Rounds rounds, in which
+	// Trials run on proxy federations before the first trial: the most that there can be, or a fair guess. Each has Rounds rounds, in which
 	// Clients clients train on Examples training examples each, in the mean.
 	Trials, Rounds, Clients int
 	Examples                float64

@@ -46,7 +46,7 @@ func fedtuneTraining(set fedtuneSet, tuning string) *Training {
 	return t
 }
 
-// shrinkFedtune scales rounds and samples: those of the federation and those of the table and its side federations.
+// shrinkFedtune scales rounds and samples: those of the federation and those of the table and its proxy federations.
 func shrinkFedtune(c *config.Config, scale float64) []string {
 	rounds := c.Rounds
 	c.Rounds = shrunk(rounds, scale, 1)
@@ -66,7 +66,7 @@ func shrinkFedtune(c *config.Config, scale float64) []string {
 	return []string{
 		fmt.Sprintf("scaled by %v: %d rounds instead of %d", scale, c.Rounds, rounds),
 		fmt.Sprintf("scaled by %v: clients and the table's rows have %s samples instead of %s", scale, strings.Join(sizes, ", "), strings.Join(was, ", ")),
-		fmt.Sprintf("scaled by %v: side federations run %v rounds instead of %d", scale, c.Tuner.Options["rounds"], sideRounds),
+		fmt.Sprintf("scaled by %v: proxy federations run %v rounds instead of %d", scale, c.Tuner.Options["rounds"], sideRounds),
 	}
 }
 
@@ -78,12 +78,12 @@ func fedtuneCells() []Cell {
 			c.Published = &Published{Mean: published, Trials: trialsOf(t)}
 		}
 		if t == nil {
-			c.Why = "a full grid: 3,600 side federations for each of 24 cells"
+			c.Why = "a full grid: 3,600 proxy federations for each of 24 cells"
 		}
 		cells = append(cells, c)
 	}
 	steps := func(name, where string, published float64, t *Training) {
-		c := Cell{Name: name, Paper: fedtunePaper, Where: where, Unit: "trials on side federations", Training: t, Measure: sideTrials}
+		c := Cell{Name: name, Paper: fedtunePaper, Where: where, Unit: "trials on proxy federations", Training: t, Measure: sideTrials}
 		if published > 0 {
 			c.Published = &Published{Mean: published, Trials: trialsOf(t)}
 		}
@@ -165,7 +165,7 @@ func bestAccuracy(m *Metrics) (float64, bool) {
 	return best, true
 }
 
-// sideTrials is how many trials were run on side federations; NaN for a trial that was handed its table.
+// sideTrials is how many trials were run on proxy federations; NaN for a trial that was handed its table.
 func sideTrials(m *Metrics) (float64, bool) {
 	if len(m.Sides) == 0 {
 		return math.NaN(), true

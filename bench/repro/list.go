@@ -64,7 +64,7 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 // cost is that of training.
 type cost struct{ seconds, flop float64 }
 
-// costs are those of one trial: of its side federations and of its rounds.
+// costs are those of one trial: of its proxy federations and of its rounds.
 type costs struct{ sides, rounds cost }
 
 // of is the cost of some trials, with one table for all or with a table each.

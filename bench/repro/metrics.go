@@ -189,7 +189,7 @@ func (m *Metrics) encode(w io.Writer) error {
 	return errors.Join(line(m.End), out.Flush())
 }
 
-// sideLine is a trial on a side federation.
+// sideLine is a trial on a proxy federation.
 type sideLine struct {
 	Kind string `json:"kind"`
 	study.SideTrial

@@ -19,28 +19,28 @@ type Step struct {
 	Test float64
 }
 
-// leg is a part of a trial between two decisions of the wrapper.
-type leg struct {
+// segment is a part of a trial between two decisions of the wrapper.
+type segment struct {
 	trial       *TrialLine
-	number      int // of the trial's legs
+	number      int // of the trial's segments
 	first, last int // its rounds
 }
 
-// legs returns the parts of a study in the order in which a wrapper runs them: all trials to their first rung, then those that went on.
-func (m *Metrics) legs() []leg {
-	var all []leg
+// segments returns the parts of a study in the order in which a wrapper runs them: all trials to their first rung, then those that went on.
+func (m *Metrics) segments() []segment {
+	var all []segment
 	for i := range m.Trials {
 		t := &m.Trials[i]
 		at := 0
 		for n, rung := range t.Rungs {
-			all = append(all, leg{t, n, at + 1, rung.Round})
+			all = append(all, segment{t, n, at + 1, rung.Round})
 			at = rung.Round
 		}
 		if end := len(t.Global); end > at { // it failed
-			all = append(all, leg{t, len(t.Rungs), at + 1, end})
+			all = append(all, segment{t, len(t.Rungs), at + 1, end})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b leg) int {
+	slices.SortStableFunc(all, func(a, b segment) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.trial.Number, b.trial.Number))
 	})
 	return all
@@ -61,7 +61,7 @@ func (m *Metrics) Online(target string) []Step {
 		discount = c.Score.Discount
 	}
 	best, rounds := math.Inf(1), 0
-	for _, l := range m.legs() {
+	for _, l := range m.segments() {
 		scores := l.trial.scores(target)
 		mean := study.Discounted{}
 		for round := l.first; round <= l.last && round <= len(scores); round++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// TableOption returns the table that the trials on side federations of a study of fedtune-hrt give, as the value of the option `table` of
+// TableOption returns the table that the trials on proxy federations of a study of fedtune-hrt give, as the value of the option `table` of
 // another study; see fedtune.TableOf.
 func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (string, error) {
 	given, err := tuners.ParamsOf(options)
@@ -25,7 +25,7 @@ func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (
 }
 
 // sideTables returns, for each trial that filled one, FedTune's table: for each number of samples and heterogeneity index the best trial
-// on side federations, with its error on proxy samples.
+// on proxy federations, with its error on proxy samples.
 func (r *Report) sideTables() []Table {
 	var out []Table
 	for _, m := range r.all() {
@@ -39,7 +39,7 @@ func (r *Report) sideTables() []Table {
 func (m *Metrics) sideTable() Table {
 	best := study.BestSides(m.Sides)
 	t := Table{
-		Title: fmt.Sprintf("the table of %s, trial %d, best of %d trials on side federations: error on proxy samples, learning rate, batch, epochs (%s)",
+		Title: fmt.Sprintf("the table of %s, trial %d, best of %d trials on proxy federations: error on proxy samples, learning rate, batch, epochs (%s)",
 			m.Head.Training, m.Head.Trial, len(m.Sides), cmp.Or(m.Head.Variant, "as published")),
 		Head: []string{"samples"},
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// side is a trial on a side federation.
+// side is a trial on a proxy federation.
 func side(hi float64, samples int, score, lr float64) study.SideTrial {
 	return study.SideTrial{
 		Environment: tuners.Environment{HI: hi, Samples: samples}, Score: &score,

@@ -15,7 +15,7 @@ import (
 // shades draw an error from the lowest to the highest of a heat map.
 var shades = []rune(" ░▒▓█")
 
-// printSides prints the table that a client tuner found on side federations as a
+// printSides prints the table that a client tuner found on proxy federations as a
 // heat map: for each number of samples and heterogeneity index the best trial,
 // its score and, from light to dark, how high that is among all cells.
 func printSides(w io.Writer, sides []study.SideTrial) error {
@@ -29,7 +29,7 @@ func printSides(w io.Writer, sides []study.SideTrial) error {
 			lowest, highest = min(lowest, *t.Score), max(highest, *t.Score)
 		}
 	}
-	fmt.Fprintf(w, "client tuner: best of %d trials on side federations, by samples a client and heterogeneity index", len(sides))
+	fmt.Fprintf(w, "client tuner: best of %d trials on proxy federations, by samples a client and heterogeneity index", len(sides))
 	if lowest <= highest {
 		fmt.Fprintf(w, " (score %.4f%s to %.4f%s)", lowest, shade(0), highest, shade(1))
 	}

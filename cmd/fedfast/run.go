@@ -41,7 +41,7 @@ func newRun(a *app) *cobra.Command {
 	return cmd
 }
 
-// run goes on with a training, or prints the stored result of a finished one.
+// run resumes a training, or prints the stored result of a finished one.
 func (o *runOptions) run(ctx context.Context, a *app, s *opened) error {
 	r, err := o.finish(ctx, a, s)
 	if err != nil {
@@ -50,7 +50,7 @@ func (o *runOptions) run(ctx context.Context, a *app, s *opened) error {
 	return a.showRun(s, r, o.dir)
 }
 
-// runSeeds goes on with the trainings of several seeds.
+// runSeeds resumes the trainings of several seeds.
 func (o *runOptions) runSeeds(ctx context.Context, a *app, args []string) error {
 	s, err := o.openSeeds(ctx, a, args, config.ModeRun)
 	if err != nil {

@@ -43,7 +43,7 @@ func newStudy(a *app) *cobra.Command {
 	return group("study", "Studies: list, show, resume, export", list, show, newResume(a), newExport(a))
 }
 
-// newResume goes on with a study or a run by what its directory holds.
+// newResume resumes a study or a run by what its directory holds.
 func newResume(a *app) *cobra.Command {
 	o := &tuneOptions{}
 	cmd := &cobra.Command{
@@ -87,7 +87,7 @@ func newResume(a *app) *cobra.Command {
 	return cmd
 }
 
-// resumeSeeds goes on with the studies of several seeds.
+// resumeSeeds resumes the studies of several seeds.
 func (o *tuneOptions) resumeSeeds(ctx context.Context, a *app) error {
 	if a.seedGiven {
 		return usageError{errors.New("--seed: studies keep their own seeds")}

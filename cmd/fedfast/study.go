@@ -80,7 +80,7 @@ func (o *studyOptions) addFlags(cmd *cobra.Command) {
 	o.configOptions.addFlags(cmd)
 	cmd.Flags().StringVar(&o.init, "init", "", "how the network starts, as the key init: torch, glorot, keras, haiku, or a .safetensors `FILE`")
 	cmd.Flags().StringVar(&o.dir, "study", "", "directory of the study: a new one, or one to resume (default studies/DATE-NAME)")
-	cmd.Flags().Var(&o.scale, "scale", "shrink rounds, budgets and side federations by this factor, above 0 to 1, to try things out")
+	cmd.Flags().Var(&o.scale, "scale", "shrink rounds, budgets and proxy federations by this factor, above 0 to 1, to try things out")
 	cmd.Flags().Var(&o.seeds, "seeds", "train with so many seeds, from the study's own on, each in a study of its own below --study")
 }
 
@@ -249,10 +249,10 @@ func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
 // resumable is the directory to resume.
 func (o *studyOptions) resumable() string { return cmp.Or(o.outer, o.dir) }
 
-// interrupted turns the error of a study that was broken off into how to go on.
+// interrupted turns the error of a study that was interrupted into how to resume it.
 func interrupted(ctx context.Context, err error, dir string) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return fmt.Errorf("interrupted; go on with: fedfast study resume %s", dir)
+		return fmt.Errorf("interrupted; resume it with: fedfast study resume %s", dir)
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 		return err
 	}
 	if entry.State == "unfinished" {
-		fmt.Fprintf(a.out, "\ngo on with: fedfast study resume %s\n", dir)
+		fmt.Fprintf(a.out, "\nresume it with: fedfast study resume %s\n", dir)
 	}
 	return nil
 }

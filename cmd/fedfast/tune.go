@@ -68,7 +68,7 @@ func (o *tuneOptions) validate() error {
 	return nil
 }
 
-// run goes on with a study, or prints the stored result of a finished one.
+// run resumes a study, or prints the stored result of a finished one.
 func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) error {
 	r, err := o.finish(ctx, a, s)
 	if err != nil {
@@ -77,7 +77,7 @@ func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) error {
 	return a.showTune(s, r, o.dir)
 }
 
-// tuneSeeds goes on with the studies of several seeds.
+// tuneSeeds resumes the studies of several seeds.
 func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) error {
 	s, err := o.openSeeds(ctx, a, args, config.ModeTune)
 	if err != nil {

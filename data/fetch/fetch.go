@@ -1,5 +1,5 @@
 // Package fetch brings sets of data from their public places to a folder: it
-// goes on with a download that broke, checks lengths and checksums, unpacks
+// resumes a download that broke, checks lengths and checksums, unpacks
 // archives, and shows a file under its name only when it is whole.
 package fetch
 

@@ -28,7 +28,7 @@ func TestFedPerKeepsHeads(t *testing.T) {
 		r := runRounds(t, tr, fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{c}}, 1)[0]
 		body, total := make([]float64, head), 0.0
 		for _, s := range r.Slots {
-			// The same visit by hand: the whole batch three times.
+			// The same local training by hand: the whole batch three times.
 			w := slices.Clone(before)
 			if heads[s.Client] != nil {
 				copy(w[head:], heads[s.Client])

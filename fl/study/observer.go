@@ -42,7 +42,7 @@ type Event struct {
 // Progress tells how far a study is, for a display.
 type Progress struct {
 	// Preparing says that the client tuner is being prepared: Trial is the
-	// number of a trial on a side federation that has ended, Round and Rounds
+	// number of a trial on a proxy federation that has ended, Round and Rounds
 	// are how many have, of those that are known by now, and Loss and Best are
 	// NaN.
 	Preparing bool

@@ -13,9 +13,9 @@ import (
 )
 
 // prepare lets a client tuner that asks for it decide about trials of its own,
-// on side federations, before the study's first trial. The state in which that
+// on proxy federations, before the study's first trial. The state in which that
 // ends opens the tuner's session about every trial. A report is durable before
-// the next side federation is trained.
+// the next proxy federation is trained.
 func (d *driver) prepare(ctx context.Context) (err error) {
 	if d.setup.ClientTuner == nil {
 		return nil
@@ -62,7 +62,7 @@ func (s *decider) reports() map[int]tuners.TrialReport {
 	return out
 }
 
-// side is a side federation at work.
+// side is a proxy federation at work.
 type side struct {
 	driver      *driver
 	environment tuners.Environment
@@ -81,12 +81,12 @@ func (d *driver) side(e *tuners.Environment) (*side, error) {
 	}
 	engine, err := fl.New(fl.Config{Model: d.setup.Model, Data: fed, Method: d.method, Cohort: e.Cohort, Seed: e.Seed, Workers: d.setup.Workers})
 	if err != nil {
-		return nil, fmt.Errorf("side federation: %w", err)
+		return nil, fmt.Errorf("proxy federation: %w", err)
 	}
 	return &side{driver: d, environment: *e, engine: engine}, nil
 }
 
-// trial trains one on the side federation and scores its global model on the
+// trial trains one on the proxy federation and scores its global model on the
 // proxy samples that no client holds.
 func (s *side) trial(ctx context.Context, dec tuners.Decision) (tuners.TrialReport, error) {
 	d := s.driver

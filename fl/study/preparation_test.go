@@ -36,7 +36,7 @@ func tableStudy(t *testing.T) Setup {
 	return s
 }
 
-// sideStopper ends a study after so many trials on side federations.
+// sideStopper ends a study after so many trials on proxy federations.
 type sideStopper struct {
 	silent
 	mu    sync.Mutex
@@ -82,7 +82,7 @@ func TestPreparationFillsTheTable(t *testing.T) {
 		t.Error("1 and 3 workers give different results")
 	}
 	if len(r.Sides) != 4*4 || r.Rounds != 3 || len(r.Trials) != 1 {
-		t.Fatalf("%d trials on side federations, %d rounds of %d trials", len(r.Sides), r.Rounds, len(r.Trials))
+		t.Fatalf("%d trials on proxy federations, %d rounds of %d trials", len(r.Sides), r.Rounds, len(r.Trials))
 	}
 	differ := false
 	for _, side := range r.Sides {
@@ -128,7 +128,7 @@ func TestClientsTrainWithTheTable(t *testing.T) {
 }
 
 // watched remembers what the clients of the study itself trained with: those of
-// side federations have no validation examples.
+// proxy federations have no validation examples.
 type watched struct {
 	fl.Method
 	mu     sync.Mutex
@@ -199,7 +199,7 @@ func TestPreparationNeedsProxySamples(t *testing.T) {
 	if s.Data, s.Model, err = config.Prepare(t.Context(), &s.Config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), "client tuner fedtune-hrt prepares: a side federation needs samples that are set apart: set data.proxy") {
+	if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), "client tuner fedtune-hrt prepares: a proxy federation needs samples that are set apart: set data.proxy") {
 		t.Errorf("got %v", err)
 	}
 }

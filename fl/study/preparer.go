@@ -9,15 +9,15 @@ import (
 	"github.com/fedfast/fedfast/tuners/play"
 )
 
-// preparer runs the trials of a preparation: those of one side federation beside
-// each other, one side federation after the other.
+// preparer runs the trials of a preparation: those of one proxy federation beside
+// each other, one proxy federation after the other.
 type preparer struct {
 	driver *driver
 	past   map[int]tuners.TrialReport
 
 	mu     sync.Mutex // guards what follows
 	starts map[int]tuners.Decision
-	free   *sync.Cond // a trial has left the side federation at work
+	free   *sync.Cond // a trial has left the proxy federation at work
 	at     *side      // nil for none
 	users  int        // trials on it
 	done   int        // trials in all
@@ -33,7 +33,7 @@ func (p *preparer) Act(_ context.Context, dec tuners.Decision) error {
 	return nil
 }
 
-// Run trains a trial on its side federation, unless it is recorded what came of
+// Run trains a trial on its proxy federation, unless it is recorded what came of
 // it.
 func (p *preparer) Run(ctx context.Context, s play.Segment, _ func(int)) (tuners.TrialReport, error) {
 	r, recorded := p.past[s.Trial]
@@ -57,7 +57,7 @@ func (p *preparer) Run(ctx context.Context, s play.Segment, _ func(int)) (tuners
 	return r, nil
 }
 
-// enter returns the decision to start a trial and its side federation, once no
+// enter returns the decision to start a trial and its proxy federation, once no
 // other one is at work. A trial that is recorded needs none.
 func (p *preparer) enter(trial int, recorded bool) (tuners.Decision, *side, error) {
 	p.mu.Lock()
@@ -82,7 +82,7 @@ func (p *preparer) enter(trial int, recorded bool) (tuners.Decision, *side, erro
 	return dec, p.at, nil
 }
 
-// leave ends the workers of the side federation at work.
+// leave ends the workers of the proxy federation at work.
 func (p *preparer) leave() {
 	if p.at != nil {
 		p.at.engine.Close()

@@ -147,7 +147,7 @@ type Result struct {
 	// Finalists are the models among which Best was chosen, in the order in which
 	// they were scored; none with SelectPaper.
 	Finalists []Finalist `json:"finalists,omitempty"`
-	// Sides are the trials on side federations with which the client tuner was
+	// Sides are the trials on proxy federations with which the client tuner was
 	// prepared, in their order.
 	Sides []SideTrial `json:"sides,omitempty"`
 	// Survivor is the trial that the tuner kept to the end, nil when it named

@@ -6,7 +6,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// SideTrial is one trial on a side federation.
+// SideTrial is one trial on a proxy federation.
 type SideTrial struct {
 	Environment tuners.Environment `json:"environment"`
 	Params      tuners.Params      `json:"params"`
@@ -16,7 +16,7 @@ type SideTrial struct {
 	Score *float64 `json:"score"`
 }
 
-// SideTable is what trials on side federations found best, as FedTune's
+// SideTable is what trials on proxy federations found best, as FedTune's
 // reference table has it: a row for each number of samples and a column for each
 // heterogeneity index.
 type SideTable struct {
@@ -28,7 +28,7 @@ type SideTable struct {
 	Cells [][]*SideTrial
 }
 
-// BestSides makes the table of trials on side federations.
+// BestSides makes the table of trials on proxy federations.
 func BestSides(sides []SideTrial) SideTable {
 	t := SideTable{}
 	for _, s := range sides {

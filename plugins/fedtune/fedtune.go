@@ -1,10 +1,10 @@
 // Package fedtune is the built-in tuner `fedtune-hrt`: the Hyperparameter Reference Table of FedTune (Demystifying Hyperparameter
 // Optimization in Federated Learning, ICLR 2022 submission). Before the first trial it tunes the clients' learning rate, batch and local
-// epochs for every cell of a table, by how heterogeneous a client is and by how many samples it has, on small side federations that are
+// epochs for every cell of a table, by how heterogeneous a client is and by how many samples it has, on small proxy federations that are
 // drawn from proxy samples. Then every client looks its own cell up, by facts that it tells nobody.
 //
 // It is a client tuner: put it under `random` or `sha`, which draw the server's hyperparameters; alone it runs one trial of
-// budget.trial_rounds rounds. The study must set samples apart for the side federations (data.proxy).
+// budget.trial_rounds rounds. The study must set samples apart for the proxy federations (data.proxy).
 //
 // Several studies, such as one of several seeds, can look up one table: the option "table" holds one that is ready, and TableOf writes
 // that of a study that filled its own. A study that is given the table which it would fill trains the same weights.
@@ -52,14 +52,14 @@ var description = tuners.Description{
 		{Name: "lr_step", Default: tuners.Num(0.002), Doc: "distance of neighbouring learning rates"},
 		{Name: "batches", Default: tuners.Str("4, 8, 16"), Doc: "batch sizes"},
 		{Name: "epochs", Default: tuners.Str("5, 10, 15"), Doc: "local epochs"},
-		{Name: "clients", Default: tuners.Num(5), Doc: "clients of a side federation; all of them train in every round"},
-		{Name: "rounds", Default: tuners.Num(20), Doc: "rounds of a side federation"},
-		{Name: "scale", Default: tuners.Num(1), Doc: "shrinks rounds and samples of the side federations by this factor, above 0 to 1; clients look up the unshrunk sizes", Scaled: true},
+		{Name: "clients", Default: tuners.Num(5), Doc: "clients of a proxy federation; all of them train in every round"},
+		{Name: "rounds", Default: tuners.Num(20), Doc: "rounds of a proxy federation"},
+		{Name: "scale", Default: tuners.Num(1), Doc: "shrinks rounds and samples of the proxy federations by this factor, above 0 to 1; clients look up the unshrunk sizes", Scaled: true},
 		{Name: "search", Default: tuners.Str(Bayes), Doc: "how a cell is searched: bo, random or grid"},
 		{Name: "init", Default: tuners.Num(5), Doc: "random points of a cell before the search proposes"},
 		{Name: "patience", Default: tuners.Num(5), Doc: "proposals without improvement after which a cell is done; 0 goes on to the cap"},
 		{Name: "proposals", Default: tuners.Num(0), Doc: "most proposals of a cell after the random points; 0 has no cap"},
-		{Name: "table", Default: tuners.Str(""), Doc: "a ready table, \"HI SAMPLES LR BATCH EPOCHS; HI ...\": then no side federation is trained, and the options before decide nothing"},
+		{Name: "table", Default: tuners.Str(""), Doc: "a ready table, \"HI SAMPLES LR BATCH EPOCHS; HI ...\": then no proxy federation is trained, and the options before decide nothing"},
 	},
 	Trials:   true,
 	Rounds:   true,
@@ -75,7 +75,7 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 	return problems, nil
 }
 
-// Work returns the trials on side federations and the points of their cells.
+// Work returns the trials on proxy federations and the points of their cells.
 func (Tuner) Work(_ context.Context, req tuners.ValidateRequest) (tuners.Work, error) {
 	p, problems := readPlan(req.Options)
 	if len(problems) > 0 {

@@ -69,7 +69,7 @@ func TestFillsEveryCell(t *testing.T) {
 		seeds[e] = true
 	}
 	if len(seeds) != 4 {
-		t.Errorf("%d side federations, want one a cell", len(seeds))
+		t.Errorf("%d proxy federations, want one a cell", len(seeds))
 	}
 	req := request(small)
 	req.Trial, req.State = 3, last.State()
@@ -220,7 +220,7 @@ func TestScaleShrinksTheSideFederationsOnly(t *testing.T) {
 	r, seen, last := play(t, small.Merge(tuners.Params{"scale": tuners.Num(0.3), "proposals": tuners.Num(1)}), 2)
 	for trial, e := range seen {
 		if e.Samples != 30 && e.Samples != 300 || r.Rounds[trial] != 2 {
-			t.Fatalf("a side federation of %d samples a client for %d rounds", e.Samples, r.Rounds[trial])
+			t.Fatalf("a proxy federation of %d samples a client for %d rounds", e.Samples, r.Rounds[trial])
 		}
 	}
 	req := request(small)

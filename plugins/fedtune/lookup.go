@@ -41,7 +41,7 @@ func newLookup(req tuners.OpenRequest, p plan) (*lookup, error) {
 		})
 	}
 	if len(l.table) == 0 {
-		return nil, fmt.Errorf("fedtune-hrt: trial %d: the table is empty: no trial on a side federation has a score", req.Trial)
+		return nil, fmt.Errorf("fedtune-hrt: trial %d: the table is empty: no trial on a proxy federation has a score", req.Trial)
 	}
 	return l, nil
 }

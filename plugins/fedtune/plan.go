@@ -19,7 +19,7 @@ type plan struct {
 	his, samples                 []float64
 	rates, batches, epochs       []float64
 	clients, rounds              int
-	scale                        float64 // of a side federation's rounds and samples
+	scale                        float64 // of a proxy federation's rounds and samples
 	search                       string
 	initial, patience, proposals int           // 0 of the last two is no limit
 	table                        []tuners.Cell // given: nothing is searched
@@ -112,7 +112,7 @@ func (p plan) keys(cell int) (hi, samples float64) {
 	return p.his[cell/len(p.samples)], p.samples[cell%len(p.samples)]
 }
 
-// environment returns the side federation of a cell.
+// environment returns the proxy federation of a cell.
 func (p plan) environment(seed uint64, cell int) tuners.Environment {
 	hi, samples := p.keys(cell)
 	return tuners.Environment{

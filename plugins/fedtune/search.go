@@ -10,7 +10,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// trial is one point of one cell, tried on the cell's side federation.
+// trial is one point of one cell, tried on the cell's proxy federation.
 type trial struct {
 	Cell     int     `json:"cell"`
 	Point    int     `json:"point"`

@@ -72,7 +72,7 @@ func readCell(row string) (tuners.Cell, error) {
 	}, nil
 }
 
-// Tried is a trial on a side federation.
+// Tried is a trial on a proxy federation.
 type Tried struct {
 	Environment tuners.Environment
 	Params      tuners.Params
@@ -96,7 +96,7 @@ func TableOf(given tuners.Params, seed uint64, trials []Tried) (string, error) {
 	for i, t := range trials {
 		cell, ok := cells[t.Environment]
 		if !ok {
-			return "", fmt.Errorf("fedtune-hrt: trial %d ran on a side federation that these options and seed %d do not make", i, seed)
+			return "", fmt.Errorf("fedtune-hrt: trial %d ran on a proxy federation that these options and seed %d do not make", i, seed)
 		}
 		if t.Score != nil && (best[cell] == nil || *t.Score < *best[cell].Score) {
 			best[cell] = &trials[i]

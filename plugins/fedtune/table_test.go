@@ -45,9 +45,9 @@ func TestAHandedOverTableIsTheOneThatWasFilled(t *testing.T) {
 			t.Errorf("scale %v: handed over %v, filled %v", scale, got, want)
 		}
 		if r, _, _ := play(t, given, 3); len(r.Params) != 0 {
-			t.Errorf("%d side federations are trained beside a given table", len(r.Params))
+			t.Errorf("%d proxy federations are trained beside a given table", len(r.Params))
 		}
-		if _, err := fedtune.TableOf(o, 4, tried); err == nil || !strings.Contains(err.Error(), "trial 0 ran on a side federation that these options and seed 4 do not make") {
+		if _, err := fedtune.TableOf(o, 4, tried); err == nil || !strings.Contains(err.Error(), "trial 0 ran on a proxy federation that these options and seed 4 do not make") {
 			t.Errorf("another seed: %v", err)
 		}
 	}

@@ -24,7 +24,7 @@ func (points) Validate(context.Context, tuners.ValidateRequest) ([]tuners.Proble
 	return nil, nil
 }
 
-// Open starts a search or goes on with one.
+// Open starts a search or continues one.
 func (points) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	s := &pointsSession{req: req}
 	var err error

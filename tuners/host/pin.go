@@ -8,7 +8,7 @@ import (
 // ErrPinned is wrapped by the error about a tuner that is not the one that a study recorded.
 var ErrPinned = errors.New("another program than the study recorded")
 
-// Pin is what a study records about a tuner that it uses, so that it never goes on with another program unnoticed.
+// Pin is what a study records about a tuner that it uses, so that it never continues with another program unnoticed.
 type Pin struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
@@ -35,7 +35,7 @@ func (r Ref) Pinned(study string, pin Pin, allow string) (Ref, error) {
 	case found == "":
 		found = "none, as it is attached to"
 	}
-	return Ref{}, fmt.Errorf("tuner %q: %w: study %s recorded version %s at %s with SHA-256 %s, and %s has %s; use the recorded program, or go on with this one by %s",
+	return Ref{}, fmt.Errorf("tuner %q: %w: study %s recorded version %s at %s with SHA-256 %s, and %s has %s; use the recorded program, or take this one by %s",
 		r.Name, ErrPinned, study, known(pin.Version), known(pin.Path), short(pin.SHA256), r.Path, short(found), allow)
 }
 

@@ -1248,7 +1248,7 @@ func (x *Decision) GetEnvironment() *Environment {
 	return nil
 }
 
-// Environment is a side federation, drawn from samples that the study took out of its federation for this.
+// Environment is a proxy federation, drawn from samples that the study took out of its federation for this.
 type Environment struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`        // "proxy"
@@ -2109,7 +2109,7 @@ func (x *ValidateReply_Problem) GetMessage() string {
 // Work tells what a usable set-up trains beside the budget's rounds, for estimates of time.
 type ValidateReply_Work struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Trials        int32                  `protobuf:"varint,1,opt,name=trials,proto3" json:"trials,omitempty"`      // on side federations, before the first trial
+	Trials        int32                  `protobuf:"varint,1,opt,name=trials,proto3" json:"trials,omitempty"`      // on proxy federations, before the first trial
 	Rounds        int32                  `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`      // of each of them
 	Clients       int32                  `protobuf:"varint,3,opt,name=clients,proto3" json:"clients,omitempty"`    // that all train in each of these rounds
 	Examples      float64                `protobuf:"fixed64,4,opt,name=examples,proto3" json:"examples,omitempty"` // mean number of training examples of such a client

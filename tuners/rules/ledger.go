@@ -11,7 +11,7 @@ import (
 type ledger struct {
 	budget tuners.Budget
 	rounds int // asked for, without those that were given back
-	sides  int // trials on side federations
+	sides  int // trials on proxy federations
 }
 
 // send enters that a trial is to run from a round to another.
@@ -33,14 +33,14 @@ func (l *ledger) send(trial, from, to int) error {
 // giveBack gives rounds back that a trial was sent to run and did not: it failed, or it reached its goal.
 func (l *ledger) giveBack(rounds int) { l.rounds -= max(rounds, 0) }
 
-// side enters a trial on a side federation, which spends nothing of the budget.
+// side enters a trial on a proxy federation, which spends nothing of the budget.
 func (l *ledger) side(d tuners.Decision) error {
 	l.sides++
 	switch {
 	case l.sides > tuners.MaxSideTrials:
-		return fmt.Errorf("it is trial %d on a side federation; there are at most %d", l.sides, tuners.MaxSideTrials)
+		return fmt.Errorf("it is trial %d on a proxy federation; there are at most %d", l.sides, tuners.MaxSideTrials)
 	case d.ToRound < 1 || d.ToRound > tuners.MaxSideRounds:
-		return fmt.Errorf("trial %d is sent to round %d; on a side federation a trial has rounds 1 to %d", d.Trial, d.ToRound, tuners.MaxSideRounds)
+		return fmt.Errorf("trial %d is sent to round %d; on a proxy federation a trial has rounds 1 to %d", d.Trial, d.ToRound, tuners.MaxSideRounds)
 	case d.Environment.Clients > tuners.MaxSideClients:
 		return fmt.Errorf("its environment has %d clients; there are at most %d", d.Environment.Clients, tuners.MaxSideClients)
 	}

@@ -247,7 +247,7 @@ func TestTablesAndEnvironments(t *testing.T) {
 		{"kind", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Kind = "moon" }, `no environment "moon"`},
 		{"cohort", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Cohort = 6 }, "cohort 6"},
 		{"hi", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.HI = math.NaN() }, "not hi NaN"},
-		{"round", tuners.PrepareSession, 0, func(*tuners.Environment) {}, "sent to round 0; on a side federation a trial has rounds 1 to 1000000"},
+		{"round", tuners.PrepareSession, 0, func(*tuners.Environment) {}, "sent to round 0; on a proxy federation a trial has rounds 1 to 1000000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := good

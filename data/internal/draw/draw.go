@@ -16,7 +16,7 @@ const (
 	Partition                   // dealing a set without clients
 	Jitter                      // augmentation
 	Synthetic                   // the set Synthetic(alpha, beta)
-	Proxy                       // samples set apart for side federations
+	Proxy                       // samples set apart for proxy federations
 )
 
 // Key mixes parts to one 64-bit key; their order matters.

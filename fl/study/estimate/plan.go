@@ -14,9 +14,9 @@ import (
 
 // Plan is what a study trains, as far as that is known before it starts.
 type Plan struct {
-	// Sides is the number of trials on side federations with which a client tuner is prepared, Rounds that of the rounds after them.
+	// Sides is the number of trials on proxy federations with which a client tuner is prepared, Rounds that of the rounds after them.
 	Sides, Rounds int
-	// SideWork is that of the trials on side federations, Work that of the rounds, of their scores and of the evaluation at the end,
+	// SideWork is that of the trials on proxy federations, Work that of the rounds, of their scores and of the evaluation at the end,
 	// FinalWork that of scoring the most finalists that there can be.
 	SideWork, Work, FinalWork []Work
 }
@@ -24,13 +24,13 @@ type Plan struct {
 // All is the whole work.
 func (p Plan) All() []Work { return slices.Concat(p.SideWork, p.Work, p.FinalWork) }
 
-// String says what is trained: "264 trials on side federations and 500 rounds".
+// String says what is trained: "264 trials on proxy federations and 500 rounds".
 func (p Plan) String() string {
 	rounds := plural(p.Rounds, "round")
 	if p.Sides == 0 {
 		return rounds
 	}
-	return plural(p.Sides, "trial") + " on side federations and " + rounds
+	return plural(p.Sides, "trial") + " on proxy federations and " + rounds
 }
 
 func plural(n int, noun string) string {
@@ -53,7 +53,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	c := &s.Config
 	task := &tasks{setup: s, cohort: float64(min(c.Cohort, n.Clients)), Counts: n}
 	if mode == config.ModeRun {
-		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, []fl.ClientParams{visitOf(c)}, int(task.cohort))}, nil
+		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, []fl.ClientParams{localOf(c)}, int(task.cohort))}, nil
 	}
 	about, err := s.Tuner.Describe(ctx)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := count(side, &s.Config); n != (Counts{Clients: 3, Train: 20, Unseen: 1, UnseenTest: 30, Proxy: 1000}) {
-		t.Errorf("a side federation: %+v", n)
+		t.Errorf("a proxy federation: %+v", n)
 	}
 }
 
@@ -116,14 +116,14 @@ func TestPlans(t *testing.T) {
 		},
 		"a table": {
 			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) { c.Tuner.Options, c.Data.ProxyTest = table, 50 },
-			text: "20 trials on side federations and 20 rounds", tasks: 3,
+			text: "20 trials on proxy federations and 20 rounds", tasks: 3,
 			// 4 cells of 5 trials of 5 rounds of 2 clients of 100 samples for 2 epochs, and 20 rounds
 			trained:   map[int]float64{4: (20*5*2*100*2 + 20*3*24*2) / 2, 16: (20*5*2*100*2 + 20*3*24*2) / 2},
 			evaluated: 20*50 + 20*perRound + 2*ends,
 		},
 		"a table under a wrapper": {
 			mode: config.ModeTune, tuner: "random", client: "fedtune-hrt", change: func(c *config.Config) { c.ClientTuner.Options, c.Data.ProxyTest = table, 50 },
-			text:      "20 trials on side federations and 100 rounds",
+			text:      "20 trials on proxy federations and 100 rounds",
 			trained:   map[int]float64{4: (20*5*2*100*2 + 100*3*24*2) / 2, 16: (20*5*2*100*2 + 100*3*24*2) / 2},
 			evaluated: 20*50 + 100*perRound + 2*ends,
 		},

@@ -20,7 +20,7 @@ type Counts struct {
 	Clients, Unseen int
 	// Train, Val and Test are the mean numbers of a client's examples, UnseenTest that of an unseen one's.
 	Train, Val, Test, UnseenTest float64
-	// Proxy is the number of samples that score a side federation.
+	// Proxy is the number of samples that score a proxy federation.
 	Proxy float64
 }
 
@@ -51,9 +51,9 @@ func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parall
 	c := &t.setup.Config
 	measured := min(t.Clients, cmp.Or(c.Eval.Clients, t.Clients))
 	ends := float64(evaluations * measured) // clients that are measured at the end
-	visits := float64(rounds) * t.cohort
+	trainings := float64(rounds) * t.cohort
 	if c.Eval.Personalized {
-		visits += ends
+		trainings += ends
 		ends *= 2
 	}
 	evaluated := ends*(t.Val+t.Test) + float64(evaluations*t.Unseen)*t.UnseenTest
@@ -64,7 +64,7 @@ func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parall
 		clients := min(t.Clients, cmp.Or(c.Eval.EveryClients, measured))
 		evaluated += float64(rounds/c.Eval.Every) * float64(clients) * t.Test
 	}
-	return t.work(visits, t.Train, t.Val, evaluated, points, parallel)
+	return t.work(trainings, t.Train, t.Val, evaluated, points, parallel)
 }
 
 // finalists returns the work of scoring so many models, the most that there can be.
@@ -74,27 +74,27 @@ func (t *tasks) finalists(models int, points []fl.ClientParams) []Work {
 	for _, most := range []int{c.Finalists.Clients, c.Score.Clients} {
 		clients = min(clients, cmp.Or(most, clients))
 	}
-	scored, visits := float64(models*clients), 0.0
+	scored, trainings := float64(models*clients), 0.0
 	if c.Target == tuners.TargetPersonalized {
-		visits = scored
+		trainings = scored
 	}
-	return t.work(visits, t.Train, t.Val, scored*t.Val, points, 0)
+	return t.work(trainings, t.Train, t.Val, scored*t.Val, points, 0)
 }
 
-// sides returns the work of side federations.
+// sides returns the work of proxy federations.
 func (t *tasks) sides(w tuners.Work, points []fl.ClientParams) []Work {
-	visits := float64(w.Trials) * float64(w.Rounds) * float64(w.Clients)
-	return t.work(visits, w.Examples, 0, float64(w.Trials)*t.Proxy, points, 0)
+	trainings := float64(w.Trials) * float64(w.Rounds) * float64(w.Clients)
+	return t.work(trainings, w.Examples, 0, float64(w.Trials)*t.Proxy, points, 0)
 }
 
-// work returns visits to clients with so many training and validation examples, and evaluated examples, spread evenly over the points.
-func (t *tasks) work(visits, train, val, evaluated float64, points []fl.ClientParams, parallel int) []Work {
+// work returns local trainings of clients with so many training and validation examples, and evaluated examples, spread evenly over the points.
+func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.ClientParams, parallel int) []Work {
 	c, m := &t.setup.Config, t.setup.Model
 	sgd := nn.SGD{Momentum: float32(c.Client.Momentum), WeightDecay: float32(c.Client.WeightDecay), Mu: float32(c.Client.Mu)}
 	byBatch := map[int]float64{}
 	for _, p := range points {
 		batch := max(1, min(p.Batch, int(math.Ceil(train))))
-		byBatch[batch] += (visits*examples(c.Method, p, train, val, hessian(m)) + Evaluated(m, evaluated)) / float64(len(points))
+		byBatch[batch] += (trainings*examples(c.Method, p, train, val, hessian(m)) + Evaluated(m, evaluated)) / float64(len(points))
 	}
 	var out []Work
 	for batch, x := range few(byBatch) {

@@ -14,7 +14,7 @@ const drawn = 256
 
 // pointsOf returns what clients may train with: points of the search space, or what the study sets without one.
 func pointsOf(c *config.Config) ([]fl.ClientParams, error) {
-	base := visitOf(c)
+	base := localOf(c)
 	var dims []tuners.Dim
 	for _, name := range slices.Sorted(maps.Keys(c.Space)) {
 		if _, ok := setters[name]; !ok {

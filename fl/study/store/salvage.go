@@ -74,7 +74,7 @@ func chain(ctx context.Context, db *sql.DB, f func(Row, []byte) error) (seq int6
 	return seq, last, rows.Err()
 }
 
-// salvage sets a damaged database aside and goes on with a new one that holds
+// salvage sets a damaged database aside and continues with a new one that holds
 // the rows before the damage and the states that are whole.
 func (s *Store) salvage(ctx context.Context, why error) error {
 	fresh := s.path() + ".new"

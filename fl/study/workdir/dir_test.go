@@ -69,7 +69,7 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 }
 
 // TestMetricsGoOn writes events twice with a torn line between, as a study that
-// was killed and gone on with does.
+// was killed and resumed does.
 func TestMetricsGoOn(t *testing.T) {
 	path := t.TempDir()
 	c := config.Default()

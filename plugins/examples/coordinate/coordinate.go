@@ -35,7 +35,7 @@ func (coordinate) Validate(_ context.Context, req tuners.ValidateRequest) ([]tun
 	return problems, nil
 }
 
-// Open starts a study, or goes on with one.
+// Open starts a study, or continues one.
 func (coordinate) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	s := &session{req: req, state: state{Best: -1}}
 	if req.State != nil {

@@ -75,7 +75,7 @@ func (t tuner) Validate(ctx context.Context, req tuners.ValidateRequest) ([]tune
 // shared is what the sessions of the mode "sharing" must not share.
 var shared int
 
-// Open starts a session or goes on with one.
+// Open starts a session or continues one.
 func (t tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	s := &session{mode: t.mode, req: req, state: state{Best: -1}}
 	if req.State != nil && t.mode != "forgetful" {

@@ -190,7 +190,7 @@ func (d *Display) remaining(now time.Time) string {
 // describe says what the newest round tells.
 func describe(p study.Progress) string {
 	if p.Preparing {
-		return fmt.Sprintf("client tuner prepares: trial %s on side federations, error %.4f", of(p.Round, p.Rounds), p.Score)
+		return fmt.Sprintf("client tuner prepares: trial %s on proxy federations, error %.4f", of(p.Round, p.Rounds), p.Score)
 	}
 	var parts []string
 	if p.Rounds != p.ToRound {

@@ -54,7 +54,7 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 		d.Update(u.p)
 	}
 	d.Close()
-	want := `client tuner prepares: trial 4 of 8 on side federations, error 0.5000, 1m40s left
+	want := `client tuner prepares: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left
 round 1 of 10, loss 2.0000
 round 3 of 10, loss 1.0000, 21s left
 `

@@ -6,8 +6,8 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// visitOf returns the client hyperparameters of a configuration that say how much a client trains.
-func visitOf(c *config.Config) fl.ClientParams {
+// localOf returns the client hyperparameters of a configuration that say how much a client trains.
+func localOf(c *config.Config) fl.ClientParams {
 	k := c.Client
 	return fl.ClientParams{
 		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Wrap: k.Wrap, PersonalEpochs: k.PersonalEpochs, HeadEpochs: k.HeadEpochs,
@@ -15,7 +15,7 @@ func visitOf(c *config.Config) fl.ClientParams {
 	}
 }
 
-// examples returns how many training examples a visit to a client with n of them, and val validation examples, takes under a method, in
+// examples returns how many training examples the local training of a client with n of them, and val validation examples, takes under a method, in
 // units of one gradient of the whole network, of which a product with a Hessian is hessian.
 func examples(method string, p fl.ClientParams, n, val, hessian float64) float64 {
 	local := epochs(p, p.Epochs, n)
