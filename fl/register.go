@@ -81,7 +81,7 @@ func MethodByName(name string) (Method, error) {
 	m, ok := registry.methods[name]
 	registry.RUnlock()
 	if !ok {
-		return nil, fmt.Errorf("unknown method %q%s; the methods are %s", name, key.DidYouMean(name, key.Names(Methods()...)), strings.Join(Methods(), ", "))
+		return nil, fmt.Errorf("unknown method %.200q%s; the methods are %s", name, key.DidYouMean(name, key.Names(Methods()...)), strings.Join(Methods(), ", "))
 	}
 	return m, nil
 }

@@ -30,7 +30,7 @@ func ParseDim(name string, v any) (Dim, error) {
 	const want = "want one of {uniform = [a, b]}, {log10 = [a, b]}, {log10_1m = [a, b]}, {int = [a, b]}, {log2 = [a, b]}, {choice = [...]}"
 	table, ok := v.(map[string]any)
 	if !ok {
-		return Dim{}, fmt.Errorf("%s: %s, not %v", name, want, v)
+		return Dim{}, fmt.Errorf("%s: %s, not %.200v", name, want, v)
 	}
 	if len(table) != 1 {
 		return Dim{}, fmt.Errorf("%s: %s, exactly one", name, want)

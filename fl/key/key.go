@@ -14,6 +14,7 @@ package key
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -170,8 +171,11 @@ func (k Key) check(v reflect.Value) error {
 		right, value = k.In.Holds(float64(v.Int())), strconv.FormatInt(v.Int(), 10)
 	case reflect.Float64:
 		right, value = k.In.Holds(v.Float()), fmt.Sprint(v.Float())
+		if right && math.Abs(v.Float()) > math.MaxFloat32 { // the engine computes in 32 bits
+			return &Error{k.Name, fmt.Sprintf(" = %s: is beyond what numbers of 32 bits hold, %.3g", value, math.MaxFloat32)}
+		}
 	case reflect.String:
-		right, value = len(k.Words) == 0 || slices.Contains(k.Words, v.String()), strconv.Quote(v.String())
+		right, value = len(k.Words) == 0 || slices.Contains(k.Words, v.String()), fmt.Sprintf("%.200q", v.String())
 	default: // truths, and seeds, which may be any
 	}
 	if right {

@@ -22,7 +22,16 @@ func (c *Config) Check() error {
 	if known := models.Names(); c.Model.Name != "" && !slices.Contains(known, c.Model.Name) {
 		return unknownName("model", c.Model.Name, known)
 	}
-	return errors.Join(append(c.checkKeys(), c.checkSet(), c.checkInit(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check())...)
+	return errors.Join(append(c.checkKeys(), c.checkHead(), c.checkSet(), c.checkInit(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check())...)
+}
+
+// checkHead returns an error for a head that the method does not have.
+func (c *Config) checkHead() error {
+	m, err := fl.MethodByName(c.Method)
+	if err != nil || c.HeadLayers == 1 || slices.Contains(fl.Settings(m), "head_layers") {
+		return err
+	}
+	return &key.Error{Key: "head_layers", Problem: fmt.Sprintf(" = %d: method %q treats no head apart; leave it out", c.HeadLayers, c.Method)}
 }
 
 // CheckFor is Check for a command, ModeRun or ModeTune, that begins with the

@@ -353,7 +353,7 @@ func wrong(right bool, s setting, want string) error {
 	}
 	switch {
 	case value != "":
-		return fmt.Errorf("%s = %s: must be %s", s.full(), value, want)
+		return fmt.Errorf("%s = %s: must be %s", s.full(), clip(value), want)
 	default:
 		return fmt.Errorf("%s: must be %s", s.full(), want)
 	}
