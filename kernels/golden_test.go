@@ -175,6 +175,20 @@ func goldenSGD(r *run) {
 	}
 }
 
+func goldenNesterov(r *run) {
+	for i, n := range goldenLengths {
+		s := kernels.SGD{W: r.floats(n), G: r.floats(n), V: r.floats(n), LR: 0.1, WeightDecay: 0.01, Momentum: 0.9, Mu: 0.3, First: i%5 == 0, Nesterov: true}
+		if i%3 == 0 {
+			s.Anchor = r.floats(n)
+		}
+		for range 2 {
+			kernels.SGDStep(&s)
+		}
+		r.put(s.W...)
+		r.put(s.V...)
+	}
+}
+
 func goldenReduce(r *run) {
 	for _, n := range goldenLengths {
 		x, y := r.floats(n), r.floats(n)
@@ -304,6 +318,7 @@ var goldenRuns = []struct {
 	{"gemm-step", goldenStep},
 	{"winograd", goldenWinograd},
 	{"norm", goldenNorm},
+	{"nesterov", goldenNesterov},
 }
 
 // TestGolden holds that every assembly level of every architecture returns the bits that the golden file has a digest of.

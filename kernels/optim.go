@@ -3,10 +3,10 @@ package kernels
 // SGD is one step of stochastic gradient descent on the weights W with the gradient G, as in PyTorch, with the proximal term of FedProx:
 //
 //	d = G[i];  d = WeightDecay*W[i] + d;  d = Mu*(W[i]-Anchor[i]) + d   (the last only with an Anchor)
-//	V[i] = Momentum*V[i] + d, or d if First;  d = V[i]                  (only with V)
+//	V[i] = Momentum*V[i] + d, or d if First;  d = V[i]                  (only with V; d = d + Momentum*V[i] if Nesterov)
 //	W[i] = -LR*d + W[i]
 //
-// where every product and sum is one fused multiply-add on assembly levels.
+// where every product and sum is one fused multiply-add on assembly levels, unless Nesterov: then each is rounded, and all levels agree.
 type SGD struct {
 	W, G   []float32 // weights, changed; gradient
 	V      []float32 // velocity, changed; nil means no momentum
@@ -14,7 +14,8 @@ type SGD struct {
 
 	LR, Momentum, WeightDecay, Mu float32
 
-	First bool // the velocity starts here: V is written without being read
+	First    bool // the velocity starts here, whatever V holds
+	Nesterov bool // the step looks ahead along V; does nothing without V
 }
 
 // sgdRates is what the step functions read; its layout is known to _asm.
@@ -25,6 +26,7 @@ type sgdRates struct{ lr, momentum, decay, mu float32 }
 type optimTable struct {
 	plain              func(w, g, anchor []float32, r sgdRates)
 	momentum, velocity func(w, g, v, anchor []float32, r sgdRates) // velocity is the first step with momentum
+	nesterov           func(w, g, v, anchor []float32, r sgdRates)
 }
 
 var optims optimTable
@@ -49,15 +51,20 @@ func SGDStep(s *SGD) {
 		if s.Anchor != nil {
 			anchor = s.Anchor[i:end]
 		}
-		callSGD(s.W[i:end], s.G[i:end], v, anchor, r, s.First)
+		callSGD(s.W[i:end], s.G[i:end], v, anchor, r, s.First, s.Nesterov)
 	}
 }
 
 //go:noinline
-func callSGD(w, g, v, anchor []float32, r sgdRates, first bool) {
+func callSGD(w, g, v, anchor []float32, r sgdRates, first, nesterov bool) {
 	switch {
 	case v == nil:
 		optims.plain(w, g, anchor, r)
+	case nesterov:
+		if first {
+			clear(v)
+		}
+		optims.nesterov(w, g, v, anchor, r)
 	case first:
 		optims.velocity(w, g, v, anchor, r)
 	default:

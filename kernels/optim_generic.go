@@ -1,6 +1,6 @@
 package kernels
 
-var optimGeneric = optimTable{plain: sgdPlainGeneric, momentum: sgdMomentumGeneric, velocity: sgdVelocityGeneric}
+var optimGeneric = optimTable{plain: sgdPlainGeneric, momentum: sgdMomentumGeneric, velocity: sgdVelocityGeneric, nesterov: sgdNesterovGeneric}
 
 // direction returns the gradient with weight decay and the proximal term.
 func (r *sgdRates) direction(i int, w, g, anchor []float32) float32 {
@@ -28,5 +28,14 @@ func sgdMomentumGeneric(w, g, v, anchor []float32, r sgdRates) {
 	for i := range w {
 		v[i] = float32(r.momentum*v[i]) + r.direction(i, w, g, anchor)
 		w[i] -= float32(r.lr * v[i])
+	}
+}
+
+func sgdNesterovGeneric(w, g, v, anchor []float32, r sgdRates) {
+	for i := range w {
+		d := r.direction(i, w, g, anchor)
+		v[i] = float32(r.momentum*v[i]) + d
+		d += float32(r.momentum * v[i])
+		w[i] -= float32(r.lr * d)
 	}
 }

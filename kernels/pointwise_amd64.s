@@ -1643,6 +1643,186 @@ done64:
 	VZEROUPPER
 	RET
 
+// func sgdNesterovAVX2(w []float32, g []float32, v []float32, anchor []float32, r sgdRates)
+// Requires: AVX
+TEXT ·sgdNesterovAVX2(SB), NOSPLIT, $0-112
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         v_base+48(FP), DX
+	MOVQ         anchor_base+72(FP), BX
+	MOVQ         w_len+8(FP), SI
+	MOVQ         anchor_len+80(FP), DI
+	VBROADCASTSS r_lr+96(FP), Y0
+	VBROADCASTSS r_momentum+100(FP), Y1
+	VBROADCASTSS r_decay+104(FP), Y2
+	VBROADCASTSS r_mu+108(FP), Y3
+	TESTQ        DI, DI
+	JEQ          free65
+	XORQ         DI, DI
+	SUBQ         $0x10, SI
+	JLT          rest66
+
+loop67:
+	VMOVUPS (AX)(DI*4), Y4
+	VMULPS  Y2, Y4, Y5
+	VMOVUPS (CX)(DI*4), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS (BX)(DI*4), Y6
+	VSUBPS  Y6, Y4, Y6
+	VMULPS  Y3, Y6, Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS (DX)(DI*4), Y6
+	VMULPS  Y1, Y6, Y6
+	VADDPS  Y5, Y6, Y6
+	VMOVUPS Y6, (DX)(DI*4)
+	VMULPS  Y1, Y6, Y6
+	VADDPS  Y6, Y5, Y5
+	VMULPS  Y0, Y5, Y5
+	VSUBPS  Y5, Y4, Y4
+	VMOVUPS Y4, (AX)(DI*4)
+	VMOVUPS 32(AX)(DI*4), Y4
+	VMULPS  Y2, Y4, Y5
+	VMOVUPS 32(CX)(DI*4), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS 32(BX)(DI*4), Y6
+	VSUBPS  Y6, Y4, Y6
+	VMULPS  Y3, Y6, Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS 32(DX)(DI*4), Y6
+	VMULPS  Y1, Y6, Y6
+	VADDPS  Y5, Y6, Y6
+	VMOVUPS Y6, 32(DX)(DI*4)
+	VMULPS  Y1, Y6, Y6
+	VADDPS  Y6, Y5, Y5
+	VMULPS  Y0, Y5, Y5
+	VSUBPS  Y5, Y4, Y4
+	VMOVUPS Y4, 32(AX)(DI*4)
+	ADDQ    $0x10, DI
+	SUBQ    $0x10, SI
+	JGE     loop67
+
+rest66:
+	ADDQ       $0x10, SI
+	JEQ        done68
+	LEAQ       masks<>+64(SB), R8
+	SHLQ       $0x02, SI
+	SUBQ       SI, R8
+	VMOVUPS    (R8), Y4
+	VMOVUPS    32(R8), Y5
+	VMASKMOVPS (AX)(DI*4), Y4, Y6
+	VMULPS     Y2, Y6, Y7
+	VMASKMOVPS (CX)(DI*4), Y4, Y8
+	VADDPS     Y8, Y7, Y7
+	VMASKMOVPS (BX)(DI*4), Y4, Y8
+	VSUBPS     Y8, Y6, Y8
+	VMULPS     Y3, Y8, Y8
+	VADDPS     Y8, Y7, Y7
+	VMASKMOVPS (DX)(DI*4), Y4, Y8
+	VMULPS     Y1, Y8, Y8
+	VADDPS     Y7, Y8, Y8
+	VMASKMOVPS Y8, Y4, (DX)(DI*4)
+	VMULPS     Y1, Y8, Y8
+	VADDPS     Y8, Y7, Y7
+	VMULPS     Y0, Y7, Y7
+	VSUBPS     Y7, Y6, Y6
+	VMASKMOVPS Y6, Y4, (AX)(DI*4)
+	VMASKMOVPS 32(AX)(DI*4), Y5, Y4
+	VMULPS     Y2, Y4, Y2
+	VMASKMOVPS 32(CX)(DI*4), Y5, Y6
+	VADDPS     Y6, Y2, Y2
+	VMASKMOVPS 32(BX)(DI*4), Y5, Y6
+	VSUBPS     Y6, Y4, Y6
+	VMULPS     Y3, Y6, Y6
+	VADDPS     Y6, Y2, Y2
+	VMASKMOVPS 32(DX)(DI*4), Y5, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     Y2, Y3, Y3
+	VMASKMOVPS Y3, Y5, 32(DX)(DI*4)
+	VMULPS     Y1, Y3, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VSUBPS     Y2, Y4, Y4
+	VMASKMOVPS Y4, Y5, 32(AX)(DI*4)
+
+done68:
+	VZEROUPPER
+	RET
+
+free65:
+	XORQ BX, BX
+	SUBQ $0x10, SI
+	JLT  rest69
+
+loop70:
+	VMOVUPS (AX)(BX*4), Y3
+	VMULPS  Y2, Y3, Y4
+	VMOVUPS (CX)(BX*4), Y5
+	VADDPS  Y5, Y4, Y4
+	VMOVUPS (DX)(BX*4), Y5
+	VMULPS  Y1, Y5, Y5
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, (DX)(BX*4)
+	VMULPS  Y1, Y5, Y5
+	VADDPS  Y5, Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VSUBPS  Y4, Y3, Y3
+	VMOVUPS Y3, (AX)(BX*4)
+	VMOVUPS 32(AX)(BX*4), Y3
+	VMULPS  Y2, Y3, Y4
+	VMOVUPS 32(CX)(BX*4), Y5
+	VADDPS  Y5, Y4, Y4
+	VMOVUPS 32(DX)(BX*4), Y5
+	VMULPS  Y1, Y5, Y5
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 32(DX)(BX*4)
+	VMULPS  Y1, Y5, Y5
+	VADDPS  Y5, Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VSUBPS  Y4, Y3, Y3
+	VMOVUPS Y3, 32(AX)(BX*4)
+	ADDQ    $0x10, BX
+	SUBQ    $0x10, SI
+	JGE     loop70
+
+rest69:
+	ADDQ       $0x10, SI
+	JEQ        done71
+	LEAQ       masks<>+64(SB), DI
+	SHLQ       $0x02, SI
+	SUBQ       SI, DI
+	VMOVUPS    (DI), Y3
+	VMOVUPS    32(DI), Y4
+	VMASKMOVPS (AX)(BX*4), Y3, Y5
+	VMULPS     Y2, Y5, Y6
+	VMASKMOVPS (CX)(BX*4), Y3, Y7
+	VADDPS     Y7, Y6, Y6
+	VMASKMOVPS (DX)(BX*4), Y3, Y7
+	VMULPS     Y1, Y7, Y7
+	VADDPS     Y6, Y7, Y7
+	VMASKMOVPS Y7, Y3, (DX)(BX*4)
+	VMULPS     Y1, Y7, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     Y0, Y6, Y6
+	VSUBPS     Y6, Y5, Y5
+	VMASKMOVPS Y5, Y3, (AX)(BX*4)
+	VMASKMOVPS 32(AX)(BX*4), Y4, Y3
+	VMULPS     Y2, Y3, Y2
+	VMASKMOVPS 32(CX)(BX*4), Y4, Y5
+	VADDPS     Y5, Y2, Y2
+	VMASKMOVPS 32(DX)(BX*4), Y4, Y5
+	VMULPS     Y1, Y5, Y5
+	VADDPS     Y2, Y5, Y5
+	VMASKMOVPS Y5, Y4, 32(DX)(BX*4)
+	VMULPS     Y1, Y5, Y5
+	VADDPS     Y5, Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VSUBPS     Y2, Y3, Y3
+	VMASKMOVPS Y3, Y4, 32(AX)(BX*4)
+
+done71:
+	VZEROUPPER
+	RET
+
 // func softmaxRowAVX2(dst []float32, src []float32, scale float32) (largest float32, sum float32)
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-64
@@ -1652,20 +1832,20 @@ TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Y1
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest65
+	JLT          rest72
 
-loop66:
+loop73:
 	VMOVUPS (AX)(DX*4), Y2
 	VMAXPS  Y0, Y2, Y0
 	VMOVUPS 32(AX)(DX*4), Y2
 	VMAXPS  Y1, Y2, Y1
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop66
+	JGE     loop73
 
-rest65:
+rest72:
 	ADDQ         $0x10, CX
-	JEQ          done67
+	JEQ          done74
 	LEAQ         masks<>+64(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
@@ -1680,7 +1860,7 @@ rest65:
 	VBLENDVPS    Y3, Y2, Y4, Y2
 	VMAXPS       Y1, Y2, Y1
 
-done67:
+done74:
 	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X0
@@ -1695,13 +1875,13 @@ done67:
 	VXORPS       Y2, Y2, Y2
 	MOVQ         dst_len+8(FP), BX
 	TESTQ        BX, BX
-	JEQ          evaluate68
+	JEQ          evaluate75
 	MOVQ         src_len+32(FP), CX
 	XORQ         SI, SI
 	SUBQ         $0x10, CX
-	JLT          rest70
+	JLT          rest77
 
-loop71:
+loop78:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -1750,11 +1930,11 @@ loop71:
 	VMOVUPS      Y3, 32(DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop71
+	JGE          loop78
 
-rest70:
+rest77:
 	ADDQ         $0x10, CX
-	JEQ          done72
+	JEQ          done79
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -1809,16 +1989,16 @@ rest70:
 	VADDPS       Y0, Y2, Y2
 	VMOVUPS      Y0, 32(DX)(SI*4)
 
-done72:
-	JMP scale69
+done79:
+	JMP scale76
 
-evaluate68:
+evaluate75:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest73
+	JLT  rest80
 
-loop74:
+loop81:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -1865,11 +2045,11 @@ loop74:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop74
+	JGE          loop81
 
-rest73:
+rest80:
 	ADDQ         $0x10, CX
-	JEQ          done75
+	JEQ          done82
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -1922,8 +2102,8 @@ rest73:
 	VANDPS       Y4, Y0, Y0
 	VADDPS       Y0, Y2, Y2
 
-done75:
-scale69:
+done82:
+scale76:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X1
@@ -1937,18 +2117,18 @@ scale69:
 	VBROADCASTSS X0, Y0
 	XORQ         AX, AX
 	SUBQ         $0x10, BX
-	JLT          rest76
+	JLT          rest83
 
-loop77:
+loop84:
 	VMULPS  (DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, (DX)(AX*4)
 	VMULPS  32(DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, 32(DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop77
+	JGE     loop84
 
-rest76:
+rest83:
 	VZEROUPPER
 	RET
 
@@ -1999,12 +2179,12 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $0-120
 	MOVQ  c_len+56(FP), DI
 	MOVQ  cPrev_len+32(FP), R8
 	TESTQ R8, R8
-	JEQ   start79
+	JEQ   start86
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest80
+	JLT   rest87
 
-loop81:
+loop88:
 	VMOVUPS      (AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2270,18 +2450,18 @@ loop81:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop81
+	JGE          loop88
 
-rest80:
+rest87:
 	VZEROUPPER
 	RET
 
-start79:
+start86:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest83
+	JLT  rest90
 
-loop84:
+loop91:
 	VMOVUPS      (AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2545,9 +2725,9 @@ loop84:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop84
+	JGE          loop91
 
-rest83:
+rest90:
 	VZEROUPPER
 	RET
 
@@ -2563,12 +2743,12 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start86
+	JEQ   start93
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest87
+	JLT   rest94
 
-loop88:
+loop95:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(R9*4), Y1
 	VMOVUPS      64(CX)(R9*4), Y2
@@ -2637,18 +2817,18 @@ loop88:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop88
+	JGE          loop95
 
-rest87:
+rest94:
 	VZEROUPPER
 	RET
 
-start86:
+start93:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest90
+	JLT  rest97
 
-loop91:
+loop98:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(DX*4), Y1
 	VMOVUPS      64(CX)(DX*4), Y2
@@ -2711,9 +2891,9 @@ loop91:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop91
+	JGE          loop98
 
-rest90:
+rest97:
 	VZEROUPPER
 	RET
 
@@ -2732,10 +2912,10 @@ TEXT ·pool2x2AVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels93:
+pixels100:
 	MOVQ DI, R8
 
-channels94:
+channels101:
 	VMOVUPS      (DX), Y3
 	VXORPS       Y4, Y4, Y4
 	VMOVUPS      (DX)(DI*1), Y5
@@ -2789,11 +2969,11 @@ channels94:
 	ADDQ         $0x40, BX
 	SUBQ         $0x10, SI
 	SUBQ         $0x40, R8
-	JNE          channels94
+	JNE          channels101
 	ADDQ         DI, DX
 	ADDQ         DI, BX
 	TESTQ        SI, SI
-	JNE          pixels93
+	JNE          pixels100
 	VZEROUPPER
 	RET
 
@@ -2884,10 +3064,10 @@ TEXT ·pool2x2BackwardAVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels95:
+pixels102:
 	MOVQ DI, R8
 
-channels96:
+channels103:
 	VMOVUPS   (AX), Y5
 	VPMOVZXBD (CX), Y4
 	VPCMPEQD  Y0, Y4, Y6
@@ -2930,11 +3110,11 @@ channels96:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels96
+	JNE       channels103
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels95
+	JNE       pixels102
 	VZEROUPPER
 	RET
 
@@ -2947,11 +3127,11 @@ TEXT ·poolAnyAVX2(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows97:
+windows104:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups98:
+groups105:
 	MOVQ    R11, BX
 	VMOVUPS (BX), Y2
 	VXORPS  Y3, Y3, Y3
@@ -2961,11 +3141,11 @@ groups98:
 	VPXOR   Y1, Y1, Y1
 	MOVQ    40(SI), DX
 
-rows99:
+rows106:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols100:
+cols107:
 	VMOVUPS      (AX), Y6
 	VCMPPS       $0x1e, Y2, Y6, Y7
 	VCMPPS       $0x03, Y6, Y6, Y8
@@ -2982,10 +3162,10 @@ cols100:
 	VPADDD       all00000001<>+0(SB), Y1, Y1
 	ADDQ         64(SI), AX
 	DECQ         CX
-	JNE          cols100
+	JNE          cols107
 	ADDQ         56(SI), BX
 	DECQ         DX
-	JNE          rows99
+	JNE          rows106
 	VMOVUPS      Y2, (DI)
 	VMOVUPS      Y4, 32(DI)
 	VPACKSSDW    Y5, Y3, Y3
@@ -2997,10 +3177,10 @@ cols100:
 	ADDQ         $0x10, R8
 	ADDQ         $0x40, R11
 	DECQ         R12
-	JNE          groups98
+	JNE          groups105
 	ADDQ         72(SI), R9
 	DECQ         R10
-	JNE          windows97
+	JNE          windows104
 	VZEROUPPER
 	RET
 
@@ -3013,11 +3193,11 @@ TEXT ·poolAnyBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows101:
+windows108:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups102:
+groups109:
 	MOVQ      R11, BX
 	VMOVUPS   (DI), Y3
 	VPMOVZXBD (R8), Y2
@@ -3027,11 +3207,11 @@ groups102:
 	VPXOR     Y1, Y1, Y1
 	MOVQ      40(SI), DX
 
-rows103:
+rows110:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols104:
+cols111:
 	VPCMPEQD Y0, Y2, Y6
 	VANDPS   Y3, Y6, Y6
 	VADDPS   (AX), Y6, Y6
@@ -3044,18 +3224,18 @@ cols104:
 	VPADDD   all00000001<>+0(SB), Y1, Y1
 	ADDQ     64(SI), AX
 	DECQ     CX
-	JNE      cols104
+	JNE      cols111
 	ADDQ     56(SI), BX
 	DECQ     DX
-	JNE      rows103
+	JNE      rows110
 	ADDQ     $0x40, DI
 	ADDQ     $0x10, R8
 	ADDQ     $0x40, R11
 	DECQ     R12
-	JNE      groups102
+	JNE      groups109
 	ADDQ     72(SI), R9
 	DECQ     R10
-	JNE      windows101
+	JNE      windows108
 	VZEROUPPER
 	RET
 
@@ -3068,10 +3248,10 @@ TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels105:
+pixels112:
 	MOVQ 56(CX), DI
 
-groups106:
+groups113:
 	VMOVUPS (DX)(AX*1), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -3081,10 +3261,10 @@ groups106:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups106
+	JNE     groups113
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels105
+	JNE     pixels112
 	VZEROUPPER
 	RET
 
@@ -3103,46 +3283,46 @@ TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Y2
 	XORQ         AX, AX
 
-pixels107:
+pixels114:
 	MOVQ 56(CX), R10
 
-groups108:
+groups115:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y3
 	DECQ    R12
-	JEQ     summed110
+	JEQ     summed117
 
-terms109:
+terms116:
 	VADDPS 4(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms109
+	JNE    terms116
 
-summed110:
+summed117:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised113
+	JEQ     raised120
 	CMPQ    R11, $0x03
-	JEQ     three111
+	JEQ     three118
 	CMPQ    R11, $0x02
-	JEQ     square112
+	JEQ     square119
 	VSQRTPS Y3, Y3
 
-square112:
+square119:
 	VSQRTPS Y3, Y3
-	JMP     raised113
+	JMP     raised120
 
-three111:
+three118:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised113:
+raised120:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Y3, Y3
@@ -3152,37 +3332,37 @@ raised113:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y3
 	DECQ    R12
-	JEQ     summed115
+	JEQ     summed122
 
-terms114:
+terms121:
 	VADDPS 36(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms114
+	JNE    terms121
 
-summed115:
+summed122:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, 32(BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised118
+	JEQ     raised125
 	CMPQ    R11, $0x03
-	JEQ     three116
+	JEQ     three123
 	CMPQ    R11, $0x02
-	JEQ     square117
+	JEQ     square124
 	VSQRTPS Y3, Y3
 
-square117:
+square124:
 	VSQRTPS Y3, Y3
-	JMP     raised118
+	JMP     raised125
 
-three116:
+three123:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised118:
+raised125:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, 32(SI)(AX*1)
 	VMULPS  32(DX)(AX*1), Y3, Y3
@@ -3190,10 +3370,10 @@ raised118:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups108
+	JNE     groups115
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels107
+	JNE     pixels114
 	VZEROUPPER
 	RET
 
@@ -3209,10 +3389,10 @@ TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels119:
+pixels126:
 	MOVQ 56(CX), R10
 
-groups120:
+groups127:
 	VMOVUPS (DI)(AX*1), Y0
 	VMULPS  (DX)(AX*1), Y0, Y0
 	VMULPS  (SI)(AX*1), Y0, Y0
@@ -3226,10 +3406,10 @@ groups120:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups120
+	JNE     groups127
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels119
+	JNE     pixels126
 	VZEROUPPER
 	RET
 
@@ -3246,24 +3426,24 @@ TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Y0
 	XORQ         AX, AX
 
-pixels121:
+pixels128:
 	MOVQ 56(CX), R10
 
-groups122:
+groups129:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y1
 	DECQ    R12
-	JEQ     summed124
+	JEQ     summed131
 
-terms123:
+terms130:
 	VADDPS 4(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms123
+	JNE    terms130
 
-summed124:
+summed131:
 	VMOVUPS (SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  (DX)(AX*1), Y1, Y1
@@ -3275,15 +3455,15 @@ summed124:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y1
 	DECQ    R12
-	JEQ     summed126
+	JEQ     summed133
 
-terms125:
+terms132:
 	VADDPS 36(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms125
+	JNE    terms132
 
-summed126:
+summed133:
 	VMOVUPS 32(SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  32(DX)(AX*1), Y1, Y1
@@ -3293,10 +3473,10 @@ summed126:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups122
+	JNE     groups129
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels121
+	JNE     pixels128
 	VZEROUPPER
 	RET
 
@@ -3327,9 +3507,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest128
+	JLT          rest135
 
-loop127:
+loop134:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -3452,11 +3632,11 @@ loop127:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop127
+	JGE          loop134
 
-rest128:
+rest135:
 	ADDQ         $0x10, DX
-	JEQ          done129
+	JEQ          done136
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -3582,7 +3762,7 @@ rest128:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done129:
+done136:
 	VZEROUPPER
 	RET
 
@@ -3600,9 +3780,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest130
+	JLT  rest137
 
-loop131:
+loop138:
 	VMOVUPS           (CX)(BX*4), Z0
 	VBROADCASTSS      allc2d00000<>+0(SB), Z1
 	VMAXPS            Z0, Z1, Z0
@@ -3631,11 +3811,11 @@ loop131:
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop131
+	JGE               loop138
 
-rest130:
+rest137:
 	ADDQ              $0x10, DX
-	JEQ               done132
+	JEQ               done139
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -3666,7 +3846,7 @@ rest130:
 	VMULPS            Z1, Z2, Z2
 	VMOVUPS           Z2, K1, (AX)(BX*4)
 
-done132:
+done139:
 	VZEROUPPER
 	RET
 
@@ -3678,9 +3858,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest133
+	JLT  rest140
 
-loop134:
+loop141:
 	VMOVUPS           (CX)(BX*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -3708,11 +3888,11 @@ loop134:
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop134
+	JGE               loop141
 
-rest133:
+rest140:
 	ADDQ              $0x10, DX
-	JEQ               done135
+	JEQ               done142
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -3742,7 +3922,7 @@ rest133:
 	VDIVPS            Z2, Z0, Z2
 	VMOVUPS           Z2, K1, (AX)(BX*4)
 
-done135:
+done142:
 	VZEROUPPER
 	RET
 
@@ -3754,9 +3934,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest136
+	JLT  rest143
 
-loop137:
+loop144:
 	VMOVUPS           (CX)(BX*4), Z0
 	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
 	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
@@ -3785,11 +3965,11 @@ loop137:
 	VMOVUPS           Z3, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop137
+	JGE               loop144
 
-rest136:
+rest143:
 	ADDQ              $0x10, DX
-	JEQ               done138
+	JEQ               done145
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -3820,7 +4000,7 @@ rest136:
 	VORPS             Z1, Z3, Z3
 	VMOVUPS           Z3, K1, (AX)(BX*4)
 
-done138:
+done145:
 	VZEROUPPER
 	RET
 
@@ -3834,9 +4014,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest139
+	JLT    rest146
 
-loop140:
+loop147:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -3844,11 +4024,11 @@ loop140:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop140
+	JGE       loop147
 
-rest139:
+rest146:
 	ADDQ      $0x10, BX
-	JEQ       done141
+	JEQ       done148
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -3858,7 +4038,7 @@ rest139:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done141:
+done148:
 	VZEROUPPER
 	RET
 
@@ -3871,20 +4051,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest142
+	JLT          rest149
 
-loop143:
+loop150:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop143
+	JGE         loop150
 
-rest142:
+rest149:
 	ADDQ        $0x10, DX
-	JEQ         done144
+	JEQ         done151
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -3893,7 +4073,7 @@ rest142:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done144:
+done151:
 	VZEROUPPER
 	RET
 
@@ -3906,19 +4086,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest145
+	JLT          rest152
 
-loop146:
+loop153:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop146
+	JGE     loop153
 
-rest145:
+rest152:
 	ADDQ      $0x10, DX
-	JEQ       done147
+	JEQ       done154
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -3926,7 +4106,7 @@ rest145:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done147:
+done154:
 	VZEROUPPER
 	RET
 
@@ -3939,20 +4119,20 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest148
+	JLT  rest155
 
-loop149:
+loop156:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop149
+	JGE     loop156
 
-rest148:
+rest155:
 	ADDQ      $0x10, BX
-	JEQ       done150
+	JEQ       done157
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -3961,7 +4141,7 @@ rest148:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done150:
+done157:
 	VZEROUPPER
 	RET
 
@@ -3974,20 +4154,20 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest151
+	JLT  rest158
 
-loop152:
+loop159:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop152
+	JGE     loop159
 
-rest151:
+rest158:
 	ADDQ      $0x10, BX
-	JEQ       done153
+	JEQ       done160
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -3996,7 +4176,7 @@ rest151:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done153:
+done160:
 	VZEROUPPER
 	RET
 
@@ -4009,19 +4189,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest154
+	JLT    rest161
 
-loop155:
+loop162:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop155
+	JGE         loop162
 
-rest154:
+rest161:
 	ADDQ        $0x10, DX
-	JEQ         done156
+	JEQ         done163
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -4029,7 +4209,7 @@ rest154:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done156:
+done163:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4050,25 +4230,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest157
+	JLT    rest164
 
-loop158:
+loop165:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop158
+	JGE     loop165
 
-rest157:
+rest164:
 	ADDQ      $0x10, CX
-	JEQ       done159
+	JEQ       done166
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done159:
+done166:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4091,9 +4271,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide160:
+wide167:
 	CMPQ    DX, $0x40
-	JLT     narrow161
+	JLT     narrow168
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -4101,14 +4281,14 @@ wide160:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row162:
+row169:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row162
+	JNE     row169
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4116,32 +4296,32 @@ row162:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide160
+	JMP     wide167
 
-narrow161:
+narrow168:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest163
+	JLT  rest170
 
-loop164:
+loop171:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row166:
+row173:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row166
+	JNE     row173
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop164
+	JGE     loop171
 
-rest163:
+rest170:
 	ADDQ      $0x10, DX
-	JEQ       done165
+	JEQ       done172
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -4149,15 +4329,15 @@ rest163:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row167:
+row174:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row167
+	JNE       row174
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done165:
+done172:
 	VZEROUPPER
 	RET
 
@@ -4173,9 +4353,9 @@ TEXT ·awayAVX512(SB), NOSPLIT, $0-84
 	VPXORD Z2, Z2, Z2
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest168
+	JLT    rest175
 
-loop169:
+loop176:
 	VMOVUPS     (DX)(SI*4), Z3
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (AX)(SI*4), Z5
@@ -4185,11 +4365,11 @@ loop169:
 	VFMADD231PS Z3, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop169
+	JGE         loop176
 
-rest168:
+rest175:
 	ADDQ        $0x10, BX
-	JEQ         done170
+	JEQ         done177
 	MOVL        $0x0000ffff, DI
 	BZHIL       BX, DI, DI
 	KMOVW       DI, K1
@@ -4201,7 +4381,7 @@ rest168:
 	VFMADD231PS Z4, Z3, Z1
 	VFMADD231PS Z3, Z3, Z2
 
-done170:
+done177:
 	VEXTRACTF32X8 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3
@@ -4244,12 +4424,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free171
+	JEQ          free178
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest172
+	JLT          rest179
 
-loop173:
+loop180:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4260,11 +4440,11 @@ loop173:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop173
+	JGE          loop180
 
-rest172:
+rest179:
 	ADDQ         $0x10, BX
-	JEQ          done174
+	JEQ          done181
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -4277,16 +4457,16 @@ rest172:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done174:
+done181:
 	VZEROUPPER
 	RET
 
-free171:
+free178:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest175
+	JLT  rest182
 
-loop176:
+loop183:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4294,11 +4474,11 @@ loop176:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop176
+	JGE          loop183
 
-rest175:
+rest182:
 	ADDQ         $0x10, BX
-	JEQ          done177
+	JEQ          done184
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -4308,7 +4488,7 @@ rest175:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done177:
+done184:
 	VZEROUPPER
 	RET
 
@@ -4326,12 +4506,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free178
+	JEQ          free185
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest179
+	JLT          rest186
 
-loop180:
+loop187:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -4345,11 +4525,11 @@ loop180:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop180
+	JGE          loop187
 
-rest179:
+rest186:
 	ADDQ         $0x10, SI
-	JEQ          done181
+	JEQ          done188
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4365,16 +4545,16 @@ rest179:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done181:
+done188:
 	VZEROUPPER
 	RET
 
-free178:
+free185:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest182
+	JLT  rest189
 
-loop183:
+loop190:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -4385,11 +4565,11 @@ loop183:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop183
+	JGE          loop190
 
-rest182:
+rest189:
 	ADDQ         $0x10, SI
-	JEQ          done184
+	JEQ          done191
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -4402,7 +4582,7 @@ rest182:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done184:
+done191:
 	VZEROUPPER
 	RET
 
@@ -4419,12 +4599,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free185
+	JEQ          free192
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest186
+	JLT          rest193
 
-loop187:
+loop194:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4436,11 +4616,11 @@ loop187:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop187
+	JGE          loop194
 
-rest186:
+rest193:
 	ADDQ         $0x10, SI
-	JEQ          done188
+	JEQ          done195
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4454,16 +4634,16 @@ rest186:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done188:
+done195:
 	VZEROUPPER
 	RET
 
-free185:
+free192:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest189
+	JLT  rest196
 
-loop190:
+loop197:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4472,11 +4652,11 @@ loop190:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop190
+	JGE          loop197
 
-rest189:
+rest196:
 	ADDQ         $0x10, SI
-	JEQ          done191
+	JEQ          done198
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -4487,7 +4667,123 @@ rest189:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done191:
+done198:
+	VZEROUPPER
+	RET
+
+// func sgdNesterovAVX512(w []float32, g []float32, v []float32, anchor []float32, r sgdRates)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·sgdNesterovAVX512(SB), NOSPLIT, $0-112
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         v_base+48(FP), DX
+	MOVQ         anchor_base+72(FP), BX
+	MOVQ         w_len+8(FP), SI
+	MOVQ         anchor_len+80(FP), DI
+	VBROADCASTSS r_lr+96(FP), Z0
+	VBROADCASTSS r_momentum+100(FP), Z1
+	VBROADCASTSS r_decay+104(FP), Z2
+	VBROADCASTSS r_mu+108(FP), Z3
+	TESTQ        DI, DI
+	JEQ          free199
+	XORQ         DI, DI
+	SUBQ         $0x10, SI
+	JLT          rest200
+
+loop201:
+	VMOVUPS (AX)(DI*4), Z4
+	VMULPS  Z2, Z4, Z5
+	VMOVUPS (CX)(DI*4), Z6
+	VADDPS  Z6, Z5, Z5
+	VMOVUPS (BX)(DI*4), Z6
+	VSUBPS  Z6, Z4, Z6
+	VMULPS  Z3, Z6, Z6
+	VADDPS  Z6, Z5, Z5
+	VMOVUPS (DX)(DI*4), Z6
+	VMULPS  Z1, Z6, Z6
+	VADDPS  Z5, Z6, Z6
+	VMOVUPS Z6, (DX)(DI*4)
+	VMULPS  Z1, Z6, Z6
+	VADDPS  Z6, Z5, Z5
+	VMULPS  Z0, Z5, Z5
+	VSUBPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)(DI*4)
+	ADDQ    $0x10, DI
+	SUBQ    $0x10, SI
+	JGE     loop201
+
+rest200:
+	ADDQ      $0x10, SI
+	JEQ       done202
+	MOVL      $0x0000ffff, R8
+	BZHIL     SI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (AX)(DI*4), K1, Z4
+	VMULPS    Z2, Z4, Z2
+	VMOVUPS.Z (CX)(DI*4), K1, Z5
+	VADDPS    Z5, Z2, Z2
+	VMOVUPS.Z (BX)(DI*4), K1, Z5
+	VSUBPS    Z5, Z4, Z5
+	VMULPS    Z3, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VMOVUPS.Z (DX)(DI*4), K1, Z3
+	VMULPS    Z1, Z3, Z3
+	VADDPS    Z2, Z3, Z3
+	VMOVUPS   Z3, K1, (DX)(DI*4)
+	VMULPS    Z1, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VSUBPS    Z2, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)(DI*4)
+
+done202:
+	VZEROUPPER
+	RET
+
+free199:
+	XORQ BX, BX
+	SUBQ $0x10, SI
+	JLT  rest203
+
+loop204:
+	VMOVUPS (AX)(BX*4), Z3
+	VMULPS  Z2, Z3, Z4
+	VMOVUPS (CX)(BX*4), Z5
+	VADDPS  Z5, Z4, Z4
+	VMOVUPS (DX)(BX*4), Z5
+	VMULPS  Z1, Z5, Z5
+	VADDPS  Z4, Z5, Z5
+	VMOVUPS Z5, (DX)(BX*4)
+	VMULPS  Z1, Z5, Z5
+	VADDPS  Z5, Z4, Z4
+	VMULPS  Z0, Z4, Z4
+	VSUBPS  Z4, Z3, Z3
+	VMOVUPS Z3, (AX)(BX*4)
+	ADDQ    $0x10, BX
+	SUBQ    $0x10, SI
+	JGE     loop204
+
+rest203:
+	ADDQ      $0x10, SI
+	JEQ       done205
+	MOVL      $0x0000ffff, DI
+	BZHIL     SI, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (AX)(BX*4), K1, Z3
+	VMULPS    Z2, Z3, Z2
+	VMOVUPS.Z (CX)(BX*4), K1, Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z (DX)(BX*4), K1, Z4
+	VMULPS    Z1, Z4, Z4
+	VADDPS    Z2, Z4, Z4
+	VMOVUPS   Z4, K1, (DX)(BX*4)
+	VMULPS    Z1, Z4, Z4
+	VADDPS    Z4, Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VSUBPS    Z2, Z3, Z3
+	VMOVUPS   Z3, K1, (AX)(BX*4)
+
+done205:
 	VZEROUPPER
 	RET
 
@@ -4499,25 +4795,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z0
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest192
+	JLT          rest206
 
-loop193:
+loop207:
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z0, Z1, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop193
+	JGE     loop207
 
-rest192:
+rest206:
 	ADDQ      $0x10, CX
-	JEQ       done194
+	JEQ       done208
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VMAXPS    Z0, Z1, K1, Z0
 
-done194:
+done208:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4532,13 +4828,13 @@ done194:
 	VPXORD        Z2, Z2, Z2
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate195
+	JEQ           evaluate209
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest197
+	JLT           rest211
 
-loop198:
+loop212:
 	VMOVUPS           (AX)(SI*4), Z1
 	VSUBPS            Z0, Z1, Z1
 	VBROADCASTSS      allc2700000<>+0(SB), Z3
@@ -4564,11 +4860,11 @@ loop198:
 	VMOVUPS           Z1, (DX)(SI*4)
 	ADDQ              $0x10, SI
 	SUBQ              $0x10, CX
-	JGE               loop198
+	JGE               loop212
 
-rest197:
+rest211:
 	ADDQ              $0x10, CX
-	JEQ               done199
+	JEQ               done213
 	MOVL              $0x0000ffff, DI
 	BZHIL             CX, DI, DI
 	KMOVW             DI, K1
@@ -4597,16 +4893,16 @@ rest197:
 	VADDPS            Z0, Z2, Z2
 	VMOVUPS           Z0, (DX)(SI*4)
 
-done199:
-	JMP scale196
+done213:
+	JMP scale210
 
-evaluate195:
+evaluate209:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest200
+	JLT  rest214
 
-loop201:
+loop215:
 	VMOVUPS           (AX)(SI*4), Z1
 	VSUBPS            Z0, Z1, Z1
 	VBROADCASTSS      allc2700000<>+0(SB), Z3
@@ -4631,11 +4927,11 @@ loop201:
 	VADDPS            Z1, Z2, Z2
 	ADDQ              $0x10, SI
 	SUBQ              $0x10, CX
-	JGE               loop201
+	JGE               loop215
 
-rest200:
+rest214:
 	ADDQ              $0x10, CX
-	JEQ               done202
+	JEQ               done216
 	MOVL              $0x0000ffff, DI
 	BZHIL             CX, DI, DI
 	KMOVW             DI, K1
@@ -4663,8 +4959,8 @@ rest200:
 	VMOVAPS.Z         Z0, K1, Z0
 	VADDPS            Z0, Z2, Z2
 
-done202:
-scale196:
+done216:
+scale210:
 	VEXTRACTF32X8 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -4679,16 +4975,16 @@ scale196:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest203
+	JLT           rest217
 
-loop204:
+loop218:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop204
+	JGE     loop218
 
-rest203:
+rest217:
 	VZEROUPPER
 	RET
 
@@ -4703,12 +4999,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	MOVQ  c_len+56(FP), DI
 	MOVQ  cPrev_len+32(FP), R8
 	TESTQ R8, R8
-	JEQ   start206
+	JEQ   start220
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest207
+	JLT   rest221
 
-loop208:
+loop222:
 	VMOVUPS           (AX)(R8*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -4843,18 +5139,18 @@ loop208:
 	ADDQ              $0x000000c0, AX
 	ADDQ              $0x10, R8
 	SUBQ              $0x10, DI
-	JGE               loop208
+	JGE               loop222
 
-rest207:
+rest221:
 	VZEROUPPER
 	RET
 
-start206:
+start220:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest210
+	JLT  rest224
 
-loop211:
+loop225:
 	VMOVUPS           (AX)(CX*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -4988,9 +5284,9 @@ loop211:
 	ADDQ              $0x000000c0, AX
 	ADDQ              $0x10, CX
 	SUBQ              $0x10, DI
-	JGE               loop211
+	JGE               loop225
 
-rest210:
+rest224:
 	VZEROUPPER
 	RET
 
@@ -5006,12 +5302,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start213
+	JEQ   start227
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest214
+	JLT   rest228
 
-loop215:
+loop229:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -5048,18 +5344,18 @@ loop215:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop215
+	JGE          loop229
 
-rest214:
+rest228:
 	VZEROUPPER
 	RET
 
-start213:
+start227:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest217
+	JLT  rest231
 
-loop218:
+loop232:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -5093,9 +5389,9 @@ loop218:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop218
+	JGE          loop232
 
-rest217:
+rest231:
 	VZEROUPPER
 	RET
 
@@ -5114,10 +5410,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels220:
+pixels234:
 	MOVQ DI, R8
 
-channels221:
+channels235:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -5146,11 +5442,11 @@ channels221:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels221
+	JNE       channels235
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels220
+	JNE       pixels234
 	VZEROUPPER
 	RET
 
@@ -5169,10 +5465,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels222:
+pixels236:
 	MOVQ DI, R8
 
-channels223:
+channels237:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -5197,11 +5493,11 @@ channels223:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels223
+	JNE       channels237
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels222
+	JNE       pixels236
 	VZEROUPPER
 	RET
 
@@ -5214,22 +5510,22 @@ TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows224:
+windows238:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups225:
+groups239:
 	MOVQ    R11, BX
 	VMOVUPS (BX), Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z0, Z0, Z0
 	MOVQ    40(SI), DX
 
-rows226:
+rows240:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols227:
+cols241:
 	VMOVUPS     (AX), Z3
 	VCMPPS      $0x1e, Z1, Z3, K1
 	VCMPPS      $0x03, Z3, Z3, K2
@@ -5239,20 +5535,20 @@ cols227:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(SI), AX
 	DECQ        CX
-	JNE         cols227
+	JNE         cols241
 	ADDQ        56(SI), BX
 	DECQ        DX
-	JNE         rows226
+	JNE         rows240
 	VMOVUPS     Z1, (DI)
 	VPMOVDB     Z2, (R8)
 	ADDQ        $0x40, DI
 	ADDQ        $0x10, R8
 	ADDQ        $0x40, R11
 	DECQ        R12
-	JNE         groups225
+	JNE         groups239
 	ADDQ        72(SI), R9
 	DECQ        R10
-	JNE         windows224
+	JNE         windows238
 	VZEROUPPER
 	RET
 
@@ -5265,22 +5561,22 @@ TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows228:
+windows242:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups229:
+groups243:
 	MOVQ      R11, BX
 	VMOVUPS   (DI), Z2
 	VPMOVZXBD (R8), Z1
 	VPXORD    Z0, Z0, Z0
 	MOVQ      40(SI), DX
 
-rows230:
+rows244:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols231:
+cols245:
 	VPCMPEQD    Z0, Z1, K1
 	VMOVAPS.Z   Z2, K1, Z3
 	VADDPS      (AX), Z3, Z3
@@ -5288,18 +5584,18 @@ cols231:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(SI), AX
 	DECQ        CX
-	JNE         cols231
+	JNE         cols245
 	ADDQ        56(SI), BX
 	DECQ        DX
-	JNE         rows230
+	JNE         rows244
 	ADDQ        $0x40, DI
 	ADDQ        $0x10, R8
 	ADDQ        $0x40, R11
 	DECQ        R12
-	JNE         groups229
+	JNE         groups243
 	ADDQ        72(SI), R9
 	DECQ        R10
-	JNE         windows228
+	JNE         windows242
 	VZEROUPPER
 	RET
 
@@ -5312,20 +5608,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels232:
+pixels246:
 	MOVQ 56(CX), DI
 
-groups233:
+groups247:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups233
+	JNE     groups247
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels232
+	JNE     pixels246
 	VZEROUPPER
 	RET
 
@@ -5344,46 +5640,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels234:
+pixels248:
 	MOVQ 56(CX), R10
 
-groups235:
+groups249:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed237
+	JEQ     summed251
 
-terms236:
+terms250:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms236
+	JNE    terms250
 
-summed237:
+summed251:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised240
+	JEQ     raised254
 	CMPQ    R11, $0x03
-	JEQ     three238
+	JEQ     three252
 	CMPQ    R11, $0x02
-	JEQ     square239
+	JEQ     square253
 	VSQRTPS Z3, Z3
 
-square239:
+square253:
 	VSQRTPS Z3, Z3
-	JMP     raised240
+	JMP     raised254
 
-three238:
+three252:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised240:
+raised254:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -5391,10 +5687,10 @@ raised240:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups235
+	JNE     groups249
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels234
+	JNE     pixels248
 	VZEROUPPER
 	RET
 
@@ -5410,10 +5706,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels241:
+pixels255:
 	MOVQ 56(CX), R10
 
-groups242:
+groups256:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -5422,10 +5718,10 @@ groups242:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups242
+	JNE     groups256
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels241
+	JNE     pixels255
 	VZEROUPPER
 	RET
 
@@ -5442,24 +5738,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels243:
+pixels257:
 	MOVQ 56(CX), R10
 
-groups244:
+groups258:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed246
+	JEQ     summed260
 
-terms245:
+terms259:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms245
+	JNE    terms259
 
-summed246:
+summed260:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -5469,10 +5765,10 @@ summed246:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups244
+	JNE     groups258
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels243
+	JNE     pixels257
 	VZEROUPPER
 	RET
 
@@ -5503,9 +5799,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest248
+	JLT          rest262
 
-loop247:
+loop261:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -5590,11 +5886,11 @@ loop247:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop247
+	JGE             loop261
 
-rest248:
+rest262:
 	ADDQ            $0x20, DX
-	JEQ             done249
+	JEQ             done263
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -5682,7 +5978,7 @@ rest248:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done249:
+done263:
 	VZEROUPPER
 	RET
 

@@ -79,6 +79,11 @@ func sgdMomentumAVX2(w []float32, g []float32, v []float32, anchor []float32, r 
 //go:noescape
 func sgdVelocityAVX2(w []float32, g []float32, v []float32, anchor []float32, r sgdRates)
 
+// sgdNesterovAVX2 does a step with Nesterov's momentum.
+//
+//go:noescape
+func sgdNesterovAVX2(w []float32, g []float32, v []float32, anchor []float32, r sgdRates)
+
 // softmaxRowAVX2 stores scale*softmax(src) in dst, if it has a length, and returns the largest element and the sum of e^(src[j]-largest).
 //
 //go:noescape
@@ -213,6 +218,11 @@ func sgdMomentumAVX512(w []float32, g []float32, v []float32, anchor []float32, 
 //
 //go:noescape
 func sgdVelocityAVX512(w []float32, g []float32, v []float32, anchor []float32, r sgdRates)
+
+// sgdNesterovAVX512 does a step with Nesterov's momentum.
+//
+//go:noescape
+func sgdNesterovAVX512(w []float32, g []float32, v []float32, anchor []float32, r sgdRates)
 
 // softmaxRowAVX512 stores scale*softmax(src) in dst, if it has a length, and returns the largest element and the sum of e^(src[j]-largest).
 //

@@ -10,6 +10,7 @@ func optimizers(v isa) {
 	v.sgd("sgdPlain", "(w, g, anchor []float32, r sgdRates)", "does a step without momentum.", false, false)
 	v.sgd("sgdMomentum", "(w, g, v, anchor []float32, r sgdRates)", "does a step with momentum.", true, true)
 	v.sgd("sgdVelocity", "(w, g, v, anchor []float32, r sgdRates)", "does the first step with momentum.", true, false)
+	v.nesterov()
 }
 
 // sgd writes a step; velocity says whether it stores one and momentum whether it reads one.
@@ -53,4 +54,57 @@ func (v isa) sgd(name, signature, doc string, velocity, momentum bool) {
 	step(true)
 	Label(free)
 	step(false)
+}
+
+// nesterov writes the step with Nesterov's momentum, whose products and sums are rounded one by one.
+func (v isa) nesterov() {
+	v.text("sgdNesterov", "(w, g, v, anchor []float32, r sgdRates)", "does a step with Nesterov's momentum.")
+	w, g, speed, anchor := base("w"), base("g"), base("v"), base("anchor")
+	n, anchors := length("w"), length("anchor")
+	r := Param("r")
+	lr, momentum, decay, mu := v.param(r.Field("lr")), v.param(r.Field("momentum")), v.param(r.Field("decay")), v.param(r.Field("mu"))
+	v.proximal(n, anchors, func(s span, proximal bool) {
+		x := s.get(w)
+		d := s.direction(x, g, decay)
+		if proximal {
+			s.pull(d, x, anchor, mu)
+		}
+		m := s.get(speed)
+		VMULPS(momentum, m, m)
+		VADDPS(d, m, m)
+		s.put(m, speed)
+		VMULPS(momentum, m, m)
+		VADDPS(m, d, d)
+		VMULPS(lr, d, d)
+		VSUBPS(d, x, x)
+		s.put(x, w)
+	})
+}
+
+// proximal writes a function's loop over n floats twice: for an anchor and for none.
+func (v isa) proximal(n, anchors reg.GPVirtual, step func(s span, proximal bool)) {
+	free := label("free")
+	TESTQ(anchors, anchors)
+	JEQ(LabelRef(free))
+	v.each(n, false, func(s span) { step(s, true) })
+	v.end()
+	Label(free)
+	v.each(n, false, func(s span) { step(s, false) })
+	v.end()
+}
+
+// direction returns the gradient with weight decay, rounded after each operation.
+func (s span) direction(x reg.VecVirtual, g reg.Register, decay reg.VecVirtual) reg.VecVirtual {
+	d := s.vec()
+	VMULPS(decay, x, d)
+	VADDPS(s.get(g), d, d)
+	return d
+}
+
+// pull adds the proximal term to d, rounded after each operation.
+func (s span) pull(d, x reg.VecVirtual, anchor reg.Register, mu reg.VecVirtual) {
+	away := s.get(anchor)
+	VSUBPS(away, x, away)
+	VMULPS(mu, away, away)
+	VADDPS(away, d, d)
 }
