@@ -23,7 +23,7 @@ type LocalRun struct {
 }
 
 // SGD takes the client's local steps: SGD with momentum, whose buffer starts afresh,
-// and weight decay. The training examples are shuffled anew for each pass. The
+// clipping and weight decay. The training examples are shuffled anew for each pass. The
 // error is that of examples which cannot be read.
 func (l *Local) SGD(r LocalRun) error {
 	p, w := l.Params, l.Weights
@@ -39,7 +39,10 @@ func (l *Local) SGD(r LocalRun) error {
 	}
 	opt := &l.worker.optimizer
 	*opt = nn.Optimizer{
-		SGD:      nn.SGD{LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(r.Mu)},
+		SGD: nn.SGD{
+			LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(r.Mu),
+			Nesterov: p.Nesterov, ClipNorm: float32(p.ClipNorm),
+		},
 		Velocity: velocity,
 	}
 	if r.Mu != 0 {

@@ -40,9 +40,10 @@ func UsingSteps() []Use {
 	return Using("client.lr", "client.epochs", "client.steps", "client.batch", "client.dropout", "client.wrap", "client.floor")
 }
 
-// UsingSGD lists what Local.SGD goes by: UsingSteps, momentum and weight decay.
+// UsingSGD lists what Local.SGD goes by: UsingSteps, momentum, clipping and
+// weight decay.
 func UsingSGD() []Use {
-	return slices.Concat(UsingSteps(), Using("client.momentum", "client.weight_decay"))
+	return slices.Concat(UsingSteps(), Using("client.momentum", "client.nesterov", "client.clip_norm", "client.weight_decay"))
 }
 
 // KeyError says what is wrong with the value of a key, such as client.lr.

@@ -8,7 +8,7 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// TestEmbeddingStep checks that Step gives the bits of Gradient and SGD.Step with
+// TestEmbeddingStep checks that Step gives the bits of Gradient and Optimizer.Step with
 // a table of which a batch uses few rows: whatever moves the other rows, with
 // gradients, shifted steps and batches without labels in between.
 func TestEmbeddingStep(t *testing.T) {
@@ -21,6 +21,8 @@ func TestEmbeddingStep(t *testing.T) {
 		{70, SGD{LR: 0.3, WeightDecay: 1e-2}},
 		{900, SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}},
 		{64, SGD{LR: 0.3, Mu: 0.1}},
+		{150, SGD{LR: 0.3, Momentum: 0.9, Nesterov: true}},
+		{70, SGD{LR: 0.3, ClipNorm: 0.1}},
 	} {
 		m, err := NewModel("test", Shape{Seq: 3, Vocab: c.vocab}, 5,
 			Embedding{Dim: 10, ZeroPadding: c.vocab%4 == 0}, LSTM{Hidden: 9}, Dense{Units: 5})

@@ -46,45 +46,98 @@ func TestOnlyASpanIsTrained(t *testing.T) {
 
 // TestShiftAndDisplacement compares Step with its halves and float64.
 func TestShiftAndDisplacement(t *testing.T) {
+	forEachRule(t, func(t *testing.T, rule Optimizer) {
+		forEachNet(t, func(t *testing.T, m *Model) { testShiftAndDisplacement(t, m, rule) })
+	})
+}
+
+func testShiftAndDisplacement(t *testing.T, m *Model, rule Optimizer) {
+	ws := m.NewWorkspace()
+	b := images(m, 9)
+	start, shift, anchor := drawn(m)
+	probe := &Displacement{Anchor: anchor}
+	o := TrainOpts{Key: 7, Dropout: -1}
+	got, v := slices.Clone(start), m.NewParams()
+	want, vw := slices.Clone(start), m.NewParams()
+	probe.Prior = true
+	for k := range 2 {
+		o.Step = uint32(k)
+		before := slices.Clone(want)
+		ws.Gradient(want, b, o)
+		g := slices.Clone(ws.Grad())
+		kernels.Add(g, g, shift)
+		rule.after(k, vw, anchor).Step(want, g)
+		with := o
+		with.Shift, with.Probe = shift, probe
+		probe.Reset()
+		ws.Step(got, b, with, rule.after(k, v, anchor))
+		sameBits(t, got, want, "weights")
+		prior, ok := probe.PriorCosine()
+		if !ok {
+			t.Error("no displacement before the step")
+		}
+		for _, at := range []struct {
+			w   []float32
+			got float64
+		}{{want, probe.Cosine()}, {before, prior}} {
+			var gg, gd, dd float64
+			for i, x := range g {
+				d := float64(anchor[i]) - float64(at.w[i])
+				gg += float64(x) * float64(x)
+				gd += float64(x) * d
+				dd += d * d
+			}
+			if cos := gd / math.Sqrt(gg*dd); math.Abs(at.got-cos) > 1e-5 {
+				t.Errorf("step %d: cosine %v, want %v", k, at.got, cos)
+			}
+		}
+	}
+}
+
+// TestClip compares steps of a whole network and of spans with the equations in
+// float64: the gradient of what is trained, with the shift and the proximal term, is
+// scaled to the norm, and weight decay is not.
+func TestClip(t *testing.T) {
 	forEachNet(t, func(t *testing.T, m *Model) {
 		ws := m.NewWorkspace()
 		b := images(m, 9)
 		start, shift, anchor := drawn(m)
-		s := SGD{LR: 0.1, Momentum: 0.9, WeightDecay: 0.02, Mu: 0.3}
-		probe := &Displacement{Anchor: anchor}
-		o := TrainOpts{Key: 7, Dropout: -1}
-		got, v := slices.Clone(start), m.NewParams()
-		want, vw := slices.Clone(start), m.NewParams()
-		probe.Prior = true
-		for k := range 2 {
-			o.Step = uint32(k)
-			before := slices.Clone(want)
-			ws.Gradient(want, b, o)
-			g := slices.Clone(ws.Grad())
-			kernels.Add(g, g, shift)
-			(&Optimizer{SGD: s, Velocity: vw, Anchor: anchor, Steps: k}).Step(want, g)
-			with := o
-			with.Shift, with.Probe = shift, probe
-			probe.Reset()
-			ws.Step(got, b, with, &Optimizer{SGD: s, Velocity: v, Anchor: anchor, Steps: k})
-			sameBits(t, got, want, "weights")
-			prior, ok := probe.PriorCosine()
-			if !ok {
-				t.Error("no displacement before the step")
+		head := m.Head(1)
+		for _, only := range []Span{{}, head, {0, head.Lo}} {
+			at := only
+			if only.empty() {
+				at = Span{0, m.Size()}
 			}
-			for _, at := range []struct {
-				w   []float32
-				got float64
-			}{{want, probe.Cosine()}, {before, prior}} {
-				var gg, gd, dd float64
-				for i, x := range g {
-					d := float64(anchor[i]) - float64(at.w[i])
-					gg += float64(x) * float64(x)
-					gd += float64(x) * d
-					dd += d * d
+			for _, s := range []SGD{
+				{LR: 0.5, ClipNorm: 0.01},
+				{LR: 0.5, ClipNorm: 0.01, WeightDecay: 0.03, Mu: 0.7},
+				{LR: 0.5, ClipNorm: 1e6, WeightDecay: 0.03, Mu: 0.7},
+			} {
+				o := TrainOpts{Key: 7, Dropout: -1}
+				ws.Gradient(start, b, o)
+				var norm float64
+				g := make([]float64, m.Size())
+				for i := at.Lo; i < at.Hi; i++ {
+					g[i] = float64(ws.Grad()[i]) + float64(shift[i]) + float64(s.Mu)*(float64(start[i])-float64(anchor[i]))
+					norm += g[i] * g[i]
 				}
-				if cos := gd / math.Sqrt(gg*dd); math.Abs(at.got-cos) > 1e-5 {
-					t.Errorf("step %d: cosine %v, want %v", k, at.got, cos)
+				norm = math.Sqrt(norm)
+				share := min(1, float64(s.ClipNorm)/norm)
+				o.Only, o.Shift = only, shift
+				w := slices.Clone(start)
+				ws.Step(w, b, o, &Optimizer{SGD: s, Anchor: anchor})
+				var wrong, size float64
+				for i := range w {
+					want := 0.0
+					if at.Lo <= i && i < at.Hi {
+						want = -float64(s.LR) * (share*g[i] + float64(s.WeightDecay)*float64(start[i]))
+					}
+					got := float64(w[i]) - float64(start[i])
+					wrong += (got - want) * (got - want)
+					size += want * want
+				}
+				if wrong := math.Sqrt(wrong / size); wrong > 1e-4 {
+					t.Errorf("%+v of %v, norm %.3g: the change differs by %.2g of its norm", s, only, norm, wrong)
 				}
 			}
 		}

@@ -1,10 +1,22 @@
 package nn
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/kernels"
+)
 
 // SGD are the settings of stochastic gradient descent as PyTorch defines it, with a
 // proximal term of weight Mu towards an anchor.
-type SGD struct{ LR, Momentum, WeightDecay, Mu float32 }
+type SGD struct {
+	LR, Momentum, WeightDecay, Mu float32
+	// Nesterov looks ahead along the velocity.
+	Nesterov bool
+	// ClipNorm, when above 0, bounds the norm of the gradient, as PyTorch's
+	// clip_grad_norm_ does with the gradient of all parameters. The proximal term is
+	// part of what is bounded, weight decay is not.
+	ClipNorm float32
+}
 
 // Optimizer is stochastic gradient descent with what it remembers from step to step.
 type Optimizer struct {
@@ -21,11 +33,16 @@ type Optimizer struct {
 // Step updates the weights w, of the model's size like their gradient, in one pass:
 //
 //	d = grad + WeightDecay*w + Mu*(w - Anchor)
-//	Velocity = d in the first step, else Momentum*Velocity + d;  d = Velocity
+//	Velocity = d in the first step, else Momentum*Velocity + d
+//	d = Velocity, or d + Momentum*Velocity if Nesterov
 //	w -= LR*d
+//
+// With ClipNorm, in two: grad and Mu are multiplied before by
+//
+//	min(1, ClipNorm / (|grad + Mu*(w - Anchor)| + 1e-6))
 func (o *Optimizer) Step(w, grad []float32) {
 	u := o.update(TrainOpts{})
-	u.apply(w, grad, 0)
+	u.whole(w, grad)
 }
 
 // update begins a step.
@@ -44,14 +61,14 @@ type update struct {
 	probe            *Displacement
 }
 
-// plain reports whether the step is all there is to do with a gradient.
-func (u *update) plain() bool { return u.only.empty() && u.shift == nil && u.probe == nil }
+// fused reports whether the step is one that kernels take along with a product.
+func (u *update) fused() bool { return u.only.empty() && u.shift == nil && !u.Nesterov }
 
-// measured reports whether the step is all there is to do but for the probe after
-// it.
-func (u *update) measured() bool {
-	return u.only.empty() && u.shift == nil && u.probe != nil && !u.probe.Prior
-}
+// plain reports whether such a step is all there is to do with a gradient.
+func (u *update) plain() bool { return u.fused() && u.probe == nil }
+
+// measured reports whether it is all there is to do but for the probe after it.
+func (u *update) measured() bool { return u.fused() && u.probe != nil && !u.probe.Prior }
 
 // near returns the part [lo, end) of a vector that the step reads besides weights
 // and velocity, nil if it reads none.
@@ -63,13 +80,15 @@ func (u *update) near(lo, end int) []float32 {
 		return u.shift[lo:end]
 	case u.Mu != 0:
 		return u.anchor[lo:end]
+	case u.Nesterov && u.Momentum != 0:
+		return u.velocity[lo:end]
 	}
 	return nil
 }
 
 // step returns the step on the weights [lo, end) of w, without their gradient.
 func (u *update) step(w []float32, lo, end int) kernels.SGD {
-	k := kernels.SGD{W: w[lo:end], LR: u.LR, WeightDecay: u.WeightDecay, First: u.first}
+	k := kernels.SGD{W: w[lo:end], LR: u.LR, WeightDecay: u.WeightDecay, First: u.first, Nesterov: u.Nesterov}
 	if u.Momentum != 0 {
 		k.V, k.Momentum = u.velocity[lo:end], u.Momentum
 	}
@@ -86,6 +105,38 @@ var zeros [4096]float32
 func (u *update) drift(w []float32, lo, hi int) {
 	for ; lo < hi; lo += len(zeros) {
 		u.apply(w, zeros[:min(len(zeros), hi-lo)], lo)
+	}
+}
+
+// whole updates the weights w by the whole gradient, which it may overwrite.
+func (u *update) whole(w, grad []float32) {
+	if u.ClipNorm > 0 {
+		u.clip(w, grad)
+	}
+	u.apply(w, grad, 0)
+}
+
+// clip bounds the norm of the gradient of what is trained.
+func (u *update) clip(w, grad []float32) {
+	lo, hi := 0, len(grad)
+	if !u.only.empty() {
+		lo, hi = u.only.Lo, u.only.Hi
+	}
+	w, grad = w[lo:hi], grad[lo:hi]
+	if u.shift != nil {
+		kernels.Add(grad, grad, u.shift[lo:hi])
+		u.shift = nil
+	}
+	var square float64
+	if mu := float64(u.Mu); mu != 0 {
+		gg, gd, dd := kernels.Away(w, grad, u.anchor[lo:hi]) // d = anchor - w
+		square = max(0, gg-float64(float64(2*mu)*gd)+float64(float64(mu*mu)*dd))
+	} else {
+		square = kernels.Dot(grad, grad)
+	}
+	if share := float64(u.ClipNorm) / (math.Sqrt(square) + 1e-6); share < 1 {
+		kernels.Scale(grad, float32(share))
+		u.Mu *= float32(share)
 	}
 }
 

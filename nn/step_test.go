@@ -92,12 +92,38 @@ func testChunks(t *testing.T, m *Model) {
 	})
 }
 
-// TestStep checks that Step gives the weights, velocity and result that Gradient
-// and SGD.Step give, with batches of one chunk and of several, and without labels.
-func TestStep(t *testing.T) { forEachNet(t, testStep) }
+// rules are settings of optimizers of every kind.
+var rules = []Optimizer{
+	{SGD: SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}},
+	{SGD: SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1, Nesterov: true}},
+	{SGD: SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1, ClipNorm: 0.1}},
+	{SGD: SGD{LR: 0.3, Momentum: 0.9, Nesterov: true, ClipNorm: 0.1}},
+}
 
-func testStep(t *testing.T, m *Model) {
-	opt := SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}
+// forEachRule runs f with each of them.
+func forEachRule(t *testing.T, f func(t *testing.T, rule Optimizer)) {
+	t.Helper()
+	for _, r := range rules {
+		t.Run(fmt.Sprintf("%+v", r.SGD), func(t *testing.T) { f(t, r) })
+	}
+}
+
+// after returns an optimizer of these settings that has taken some steps.
+func (o Optimizer) after(steps int, velocity, anchor []float32) *Optimizer {
+	o.Velocity, o.Anchor, o.Steps = velocity, anchor, steps
+	return &o
+}
+
+// TestStep checks that Step gives the weights, velocity and result that Gradient
+// and Optimizer.Step give, with batches of one chunk and of several, and without
+// labels.
+func TestStep(t *testing.T) {
+	forEachRule(t, func(t *testing.T, rule Optimizer) {
+		forEachNet(t, func(t *testing.T, m *Model) { testStep(t, m, rule) })
+	})
+}
+
+func testStep(t *testing.T, m *Model, rule Optimizer) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		for _, n := range []int{1, 4, 11} {
 			ws := m.newWorkspace(4)
@@ -112,8 +138,8 @@ func testStep(t *testing.T, m *Model) {
 				}
 				o := TrainOpts{Key: 5, Step: uint32(k), Dropout: -1}
 				want := ws.Gradient(w, b, o)
-				(&Optimizer{SGD: opt, Velocity: v, Anchor: anchor, Steps: k}).Step(w, ws.Grad())
-				if got := ws.Step(w2, b, o, &Optimizer{SGD: opt, Velocity: v2, Anchor: anchor, Steps: k}); got != want {
+				rule.after(k, v, anchor).Step(w, ws.Grad())
+				if got := ws.Step(w2, b, o, rule.after(k, v2, anchor)); got != want {
 					t.Errorf("batch %d: Step reports %+v, Gradient %+v", n, got, want)
 				}
 				sameBits(t, w2, w, "weights after Step")
@@ -228,6 +254,7 @@ func testAllocations(t *testing.T, m *Model) {
 		ws.Gradient(w, b, TrainOpts{Dropout: -1})
 		(&Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}, Velocity: v, Steps: 1}).Step(w, ws.Grad())
 		ws.Step(w, b, TrainOpts{Dropout: 0.1}, &Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}, Velocity: v, Steps: 1})
+		ws.Step(w, few, TrainOpts{}, &Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9, Nesterov: true, ClipNorm: 0.1}, Velocity: v, Steps: 1})
 		ws.Evaluate(w, b)
 	}
 	step()

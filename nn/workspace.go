@@ -128,18 +128,25 @@ func (ws *Workspace) Grad() []float32 { return ws.grad }
 // labels into Grad, overwriting it.
 func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 	ws.m.check(w)
-	return ws.train(w, b, o, nil)
+	return ws.train(w, b, o, Span{}, nil)
 }
 
 // Step does what Gradient and then Optimizer.Step do, bit for bit, in fewer passes
-// over the memory of large dense layers. It leaves nothing of use in Grad.
+// over the memory of large dense layers unless it clips the gradient. It leaves nothing
+// of use in Grad.
 func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Result {
 	ws.m.check(w)
 	ws.step = opt.update(o)
-	sum := ws.train(w, b, o, &ws.step)
-	if sum.Count == 0 {
-		ws.step.apply(w, ws.grad, 0)
-		clear(ws.grad) // of what Shift left there
+	u := &ws.step
+	if u.ClipNorm > 0 {
+		u = nil // all of the gradient must be known before the first weight changes
+	}
+	sum := ws.train(w, b, o, o.Only, u)
+	if sum.Count == 0 || u == nil {
+		ws.step.whole(w, ws.grad)
+		if sum.Count == 0 {
+			clear(ws.grad) // of what Shift left there
+		}
 		return sum
 	}
 	for _, nd := range ws.m.nodes {
@@ -150,9 +157,9 @@ func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Re
 	return sum
 }
 
-// train runs a batch forwards and backwards; u, if not nil, updates the weights
-// of the layers that do so themselves.
-func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, u *update) Result {
+// train runs a batch forwards and backwards, backwards as far as the span needs it; u,
+// if not nil, updates the weights of the layers that do so themselves.
+func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, only Span, u *update) Result {
 	if ws.grad == nil {
 		ws.grad = ws.m.NewParams()
 	}
@@ -162,9 +169,7 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, u *update) Result
 		return Result{}
 	}
 	ws.start(Run{W: w, G: ws.grad}, o)
-	if u != nil {
-		ws.lowest = ws.m.nodes.lowest(u.only)
-	}
+	ws.lowest = ws.m.nodes.lowest(only)
 	return ws.chunks(b, 1/float32(count), u)
 }
 

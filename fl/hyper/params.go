@@ -10,6 +10,8 @@ const OwnDropout = -1
 type Client struct {
 	LR          float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of local SGD" also:"learning_rate step_size eta eta_l local_lr"`
 	Momentum    float64 `toml:"momentum" in:"[0, 1]" off:"0" doc:"heavy-ball momentum of local SGD; its buffer starts afresh in each round" also:"beta"`
+	Nesterov    bool    `toml:"nesterov" off:"0" doc:"takes the steps of client.momentum in Nesterov's form, which looks ahead along the buffer" also:"nesterov_momentum"`
+	ClipNorm    float64 `toml:"clip_norm" in:"[0, inf)" off:"0" doc:"bounds the norm of each local step's gradient, without weight decay; 0 does not" also:"clip max_norm max_grad_norm grad_clip gradient_clipping"`
 	WeightDecay float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters" also:"wd l2 decay"`
 	Mu          float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective" also:"proximal prox proximal_mu"`
 	Epochs      float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training examples in a round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`

@@ -175,6 +175,9 @@ func (c Client) Check() error {
 	if err := check(&Values{Client: c}, "client."); err != nil {
 		return err
 	}
+	if c.Nesterov && c.Momentum == 0 {
+		return &key.Error{Key: "client.nesterov", Problem: " = true: must be false unless client.momentum is above 0"}
+	}
 	if c.Floor && (!c.Wrap || c.Steps > 0) {
 		return &key.Error{Key: "client.floor", Problem: " = true: must be false unless client.wrap is true and client.steps 0"}
 	}

@@ -47,12 +47,18 @@ func (fedNova) Local(l *fl.Local) error {
 
 // stepWeight is the sum over the gradients of steps with heavy-ball momentum m, rate b
 // and weight decay d of how often each counts in the displacement, in units of b: the
-// displacement by gradients of 1, v <- m v + 1 - b d sum, sum <- sum + v.
+// displacement by gradients of 1, v <- m v + 1 - b d sum, sum <- sum + v; in Nesterov's
+// form sum <- sum + 1 - b d sum + m v. A clipped gradient counts like any other one.
 func stepWeight(steps int, p fl.ClientParams) float64 {
 	var v, sum float64
 	for range steps {
-		v = float64(p.Momentum*v) + 1 - float64(float64(p.LR*p.WeightDecay)*sum)
-		sum += v
+		d := 1 - float64(float64(p.LR*p.WeightDecay)*sum)
+		v = float64(p.Momentum*v) + d
+		if p.Nesterov {
+			sum += d + float64(p.Momentum*v)
+		} else {
+			sum += v
+		}
 	}
 	return sum
 }

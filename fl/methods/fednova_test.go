@@ -12,14 +12,17 @@ import (
 // float64. With one step a client it is FedAvg.
 func TestFedNovaByHand(t *testing.T) {
 	const lr = 0.05
-	for _, tt := range []struct{ momentum, decay float64 }{{0, 0}, {0.6, 0}, {0, 2}, {0.6, 0.5}} {
+	for _, tt := range []struct {
+		momentum, decay float64
+		nesterov        bool
+	}{{0, 0, false}, {0.6, 0, false}, {0, 2, false}, {0.6, 0.5, false}, {0.6, 0, true}, {0.6, 0.5, true}} {
 		momentum := tt.momentum
 		q := newQuadratics(t, fedNova{}, 6, 6)
 		tr := q.engine.NewTrial(0)
 		plan := fl.Plan{Server: fl.DefaultServerParams()}
 		for slot := range 6 {
 			c := fullBatch(fl.DefaultClientParams(), lr, 1+2*slot)
-			c.Momentum, c.WeightDecay = momentum, tt.decay
+			c.Momentum, c.WeightDecay, c.Nesterov = momentum, tt.decay, tt.nesterov
 			plan.Clients = append(plan.Clients, c)
 		}
 		want := make([]float64, dims)
@@ -31,8 +34,9 @@ func TestFedNovaByHand(t *testing.T) {
 			mean, effective := make([]float64, dims), 0.0
 			for slot, s := range r.Slots {
 				i, tau := s.Client, 1+2*slot
-				a := gradientCounts(tau, momentum, lr*tt.decay)
+				a := gradientCounts(tau, momentum, lr*tt.decay, tt.nesterov)
 				switch {
+				case tt.nesterov:
 				case tt.decay == 0: // below the paper's eq. 5
 					same(t, a, (float64(tau)-momentum*(1-math.Pow(momentum, float64(tau)))/(1-momentum))/(1-momentum))
 				case momentum == 0: // as its (1 - (1 - a mu)^tau) / (a mu) of a proximal term
@@ -42,8 +46,13 @@ func TestFedNovaByHand(t *testing.T) {
 				for j := range mean {
 					w, v := want[j], 0.0
 					for range tau {
-						v = momentum*v + q.alpha[i]*(w-q.c[i][j]) + tt.decay*w
-						w -= lr * v
+						d := q.alpha[i]*(w-q.c[i][j]) + tt.decay*w
+						v = momentum*v + d
+						if tt.nesterov {
+							w -= lr * (d + momentum*v)
+						} else {
+							w -= lr * v
+						}
 					}
 					mean[j] += q.share[i] * (want[j] - w) / a
 				}
@@ -70,16 +79,21 @@ func TestFedNovaByHand(t *testing.T) {
 // gradientCounts adds up, gradient after gradient, what is left after the last of tau
 // steps of a gradient of 1 in the displacement; shrink is the learning rate times the
 // weight decay.
-func gradientCounts(tau int, momentum, shrink float64) float64 {
+func gradientCounts(tau int, momentum, shrink float64, nesterov bool) float64 {
 	var sum float64
 	for first := range tau {
 		var v, moved float64
 		for k := first; k < tau; k++ {
-			v = momentum*v - shrink*moved
+			d := -shrink * moved
 			if k == first {
-				v++
+				d++
 			}
-			moved += v
+			v = momentum*v + d
+			if nesterov {
+				moved += d + momentum*v
+			} else {
+				moved += v
+			}
 		}
 		sum += moved
 	}
@@ -110,7 +124,7 @@ func TestFedNovaDecay(t *testing.T) {
 	r := runRounds(t, tr, plan, 1)[0]
 	var effective float64
 	for slot, s := range r.Slots {
-		effective += q.share[s.Client] * gradientCounts(1+4*slot, 0, lr*decay)
+		effective += q.share[s.Client] * gradientCounts(1+4*slot, 0, lr*decay, false)
 	}
 	if want := float64(before) * (1 - lr*decay*effective); math.Abs(float64(tr.Weights()[at])-want) > 1e-5*math.Abs(float64(before)) {
 		t.Errorf("a weight of no effect goes from %v to %v, want %v", before, tr.Weights()[at], want)

@@ -12,7 +12,8 @@ import (
 
 // referenceLocal is local SGD by METHODS' equations in float64 on top of the
 // model's own gradients: d = grad + mu (w_k - w) + wd w_k, buf = d at first and
-// then m buf + d, w_k -= lr buf. It sees one batch of all examples a step.
+// then m buf + d, w_k -= lr buf, or lr (d + m buf) by Nesterov; grad + mu (w_k - w) has
+// at most the norm client.clip_norm, if that is not 0. It sees one batch of all examples a step.
 func referenceLocal(ws *nn.Workspace, b *nn.Batch, broadcast []float32, p fl.ClientParams, steps int) []float64 {
 	at := make([]float64, len(broadcast))
 	buf := make([]float64, len(broadcast))
@@ -25,14 +26,26 @@ func referenceLocal(ws *nn.Workspace, b *nn.Batch, broadcast []float32, p fl.Cli
 			cur[i] = float32(at[i])
 		}
 		ws.Gradient(cur, b, nn.TrainOpts{})
+		share, square := 1.0, 0.0
 		for i, g := range ws.Grad() {
-			d := float64(g) + p.Mu*(at[i]-float64(broadcast[i])) + p.WeightDecay*at[i]
+			square += math.Pow(float64(g)+p.Mu*(at[i]-float64(broadcast[i])), 2)
+		}
+		if p.ClipNorm > 0 {
+			share = min(1, p.ClipNorm/math.Sqrt(square))
+		}
+		for i, g := range ws.Grad() {
+			d := share*(float64(g)+p.Mu*(at[i]-float64(broadcast[i]))) + p.WeightDecay*at[i]
 			if k == 0 {
 				buf[i] = d
 			} else {
 				buf[i] = p.Momentum*buf[i] + d
 			}
-			at[i] -= p.LR * buf[i]
+			if p.Nesterov {
+				d += p.Momentum * buf[i]
+			} else {
+				d = buf[i]
+			}
+			at[i] -= p.LR * d
 		}
 	}
 	return at
@@ -44,27 +57,31 @@ func TestLocalSGDAgainstEquations(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 3, 30)
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedProx{}, Cohort: 1, Seed: 9})
-	tr := e.NewTrial(0)
 	const steps = 4
-	p := begun(fl.ClientParams{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3, Steps: steps, Batch: 1000, Dropout: 0})
-	broadcast := append([]float32(nil), tr.Weights()...)
-	// One batch holds all examples, so that the order of shuffling matters
-	// only to the last bits of the gradient.
-	r, err := tr.Round(t.Context(), fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{p}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := referenceLocal(model.NewWorkspace(), fltest.Batch(t, model, fed.Clients[r.Slots[0].Client].Train), broadcast, p, steps)
-	var diff, norm float64
-	for i, x := range tr.Weights() {
-		diff += math.Pow(float64(x)-want[i], 2)
-		norm += math.Pow(want[i]-float64(broadcast[i]), 2)
-	}
-	if rel := math.Sqrt(diff / norm); rel > 1e-4 {
-		t.Errorf("the change of the weights differs from the equations by %.2g of its norm", rel)
-	}
-	if got := r.Slots[0].DeltaNorm; math.Abs(got-math.Sqrt(norm)) > 1e-3*got {
-		t.Errorf("delta norm %v, want %v", got, math.Sqrt(norm))
+	momentum := begun(fl.ClientParams{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3, Steps: steps, Batch: 1000, Dropout: 0})
+	nesterov, clipped := momentum, momentum
+	nesterov.Nesterov, clipped.ClipNorm = true, 0.5
+	for _, p := range []fl.ClientParams{momentum, nesterov, clipped} {
+		tr := e.NewTrial(0)
+		broadcast := append([]float32(nil), tr.Weights()...)
+		// One batch holds all examples, so that the order of shuffling matters
+		// only to the last bits of the gradient.
+		r, err := tr.Round(t.Context(), fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := referenceLocal(model.NewWorkspace(), fltest.Batch(t, model, fed.Clients[r.Slots[0].Client].Train), broadcast, p, steps)
+		var diff, norm float64
+		for i, x := range tr.Weights() {
+			diff += math.Pow(float64(x)-want[i], 2)
+			norm += math.Pow(want[i]-float64(broadcast[i]), 2)
+		}
+		if rel := math.Sqrt(diff / norm); rel > 1e-4 {
+			t.Errorf("%+v: the change of the weights differs from the equations by %.2g of its norm", p, rel)
+		}
+		if got := r.Slots[0].DeltaNorm; math.Abs(got-math.Sqrt(norm)) > 1e-3*got {
+			t.Errorf("%+v: delta norm %v, want %v", p, got, math.Sqrt(norm))
+		}
 	}
 }
 

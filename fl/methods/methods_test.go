@@ -46,6 +46,9 @@ func variedPlan(m fl.Method, slots int) fl.Plan {
 		if m.Name() == "heterofl" {
 			c.Width = widths[i%3]
 		}
+		if m.Name() == "fedprox" {
+			c.Momentum, c.Nesterov, c.ClipNorm = 0.5, i%2 == 0, 0.2*float64(i)
+		}
 		p.Clients = append(p.Clients, c)
 	}
 	return p
@@ -186,6 +189,11 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 	}{
 		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "scaffold" needs 0; its control variates`},
 		{"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "perfedavg" does not use it; leave it out, or use one of the methods ditto, `},
+		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "scaffold" needs 0; its control variates are means of gradients`},
+		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "fedpa" needs 0; clipped steps do not sample`},
+		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "pfedme" does not use it; leave it out, or use one of the methods ditto, `},
+		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Nesterov = true }, `client.nesterov = true: must be false unless client.momentum is above 0`},
+		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = -1 }, `client.clip_norm = -1: must be a finite number of 0 or more`},
 		{"maml", func(c *fl.ClientParams, _ *fl.ServerParams) { c.WeightDecay = 0.1 }, `client.weight_decay = 0.1: method "maml" does not use it`},
 		{"feddyn", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0 }, `server.alpha = 0: method "feddyn" needs a finite number above 0`},
 		{"fedadam", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 }, `server.momentum = 0.9: method "fedadam" needs 0`},

@@ -22,6 +22,8 @@ type torchJob struct {
 	Labels      []int32   `json:"labels"`
 	LR          float64   `json:"lr"`
 	Momentum    float64   `json:"momentum"`
+	Nesterov    bool      `json:"nesterov"`
+	ClipNorm    float64   `json:"clip_norm"`
 	WeightDecay float64   `json:"weight_decay"`
 	Steps       int       `json:"steps"`
 }
@@ -41,8 +43,39 @@ func TestStepsMatchTorch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareSteps(t, python, m, c.ops, torchBatch(m, c.batch), c.lr)
+			compareSteps(t, python, m, c.ops, torchBatch(m, c.batch), momentum(c.lr))
 		})
+	}
+}
+
+// momentum is what the steps that are compared go by unless they are about another
+// optimizer.
+func momentum(lr float32) nn.Optimizer {
+	return nn.Optimizer{SGD: nn.SGD{LR: lr, Momentum: 0.9, WeightDecay: 1e-3}}
+}
+
+// TestOptimizersMatchTorch is TestStepsMatchTorch for the other optimizers, on networks
+// with and without large dense layers, convolutions and an LSTM.
+func TestOptimizersMatchTorch(t *testing.T) {
+	python := findTorch(t)
+	for _, c := range torchCases {
+		if c.model != "reddi-emnist-cnn" && c.model != "fedex-cifar-cnn" && c.model != "tff-char-lstm" || kernelstest.Small() && c.model != "fedex-cifar-cnn" {
+			continue
+		}
+		for name, opt := range map[string]nn.Optimizer{
+			"nesterov":               {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, WeightDecay: 1e-3, Nesterov: true}},
+			"clipped":                {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, ClipNorm: 0.1}},
+			"clipped, all the rest":  {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, WeightDecay: 1e-3, Nesterov: true, ClipNorm: 0.1}},
+			"clipped with no effect": {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, ClipNorm: 1e6}},
+		} {
+			t.Run(c.model+"/"+name, func(t *testing.T) {
+				m, err := New(c.model, Options{Input: c.input})
+				if err != nil {
+					t.Fatal(err)
+				}
+				compareSteps(t, python, m, c.ops, torchBatch(m, c.batch), opt)
+			})
+		}
 	}
 }
 
@@ -109,7 +142,7 @@ func compareHessians(t *testing.T, python string, m *nn.Model, ops []torchOp, b 
 func TestNextWordStepsMatchTorch(t *testing.T) {
 	python := findTorch(t)
 	m, b := nextWord(t)
-	compareSteps(t, python, m, nextWordOps, b, 0.1)
+	compareSteps(t, python, m, nextWordOps, b, momentum(0.1))
 }
 
 var nextWordOps = []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear}
@@ -138,7 +171,7 @@ func TestLayerStepsMatchTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareSteps(t, python, m, normalOps, torchBatch(m, 5), 0.1)
+	compareSteps(t, python, m, normalOps, torchBatch(m, 5), momentum(0.1))
 }
 
 var normalOps = []torchOp{
@@ -203,20 +236,20 @@ func canonical(ts []nn.Tensor) []float32 {
 	return x
 }
 
-func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn.Batch, lr float32) {
+func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn.Batch, opt nn.Optimizer) {
 	t.Helper()
 	job := newTorchJob(m, ops, b)
-	job.LR, job.Momentum, job.WeightDecay, job.Steps = float64(lr), 0.9, 1e-3, 5
+	job.LR, job.Momentum, job.WeightDecay, job.Steps = float64(opt.LR), float64(opt.Momentum), float64(opt.WeightDecay), 5
+	job.Nesterov, job.ClipNorm = opt.Nesterov, float64(opt.ClipNorm)
 	w := m.NewParams()
 	m.Init(w, 1)
 	before := m.Export(w)
 	losses, after := runTorch(t, python, job, canonical(before), channelFirst(b.X, m.Input()))
 
 	ws := m.NewWorkspace()
-	velocity := m.NewParams()
-	opt := &nn.Optimizer{SGD: nn.SGD{LR: lr, Momentum: 0.9, WeightDecay: 1e-3}, Velocity: velocity}
+	opt.Velocity = m.NewParams()
 	for k := range job.Steps {
-		r := ws.Step(w, b, nn.TrainOpts{}, opt)
+		r := ws.Step(w, b, nn.TrainOpts{}, &opt)
 		if loss := r.Loss / float64(r.Count); math.Abs(loss-losses[k]) > 1e-4*(1+losses[k]) {
 			t.Errorf("step %d: loss %.7g; PyTorch has %.7g", k, loss, losses[k])
 		}

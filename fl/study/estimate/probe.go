@@ -34,15 +34,16 @@ func New() *Probe {
 	return &Probe{step: TrainStep, now: time.Now, known: map[subject]measured{}}
 }
 
-// subject is what a throughput belongs to. Of the optimizer it matters which vectors a step reads.
+// subject is what a throughput belongs to. Of the optimizer it matters which vectors a step reads, and in how many passes.
 type subject struct {
 	model                       *nn.Model
 	batch                       int
 	momentum, weightDecay, near bool
+	nesterov, clip              bool
 }
 
 func subjectOf(m *nn.Model, batch int, sgd nn.SGD) subject {
-	return subject{m, max(1, batch), sgd.Momentum != 0, sgd.WeightDecay != 0, sgd.Mu != 0}
+	return subject{m, max(1, batch), sgd.Momentum != 0, sgd.WeightDecay != 0, sgd.Mu != 0, sgd.Nesterov, sgd.ClipNorm != 0}
 }
 
 // measured is a throughput and how long it was meant to be measured.
@@ -71,7 +72,7 @@ func (p *Probe) throughput(ctx context.Context, s subject, length time.Duration)
 
 // measure repeats steps. What one example takes says how large a batch fits into the time; larger ones are no slower an example.
 func (p *Probe) measure(ctx context.Context, s subject, length time.Duration) (float64, error) {
-	sgd := nn.SGD{LR: 1e-6} // so low that the weights stay as they are
+	sgd := nn.SGD{LR: 1e-6, Nesterov: s.nesterov} // so low that the weights stay as they are
 	if s.momentum {
 		sgd.Momentum = 0.9
 	}
@@ -80,6 +81,9 @@ func (p *Probe) measure(ctx context.Context, s subject, length time.Duration) (f
 	}
 	if s.near {
 		sgd.Mu = 1e-3
+	}
+	if s.clip {
+		sgd.ClipNorm = 1e-3
 	}
 	batch := s.batch
 	if batch > 1 {

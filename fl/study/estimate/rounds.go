@@ -90,7 +90,10 @@ func (t *tasks) sides(w tuners.Work, points []fl.ClientParams) []Work {
 // work returns local trainings of clients with so many training and validation examples, and evaluated examples, spread evenly over the points.
 func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.ClientParams, parallel int) []Work {
 	c, m := &t.setup.Config, t.setup.Model
-	sgd := nn.SGD{Momentum: float32(c.Client.Momentum), WeightDecay: float32(c.Client.WeightDecay), Mu: float32(c.Client.Mu)}
+	sgd := nn.SGD{
+		Momentum: float32(c.Client.Momentum), WeightDecay: float32(c.Client.WeightDecay), Mu: float32(c.Client.Mu),
+		Nesterov: c.Client.Nesterov, ClipNorm: float32(c.Client.ClipNorm),
+	}
 	byBatch := map[int]float64{}
 	for _, p := range points {
 		batch := max(1, min(p.Batch, int(math.Ceil(train))))

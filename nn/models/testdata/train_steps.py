@@ -12,7 +12,7 @@ JOB.json holds
   tokens   list of token sequences (token models), or null
   x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
   labels   one label a sample, or one a position, sample by sample; -1 is masked
-  lr, momentum, weight_decay, steps
+  lr, momentum, nesterov, weight_decay, clip_norm (0 is none), steps
 PARAMS.f32 and INPUT.f32 are little-endian float32, OUT.f64 little-endian float64.
 """
 import ctypes
@@ -138,13 +138,16 @@ def run(job_path, params_path, input_path, out_path, direction_path=None):
         gradient = torch.autograd.grad(loss, params, create_graph=True)
         write(out_path, torch.autograd.grad(gradient, params, grad_outputs=build(job, read_floats(direction_path))))
         return []
-    sgd = torch.optim.SGD(params, lr=job["lr"], momentum=job["momentum"], weight_decay=job["weight_decay"])
+    optimizer = torch.optim.SGD(
+        params, lr=job["lr"], momentum=job["momentum"], nesterov=job["nesterov"], weight_decay=job["weight_decay"])
     losses = []
     for _ in range(job["steps"]):
-        sgd.zero_grad()
+        optimizer.zero_grad()
         loss = F.cross_entropy(forward(job["layers"], iter(params), x), labels, ignore_index=-1)
         loss.backward()
-        sgd.step()
+        if job["clip_norm"] > 0:
+            torch.nn.utils.clip_grad_norm_(params, job["clip_norm"])
+        optimizer.step()
         losses.append(loss.item())
     write(out_path, params)
     return losses
