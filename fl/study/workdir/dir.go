@@ -85,8 +85,10 @@ func exists(path string) bool {
 func openDir(ctx context.Context, path string) (*dir, error) {
 	d := &dir{path: path}
 	var err error
-	d.store, err = store.OpenAfter(ctx, path, func() error { return wholefile.Clear(path, files...) })
-	return d, err
+	if d.store, err = store.OpenAfter(ctx, path, func() error { return wholefile.Clear(path, files...) }); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // createDir makes the directory of a new study, if need be, and takes its lock. What
@@ -105,7 +107,10 @@ func createDir(ctx context.Context, path string, c *config.Config, env any) (*di
 	d.store, err = store.OpenAfter(ctx, path, func() error {
 		return errors.Join(wholefile.Clear(path, files...), d.writeJSON(EnvFile, env), d.write(ConfigFile, text))
 	})
-	return d, err
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // free returns an error when a directory without a study holds a file of the name
