@@ -12,6 +12,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -55,6 +56,9 @@ func networks(ctx context.Context, cfg Config) ([]network, error) {
 		open := named
 		if strings.HasSuffix(name, ".toml") {
 			open = fromFile
+		} else if !slices.Contains(models.Names(), name) {
+			return nil, fmt.Errorf("model %q: there is none of that name%s; there are %s, or the file of one, NAME.toml",
+				name, key.DidYouMean(name, key.Names(models.Names()...)), strings.Join(models.Names(), ", "))
 		}
 		net, err := open(ctx, name, cfg.Input, cfg.Classes)
 		if err != nil {

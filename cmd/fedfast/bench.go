@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/bench"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/fl/key"
 )
 
 // benchOptions are the flags of bench.
@@ -114,7 +115,7 @@ func (o *benchOptions) validate() error {
 			known = append(known, s[0])
 		}
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("--suite %s: there are %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("--suite %s: there is none of that name%s; there are %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,8 @@ type seeded struct {
 	record *workdir.Seeds
 	// fresh says that nothing was recorded before.
 	fresh bool
+	// recorded is the configuration before data were moved, empty when fresh.
+	recorded string
 }
 
 // openSeeds resolves the configuration of several seeds, or takes that which the
@@ -88,8 +91,17 @@ func (o *studyOptions) openSeeds(ctx context.Context, a *app, args []string, mod
 	if err := o.move(s.config); err != nil {
 		return nil, err
 	}
+	if len(o.moves) > 0 { // finished studies do not look
+		fed, err := config.OpenData(ctx, s.config)
+		if err != nil {
+			return nil, err
+		}
+		if err := fed.Close(); err != nil {
+			return nil, err
+		}
+	}
 	text, err := config.Encode(s.config)
-	s.record.Config = string(text)
+	s.recorded, s.record.Config = s.record.Config, string(text)
 	return s, errors.Join(err, s.resize(int(o.seeds)))
 }
 
@@ -125,7 +137,10 @@ func (s *seeded) at(i int) string { return workdir.SeedDir(s.dir, s.config.Seed+
 // trainSeeds brings the studies of all seeds to their ends, one after the other,
 // by finish, and prints them. A study that is finished is not touched.
 func (o *studyOptions) trainSeeds(ctx context.Context, a *app, s *seeded, mode string, finish func(studyOptions, *opened) error) (err error) {
-	if err := s.record.Write(s.dir); err != nil {
+	// Where the data are now is recorded once a study was trained on them.
+	before := *s.record
+	before.Config = cmp.Or(s.recorded, before.Config)
+	if err := before.Write(s.dir); err != nil {
 		return err
 	}
 	defer func() {
@@ -151,6 +166,11 @@ func (o *studyOptions) trainSeeds(ctx context.Context, a *app, s *seeded, mode s
 		one.label = fmt.Sprintf("seed %d of %d", i+1, s.record.Seeds)
 		if err := finish(inner, one); err != nil {
 			return err
+		}
+		if i == 0 && before.Config != s.record.Config {
+			if err := s.record.Write(s.dir); err != nil {
+				return err
+			}
 		}
 	}
 	return a.showSeeds(ctx, s.dir)

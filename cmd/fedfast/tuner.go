@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -57,8 +58,8 @@ func (a *app) paths() (host.Paths, error) {
 
 // launch finds a tuner and starts it. A name that nothing has is wrong usage.
 // The tuner outlives ctx until it is closed: a round that has begun needs it.
-func (a *app) launch(ctx context.Context, key, name string) (*host.Plugin, error) {
-	return a.launchPinned(ctx, key, name, func(r host.Ref) (host.Ref, error) { return r, nil })
+func (a *app) launch(ctx context.Context, role, name string) (*host.Plugin, error) {
+	return a.launchPinned(ctx, role, name, func(r host.Ref) (host.Ref, error) { return r, nil })
 }
 
 // launcher returns how studies launch their tuners: as processes, and only as the
@@ -75,7 +76,7 @@ func (a *app) launcher(allowChange bool) workdir.Launcher {
 }
 
 // launchPinned is launch with a look at what was found before it starts.
-func (a *app) launchPinned(ctx context.Context, key, name string, pin func(host.Ref) (host.Ref, error)) (*host.Plugin, error) {
+func (a *app) launchPinned(ctx context.Context, role, name string, pin func(host.Ref) (host.Ref, error)) (*host.Plugin, error) {
 	paths, err := a.paths()
 	if err != nil {
 		return nil, err
@@ -84,11 +85,14 @@ func (a *app) launchPinned(ctx context.Context, key, name string, pin func(host.
 	if errors.Is(err, host.ErrNotFound) && plugins.Namesakes(name) != "" {
 		err = errors.New(plugins.Namesakes(name))
 	}
+	if errors.Is(err, host.ErrNotFound) {
+		err = fmt.Errorf("%w%s", err, key.DidYouMean(name, key.Names(paths.Builtin...)))
+	}
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s: %w", key, err)}
+		return nil, usageError{fmt.Errorf("%s: %w", role, err)}
 	}
 	if ref, err = pin(ref); err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, fmt.Errorf("%s: %w", role, err)
 	}
 	return host.Launch(context.WithoutCancel(ctx), ref, host.Options{Logger: a.newLog()})
 }

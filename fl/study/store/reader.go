@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -31,12 +32,26 @@ var (
 	_ Reader = (*View)(nil)
 )
 
+// noStudyError is the error about a directory that holds no study, or is none.
+type noStudyError string
+
+// Error says which of both.
+func (dir noStudyError) Error() string {
+	if _, err := os.Stat(string(dir)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("%s: there is no such directory, so it holds no study", string(dir))
+	}
+	return fmt.Sprintf("%s: it holds no study (no %s)", string(dir), File)
+}
+
+// Is makes it an fs.ErrNotExist.
+func (noStudyError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // Look opens the study in a directory for reading. A directory without one is an
 // error that wraps fs.ErrNotExist.
 func Look(ctx context.Context, dir string) (*View, error) {
 	path := filepath.Join(dir, File)
 	if !Exists(dir) {
-		return nil, fmt.Errorf("%s: %w: it holds no study", dir, fs.ErrNotExist)
+		return nil, noStudyError(dir)
 	}
 	v := &View{dir: dir}
 	var err error
