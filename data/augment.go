@@ -1,6 +1,9 @@
 package data
 
-import "github.com/fedfast/fedfast/data/internal/draw"
+import (
+	"github.com/fedfast/fedfast/data/internal/draw"
+	"github.com/fedfast/fedfast/data/internal/pixel"
+)
 
 // The mean and standard deviation of ImageNet's pixels in [0, 1] (R, G, B), as
 // torchvision's pretrained models use them.
@@ -67,7 +70,7 @@ func (s *images) shifted(pixels []byte, x []float32, flip bool, dy, dx int) {
 				c = s.w - 1 - c
 			}
 			p := in[c*3 : c*3+3]
-			o[0], o[1], o[2] = unitTable[p[0]], unitTable[p[1]], unitTable[p[2]]
+			o[0], o[1], o[2] = pixel.Unit[p[0]], pixel.Unit[p[1]], pixel.Unit[p[2]]
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data/internal/draw"
+	"github.com/fedfast/fedfast/data/internal/pixel"
 )
 
 // pictures returns n colour images of random bytes of the form of CIFAR-10.
@@ -97,7 +98,7 @@ func TestShifted(t *testing.T) {
 			for ch := range 3 {
 				want := float32(0)
 				if from >= 0 {
-					want = unitTable[10*from+ch]
+					want = pixel.Unit[10*from+ch]
 				}
 				if x[3*p+ch] != want {
 					t.Errorf("%+v: pixel %d, colour %d is %v, must be %v", tt, p, ch, x[3*p+ch], want)

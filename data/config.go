@@ -88,14 +88,14 @@ type Config struct {
 	Seed uint64 `toml:"-"`
 }
 
-// The values of Config's fields.
+// The augmentations of ColourView, values of data.augment.
 const (
-	encodingLEAF      = "leaf"
-	encodingFedEx     = "fedex"
-	augmentFedEx      = "fedex-cifar"
-	augmentCrop       = "crop24"
-	labelsFine        = "fine"
-	labelsCoarse      = "coarse"
+	AugmentFedEx = "fedex-cifar"
+	AugmentCrop  = "crop24"
+)
+
+// What Config's fields are when they are not set.
+const (
 	defaultSplit      = "80/10/10"
 	defaultMinSamples = 10
 	defaultClients    = 100
@@ -106,7 +106,7 @@ const (
 func (c Config) resolved(s *SetInfo) (Config, error) {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if c.Split == "" && !s.own { // the file of own examples decides
+	if c.Split == "" && !s.OwnTest { // else chooseSplit decides
 		c.Split = defaultSplit
 	}
 	if _, err := parseSplit(cmp.Or(c.Split, defaultSplit)); err != nil {
@@ -134,16 +134,16 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 		bad("data.path = %q: %s is %s, not read; leave data.path out", c.Path, s.Name, where)
 	}
 	switch {
-	case c.Vocab > 0 && !s.vocab:
+	case c.Vocab > 0 && s.Vocab == 0:
 		bad("data.vocab = %d: %s has no words to choose; leave data.vocab out", c.Vocab, s.Name)
-	case c.Vocab > maxVocab:
-		bad("data.vocab = %d: must be at most %d", c.Vocab, maxVocab)
-	case c.Vocab == 0 && s.vocab:
-		c.Vocab = defaultVocab
+	case c.Vocab > s.MaxVocab:
+		bad("data.vocab = %d: must be at most %d", c.Vocab, s.MaxVocab)
+	case c.Vocab == 0:
+		c.Vocab = s.Vocab
 	}
 	c.checkPartition(s, bad)
-	c.Encoding = choice("encoding", c.Encoding, s, s.Encodings, encodingLEAF, bad)
-	c.Labels = choice("labels", c.Labels, s, s.Labels, labelsFine, bad)
+	c.Encoding = choice("encoding", c.Encoding, s, s.Encodings, first(s.Encodings), bad)
+	c.Labels = choice("labels", c.Labels, s, s.Labels, first(s.Labels), bad)
 	c.Augment = choice("augment", c.Augment, s, s.Augments, "", bad)
 	if c.Samples > 0 && !s.Dealt && !s.Synthetic && !c.dealt() {
 		bad("data.samples = %d: %s comes with its clients; use data.max_samples to cap theirs", c.Samples, s.Name)
@@ -163,6 +163,14 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 		c.Path = s.DefaultPath
 	}
 	return c, errors.Join(problems...)
+}
+
+// first returns the first of the values, "" of none.
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
 // choice returns value, or fallback for "" if the set has such a choice, and

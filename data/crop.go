@@ -59,7 +59,7 @@ func (s *crops) read(at int32, x []float32, _ []int32, aug *Augment) int32 {
 			}
 		}
 	}
-	runtime.KeepAlive(im.memory)
+	runtime.KeepAlive(im.held)
 	return im.labels[at]
 }
 
@@ -72,17 +72,4 @@ func standardized(sum, squares, n int64) (t table) {
 		t[k] = float32((float64(k) - mean) / deviation)
 	}
 	return t
-}
-
-// pictures returns the source of a set's colour images as data.augment says, and
-// the side of its examples.
-func (c *Config) pictures(side int, pixels []byte, labels []int32) (src source, of int) {
-	all := newImages(side, side, 3, pixels, labels)
-	switch c.Augment {
-	case augmentFedEx:
-		all.fedexCIFAR()
-	case augmentCrop:
-		return &crops{all, cropSide}, cropSide
-	}
-	return all, side
 }

@@ -94,22 +94,3 @@ func TestCrop(t *testing.T) {
 		t.Errorf("Fill allocates %v times", n)
 	}
 }
-
-// The sets of colour pictures open with crops of 24 x 24.
-func TestOpenCrops(t *testing.T) {
-	dir := folder(t, map[string]string{"train.bin": cifar100File(200), "test.bin": cifar100File(100)})
-	for _, cfg := range []Config{
-		{Name: "cifar100", Path: dir, Clients: 5},
-		{Name: "tff-cifar100", Path: h5Data, MinSamples: 1, Split: "50/50/0"},
-	} {
-		cfg.Augment = "crop24"
-		fed := mustOpen(t, cfg)
-		if fed.H != 24 || fed.W != 24 || fed.C != 3 {
-			t.Errorf("%s: %d x %d x %d", cfg.Name, fed.H, fed.W, fed.C)
-		}
-		if c := fed.Clients[0]; !c.Train.augment || c.Val.augment || c.Test.augment {
-			t.Errorf("%s: not the training images alone are changed at random", cfg.Name)
-		}
-		checkExamples(t, fed)
-	}
-}

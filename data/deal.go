@@ -9,31 +9,31 @@ import (
 	"github.com/fedfast/fedfast/data/internal/draw"
 )
 
-// deal makes writers of a set without clients: src holds train training
+// deal makes clients of a set without any: all holds train training
 // examples, then test examples. A split that keeps the files' test samples
 // deals both kinds, to each client in the proportion of the set; else all
 // samples are dealt alike.
-func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([]writer, error) {
+func (c *Config) deal(fed *Federation, all View, train int) ([]Examples, error) {
 	parts, err := parseSplit(c.Split)
 	if err != nil {
 		return nil, err
 	}
-	fed.dealt = true
-	fed.Files = Totals{Train: train, Test: len(labels) - train}
+	fed.Files = Totals{Train: train, Test: all.n - train}
 	if fed.Fingerprint == "" { // else it is that of the set's own clients
-		fed.Fingerprint, err = fingerprint([]writer{{train: span(src, 0, train), test: span(src, train, len(labels)-train)}}, false)
+		fed.Fingerprint, err = fingerprint([]Examples{{Train: all.cut(0, train), Test: all.cut(train, all.n)}}, false)
 		if err != nil {
 			return nil, err
 		}
 	}
 	if !parts.files {
-		fed.Notes = append(fed.Notes, fmt.Sprintf("the files' %d training and %d test samples were merged before they were dealt (data.split = %q)", train, len(labels)-train, c.Split))
-		train = len(labels)
+		fed.Notes = append(fed.Notes, fmt.Sprintf("the files' %d training and %d test samples were merged before they were dealt (data.split = %q)", train, all.n-train, c.Split))
+		train = all.n
 	}
 	proxy, rest, err := c.draw(train)
 	if err != nil {
 		return nil, err
 	}
+	labels := all.labels()
 	d := &deal.Dealer{Plan: c.plan(), Name: c.Name, Labels: at(labels, rest), Classes: fed.Classes, Key: draw.Key(c.Seed, draw.Partition)}
 	trains, err := d.Train()
 	if err != nil {
@@ -41,12 +41,12 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 	}
 	testSizes := make([]int, len(trains))
 	for i := range testSizes {
-		testSizes[i] = len(trains[i]) * (len(labels) - train) / len(rest)
+		testSizes[i] = len(trains[i]) * (all.n - train) / len(rest)
 	}
 	tests := d.Test(trains, labels[train:], testSizes)
 	fed.Notes = append(fed.Notes, d.Notes...)
 	if len(proxy) > 0 {
-		fed.Proxy = chosen(src, proxy)
+		fed.Proxy = all.Pick(proxy)
 		for i := range trains {
 			trains[i] = at(rest, trains[i])
 		}
@@ -56,13 +56,13 @@ func (c *Config) deal(fed *Federation, src source, labels []int32, train int) ([
 		note += fmt.Sprintf(" and %s test samples", lengths(tests))
 	}
 	fed.Notes = append(fed.Notes, note)
-	writers := make([]writer, len(trains))
+	writers := make([]Examples, len(trains))
 	digits := len(strconv.Itoa(len(trains) - 1))
 	for i := range writers {
 		for j := range tests[i] {
 			tests[i][j] += int32(train)
 		}
-		writers[i] = writer{id: numbered(i, digits), train: chosen(src, trains[i]), test: chosen(src, tests[i])}
+		writers[i] = Examples{Client: numbered(i, digits), Train: all.Pick(trains[i]), Test: all.Pick(tests[i])}
 	}
 	return writers, nil
 }

@@ -1,30 +1,38 @@
 package data
 
 import (
-	"maps"
+	"context"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// cifarFile returns n records with labels 0, 1, ..., 9, 0, ...
-func cifarFile(n int) string {
-	var b strings.Builder
-	for i := range n {
-		b.WriteByte(byte(i % 10))
-		b.WriteString(strings.Repeat(string(rune(i%100)), 3072))
+// smallSet is a set without clients: some samples to train on, and some to test on,
+// with classes 0, 1, ..., 9, 0, ...
+func smallSet(name string, train, test int) {
+	values, labels := make([]float32, train+test), make([]int32, train+test)
+	for i := range labels {
+		values[i] = float32(i)
+		labels[i] = int32(i % train % 10)
 	}
-	return b.String()
+	err := Register(SetInfo{Name: name, Kind: Vector, Dealt: true}, func(context.Context, Config) (*Federation, []Examples, error) {
+		all := VectorView(1, values, labels)
+		return &Federation{H: 1, W: 1, C: 1, Classes: 10}, []Examples{{Train: all.Part(0, train), Test: all.Part(train, train+test), Pooled: true}}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
 }
 
-func openSmallCIFAR(t *testing.T, change func(*Config)) *Federation {
+func init() {
+	smallSet("test-small", 200, 40)
+	smallSet("test-few", 20, 5)
+}
+
+func openSmall(t *testing.T, change func(*Config)) *Federation {
 	t.Helper()
-	dir := folder(t, map[string]string{
-		"cifar-10-batches-bin/data_batch_1.bin": cifarFile(150), "cifar-10-batches-bin/data_batch_2.bin": cifarFile(50),
-		"cifar-10-batches-bin/test_batch.bin": cifarFile(40),
-	})
-	cfg := Config{Name: "cifar10", Path: dir, Clients: 10, Split: "80/20/files", MinSamples: 1}
+	cfg := Config{Name: "test-small", Clients: 10, Split: "80/20/files", MinSamples: 1}
 	change(&cfg)
 	return mustOpen(t, cfg)
 }
@@ -43,7 +51,7 @@ func TestDeal(t *testing.T) {
 		{"dirichlet", func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }, 10, 16, 4, 4, "dealt (dirichlet)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			fed := openSmallCIFAR(t, tt.change)
+			fed := openSmall(t, tt.change)
 			if len(fed.Clients) != tt.clients || !strings.Contains(strings.Join(fed.Notes, "\n"), tt.note) {
 				t.Fatalf("%d clients, notes %q", len(fed.Clients), fed.Notes)
 			}
@@ -61,8 +69,8 @@ func TestDeal(t *testing.T) {
 					}
 				}
 			}
-			again := openSmallCIFAR(t, tt.change)
-			other := openSmallCIFAR(t, func(c *Config) { tt.change(c); c.Seed = 9 })
+			again := openSmall(t, tt.change)
+			other := openSmall(t, func(c *Config) { tt.change(c); c.Seed = 9 })
 			last := len(fed.Clients) - 1
 			if p := fed.Clients[last].Train.places(); !slices.Equal(p, again.Clients[last].Train.places()) || slices.Equal(p, other.Clients[last].Train.places()) {
 				t.Error("the seed does not decide what is dealt")
@@ -72,7 +80,6 @@ func TestDeal(t *testing.T) {
 }
 
 func TestDealErrors(t *testing.T) {
-	dir := folder(t, map[string]string{"data_batch_1.bin": cifarFile(20), "test_batch.bin": cifarFile(5)})
 	for name, tt := range map[string]struct {
 		cfg  Config
 		want string
@@ -82,13 +89,13 @@ func TestDealErrors(t *testing.T) {
 		"log-normal of too few":     {Config{Clients: 3, SizeSigma: 1}, "data.clients = 3, data.samples = 0, data.min_samples = 10: there are 25 samples to deal"},
 		"power law of too many":     {Config{Clients: 2, Samples: 13, SizeExponent: 1}, "data.clients = 2, data.samples = 13, data.min_samples = 10: there are 25 samples to deal"},
 		"more shards than samples":  {Config{Clients: 12, Partition: "shards", Shards: 3}, "data.shards = 3: a client of 2 samples has no sample for each"},
-		"more classes than all":     {Config{Clients: 1, Partition: "classes", ClientClasses: 11}, "data.client_classes = 11: cifar10 has 10 classes"},
+		"more classes than all":     {Config{Clients: 1, Partition: "classes", ClientClasses: 11}, "data.client_classes = 11: test-few has 10 classes"},
 		"more classes than samples": {Config{Clients: 12, Partition: "classes", ClientClasses: 3}, `data.partition = "classes": a client of 2 samples cannot hold 3 classes`},
 		"classes run out":           {Config{Clients: 2, Samples: 10, MinSamples: 1, Partition: "classes", HI: []float64{1}}, `data.partition = "classes": the classes of 2 clients are 14 samples short of 20; ask for fewer samples or more classes of a client`},
 		"more samples than all":     {Config{Clients: 1, Samples: 21, Split: "files"}, "data.clients = 1, data.samples = 21: there are 20 samples to deal"},
 	} {
-		tt.cfg.Name, tt.cfg.Path = "cifar10", dir
-		if _, err := Open(t.Context(), tt.cfg); err == nil || err.Error() != "open cifar10: "+tt.want {
+		tt.cfg.Name = "test-few"
+		if _, err := Open(t.Context(), tt.cfg); err == nil || err.Error() != "open test-few: "+tt.want {
 			t.Errorf("%s: error %v, must be %s", name, err, tt.want)
 		}
 	}
@@ -118,7 +125,7 @@ func TestDealSkewed(t *testing.T) {
 	} {
 		for mix, m := range mixes {
 			t.Run(name+", "+mix, func(t *testing.T) {
-				fed := openSmallCIFAR(t, func(c *Config) {
+				fed := openSmall(t, func(c *Config) {
 					c.MinSamples = 8
 					tt.change(c)
 					if len(c.Sizes) > 0 {
@@ -163,7 +170,7 @@ func TestDealSkewed(t *testing.T) {
 // TestDealTable deals FedTune's setup: client i has size number i modulo 2 and
 // index number floor(i/2) modulo 2.
 func TestDealTable(t *testing.T) {
-	fed := openSmallCIFAR(t, func(c *Config) {
+	fed := openSmall(t, func(c *Config) {
 		c.Partition, c.Sizes, c.HI = "classes", []int{10, 30}, []float64{0.9, 0.5}
 	})
 	for i, c := range fed.Clients {
@@ -182,7 +189,7 @@ func TestDealTable(t *testing.T) {
 // TestDealWhatClassesAllow leaves the number of samples open where one class
 // each cannot give all: as many are dealt as go, and a note says so.
 func TestDealWhatClassesAllow(t *testing.T) {
-	fed := openSmallCIFAR(t, func(c *Config) { c.Partition, c.ClientClasses, c.Clients = "classes", 1, 12 })
+	fed := openSmall(t, func(c *Config) { c.Partition, c.ClientClasses, c.Clients = "classes", 1, 12 })
 	if len(fed.Clients) != 12 || fed.Clients[0].Train.Len()+fed.Clients[0].Val.Len() != 10 || !strings.Contains(strings.Join(fed.Notes, "\n"), "72 of 192 samples are left out") {
 		t.Errorf("%d clients, the first of %d, notes %q", len(fed.Clients), fed.Clients[0].Train.Len(), fed.Notes)
 	}
@@ -190,59 +197,10 @@ func TestDealWhatClassesAllow(t *testing.T) {
 
 // TestDirichletSkew checks that a small alpha gives clients few classes.
 func TestDirichletSkew(t *testing.T) {
-	even := mustSummarize(t, openSmallCIFAR(t, func(*Config) {}))
-	skewed := mustSummarize(t, openSmallCIFAR(t, func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }))
+	even := mustSummarize(t, openSmall(t, func(*Config) {}))
+	skewed := mustSummarize(t, openSmall(t, func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }))
 	if even.MeanEntropy < 1.8 || skewed.MeanEntropy > 1.3 {
 		t.Errorf("mean entropy of the classes of 10 clients: iid %v, Dirichlet(0.1) %v", even.MeanEntropy, skewed.MeanEntropy)
-	}
-}
-
-func TestOpenDigits(t *testing.T) {
-	images := func(n int) string {
-		return "\x00\x00\x08\x03\x00\x00\x00" + string(rune(n)) + "\x00\x00\x00\x01\x00\x00\x00\x02" + strings.Repeat("\x00\x7f", n)
-	}
-	labels := func(classes string) string {
-		return "\x00\x00\x08\x01\x00\x00\x00" + string(rune(len(classes))) + classes
-	}
-	rows := func(classAndWriter ...byte) string {
-		b := []byte{0, 0, 12, 2, 0, 0, 0, byte(len(classAndWriter) / 2), 0, 0, 0, 3}
-		for i := 0; i < len(classAndWriter); i += 2 {
-			b = append(b, 0, 0, 0, classAndWriter[i], 0, 0, 0, 1, 0, 0, 0, classAndWriter[i+1])
-		}
-		return string(b)
-	}
-	files := map[string]string{
-		"train-images-idx3-ubyte": images(4), "train-labels-idx1-ubyte": labels("\x01\x02\x03\x04"),
-		"t10k-images-idx3-ubyte": images(2), "t10k-labels-idx1-ubyte": labels("\x05\x06"),
-		"qmnist-train-labels-idx2-int": rows(1, 20, 2, 9, 3, 20, 4, 20), "qmnist-test-labels-idx2-int": rows(5, 30, 6, 20, 7, 40),
-	}
-	fed := mustOpen(t, Config{Name: "mnist", Path: folder(t, files), Clients: 2, MinSamples: 1, Split: "1/1/files"})
-	if len(fed.Clients) != 2 || fed.W != 2 || fed.H != 1 {
-		t.Errorf("opened %+v", *fed)
-	}
-	writers := mustOpen(t, Config{Name: "qmnist", Path: folder(t, files), Unseen: true, MinSamples: 1, Split: "1/0/1"})
-	if len(writers.Clients) != 1 || writers.Clients[0].ID != "20" || len(writers.Unseen) != 1 || writers.Unseen[0].ID != "30" {
-		t.Fatalf("opened %+v", *writers)
-	}
-	x, classes := make([]float32, 4), make([]int32, 2)
-	must(t, writers.Clients[0].Test.Fill([]int32{0, 1}, x, nil, classes, nil))
-	if !slices.Equal(classes, []int32{4, 6}) || !slices.Equal(x, []float32{0, 127. / 255, 0, 127. / 255}) {
-		t.Errorf("writer 20 has test classes %v, pixels %v", classes, x)
-	}
-	for name, tt := range map[string]struct{ set, file, content, want string }{
-		"class":       {"mnist", "t10k-labels-idx1-ubyte", labels("\x05\x0a"), "label 2 is 10, must be below 10"},
-		"labels":      {"fashion-mnist", "train-labels-idx1-ubyte", labels("\x05"), "1 labels of 4 images"},
-		"no labels":   {"mnist", "train-labels-idx1-ubyte", "", "the file is empty"},
-		"size":        {"mnist", "t10k-images-idx3-ubyte", "\x00\x00\x08\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00", "images of 1x1, the training images are 1x2"},
-		"rows":        {"qmnist", "qmnist-train-labels-idx2-int", rows(1, 2), "1 rows of 3 numbers; 4 images need as many rows"},
-		"class of 10": {"qmnist", "qmnist-test-labels-idx2-int", rows(1, 2, 10, 4), "row 2 has class 10, must be in [0, 10)"},
-	} {
-		changed := maps.Clone(files)
-		changed[tt.file] = tt.content
-		_, err := Open(t.Context(), Config{Name: tt.set, Path: folder(t, changed)})
-		if err == nil || !strings.Contains(err.Error(), tt.file+": "+tt.want) {
-			t.Errorf("%s: error %v, must be %s", name, err, tt.want)
-		}
 	}
 }
 

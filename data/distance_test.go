@@ -103,16 +103,16 @@ func openDrawn(cfg Config, fed *Federation, src *vectors, train int, clients boo
 	if err != nil {
 		return err
 	}
-	var writers []writer
+	var writers []Examples
 	if clients {
 		test := len(src.labels) - train
 		for i := range 7 {
 			a, b, x, y := i*train/7, (i+1)*train/7, train+i*test/7, train+(i+1)*test/7
-			writers = append(writers, writer{id: numbered(i, 1), train: span(src, a, b-a), test: span(src, x, y-x)})
+			writers = append(writers, Examples{Client: numbered(i, 1), Train: span(src, a, b-a), Test: span(src, x, y-x)})
 		}
 		writers, err = c.redeal(fed, writers)
 	} else {
-		writers, err = c.deal(fed, src, src.labels, train)
+		writers, err = c.deal(fed, span(src, 0, len(src.labels)), train)
 	}
 	if err != nil {
 		return err

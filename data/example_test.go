@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/data"
+	_ "github.com/fedfast/fedfast/data/sets"
 )
 
 // A federation of synthetic writers needs no file. Examples are read in batches

@@ -3,6 +3,9 @@
 // smallest form that keeps them exact (bytes for images, one byte a character
 // for text); views share that memory and are safe for concurrent readers.
 //
+// The sets of data that it opens are registered: importing data/sets registers the
+// built-in ones, Register one of a program's own.
+//
 // What Open returns depends on its Config and the files alone, on every CPU.
 package data
 
@@ -75,17 +78,17 @@ type Federation struct {
 	Fingerprint string
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string
-	file  io.Closer // of a Lazy federation
-	dealt bool      // to its clients when it was loaded, for the set has none of its own
+	// File is what a Lazy federation reads its examples from; nil for any other.
+	File io.Closer
 }
 
 // Close closes the file of a Lazy federation, whose examples cannot be read
 // afterwards. It does nothing to others.
 func (f *Federation) Close() error {
-	if f.file == nil {
+	if f.File == nil {
 		return nil
 	}
-	return f.file.Close()
+	return f.File.Close()
 }
 
 // Mask names labels that an accuracy leaves out: a step with such a label does

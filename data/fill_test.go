@@ -1,7 +1,6 @@
 package data
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -11,7 +10,7 @@ func TestFillAllocates(t *testing.T) {
 	augmented := span(pictures(4), 0, 4)
 	augmented.augment = true
 	text := span(&windows{seq: 80, text: make([]byte, 200)}, 0, 100)
-	every := span(&sequences{seq: 80, rows: make([]byte, 4*81)}, 0, 4)
+	every := span(&tokenRows[byte]{seq: 80, rows: make([]byte, 4*81)}, 0, 4)
 	aug := &Augment{Key: 1}
 	pos := []int32{0, 3}
 	x, tokens, labels := make([]float32, 2*3072), make([]int32, 2*80), make([]int32, 2*80)
@@ -30,7 +29,7 @@ func TestFillAllocates(t *testing.T) {
 // TestFillEveryStep checks the labels at every token: the next one's id, -1 for
 // padding.
 func TestFillEveryStep(t *testing.T) {
-	v := span(&sequences{seq: 3, rows: []byte{5, 1, 2, 6, 7, 2, 0, 0, 5, 2, 2, 2}}, 0, 3)
+	v := span(&tokenRows[byte]{seq: 3, rows: []byte{5, 1, 2, 6, 7, 2, 0, 0, 5, 2, 2, 2}}, 0, 3)
 	tokens, labels := make([]int32, 6), make([]int32, 6)
 	must(t, v.Fill([]int32{1, 0}, nil, tokens, labels, nil))
 	if want := []int32{7, 2, 0, 5, 1, 2}; !slices.Equal(tokens, want) {
@@ -73,22 +72,6 @@ func BenchmarkFill(b *testing.B) {
 				must(b, bench.view.Fill(pos, x, tokens, labels, bench.aug))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/example")
-		})
-	}
-}
-
-func BenchmarkOpen(b *testing.B) {
-	for name, cfg := range map[string]Config{
-		"femnist": {Name: "leaf-femnist", Path: realData(b, "femnist")},
-		"moby":    {Name: "leaf-shakespeare", Path: realData(b, "shakespeare", "moby")},
-		"leaf":    {Name: "leaf-shakespeare", Path: filepath.Join(realData(b, "shakespeare"), "leaf_small")},
-		"qmnist":  {Name: "qmnist", Path: realData(b, "mnist")},
-		"cifar10": {Name: "cifar10", Path: realData(b, "cifar10")},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				mustOpen(b, cfg)
-			}
 		})
 	}
 }

@@ -19,20 +19,20 @@ const (
 // fingerprint returns what Federation.Fingerprint says of the samples of writers.
 // Those of a lazy set are not read: its many clients and their sizes tell it
 // from another one.
-func fingerprint(writers []writer, lazy bool) (string, error) {
+func fingerprint(writers []Examples, lazy bool) (string, error) {
 	h := hasher{sum: sha256.New()}
 	all := 0
 	for i := range writers {
 		w := &writers[i]
-		h.text(w.id)
-		h.numbers(uint32(w.train.Len()), uint32(w.test.Len()))
-		all += w.train.Len() + w.test.Len()
+		h.text(w.Client)
+		h.numbers(uint32(w.Train.Len()), uint32(w.Test.Len()))
+		all += w.Train.Len() + w.Test.Len()
 	}
 	if !lazy {
 		every := max(1, (all+fingerprintExamples-1)/fingerprintExamples)
 		next := 0 // before the view's first example when it is negative
 		for i := range writers {
-			for _, v := range []View{writers[i].train, writers[i].test} {
+			for _, v := range []View{writers[i].Train, writers[i].Test} {
 				for ; next < v.Len(); next += every {
 					if err := h.example(v, int32(next)); err != nil {
 						return "", err

@@ -96,22 +96,53 @@ func (c *rowCache) drop(at *list.Element) {
 	}
 }
 
+// LazyRows reads the rows of a Lazy federation's clients from a file when they are
+// asked for, and keeps those used last.
+type LazyRows struct {
+	cache *rowCache
+	seq   int
+}
+
+// NewLazyRows returns the reader of rows as StepView's: seq+1 token ids below vocab
+// each. load reads all rows of a client; several goroutines call it at once.
+func NewLazyRows(seq, vocab int, load func(client int) ([]uint16, error)) *LazyRows {
+	return &LazyRows{seq: seq, cache: newRowCache(maxCached, func(client int32) ([]uint16, error) {
+		rows, err := load(int(client))
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range rows {
+			if int(id) >= vocab {
+				return nil, fmt.Errorf("there is a token %d, must be in [0, %d)", id, vocab)
+			}
+		}
+		return rows, nil
+	})}
+}
+
+// View returns the n examples of a client, numbered as load knows it.
+func (l *LazyRows) View(client, n int) View {
+	return span(&lazySequences{of: l, client: int32(client), n: int32(n)}, 0, n)
+}
+
 // lazySequences is the source of one client's rows in a file.
 type lazySequences struct {
-	cache  *rowCache
-	client int32
-	seq    int32
+	of        *LazyRows
+	client, n int32
 }
 
 func (s *lazySequences) open() (source, error) {
-	rows, err := s.cache.get(s.client)
+	rows, err := s.of.cache.get(s.client)
+	if want := int(s.n) * (s.of.seq + 1); err == nil && len(rows) != want {
+		err = fmt.Errorf("client number %d has %d tokens, must have %d", s.client, len(rows), want)
+	}
 	if err != nil {
 		return nil, &ReadError{fmt.Errorf("read examples: %w", err)}
 	}
-	return &tokenRows[uint16]{seq: int(s.seq), rows: rows}, nil
+	return &tokenRows[uint16]{seq: s.of.seq, rows: rows}, nil
 }
 
-func (s *lazySequences) size() (floats, tokens int) { return 0, int(s.seq) }
+func (s *lazySequences) size() (floats, tokens int) { return 0, s.of.seq }
 
 func (s *lazySequences) label(int32) int32 { panic(notOpened) }
 

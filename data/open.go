@@ -4,78 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/data/deal"
 )
 
-// SetInfo says what a named set is and what it needs.
-type SetInfo struct {
-	Name, Doc string
-	Kind      Kind
-	// Input is the form of an example: "28x28x1", "80 characters".
-	Input string
-	// Classes is 0 where only the file tells.
-	Classes int
-	// Clients and Samples tell what the whole set holds.
-	Clients, Samples string
-	// Published are the literature's numbers for the whole set.
-	Published []Published
-	// Path tells what data.path must be; DefaultPath is used when it is not set.
-	Path, DefaultPath string
-	// Encodings, Augments and Labels are the values of data.encoding,
-	// data.augment and data.labels.
-	Encodings, Augments, Labels []string
-	// Dealt says that the set has no clients of its own: data.partition deals it.
-	Dealt bool
-	// Synthetic says that nobody wrote, drew or photographed the examples.
-	Synthetic bool
-	// vocab says that data.vocab is the number of words.
-	vocab bool
-	// own says that users bring the examples.
-	own bool
-	// alphaBeta says that data.alpha and data.beta shape the clients.
-	alphaBeta bool
-}
-
-// set is a named set: its facts and how to load it. load returns the federation
-// without clients, and the clients' samples before the split.
-type set struct {
-	SetInfo
-	load func(ctx context.Context, cfg *Config) (*Federation, []writer, error)
-}
-
-// writer is a client before the split. Its views are of one source.
-type writer struct {
-	id          string
-	train, test View
-}
-
-// sets returns all named sets in the order in which they are listed.
-func sets() []set {
-	registered.Lock()
-	defer registered.Unlock()
-	return append(builtIn(), registered.sets...)
-}
-
-// builtIn returns the sets that need no Register.
-func builtIn() []set {
-	return append([]set{
-		glyphsSet(), femnistSet(), shakespeareSet(), mnistSet(), qmnistSet(), fashionSet(), cifar10Set(), cifar100Set(), syntheticSet(),
-		tffFEMNISTSet(), tffDigitsSet(), tffShakespeareSet(), tffCIFAR100Set(), stackOverflowSet(), stackExchangeSet(),
-	}, npzSets()...)
-}
-
-// Sets returns the facts of all named sets.
-func Sets() []SetInfo {
-	var infos []SetInfo
-	for _, s := range sets() {
-		s.Published = published[s.Name]
-		infos = append(infos, s.SetInfo)
-	}
-	return infos
-}
-
 // Open returns the federation of cfg. Its errors are one line a problem and name
-// the key of the configuration, or the file and the client in it.
+// the key of the configuration, or the file and the client in it. It finds the sets
+// that were registered: importing package data/sets registers the built-in ones.
 func Open(ctx context.Context, cfg Config) (*Federation, error) {
 	s, err := find(cfg.Name)
 	if err != nil {
@@ -85,48 +22,81 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 	if err != nil {
 		return nil, err
 	}
-	fed, writers, err := s.load(ctx, &c)
+	loaded, examples, err := s.Load(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.Name, err)
 	}
-	fed.Name, fed.Doc, fed.Kind, fed.Synthetic = s.Name, s.Doc, s.Kind, s.Synthetic
-	if !fed.dealt {
-		if err := unique(writers); err != nil {
-			return nil, errors.Join(fmt.Errorf("open %s: %s: %w", s.Name, c.Path, err), fed.Close())
-		}
-		fed.Files = totalsOf(writers)
-		if !s.Synthetic {
-			if fed.Fingerprint, err = fingerprint(writers, fed.Lazy); err != nil {
-				return nil, errors.Join(fmt.Errorf("open %s: %w", s.Name, err), fed.Close())
-			}
-		}
-		if c.dealt() {
-			if writers, err = c.redeal(fed, writers); err != nil {
-				return nil, errors.Join(fmt.Errorf("open %s: %w", s.Name, err), fed.Close())
-			}
-		}
+	if loaded == nil {
+		return nil, fmt.Errorf("open %s: the function that loads it returned no federation", s.Name)
 	}
-	if err := c.split(fed, writers); err != nil {
+	fed := new(*loaded) // what a set keeps is not changed
+	fed.Name, fed.Doc, fed.Kind, fed.Synthetic = s.Name, s.Doc, s.Kind, s.Synthetic
+	fed.Fingerprint, fed.Notes = "", slices.Clip(fed.Notes)
+	if err := c.fill(fed, examples); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.Name, err), fed.Close())
 	}
 	return fed, nil
 }
 
-// unique returns an error if two writers have the same name.
-func unique(writers []writer) error {
-	seen := make(map[string]bool, len(writers))
-	for _, w := range writers {
-		if seen[w.id] {
-			return fmt.Errorf("two clients are called %.64q", w.id)
+// fill fills fed in with the clients that c makes of a set's examples.
+func (c *Config) fill(fed *Federation, examples []Examples) error {
+	if err := fed.check(examples); err != nil {
+		return err
+	}
+	c.chooseSplit(examples)
+	pooled := len(examples) == 1 && examples[0].Pooled
+	if pooled && !c.dealt() {
+		return fmt.Errorf("its examples are of no clients; say how to deal them, such as data.partition = %q", deal.WayIID)
+	}
+	var err error
+	if pooled {
+		all := examples[0]
+		examples, err = c.deal(fed, all.Train.join(all.Test), all.Train.Len())
+	} else {
+		examples, err = c.keep(fed, examples)
+	}
+	if err != nil {
+		return err
+	}
+	return c.split(fed, examples)
+}
+
+// keep notes what a set's own clients hold, and deals it anew if c says so.
+func (c *Config) keep(fed *Federation, examples []Examples) ([]Examples, error) {
+	if err := unique(examples); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Path, err)
+	}
+	fed.Files = totalsOf(examples)
+	if !fed.Synthetic {
+		var err error
+		if fed.Fingerprint, err = fingerprint(examples, fed.Lazy); err != nil {
+			return nil, err
 		}
-		seen[w.id] = true
+	}
+	if c.dealt() {
+		return c.redeal(fed, examples)
+	}
+	return examples, nil
+}
+
+// unique returns an error if two clients have the same name.
+func unique(examples []Examples) error {
+	seen := make(map[string]bool, len(examples))
+	for _, e := range examples {
+		if seen[e.Client] {
+			return fmt.Errorf("two clients are called %.64q", e.Client)
+		}
+		seen[e.Client] = true
 	}
 	return nil
 }
 
 // find returns the set of a name.
-func find(name string) (*set, error) {
+func find(name string) (*Set, error) {
 	all := sets()
+	if len(all) == 0 {
+		return nil, fmt.Errorf("data.name = %q: no set is registered; import github.com/fedfast/fedfast/data/sets for the built-in ones", name)
+	}
 	var names []string
 	for i := range all {
 		if all[i].Name == name {

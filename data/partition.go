@@ -37,11 +37,11 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 	switch {
 	case c.Partition == deal.WayDirichlet && !(c.Alpha > 0 && c.Alpha <= 1e6):
 		bad("data.alpha = %v: the Dirichlet partition needs a number above 0, at most 1e6", c.Alpha)
-	case s.alphaBeta && !(c.Alpha >= 0 && c.Alpha <= maxApart && c.Beta >= 0 && c.Beta <= maxApart):
+	case s.AlphaBeta && !(c.Alpha >= 0 && c.Alpha <= maxApart && c.Beta >= 0 && c.Beta <= maxApart):
 		bad("data.alpha = %v, data.beta = %v: %s needs numbers from 0 to %d", c.Alpha, c.Beta, s.Name, maxApart)
-	case c.Partition != deal.WayDirichlet && !s.alphaBeta && c.Alpha != 0:
+	case c.Partition != deal.WayDirichlet && !s.AlphaBeta && c.Alpha != 0:
 		bad("data.alpha = %v: only data.partition = %q and the set synthetic use it", c.Alpha, deal.WayDirichlet)
-	case !s.alphaBeta && c.Beta != 0:
+	case !s.AlphaBeta && c.Beta != 0:
 		bad("data.beta = %v: only the set synthetic uses it", c.Beta)
 	}
 	switch {

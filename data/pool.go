@@ -50,24 +50,20 @@ func (p *stepPool) steps(at int32, labels []int32) {
 }
 
 // redeal puts the samples of a set's own clients together and deals them anew.
-func (c *Config) redeal(fed *Federation, writers []writer) ([]writer, error) {
+func (c *Config) redeal(fed *Federation, writers []Examples) ([]Examples, error) {
 	if fed.Lazy || fed.Kind == Tokens && c.Partition != deal.WayIID {
 		return nil, fmt.Errorf("data.partition = %q: the samples of %s have no class each to be dealt by; leave data.partition out", c.Partition, c.Name)
 	}
 	all := &stepPool{}
 	for i := range writers {
-		all.add(writers[i].train)
+		all.add(writers[i].Train)
 	}
 	train := int(all.n)
 	for i := range writers {
-		all.add(writers[i].test)
+		all.add(writers[i].Test)
 	}
 	if train == 0 {
 		return nil, fmt.Errorf("data.partition = %q: there are no training samples to deal", c.Partition)
-	}
-	labels := make([]int32, all.n)
-	for i := range labels {
-		labels[i] = all.label(int32(i))
 	}
 	files := fed.Files
 	fed.Notes = append(fed.Notes, fmt.Sprintf("the samples of %d clients were put together and dealt anew (data.partition = %q)", len(writers), c.Partition))
@@ -75,7 +71,7 @@ func (c *Config) redeal(fed *Federation, writers []writer) ([]writer, error) {
 	if fed.EveryStep {
 		src = all
 	}
-	dealt, err := c.deal(fed, src, labels, train)
+	dealt, err := c.deal(fed, span(src, 0, int(all.n)), train)
 	fed.Files = files
 	return dealt, err
 }

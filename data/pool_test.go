@@ -1,9 +1,8 @@
 package data
 
 import (
-	"fmt"
+	"context"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/data/deal"
@@ -46,7 +45,7 @@ func TestCombinations(t *testing.T) {
 	for way, shape := range ways {
 		for _, sizes := range []string{"equal", "listed", "log-normal", "power law"} {
 			t.Run(way+" "+sizes, func(t *testing.T) {
-				fed := openSmallCIFAR(t, func(c *Config) {
+				fed := openSmall(t, func(c *Config) {
 					c.Partition, c.Split, c.MinSamples, c.Clients = way, "80/20/files", 10, 6
 					shape(c)
 					switch sizes {
@@ -107,65 +106,19 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// The samples of a set with clients can be dealt anew, or kept with their caps.
+// The samples of a set with clients, training and test, are dealt anew, each once.
 func TestRedeal(t *testing.T) {
-	cfg := Config{Name: "tff-cifar100", Path: h5Data, MinSamples: 1, Split: "50/50/0"}
-	natural := mustOpen(t, cfg)
-	cfg.Partition = "natural"
-	named := mustOpen(t, cfg)
-	if len(named.Clients) != 3 || fmt.Sprint(natural.Notes) != fmt.Sprint(named.Notes) {
-		t.Errorf("natural: %d clients, notes %q", len(named.Clients), named.Notes)
-	}
-	// All eight samples: those of the clients and of the test client.
-	cfg.Partition, cfg.Clients = "iid", 2
-	fed := mustOpen(t, cfg)
-	sizes, _ := dealtOnce(t, fed)
-	if !slices.Equal(sizes, []int{4, 4}) || fed.Files != natural.Files || !strings.Contains(strings.Join(fed.Notes, "\n"), "the samples of 4 clients were put together and dealt anew") {
-		t.Errorf("sizes %v, files %+v, notes %q", sizes, fed.Files, fed.Notes)
-	}
-	count := map[string]int{}
-	for _, f := range []*Federation{fed, mustOpen(t, Config{Name: "tff-cifar100", Path: h5Data, MinSamples: 1, Split: "50/50/0", Unseen: true})} {
-		for _, c := range append(f.Clients, f.Unseen...) {
-			for _, v := range []View{c.Train, c.Val, c.Test} {
-				for i := range v.Len() {
-					x, label := make([]float32, 3072), make([]int32, 1)
-					must(t, v.Fill([]int32{int32(i)}, x, nil, label, nil))
-					count[fmt.Sprint(x, label)]++
-				}
-			}
+	err := Register(SetInfo{Name: "test-redealt", Kind: Vector}, func(context.Context, Config) (*Federation, []Examples, error) {
+		var all []Examples
+		for _, id := range []string{"a", "b", "c"} {
+			v := span(line(20), 0, 20)
+			all = append(all, Examples{Client: id, Train: v.Part(0, 15), Test: v.Part(15, 20)})
 		}
+		return &Federation{H: 1, W: 1, C: 1, Classes: 3}, all, nil
+	})
+	must(t, err)
+	fed := mustOpen(t, Config{Name: "test-redealt", Partition: "shards", Clients: 5})
+	if sizes, _ := dealtOnce(t, fed); !slices.Equal(sizes, []int{12, 12, 12, 12, 12}) || fed.Files != (Totals{3, 0, 45, 15}) {
+		t.Errorf("sizes %v, files %+v", sizes, fed.Files)
 	}
-	for image, n := range count {
-		if n%2 != 0 {
-			t.Errorf("%.60s comes %d times in both", image, n)
-		}
-	}
-	// By class, too, and texts with a label at every character by chance alone.
-	cfg.Partition, cfg.ClientClasses, cfg.Clients = "classes", 1, 2
-	if _, held := dealtOnce(t, mustOpen(t, cfg)); slices.Max(held) != 1 {
-		t.Errorf("clients hold %v classes", held)
-	}
-	texts := Config{Name: "tff-shakespeare", Path: h5Data, MinSamples: 1, Split: "100/0/0", Partition: "iid", Clients: 2}
-	plays := mustOpen(t, texts)
-	labels := make([]int32, 80)
-	must(t, plays.Clients[1].Train.Fill([]int32{0}, nil, make([]int32, 80), labels, nil))
-	if !plays.EveryStep || len(plays.Clients) != 2 || labels[0] < 1 || int(labels[0]) >= tffVocab {
-		t.Errorf("%d clients, labels %v", len(plays.Clients), labels)
-	}
-	texts.Partition = "shards"
-	if _, err := Open(t.Context(), texts); err == nil || !strings.Contains(err.Error(), "have no class each to be dealt by") {
-		t.Errorf("texts by class: %v", err)
-	}
-}
-
-// FedTune's federation of FEMNIST: 192 clients by sizes and heterogeneity index of
-// all writers' samples, as far as these go.
-func TestRealRedeal(t *testing.T) {
-	cfg := Config{Name: "leaf-femnist", Path: realData(t, "femnist"), Partition: "classes", HI: []float64{0.8, 0.6, 0.4, 0.2}, Sizes: []int{60, 80, 100}, Clients: 96, Split: "90/10/files"}
-	fed := mustOpen(t, cfg)
-	_, held := dealtOnce(t, fed)
-	if len(fed.Clients) != 96 || held[0] != deal.HeldClasses(0.8, 62) || fed.Files != (Totals{105, 79, 14_708, 4088}) {
-		t.Errorf("%d clients, the first holds %d classes; files %+v", len(fed.Clients), held[0], fed.Files)
-	}
-	checkExamples(t, fed)
 }

@@ -39,13 +39,13 @@ func at(values, places []int32) []int32 {
 }
 
 // setApart takes Proxy samples out of the writers' training samples.
-func (c *Config) setApart(writers []writer) (View, error) {
+func (c *Config) setApart(writers []Examples) (View, error) {
 	if c.Proxy == 0 {
 		return View{}, nil
 	}
 	total := 0
 	for _, w := range writers {
-		total += w.train.Len()
+		total += w.Train.Len()
 	}
 	proxy, _, err := c.draw(total)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Config) setApart(writers []writer) (View, error) {
 	var taken gathered
 	first := 0 // number of the writer's first sample
 	for i := range writers {
-		v := writers[i].train
+		v := writers[i].Train
 		var kept []int32
 		for j := range v.Len() {
 			if len(proxy) > 0 && int(proxy[0]) == first+j {
@@ -66,7 +66,7 @@ func (c *Config) setApart(writers []writer) (View, error) {
 		}
 		first += v.Len()
 		if len(kept) < v.Len() {
-			writers[i].train = chosen(v.src, kept)
+			writers[i].Train = chosen(v.src, kept)
 		}
 	}
 	return span(taken, 0, len(taken)), nil
@@ -130,10 +130,7 @@ func (f *Federation) Side(s Side) (*Federation, error) {
 
 // deal returns the places in pool of each client's samples.
 func (s Side) deal(classes int, pool View, side *Federation) [][]int32 {
-	labels := make([]int32, pool.Len())
-	for i := range labels {
-		labels[i] = pool.src.label(pool.at(i))
-	}
+	labels := pool.labels()
 	held := slices.Repeat([]int{deal.HeldClasses(s.HI, classes)}, s.Clients)
 	sizes := slices.Repeat([]int{max(s.Samples, held[0])}, s.Clients)
 	key := draw.Key(s.Seed, draw.Partition)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	_ "github.com/fedfast/fedfast/data/sets"
 )
 
 // rows returns the examples of clients of n vectors of two numbers each.
@@ -68,6 +69,47 @@ func TestRegister(t *testing.T) {
 	}
 }
 
+// A set of a program's own may be all that a built-in one can be.
+func TestRegisterKinds(t *testing.T) {
+	seen := data.Config{}
+	of := func(fed *data.Federation, examples ...data.Examples) data.Load {
+		return func(_ context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
+			seen = cfg
+			return fed, examples, nil
+		}
+	}
+	open := func(info data.SetInfo, load data.Load, cfg data.Config) *data.Federation {
+		t.Helper()
+		if err := data.Register(info, load); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Name = info.Name
+		fed, err := data.Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fed
+	}
+	two := rows([]string{"a", "b"}, 40)
+	fed := open(data.SetInfo{Name: "test-dealt", Kind: data.Vector, Dealt: true}, of(&form, data.Examples{Train: two[0].Train, Test: two[0].Test, Pooled: true}), data.Config{Clients: 2, Split: "90/10/files"})
+	if len(fed.Clients) != 2 || fed.Clients[1].ID != "1" || fed.Clients[0].Test.Len() != 1 || fed.Files != (data.Totals{Train: 38, Test: 2}) || fed.Fingerprint == "" {
+		t.Errorf("dealt: %+v", fed)
+	}
+	fed = open(data.SetInfo{Name: "test-drawn", Kind: data.Vector, Synthetic: true, AlphaBeta: true}, of(&form, two...), data.Config{Clients: 1, Samples: 3, Alpha: 0.5, Beta: 2})
+	if !fed.Synthetic || fed.Fingerprint != "" || len(fed.Clients) != 2 || seen.Clients != 1 || seen.Samples != 3 || seen.Beta != 2 {
+		t.Errorf("drawn: %+v of %+v", fed, seen)
+	}
+	fed = open(data.SetInfo{Name: "test-tested", Kind: data.Vector, OwnTest: true, Labels: []string{"all", "some"}, Encodings: []string{"plain"}}, of(&form, two...), data.Config{})
+	if !fed.FilesTest || fed.Clients[0].Test.Len() != 2 || seen.Labels != "all" || seen.Encoding != "plain" || seen.Split != "" {
+		t.Errorf("tested: %+v of %+v", fed, seen)
+	}
+	view, side := data.ColourView(32, make([]byte, 3*3072), make([]int32, 3), data.AugmentCrop)
+	fed = open(data.SetInfo{Name: "test-colours", Kind: data.Image, Augments: []string{data.AugmentCrop}}, of(&data.Federation{H: side, W: side, C: 3, Classes: 1}, data.Examples{Client: "c", Train: view}), data.Config{Augment: data.AugmentCrop, MinSamples: 1})
+	if fed.H != 24 || fed.Clients[0].Train.Len() != 2 {
+		t.Errorf("colours: %+v", fed)
+	}
+}
+
 func TestRegisterErrors(t *testing.T) {
 	load := func(context.Context, data.Config) (*data.Federation, []data.Examples, error) { return nil, nil, nil }
 	for _, c := range []struct {
@@ -78,8 +120,7 @@ func TestRegisterErrors(t *testing.T) {
 		{data.SetInfo{}, load, "it has no name"},
 		{data.SetInfo{Name: "test-x"}, nil, "no function that loads it"},
 		{data.SetInfo{Name: "mnist"}, load, `"mnist": there is one of that name`},
-		{data.SetInfo{Name: "test-x", Dealt: true}, load, "give all examples to one client and set data.partition"},
-		{data.SetInfo{Name: "test-x", Synthetic: true}, load, "Synthetic is for sets that data.clients"},
+		{data.SetInfo{Name: "test-x", Dealt: true, Synthetic: true}, load, "use one of the two"},
 	} {
 		if err := data.Register(c.info, c.load); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.info, err, c.want)
@@ -96,6 +137,7 @@ func TestRegisteredExamplesAreChecked(t *testing.T) {
 		examples data.Examples
 		want     string
 	}{
+		"of nobody":    {data.Vector, &form, data.Examples{Train: one, Pooled: true}, `its examples are of no clients; say how to deal them, such as data.partition = "iid"`},
 		"nothing":      {data.Vector, nil, data.Examples{}, "returned no federation"},
 		"no form":      {data.Vector, &data.Federation{Classes: 3}, data.Examples{}, "must say the form of an example"},
 		"two views":    {data.Vector, &form, data.Examples{Client: "c", Train: one, Test: other}, `client "c": Train and Test must be parts of one view`},

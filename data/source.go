@@ -2,20 +2,13 @@ package data
 
 import (
 	"runtime"
+	"slices"
 
-	"github.com/fedfast/fedfast/data/internal/slab"
+	"github.com/fedfast/fedfast/data/internal/pixel"
 )
 
 // table gives the float of every byte value of one channel.
 type table [256]float32
-
-// unitTable maps a byte k to k/255, rounded once.
-var unitTable = func() (t table) {
-	for k := range t {
-		t[k] = float32(float64(k) / 255)
-	}
-	return t
-}()
 
 // images holds h x w images of one byte a channel, channels last.
 type images struct {
@@ -24,7 +17,7 @@ type images struct {
 	// more holds the images from number moreFrom on, if it is not nil.
 	more     []byte
 	moreFrom int32
-	memory   *slab.Slab // that has the pixels, if the heap has not
+	held     any // what frees the pixels' memory, see PiecesView
 	labels   []int32
 	tables   []table // one a channel
 	jitter   bool    // augmentation "fedex-cifar"
@@ -34,7 +27,7 @@ type images struct {
 func newImages(h, w, c int, pixels []byte, labels []int32) *images {
 	s := &images{h: h, w: w, c: c, pixels: pixels, labels: labels}
 	for range c {
-		s.tables = append(s.tables, unitTable)
+		s.tables = append(s.tables, pixel.Unit)
 	}
 	return s
 }
@@ -70,7 +63,7 @@ func (s *images) read(at int32, x []float32, _ []int32, aug *Augment) int32 {
 			}
 		}
 	}
-	runtime.KeepAlive(s.memory)
+	runtime.KeepAlive(s.held)
 	return s.labels[at]
 }
 
@@ -99,6 +92,8 @@ type windows struct {
 
 func (s *windows) size() (floats, tokens int) { return 0, s.seq }
 
+func (s *windows) largest() int { return int(slices.Max(s.text)) }
+
 func (s *windows) label(at int32) int32 { return int32(s.text[int(at)+s.seq]) }
 
 func (s *windows) read(at int32, _ []float32, tokens []int32, _ *Augment) int32 {
@@ -107,9 +102,6 @@ func (s *windows) read(at int32, _ []float32, tokens []int32, _ *Augment) int32 
 	}
 	return s.label(at)
 }
-
-// sequences are tokenRows of few ids, as characters have.
-type sequences = tokenRows[byte]
 
 // tokenRows holds rows of seq+1 token ids: the first seq are an example, and the
 // label at each of them is the id after it. Id 0 pads: it is no label.
@@ -121,6 +113,8 @@ type tokenRows[T byte | uint16] struct {
 func (s *tokenRows[T]) row(at int32) []T { return s.rows[int(at)*(s.seq+1):][:s.seq+1] }
 
 func (s *tokenRows[T]) size() (floats, tokens int) { return 0, s.seq }
+
+func (s *tokenRows[T]) largest() int { return int(slices.Max(s.rows)) }
 
 func (s *tokenRows[T]) label(at int32) int32 { return stepLabel(s.row(at)[1]) }
 

@@ -46,6 +46,18 @@ func parseSplit(text string) (shares, error) {
 	return s, nil
 }
 
+// chooseSplit chooses how the examples of a set with OwnTest are split, if Split does
+// not say it.
+func (c *Config) chooseSplit(examples []Examples) {
+	if c.Split != "" {
+		return
+	}
+	c.Split = defaultSplit
+	if slices.ContainsFunc(examples, func(e Examples) bool { return e.Test.Len() > 0 }) {
+		c.Split = "files"
+	}
+}
+
 // cuts returns where m samples are cut: training, validation, test examples are
 // [0, a), [a, b), [b, m).
 func (s shares) cuts(m int) (a, b int) {
@@ -54,12 +66,12 @@ func (s shares) cuts(m int) (a, b int) {
 }
 
 // split turns the writers into the clients of fed.
-func (c *Config) split(fed *Federation, writers []writer) error {
+func (c *Config) split(fed *Federation, writers []Examples) error {
 	parts, err := parseSplit(c.Split)
 	if err != nil {
 		return err
 	}
-	if parts.files && !slices.ContainsFunc(writers, func(w writer) bool { return w.test.Len() > 0 }) {
+	if parts.files && !slices.ContainsFunc(writers, func(w Examples) bool { return w.Test.Len() > 0 }) {
 		return fmt.Errorf("data.split = %q: %s has no test samples of its own; use three numbers such as %q", c.Split, c.Name, defaultSplit)
 	}
 	fed.FilesTest = parts.files
@@ -70,11 +82,11 @@ func (c *Config) split(fed *Federation, writers []writer) error {
 	}
 	var left tally
 	for _, w := range writers {
-		if w.train.Len() == 0 && w.test.Len() > 0 {
+		if w.Train.Len() == 0 && w.Test.Len() > 0 {
 			left.testOnly++
-			left.testOnlySamples += w.test.Len()
+			left.testOnlySamples += w.Test.Len()
 			if c.Unseen {
-				fed.Unseen = append(fed.Unseen, Client{ID: w.id, Test: c.capped(&left, c.ordered(w.id, w.test))})
+				fed.Unseen = append(fed.Unseen, Client{ID: w.Client, Test: c.capped(&left, c.ordered(w.Client, w.Test))})
 			}
 			continue
 		}
@@ -98,38 +110,38 @@ func (c *Config) split(fed *Federation, writers []writer) error {
 func (c *Config) dealt() bool { return c.Partition != "" }
 
 // cut makes a client of a writer; ok is false if it has too few samples.
-func (c *Config) cut(parts shares, w writer, left *tally) (client Client, ok bool) {
-	if w.train.Len()+w.test.Len() < c.MinSamples {
+func (c *Config) cut(parts shares, w Examples, left *tally) (client Client, ok bool) {
+	if w.Train.Len()+w.Test.Len() < c.MinSamples {
 		left.small++
-		left.smallSamples += w.train.Len() + w.test.Len()
+		left.smallSamples += w.Train.Len() + w.Test.Len()
 		return Client{}, false
 	}
-	client.ID = w.id
+	client.ID = w.Client
 	if parts.files {
-		train, test := c.ordered(w.id, w.train), w.test
+		train, test := c.ordered(w.Client, w.Train), w.Test
 		if m, all := c.MaxSamples, train.Len()+test.Len(); m > 0 && all > m {
 			left.capped++
 			left.cappedSamples += all - m
 			n := max(1, m*train.Len()/all)
-			test = c.ordered(w.id, test)
+			test = c.ordered(w.Client, test)
 			train, test = train.cut(0, n), test.cut(0, m-n)
 		}
 		a, _ := parts.cuts(train.Len())
 		client.Train, client.Val, client.Test = train.cut(0, a), train.cut(a, train.Len()), test
 	} else {
-		if w.test.Len() > 0 {
+		if w.Test.Len() > 0 {
 			left.merged++
 		}
-		all := c.capped(left, c.ordered(w.id, w.train.join(w.test)))
+		all := c.capped(left, c.ordered(w.Client, w.Train.join(w.Test)))
 		a, b := parts.cuts(all.Len())
 		client.Train, client.Val, client.Test = all.cut(0, a), all.cut(a, b), all.cut(b, all.Len())
 	}
 	if client.Train.Len() == 0 {
 		left.bare++
-		left.bareSamples += w.train.Len() + w.test.Len()
+		left.bareSamples += w.Train.Len() + w.Test.Len()
 		return Client{}, false
 	}
-	client.Train.augment, client.Val.augment = true, c.Augment == augmentFedEx
+	client.Train.augment, client.Val.augment = true, c.Augment == AugmentFedEx
 	return client, true
 }
 

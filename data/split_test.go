@@ -52,7 +52,7 @@ func cutOne(t *testing.T, cfg Config, train, test int) (*Federation, Client) {
 	src := line(train + test)
 	cfg.MinSamples = max(cfg.MinSamples, 1)
 	fed := &Federation{Name: "test", Classes: 3}
-	if err := cfg.split(fed, []writer{{id: "w", train: span(src, 0, train), test: span(src, train, test)}}); err != nil {
+	if err := cfg.split(fed, []Examples{{Client: "w", Train: span(src, 0, train), Test: span(src, train, test)}}); err != nil {
 		t.Fatal(err)
 	}
 	return fed, fed.Clients[0]
@@ -118,11 +118,11 @@ func TestSplitShuffled(t *testing.T) {
 
 func TestSplitClients(t *testing.T) {
 	src := line(100)
-	writers := []writer{
-		{id: "large", train: span(src, 0, 30), test: span(src, 30, 10)},
-		{id: "small", train: span(src, 40, 4)},
-		{id: "unseen", test: span(src, 50, 5)},
-		{id: "last", train: chosen(src, []int32{99, 97, 95, 93, 91, 89, 87, 85, 83, 81}), test: span(src, 60, 1)},
+	writers := []Examples{
+		{Client: "large", Train: span(src, 0, 30), Test: span(src, 30, 10)},
+		{Client: "small", Train: span(src, 40, 4)},
+		{Client: "unseen", Test: span(src, 50, 5)},
+		{Client: "last", Train: chosen(src, []int32{99, 97, 95, 93, 91, 89, 87, 85, 83, 81}), Test: span(src, 60, 1)},
 	}
 	open := func(cfg Config) *Federation {
 		fed := &Federation{Name: "test", Classes: 3}

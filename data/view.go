@@ -107,6 +107,15 @@ func (v View) places() []int32 {
 	return p
 }
 
+// labels returns the label of each example of v, the first one of those at its tokens.
+func (v View) labels() []int32 {
+	labels := make([]int32, v.n)
+	for i := range labels {
+		labels[i] = v.src.label(v.at(i))
+	}
+	return labels
+}
+
 // Fill reads the examples at positions pos, each in [0, Len()), in that order.
 // x gets len(pos) rows of H*W*C floats with channels last (images, vectors),
 // tokens len(pos) rows of SeqLen ids (token sequences), labels one label an

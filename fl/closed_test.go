@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	_ "github.com/fedfast/fedfast/data/sets"
 	"github.com/fedfast/fedfast/fl"
 	_ "github.com/fedfast/fedfast/fl/methods"
 	"github.com/fedfast/fedfast/nn/models"

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/data"
+	_ "github.com/fedfast/fedfast/data/sets"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/methods"
 	"github.com/fedfast/fedfast/nn/models"

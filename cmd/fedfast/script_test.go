@@ -17,7 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fedfast/fedfast/data/formats/npz/npztest"
+	"github.com/fedfast/fedfast/data/sets/npz/npztest"
 )
 
 func TestMain(m *testing.M) {

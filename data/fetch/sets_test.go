@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/fetch"
+	_ "github.com/fedfast/fedfast/data/sets"
 )
 
 // Every entry can be used: the set that reads it is there, its places are

@@ -3,6 +3,7 @@ package methods
 import (
 	"testing"
 
+	_ "github.com/fedfast/fedfast/data/sets"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"

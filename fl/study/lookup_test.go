@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/formats/npz/npztest"
+	"github.com/fedfast/fedfast/data/sets/npz/npztest"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/data/formats/tff/tfftest"
+	"github.com/fedfast/fedfast/data/sets/tff/tfftest"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn/models"
 )

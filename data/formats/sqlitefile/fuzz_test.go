@@ -10,8 +10,8 @@ import (
 
 	"github.com/ulikunitz/xz"
 
-	"github.com/fedfast/fedfast/data/formats/tff"
-	"github.com/fedfast/fedfast/data/formats/tff/tfftest"
+	"github.com/fedfast/fedfast/data/sets/tff"
+	"github.com/fedfast/fedfast/data/sets/tff/tfftest"
 )
 
 // FuzzReaders: what is made of a file of TFF by changing some bytes

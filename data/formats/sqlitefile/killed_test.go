@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/data/formats/sqlitefile"
-	"github.com/fedfast/fedfast/data/formats/tff/tfftest"
+	"github.com/fedfast/fedfast/data/sets/tff/tfftest"
 )
 
 // helperFile names the file that the test below has another process unpack.

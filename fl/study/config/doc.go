@@ -3,4 +3,7 @@
 // make one of them, and how it is written down again so that it loads as the same.
 package config
 
-import _ "github.com/fedfast/fedfast/fl/methods" // what "method" can name
+import (
+	_ "github.com/fedfast/fedfast/data/sets"  // what data.name can be
+	_ "github.com/fedfast/fedfast/fl/methods" // what "method" can name
+)

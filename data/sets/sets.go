@@ -1,0 +1,30 @@
+// Package sets registers the built-in sets of data with package data, in the order in
+// which they are listed. A program that opens federations by name imports it:
+//
+//	import _ "github.com/fedfast/fedfast/data/sets"
+//
+// Each package below is a family: the reader of its files and the definitions of its
+// sets.
+package sets
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/sets/cifar"
+	"github.com/fedfast/fedfast/data/sets/glyphs"
+	"github.com/fedfast/fedfast/data/sets/leaf"
+	"github.com/fedfast/fedfast/data/sets/mnist"
+	"github.com/fedfast/fedfast/data/sets/npz"
+	"github.com/fedfast/fedfast/data/sets/stackexchange"
+	"github.com/fedfast/fedfast/data/sets/synthetic"
+	"github.com/fedfast/fedfast/data/sets/tff"
+)
+
+func init() {
+	for _, s := range slices.Concat(glyphs.Sets(), leaf.Sets(), mnist.Sets(), cifar.Sets(), synthetic.Sets(), tff.Sets(), stackexchange.Sets(), npz.Sets()) {
+		if err := data.Register(s.SetInfo, s.Load); err != nil {
+			panic(err) // another package took the name of a built-in set
+		}
+	}
+}

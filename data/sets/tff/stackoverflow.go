@@ -1,0 +1,133 @@
+package tff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/sets/internal/words"
+)
+
+// The splits of TFF's Stack Overflow.
+const (
+	soTrain = iota
+	soTest
+	soHeldOut
+)
+
+var soSplits = []string{soTrain: "train", soTest: "test", soHeldOut: "heldout"}
+
+// stackOverflowSet is TFF's Stack Overflow.
+func stackOverflowSet() data.Set {
+	return data.Set{SetInfo: data.SetInfo{
+		Name: "stackoverflow",
+		Doc: "TensorFlow Federated's Stack Overflow: sentences of questions and answers, each word's label is the next one (ids: padding, " +
+			"data.vocab words, others, begin, end); one client is one user, read when it is asked for. The test samples are later ones of the same " +
+			"users. Clients named heldout/... have test samples only (data.unseen = true evaluates them)",
+		Kind: data.Tokens, Input: "20 words, a label at each", Classes: words.Default + words.Special,
+		Clients: "342,477 users + 38,758 held out; 204,088 have test samples", Samples: "135,818,730 + 16,586,035, held out 16,491,230",
+		Path:  stackOverflowFiles.path() + "; beside it TFF's list of words stackoverflow.word_count, else the words are those of the first million training samples",
+		Vocab: words.Default, MaxVocab: words.Most,
+		Published: []data.Published{{Source: "TFF, without those held out", Totals: data.Totals{Clients: 342_477, Train: 135_818_730, Test: 16_586_035}}},
+	}, Load: loadStackOverflow}
+}
+
+// countedSentences is how many sentences are read to choose the words where there
+// is no list of them; mostReserve bounds those that are made room for before they are
+// there.
+const (
+	countedSentences = 1_000_000
+	mostReserve      = 4096
+)
+
+func loadStackOverflow(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
+	path, err := stackOverflowFiles.sqliteFile(cfg.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	clients, err := OpenClients(ctx, path, soSplits)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := func(each func(text []byte)) error {
+		return clients.First(ctx, soSplits[soTrain], countedSentences, func(e *Example) error {
+			text, err := e.Text("tokens")
+			each(text)
+			return err
+		})
+	}
+	vocab, note, err := soWords(cfg, path, first)
+	if err != nil {
+		return nil, nil, errors.Join(err, clients.Close())
+	}
+	fed := vocab.Federation()
+	fed.Lazy, fed.File = true, clients
+	fed.Notes = append(fed.Notes, note)
+	rows := data.NewLazyRows(words.SentenceLen, fed.Vocab, func(i int) ([]uint16, error) { return soRows(vocab, clients, i) })
+	var writers []data.Examples
+	for i := range clients.List {
+		c := &clients.List[i]
+		train, test, heldOut := int(c.Examples[soTrain]), int(c.Examples[soTest]), int(c.Examples[soHeldOut])
+		all := rows.View(i, train+test+heldOut)
+		if train+test > 0 {
+			writers = append(writers, data.Examples{Client: c.ID, Train: all.Part(0, train), Test: all.Part(train, train+test)})
+		}
+		if heldOut > 0 {
+			writers = append(writers, data.Examples{Client: "heldout/" + c.ID, Test: all.Part(train+test, all.Len())})
+		}
+	}
+	return fed, writers, nil
+}
+
+// soWords returns the vocabulary: TFF's list beside the file, else the words seen
+// most in the first training samples, which first goes through.
+func soWords(cfg data.Config, path string, first func(each func(text []byte)) error) (*words.Vocabulary, string, error) {
+	list := filepath.Join(filepath.Dir(path), "stackoverflow.word_count")
+	listed, err := words.Read(list, cfg.Vocab)
+	note := fmt.Sprintf("the words are the first %d of %s", len(listed), list)
+	if errors.Is(err, os.ErrNotExist) {
+		counts, sentences := words.NewCount(), 0
+		err = first(func(text []byte) {
+			counts.Add(text)
+			sentences++
+		})
+		listed = counts.Frequent(cfg.Vocab)
+		note = fmt.Sprintf("there is no %s: the words are the %d that the first %d training samples have most", list, len(listed), sentences)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	v, err := words.New(listed)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", list, err)
+	}
+	return v, note, nil
+}
+
+// soRows reads the rows of client number i: its samples of all splits.
+func soRows(vocab *words.Vocabulary, clients *Clients, i int) ([]uint16, error) {
+	n := 0
+	for _, examples := range clients.List[i].Examples {
+		n += int(examples)
+	}
+	rows := make([]uint16, 0, min(n, mostReserve)*(words.SentenceLen+1))
+	for split, name := range soSplits {
+		if clients.List[i].Examples[split] == 0 {
+			continue
+		}
+		err := clients.Read(context.Background(), i, name, func(e *Example) error {
+			text, err := e.Text("tokens")
+			if err == nil {
+				rows = vocab.AppendSentence(rows, text)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
