@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -82,6 +84,22 @@ func (r *Result) compare(rivals ...Rival) {
 			r.Ratio = v.Ratio
 		}
 	}
+}
+
+// ReadReport reads the JSON form of a report.
+func ReadReport(path string) (*Report, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s is no report of fedfast bench: %w", path, err)
+	}
+	if len(r.Results) == 0 {
+		return nil, fmt.Errorf("%s is no report of fedfast bench: there are no results in it", path)
+	}
+	return r, nil
 }
 
 func newReport(cfg Config) *Report {

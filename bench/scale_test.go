@@ -1,14 +1,15 @@
 package bench_test
 
 import (
-	"encoding/xml"
+	"bytes"
 	"errors"
-	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/bench"
+	"github.com/fedfast/fedfast/bench/figure"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -66,27 +67,48 @@ func TestRunScale(t *testing.T) {
 	if small != 1 || most != 10000 {
 		t.Errorf("%d rows of the small model; at most %d clients", small, most)
 	}
-	var svg strings.Builder
-	if err := report.WriteScalePlot(&svg); err != nil {
+	f, err := report.ScaleFigure()
+	if err != nil {
 		t.Fatal(err)
 	}
-	dots := 0
-	for d := xml.NewDecoder(strings.NewReader(svg.String())); ; {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatalf("the picture is no XML: %v", err)
-		}
-		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "title" {
-			dots++
+	points := 0
+	for _, p := range f.Panels {
+		for _, l := range p.Lines {
+			points += len(l.Points)
 		}
 	}
-	if want := 2 * (1 + 4 + 1); dots != want { // a crowd that is in two sweeps is drawn in both
-		t.Errorf("%d points, want %d", dots, want)
+	if want := 2 * (1 + 4 + 1); points != want { // a crowd that is in two sweeps is drawn in both
+		t.Errorf("%d points, want %d", points, want)
 	}
-	if err := (&bench.Report{}).WriteScalePlot(io.Discard); err == nil {
+}
+
+// TestScaleFigure draws the recorded report, and compares it with the picture beside it.
+func TestScaleFigure(t *testing.T) {
+	report, err := bench.ReadReport("results/scale.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := report.ScaleFigure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var svg, png bytes.Buffer
+	if err := errors.Join(f.Write(&svg, figure.SVG, figure.Light), f.Write(&png, figure.PNG, figure.Dark)); err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := os.ReadFile("results/scale.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
+		t.Error("results/scale.svg is stale: fedfast bench --from bench/results/scale.json --plot bench/results/scale.svg draws it")
+	}
+	for _, want := range []string{">time, ms<", ">memory, MB<", ">10,000<", ">clients a round, of 1,000<", "AMD EPYC, 2 cores, level avx512"} {
+		if !strings.Contains(svg.String(), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if _, err := (&bench.Report{}).ScaleFigure(); err == nil {
 		t.Error("no error for a report without the suite")
 	}
 }

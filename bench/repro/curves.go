@@ -2,7 +2,6 @@ package repro
 
 import (
 	"encoding/csv"
-	"image/color"
 	"io"
 	"maps"
 	"math"
@@ -10,13 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/bench/stats"
 )
 
 // Curve is a picture: what several trainings had found while they ran.
@@ -113,54 +107,27 @@ func (c Curve) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// curveColors tell series apart also for those who see red and green alike.
-var curveColors = []color.RGBA{{0x00, 0x72, 0xb2, 255}, {0xd5, 0x5e, 0x00, 255}, {0x00, 0x9e, 0x73, 255}, {0xcc, 0x79, 0xa7, 255}, {0xe6, 0x9f, 0x00, 255}, {0x56, 0xb4, 0xe9, 255}, {0x55, 0x55, 0x55, 255}}
-
-// WriteSVG draws the mean over trials as thick and each trial as thin lines.
-func (c Curve) WriteSVG(w io.Writer) error {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, "rounds of the study", c.YLabel
-	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
-		style.Font.Variant, style.Font.Size = "Sans", vg.Points(9)
-	}
-	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(10), vg.Points(6)
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(shortTicks), plot.TickerFunc(shortTicks)
-	// Errors fall, accuracies rise: to the right, one end of the picture is empty.
-	p.X.Min, p.Legend.Left, p.Legend.Top = 0, true, c.Falls
-	p.Legend.XOffs, p.Legend.Padding = 11*vg.Centimeter, vg.Points(3)
-	p.Add(plotter.NewGrid())
-	for i, s := range c.Series {
-		shade := curveColors[i%len(curveColors)]
+// Figure draws the mean over trials with its 90 % interval, and each trial.
+func (c Curve) Figure() *figure.Figure {
+	p := figure.Panel{X: figure.Axis{Label: "rounds of the study", Zero: true}, Y: figure.Axis{Label: c.YLabel}}
+	bands := false
+	for _, s := range c.Series {
+		line := figure.Line{Name: s.Name + " (" + trials(len(s.Trials)) + ")", Step: c.Falls, Points: s.mean()}
 		for _, trial := range slices.Sorted(maps.Keys(s.Trials)) {
-			faint := shade
-			faint.A = 70
-			if _, err := addLine(p, xys(s.Trials[trial]), faint, vg.Points(0.7)); err != nil {
-				return err
+			var run []figure.Point
+			for _, step := range s.Trials[trial] {
+				run = append(run, figure.Point{X: float64(step.Rounds), Y: step.Value})
 			}
+			line.Runs = append(line.Runs, run)
 		}
-		line, err := addLine(p, s.mean(), shade, vg.Points(2))
-		if err != nil {
-			return err
-		}
-		if line != nil {
-			p.Legend.Add(s.Name+" ("+trials(len(s.Trials))+")", line)
-		}
+		bands = bands || len(s.Trials) > 1
+		p.Lines = append(p.Lines, line)
 	}
-	canvas := vgsvg.New(18*vg.Centimeter, 11*vg.Centimeter)
-	p.Draw(draw.Crop(draw.New(canvas), vg.Points(8), -vg.Points(14), vg.Points(8), -vg.Points(8)))
-	_, err := canvas.WriteTo(w)
-	return err
-}
-
-// shortTicks are the usual ticks, without decimals that say nothing.
-func shortTicks(lo, hi float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(lo, hi)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 6, 64)
-		}
+	f := &figure.Figure{Name: c.Name, Title: c.Title, Panels: []figure.Panel{p}}
+	if bands {
+		f.Note = "Thick: mean until the first trial ends; band: its 90 % interval (Student's t), cut at the edges; thin: each trial."
 	}
-	return ticks
+	return f
 }
 
 // trials writes a number of trials.
@@ -171,32 +138,8 @@ func trials(n int) string {
 	return strconv.Itoa(n) + " trials"
 }
 
-func addLine(p *plot.Plot, points plotter.XYs, c color.RGBA, width vg.Length) (*plotter.Line, error) {
-	if len(points) == 0 {
-		return nil, nil
-	}
-	line, err := plotter.NewLine(points)
-	if err != nil {
-		return nil, err
-	}
-	// A color with less than full opacity is multiplied by it.
-	line.Color = color.NRGBA(c)
-	line.Width = width
-	line.StepStyle = plotter.PostStep
-	p.Add(line)
-	return line, nil
-}
-
-func xys(steps []Step) plotter.XYs {
-	var out plotter.XYs
-	for _, s := range steps {
-		out = append(out, plotter.XY{X: float64(s.Rounds), Y: s.Value})
-	}
-	return out
-}
-
-// mean is the mean over the trials, from where all have begun to where the first one ends.
-func (s Series) mean() plotter.XYs {
+// mean is the mean over the trials and its interval, from where all have begun to where the first one ends.
+func (s Series) mean() []figure.Point {
 	end := math.MaxInt
 	grid := map[int]bool{}
 	for _, steps := range s.Trials {
@@ -208,14 +151,14 @@ func (s Series) mean() plotter.XYs {
 			grid[p.Rounds] = true
 		}
 	}
-	var out plotter.XYs
+	var out []figure.Point
 	for _, x := range slices.Sorted(maps.Keys(grid)) {
 		var values []float64
 		for _, trial := range slices.Sorted(maps.Keys(s.Trials)) {
 			values = append(values, at(s.Trials[trial], x))
 		}
-		if m := stat.Mean(values, nil); x <= end && !math.IsNaN(m) {
-			out = append(out, plotter.XY{X: float64(x), Y: m})
+		if m := stats.Of(values); x <= end && !math.IsNaN(m.Mean) {
+			out = append(out, figure.Point{X: float64(x), Y: m.Mean, Half: m.Half})
 		}
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/bench/figure"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/plugins"
@@ -146,7 +147,7 @@ func TestRunAndReport(t *testing.T) {
 		t.Fatalf("%+v", curves)
 	}
 	var svg, csv strings.Builder
-	if err := errors.Join(curves[0].WriteSVG(&svg), curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<path") || !strings.HasPrefix(csv.String(), "method,trial,rounds,") {
+	if err := errors.Join(curves[0].Figure().Write(&svg, figure.SVG, figure.Light), curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<path") || !strings.HasPrefix(csv.String(), "method,trial,rounds,") {
 		t.Errorf("%v", err)
 	}
 	if _, err := NewReport(cells, append(found, found[0])); err == nil || !strings.Contains(err.Error(), "is there twice") {

@@ -27,7 +27,8 @@ type benchOptions struct {
 	python   string
 	report   string
 	markdown string
-	plot     string
+	plot     plotOptions
+	from     string
 	profile  string
 	gobench  bool
 }
@@ -81,7 +82,8 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.python, "python", "", "Python for --against torch (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
 	f.StringVar(&o.report, "report", "", "also write the report as JSON to this file")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
-	f.StringVar(&o.plot, "plot", "", "also draw the suite scale as SVG to this file")
+	o.plot.addFlags(cmd, "also draw the suite scale")
+	f.StringVar(&o.from, "from", "", "measure nothing: show and draw the report that --report wrote into this `FILE`")
 	f.BoolVar(&o.gobench, "gobench", false, "print every sample as a line that benchstat reads, in place of the table")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this file")
 }
@@ -106,8 +108,14 @@ func (o *benchOptions) validate() error {
 	if len(o.config.Models) == 0 && (o.input != "" || o.config.Classes > 0) {
 		return errors.New("--input and --classes go with --model")
 	}
-	if err := writable([]output{{"--report", o.report}, {"--markdown", o.markdown}, {"--plot", o.plot}, {"--profile", o.profile}}); err != nil {
+	if err := writable([]output{{"--report", o.report}, {"--markdown", o.markdown}, {"--profile", o.profile}}); err != nil {
 		return err
+	}
+	if err := o.plot.validate(); err != nil {
+		return err
+	}
+	if o.from != "" && (len(o.config.Suites) > 0 || o.gobench || o.against != "" || o.profile != "") {
+		return errors.New("--from shows a report that is there: it does not go with --suite, --against, --gobench and --profile")
 	}
 	for _, name := range o.config.Suites {
 		var known []string
@@ -122,6 +130,16 @@ func (o *benchOptions) validate() error {
 }
 
 func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
+	if o.from != "" {
+		report, err := bench.ReadReport(o.from)
+		if err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+		if err := o.write(report); err != nil {
+			return err
+		}
+		return o.print(a, report)
+	}
 	o.config.Workers = a.workers
 	if o.config.Tuners, err = a.paths(); err != nil {
 		return err
@@ -181,7 +199,7 @@ func (o *benchOptions) write(report *bench.Report) error {
 		_, err = w.Write(append(text, '\n'))
 		return err
 	}
-	errs = append(errs, writeFile(o.report, asJSON), writeFile(o.markdown, report.WriteMarkdown), writeFile(o.plot, report.WriteScalePlot))
+	errs = append(errs, writeFile(o.report, asJSON), writeFile(o.markdown, report.WriteMarkdown), o.plot.write(report.ScaleFigure))
 	return errors.Join(errs...)
 }
 

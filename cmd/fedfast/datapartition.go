@@ -1,24 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/classbars"
+	"github.com/fedfast/fedfast/bench/figure"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // partitionOptions are the flags of data partition.
 type partitionOptions struct {
 	dataOptions
-	plot string
+	plot plotOptions
 }
 
 func newDataPartition(a *app) *cobra.Command {
@@ -35,7 +33,7 @@ func newDataPartition(a *app) *cobra.Command {
 			"      --set data.size_exponent=1 --plot clients.svg",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
-			return writable([]output{{"--plot", o.plot}})
+			return o.plot.validate()
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			c, err := o.validate(a, args)
@@ -46,7 +44,7 @@ func newDataPartition(a *app) *cobra.Command {
 		}),
 	}
 	o.addFlags(cmd)
-	cmd.Flags().StringVar(&o.plot, "plot", "", "draw the classes of the clients as stacked bars into an SVG `FILE`")
+	o.plot.addFlags(cmd, "draw the classes of the clients as stacked bars")
 	return cmd
 }
 
@@ -110,15 +108,8 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 	if err != nil {
 		return err
 	}
-	if o.plot != "" {
-		var svg bytes.Buffer
-		title := fmt.Sprintf("%s: %d clients, %d classes", fed.Name, len(clients), fed.Classes)
-		if err := classbars.Write(&svg, title, clients); err != nil {
-			return err
-		}
-		if err := wholefile.Write(o.plot, svg.Bytes(), 0o644); err != nil {
-			return fmt.Errorf("--plot: %w", err)
-		}
+	if err := o.plot.write(func() (*figure.Figure, error) { return partitionFigure(fed, clients), nil }); err != nil {
+		return err
 	}
 	s, err := summarize(fed, clients)
 	if err != nil {
@@ -162,12 +153,19 @@ func (s amounts) text() string {
 	return fmt.Sprintf("%s to %s, median %s", table.Count(s.Min), table.Count(s.Max), table.Count(s.Median))
 }
 
+// partitionFigure draws what classesOf counted.
+func partitionFigure(fed *data.Federation, clients []figure.Bar) *figure.Figure {
+	title := fmt.Sprintf("%s: %d clients, %d classes", fed.Name, len(clients), fed.Classes)
+	bars := &figure.Bars{Unit: "client", Class: "class", Bars: clients}
+	return &figure.Figure{Name: "partition", Title: title, Panels: []figure.Panel{{Y: figure.Axis{Label: "examples"}, Bars: bars}}}
+}
+
 // classesOf counts the classes of every client's examples.
-func classesOf(fed *data.Federation) ([]classbars.Client, error) {
-	clients := make([]classbars.Client, len(fed.Clients))
+func classesOf(fed *data.Federation) ([]figure.Bar, error) {
+	clients := make([]figure.Bar, len(fed.Clients))
 	for i := range clients {
 		c := &fed.Clients[i]
-		clients[i] = classbars.Client{ID: c.ID, Counts: make([]int, fed.Classes)}
+		clients[i] = figure.Bar{Name: c.ID, Counts: make([]int, fed.Classes)}
 		for _, v := range []data.View{c.Train, c.Val, c.Test} {
 			counts, err := v.ClassCounts(fed.Classes)
 			if err != nil {
@@ -182,7 +180,7 @@ func classesOf(fed *data.Federation) ([]classbars.Client, error) {
 }
 
 // summarize gathers the facts.
-func summarize(fed *data.Federation, clients []classbars.Client) (partitionSummary, error) {
+func summarize(fed *data.Federation, clients []figure.Bar) (partitionSummary, error) {
 	s, err := data.Summarize(fed)
 	if err != nil {
 		return partitionSummary{}, err

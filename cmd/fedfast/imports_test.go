@@ -38,7 +38,8 @@ var mayImport = map[string][]string{
 	"fl/study":          {"fl/study/config", "fl/study/store", "fl/study/finite"},
 	"fl/study/estimate": {"fl/study"},
 	"fl/study/workdir":  {"fl/study"},
-	"bench":             {"fl/study/estimate", "fl/study/workdir", "plugins"},
+	"bench/figure":      {},
+	"bench":             {"bench/figure", "fl/study/estimate", "fl/study/workdir", "plugins"},
 	"cmd":               {"bench"},
 }
 

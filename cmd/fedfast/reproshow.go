@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/bench/figure"
 	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
@@ -16,16 +18,27 @@ import (
 )
 
 // reportOptions say where a report goes besides stdout.
-type reportOptions struct{ markdown, plot string }
+type reportOptions struct {
+	markdown, plot, theme string
+	png                   bool
+}
 
 func (o *reportOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
 	f.StringVar(&o.plot, "plot", "", "also write the online curves into this directory, as CSV and SVG")
+	f.BoolVar(&o.png, "png", false, "with --plot, also as PNG")
+	addTheme(cmd, &o.theme)
 }
 
 // writable refuses places where the report cannot be written in the end.
 func (o *reportOptions) writable() error {
+	if _, err := figure.ThemeOf(o.theme); err != nil {
+		return fmt.Errorf("--theme %w", err)
+	}
+	if o.png && o.plot == "" {
+		return errors.New("--png goes with --plot DIR")
+	}
 	if err := outfile.Dir(o.plot); err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}
@@ -76,7 +89,7 @@ func (o *reportOptions) show(a *app, r *repro.Report) error {
 		}
 	}
 	if o.plot != "" {
-		if err := writeCurves(o.plot, r); err != nil {
+		if err := o.writeCurves(r); err != nil {
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}
@@ -104,14 +117,27 @@ func printTable(w io.Writer, t repro.Table) error {
 	return out.Flush()
 }
 
-// writeCurves writes each curve of a report into a directory.
-func writeCurves(dir string, r *repro.Report) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// writeCurves writes each curve of a report into the directory of pictures.
+func (o *reportOptions) writeCurves(r *repro.Report) error {
+	theme, err := figure.ThemeOf(o.theme)
+	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(o.plot, 0o755); err != nil {
+		return err
+	}
+	forms := []figure.Form{figure.SVG}
+	if o.png {
+		forms = append(forms, figure.PNG)
+	}
 	for _, c := range r.Curves() {
-		for end, write := range map[string]func(io.Writer) error{".csv": c.WriteCSV, ".svg": c.WriteSVG} {
-			if err := wholefile.Stream(filepath.Join(dir, c.Name+end), 0o644, write); err != nil {
+		path := filepath.Join(o.plot, c.Name)
+		if err := wholefile.Stream(path+".csv", 0o644, c.WriteCSV); err != nil {
+			return err
+		}
+		f := c.Figure()
+		for _, form := range forms {
+			if err := wholefile.Stream(path+string(form), 0o644, func(w io.Writer) error { return f.Write(w, form, theme) }); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,147 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+)
+
+// Axes have at most so many numbers.
+const mostX, mostY = 8, 6
+
+// scale is an axis that is laid out: its ends and its ticks.
+type scale struct {
+	lo, hi float64
+	ticks  []plot.Tick
+}
+
+// layOut returns the scale of an axis whose values are in [lo, hi]. Its ends are ticks, but for the upper end of x axes.
+func (a *Axis) layOut(lo, hi float64, most int) scale {
+	if a.Log {
+		return logScale(lo, hi, most)
+	}
+	if a.Zero {
+		lo, hi = min(lo, 0), max(hi, 0)
+	}
+	if lo == hi { // one value: room around it
+		around := max(math.Abs(lo)/10, 1e-9)
+		lo, hi = lo-around, hi+around
+		if a.Zero {
+			lo, hi = min(0, 2*lo), max(0, 2*hi)
+		}
+	}
+	step := roundStep(hi-lo, most)
+	s := scale{lo: step * math.Floor(lo/step), hi: step * math.Ceil(hi/step)}
+	decimals := max(0, -int(math.Floor(math.Log10(step)*(1+1e-12))))
+	for i := math.Round(s.lo / step); i <= math.Round(s.hi/step); i++ {
+		s.ticks = append(s.ticks, plot.Tick{Value: i * step, Label: number(i*step, decimals)})
+	}
+	return s
+}
+
+// roundStep returns the smallest of 1, 2 and 5 times a power of ten of which at most so many make up a width.
+func roundStep(width float64, most int) float64 {
+	power := math.Pow10(int(math.Floor(math.Log10(width / float64(most)))))
+	for _, step := range []float64{1, 2, 5} {
+		if width/(step*power) <= float64(most) {
+			return step * power
+		}
+	}
+	return 10 * power
+}
+
+// logScale lays out a logarithmic axis of values above 0: with numbers at 1, 2 and 5 within two decades, else at powers of ten.
+func logScale(lo, hi float64, most int) scale {
+	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
+	if first == last {
+		last++
+	}
+	s := scale{lo: math.Pow10(first), hi: math.Pow10(last)}
+	decades := last - first
+	every := (decades + most - 1) / most
+	if decades <= 2 { // the ends need not be powers of ten
+		for _, m := range []float64{2, 5} {
+			if m*s.lo <= lo {
+				s.lo *= m
+				break
+			}
+		}
+		for _, m := range []float64{2, 5} {
+			if m*math.Pow10(last-1) >= hi {
+				s.hi = m * math.Pow10(last-1)
+				break
+			}
+		}
+	}
+	for d := first; d <= last; d++ {
+		for m := 1; m < 10; m++ {
+			t := plot.Tick{Value: float64(m) * math.Pow10(d)}
+			if t.Value < s.lo*(1-1e-12) || t.Value > s.hi*(1+1e-12) {
+				continue
+			}
+			if m == 1 && (d-first)%every == 0 || decades <= 2 && (m == 2 || m == 5) {
+				t.Label = number(t.Value, max(0, -d))
+			}
+			if t.Label != "" || decades <= most {
+				s.ticks = append(s.ticks, t)
+			}
+		}
+	}
+	return s
+}
+
+// number writes a number with so many decimals, with commas between thousands, or as a power of ten where it is very large or small.
+func number(x float64, decimals int) string {
+	if math.Abs(x) >= 1e9 || decimals > 6 && x != 0 {
+		return strings.Replace(strconv.FormatFloat(x, 'g', 4, 64), "e-0", "e-", 1)
+	}
+	whole, rest, _ := strings.Cut(strconv.FormatFloat(math.Abs(x), 'f', decimals, 64), ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if rest != "" {
+		whole += "." + rest
+	}
+	if x < 0 {
+		whole = "-" + whole
+	}
+	return whole
+}
+
+// checkPoints refuses points that have no place on the axes, and counts the others.
+func (p *Panel) checkPoints(points []Point) (n int, err error) {
+	last := math.Inf(-1)
+	for _, q := range points {
+		switch {
+		case math.IsNaN(q.Y):
+			continue
+		case math.IsNaN(q.X) || math.IsInf(q.X, 0) || math.IsInf(q.Y, 0):
+			return 0, fmt.Errorf("the point (%v, %v) is not finite", q.X, q.Y)
+		case p.X.Log && q.X <= 0:
+			return 0, fmt.Errorf("%v has no place on the logarithmic axis %q: must be above 0", q.X, p.X.Label)
+		case p.Y.Log && q.Y <= 0:
+			return 0, fmt.Errorf("%v has no place on the logarithmic axis %q: must be above 0", q.Y, p.Y.Label)
+		case q.X < last:
+			return 0, fmt.Errorf("the point at %v stands behind that at %v: points go from left to right", q.X, last)
+		}
+		last = q.X
+		n++
+	}
+	return n, nil
+}
+
+// clean makes one line of text that XML can hold.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case r < ' ' || r == 0x7f || r == 0xfffe || r == 0xffff:
+			return '\ufffd'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\ufffd"))
+}

@@ -1,0 +1,145 @@
+// Package figure draws what was measured: lines with intervals and stacked bars, in one
+// style, as SVG and PNG, with the same numbers as a table behind each picture.
+//
+// Colours are told apart also by those who see few of them, and lines besides by their
+// markers. An SVG follows its viewer from light to dark; a PNG is drawn in one [Theme].
+// The same figure gives the same bytes.
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// Figure is one picture: panels beside each other over one legend.
+type Figure struct {
+	// Name is that of the picture's elements, where several are in one page.
+	Name  string
+	Title string
+	// Note says below the picture where its numbers come from.
+	Note   string
+	Panels []Panel
+}
+
+// Panel is a field with two axes. It holds lines or bars.
+type Panel struct {
+	// Title is empty where that of the figure says all.
+	Title string
+	X, Y  Axis
+	Lines []Line
+	// Bars, unless nil, are drawn in place of lines.
+	Bars *Bars
+}
+
+// Axis is one of the two.
+type Axis struct {
+	// Label says what is measured and, behind a comma, in which unit.
+	Label string
+	// Log makes it logarithmic: then all values must be above 0.
+	Log bool
+	// Zero lets it begin at 0.
+	Zero bool
+}
+
+// Line is a series of points. Lines of one name look alike in all panels.
+type Line struct {
+	Name   string
+	Points []Point
+	// Step says that a value holds until the next point.
+	Step bool
+	// Runs are what the points are a mean of; they are drawn thin.
+	Runs [][]Point
+}
+
+// Point is what was measured at X. Points stand in the order of X; one whose Y is not a
+// number is left out.
+type Point struct {
+	X, Y float64
+	// Half is half the width of an interval around Y, drawn as a band; none is drawn
+	// where it is 0 or not a number.
+	Half float64
+}
+
+// errEmpty says that there is nothing to draw.
+var errEmpty = errors.New("there is nothing to draw")
+
+// Form is how a figure is written.
+type Form string
+
+// The forms, by the ends of their files' names.
+const (
+	SVG Form = ".svg"
+	PNG Form = ".png"
+	// CSV is the table behind the picture.
+	CSV Form = ".csv"
+)
+
+// FormOf returns the form that a file's name asks for; one without an extension gets SVG.
+func FormOf(path string) (Form, error) {
+	switch f := Form(strings.ToLower(filepath.Ext(path))); f {
+	case "":
+		return SVG, nil
+	case SVG, PNG, CSV:
+		return f, nil
+	}
+	return "", fmt.Errorf("%s: the name of a picture ends in .svg or .png, that of its numbers in .csv", path)
+}
+
+// Write writes the figure in a form. The theme is that of a PNG.
+func (f *Figure) Write(w io.Writer, form Form, theme Theme) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	switch form {
+	case CSV:
+		return f.writeCSV(w)
+	case PNG:
+		s := f.sheet(theme)
+		canvas := vgimg.NewWith(vgimg.UseWH(s.width, s.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(s.colors.back))
+		s.draw(draw.New(canvas))
+		_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
+		return err
+	case SVG:
+	}
+	return f.writeSVG(w)
+}
+
+// pngDPI gives two pixels for each point.
+const pngDPI = 144
+
+// check refuses what cannot be drawn.
+func (f *Figure) check() error {
+	points := 0
+	for i := range f.Panels {
+		p := &f.Panels[i]
+		if p.Bars != nil {
+			if err := p.Bars.check(); err != nil {
+				return fmt.Errorf("%s: %w", f.Title, err)
+			}
+			points++
+			continue
+		}
+		for _, l := range p.Lines {
+			n, err := p.checkPoints(l.Points)
+			for _, run := range l.Runs {
+				if err == nil {
+					_, err = p.checkPoints(run)
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", f.Title, l.Name, err)
+			}
+			points += n
+		}
+	}
+	if points == 0 {
+		return fmt.Errorf("%s: %w", f.Title, errEmpty)
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package figure
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"strings"
+	"testing"
+)
+
+// write returns a figure in a form, and fails where twice the same figure gives other bytes.
+func write(t *testing.T, f *Figure, form Form, theme Theme) string {
+	t.Helper()
+	var texts [2]bytes.Buffer
+	for i := range texts {
+		if err := f.Write(&texts[i], form, theme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(texts[0].Bytes(), texts[1].Bytes()) {
+		t.Errorf("%s: two drawings differ", form)
+	}
+	return texts[0].String()
+}
+
+// element is what the tests read of an SVG.
+type element struct {
+	Role  string `xml:"role,attr"`
+	By    string `xml:"aria-labelledby,attr"`
+	Title string `xml:"title"`
+	Desc  string `xml:"desc"`
+	Style string `xml:"style"`
+}
+
+func parse(t *testing.T, svg string) (e element, texts string) {
+	t.Helper()
+	if err := xml.Unmarshal([]byte(svg), &e); err != nil {
+		t.Fatalf("%v\n%s", err, svg)
+	}
+	inText := false
+	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return e, texts
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			inText = x.Name.Local == "text"
+		case xml.EndElement:
+			inText = false
+		case xml.CharData:
+			if inText {
+				texts += string(x) + "\n"
+			}
+		}
+	}
+}
+
+func lines() *Figure {
+	var points []Point
+	for x := range 40 {
+		points = append(points, Point{X: float64(x), Y: 50 + 40*math.Sin(float64(x)/9), Half: 3})
+	}
+	points[7].Y = math.NaN()
+	return &Figure{
+		Name: "a b", Title: `errors of <a> & "b"`, Note: "where from",
+		Panels: []Panel{
+			{X: Axis{Label: "rounds", Zero: true}, Y: Axis{Label: "test error, %"}, Lines: []Line{{Name: "one", Points: points, Runs: [][]Point{points}}}},
+			{X: Axis{Label: "lr", Log: true}, Y: Axis{Label: "loss", Log: true}, Lines: []Line{{Name: "two\x01", Points: []Point{{1e-4, 1e-2, 0}, {1, 300, 0}}, Step: true}}},
+		},
+	}
+}
+
+func TestWriteSVG(t *testing.T) {
+	svg := write(t, lines(), SVG, Light)
+	e, texts := parse(t, svg)
+	if e.Role != "img" || e.By != "figure-a-b-title figure-a-b-desc" || e.Title != `errors of <a> & "b"` {
+		t.Errorf("%+v", e)
+	}
+	for _, want := range []string{"errors of", "rounds", "test error, %", "one", "two\ufffd", "where from", "100", "0.001"} {
+		if !strings.Contains(texts, want) {
+			t.Errorf("no %q in %q", want, texts)
+		}
+	}
+	if !strings.Contains(e.Desc, "one: from 50 at 0 to") || !strings.Contains(e.Desc, "where from") {
+		t.Errorf("described as %q", e.Desc)
+	}
+	_, night, dark := strings.Cut(e.Style, "@media (prefers-color-scheme:dark){")
+	if !dark || !strings.Contains(strings.ToLower(e.Style), css(palettes[Light].back)) || strings.Contains(night, ":;") || strings.Contains(night, ":}") {
+		t.Errorf("styles %s", e.Style)
+	}
+	for _, c := range []color.Color{palettes[Dark].back, palettes[Dark].text, palettes[Dark].lines[0], palettes[Dark].lines[1]} {
+		if want := css(c); !strings.Contains(night, want) {
+			t.Errorf("no %s in the dark theme: %s", want, night)
+		}
+	}
+	if strings.Contains(svg, "style=") || strings.Contains(svg, "NaN") {
+		t.Error("a style of one element, or a point that is none")
+	}
+}
+
+func TestWritePNG(t *testing.T) {
+	for theme, p := range palettes {
+		img, err := png.Decode(strings.NewReader(write(t, lines(), PNG, theme)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := css(img.At(1, 1)); got != css(p.back) || img.Bounds().Dx() != 2*(2*panelWidth+2*margin) {
+			t.Errorf("theme %d: background %s, size %v", theme, got, img.Bounds())
+		}
+		seen := map[string]bool{}
+		for y := range img.Bounds().Dy() {
+			for x := range img.Bounds().Dx() {
+				seen[css(img.At(x, y))] = true
+			}
+		}
+		if !seen[css(p.lines[0])] || !seen[css(p.lines[1])] {
+			t.Errorf("theme %d: a line is not there", theme)
+		}
+	}
+}
+
+func TestWriteCSV(t *testing.T) {
+	rows, err := csv.NewReader(strings.NewReader(write(t, lines(), CSV, Light))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 1+2*39+2 {
+		t.Errorf("%d rows", len(rows))
+	}
+	if got := fmt.Sprint(rows[1], rows[40], rows[80]); got != "[test error, % one  0 50 3] [test error, % one 1 0 50 3] [loss two\x01  1 300 ]" {
+		t.Errorf("rows %s", got)
+	}
+}
+
+// bars are those of so many clients and classes.
+func bars(clients, classes int) *Figure {
+	b := &Bars{Unit: "client", Class: "class"}
+	for i := range clients {
+		x := Bar{Name: fmt.Sprint("c", i), Counts: make([]int, classes)}
+		x.Counts[i%classes] = 10 + i
+		x.Counts[0] += 5
+		b.Bars = append(b.Bars, x)
+	}
+	return &Figure{Name: "bars", Title: "bars", Panels: []Panel{{Y: Axis{Label: "examples"}, Bars: b}}}
+}
+
+func TestBars(t *testing.T) {
+	tests := []struct {
+		clients, classes int
+		texts, desc      string
+		without          string
+	}{
+		{3, 2, "class 1", "by class for 3 clients, in their order; the tallest has 17.", "class 2"},
+		{12, 10, "class 9", "12 clients", "class 10"},
+		{3550, 62, "240 of 3,550 clients", "the tallest has 3,550", "class 60"},
+	}
+	for _, tt := range tests {
+		f := bars(tt.clients, tt.classes)
+		e, texts := parse(t, write(t, f, SVG, Light))
+		if !strings.Contains(texts, tt.texts) || !strings.Contains(e.Desc, tt.desc) || strings.Contains(texts, tt.without+"\n") {
+			t.Errorf("%d x %d: texts %q, described as %q", tt.clients, tt.classes, texts, e.Desc)
+		}
+		if strings.Contains(e.Style, "fill:}") {
+			t.Errorf("a class without a dark colour: %s", e.Style)
+		}
+		rows, err := csv.NewReader(strings.NewReader(write(t, f, CSV, Light))).ReadAll()
+		if err != nil || len(rows) != 1+tt.clients || len(rows[0]) != 1+tt.classes || rows[0][1] != "class 0" || rows[1][0] != "c0" {
+			t.Errorf("%d rows, %v, %v", len(rows), rows[0], err)
+		}
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	one := func(x, y Axis, points ...Point) *Figure {
+		return &Figure{Title: "t", Panels: []Panel{{X: x, Y: y, Lines: []Line{{Name: "l", Points: points}}}}}
+	}
+	uneven := bars(2, 3)
+	uneven.Panels[0].Bars.Bars[1].Counts = []int{1}
+	negative := bars(2, 3)
+	negative.Panels[0].Bars.Bars[1].Counts[0] = -1
+	tests := []struct {
+		f    *Figure
+		want string
+	}{
+		{&Figure{Title: "t"}, "t: there is nothing to draw"},
+		{one(Axis{}, Axis{}, Point{1, math.NaN(), 0}), "t: there is nothing to draw"},
+		{one(Axis{}, Axis{}, Point{1, math.Inf(1), 0}), "t: l: the point (1, +Inf) is not finite"},
+		{one(Axis{Label: "lr", Log: true}, Axis{}, Point{0, 1, 0}), `t: l: 0 has no place on the logarithmic axis "lr": must be above 0`},
+		{one(Axis{}, Axis{Label: "loss", Log: true}, Point{1, -1, 0}), `t: l: -1 has no place on the logarithmic axis "loss": must be above 0`},
+		{one(Axis{}, Axis{}, Point{2, 1, 0}, Point{1, 1, 0}), "t: l: the point at 1 stands behind that at 2: points go from left to right"},
+		{&Figure{Title: "t", Panels: []Panel{{Bars: &Bars{}}}}, "t: there is nothing to draw"},
+		{uneven, "bars: c1 has 1 classes, others 3"},
+		{negative, "bars: c1 has less than nothing of a class"},
+	}
+	for _, tt := range tests {
+		for _, form := range []Form{SVG, PNG, CSV} {
+			var out bytes.Buffer
+			if err := tt.f.Write(&out, form, Light); err == nil || err.Error() != tt.want || out.Len() > 0 {
+				t.Errorf("%s: error %v, want %s", form, err, tt.want)
+			}
+		}
+	}
+}
+
+// TestWriteAnyRange draws values that leave little room for ticks.
+func TestWriteAnyRange(t *testing.T) {
+	for _, ys := range [][]float64{{0, 0}, {5, 5}, {-3, -3}, {1e-12, 2e-12}, {1e12, 3e12}, {100, 100.0001}, {-1e300, 1e300}, {5e-324, 1e-323}, {7}} {
+		for _, log := range []bool{false, true} {
+			if log && ys[0] <= 1e-300 {
+				continue
+			}
+			var points []Point
+			for i, y := range ys {
+				points = append(points, Point{X: float64(i + 1), Y: y})
+			}
+			f := &Figure{Title: "t", Panels: []Panel{{X: Axis{Log: log}, Y: Axis{Log: log}, Lines: []Line{{Name: "l", Points: points}}}}}
+			if svg := write(t, f, SVG, Light); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+				t.Errorf("%v, log %v: drawn beyond numbers", ys, log)
+			}
+		}
+	}
+}
+
+func TestFormOf(t *testing.T) {
+	for path, want := range map[string]Form{"a.svg": SVG, "a.b/c.PNG": PNG, "x.csv": CSV, "none": SVG, "/dev/stdout": SVG} {
+		if got, err := FormOf(path); err != nil || got != want {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
+	}
+	if _, err := FormOf("a.pdf"); err == nil || err.Error() != "a.pdf: the name of a picture ends in .svg or .png, that of its numbers in .csv" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	tests := []struct {
+		axis   Axis
+		lo, hi float64
+		want   string
+	}{
+		{Axis{}, 0.2, 0.9, "0.2 0.4 0.6 0.8 1.0"},
+		{Axis{Zero: true}, 7.2, 8.3, "0 2 4 6 8 10"},
+		{Axis{}, -5, 12_000, "-5,000 0 5,000 10,000 15,000"},
+		{Axis{Log: true}, 1, 10_000, "1 10 100 1,000 10,000"},
+		{Axis{Log: true}, 0.03, 0.4, "0.02 0.05 0.1 0.2 0.5"},
+		{Axis{Log: true}, 1e-9, 1, "1e-9 1e-7 0.00001 0.001 0.1"},
+		{Axis{Log: true}, 3, 3, "2 5"},
+	}
+	for _, tt := range tests {
+		s := tt.axis.layOut(tt.lo, tt.hi, mostY)
+		var labels []string
+		for _, tick := range s.ticks {
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); got != tt.want || s.lo > tt.lo || s.hi < tt.hi {
+			t.Errorf("%v to %v: ticks %q, want %q; ends %v, %v", tt.lo, tt.hi, got, tt.want, s.lo, s.hi)
+		}
+	}
+}

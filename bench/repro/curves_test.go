@@ -1,0 +1,47 @@
+package repro
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/bench/figure"
+)
+
+// TestCurvesAreThoseRecorded draws every curve of the recorded metrics, and compares the pictures with those beside them.
+func TestCurvesAreThoseRecorded(t *testing.T) {
+	found, err := Find(filepath.Join("..", "results", "repro"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := NewReport(Cells(), found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := 0
+	for _, c := range report.Curves() {
+		recorded, err := os.ReadFile(filepath.Join("..", "results", "curves", c.Name+".svg"))
+		if err != nil {
+			continue // papers.md shows some of them
+		}
+		drawn++
+		var svg bytes.Buffer
+		if err := c.Figure().Write(&svg, figure.SVG, figure.Light); err != nil {
+			t.Fatal(err)
+		}
+		if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
+			t.Errorf("%s.svg is stale: fedfast repro merge bench/results/repro --plot bench/results/curves draws it", c.Name)
+		}
+		for _, s := range c.Series {
+			if want := ">" + s.Name + " (" + trials(len(s.Trials)) + ")<"; !strings.Contains(svg.String(), want) {
+				t.Errorf("%s: no %s", c.Name, want)
+			}
+		}
+	}
+	if drawn != 18 {
+		t.Errorf("%d pictures are recorded, want 18", drawn)
+	}
+}
