@@ -189,6 +189,24 @@ func goldenNesterov(r *run) {
 	}
 }
 
+func goldenAdam(r *run) {
+	for i, n := range goldenLengths {
+		a := kernels.Adam{
+			W: r.floats(n), G: r.floats(n), M: r.floats(n), V: make([]float32, n), Decay: 0.01, Mu: 0.3, Keep: 1 - float32(i)/64,
+			Beta1: 0.9, Rest1: 0.1, Beta2: 0.999, Rest2: 0.001, Rate: 0.1, Scale: 1.5, Eps: 1e-8, First: i%5 == 0,
+		}
+		if i%3 == 0 {
+			a.Anchor = r.floats(n)
+		}
+		for range 2 {
+			kernels.AdamStep(&a)
+		}
+		r.put(a.W...)
+		r.put(a.M...)
+		r.put(a.V...)
+	}
+}
+
 func goldenReduce(r *run) {
 	for _, n := range goldenLengths {
 		x, y := r.floats(n), r.floats(n)
@@ -319,6 +337,7 @@ var goldenRuns = []struct {
 	{"winograd", goldenWinograd},
 	{"norm", goldenNorm},
 	{"nesterov", goldenNesterov},
+	{"adam", goldenAdam},
 }
 
 // TestGolden holds that every assembly level of every architecture returns the bits that the golden file has a digest of.

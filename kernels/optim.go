@@ -27,6 +27,7 @@ type optimTable struct {
 	plain              func(w, g, anchor []float32, r sgdRates)
 	momentum, velocity func(w, g, v, anchor []float32, r sgdRates) // velocity is the first step with momentum
 	nesterov           func(w, g, v, anchor []float32, r sgdRates)
+	adam               func(w, g, m, v, anchor []float32, r adamRates)
 }
 
 var optims optimTable

@@ -1,6 +1,8 @@
 package kernels
 
-var optimGeneric = optimTable{plain: sgdPlainGeneric, momentum: sgdMomentumGeneric, velocity: sgdVelocityGeneric, nesterov: sgdNesterovGeneric}
+import "math"
+
+var optimGeneric = optimTable{plain: sgdPlainGeneric, momentum: sgdMomentumGeneric, velocity: sgdVelocityGeneric, nesterov: sgdNesterovGeneric, adam: adamGeneric}
 
 // direction returns the gradient with weight decay and the proximal term.
 func (r *sgdRates) direction(i int, w, g, anchor []float32) float32 {
@@ -37,5 +39,16 @@ func sgdNesterovGeneric(w, g, v, anchor []float32, r sgdRates) {
 		v[i] = float32(r.momentum*v[i]) + d
 		d += float32(r.momentum * v[i])
 		w[i] -= float32(r.lr * d)
+	}
+}
+
+func adamGeneric(w, g, m, v, anchor []float32, r adamRates) {
+	s := sgdRates{decay: r.decay, mu: r.mu}
+	for i := range w {
+		d := s.direction(i, w, g, anchor)
+		m[i] = float32(r.beta1*m[i]) + float32(r.rest1*d)
+		v[i] = float32(r.beta2*v[i]) + float32(float32(r.rest2*d)*d)
+		root := float32(float32(math.Sqrt(float64(v[i])))*r.scale) + r.eps
+		w[i] = float32(r.keep*w[i]) - float32(r.rate*(m[i]/root))
 	}
 }

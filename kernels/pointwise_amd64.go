@@ -40,9 +40,9 @@ func reduceAt(l Level) reduceTable {
 func optimAt(l Level) optimTable {
 	switch l {
 	case AVX512:
-		return optimTable{plain: sgdPlainAVX512, momentum: sgdMomentumAVX512, velocity: sgdVelocityAVX512, nesterov: sgdNesterovAVX512}
+		return optimTable{plain: sgdPlainAVX512, momentum: sgdMomentumAVX512, velocity: sgdVelocityAVX512, nesterov: sgdNesterovAVX512, adam: adamAVX512}
 	case AVX2:
-		return optimTable{plain: sgdPlainAVX2, momentum: sgdMomentumAVX2, velocity: sgdVelocityAVX2, nesterov: sgdNesterovAVX2}
+		return optimTable{plain: sgdPlainAVX2, momentum: sgdMomentumAVX2, velocity: sgdVelocityAVX2, nesterov: sgdNesterovAVX2, adam: adamAVX2}
 	default:
 		return optimGeneric
 	}

@@ -1823,6 +1823,339 @@ done71:
 	VZEROUPPER
 	RET
 
+// func adamAVX2(w []float32, g []float32, m []float32, v []float32, anchor []float32, r adamRates)
+// Requires: AVX
+TEXT ·adamAVX2(SB), NOSPLIT, $0-160
+	MOVQ  w_base+0(FP), AX
+	MOVQ  g_base+24(FP), CX
+	MOVQ  m_base+48(FP), DX
+	MOVQ  v_base+72(FP), BX
+	MOVQ  anchor_base+96(FP), SI
+	MOVQ  w_len+8(FP), DI
+	MOVQ  anchor_len+104(FP), R8
+	TESTQ R8, R8
+	JEQ   free72
+	XORQ  R8, R8
+	SUBQ  $0x10, DI
+	JLT   rest73
+
+loop74:
+	VMOVUPS      (AX)(R8*4), Y0
+	VBROADCASTSS r_decay+120(FP), Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (CX)(R8*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VBROADCASTSS r_mu+124(FP), Y2
+	VMOVUPS      (SI)(R8*4), Y3
+	VSUBPS       Y3, Y0, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	VMOVUPS      (DX)(R8*4), Y2
+	VBROADCASTSS r_beta1+132(FP), Y3
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS r_rest1+136(FP), Y3
+	VMULPS       Y1, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, (DX)(R8*4)
+	VMOVUPS      (BX)(R8*4), Y3
+	VBROADCASTSS r_beta2+140(FP), Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS r_rest2+144(FP), Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      Y3, (BX)(R8*4)
+	VSQRTPS      Y3, Y3
+	VBROADCASTSS r_scale+152(FP), Y1
+	VMULPS       Y1, Y3, Y3
+	VBROADCASTSS r_eps+156(FP), Y1
+	VADDPS       Y1, Y3, Y3
+	VDIVPS       Y3, Y2, Y2
+	VBROADCASTSS r_rate+148(FP), Y1
+	VMULPS       Y1, Y2, Y2
+	VBROADCASTSS r_keep+128(FP), Y1
+	VMULPS       Y1, Y0, Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (AX)(R8*4)
+	VMOVUPS      32(AX)(R8*4), Y0
+	VBROADCASTSS r_decay+120(FP), Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      32(CX)(R8*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VBROADCASTSS r_mu+124(FP), Y2
+	VMOVUPS      32(SI)(R8*4), Y3
+	VSUBPS       Y3, Y0, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	VMOVUPS      32(DX)(R8*4), Y2
+	VBROADCASTSS r_beta1+132(FP), Y3
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS r_rest1+136(FP), Y3
+	VMULPS       Y1, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 32(DX)(R8*4)
+	VMOVUPS      32(BX)(R8*4), Y3
+	VBROADCASTSS r_beta2+140(FP), Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS r_rest2+144(FP), Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      Y3, 32(BX)(R8*4)
+	VSQRTPS      Y3, Y3
+	VBROADCASTSS r_scale+152(FP), Y1
+	VMULPS       Y1, Y3, Y3
+	VBROADCASTSS r_eps+156(FP), Y1
+	VADDPS       Y1, Y3, Y3
+	VDIVPS       Y3, Y2, Y2
+	VBROADCASTSS r_rate+148(FP), Y1
+	VMULPS       Y1, Y2, Y2
+	VBROADCASTSS r_keep+128(FP), Y1
+	VMULPS       Y1, Y0, Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 32(AX)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, DI
+	JGE          loop74
+
+rest73:
+	ADDQ         $0x10, DI
+	JEQ          done75
+	LEAQ         masks<>+64(SB), R9
+	SHLQ         $0x02, DI
+	SUBQ         DI, R9
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VMASKMOVPS   (AX)(R8*4), Y0, Y2
+	VBROADCASTSS r_decay+120(FP), Y3
+	VMULPS       Y3, Y2, Y3
+	VMASKMOVPS   (CX)(R8*4), Y0, Y4
+	VADDPS       Y4, Y3, Y3
+	VBROADCASTSS r_mu+124(FP), Y4
+	VMASKMOVPS   (SI)(R8*4), Y0, Y5
+	VSUBPS       Y5, Y2, Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	VMASKMOVPS   (DX)(R8*4), Y0, Y4
+	VBROADCASTSS r_beta1+132(FP), Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS r_rest1+136(FP), Y5
+	VMULPS       Y3, Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMASKMOVPS   Y4, Y0, (DX)(R8*4)
+	VMASKMOVPS   (BX)(R8*4), Y0, Y5
+	VBROADCASTSS r_beta2+140(FP), Y6
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS r_rest2+144(FP), Y6
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VMASKMOVPS   Y5, Y0, (BX)(R8*4)
+	VSQRTPS      Y5, Y5
+	VBROADCASTSS r_scale+152(FP), Y3
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS r_eps+156(FP), Y3
+	VADDPS       Y3, Y5, Y5
+	VDIVPS       Y5, Y4, Y4
+	VBROADCASTSS r_rate+148(FP), Y3
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS r_keep+128(FP), Y3
+	VMULPS       Y3, Y2, Y2
+	VSUBPS       Y4, Y2, Y2
+	VMASKMOVPS   Y2, Y0, (AX)(R8*4)
+	VMASKMOVPS   32(AX)(R8*4), Y1, Y0
+	VBROADCASTSS r_decay+120(FP), Y2
+	VMULPS       Y2, Y0, Y2
+	VMASKMOVPS   32(CX)(R8*4), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VBROADCASTSS r_mu+124(FP), Y3
+	VMASKMOVPS   32(SI)(R8*4), Y1, Y4
+	VSUBPS       Y4, Y0, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VMASKMOVPS   32(DX)(R8*4), Y1, Y3
+	VBROADCASTSS r_beta1+132(FP), Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS r_rest1+136(FP), Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMASKMOVPS   Y3, Y1, 32(DX)(R8*4)
+	VMASKMOVPS   32(BX)(R8*4), Y1, Y4
+	VBROADCASTSS r_beta2+140(FP), Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS r_rest2+144(FP), Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMASKMOVPS   Y4, Y1, 32(BX)(R8*4)
+	VSQRTPS      Y4, Y4
+	VBROADCASTSS r_scale+152(FP), Y2
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS r_eps+156(FP), Y2
+	VADDPS       Y2, Y4, Y4
+	VDIVPS       Y4, Y3, Y3
+	VBROADCASTSS r_rate+148(FP), Y2
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS r_keep+128(FP), Y2
+	VMULPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y0, Y0
+	VMASKMOVPS   Y0, Y1, 32(AX)(R8*4)
+
+done75:
+	VZEROUPPER
+	RET
+
+free72:
+	XORQ SI, SI
+	SUBQ $0x10, DI
+	JLT  rest76
+
+loop77:
+	VMOVUPS      (AX)(SI*4), Y0
+	VBROADCASTSS r_decay+120(FP), Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (CX)(SI*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (DX)(SI*4), Y2
+	VBROADCASTSS r_beta1+132(FP), Y3
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS r_rest1+136(FP), Y3
+	VMULPS       Y1, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, (DX)(SI*4)
+	VMOVUPS      (BX)(SI*4), Y3
+	VBROADCASTSS r_beta2+140(FP), Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS r_rest2+144(FP), Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      Y3, (BX)(SI*4)
+	VSQRTPS      Y3, Y3
+	VBROADCASTSS r_scale+152(FP), Y1
+	VMULPS       Y1, Y3, Y3
+	VBROADCASTSS r_eps+156(FP), Y1
+	VADDPS       Y1, Y3, Y3
+	VDIVPS       Y3, Y2, Y2
+	VBROADCASTSS r_rate+148(FP), Y1
+	VMULPS       Y1, Y2, Y2
+	VBROADCASTSS r_keep+128(FP), Y1
+	VMULPS       Y1, Y0, Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (AX)(SI*4)
+	VMOVUPS      32(AX)(SI*4), Y0
+	VBROADCASTSS r_decay+120(FP), Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      32(CX)(SI*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      32(DX)(SI*4), Y2
+	VBROADCASTSS r_beta1+132(FP), Y3
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS r_rest1+136(FP), Y3
+	VMULPS       Y1, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 32(DX)(SI*4)
+	VMOVUPS      32(BX)(SI*4), Y3
+	VBROADCASTSS r_beta2+140(FP), Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS r_rest2+144(FP), Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      Y3, 32(BX)(SI*4)
+	VSQRTPS      Y3, Y3
+	VBROADCASTSS r_scale+152(FP), Y1
+	VMULPS       Y1, Y3, Y3
+	VBROADCASTSS r_eps+156(FP), Y1
+	VADDPS       Y1, Y3, Y3
+	VDIVPS       Y3, Y2, Y2
+	VBROADCASTSS r_rate+148(FP), Y1
+	VMULPS       Y1, Y2, Y2
+	VBROADCASTSS r_keep+128(FP), Y1
+	VMULPS       Y1, Y0, Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 32(AX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, DI
+	JGE          loop77
+
+rest76:
+	ADDQ         $0x10, DI
+	JEQ          done78
+	LEAQ         masks<>+64(SB), R8
+	SHLQ         $0x02, DI
+	SUBQ         DI, R8
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y1
+	VMASKMOVPS   (AX)(SI*4), Y0, Y2
+	VBROADCASTSS r_decay+120(FP), Y3
+	VMULPS       Y3, Y2, Y3
+	VMASKMOVPS   (CX)(SI*4), Y0, Y4
+	VADDPS       Y4, Y3, Y3
+	VMASKMOVPS   (DX)(SI*4), Y0, Y4
+	VBROADCASTSS r_beta1+132(FP), Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS r_rest1+136(FP), Y5
+	VMULPS       Y3, Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMASKMOVPS   Y4, Y0, (DX)(SI*4)
+	VMASKMOVPS   (BX)(SI*4), Y0, Y5
+	VBROADCASTSS r_beta2+140(FP), Y6
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS r_rest2+144(FP), Y6
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VMASKMOVPS   Y5, Y0, (BX)(SI*4)
+	VSQRTPS      Y5, Y5
+	VBROADCASTSS r_scale+152(FP), Y3
+	VMULPS       Y3, Y5, Y5
+	VBROADCASTSS r_eps+156(FP), Y3
+	VADDPS       Y3, Y5, Y5
+	VDIVPS       Y5, Y4, Y4
+	VBROADCASTSS r_rate+148(FP), Y3
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS r_keep+128(FP), Y3
+	VMULPS       Y3, Y2, Y2
+	VSUBPS       Y4, Y2, Y2
+	VMASKMOVPS   Y2, Y0, (AX)(SI*4)
+	VMASKMOVPS   32(AX)(SI*4), Y1, Y0
+	VBROADCASTSS r_decay+120(FP), Y2
+	VMULPS       Y2, Y0, Y2
+	VMASKMOVPS   32(CX)(SI*4), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   32(DX)(SI*4), Y1, Y3
+	VBROADCASTSS r_beta1+132(FP), Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS r_rest1+136(FP), Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMASKMOVPS   Y3, Y1, 32(DX)(SI*4)
+	VMASKMOVPS   32(BX)(SI*4), Y1, Y4
+	VBROADCASTSS r_beta2+140(FP), Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS r_rest2+144(FP), Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMASKMOVPS   Y4, Y1, 32(BX)(SI*4)
+	VSQRTPS      Y4, Y4
+	VBROADCASTSS r_scale+152(FP), Y2
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS r_eps+156(FP), Y2
+	VADDPS       Y2, Y4, Y4
+	VDIVPS       Y4, Y3, Y3
+	VBROADCASTSS r_rate+148(FP), Y2
+	VMULPS       Y2, Y3, Y3
+	VBROADCASTSS r_keep+128(FP), Y2
+	VMULPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y0, Y0
+	VMASKMOVPS   Y0, Y1, 32(AX)(SI*4)
+
+done78:
+	VZEROUPPER
+	RET
+
 // func softmaxRowAVX2(dst []float32, src []float32, scale float32) (largest float32, sum float32)
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-64
@@ -1832,20 +2165,20 @@ TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Y1
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest72
+	JLT          rest79
 
-loop73:
+loop80:
 	VMOVUPS (AX)(DX*4), Y2
 	VMAXPS  Y0, Y2, Y0
 	VMOVUPS 32(AX)(DX*4), Y2
 	VMAXPS  Y1, Y2, Y1
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop73
+	JGE     loop80
 
-rest72:
+rest79:
 	ADDQ         $0x10, CX
-	JEQ          done74
+	JEQ          done81
 	LEAQ         masks<>+64(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
@@ -1860,7 +2193,7 @@ rest72:
 	VBLENDVPS    Y3, Y2, Y4, Y2
 	VMAXPS       Y1, Y2, Y1
 
-done74:
+done81:
 	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X0
@@ -1875,13 +2208,13 @@ done74:
 	VXORPS       Y2, Y2, Y2
 	MOVQ         dst_len+8(FP), BX
 	TESTQ        BX, BX
-	JEQ          evaluate75
+	JEQ          evaluate82
 	MOVQ         src_len+32(FP), CX
 	XORQ         SI, SI
 	SUBQ         $0x10, CX
-	JLT          rest77
+	JLT          rest84
 
-loop78:
+loop85:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -1930,11 +2263,11 @@ loop78:
 	VMOVUPS      Y3, 32(DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop78
+	JGE          loop85
 
-rest77:
+rest84:
 	ADDQ         $0x10, CX
-	JEQ          done79
+	JEQ          done86
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -1989,16 +2322,16 @@ rest77:
 	VADDPS       Y0, Y2, Y2
 	VMOVUPS      Y0, 32(DX)(SI*4)
 
-done79:
-	JMP scale76
+done86:
+	JMP scale83
 
-evaluate75:
+evaluate82:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest80
+	JLT  rest87
 
-loop81:
+loop88:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -2045,11 +2378,11 @@ loop81:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop81
+	JGE          loop88
 
-rest80:
+rest87:
 	ADDQ         $0x10, CX
-	JEQ          done82
+	JEQ          done89
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -2102,8 +2435,8 @@ rest80:
 	VANDPS       Y4, Y0, Y0
 	VADDPS       Y0, Y2, Y2
 
-done82:
-scale76:
+done89:
+scale83:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X1
@@ -2117,18 +2450,18 @@ scale76:
 	VBROADCASTSS X0, Y0
 	XORQ         AX, AX
 	SUBQ         $0x10, BX
-	JLT          rest83
+	JLT          rest90
 
-loop84:
+loop91:
 	VMULPS  (DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, (DX)(AX*4)
 	VMULPS  32(DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, 32(DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop84
+	JGE     loop91
 
-rest83:
+rest90:
 	VZEROUPPER
 	RET
 
@@ -2179,12 +2512,12 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $0-120
 	MOVQ  c_len+56(FP), DI
 	MOVQ  cPrev_len+32(FP), R8
 	TESTQ R8, R8
-	JEQ   start86
+	JEQ   start93
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest87
+	JLT   rest94
 
-loop88:
+loop95:
 	VMOVUPS      (AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2450,18 +2783,18 @@ loop88:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop88
+	JGE          loop95
 
-rest87:
+rest94:
 	VZEROUPPER
 	RET
 
-start86:
+start93:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest90
+	JLT  rest97
 
-loop91:
+loop98:
 	VMOVUPS      (AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2725,9 +3058,9 @@ loop91:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop91
+	JGE          loop98
 
-rest90:
+rest97:
 	VZEROUPPER
 	RET
 
@@ -2743,12 +3076,12 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start93
+	JEQ   start100
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest94
+	JLT   rest101
 
-loop95:
+loop102:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(R9*4), Y1
 	VMOVUPS      64(CX)(R9*4), Y2
@@ -2817,18 +3150,18 @@ loop95:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop95
+	JGE          loop102
 
-rest94:
+rest101:
 	VZEROUPPER
 	RET
 
-start93:
+start100:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest97
+	JLT  rest104
 
-loop98:
+loop105:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(DX*4), Y1
 	VMOVUPS      64(CX)(DX*4), Y2
@@ -2891,9 +3224,9 @@ loop98:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop98
+	JGE          loop105
 
-rest97:
+rest104:
 	VZEROUPPER
 	RET
 
@@ -2912,10 +3245,10 @@ TEXT ·pool2x2AVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels100:
+pixels107:
 	MOVQ DI, R8
 
-channels101:
+channels108:
 	VMOVUPS      (DX), Y3
 	VXORPS       Y4, Y4, Y4
 	VMOVUPS      (DX)(DI*1), Y5
@@ -2969,11 +3302,11 @@ channels101:
 	ADDQ         $0x40, BX
 	SUBQ         $0x10, SI
 	SUBQ         $0x40, R8
-	JNE          channels101
+	JNE          channels108
 	ADDQ         DI, DX
 	ADDQ         DI, BX
 	TESTQ        SI, SI
-	JNE          pixels100
+	JNE          pixels107
 	VZEROUPPER
 	RET
 
@@ -3064,10 +3397,10 @@ TEXT ·pool2x2BackwardAVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels102:
+pixels109:
 	MOVQ DI, R8
 
-channels103:
+channels110:
 	VMOVUPS   (AX), Y5
 	VPMOVZXBD (CX), Y4
 	VPCMPEQD  Y0, Y4, Y6
@@ -3110,11 +3443,11 @@ channels103:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels103
+	JNE       channels110
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels102
+	JNE       pixels109
 	VZEROUPPER
 	RET
 
@@ -3127,11 +3460,11 @@ TEXT ·poolAnyAVX2(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows104:
+windows111:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups105:
+groups112:
 	MOVQ    R11, BX
 	VMOVUPS (BX), Y2
 	VXORPS  Y3, Y3, Y3
@@ -3141,11 +3474,11 @@ groups105:
 	VPXOR   Y1, Y1, Y1
 	MOVQ    40(SI), DX
 
-rows106:
+rows113:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols107:
+cols114:
 	VMOVUPS      (AX), Y6
 	VCMPPS       $0x1e, Y2, Y6, Y7
 	VCMPPS       $0x03, Y6, Y6, Y8
@@ -3162,10 +3495,10 @@ cols107:
 	VPADDD       all00000001<>+0(SB), Y1, Y1
 	ADDQ         64(SI), AX
 	DECQ         CX
-	JNE          cols107
+	JNE          cols114
 	ADDQ         56(SI), BX
 	DECQ         DX
-	JNE          rows106
+	JNE          rows113
 	VMOVUPS      Y2, (DI)
 	VMOVUPS      Y4, 32(DI)
 	VPACKSSDW    Y5, Y3, Y3
@@ -3177,10 +3510,10 @@ cols107:
 	ADDQ         $0x10, R8
 	ADDQ         $0x40, R11
 	DECQ         R12
-	JNE          groups105
+	JNE          groups112
 	ADDQ         72(SI), R9
 	DECQ         R10
-	JNE          windows104
+	JNE          windows111
 	VZEROUPPER
 	RET
 
@@ -3193,11 +3526,11 @@ TEXT ·poolAnyBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows108:
+windows115:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups109:
+groups116:
 	MOVQ      R11, BX
 	VMOVUPS   (DI), Y3
 	VPMOVZXBD (R8), Y2
@@ -3207,11 +3540,11 @@ groups109:
 	VPXOR     Y1, Y1, Y1
 	MOVQ      40(SI), DX
 
-rows110:
+rows117:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols111:
+cols118:
 	VPCMPEQD Y0, Y2, Y6
 	VANDPS   Y3, Y6, Y6
 	VADDPS   (AX), Y6, Y6
@@ -3224,18 +3557,18 @@ cols111:
 	VPADDD   all00000001<>+0(SB), Y1, Y1
 	ADDQ     64(SI), AX
 	DECQ     CX
-	JNE      cols111
+	JNE      cols118
 	ADDQ     56(SI), BX
 	DECQ     DX
-	JNE      rows110
+	JNE      rows117
 	ADDQ     $0x40, DI
 	ADDQ     $0x10, R8
 	ADDQ     $0x40, R11
 	DECQ     R12
-	JNE      groups109
+	JNE      groups116
 	ADDQ     72(SI), R9
 	DECQ     R10
-	JNE      windows108
+	JNE      windows115
 	VZEROUPPER
 	RET
 
@@ -3248,10 +3581,10 @@ TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels112:
+pixels119:
 	MOVQ 56(CX), DI
 
-groups113:
+groups120:
 	VMOVUPS (DX)(AX*1), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -3261,10 +3594,10 @@ groups113:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups113
+	JNE     groups120
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels112
+	JNE     pixels119
 	VZEROUPPER
 	RET
 
@@ -3283,46 +3616,46 @@ TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Y2
 	XORQ         AX, AX
 
-pixels114:
+pixels121:
 	MOVQ 56(CX), R10
 
-groups115:
+groups122:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y3
 	DECQ    R12
-	JEQ     summed117
+	JEQ     summed124
 
-terms116:
+terms123:
 	VADDPS 4(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms116
+	JNE    terms123
 
-summed117:
+summed124:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised120
+	JEQ     raised127
 	CMPQ    R11, $0x03
-	JEQ     three118
+	JEQ     three125
 	CMPQ    R11, $0x02
-	JEQ     square119
+	JEQ     square126
 	VSQRTPS Y3, Y3
 
-square119:
+square126:
 	VSQRTPS Y3, Y3
-	JMP     raised120
+	JMP     raised127
 
-three118:
+three125:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised120:
+raised127:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Y3, Y3
@@ -3332,37 +3665,37 @@ raised120:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y3
 	DECQ    R12
-	JEQ     summed122
+	JEQ     summed129
 
-terms121:
+terms128:
 	VADDPS 36(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms121
+	JNE    terms128
 
-summed122:
+summed129:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, 32(BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised125
+	JEQ     raised132
 	CMPQ    R11, $0x03
-	JEQ     three123
+	JEQ     three130
 	CMPQ    R11, $0x02
-	JEQ     square124
+	JEQ     square131
 	VSQRTPS Y3, Y3
 
-square124:
+square131:
 	VSQRTPS Y3, Y3
-	JMP     raised125
+	JMP     raised132
 
-three123:
+three130:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised125:
+raised132:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, 32(SI)(AX*1)
 	VMULPS  32(DX)(AX*1), Y3, Y3
@@ -3370,10 +3703,10 @@ raised125:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups115
+	JNE     groups122
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels114
+	JNE     pixels121
 	VZEROUPPER
 	RET
 
@@ -3389,10 +3722,10 @@ TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels126:
+pixels133:
 	MOVQ 56(CX), R10
 
-groups127:
+groups134:
 	VMOVUPS (DI)(AX*1), Y0
 	VMULPS  (DX)(AX*1), Y0, Y0
 	VMULPS  (SI)(AX*1), Y0, Y0
@@ -3406,10 +3739,10 @@ groups127:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups127
+	JNE     groups134
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels126
+	JNE     pixels133
 	VZEROUPPER
 	RET
 
@@ -3426,24 +3759,24 @@ TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Y0
 	XORQ         AX, AX
 
-pixels128:
+pixels135:
 	MOVQ 56(CX), R10
 
-groups129:
+groups136:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y1
 	DECQ    R12
-	JEQ     summed131
+	JEQ     summed138
 
-terms130:
+terms137:
 	VADDPS 4(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms130
+	JNE    terms137
 
-summed131:
+summed138:
 	VMOVUPS (SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  (DX)(AX*1), Y1, Y1
@@ -3455,15 +3788,15 @@ summed131:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y1
 	DECQ    R12
-	JEQ     summed133
+	JEQ     summed140
 
-terms132:
+terms139:
 	VADDPS 36(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms132
+	JNE    terms139
 
-summed133:
+summed140:
 	VMOVUPS 32(SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  32(DX)(AX*1), Y1, Y1
@@ -3473,10 +3806,10 @@ summed133:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups129
+	JNE     groups136
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels128
+	JNE     pixels135
 	VZEROUPPER
 	RET
 
@@ -3507,9 +3840,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest135
+	JLT          rest142
 
-loop134:
+loop141:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -3632,11 +3965,11 @@ loop134:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop134
+	JGE          loop141
 
-rest135:
+rest142:
 	ADDQ         $0x10, DX
-	JEQ          done136
+	JEQ          done143
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -3762,7 +4095,7 @@ rest135:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done136:
+done143:
 	VZEROUPPER
 	RET
 
@@ -3780,9 +4113,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest137
+	JLT  rest144
 
-loop138:
+loop145:
 	VMOVUPS           (CX)(BX*4), Z0
 	VBROADCASTSS      allc2d00000<>+0(SB), Z1
 	VMAXPS            Z0, Z1, Z0
@@ -3811,11 +4144,11 @@ loop138:
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop138
+	JGE               loop145
 
-rest137:
+rest144:
 	ADDQ              $0x10, DX
-	JEQ               done139
+	JEQ               done146
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -3846,7 +4179,7 @@ rest137:
 	VMULPS            Z1, Z2, Z2
 	VMOVUPS           Z2, K1, (AX)(BX*4)
 
-done139:
+done146:
 	VZEROUPPER
 	RET
 
@@ -3858,9 +4191,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest140
+	JLT  rest147
 
-loop141:
+loop148:
 	VMOVUPS           (CX)(BX*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -3888,11 +4221,11 @@ loop141:
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop141
+	JGE               loop148
 
-rest140:
+rest147:
 	ADDQ              $0x10, DX
-	JEQ               done142
+	JEQ               done149
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -3922,7 +4255,7 @@ rest140:
 	VDIVPS            Z2, Z0, Z2
 	VMOVUPS           Z2, K1, (AX)(BX*4)
 
-done142:
+done149:
 	VZEROUPPER
 	RET
 
@@ -3934,9 +4267,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 	SUBQ $0x10, DX
-	JLT  rest143
+	JLT  rest150
 
-loop144:
+loop151:
 	VMOVUPS           (CX)(BX*4), Z0
 	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
 	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
@@ -3965,11 +4298,11 @@ loop144:
 	VMOVUPS           Z3, (AX)(BX*4)
 	ADDQ              $0x10, BX
 	SUBQ              $0x10, DX
-	JGE               loop144
+	JGE               loop151
 
-rest143:
+rest150:
 	ADDQ              $0x10, DX
-	JEQ               done145
+	JEQ               done152
 	MOVL              $0x0000ffff, SI
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
@@ -4000,7 +4333,7 @@ rest143:
 	VORPS             Z1, Z3, Z3
 	VMOVUPS           Z3, K1, (AX)(BX*4)
 
-done145:
+done152:
 	VZEROUPPER
 	RET
 
@@ -4014,9 +4347,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest146
+	JLT    rest153
 
-loop147:
+loop154:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -4024,11 +4357,11 @@ loop147:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop147
+	JGE       loop154
 
-rest146:
+rest153:
 	ADDQ      $0x10, BX
-	JEQ       done148
+	JEQ       done155
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4038,7 +4371,7 @@ rest146:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done148:
+done155:
 	VZEROUPPER
 	RET
 
@@ -4051,20 +4384,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest149
+	JLT          rest156
 
-loop150:
+loop157:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop150
+	JGE         loop157
 
-rest149:
+rest156:
 	ADDQ        $0x10, DX
-	JEQ         done151
+	JEQ         done158
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -4073,7 +4406,7 @@ rest149:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done151:
+done158:
 	VZEROUPPER
 	RET
 
@@ -4086,19 +4419,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest152
+	JLT          rest159
 
-loop153:
+loop160:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop153
+	JGE     loop160
 
-rest152:
+rest159:
 	ADDQ      $0x10, DX
-	JEQ       done154
+	JEQ       done161
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -4106,7 +4439,7 @@ rest152:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done154:
+done161:
 	VZEROUPPER
 	RET
 
@@ -4119,20 +4452,20 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest155
+	JLT  rest162
 
-loop156:
+loop163:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop156
+	JGE     loop163
 
-rest155:
+rest162:
 	ADDQ      $0x10, BX
-	JEQ       done157
+	JEQ       done164
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4141,7 +4474,7 @@ rest155:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done157:
+done164:
 	VZEROUPPER
 	RET
 
@@ -4154,20 +4487,20 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest158
+	JLT  rest165
 
-loop159:
+loop166:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop159
+	JGE     loop166
 
-rest158:
+rest165:
 	ADDQ      $0x10, BX
-	JEQ       done160
+	JEQ       done167
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4176,7 +4509,7 @@ rest158:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done160:
+done167:
 	VZEROUPPER
 	RET
 
@@ -4189,19 +4522,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest161
+	JLT    rest168
 
-loop162:
+loop169:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop162
+	JGE         loop169
 
-rest161:
+rest168:
 	ADDQ        $0x10, DX
-	JEQ         done163
+	JEQ         done170
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -4209,7 +4542,7 @@ rest161:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done163:
+done170:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4230,25 +4563,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest164
+	JLT    rest171
 
-loop165:
+loop172:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop165
+	JGE     loop172
 
-rest164:
+rest171:
 	ADDQ      $0x10, CX
-	JEQ       done166
+	JEQ       done173
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done166:
+done173:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4271,9 +4604,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide167:
+wide174:
 	CMPQ    DX, $0x40
-	JLT     narrow168
+	JLT     narrow175
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -4281,14 +4614,14 @@ wide167:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row169:
+row176:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row169
+	JNE     row176
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4296,32 +4629,32 @@ row169:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide167
+	JMP     wide174
 
-narrow168:
+narrow175:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest170
+	JLT  rest177
 
-loop171:
+loop178:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row173:
+row180:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row173
+	JNE     row180
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop171
+	JGE     loop178
 
-rest170:
+rest177:
 	ADDQ      $0x10, DX
-	JEQ       done172
+	JEQ       done179
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -4329,15 +4662,15 @@ rest170:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row174:
+row181:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row174
+	JNE       row181
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done172:
+done179:
 	VZEROUPPER
 	RET
 
@@ -4353,9 +4686,9 @@ TEXT ·awayAVX512(SB), NOSPLIT, $0-84
 	VPXORD Z2, Z2, Z2
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest175
+	JLT    rest182
 
-loop176:
+loop183:
 	VMOVUPS     (DX)(SI*4), Z3
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (AX)(SI*4), Z5
@@ -4365,11 +4698,11 @@ loop176:
 	VFMADD231PS Z3, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop176
+	JGE         loop183
 
-rest175:
+rest182:
 	ADDQ        $0x10, BX
-	JEQ         done177
+	JEQ         done184
 	MOVL        $0x0000ffff, DI
 	BZHIL       BX, DI, DI
 	KMOVW       DI, K1
@@ -4381,7 +4714,7 @@ rest175:
 	VFMADD231PS Z4, Z3, Z1
 	VFMADD231PS Z3, Z3, Z2
 
-done177:
+done184:
 	VEXTRACTF32X8 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3
@@ -4424,12 +4757,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free178
+	JEQ          free185
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest179
+	JLT          rest186
 
-loop180:
+loop187:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4440,11 +4773,11 @@ loop180:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop180
+	JGE          loop187
 
-rest179:
+rest186:
 	ADDQ         $0x10, BX
-	JEQ          done181
+	JEQ          done188
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -4457,16 +4790,16 @@ rest179:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done181:
+done188:
 	VZEROUPPER
 	RET
 
-free178:
+free185:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest182
+	JLT  rest189
 
-loop183:
+loop190:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4474,11 +4807,11 @@ loop183:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop183
+	JGE          loop190
 
-rest182:
+rest189:
 	ADDQ         $0x10, BX
-	JEQ          done184
+	JEQ          done191
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -4488,7 +4821,7 @@ rest182:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done184:
+done191:
 	VZEROUPPER
 	RET
 
@@ -4506,12 +4839,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free185
+	JEQ          free192
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest186
+	JLT          rest193
 
-loop187:
+loop194:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -4525,11 +4858,11 @@ loop187:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop187
+	JGE          loop194
 
-rest186:
+rest193:
 	ADDQ         $0x10, SI
-	JEQ          done188
+	JEQ          done195
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4545,16 +4878,16 @@ rest186:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done188:
+done195:
 	VZEROUPPER
 	RET
 
-free185:
+free192:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest189
+	JLT  rest196
 
-loop190:
+loop197:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -4565,11 +4898,11 @@ loop190:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop190
+	JGE          loop197
 
-rest189:
+rest196:
 	ADDQ         $0x10, SI
-	JEQ          done191
+	JEQ          done198
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -4582,7 +4915,7 @@ rest189:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done191:
+done198:
 	VZEROUPPER
 	RET
 
@@ -4599,12 +4932,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free192
+	JEQ          free199
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest193
+	JLT          rest200
 
-loop194:
+loop201:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4616,11 +4949,11 @@ loop194:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop194
+	JGE          loop201
 
-rest193:
+rest200:
 	ADDQ         $0x10, SI
-	JEQ          done195
+	JEQ          done202
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4634,16 +4967,16 @@ rest193:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done195:
+done202:
 	VZEROUPPER
 	RET
 
-free192:
+free199:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest196
+	JLT  rest203
 
-loop197:
+loop204:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4652,11 +4985,11 @@ loop197:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop197
+	JGE          loop204
 
-rest196:
+rest203:
 	ADDQ         $0x10, SI
-	JEQ          done198
+	JEQ          done205
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -4667,7 +5000,7 @@ rest196:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done198:
+done205:
 	VZEROUPPER
 	RET
 
@@ -4685,12 +5018,12 @@ TEXT ·sgdNesterovAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z2
 	VBROADCASTSS r_mu+108(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free199
+	JEQ          free206
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest200
+	JLT          rest207
 
-loop201:
+loop208:
 	VMOVUPS (AX)(DI*4), Z4
 	VMULPS  Z2, Z4, Z5
 	VMOVUPS (CX)(DI*4), Z6
@@ -4710,11 +5043,11 @@ loop201:
 	VMOVUPS Z4, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop201
+	JGE     loop208
 
-rest200:
+rest207:
 	ADDQ      $0x10, SI
-	JEQ       done202
+	JEQ       done209
 	MOVL      $0x0000ffff, R8
 	BZHIL     SI, R8, R8
 	KMOVW     R8, K1
@@ -4736,16 +5069,16 @@ rest200:
 	VSUBPS    Z2, Z4, Z4
 	VMOVUPS   Z4, K1, (AX)(DI*4)
 
-done202:
+done209:
 	VZEROUPPER
 	RET
 
-free199:
+free206:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest203
+	JLT  rest210
 
-loop204:
+loop211:
 	VMOVUPS (AX)(BX*4), Z3
 	VMULPS  Z2, Z3, Z4
 	VMOVUPS (CX)(BX*4), Z5
@@ -4761,11 +5094,11 @@ loop204:
 	VMOVUPS Z3, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop204
+	JGE     loop211
 
-rest203:
+rest210:
 	ADDQ      $0x10, SI
-	JEQ       done205
+	JEQ       done212
 	MOVL      $0x0000ffff, DI
 	BZHIL     SI, DI, DI
 	KMOVW     DI, K1
@@ -4783,7 +5116,198 @@ rest203:
 	VSUBPS    Z2, Z3, Z3
 	VMOVUPS   Z3, K1, (AX)(BX*4)
 
-done205:
+done212:
+	VZEROUPPER
+	RET
+
+// func adamAVX512(w []float32, g []float32, m []float32, v []float32, anchor []float32, r adamRates)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·adamAVX512(SB), NOSPLIT, $0-160
+	MOVQ  w_base+0(FP), AX
+	MOVQ  g_base+24(FP), CX
+	MOVQ  m_base+48(FP), DX
+	MOVQ  v_base+72(FP), BX
+	MOVQ  anchor_base+96(FP), SI
+	MOVQ  w_len+8(FP), DI
+	MOVQ  anchor_len+104(FP), R8
+	TESTQ R8, R8
+	JEQ   free213
+	XORQ  R8, R8
+	SUBQ  $0x10, DI
+	JLT   rest214
+
+loop215:
+	VMOVUPS      (AX)(R8*4), Z0
+	VBROADCASTSS r_decay+120(FP), Z1
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      (CX)(R8*4), Z2
+	VADDPS       Z2, Z1, Z1
+	VBROADCASTSS r_mu+124(FP), Z2
+	VMOVUPS      (SI)(R8*4), Z3
+	VSUBPS       Z3, Z0, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z3, Z1, Z1
+	VMOVUPS      (DX)(R8*4), Z2
+	VBROADCASTSS r_beta1+132(FP), Z3
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS r_rest1+136(FP), Z3
+	VMULPS       Z1, Z3, Z3
+	VADDPS       Z3, Z2, Z2
+	VMOVUPS      Z2, (DX)(R8*4)
+	VMOVUPS      (BX)(R8*4), Z3
+	VBROADCASTSS r_beta2+140(FP), Z4
+	VMULPS       Z4, Z3, Z3
+	VBROADCASTSS r_rest2+144(FP), Z4
+	VMULPS       Z1, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VADDPS       Z4, Z3, Z3
+	VMOVUPS      Z3, (BX)(R8*4)
+	VSQRTPS      Z3, Z3
+	VBROADCASTSS r_scale+152(FP), Z1
+	VMULPS       Z1, Z3, Z3
+	VBROADCASTSS r_eps+156(FP), Z1
+	VADDPS       Z1, Z3, Z3
+	VDIVPS       Z3, Z2, Z2
+	VBROADCASTSS r_rate+148(FP), Z1
+	VMULPS       Z1, Z2, Z2
+	VBROADCASTSS r_keep+128(FP), Z1
+	VMULPS       Z1, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (AX)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, DI
+	JGE          loop215
+
+rest214:
+	ADDQ         $0x10, DI
+	JEQ          done216
+	MOVL         $0x0000ffff, R9
+	BZHIL        DI, R9, R9
+	KMOVW        R9, K1
+	VMOVUPS.Z    (AX)(R8*4), K1, Z0
+	VBROADCASTSS r_decay+120(FP), Z1
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS.Z    (CX)(R8*4), K1, Z2
+	VADDPS       Z2, Z1, Z1
+	VBROADCASTSS r_mu+124(FP), Z2
+	VMOVUPS.Z    (SI)(R8*4), K1, Z3
+	VSUBPS       Z3, Z0, Z3
+	VMULPS       Z2, Z3, Z3
+	VADDPS       Z3, Z1, Z1
+	VMOVUPS.Z    (DX)(R8*4), K1, Z2
+	VBROADCASTSS r_beta1+132(FP), Z3
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS r_rest1+136(FP), Z3
+	VMULPS       Z1, Z3, Z3
+	VADDPS       Z3, Z2, Z2
+	VMOVUPS      Z2, K1, (DX)(R8*4)
+	VMOVUPS.Z    (BX)(R8*4), K1, Z3
+	VBROADCASTSS r_beta2+140(FP), Z4
+	VMULPS       Z4, Z3, Z3
+	VBROADCASTSS r_rest2+144(FP), Z4
+	VMULPS       Z1, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VADDPS       Z4, Z3, Z3
+	VMOVUPS      Z3, K1, (BX)(R8*4)
+	VSQRTPS      Z3, Z3
+	VBROADCASTSS r_scale+152(FP), Z1
+	VMULPS       Z1, Z3, Z3
+	VBROADCASTSS r_eps+156(FP), Z1
+	VADDPS       Z1, Z3, Z3
+	VDIVPS       Z3, Z2, Z2
+	VBROADCASTSS r_rate+148(FP), Z1
+	VMULPS       Z1, Z2, Z2
+	VBROADCASTSS r_keep+128(FP), Z1
+	VMULPS       Z1, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)(R8*4)
+
+done216:
+	VZEROUPPER
+	RET
+
+free213:
+	XORQ SI, SI
+	SUBQ $0x10, DI
+	JLT  rest217
+
+loop218:
+	VMOVUPS      (AX)(SI*4), Z0
+	VBROADCASTSS r_decay+120(FP), Z1
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS      (CX)(SI*4), Z2
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      (DX)(SI*4), Z2
+	VBROADCASTSS r_beta1+132(FP), Z3
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS r_rest1+136(FP), Z3
+	VMULPS       Z1, Z3, Z3
+	VADDPS       Z3, Z2, Z2
+	VMOVUPS      Z2, (DX)(SI*4)
+	VMOVUPS      (BX)(SI*4), Z3
+	VBROADCASTSS r_beta2+140(FP), Z4
+	VMULPS       Z4, Z3, Z3
+	VBROADCASTSS r_rest2+144(FP), Z4
+	VMULPS       Z1, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VADDPS       Z4, Z3, Z3
+	VMOVUPS      Z3, (BX)(SI*4)
+	VSQRTPS      Z3, Z3
+	VBROADCASTSS r_scale+152(FP), Z1
+	VMULPS       Z1, Z3, Z3
+	VBROADCASTSS r_eps+156(FP), Z1
+	VADDPS       Z1, Z3, Z3
+	VDIVPS       Z3, Z2, Z2
+	VBROADCASTSS r_rate+148(FP), Z1
+	VMULPS       Z1, Z2, Z2
+	VBROADCASTSS r_keep+128(FP), Z1
+	VMULPS       Z1, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (AX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, DI
+	JGE          loop218
+
+rest217:
+	ADDQ         $0x10, DI
+	JEQ          done219
+	MOVL         $0x0000ffff, R8
+	BZHIL        DI, R8, R8
+	KMOVW        R8, K1
+	VMOVUPS.Z    (AX)(SI*4), K1, Z0
+	VBROADCASTSS r_decay+120(FP), Z1
+	VMULPS       Z1, Z0, Z1
+	VMOVUPS.Z    (CX)(SI*4), K1, Z2
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS.Z    (DX)(SI*4), K1, Z2
+	VBROADCASTSS r_beta1+132(FP), Z3
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS r_rest1+136(FP), Z3
+	VMULPS       Z1, Z3, Z3
+	VADDPS       Z3, Z2, Z2
+	VMOVUPS      Z2, K1, (DX)(SI*4)
+	VMOVUPS.Z    (BX)(SI*4), K1, Z3
+	VBROADCASTSS r_beta2+140(FP), Z4
+	VMULPS       Z4, Z3, Z3
+	VBROADCASTSS r_rest2+144(FP), Z4
+	VMULPS       Z1, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VADDPS       Z4, Z3, Z3
+	VMOVUPS      Z3, K1, (BX)(SI*4)
+	VSQRTPS      Z3, Z3
+	VBROADCASTSS r_scale+152(FP), Z1
+	VMULPS       Z1, Z3, Z3
+	VBROADCASTSS r_eps+156(FP), Z1
+	VADDPS       Z1, Z3, Z3
+	VDIVPS       Z3, Z2, Z2
+	VBROADCASTSS r_rate+148(FP), Z1
+	VMULPS       Z1, Z2, Z2
+	VBROADCASTSS r_keep+128(FP), Z1
+	VMULPS       Z1, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)(SI*4)
+
+done219:
 	VZEROUPPER
 	RET
 
@@ -4795,25 +5319,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z0
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest206
+	JLT          rest220
 
-loop207:
+loop221:
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z0, Z1, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop207
+	JGE     loop221
 
-rest206:
+rest220:
 	ADDQ      $0x10, CX
-	JEQ       done208
+	JEQ       done222
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VMAXPS    Z0, Z1, K1, Z0
 
-done208:
+done222:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4828,13 +5352,13 @@ done208:
 	VPXORD        Z2, Z2, Z2
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate209
+	JEQ           evaluate223
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest211
+	JLT           rest225
 
-loop212:
+loop226:
 	VMOVUPS           (AX)(SI*4), Z1
 	VSUBPS            Z0, Z1, Z1
 	VBROADCASTSS      allc2700000<>+0(SB), Z3
@@ -4860,11 +5384,11 @@ loop212:
 	VMOVUPS           Z1, (DX)(SI*4)
 	ADDQ              $0x10, SI
 	SUBQ              $0x10, CX
-	JGE               loop212
+	JGE               loop226
 
-rest211:
+rest225:
 	ADDQ              $0x10, CX
-	JEQ               done213
+	JEQ               done227
 	MOVL              $0x0000ffff, DI
 	BZHIL             CX, DI, DI
 	KMOVW             DI, K1
@@ -4893,16 +5417,16 @@ rest211:
 	VADDPS            Z0, Z2, Z2
 	VMOVUPS           Z0, (DX)(SI*4)
 
-done213:
-	JMP scale210
+done227:
+	JMP scale224
 
-evaluate209:
+evaluate223:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest214
+	JLT  rest228
 
-loop215:
+loop229:
 	VMOVUPS           (AX)(SI*4), Z1
 	VSUBPS            Z0, Z1, Z1
 	VBROADCASTSS      allc2700000<>+0(SB), Z3
@@ -4927,11 +5451,11 @@ loop215:
 	VADDPS            Z1, Z2, Z2
 	ADDQ              $0x10, SI
 	SUBQ              $0x10, CX
-	JGE               loop215
+	JGE               loop229
 
-rest214:
+rest228:
 	ADDQ              $0x10, CX
-	JEQ               done216
+	JEQ               done230
 	MOVL              $0x0000ffff, DI
 	BZHIL             CX, DI, DI
 	KMOVW             DI, K1
@@ -4959,8 +5483,8 @@ rest214:
 	VMOVAPS.Z         Z0, K1, Z0
 	VADDPS            Z0, Z2, Z2
 
-done216:
-scale210:
+done230:
+scale224:
 	VEXTRACTF32X8 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -4975,16 +5499,16 @@ scale210:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest217
+	JLT           rest231
 
-loop218:
+loop232:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop218
+	JGE     loop232
 
-rest217:
+rest231:
 	VZEROUPPER
 	RET
 
@@ -4999,12 +5523,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	MOVQ  c_len+56(FP), DI
 	MOVQ  cPrev_len+32(FP), R8
 	TESTQ R8, R8
-	JEQ   start220
+	JEQ   start234
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest221
+	JLT   rest235
 
-loop222:
+loop236:
 	VMOVUPS           (AX)(R8*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -5139,18 +5663,18 @@ loop222:
 	ADDQ              $0x000000c0, AX
 	ADDQ              $0x10, R8
 	SUBQ              $0x10, DI
-	JGE               loop222
+	JGE               loop236
 
-rest221:
+rest235:
 	VZEROUPPER
 	RET
 
-start220:
+start234:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest224
+	JLT  rest238
 
-loop225:
+loop239:
 	VMOVUPS           (AX)(CX*4), Z0
 	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
 	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
@@ -5284,9 +5808,9 @@ loop225:
 	ADDQ              $0x000000c0, AX
 	ADDQ              $0x10, CX
 	SUBQ              $0x10, DI
-	JGE               loop225
+	JGE               loop239
 
-rest224:
+rest238:
 	VZEROUPPER
 	RET
 
@@ -5302,12 +5826,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start227
+	JEQ   start241
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest228
+	JLT   rest242
 
-loop229:
+loop243:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -5344,18 +5868,18 @@ loop229:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop229
+	JGE          loop243
 
-rest228:
+rest242:
 	VZEROUPPER
 	RET
 
-start227:
+start241:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest231
+	JLT  rest245
 
-loop232:
+loop246:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -5389,9 +5913,9 @@ loop232:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop232
+	JGE          loop246
 
-rest231:
+rest245:
 	VZEROUPPER
 	RET
 
@@ -5410,10 +5934,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels234:
+pixels248:
 	MOVQ DI, R8
 
-channels235:
+channels249:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -5442,11 +5966,11 @@ channels235:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels235
+	JNE       channels249
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels234
+	JNE       pixels248
 	VZEROUPPER
 	RET
 
@@ -5465,10 +5989,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels236:
+pixels250:
 	MOVQ DI, R8
 
-channels237:
+channels251:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -5493,11 +6017,11 @@ channels237:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels237
+	JNE       channels251
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels236
+	JNE       pixels250
 	VZEROUPPER
 	RET
 
@@ -5510,22 +6034,22 @@ TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows238:
+windows252:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups239:
+groups253:
 	MOVQ    R11, BX
 	VMOVUPS (BX), Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z0, Z0, Z0
 	MOVQ    40(SI), DX
 
-rows240:
+rows254:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols241:
+cols255:
 	VMOVUPS     (AX), Z3
 	VCMPPS      $0x1e, Z1, Z3, K1
 	VCMPPS      $0x03, Z3, Z3, K2
@@ -5535,20 +6059,20 @@ cols241:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(SI), AX
 	DECQ        CX
-	JNE         cols241
+	JNE         cols255
 	ADDQ        56(SI), BX
 	DECQ        DX
-	JNE         rows240
+	JNE         rows254
 	VMOVUPS     Z1, (DI)
 	VPMOVDB     Z2, (R8)
 	ADDQ        $0x40, DI
 	ADDQ        $0x10, R8
 	ADDQ        $0x40, R11
 	DECQ        R12
-	JNE         groups239
+	JNE         groups253
 	ADDQ        72(SI), R9
 	DECQ        R10
-	JNE         windows238
+	JNE         windows252
 	VZEROUPPER
 	RET
 
@@ -5561,22 +6085,22 @@ TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows242:
+windows256:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups243:
+groups257:
 	MOVQ      R11, BX
 	VMOVUPS   (DI), Z2
 	VPMOVZXBD (R8), Z1
 	VPXORD    Z0, Z0, Z0
 	MOVQ      40(SI), DX
 
-rows244:
+rows258:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols245:
+cols259:
 	VPCMPEQD    Z0, Z1, K1
 	VMOVAPS.Z   Z2, K1, Z3
 	VADDPS      (AX), Z3, Z3
@@ -5584,18 +6108,18 @@ cols245:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(SI), AX
 	DECQ        CX
-	JNE         cols245
+	JNE         cols259
 	ADDQ        56(SI), BX
 	DECQ        DX
-	JNE         rows244
+	JNE         rows258
 	ADDQ        $0x40, DI
 	ADDQ        $0x10, R8
 	ADDQ        $0x40, R11
 	DECQ        R12
-	JNE         groups243
+	JNE         groups257
 	ADDQ        72(SI), R9
 	DECQ        R10
-	JNE         windows242
+	JNE         windows256
 	VZEROUPPER
 	RET
 
@@ -5608,20 +6132,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels246:
+pixels260:
 	MOVQ 56(CX), DI
 
-groups247:
+groups261:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups247
+	JNE     groups261
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels246
+	JNE     pixels260
 	VZEROUPPER
 	RET
 
@@ -5640,46 +6164,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels248:
+pixels262:
 	MOVQ 56(CX), R10
 
-groups249:
+groups263:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed251
+	JEQ     summed265
 
-terms250:
+terms264:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms250
+	JNE    terms264
 
-summed251:
+summed265:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised254
+	JEQ     raised268
 	CMPQ    R11, $0x03
-	JEQ     three252
+	JEQ     three266
 	CMPQ    R11, $0x02
-	JEQ     square253
+	JEQ     square267
 	VSQRTPS Z3, Z3
 
-square253:
+square267:
 	VSQRTPS Z3, Z3
-	JMP     raised254
+	JMP     raised268
 
-three252:
+three266:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised254:
+raised268:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -5687,10 +6211,10 @@ raised254:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups249
+	JNE     groups263
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels248
+	JNE     pixels262
 	VZEROUPPER
 	RET
 
@@ -5706,10 +6230,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels255:
+pixels269:
 	MOVQ 56(CX), R10
 
-groups256:
+groups270:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -5718,10 +6242,10 @@ groups256:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups256
+	JNE     groups270
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels255
+	JNE     pixels269
 	VZEROUPPER
 	RET
 
@@ -5738,24 +6262,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels257:
+pixels271:
 	MOVQ 56(CX), R10
 
-groups258:
+groups272:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed260
+	JEQ     summed274
 
-terms259:
+terms273:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms259
+	JNE    terms273
 
-summed260:
+summed274:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -5765,10 +6289,10 @@ summed260:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups258
+	JNE     groups272
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels257
+	JNE     pixels271
 	VZEROUPPER
 	RET
 
@@ -5799,9 +6323,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest262
+	JLT          rest276
 
-loop261:
+loop275:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -5886,11 +6410,11 @@ loop261:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop261
+	JGE             loop275
 
-rest262:
+rest276:
 	ADDQ            $0x20, DX
-	JEQ             done263
+	JEQ             done277
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -5978,7 +6502,7 @@ rest262:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done263:
+done277:
 	VZEROUPPER
 	RET
 

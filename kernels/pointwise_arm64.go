@@ -25,7 +25,7 @@ func reduceAt(l Level) reduceTable {
 
 func optimAt(l Level) optimTable {
 	if l == NEON {
-		return optimTable{plain: sgdPlainNEON, momentum: sgdMomentumNEON, velocity: sgdVelocityNEON, nesterov: sgdNesterovGeneric}
+		return optimTable{plain: sgdPlainNEON, momentum: sgdMomentumNEON, velocity: sgdVelocityNEON, nesterov: sgdNesterovGeneric, adam: adamGeneric}
 	}
 	return optimGeneric
 }

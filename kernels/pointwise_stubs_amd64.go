@@ -84,6 +84,11 @@ func sgdVelocityAVX2(w []float32, g []float32, v []float32, anchor []float32, r 
 //go:noescape
 func sgdNesterovAVX2(w []float32, g []float32, v []float32, anchor []float32, r sgdRates)
 
+// adamAVX2 does a step of Adam or AdamW.
+//
+//go:noescape
+func adamAVX2(w []float32, g []float32, m []float32, v []float32, anchor []float32, r adamRates)
+
 // softmaxRowAVX2 stores scale*softmax(src) in dst, if it has a length, and returns the largest element and the sum of e^(src[j]-largest).
 //
 //go:noescape
@@ -223,6 +228,11 @@ func sgdVelocityAVX512(w []float32, g []float32, v []float32, anchor []float32, 
 //
 //go:noescape
 func sgdNesterovAVX512(w []float32, g []float32, v []float32, anchor []float32, r sgdRates)
+
+// adamAVX512 does a step of Adam or AdamW.
+//
+//go:noescape
+func adamAVX512(w []float32, g []float32, m []float32, v []float32, anchor []float32, r adamRates)
 
 // softmaxRowAVX512 stores scale*softmax(src) in dst, if it has a length, and returns the largest element and the sum of e^(src[j]-largest).
 //

@@ -11,6 +11,7 @@ func optimizers(v isa) {
 	v.sgd("sgdMomentum", "(w, g, v, anchor []float32, r sgdRates)", "does a step with momentum.", true, true)
 	v.sgd("sgdVelocity", "(w, g, v, anchor []float32, r sgdRates)", "does the first step with momentum.", true, false)
 	v.nesterov()
+	v.adam()
 }
 
 // sgd writes a step; velocity says whether it stores one and momentum whether it reads one.
@@ -107,4 +108,42 @@ func (s span) pull(d, x reg.VecVirtual, anchor reg.Register, mu reg.VecVirtual) 
 	VSUBPS(away, x, away)
 	VMULPS(mu, away, away)
 	VADDPS(away, d, d)
+}
+
+// adam writes a step of Adam. Its rates are read anew for each register, since not all of them fit beside it; the root and the division
+// take longer.
+func (v isa) adam() {
+	v.text("adam", "(w, g, m, v, anchor []float32, r adamRates)", "does a step of Adam or AdamW.")
+	w, g, first, second, anchor := base("w"), base("g"), base("m"), base("v"), base("anchor")
+	n, anchors := length("w"), length("anchor")
+	r := Param("r")
+	rate := func(name string) reg.VecVirtual { return v.param(r.Field(name)) }
+	v.proximal(n, anchors, func(s span, proximal bool) {
+		x := s.get(w)
+		d := s.direction(x, g, rate("decay"))
+		if proximal {
+			s.pull(d, x, anchor, rate("mu"))
+		}
+		m := s.get(first)
+		VMULPS(rate("beta1"), m, m)
+		t := rate("rest1")
+		VMULPS(d, t, t)
+		VADDPS(t, m, m)
+		s.put(m, first)
+		u := s.get(second)
+		VMULPS(rate("beta2"), u, u)
+		t = rate("rest2")
+		VMULPS(d, t, t)
+		VMULPS(d, t, t)
+		VADDPS(t, u, u)
+		s.put(u, second)
+		VSQRTPS(u, u)
+		VMULPS(rate("scale"), u, u)
+		VADDPS(rate("eps"), u, u)
+		VDIVPS(u, m, m)
+		VMULPS(rate("rate"), m, m)
+		VMULPS(rate("keep"), x, x)
+		VSUBPS(m, x, x)
+		s.put(x, w)
+	})
 }
