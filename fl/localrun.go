@@ -22,8 +22,8 @@ type LocalRun struct {
 	Other bool
 }
 
-// SGD takes the client's local steps: SGD with momentum, whose buffer starts afresh,
-// clipping and weight decay. The training examples are shuffled anew for each pass. The
+// SGD takes the client's local steps: SGD with momentum, or client.optimizer, whose
+// buffers start afresh, clipping and weight decay. The training examples are shuffled anew for each pass. The
 // error is that of examples which cannot be read.
 func (l *Local) SGD(r LocalRun) error {
 	p, w := l.Params, l.Weights
@@ -44,6 +44,10 @@ func (l *Local) SGD(r LocalRun) error {
 			Nesterov: p.Nesterov, ClipNorm: float32(p.ClipNorm),
 		},
 		Velocity: velocity,
+	}
+	if p.Adaptive() {
+		opt.Adam = nn.Adam{On: true, Decoupled: p.Optimizer == "adamw", Beta1: p.Beta1, Beta2: p.Beta2, Eps: p.Eps}
+		opt.Second = l.second()
 	}
 	if r.Mu != 0 {
 		opt.Anchor = start
@@ -81,6 +85,16 @@ func (l *Local) SGD(r LocalRun) error {
 		}
 	}
 	return nil
+}
+
+// second returns memory for the second moments of what the client trains.
+func (l *Local) second() []float32 {
+	if s := l.subnet; s != nil {
+		s.second = grown(s.second, len(s.weights))
+		return s.second
+	}
+	l.worker.second = grown(l.worker.second, len(l.Weights))
+	return l.worker.second
 }
 
 // Count counts a local step with what it measured. SGD counts its own.

@@ -184,9 +184,10 @@ type worker struct {
 	ws       Trainer
 	local    []float32 // the weights of the client at work
 	velocity []float32
-	inputs   int // floats of an example, 0 for token sequences
-	seq      int // tokens of an example, 0 for images and vectors
-	labels   int // labels of an example
+	second   []float32 // nil until a client trains with Adam
+	inputs   int       // floats of an example, 0 for token sequences
+	seq      int       // tokens of an example, 0 for images and vectors
+	labels   int       // labels of an example
 	batch    nn.Batch
 	order    []int32   // positions of a batch
 	pass     [][]int32 // positions of passes over the training examples

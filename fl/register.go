@@ -91,7 +91,7 @@ func Users(name string) []string {
 	var users []string
 	for _, method := range Methods() {
 		m, err := MethodByName(method)
-		if err == nil && slices.ContainsFunc(m.Uses(), func(u Use) bool { return u.Key == name && !u.In.Single() }) {
+		if err == nil && slices.ContainsFunc(m.Uses(), func(u Use) bool { return u.Key == name && !u.Fixed() }) {
 			users = append(users, method)
 		}
 	}

@@ -24,6 +24,7 @@ func (s *Subnet) Place() []int32 { return s.place }
 type subnetWorker struct {
 	ws                       *nn.Workspace
 	weights, start, velocity []float32
+	second                   []float32 // nil until a client trains with Adam
 }
 
 // TrainSubnet has the client train a sub-network instead of the whole one: SGD,

@@ -3,6 +3,7 @@ package fl
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/hyper"
@@ -16,6 +17,8 @@ type Use struct {
 	// In is the range that the method needs, within the hyperparameter's own; the
 	// zero Range is that.
 	In key.Range
+	// Words are those that the method needs of a text; nil are all.
+	Words []string
 	// Why says in an error why the method needs it, empty when that is plain.
 	Why string
 }
@@ -30,9 +33,17 @@ func Using(keys ...string) []Use {
 }
 
 // Needing lists a hyperparameter that a method uses in a range of its own, written
-// as in the table of package fl/hyper: "(0, inf)", "[1, inf)", "0 or 1". A range that
-// cannot be read is a programmer's mistake, and panics.
-func Needing(name, in, why string) []Use { return []Use{{name, key.In(in), why}} }
+// as in the table of package fl/hyper: "(0, inf)", "[1, inf)", "0 or 1", or the words of
+// a text: "sgd adam". A range that cannot be read is a programmer's mistake, and panics.
+func Needing(name, in, why string) []Use {
+	if p, ok := hyper.Find(name); ok && p.Text() {
+		return []Use{{Key: name, Words: strings.Fields(in), Why: why}}
+	}
+	return []Use{{Key: name, In: key.In(in), Why: why}}
+}
+
+// Fixed says whether the method needs one value alone.
+func (u Use) Fixed() bool { return u.In.Single() || len(u.Words) == 1 }
 
 // UsingSteps lists what Batches goes by: the learning rate, the number of steps and
 // the batches of local training, and dropout.
@@ -40,10 +51,11 @@ func UsingSteps() []Use {
 	return Using("client.lr", "client.epochs", "client.steps", "client.batch", "client.dropout", "client.wrap", "client.floor")
 }
 
-// UsingSGD lists what Local.SGD goes by: UsingSteps, momentum, clipping and
-// weight decay.
+// UsingSGD lists what Local.SGD goes by: UsingSteps, the optimizer, clipping
+// and weight decay.
 func UsingSGD() []Use {
-	return slices.Concat(UsingSteps(), Using("client.momentum", "client.nesterov", "client.clip_norm", "client.weight_decay"))
+	return slices.Concat(UsingSteps(), Using("client.optimizer", "client.momentum", "client.nesterov", "client.clip_norm",
+		"client.beta1", "client.beta2", "client.eps", "client.weight_decay"))
 }
 
 // KeyError says what is wrong with the value of a key, such as client.lr.
@@ -71,7 +83,7 @@ func CheckParams(m Method, c ClientParams, s ServerParams) error {
 		if used || !p.Optional || p.Get(&v) == p.Default {
 			continue
 		}
-		return &KeyError{Key: p.Name, Problem: fmt.Sprintf(" = %v: method %q does not use it; leave it out%s", p.Value(&v), m.Name(), orUse(Users(p.Name)))}
+		return &KeyError{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", literal(p.Value(&v)), m.Name(), orUse(Users(p.Name)))}
 	}
 	return nil
 }
@@ -82,15 +94,30 @@ func (u Use) check(m Method, v *hyper.Values) error {
 	if !ok {
 		return u.unknown(m)
 	}
-	if u.In.String() == "" || u.In.Holds(p.Get(v)) {
-		return nil
+	if p.Text() {
+		if text, _ := p.Value(v).(string); u.Words == nil || slices.Contains(u.Words, text) {
+			return nil
+		}
+		p.Words = u.Words
+	} else {
+		if u.In.String() == "" || u.In.Holds(p.Get(v)) {
+			return nil
+		}
+		p.In = u.In
 	}
-	p.In = u.In
-	problem := fmt.Sprintf(" = %v: method %q needs %s", p.Value(v), m.Name(), p.Want())
+	problem := fmt.Sprintf(" = %s: method %q needs %s", literal(p.Value(v)), m.Name(), p.Want())
 	if u.Why != "" {
 		problem += "; " + u.Why
 	}
 	return &KeyError{Key: u.Key, Problem: problem}
+}
+
+// literal writes a value as a study file does.
+func literal(value any) string {
+	if text, ok := value.(string); ok {
+		return strconv.Quote(text)
+	}
+	return fmt.Sprint(value)
 }
 
 // unknown is the error for a key that no hyperparameter has.

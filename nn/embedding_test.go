@@ -14,25 +14,26 @@ import (
 func TestEmbeddingStep(t *testing.T) {
 	for _, c := range []struct {
 		vocab int
-		opt   SGD
+		opt   Optimizer
 	}{
-		{150, SGD{LR: 0.3}},
-		{150, SGD{LR: 0.3, Momentum: 0.9}},
-		{70, SGD{LR: 0.3, WeightDecay: 1e-2}},
-		{900, SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}},
-		{64, SGD{LR: 0.3, Mu: 0.1}},
-		{150, SGD{LR: 0.3, Momentum: 0.9, Nesterov: true}},
-		{70, SGD{LR: 0.3, ClipNorm: 0.1}},
+		{150, Optimizer{SGD: SGD{LR: 0.3}}},
+		{150, Optimizer{SGD: SGD{LR: 0.3, Momentum: 0.9}}},
+		{70, Optimizer{SGD: SGD{LR: 0.3, WeightDecay: 1e-2}}},
+		{900, Optimizer{SGD: SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1}}},
+		{64, Optimizer{SGD: SGD{LR: 0.3, Mu: 0.1}}},
+		{150, Optimizer{SGD: SGD{LR: 0.3, Momentum: 0.9, Nesterov: true}}},
+		{70, Optimizer{SGD: SGD{LR: 0.3, ClipNorm: 0.1}}},
+		{150, Optimizer{SGD: SGD{LR: 0.01}, Adam: Adam{On: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}}},
 	} {
 		m, err := NewModel("test", Shape{Seq: 3, Vocab: c.vocab}, 5,
 			Embedding{Dim: 10, ZeroPadding: c.vocab%4 == 0}, LSTM{Hidden: 9}, Dense{Units: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(fmt.Sprintf("%d %+v", c.vocab, c.opt), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d %+v adam=%v", c.vocab, c.opt.SGD, c.opt.Adam.On), func(t *testing.T) {
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
 				ws, plain := m.newWorkspace(4), m.newWorkspace(4)
-				w, v, anchor, shift := m.NewParams(), m.NewParams(), m.NewParams(), m.NewParams()
+				w, v, anchor, shift := m.NewParams(), make([]float32, 2*m.Size()), m.NewParams(), m.NewParams()
 				m.Init(w, 1)
 				m.Init(anchor, 2)
 				m.Init(shift, 3)
@@ -57,12 +58,12 @@ func TestEmbeddingStep(t *testing.T) {
 							grad[i] += shift[i]
 						}
 					}
-					(&Optimizer{SGD: c.opt, Velocity: v, Anchor: anchor, Steps: k}).Step(w, grad)
-					if got := ws.Step(w2, b, o, &Optimizer{SGD: c.opt, Velocity: v2, Anchor: anchor, Steps: k}); got != want {
+					c.opt.after(k, v, anchor).Step(w, grad)
+					if got := ws.Step(w2, b, o, c.opt.after(k, v2, anchor)); got != want {
 						t.Fatalf("step %d reports %+v, Gradient %+v", k, got, want)
 					}
 					sameBits(t, w2, w, fmt.Sprintf("weights after step %d", k))
-					sameBits(t, v2, v, fmt.Sprintf("velocity after step %d", k))
+					sameBits(t, v2, v, fmt.Sprintf("state after step %d", k))
 				}
 			})
 		})

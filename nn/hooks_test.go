@@ -57,8 +57,8 @@ func testShiftAndDisplacement(t *testing.T, m *Model, rule Optimizer) {
 	start, shift, anchor := drawn(m)
 	probe := &Displacement{Anchor: anchor}
 	o := TrainOpts{Key: 7, Dropout: -1}
-	got, v := slices.Clone(start), m.NewParams()
-	want, vw := slices.Clone(start), m.NewParams()
+	got, v := slices.Clone(start), make([]float32, 2*m.Size())
+	want, vw := slices.Clone(start), make([]float32, 2*m.Size())
 	probe.Prior = true
 	for k := range 2 {
 		o.Step = uint32(k)

@@ -18,15 +18,20 @@ type SGD struct {
 	ClipNorm float32
 }
 
-// Optimizer is stochastic gradient descent with what it remembers from step to step.
+// Optimizer is stochastic gradient descent, or Adam, with what it remembers from step to
+// step.
 type Optimizer struct {
 	SGD
-	// Velocity has the model's size; it may be nil when Momentum is 0.
+	Adam Adam
+	// Velocity has the model's size; it may be nil when Momentum is 0. It is the first
+	// moment of Adam.
 	Velocity []float32
+	// Second is the second moment of Adam, of the model's size; it may be nil for SGD.
+	Second []float32
 	// Anchor has the model's size; it may be nil when Mu is 0.
 	Anchor []float32
-	// Steps counts the steps taken. At 0 the next one starts the velocity afresh,
-	// whatever is in it.
+	// Steps counts the steps taken. At 0 the next one starts the velocity and the
+	// moments afresh, whatever is in them.
 	Steps int
 }
 
@@ -37,7 +42,7 @@ type Optimizer struct {
 //	d = Velocity, or d + Momentum*Velocity if Nesterov
 //	w -= LR*d
 //
-// With ClipNorm, in two: grad and Mu are multiplied before by
+// or by Adam, see kernels.Adam. With ClipNorm, in two: grad and Mu are multiplied before by
 //
 //	min(1, ClipNorm / (|grad + Mu*(w - Anchor)| + 1e-6))
 func (o *Optimizer) Step(w, grad []float32) {
@@ -48,21 +53,29 @@ func (o *Optimizer) Step(w, grad []float32) {
 // update begins a step.
 func (o *Optimizer) update(t TrainOpts) update {
 	o.Steps++
-	return update{SGD: o.SGD, velocity: o.Velocity, anchor: o.Anchor, first: o.Steps == 1, only: t.Only, shift: t.Shift, probe: t.Probe}
+	u := update{SGD: o.SGD, velocity: o.Velocity, anchor: o.Anchor, first: o.Steps == 1, only: t.Only, shift: t.Shift, probe: t.Probe}
+	if o.Adam.On {
+		u.second, u.adam = o.Second, o.Adam.step(o.SGD, o.Steps)
+	}
+	return u
 }
 
-// update is an SGD step to be taken part by part.
+// update is a step to be taken part by part.
 type update struct {
 	SGD
 	velocity, anchor []float32
 	first            bool
+	second           []float32    // not nil in a step of Adam
+	adam             kernels.Adam // without its slices
 	only             Span
 	shift            []float32
 	probe            *Displacement
 }
 
 // fused reports whether the step is one that kernels take along with a product.
-func (u *update) fused() bool { return u.only.empty() && u.shift == nil && !u.Nesterov }
+func (u *update) fused() bool {
+	return u.only.empty() && u.shift == nil && u.second == nil && !u.Nesterov
+}
 
 // plain reports whether such a step is all there is to do with a gradient.
 func (u *update) plain() bool { return u.fused() && u.probe == nil }
@@ -80,6 +93,8 @@ func (u *update) near(lo, end int) []float32 {
 		return u.shift[lo:end]
 	case u.Mu != 0:
 		return u.anchor[lo:end]
+	case u.second != nil:
+		return u.second[lo:end]
 	case u.Nesterov && u.Momentum != 0:
 		return u.velocity[lo:end]
 	}
@@ -96,6 +111,16 @@ func (u *update) step(w []float32, lo, end int) kernels.SGD {
 		k.Anchor, k.Mu = u.anchor[lo:end], u.Mu
 	}
 	return k
+}
+
+// stepAdam takes the step on the weights [at, end) of w.
+func (u *update) stepAdam(w, grad []float32, at, end int) {
+	k := u.adam
+	k.W, k.G, k.M, k.V = w[at:end], grad, u.velocity[at:end], u.second[at:end]
+	if u.Mu != 0 {
+		k.Anchor, k.Mu = u.anchor[at:end], u.Mu
+	}
+	kernels.AdamStep(&k)
 }
 
 // zeros is a gradient of weights that a batch did not use.
@@ -157,9 +182,13 @@ func (u *update) apply(w, grad []float32, at int) {
 	if u.probe != nil && u.probe.Prior {
 		u.probe.add(&u.probe.prior, w[at:end], grad, at)
 	}
-	k := u.step(w, at, end)
-	k.G = grad
-	kernels.SGDStep(&k)
+	if u.second != nil {
+		u.stepAdam(w, grad, at, end)
+	} else {
+		k := u.step(w, at, end)
+		k.G = grad
+		kernels.SGDStep(&k)
+	}
 	if u.probe != nil {
 		u.probe.add(&u.probe.sums, w[at:end], grad, at)
 	}

@@ -98,19 +98,26 @@ var rules = []Optimizer{
 	{SGD: SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1, Nesterov: true}},
 	{SGD: SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1, ClipNorm: 0.1}},
 	{SGD: SGD{LR: 0.3, Momentum: 0.9, Nesterov: true, ClipNorm: 0.1}},
+	{SGD: SGD{LR: 0.01, WeightDecay: 1e-3, Mu: 0.1}, Adam: Adam{On: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
+	{SGD: SGD{LR: 0.01, WeightDecay: 0.1, Mu: 0.1, ClipNorm: 0.1}, Adam: Adam{On: true, Decoupled: true, Beta1: 0.8, Beta2: 0.99, Eps: 1e-3}},
 }
 
 // forEachRule runs f with each of them.
 func forEachRule(t *testing.T, f func(t *testing.T, rule Optimizer)) {
 	t.Helper()
 	for _, r := range rules {
-		t.Run(fmt.Sprintf("%+v", r.SGD), func(t *testing.T) { f(t, r) })
+		t.Run(fmt.Sprintf("%+v adam=%v", r.SGD, r.Adam.On), func(t *testing.T) { f(t, r) })
 	}
 }
 
-// after returns an optimizer of these settings that has taken some steps.
-func (o Optimizer) after(steps int, velocity, anchor []float32) *Optimizer {
-	o.Velocity, o.Anchor, o.Steps = velocity, anchor, steps
+// after returns an optimizer of these settings that has taken some steps. A state may be
+// the velocity or both moments.
+func (o Optimizer) after(steps int, state, anchor []float32) *Optimizer {
+	o.Velocity, o.Anchor, o.Steps = state, anchor, steps
+	if o.Adam.On {
+		n := len(state) / 2
+		o.Velocity, o.Second = state[:n], state[n:]
+	}
 	return &o
 }
 
@@ -127,7 +134,7 @@ func testStep(t *testing.T, m *Model, rule Optimizer) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		for _, n := range []int{1, 4, 11} {
 			ws := m.newWorkspace(4)
-			w, v, anchor := m.NewParams(), m.NewParams(), m.NewParams()
+			w, v, anchor := m.NewParams(), make([]float32, 2*m.Size()), m.NewParams()
 			m.Init(w, 1)
 			m.Init(anchor, 2)
 			w2, v2 := slices.Clone(w), slices.Clone(v)
@@ -143,7 +150,7 @@ func testStep(t *testing.T, m *Model, rule Optimizer) {
 					t.Errorf("batch %d: Step reports %+v, Gradient %+v", n, got, want)
 				}
 				sameBits(t, w2, w, "weights after Step")
-				sameBits(t, v2, v, "velocity after Step")
+				sameBits(t, v2, v, "state after Step")
 			}
 		}
 	})
@@ -244,7 +251,7 @@ func testDropout(t *testing.T, m *Model) {
 func TestAllocations(t *testing.T) { forEachNet(t, testAllocations) }
 
 func testAllocations(t *testing.T, m *Model) {
-	w, v := m.NewParams(), m.NewParams()
+	w, v, second := m.NewParams(), m.NewParams(), m.NewParams()
 	m.Init(w, 1)
 	ws := m.newWorkspace(4)
 	b, few := images(m, 10), images(m, 4)
@@ -255,6 +262,7 @@ func testAllocations(t *testing.T, m *Model) {
 		(&Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}, Velocity: v, Steps: 1}).Step(w, ws.Grad())
 		ws.Step(w, b, TrainOpts{Dropout: 0.1}, &Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}, Velocity: v, Steps: 1})
 		ws.Step(w, few, TrainOpts{}, &Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9, Nesterov: true, ClipNorm: 0.1}, Velocity: v, Steps: 1})
+		ws.Step(w, few, TrainOpts{}, &Optimizer{SGD: SGD{LR: 0.1}, Adam: Adam{On: true, Eps: 1e-8}, Velocity: v, Second: second})
 		ws.Evaluate(w, b)
 	}
 	step()

@@ -68,11 +68,14 @@ func describeMethod(m fl.Method) methodEntry {
 	defaults := hyper.Values{Client: c, Server: s}
 	for _, p := range hyper.Table() {
 		for _, u := range m.Uses() {
-			if u.Key != p.Name || u.In.Single() {
+			if u.Key != p.Name || u.Fixed() {
 				continue
 			}
 			if u.In.String() != "" {
 				p.In = u.In
+			}
+			if u.Words != nil {
+				p.Words = u.Words
 			}
 			side, _, _ := strings.Cut(p.Name, ".")
 			e.Hyperparameters = append(e.Hyperparameters, hyperEntry{p.Name, side, p.Type(), p.Value(&defaults), p.Allowed(), p.Tunable, p.Doc})

@@ -8,11 +8,15 @@ const OwnDropout = -1
 // fields at 0 would not be their defaults (a Dropout of 0 is no dropout); Check refuses
 // others.
 type Client struct {
-	LR          float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of local SGD" also:"learning_rate step_size eta eta_l local_lr"`
+	LR          float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of the local steps" also:"learning_rate step_size eta eta_l local_lr"`
+	Optimizer   string  `toml:"optimizer" of:"sgd adam adamw" off:"sgd" doc:"rule of the local steps, in PyTorch's form; what it remembers, moments or the momentum's buffer, starts afresh in each local training" also:"local_optimizer optim"`
 	Momentum    float64 `toml:"momentum" in:"[0, 1]" off:"0" doc:"heavy-ball momentum of local SGD; its buffer starts afresh in each round" also:"beta"`
 	Nesterov    bool    `toml:"nesterov" off:"0" doc:"takes the steps of client.momentum in Nesterov's form, which looks ahead along the buffer" also:"nesterov_momentum"`
 	ClipNorm    float64 `toml:"clip_norm" in:"[0, inf)" off:"0" doc:"bounds the norm of each local step's gradient, without weight decay; 0 does not" also:"clip max_norm max_grad_norm grad_clip gradient_clipping"`
-	WeightDecay float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters" also:"wd l2 decay"`
+	Beta1       float64 `toml:"beta1" in:"[0, 1)" off:"0.9" doc:"decay rate of the first moment of local Adam and AdamW" also:"beta_1"`
+	Beta2       float64 `toml:"beta2" in:"[0, 1)" off:"0.999" doc:"decay rate of the second moment of local Adam and AdamW" also:"beta_2"`
+	Eps         float64 `toml:"eps" in:"[1e-30, inf)" off:"1e-8" doc:"what local Adam and AdamW add to the root of the second moment" also:"epsilon"`
+	WeightDecay float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters; with AdamW they shrink by it directly" also:"wd l2 decay"`
 	Mu          float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective" also:"proximal prox proximal_mu"`
 	Epochs      float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training examples in a round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
 	Steps       int     `toml:"steps" in:"[0, inf)" doc:"local steps in a round; 0 takes client.epochs" also:"local_steps num_steps iterations"`
@@ -49,6 +53,9 @@ type Server struct {
 	Weighted bool    `toml:"weighted" off:"0" doc:"weighs clients by their training examples instead of equally"`
 	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"first rounds that are FedAvg's" also:"burnin"`
 }
+
+// Adaptive says whether the local steps are those of Adam or AdamW.
+func (c Client) Adaptive() bool { return c.Optimizer == "adam" || c.Optimizer == "adamw" }
 
 // DefaultClient is plain SGD, one epoch, batches of 20.
 func DefaultClient() Client { return defaults().Client }

@@ -33,7 +33,7 @@ type Values struct {
 type Param struct {
 	key.Key
 	// Default is the value that a study starts from; of truths 0 is false and 1
-	// true.
+	// true, of texts it is the place in Words.
 	Default float64
 	// Optional says that there is a value at which it does nothing: Default.
 	Optional bool
@@ -56,7 +56,12 @@ func read() []Param {
 		}
 		if given {
 			var err error
-			if p.Default, err = strconv.ParseFloat(text, 64); err != nil {
+			if p.Text() {
+				p.Default, err = p.Read(text)
+			} else {
+				p.Default, err = strconv.ParseFloat(text, 64)
+			}
+			if err != nil {
 				panic("hyper: " + k.Name + ": " + err.Error())
 			}
 		}
@@ -101,7 +106,8 @@ func defaults() Values {
 
 func (p Param) field(v *Values) reflect.Value { return reflect.ValueOf(v).Elem().FieldByIndex(p.Index) }
 
-// Get returns the value as a number; of truths 0 is false and 1 true.
+// Get returns the value as a number; of truths 0 is false and 1 true, of texts it is
+// the place in Words, -1 for one that is not among them.
 func (p Param) Get(v *Values) float64 {
 	switch f := p.field(v); {
 	case p.Truth():
@@ -109,6 +115,8 @@ func (p Param) Get(v *Values) float64 {
 			return 1
 		}
 		return 0
+	case p.Text():
+		return float64(slices.Index(p.Words, f.String()))
 	case p.Whole():
 		return float64(f.Int())
 	default:
@@ -116,7 +124,7 @@ func (p Param) Get(v *Values) float64 {
 	}
 }
 
-// Value returns the value itself: a float64, int or bool.
+// Value returns the value itself: a float64, int, bool or string.
 func (p Param) Value(v *Values) any { return p.field(v).Interface() }
 
 // put writes a value of which Get would return x.
@@ -124,6 +132,8 @@ func (p Param) put(v *Values, x float64) {
 	switch f := p.field(v); {
 	case p.Truth():
 		f.SetBool(x != 0)
+	case p.Text():
+		f.SetString(p.Words[int(x)])
 	case p.Whole():
 		f.SetInt(int64(x))
 	default:
@@ -137,7 +147,13 @@ func (p Param) put(v *Values, x float64) {
 func (p Param) Read(value any) (float64, error) {
 	truth, isTruth := value.(bool)
 	x, isNumber := value.(float64)
+	text, isText := value.(string)
 	switch {
+	case p.Text():
+		if i := slices.Index(p.Words, text); isText && i >= 0 {
+			return float64(i), nil
+		}
+		return 0, fmt.Errorf("must be %s, not %v", p.Want(), value)
 	case p.Truth() && isTruth:
 		if truth {
 			return 1, nil
@@ -175,11 +191,29 @@ func (c Client) Check() error {
 	if err := check(&Values{Client: c}, "client."); err != nil {
 		return err
 	}
+	if err := c.checkRule(); err != nil {
+		return err
+	}
 	if c.Nesterov && c.Momentum == 0 {
 		return &key.Error{Key: "client.nesterov", Problem: " = true: must be false unless client.momentum is above 0"}
 	}
 	if c.Floor && (!c.Wrap || c.Steps > 0) {
 		return &key.Error{Key: "client.floor", Problem: " = true: must be false unless client.wrap is true and client.steps 0"}
+	}
+	return nil
+}
+
+// checkRule returns an error that names the first hyperparameter of another rule of local
+// steps than the one that is set.
+func (c Client) checkRule() error {
+	if c.Adaptive() && c.Momentum != 0 {
+		return &key.Error{Key: "client.momentum", Problem: fmt.Sprintf(" = %v: must be 0 with client.optimizer = %q, which has client.beta1", c.Momentum, c.Optimizer)}
+	}
+	v := Values{Client: c}
+	for _, name := range []string{"client.beta1", "client.beta2", "client.eps"} {
+		if p, _ := Find(name); !c.Adaptive() && p.Get(&v) != p.Default {
+			return &key.Error{Key: name, Problem: fmt.Sprintf(" = %v: must be left out unless client.optimizer is adam or adamw", p.Get(&v))}
+		}
 	}
 	return nil
 }

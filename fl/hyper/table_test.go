@@ -19,6 +19,10 @@ func TestEveryHyperparameterIsWhole(t *testing.T) {
 		switch {
 		case p.Doc == "" || strings.HasSuffix(p.Doc, "."):
 			t.Errorf("%s: doc %q", p.Name, p.Doc)
+		case p.Text():
+			if len(p.Words) < 2 {
+				t.Errorf("%s may be one of %v", p.Name, p.Words)
+			}
 		case !p.Truth() && p.In.String() == "":
 			t.Errorf("%s has no range", p.Name)
 		case p.Get(&v) != p.Default:
@@ -27,7 +31,7 @@ func TestEveryHyperparameterIsWhole(t *testing.T) {
 		// Each has a field of its own.
 		other := v
 		x := 3.0
-		if p.Truth() {
+		if p.Truth() || p.Text() {
 			x = 1
 		}
 		p.put(&other, x)
@@ -54,6 +58,9 @@ func TestSetTakesWhatFits(t *testing.T) {
 		{"client.batch", math.Inf(1), 0, "client.batch: must be a whole number, not +Inf"},
 		{"client.steps", 1e10, 0, "client.steps: must be a whole number, not 1e+10"},
 		{"client.first_order", true, 1, ""},
+		{"client.optimizer", "adamw", 2, ""},
+		{"client.optimizer", "sgdd", 0, "client.optimizer: must be one of sgd, adam, adamw, not sgdd"},
+		{"client.optimizer", 1.0, 0, "client.optimizer: must be one of sgd, adam, adamw, not 1"},
 		{"server.weighted", 1.0, 0, "server.weighted: must be true or false, not 1"},
 	} {
 		p, ok := Find(tt.key)

@@ -53,6 +53,8 @@ func (h Values) Matching(patterns []string) tuners.Params {
 		case !p.Tunable || !tuners.Matches(p.Name, patterns...):
 		case p.Truth():
 			params[p.Name] = tuners.Bool(p.Get(&h) != 0)
+		case p.Text():
+			params[p.Name] = tuners.Str(p.Value(&h).(string))
 		default:
 			params[p.Name] = tuners.Num(p.Get(&h))
 		}

@@ -117,6 +117,9 @@ func (k Key) Whole() bool {
 // Truth says whether the key is true or false.
 func (k Key) Truth() bool { return elem(k.of).Kind() == reflect.Bool }
 
+// Text says whether the key is a text.
+func (k Key) Text() bool { return elem(k.of).Kind() == reflect.String }
+
 func elem(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		return t.Elem()
@@ -131,10 +134,13 @@ func (k Key) Want() string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.String:
-		if len(k.Words) > 0 {
-			return "one of " + strings.Join(k.Words, ", ")
+		switch len(k.Words) {
+		case 0:
+			return "a text"
+		case 1:
+			return strconv.Quote(k.Words[0])
 		}
-		return "a text"
+		return "one of " + strings.Join(k.Words, ", ")
 	default:
 		return k.In.words(k.Whole())
 	}

@@ -1,6 +1,8 @@
 package methods
 
 import (
+	"slices"
+
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -32,7 +34,10 @@ func (fedNova) Paper() string {
 	return "Wang et al. 2020, Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization, arXiv:2007.07481"
 }
 
-func (fedNova) Uses() []fl.Use { return fl.UsingSGD() }
+func (fedNova) Uses() []fl.Use {
+	return slices.Concat(fl.UsingSteps(), fl.Needing("client.optimizer", "sgd", "it counts how often each gradient is in the change of the weights"),
+		fl.Using("client.momentum", "client.nesterov", "client.clip_norm", "client.weight_decay"))
+}
 
 func (fedNova) Local(l *fl.Local) error {
 	if err := l.SGD(fl.LocalRun{}); err != nil {

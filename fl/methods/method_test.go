@@ -13,10 +13,10 @@ import (
 // referenceLocal is local SGD by METHODS' equations in float64 on top of the
 // model's own gradients: d = grad + mu (w_k - w) + wd w_k, buf = d at first and
 // then m buf + d, w_k -= lr buf, or lr (d + m buf) by Nesterov; grad + mu (w_k - w) has
-// at most the norm client.clip_norm, if that is not 0. It sees one batch of all examples a step.
+// at most the norm client.clip_norm, if that is not 0. Or it is AdamW. It sees one batch of all examples a step.
 func referenceLocal(ws *nn.Workspace, b *nn.Batch, broadcast []float32, p fl.ClientParams, steps int) []float64 {
 	at := make([]float64, len(broadcast))
-	buf := make([]float64, len(broadcast))
+	buf, second := make([]float64, len(broadcast)), make([]float64, len(broadcast))
 	for i, x := range broadcast {
 		at[i] = float64(x)
 	}
@@ -34,7 +34,15 @@ func referenceLocal(ws *nn.Workspace, b *nn.Batch, broadcast []float32, p fl.Cli
 			share = min(1, p.ClipNorm/math.Sqrt(square))
 		}
 		for i, g := range ws.Grad() {
-			d := share*(float64(g)+p.Mu*(at[i]-float64(broadcast[i]))) + p.WeightDecay*at[i]
+			d := share * (float64(g) + p.Mu*(at[i]-float64(broadcast[i])))
+			if p.Optimizer == "adamw" {
+				buf[i] = p.Beta1*buf[i] + (1-p.Beta1)*d
+				second[i] = p.Beta2*second[i] + (1-p.Beta2)*d*d
+				first, root := buf[i]/(1-math.Pow(p.Beta1, float64(k+1))), math.Sqrt(second[i]/(1-math.Pow(p.Beta2, float64(k+1))))
+				at[i] -= p.LR * (first/(root+p.Eps) + p.WeightDecay*at[i])
+				continue
+			}
+			d += p.WeightDecay * at[i]
 			if k == 0 {
 				buf[i] = d
 			} else {
@@ -61,7 +69,9 @@ func TestLocalSGDAgainstEquations(t *testing.T) {
 	momentum := begun(fl.ClientParams{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3, Steps: steps, Batch: 1000, Dropout: 0})
 	nesterov, clipped := momentum, momentum
 	nesterov.Nesterov, clipped.ClipNorm = true, 0.5
-	for _, p := range []fl.ClientParams{momentum, nesterov, clipped} {
+	adamw := clipped
+	adamw.Optimizer, adamw.Momentum, adamw.Eps = "adamw", 0, 1e-3
+	for _, p := range []fl.ClientParams{momentum, nesterov, clipped, adamw} {
 		tr := e.NewTrial(0)
 		broadcast := append([]float32(nil), tr.Weights()...)
 		// One batch holds all examples, so that the order of shuffling matters

@@ -49,6 +49,12 @@ func variedPlan(m fl.Method, slots int) fl.Plan {
 		if m.Name() == "fedprox" {
 			c.Momentum, c.Nesterov, c.ClipNorm = 0.5, i%2 == 0, 0.2*float64(i)
 		}
+		switch m.Name() {
+		case "reptile":
+			c.Optimizer, c.ClipNorm, c.WeightDecay, c.Mu = "adam", 0.5, 0.01, 0.1
+		case "heterofl", "fedrep":
+			c.Optimizer, c.ClipNorm, c.WeightDecay = []string{"sgd", "adam", "adamw"}[i%3], 0.5*float64(i%2), 0.01
+		}
 		p.Clients = append(p.Clients, c)
 	}
 	return p
@@ -192,6 +198,16 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "scaffold" needs 0; its control variates are means of gradients`},
 		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "fedpa" needs 0; clipped steps do not sample`},
 		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "pfedme" does not use it; leave it out, or use one of the methods ditto, `},
+		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" }, `client.optimizer = "adam": method "scaffold" needs "sgd"; its control variates are means of gradients`},
+		{"fednova", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adamw" }, `client.optimizer = "adamw": method "fednova" needs "sgd"; it counts how often each gradient`},
+		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" }, `client.optimizer = "adam": method "fedpa" needs "sgd"; Adam's steps do not sample`},
+		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" }, `client.optimizer = "adam": method "pfedme" needs "sgd"; its steps descend`},
+		{"maml", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" }, `client.optimizer = "adam": method "maml" needs "sgd"; its meta-gradients`},
+		{"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" }, `client.optimizer = "adam": method "perfedavg" needs "sgd"; its meta-gradients`},
+		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "rmsprop" }, `client.optimizer = "rmsprop": must be one of sgd, adam, adamw`},
+		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer, c.Momentum = "adam", 0.9 }, `client.momentum = 0.9: must be 0 with client.optimizer = "adam", which has client.beta1`},
+		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Beta1 = 0.8 }, `client.beta1 = 0.8: must be left out unless client.optimizer is adam or adamw`},
+		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer, c.Eps = "adam", 0 }, `client.eps = 0: must be`},
 		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Nesterov = true }, `client.nesterov = true: must be false unless client.momentum is above 0`},
 		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = -1 }, `client.clip_norm = -1: must be a finite number of 0 or more`},
 		{"maml", func(c *fl.ClientParams, _ *fl.ServerParams) { c.WeightDecay = 0.1 }, `client.weight_decay = 0.1: method "maml" does not use it`},

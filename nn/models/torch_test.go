@@ -24,6 +24,9 @@ type torchJob struct {
 	Momentum    float64   `json:"momentum"`
 	Nesterov    bool      `json:"nesterov"`
 	ClipNorm    float64   `json:"clip_norm"`
+	Optimizer   string    `json:"optimizer"`
+	Betas       []float64 `json:"betas"`
+	Eps         float64   `json:"eps"`
 	WeightDecay float64   `json:"weight_decay"`
 	Steps       int       `json:"steps"`
 }
@@ -67,6 +70,9 @@ func TestOptimizersMatchTorch(t *testing.T) {
 			"clipped":                {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, ClipNorm: 0.1}},
 			"clipped, all the rest":  {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, WeightDecay: 1e-3, Nesterov: true, ClipNorm: 0.1}},
 			"clipped with no effect": {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, ClipNorm: 1e6}},
+			"adam":                   {SGD: nn.SGD{LR: 1e-3}, Adam: nn.Adam{On: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
+			"adam, all the rest":     {SGD: nn.SGD{LR: 1e-3, WeightDecay: 1e-2, ClipNorm: 0.1}, Adam: nn.Adam{On: true, Beta1: 0.8, Beta2: 0.95, Eps: 1e-8}},
+			"adamw":                  {SGD: nn.SGD{LR: 1e-3, WeightDecay: 0.1}, Adam: nn.Adam{On: true, Decoupled: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
 		} {
 			t.Run(c.model+"/"+name, func(t *testing.T) {
 				m, err := New(c.model, Options{Input: c.input})
@@ -240,14 +246,20 @@ func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn
 	t.Helper()
 	job := newTorchJob(m, ops, b)
 	job.LR, job.Momentum, job.WeightDecay, job.Steps = float64(opt.LR), float64(opt.Momentum), float64(opt.WeightDecay), 5
-	job.Nesterov, job.ClipNorm = opt.Nesterov, float64(opt.ClipNorm)
+	job.Nesterov, job.ClipNorm, job.Optimizer = opt.Nesterov, float64(opt.ClipNorm), "sgd"
+	if a := opt.Adam; a.On {
+		job.Optimizer, job.Betas, job.Eps = "adam", []float64{a.Beta1, a.Beta2}, a.Eps
+		if a.Decoupled {
+			job.Optimizer = "adamw"
+		}
+	}
 	w := m.NewParams()
 	m.Init(w, 1)
 	before := m.Export(w)
 	losses, after := runTorch(t, python, job, canonical(before), channelFirst(b.X, m.Input()))
 
 	ws := m.NewWorkspace()
-	opt.Velocity = m.NewParams()
+	opt.Velocity, opt.Second = m.NewParams(), m.NewParams()
 	for k := range job.Steps {
 		r := ws.Step(w, b, nn.TrainOpts{}, &opt)
 		if loss := r.Loss / float64(r.Count); math.Abs(loss-losses[k]) > 1e-4*(1+losses[k]) {

@@ -24,7 +24,7 @@ const (
 // used by several goroutines at a time.
 type Probe struct {
 	// step returns a training step on a batch of random examples, the same each time.
-	step  func(m *nn.Model, batch int, sgd nn.SGD) func()
+	step  func(m *nn.Model, batch int, opt nn.Optimizer) func()
 	now   func() time.Time
 	known map[subject]measured
 }
@@ -39,11 +39,11 @@ type subject struct {
 	model                       *nn.Model
 	batch                       int
 	momentum, weightDecay, near bool
-	nesterov, clip              bool
+	nesterov, clip, adam        bool
 }
 
-func subjectOf(m *nn.Model, batch int, sgd nn.SGD) subject {
-	return subject{m, max(1, batch), sgd.Momentum != 0, sgd.WeightDecay != 0, sgd.Mu != 0, sgd.Nesterov, sgd.ClipNorm != 0}
+func subjectOf(m *nn.Model, batch int, opt nn.Optimizer) subject {
+	return subject{m, max(1, batch), opt.Momentum != 0, opt.WeightDecay != 0, opt.Mu != 0, opt.Nesterov, opt.ClipNorm != 0, opt.Adam.On}
 }
 
 // measured is a throughput and how long it was meant to be measured.
@@ -54,8 +54,8 @@ type measured struct {
 
 // Throughput returns how many training examples a second one thread takes in steps of the model on batches of that size. The first call
 // for a model, batch and kind of optimizer measures for about Fine. Its errors are those of the context.
-func (p *Probe) Throughput(ctx context.Context, m *nn.Model, batch int, sgd nn.SGD) (float64, error) {
-	return p.throughput(ctx, subjectOf(m, batch, sgd), Fine)
+func (p *Probe) Throughput(ctx context.Context, m *nn.Model, batch int, opt nn.Optimizer) (float64, error) {
+	return p.throughput(ctx, subjectOf(m, batch, opt), Fine)
 }
 
 // throughput measures for about a time, unless it has been done for as long before.
@@ -72,28 +72,31 @@ func (p *Probe) throughput(ctx context.Context, s subject, length time.Duration)
 
 // measure repeats steps. What one example takes says how large a batch fits into the time; larger ones are no slower an example.
 func (p *Probe) measure(ctx context.Context, s subject, length time.Duration) (float64, error) {
-	sgd := nn.SGD{LR: 1e-6, Nesterov: s.nesterov} // so low that the weights stay as they are
+	opt := nn.Optimizer{SGD: nn.SGD{LR: 1e-6, Nesterov: s.nesterov}} // so low that the weights stay as they are
 	if s.momentum {
-		sgd.Momentum = 0.9
+		opt.Momentum = 0.9
 	}
 	if s.weightDecay {
-		sgd.WeightDecay = 1e-4
+		opt.WeightDecay = 1e-4
 	}
 	if s.near {
-		sgd.Mu = 1e-3
+		opt.Mu = 1e-3
+	}
+	if s.adam {
+		opt.Adam = nn.Adam{On: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
 	}
 	if s.clip {
-		sgd.ClipNorm = 1e-3
+		opt.ClipNorm = 1e-3
 	}
 	batch := s.batch
 	if batch > 1 {
-		one := p.step(s.model, 1, sgd)
+		one := p.step(s.model, 1, opt)
 		one() // touches the memory
 		if took := p.time(one); took > 0 {
 			batch = int(max(1, min(float64(batch), math.Floor(float64(length/2)/float64(took)))))
 		}
 	}
-	step := p.step(s.model, batch, sgd)
+	step := p.step(s.model, batch, opt)
 	if batch > 1 {
 		step() // what a larger batch touches
 	}

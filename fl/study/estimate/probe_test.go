@@ -24,7 +24,7 @@ type fake struct {
 func newFake(overhead, each time.Duration) *fake {
 	f := &fake{Probe: New(), overhead: overhead, each: each}
 	f.now = func() time.Time { return f.clock }
-	f.step = func(_ *nn.Model, n int, _ nn.SGD) func() {
+	f.step = func(_ *nn.Model, n int, _ nn.Optimizer) func() {
 		f.batches = append(f.batches, n)
 		return func() {
 			f.steps++
@@ -48,7 +48,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 func TestThroughput(t *testing.T) {
 	m := logistic(t)
 	f := newFake(time.Millisecond, 250*time.Microsecond)
-	rate, err := f.Throughput(t.Context(), m, 8, nn.SGD{})
+	rate, err := f.Throughput(t.Context(), m, 8, nn.Optimizer{})
 	if want := 8 / 0.003; err != nil || !near(rate, want) {
 		t.Errorf("%v examples a second, %v; a step of 8 takes 3 ms: want %v", rate, err, want)
 	}
@@ -56,17 +56,19 @@ func TestThroughput(t *testing.T) {
 		t.Errorf("it took %v", spent)
 	}
 	before := f.steps
-	for _, sgd := range []nn.SGD{{}, {LR: 0.3}} {
-		if again, err := f.Throughput(t.Context(), m, 8, sgd); err != nil || again != rate {
+	for _, opt := range []nn.Optimizer{{}, {SGD: nn.SGD{LR: 0.3}}} {
+		if again, err := f.Throughput(t.Context(), m, 8, opt); err != nil || again != rate {
 			t.Errorf("again: %v, %v", again, err)
 		}
 	}
 	if f.steps != before {
 		t.Errorf("a known throughput was measured by %d more steps", f.steps-before)
 	}
-	for _, sgd := range []nn.SGD{{Momentum: 0.5}, {WeightDecay: 0.1}, {Mu: 1}} {
-		if _, err := f.Throughput(t.Context(), m, 8, sgd); err != nil || f.steps == before {
-			t.Errorf("%+v was not measured, %v", sgd, err)
+	for _, opt := range []nn.Optimizer{
+		{SGD: nn.SGD{Momentum: 0.5}}, {SGD: nn.SGD{WeightDecay: 0.1}}, {SGD: nn.SGD{Mu: 1}}, {SGD: nn.SGD{ClipNorm: 1}}, {Adam: nn.Adam{On: true}},
+	} {
+		if _, err := f.Throughput(t.Context(), m, 8, opt); err != nil || f.steps == before {
+			t.Errorf("%+v was not measured, %v", opt, err)
 		}
 		before = f.steps
 	}
@@ -74,7 +76,7 @@ func TestThroughput(t *testing.T) {
 
 func TestThroughputOfALargeModelTakesASmallBatch(t *testing.T) {
 	f := newFake(0, 60*time.Millisecond)
-	rate, err := f.Throughput(t.Context(), logistic(t), 256, nn.SGD{})
+	rate, err := f.Throughput(t.Context(), logistic(t), 256, nn.Optimizer{})
 	if err != nil || !near(rate, 1/0.06) {
 		t.Errorf("%v examples a second, %v", rate, err)
 	}
@@ -86,7 +88,7 @@ func TestThroughputOfALargeModelTakesASmallBatch(t *testing.T) {
 func TestThroughputEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := New().Throughput(ctx, logistic(t), 4, nn.SGD{}); !errors.Is(err, context.Canceled) {
+	if _, err := New().Throughput(ctx, logistic(t), 4, nn.Optimizer{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -94,10 +96,10 @@ func TestThroughputEndsWithItsContext(t *testing.T) {
 // TestRealSteps measures a small model for as short as can be.
 func TestRealSteps(t *testing.T) {
 	p := New()
-	for _, sgd := range []nn.SGD{{}, {Momentum: 0.9, WeightDecay: 0.1, Mu: 0.1}} {
-		rate, err := p.throughput(t.Context(), subjectOf(logistic(t), 4, sgd), time.Millisecond)
+	for _, opt := range []nn.Optimizer{{}, {SGD: nn.SGD{Momentum: 0.9, WeightDecay: 0.1, Mu: 0.1}}, {SGD: nn.SGD{ClipNorm: 1}, Adam: nn.Adam{On: true}}} {
+		rate, err := p.throughput(t.Context(), subjectOf(logistic(t), 4, opt), time.Millisecond)
 		if err != nil || !(rate > 1000 && rate < 1e10) {
-			t.Errorf("%+v: %v examples a second, %v", sgd, rate, err)
+			t.Errorf("%+v: %v examples a second, %v", opt, rate, err)
 		}
 	}
 }

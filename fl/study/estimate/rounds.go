@@ -90,10 +90,11 @@ func (t *tasks) sides(w tuners.Work, points []fl.ClientParams) []Work {
 // work returns local trainings of clients with so many training and validation examples, and evaluated examples, spread evenly over the points.
 func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.ClientParams, parallel int) []Work {
 	c, m := &t.setup.Config, t.setup.Model
-	sgd := nn.SGD{
+	opt := nn.Optimizer{SGD: nn.SGD{
 		Momentum: float32(c.Client.Momentum), WeightDecay: float32(c.Client.WeightDecay), Mu: float32(c.Client.Mu),
 		Nesterov: c.Client.Nesterov, ClipNorm: float32(c.Client.ClipNorm),
-	}
+	}}
+	opt.Adam.On = c.Client.Adaptive()
 	byBatch := map[int]float64{}
 	for _, p := range points {
 		batch := max(1, min(p.Batch, int(math.Ceil(train))))
@@ -101,7 +102,7 @@ func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.Clien
 	}
 	var out []Work
 	for batch, x := range few(byBatch) {
-		out = append(out, Work{Model: m, Batch: batch, SGD: sgd, Examples: x, Tasks: parallel})
+		out = append(out, Work{Model: m, Batch: batch, Optimizer: opt, Examples: x, Tasks: parallel})
 	}
 	slices.SortFunc(out, func(a, b Work) int { return a.Batch - b.Batch })
 	return out

@@ -5,18 +5,21 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// TrainStep returns one training step of a model on n random samples, the same each time, in memory of its own. A proximal term pulls
+// TrainStep returns one training step of a model on n random samples, the same each time, in memory of its own. Of the optimizer it takes
+// the settings. A proximal term pulls
 // towards the weights themselves.
-func TrainStep(m *nn.Model, n int, sgd nn.SGD) func() {
+func TrainStep(m *nn.Model, n int, opt nn.Optimizer) func() {
 	w, v, ws, b := Start(m), m.NewParams(), m.NewWorkspace(), RandomBatch(m, n)
-	var anchor []float32
-	if sgd.Mu != 0 {
-		anchor = w
+	opt.Velocity = v
+	if opt.Mu != 0 {
+		opt.Anchor = w
 	}
-	opt := &nn.Optimizer{SGD: sgd, Velocity: v, Anchor: anchor}
+	if opt.Adam.On {
+		opt.Second = m.NewParams()
+	}
 	var step uint32
 	return func() {
-		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, opt)
+		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, &opt)
 		step++
 	}
 }

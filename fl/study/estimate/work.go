@@ -18,8 +18,8 @@ type Work struct {
 	Model *nn.Model
 	// Batch is the number of examples of a step.
 	Batch int
-	// SGD takes the steps; only which of its terms are 0 matters.
-	SGD nn.SGD
+	// Optimizer takes the steps; only which of its terms are 0 matters.
+	Optimizer nn.Optimizer
 	// Examples are those of all steps. An example that is only evaluated counts as much as its operations do, see Evaluated.
 	Examples float64
 	// Tasks is how many clients can train at a time; 0 is at least as many as there are workers.
@@ -73,7 +73,7 @@ func (p *Probe) seconds(ctx context.Context, workers int, length time.Duration, 
 		if w.Examples <= 0 {
 			continue
 		}
-		s := subjectOf(w.Model, w.Batch, w.SGD)
+		s := subjectOf(w.Model, w.Batch, w.Optimizer)
 		rate, err := p.throughput(ctx, s, length)
 		if err != nil {
 			return Estimate{}, 0, err

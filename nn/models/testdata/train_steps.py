@@ -13,6 +13,7 @@ JOB.json holds
   x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
   labels   one label a sample, or one a position, sample by sample; -1 is masked
   lr, momentum, nesterov, weight_decay, clip_norm (0 is none), steps
+  optimizer  sgd, adam or adamw, which have betas and eps
 PARAMS.f32 and INPUT.f32 are little-endian float32, OUT.f64 little-endian float64.
 """
 import ctypes
@@ -138,8 +139,12 @@ def run(job_path, params_path, input_path, out_path, direction_path=None):
         gradient = torch.autograd.grad(loss, params, create_graph=True)
         write(out_path, torch.autograd.grad(gradient, params, grad_outputs=build(job, read_floats(direction_path))))
         return []
-    optimizer = torch.optim.SGD(
-        params, lr=job["lr"], momentum=job["momentum"], nesterov=job["nesterov"], weight_decay=job["weight_decay"])
+    if job["optimizer"] == "sgd":
+        optimizer = torch.optim.SGD(
+            params, lr=job["lr"], momentum=job["momentum"], nesterov=job["nesterov"], weight_decay=job["weight_decay"])
+    else:
+        adam = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[job["optimizer"]]
+        optimizer = adam(params, lr=job["lr"], betas=job["betas"], eps=job["eps"], weight_decay=job["weight_decay"])
     losses = []
     for _ in range(job["steps"]):
         optimizer.zero_grad()
