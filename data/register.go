@@ -84,6 +84,8 @@ func Register(info SetInfo, load Load) error {
 		return fmt.Errorf("register the set %q: it has no function that loads it", info.Name)
 	case info.Dealt && info.Synthetic:
 		return fmt.Errorf("register the set %q: Dealt is for sets without clients, Synthetic for those whose clients are drawn; use one of the two", info.Name)
+	case info.Vocab < 0 || info.Vocab > info.MaxVocab:
+		return fmt.Errorf("register the set %q: Vocab = %d, MaxVocab = %d; Vocab must be from 0 to MaxVocab", info.Name, info.Vocab, info.MaxVocab)
 	case slices.ContainsFunc(registered.sets, func(s Set) bool { return s.Name == info.Name }):
 		return fmt.Errorf("register the set %q: there is one of that name", info.Name)
 	}

@@ -121,6 +121,7 @@ func TestRegisterErrors(t *testing.T) {
 		{data.SetInfo{Name: "test-x"}, nil, "no function that loads it"},
 		{data.SetInfo{Name: "mnist"}, load, `"mnist": there is one of that name`},
 		{data.SetInfo{Name: "test-x", Dealt: true, Synthetic: true}, load, "use one of the two"},
+		{data.SetInfo{Name: "test-x", Vocab: 9}, load, "Vocab = 9, MaxVocab = 0; Vocab must be from 0 to MaxVocab"},
 	} {
 		if err := data.Register(c.info, c.load); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.info, err, c.want)
