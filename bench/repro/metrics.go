@@ -155,7 +155,7 @@ func (m *Metrics) reached(x func(study.CurvePoint) float64) (float64, bool) {
 
 // Write writes metrics into a file, whole or not at all.
 func (m *Metrics) Write(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := wholefile.Folder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	if err := wholefile.Stream(path, 0o644, m.encode); err != nil {

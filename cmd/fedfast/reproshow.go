@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -123,7 +122,7 @@ func (o *reportOptions) writeCurves(r *repro.Report) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.plot, 0o755); err != nil {
+	if err := wholefile.Folder(o.plot); err != nil {
 		return err
 	}
 	forms := []figure.Form{figure.SVG}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -88,7 +87,7 @@ func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
 	if out == "" {
 		out = filepath.Join(dir, "export")
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := wholefile.Folder(out); err != nil {
 		return err
 	}
 	files := []string{}

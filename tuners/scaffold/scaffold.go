@@ -88,7 +88,7 @@ func (p Project) Write() (err error) {
 			mode = 0o755
 		}
 		target := filepath.Join(p.Dir, filepath.FromSlash(to))
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		if err := wholefile.Folder(filepath.Dir(target)); err != nil {
 			return err
 		}
 		written = append(written, target)

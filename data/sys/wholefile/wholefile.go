@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -21,30 +22,132 @@ func Write(path string, content []byte, mode fs.FileMode) error {
 	})
 }
 
-// Stream writes a file with what write gives. A link is followed; a pipe or a device
-// such as /dev/stdout is written as it is, since nothing could take its place.
-func Stream(path string, mode fs.FileMode, write func(io.Writer) error) error {
+// Stream writes a file with what write gives.
+func Stream(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
+	f, err := Create(path, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := write(f); err != nil {
+		return f.named(err)
+	}
+	return f.Commit()
+}
+
+// pending is a file under a temporary name.
+type pending interface {
+	io.Writer
+	// CloseAtomicallyReplace syncs the file and gives it its name.
+	CloseAtomicallyReplace() error
+	// Cleanup removes the file, unless it has its name.
+	Cleanup() error
+}
+
+// File is one that is being written.
+type File struct {
+	path string
+	to   pending
+}
+
+// Create begins a file, which stands under its name from Commit on. A link is
+// followed; a pipe or a device such as /dev/stdout is written as it is, since nothing
+// could take its place.
+func Create(path string, mode fs.FileMode) (*File, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
+	f := &File{path: path}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		out, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
+			return nil, err
+		}
+		f.to = &device{File: out}
+		return f, nil
+	}
+	var err error
+	if f.to, err = newPending(path, mode); err != nil {
+		return nil, f.named(err)
+	}
+	return f, nil
+}
+
+// Write appends to the file.
+func (f *File) Write(p []byte) (int, error) {
+	n, err := f.to.Write(p)
+	if err != nil {
+		err = f.named(err)
+	}
+	return n, err
+}
+
+// Commit ends the file: it is on the disk, and under its name.
+func (f *File) Commit() error {
+	if err := f.to.CloseAtomicallyReplace(); err != nil {
+		return f.named(err)
+	}
+	if _, ok := f.to.(*device); ok {
+		return nil
+	}
+	return SyncFolder(filepath.Dir(f.path))
+}
+
+// Close removes a file that was not committed.
+func (f *File) Close() error { return f.to.Cleanup() }
+
+// named gives an error of the temporary file the name that it was to have.
+func (f *File) named(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && filepath.Dir(failed.Path) == filepath.Dir(f.path) {
+		failed.Path = f.path
+	}
+	return err
+}
+
+// device is a file that nothing takes the place of.
+type device struct {
+	*os.File
+	closed bool
+}
+
+// CloseAtomicallyReplace closes it.
+func (d *device) CloseAtomicallyReplace() error {
+	d.closed = true
+	return d.Close()
+}
+
+// Cleanup closes it, too.
+func (d *device) Cleanup() error {
+	if d.closed {
+		return nil
+	}
+	return d.CloseAtomicallyReplace()
+}
+
+// Folder makes a folder and those above it that are not there, so that their names
+// last: without it all in a folder may be lost, however well it was written.
+func Folder(path string) error {
+	path = filepath.Clean(path)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	above := filepath.Dir(path)
+	if above != path {
+		if err := Folder(above); err != nil {
 			return err
 		}
-		return errors.Join(write(f), f.Close())
 	}
-	if err := replace(path, mode, write); err != nil {
-		if failed, ok := errors.AsType[*fs.PathError](err); ok && filepath.Dir(failed.Path) == filepath.Dir(path) {
-			failed.Path = path // not the temporary name
+	if err := os.Mkdir(path, 0o755); err != nil {
+		if info, e := os.Stat(path); e == nil && info.IsDir() {
+			return nil // another process made it
 		}
 		return err
 	}
-	return SyncFolder(filepath.Dir(path))
+	return SyncFolder(above)
 }
 
 // Clear removes what killed processes left of files that were to be written in a
-// folder. No process may be writing them.
+// folder: of some, or of all where none are named. No process may be writing them.
 func Clear(folder string, names ...string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -52,11 +155,13 @@ func Clear(folder string, names ...string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		for _, name := range names {
-			digits, ok := strings.CutPrefix(e.Name(), "."+name)
-			if ok && digits != "" && strings.Trim(digits, "0123456789") == "" {
-				errs = append(errs, os.Remove(filepath.Join(folder, e.Name())))
-			}
+		rest, ok := strings.CutPrefix(e.Name(), ".")
+		least := len(strings.TrimRight(rest, "0123456789"))
+		of := func(name string) bool {
+			return strings.HasPrefix(rest, name) && least <= len(name) && len(name) < len(rest)
+		}
+		if ok && least < len(rest) && (len(names) == 0 || slices.ContainsFunc(names, of)) {
+			errs = append(errs, os.Remove(filepath.Join(folder, e.Name())))
 		}
 	}
 	return errors.Join(errs...)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -75,5 +76,33 @@ func TestClearRemovesPartsOnly(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 4 || entries[0].Name() != ".a.json" {
 		t.Errorf("%v, %v are left", entries, err)
+	}
+	if err := Clear(dir); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err = os.ReadDir(dir); err != nil || len(entries) != 3 {
+		t.Errorf("after all: %v, %v are left", entries, err)
+	}
+}
+
+func TestFolderMakesAllAbove(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a", "b")
+	for range 2 {
+		if err := Folder(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		t.Errorf("made %v, %v", info, err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, filepath.Join(file, "below")} {
+		if err := Folder(path); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: got %v", path, err)
+		}
 	}
 }

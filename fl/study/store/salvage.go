@@ -11,6 +11,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
 // damageError says what is wrong with a database.
@@ -104,15 +106,7 @@ func (s *Store) salvage(ctx context.Context, why error) error {
 		}
 		aside = fmt.Sprintf("%s.damaged-%d", s.path(), n)
 	}
-	for _, end := range []string{"-wal", "-shm", ""} {
-		if err := os.Rename(s.path()+end, aside+end); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := os.Rename(fresh, s.path()); err != nil {
-		return err
-	}
-	if err := syncDir(s.dir); err != nil {
+	if err := s.replace(fresh, aside); err != nil {
 		return err
 	}
 	s.notes = append(s.notes, fmt.Sprintf("%s was damaged (%v); it is kept as %s, and the study goes on from the %d records before the damage", s.path(), why, aside, seq))
@@ -120,6 +114,28 @@ func (s *Store) salvage(ctx context.Context, why error) error {
 		return err
 	}
 	return s.check(ctx)
+}
+
+// replace puts a closed database in the place of the study's, which it sets aside. A
+// crash leaves one of the two under the name, and none of them with the other one's log.
+func (s *Store) replace(fresh, aside string) error {
+	for _, end := range []string{"-wal", "-shm"} {
+		if err := os.Rename(s.path()+end, aside+end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if os.Link(s.path(), aside) != nil { // a system without a second name for a file
+		if err := os.Rename(s.path(), aside); err != nil {
+			return err
+		}
+	}
+	if err := wholefile.SyncFolder(s.dir); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, s.path()); err != nil {
+		return err
+	}
+	return wholefile.SyncFolder(s.dir)
 }
 
 func removeDB(path string) error {

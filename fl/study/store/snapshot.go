@@ -12,48 +12,40 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
 // A snapshot is a file: the magic, what was written, and the SHA-256 of both.
 const (
 	snapshotDir   = "snapshots"
 	snapshotEnd   = ".snap"
-	partEnd       = ".part"
 	snapshotMagic = "fedfast snapshot 1\n"
 )
 
 // ErrDamaged is wrapped by the error of a snapshot whose checksum is wrong.
 var ErrDamaged = errors.New("the checksum is wrong")
 
-// WriteSnapshot writes a snapshot: rows appended so far are committed, then a
-// temporary file is written, synced and renamed, and its directory synced. A
-// snapshot of that name is replaced only when the new one is whole.
+// WriteSnapshot writes a snapshot: rows appended so far are committed, then the file
+// is written whole or not at all. A snapshot of that name is replaced only when the
+// new one is whole.
 func (s *Store) WriteSnapshot(name string, write func(io.Writer) error) error {
 	if err := s.Flush(); err != nil {
 		return err
 	}
-	path := s.snapshotPath(name)
-	if err := writeSummed(path+partEnd, write); err != nil {
-		_ = os.Remove(path + partEnd) // the first error stands
+	err := wholefile.Stream(s.snapshotPath(name), 0o644, func(f io.Writer) error { return writeSummed(f, write) })
+	if err != nil {
 		return fmt.Errorf("snapshot %s: %w", name, err)
 	}
-	if err := os.Rename(path+partEnd, path); err != nil {
-		return fmt.Errorf("snapshot %s: %w", name, err)
-	}
-	return syncDir(filepath.Dir(path))
+	return nil
 }
 
 func (s *Store) snapshotPath(name string) string {
 	return filepath.Join(s.dir, snapshotDir, name+snapshotEnd)
 }
 
-// writeSummed writes a file with its checksum and waits until it is on the disk.
-func writeSummed(path string, write func(io.Writer) error) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+// writeSummed writes what a snapshot's file holds.
+func writeSummed(f io.Writer, write func(io.Writer) error) error {
 	sum := sha256.New()
 	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<18)
 	if _, err := io.WriteString(w, snapshotMagic); err != nil {
@@ -65,23 +57,8 @@ func writeSummed(path string, write func(io.Writer) error) (err error) {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if _, err := f.Write(sum.Sum(nil)); err != nil {
-		return err
-	}
-	return f.Sync()
-}
-
-// syncDir makes the names in a directory durable, where the system can.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }() // it was read only
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	return nil
+	_, err := f.Write(sum.Sum(nil))
+	return err
 }
 
 // ReadSnapshot reads a snapshot after its checksum was found right. The error
@@ -161,45 +138,26 @@ func (s *Store) ShareSnapshots(from *View) error {
 			return fmt.Errorf("snapshot of %s: %w", from.dir, err)
 		}
 	}
-	return syncDir(filepath.Join(s.dir, snapshotDir))
+	return wholefile.SyncFolder(filepath.Join(s.dir, snapshotDir))
 }
 
-// copyFile copies a file by way of a temporary name.
-func copyFile(path, to string) (err error) {
+// copyFile copies a file, whole or not at all.
+func copyFile(path, to string) error {
 	r, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }() // it was read only
-	w, err := os.Create(to + partEnd)
-	if err != nil {
+	return wholefile.Stream(to, 0o644, func(w io.Writer) error {
+		_, err := io.Copy(w, r)
 		return err
-	}
-	_, err = io.Copy(w, r)
-	if err = errors.Join(err, w.Sync(), w.Close()); err != nil {
-		return err
-	}
-	return os.Rename(to+partEnd, to)
+	})
 }
 
 // RemoveSnapshot deletes a snapshot, if it is there.
 func (s *Store) RemoveSnapshot(name string) error {
 	if err := os.Remove(s.snapshotPath(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
-	}
-	return nil
-}
-
-// clearParts deletes what a killed process had not finished to write.
-func (s *Store) clearParts() error {
-	parts, err := filepath.Glob(filepath.Join(s.dir, snapshotDir, "*"+partEnd))
-	if err != nil {
-		return err
-	}
-	for _, p := range parts {
-		if err := os.Remove(p); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver, SQLite in Go
+
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
 // File names the database of a study.
@@ -44,7 +46,7 @@ func Open(ctx context.Context, dir string) (*Store, error) { return OpenAfter(ct
 // OpenAfter is Open that calls first, unless it is nil, with the lock held and
 // before it makes a database.
 func OpenAfter(ctx context.Context, dir string, first func() error) (*Store, error) {
-	if err := os.MkdirAll(filepath.Join(dir, snapshotDir), 0o755); err != nil {
+	if err := wholefile.Folder(filepath.Join(dir, snapshotDir)); err != nil {
 		return nil, fmt.Errorf("study directory: %w", err)
 	}
 	lock, err := takeLock(dir)
@@ -75,7 +77,7 @@ func OpenAfter(ctx context.Context, dir string, first func() error) (*Store, err
 
 // open opens the database, or what can be saved of it.
 func (s *Store) open(ctx context.Context) error {
-	if err := s.clearParts(); err != nil {
+	if err := wholefile.Clear(filepath.Join(s.dir, snapshotDir)); err != nil {
 		return err
 	}
 	db, err := openDB(s.path())

@@ -295,13 +295,14 @@ func TestSnapshots(t *testing.T) {
 	if _, err := read("a"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a removed snapshot gives %v", err)
 	}
-	part := s.snapshotPath("c") + partEnd
+	part := filepath.Join(dir, snapshotDir, ".c"+snapshotEnd+"123")
 	if err := os.WriteFile(part, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.clearParts(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	s = open(t, dir)
 	if _, err := os.Stat(part); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an unfinished file is left: %v", err)
 	}

@@ -252,8 +252,14 @@ func (d *dir) finished(recorded *study.Result, baseline int) *study.Result {
 	return recorded
 }
 
-// result writes the end of the study.
-func (d *dir) result(v any) error { return d.writeJSON(ResultFile, v) }
+// result writes the end of the study. What happened in it is on the disk before, since
+// a study with a result is not gone through again.
+func (d *dir) result(v any) error {
+	if err := d.metrics.Sync(); err != nil {
+		return fmt.Errorf("study directory: %w", err)
+	}
+	return d.writeJSON(ResultFile, v)
+}
 
 // Other is a model that a study did not return.
 type Other struct {

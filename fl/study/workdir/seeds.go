@@ -63,7 +63,7 @@ func ReadSeeds(path string) (*Seeds, error) {
 func (s *Seeds) Write(path string) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
-		err = os.MkdirAll(path, 0o755)
+		err = wholefile.Folder(path)
 	}
 	if err == nil {
 		err = errors.Join(wholefile.Clear(path, SeedsFile), wholefile.Write(filepath.Join(path, SeedsFile), append(text, '\n'), 0o644))

@@ -6,11 +6,11 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/parquet"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl"
 )
 
@@ -34,12 +34,10 @@ func columns() []parquet.Column {
 
 // File is one that is being written. It stands under its name once it is whole.
 type File struct {
-	path    string
-	f       *os.File
+	to      *wholefile.File
 	parquet *parquet.Writer
 	csv     *csv.Writer
 	rows    []parquet.Column // that wait for their group
-	done    bool
 }
 
 // CheckName returns an error for a name that says no format.
@@ -55,11 +53,11 @@ func Create(path string) (*File, error) {
 	if err := CheckName(path); err != nil {
 		return nil, err
 	}
-	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	out, err := wholefile.Create(path, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("--predictions %s: %w", path, err)
 	}
-	f := &File{path: path, f: out, rows: columns()}
+	f := &File{to: out, rows: columns()}
 	if filepath.Ext(path) == ".parquet" {
 		f.parquet = parquet.NewWriter(out)
 		return f, nil
@@ -130,18 +128,11 @@ func (f *File) Commit() error {
 		f.csv.Flush()
 		err = f.csv.Error()
 	}
-	if err = errors.Join(err, f.f.Chmod(0o644), f.f.Sync(), f.f.Close()); err == nil {
-		err = os.Rename(f.f.Name(), f.path)
+	if err != nil {
+		return err
 	}
-	f.done = err == nil
-	return err
+	return f.to.Commit()
 }
 
 // Close removes a file that was not committed.
-func (f *File) Close() error {
-	if f.done {
-		return nil
-	}
-	_ = f.f.Close() // it may be closed
-	return os.Remove(f.f.Name())
-}
+func (f *File) Close() error { return f.to.Close() }

@@ -4,24 +4,17 @@ package wholefile
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 )
 
-func replace(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
-	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(mode))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Cleanup()) }() // without effect once renamed
-	if err := write(f); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
+// newPending begins a file beside the one that it is to replace.
+func newPending(path string, mode fs.FileMode) (pending, error) {
+	return renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(mode))
 }
 
 // SyncFolder makes the names in a folder durable, where the file system can.
