@@ -252,6 +252,9 @@ func (o *studyOptions) resumable() string { return cmp.Or(o.outer, o.dir) }
 // interrupted turns the error of a study that was interrupted into how to resume it.
 func interrupted(ctx context.Context, err error, dir string) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		if !workdir.Holds(dir) && !workdir.HoldsSeeds(dir) {
+			return errors.New("interrupted before the study began: nothing is left to resume")
+		}
 		return fmt.Errorf("interrupted; resume it with: fedfast study resume %s", dir)
 	}
 	return err

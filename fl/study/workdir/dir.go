@@ -47,12 +47,15 @@ type dir struct {
 	made  bool // by createDir
 	begun bool // by createDir
 	store *store.Store
+	// stopped is the Err of the work's context, nil before begin.
+	stopped func() error
 
 	mu      sync.Mutex
 	metrics *os.File      // nil before begin
 	old     *bufio.Reader // lines of earlier processes that are yet to come again
 	at      int64         // where the next line begins
 	events  int
+	kept    bool  // although there are no events
 	err     error // the first of Event
 }
 
@@ -300,8 +303,17 @@ func (d *dir) model(name string, m *nn.Model, weights []float32) error {
 	return d.write(name, text.Bytes())
 }
 
+// keep says that there is something to resume. Events may be late: of trials that
+// run beside each other none comes before the first report.
+func (d *dir) keep() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.kept = true
+}
+
 // close ends the metrics, releases the lock and returns the first error of Event.
-// A study that was new and in which nothing happened is removed again.
+// A study that was new and in which nothing happened is removed again, unless it was
+// interrupted.
 func (d *dir) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -309,7 +321,8 @@ func (d *dir) close() error {
 	if d.metrics != nil {
 		err = errors.Join(err, d.metrics.Close())
 	}
-	if !d.begun || d.events > 0 || exists(filepath.Join(d.path, ResultFile)) {
+	interrupted := d.stopped != nil && d.stopped() != nil
+	if !d.begun || interrupted || d.kept || d.events > 0 || exists(filepath.Join(d.path, ResultFile)) {
 		return errors.Join(err, d.store.Close())
 	}
 	err = errors.Join(err, d.store.Discard())

@@ -300,6 +300,7 @@ func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, comman
 	if err := s.dir.begin(s.Config, env); err != nil {
 		return err
 	}
+	s.dir.stopped = ctx.Err
 	setup.Store, setup.Environment = s.dir.store, env
 	if o.Ready != nil {
 		if err := o.Ready(ctx, setup); err != nil {
@@ -320,6 +321,7 @@ var _ study.Observer = (*watch)(nil)
 
 // Progress passes a round on.
 func (w *watch) Progress(p study.Progress) {
+	w.dir.keep()
 	if w.to != nil {
 		w.to.Progress(p)
 	}

@@ -96,6 +96,36 @@ func TestInterruptedStudiesResume(t *testing.T) {
 	}
 }
 
+// TestEarlyInterruptsResume interrupts studies before their first event: when the
+// trials of an asynchronous one are at work, and before any round.
+func TestEarlyInterruptsResume(t *testing.T) {
+	c := small(t, "tuner.name=asha", "tuner.parallel=3")
+	want, err := Tune(t.Context(), filepath.Join(t.TempDir(), "whole"), c, here())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, stop := range map[string]func(o *Options, cancel context.CancelFunc){
+		"first round": func(o *Options, cancel context.CancelFunc) { o.Observer = &breaker{1, cancel} },
+		"no round": func(o *Options, cancel context.CancelFunc) {
+			o.Ready = func(context.Context, *study.Setup) error { cancel(); return nil }
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		path, o := filepath.Join(t.TempDir(), "study"), here()
+		stop(&o, cancel)
+		if _, err := Tune(ctx, path, c, o); !errors.Is(err, context.Canceled) {
+			t.Fatalf("%s: an interrupted study gives %v", name, err)
+		}
+		cancel()
+		if !Holds(path) {
+			t.Errorf("%s: an interrupted study is gone", name)
+		}
+		if r, err := Tune(t.Context(), path, c, here()); err != nil || r.WeightsSHA256 != want.WeightsSHA256 {
+			t.Errorf("%s: resumed: %v", name, err)
+		}
+	}
+}
+
 // TestGivenDataAndModel trains what no configuration names.
 func TestGivenDataAndModel(t *testing.T) {
 	c := small(t)
