@@ -19,7 +19,7 @@ class Arrays:
 
     x: images of shape (n, height, width) or (n, height, width, channels), as uint8 or floats; vectors of shape (n, features); or token ids,
     from 0, of shape (n, length). y: n classes from 0; without it a model of tokens learns the next id. client: n numbers or names that say
-    whose the examples are; without it they are dealt (`data.partition`). x_test, y_test and client_test: test examples, else the program
+    whose the examples are; without it, set `data.partition`, which deals them. x_test, y_test and client_test: test examples, else the program
     sets some of x aside. kind: "images", "vectors" or "tokens"; by default what the shape says, and tokens for a matrix of integers.
     """
 
