@@ -18,8 +18,9 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The suite accuracy trains every method on real data: the folder femnist of the environment variable FEDFAST_DATA, LEAF's FEMNIST with
-// the preset of that name, else the embedded set with the quickstart's network.
+// The suite accuracy trains every method on real data: the folder femnist of the
+// environment variable FEDFAST_DATA, LEAF's FEMNIST with the preset of that name,
+// else the embedded set with the quickstart's network.
 const (
 	accuracyRounds, quickAccuracy = 40, 4
 	accuracySeed                  = 1
@@ -30,7 +31,8 @@ const (
 type Accuracy struct {
 	Data   string `json:"data"`
 	Rounds int    `json:"rounds"`
-	// FirstLoss and LastLoss are the training losses of the first and the mean of those of the last rounds.
+	// FirstLoss and LastLoss are the training losses of the first and the mean of
+	// those of the last rounds.
 	FirstLoss float64 `json:"first_loss"`
 	LastLoss  float64 `json:"last_loss"`
 	// Errors on the test examples: of the global and of the personalized models.

@@ -18,10 +18,12 @@ type Config struct {
 	Quick  bool           // fewer rows and shorter samples: a smoke test of a few seconds
 	Full   bool           // every row count of every product
 	Rows   *regexp.Regexp // only rows whose "name shape" matches; nil means all
-	// Models of suites nn, nn-forward and fl: names, or study files that compose a network; empty means those of the suite.
+	// Models of suites nn, nn-forward and fl: names, or study files that compose a
+	// network; empty means those of the suite.
 	Models []string
-	// Input and Classes replace the shape of a sample and the number of classes of all Models. A study file needs Input unless its
-	// data can be opened. Zero keeps a model's own.
+	// Input and Classes replace the shape of a sample and the number of classes of
+	// all Models. A study file needs Input unless its data can be opened. Zero
+	// keeps a model's own.
 	Input   nn.Shape
 	Classes int
 	Batch   int        // batch size of those suites; 0 means the sizes that belong to each model
@@ -46,7 +48,8 @@ type suite struct {
 	long bool // it runs only when it is named
 }
 
-// row is one thing to measure. Setting it up allocates its memory; the returned function is one repetition.
+// row is one thing to measure. Setting it up allocates its memory; the returned
+// function is one repetition.
 type row struct {
 	name    string
 	shape   string
@@ -55,14 +58,16 @@ type row struct {
 	flops   int64 // floating-point operations of one repetition, 0 if not counted
 	setup   func() func()
 
-	// over, in place of setup, works over so many floats that one repetition reads. The row then has a bound: the longer of the times
-	// that reading them and that the operations at the peak take.
+	// over, in place of setup, works over so many floats that one repetition reads.
+	// The row then has a bound: the longer of the times that reading them and that
+	// the operations at the peak take.
 	over  func(x []float32) func()
 	reads int
 
 	optimizer string    // of a training step: "sgd" or "momentum"
 	torch     *torchJob // the same in PyTorch; nil where there is nothing to compare with
-	// run, in place of setup, measures by itself and may give several results. It fills in what the row does not say.
+	// run, in place of setup, measures by itself and may give several results. It
+	// fills in what the row does not say.
 	run func(ctx context.Context, m *meter) ([]Result, error)
 }
 
@@ -88,9 +93,10 @@ func Suites() [][2]string {
 	return names
 }
 
-// Run measures the suites of cfg one row after the other, at the level in use, and calls progress (if not nil) with a line about each row
-// when it starts. It returns what was measured so far together with the error if ctx ends or a row fails, and no report when a row of any
-// suite cannot be measured.
+// Run measures the suites of cfg one row after the other, at the level in use, and
+// calls progress (if not nil) with a line about each row when it starts. It returns
+// what was measured so far together with the error if ctx ends or a row fails, and
+// no report when a row of any suite cannot be measured.
 func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error) {
 	if cfg.Batch < 0 {
 		return nil, fmt.Errorf("bench: batch is %d: want at least 1", cfg.Batch)

@@ -26,7 +26,8 @@ func TestRunKernels(t *testing.T) {
 		if r.Suite != "kernels" || r.Name == "" || r.SamplesPerSecond <= 0 || r.Threads != 1 {
 			t.Errorf("result %+v", r)
 		}
-		// A product that beats the peak by more than noise would mean that one of the two is counted wrongly.
+		// A product that beats the peak by more than noise would mean that one of
+		// the two is counted wrongly.
 		if strings.HasPrefix(r.Name, "gemm") && (r.PeakFraction <= 0 || r.PeakFraction > 2) {
 			t.Errorf("%s %s runs at %v of the peak", r.Name, r.Shape, r.PeakFraction)
 		}

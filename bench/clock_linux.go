@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clock tells the CPU time of one thread, which the goroutine that made it is locked to.
+// clock tells the CPU time of one thread, which the goroutine that made it is
+// locked to.
 type clock struct{}
 
 func newClock() clock {

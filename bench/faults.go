@@ -16,7 +16,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The suite faults runs this program itself on small studies, kills it and looks at its memory.
+// The suite faults runs this program itself on small studies, kills it and looks at
+// its memory.
 const (
 	faultKills, quickKills         = 100, 3
 	memoryRounds, quickMemory      = 10_000, 400
@@ -27,7 +28,8 @@ const (
 	killedStudyFile, memoryRunFile = "killed.toml", "memory.toml"
 )
 
-// faultFile is the study of the suite: successive halving over FedEx, some seconds long.
+// faultFile is the study of the suite: successive halving over FedEx, some seconds
+// long.
 const faultFile = `name = "faults"
 method = "reptile"
 model = "logistic"
@@ -63,8 +65,9 @@ type Fault struct {
 	Kills   int `json:"kills,omitempty"`   // of processes that worked on a study
 	Studies int `json:"studies,omitempty"` // that were killed and ended like the one that was not
 	Rounds  int `json:"rounds,omitempty"`  // of a run whose memory was watched
-	// FirstRSS and LastRSS are the bytes in memory after half of the rounds, when every cache is full, and at the end, Growth the slope of
-	// a line through all that was seen between, in bytes a round.
+	// FirstRSS and LastRSS are the bytes in memory after half of the rounds, when
+	// every cache is full, and at the end, Growth the slope of a line through all
+	// that was seen between, in bytes a round.
 	FirstRSS int64   `json:"first_rss,omitempty"`
 	LastRSS  int64   `json:"last_rss,omitempty"`
 	Growth   float64 `json:"growth_bytes_per_round,omitempty"`
@@ -112,8 +115,9 @@ func inTemp(name string, rounds int, f func(dir, file string) ([]Result, error))
 	return f(dir, file)
 }
 
-// killHosts kills the program at random moments while it works on studies, lets it go on, and compares the ends with that of a study
-// that was left alone. The seconds of the result are those of a process, killed or not.
+// killHosts kills the program at random moments while it works on studies, lets it
+// go on, and compares the ends with that of a study that was left alone. The
+// seconds of the result are those of a process, killed or not.
 func killHosts(ctx context.Context, exe string, kills int) ([]Result, error) {
 	return inTemp(killedStudyFile, 1, func(dir, file string) ([]Result, error) {
 		start := time.Now()
@@ -156,7 +160,8 @@ func killHosts(ctx context.Context, exe string, kills int) ([]Result, error) {
 	})
 }
 
-// work lets the program work on a study, for a time when after is not 0, and says whether it was killed then.
+// work lets the program work on a study, for a time when after is not 0, and says
+// whether it was killed then.
 func work(ctx context.Context, exe, file, study string, after time.Duration) (killed bool, err error) {
 	cmd := exec.CommandContext(ctx, exe, "tune", file, "--study", study)
 	var stderr bytes.Buffer

@@ -34,8 +34,8 @@ func TestRunFaults(t *testing.T) {
 	if memory == nil || memory.Rounds != 400 || memory.FirstRSS < 1<<20 {
 		t.Fatalf("memory %+v", memory)
 	}
-	// Keeping one vector of the model's weights a round, 195 KB, would be 39 MB over the
-	// half of the rounds that is watched.
+	// Keeping one vector of the model's weights a round, 195 KB, would be 39 MB
+	// over the half of the rounds that is watched.
 	if grown := memory.LastRSS - memory.FirstRSS; grown > 10<<20 {
 		t.Errorf("the memory grows by %d bytes in 200 rounds: %+v", grown, memory)
 	}

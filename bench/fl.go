@@ -67,7 +67,8 @@ func (r wholeRounds) shape() string {
 	return fmt.Sprintf("%s,clients=%d,samples=%d", inputText(r.net.Input()), r.clients, r.samples)
 }
 
-// Rounds are timed in turns: with one worker, with all, and PyTorch in each of its forms.
+// Rounds are timed in turns: with one worker, with all, and PyTorch in each of its
+// forms.
 const (
 	roundPasses = 5
 	roundTime   = 500 * time.Millisecond
@@ -122,7 +123,8 @@ func (r wholeRounds) run(ctx context.Context, m *meter) ([]Result, error) {
 	return r.results(ctx, m, sims, rivals, median(peaks))
 }
 
-// rivals prepares PyTorch: with one thread, with as many threads as there are workers, and with as many processes.
+// rivals prepares PyTorch: with one thread, with as many threads as there are
+// workers, and with as many processes.
 func (r wholeRounds) rivals(ctx context.Context, m *meter) ([]*rival, error) {
 	if m.torch == nil {
 		return nil, nil
@@ -174,10 +176,12 @@ func (r wholeRounds) results(ctx context.Context, m *meter, sims []*simulation, 
 	return results, nil
 }
 
-// pooled is how many examples the clients of a federation share: enough that the caches do not hold them.
+// pooled is how many examples the clients of a federation share: enough that the
+// caches do not hold them.
 const pooled = 4096
 
-// federation makes clients of random examples for a network. They read from one pool, so that many clients take little memory.
+// federation makes clients of random examples for a network. They read from one
+// pool, so that many clients take little memory.
 func federation(net network, clients, samples int) *data.Federation {
 	in := net.Input()
 	fed := &data.Federation{
@@ -220,5 +224,6 @@ func federation(net network, clients, samples int) *data.Federation {
 	return fed
 }
 
-// newStream returns random numbers of which a suite needs no more than that they are the same in every run.
+// newStream returns random numbers of which a suite needs no more than that they
+// are the same in every run.
 func newStream(i int) *kernels.Stream { return kernels.NewStream(1, uint64(i)) }

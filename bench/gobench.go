@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// WriteGobench writes the report in the format of Go's benchmarks, one line a sample, which benchstat reads:
+// WriteGobench writes the report in the format of Go's benchmarks, one line a
+// sample, which benchstat reads:
 //
 //	BenchmarkNN/model=reddi-emnist-cnn/shape=28x28x1/batch=20/optimizer=momentum/level=avx512/threads=1 1 14000000 ns/op 1428 samples/s
 //

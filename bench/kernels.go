@@ -29,7 +29,8 @@ func kernelRows(_ context.Context, cfg Config) ([]row, error) {
 			rows = append(rows, gemmRow("gemm", m, s.n, s.k), gemmRow("gemm-dx", m, kernels.Pad(s.k), s.n))
 		}
 	}
-	// Weight gradients: the gates of an LSTM over 80 steps of 10 samples, dense layers at batch 10 and 20, convolutions as patches.
+	// Weight gradients: the gates of an LSTM over 80 steps of 10 samples, dense
+	// layers at batch 10 and 20, convolutions as patches.
 	for _, s := range []struct{ m, n, k int }{{800, 1024, 256}, {800, 1024, 264}, {10, 128, 9216}, {20, 2048, 3136}, {784, 32, 25}} {
 		if cfg.Quick && s.k > 1000 {
 			continue
@@ -52,8 +53,8 @@ func kernelRows(_ context.Context, cfg Config) ([]row, error) {
 	return append(rows, pointwiseRows()...), nil
 }
 
-// gemmRow is an m x n x k product with weights in the packed layout; the input gradient of a layer is one too. Few rows are bound by the
-// reading of the weights.
+// gemmRow is an m x n x k product with weights in the packed layout; the input
+// gradient of a layer is one too. Few rows are bound by the reading of the weights.
 func gemmRow(name string, m, n, k int) row {
 	return row{
 		name: name, shape: fmt.Sprintf("m=%d,n=%d,k=%d", m, n, k), batch: m, samples: m, flops: 2 * int64(m) * int64(n) * int64(k),
@@ -65,8 +66,9 @@ func gemmRow(name string, m, n, k int) row {
 	}
 }
 
-// denseRow is the backward pass of a dense layer of k inputs and n outputs over m samples, with the update of its weights. What it has to
-// read are the weights, and their velocity with momentum; it writes them too.
+// denseRow is the backward pass of a dense layer of k inputs and n outputs over m
+// samples, with the update of its weights. What it has to read are the weights, and
+// their velocity with momentum; it writes them too.
 func denseRow(m, n, k int, momentum bool) row {
 	r := row{
 		name: "dense-step", shape: fmt.Sprintf("m=%d,n=%d,k=%d", m, n, k), batch: m, samples: m, flops: 4 * int64(m) * int64(n) * int64(k),
@@ -108,7 +110,8 @@ func gemmTNRow(m, n, k int) row {
 	}
 }
 
-// The second convolution of the FEMNIST networks: 5x5 over 14x14x32 to 64 channels, the input padded by two.
+// The second convolution of the FEMNIST networks: 5x5 over 14x14x32 to 64 channels,
+// the input padded by two.
 const (
 	convIn, convOut, convSize, convKernel = 32, 64, 14, 5
 
@@ -117,7 +120,8 @@ const (
 	convFLOPs  = 2 * convSize * convSize * convKernel * convKernel * convIn * convOut
 )
 
-// convRow runs the convolution as one product per image row, without copying patches.
+// convRow runs the convolution as one product per image row, without copying
+// patches.
 func convRow() row {
 	return row{
 		name: "conv", shape: convShape, batch: 1, samples: 1, flops: convFLOPs,

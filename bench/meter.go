@@ -28,8 +28,9 @@ func newMeter(cfg Config) *meter {
 
 func (m *meter) close() { m.clock.close() }
 
-// A row that has taken maxTime needs no more than minSamples samples. Beside PyTorch, ours and theirs take turns: each has versusPasses
-// turns of at least versusTime and versusLeast samples.
+// A row that has taken maxTime needs no more than minSamples samples. Beside
+// PyTorch, ours and theirs take turns: each has versusPasses turns of at least
+// versusTime and versusLeast samples.
 const (
 	maxTime    = 2 * time.Second
 	minSamples = 3
@@ -39,7 +40,8 @@ const (
 	versusLeast  = 2
 )
 
-// measure runs r until it has enough samples. Before every sample of the row it takes one, four times shorter, of the peak.
+// measure runs r until it has enough samples. Before every sample of the row it
+// takes one, four times shorter, of the peak.
 func (m *meter) measure(ctx context.Context, r row) ([]Result, error) {
 	if r.run != nil {
 		return r.run(ctx, m)
@@ -171,7 +173,8 @@ func (m *meter) samplePeak() float64 {
 	}
 }
 
-// peak returns the median of all samples of the peak; with no row measured it takes some.
+// peak returns the median of all samples of the peak; with no row measured it takes
+// some.
 func (m *meter) peak() float64 {
 	for len(m.peaks) < m.samples {
 		m.peaks = append(m.peaks, m.samplePeak())
@@ -185,7 +188,8 @@ func median(x []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// quantile returns the least of x that a share q of x does not exceed. x must not be empty.
+// quantile returns the least of x that a share q of x does not exceed. x must not
+// be empty.
 func quantile(x []float64, q float64) float64 {
 	s := slices.Sorted(slices.Values(x))
 	return s[min(int(q*float64(len(s))), len(s)-1)]

@@ -27,7 +27,8 @@ type network struct {
 	plain   bool // also trained without momentum
 }
 
-// The batch sizes of the models: those that papers train them with, and larger ones. Models of which a step takes longest have one.
+// The batch sizes of the models: those that papers train them with, and larger
+// ones. Models of which a step takes longest have one.
 var (
 	allBatches  = []int{8, 10, 16, 20, 50, 64}
 	slowBatches = []int{16}
@@ -105,7 +106,8 @@ func named(_ context.Context, name string, input nn.Shape, classes int) (network
 	return net, nil
 }
 
-// fromFile is the network of a study file. Its input is the one given, or that of the study's data.
+// fromFile is the network of a study file. Its input is the one given, or that of
+// the study's data.
 func fromFile(ctx context.Context, path string, input nn.Shape, classes int) (network, error) {
 	c, err := config.Load(config.Source{File: path})
 	if err != nil {
@@ -151,8 +153,9 @@ func composed(name, text string, input nn.Shape, classes int) (network, error) {
 	return network{Model: m, name: name, layers: file.Model.Layers, batches: allBatches}, nil
 }
 
-// ParseInput reads the shape of a sample: "28x28x1" (rows, columns, channels) is an image, "784" a vector, and "80of90" a sequence of 80
-// tokens of a vocabulary of 90. Reports write shapes so.
+// ParseInput reads the shape of a sample: "28x28x1" (rows, columns, channels) is an
+// image, "784" a vector, and "80of90" a sequence of 80 tokens of a vocabulary of
+// 90. Reports write shapes so.
 func ParseInput(text string) (nn.Shape, error) {
 	wrong := fmt.Errorf("input %q: must be like 28x28x1 (an image), 784 (a vector) or 80of90 (80 tokens of a vocabulary of 90)", text)
 	numbers := func(sep string) ([]int, bool) {

@@ -13,8 +13,8 @@ const (
 	momentumSGD = "momentum"
 )
 
-// optimizer returns the SGD of a name. The learning rate is so low that the weights stay as they are: their values must not make the
-// arithmetic faster or slower.
+// optimizer returns the SGD of a name. The learning rate is so low that the weights
+// stay as they are: their values must not make the arithmetic faster or slower.
 func optimizer(name string) nn.Optimizer {
 	s := nn.Optimizer{SGD: nn.SGD{LR: 1e-6}}
 	if name == momentumSGD {

@@ -24,7 +24,8 @@ func pointwiseRows() []row {
 	return append(rows, sgdRow(1<<16), sgdRow(1<<22), packTRow(256, 1024), packTRow(3136, 2048))
 }
 
-// lstmRow is the pointwise part of one LSTM step of 10 samples and 256 hidden units; its samples are hidden units.
+// lstmRow is the pointwise part of one LSTM step of 10 samples and 256 hidden
+// units; its samples are hidden units.
 func lstmRow(name string, step func(m, h int) func()) row {
 	const m, h = 10, 256
 	return row{name: name, shape: fmt.Sprintf("m=%d,h=%d", m, h), batch: m, samples: m * h, setup: func() func() { return step(m, h) }}
@@ -54,7 +55,8 @@ func sgdRow(n int) row {
 	}}
 }
 
-// packTRow is the transposition of a k x n weight matrix, which a training step does once.
+// packTRow is the transposition of a k x n weight matrix, which a training step
+// does once.
 func packTRow(k, n int) row {
 	return row{name: "pack-transpose", shape: fmt.Sprintf("k=%d,n=%d", k, n), batch: 1, samples: k * n, setup: func() func() {
 		src, dst := ramp(k*n), make([]float32, k*n)

@@ -24,7 +24,8 @@ type Report struct {
 	Results    []Result   `json:"results"`
 }
 
-// Machine is where a report was made. Sizes are in bytes, 0 where the processor does not tell.
+// Machine is where a report was made. Sizes are in bytes, 0 where the processor
+// does not tell.
 type Machine struct {
 	OS        string   `json:"os"`
 	Arch      string   `json:"arch"`
@@ -127,7 +128,8 @@ func machine() Machine {
 	return m
 }
 
-// revision returns the revision that the program was built from, as far as the linker knows.
+// revision returns the revision that the program was built from, as far as the
+// linker knows.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -20,20 +20,27 @@ type Round struct {
 	Cohort  int `json:"cohort"`  // clients of a round
 	Clients int `json:"clients"` // in all
 	Trials  int `json:"trials"`  // at once
-	// Speedup is the time of one worker over this row's; 0 where one worker was not measured.
+	// Speedup is the time of one worker over this row's; 0 where one worker was not
+	// measured.
 	Speedup float64 `json:"speedup,omitempty"`
-	// Outside is the share of the workers' time that is not spent in nn: drawing cohorts, shuffling and copying examples, copying and
-	// summing weights, bookkeeping, and waiting for one another. OutsideSeconds is the same as a part of the round's time.
+	// Outside is the share of the workers' time that is not spent in nn: drawing
+	// cohorts, shuffling and copying examples, copying and summing weights,
+	// bookkeeping, and waiting for one another. OutsideSeconds is the same as a
+	// part of the round's time.
 	Outside        float64 `json:"outside"`
 	OutsideSeconds float64 `json:"outside_seconds"`
-	// AllocsPerStep and AllocsPerRound count allocations: those that come with each local step, and the rest of a round.
+	// AllocsPerStep and AllocsPerRound count allocations: those that come with each
+	// local step, and the rest of a round.
 	AllocsPerStep  float64 `json:"allocs_per_step"`
 	AllocsPerRound float64 `json:"allocs_per_round"`
-	// GCStop is the median time in seconds for which a garbage collection stops a round; collections are forced to measure it.
+	// GCStop is the median time in seconds for which a garbage collection stops a
+	// round; collections are forced to measure it.
 	GCStop float64 `json:"gc_stop_seconds,omitempty"`
-	// ClientSeconds is the time of a round times its workers over the clients trained.
+	// ClientSeconds is the time of a round times its workers over the clients
+	// trained.
 	ClientSeconds float64 `json:"client_seconds"`
-	// Heap is the most memory in bytes that live objects took during the rounds; RSS the most that the process held (Linux).
+	// Heap is the most memory in bytes that live objects took during the rounds;
+	// RSS the most that the process held (Linux).
 	Heap int64 `json:"heap_bytes,omitempty"`
 	RSS  int64 `json:"rss_bytes,omitempty"`
 }
@@ -59,7 +66,8 @@ func (r *Round) cells() []string {
 	}
 }
 
-// simulation is a federated training whose rounds are timed, through the engine as any caller uses it.
+// simulation is a federated training whose rounds are timed, through the engine as
+// any caller uses it.
 type simulation struct {
 	net     network
 	fed     *data.Federation
@@ -87,7 +95,8 @@ func (s stopwatch) Local(l *fl.Local) error {
 	return s.Method.Local(l)
 }
 
-// newSimulation prepares rounds of federated averaging by plain SGD, one epoch each.
+// newSimulation prepares rounds of federated averaging by plain SGD, one epoch
+// each.
 func newSimulation(net network, fed *data.Federation, cohort, batch, workers, trials int) (*simulation, error) {
 	s := &simulation{net: net, fed: fed, cohort: cohort, samples: fed.Clients[0].Train.Len(), local: &atomic.Int64{}}
 	var err error
@@ -104,7 +113,8 @@ func newSimulation(net network, fed *data.Federation, cohort, batch, workers, tr
 	return s, nil
 }
 
-// all runs one round of every trial, all at once, and returns the local steps of one.
+// all runs one round of every trial, all at once, and returns the local steps of
+// one.
 func (s *simulation) all(ctx context.Context, plan fl.Plan) (steps int, err error) {
 	if len(s.trials) == 1 {
 		r, err := s.trials[0].Round(ctx, plan)
@@ -142,7 +152,8 @@ func firstError(a, b error) error {
 	return b
 }
 
-// take times rounds for so long, at least one, in a goroutine of their own: the meter's is locked to its thread, which no caller's is.
+// take times rounds for so long, at least one, in a goroutine of their own: the
+// meter's is locked to its thread, which no caller's is.
 func (s *simulation) take(ctx context.Context, length time.Duration) error {
 	ended := make(chan error)
 	go func() { ended <- s.rounds(ctx, length) }()
@@ -190,7 +201,8 @@ func (s *simulation) result(shape string, peak float64) (Result, error) {
 	return x, nil
 }
 
-// fillSeconds returns how long the workers take in one round to shuffle and read examples, which is within the local trainings.
+// fillSeconds returns how long the workers take in one round to shuffle and read
+// examples, which is within the local trainings.
 func (s *simulation) fillSeconds() (float64, error) {
 	batch := s.plan.Clients[0].Batch
 	in := s.net.Input()
@@ -216,8 +228,8 @@ func (s *simulation) fillSeconds() (float64, error) {
 	return best, nil
 }
 
-// countAllocs fills in the allocations of a round, told apart by rounds of few and of more local steps,
-// the fewest of so many tries.
+// countAllocs fills in the allocations of a round, told apart by rounds of few and
+// of more local steps, the fewest of so many tries.
 func (s *simulation) countAllocs(ctx context.Context, r *Round, tries int) error {
 	count := func(steps int) (allocs float64, done int, err error) {
 		plan := s.plan
@@ -282,7 +294,8 @@ func (s *simulation) gcStop(ctx context.Context, collections int) (float64, erro
 	}
 }
 
-// middle returns the upper edge of the bucket that holds the median of what h counted since.
+// middle returns the upper edge of the bucket that holds the median of what h
+// counted since.
 func middle(h *metrics.Float64Histogram, since []uint64) float64 {
 	var total, below uint64
 	for i, n := range h.Counts {

@@ -6,10 +6,12 @@ import (
 	"strconv"
 )
 
-// resetPeakRSS starts the measuring of the most memory afresh; where the system forbids it, the peak is that since the process began.
+// resetPeakRSS starts the measuring of the most memory afresh; where the system
+// forbids it, the peak is that since the process began.
 func resetPeakRSS() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
 
-// peakRSS returns the most bytes that the process held in memory, 0 where the system does not tell.
+// peakRSS returns the most bytes that the process held in memory, 0 where the
+// system does not tell.
 func peakRSS() int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -27,7 +29,8 @@ func peakRSS() int64 {
 	return 0
 }
 
-// processRSS returns the bytes that another process holds in memory, 0 where the system does not tell.
+// processRSS returns the bytes that another process holds in memory, 0 where the
+// system does not tell.
 func processRSS(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {

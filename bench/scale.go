@@ -12,7 +12,8 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// scaleModel trains in the sweeps; each of its clients takes one step of a whole batch.
+// scaleModel trains in the sweeps; each of its clients takes one step of a whole
+// batch.
 const (
 	scaleModel = "reddi-emnist-cnn"
 	scaleBatch = 20
@@ -24,7 +25,8 @@ type sweep struct {
 	shapes []crowd
 }
 
-// crowd is how many take part: clients of a round, clients in all, and trials at once.
+// crowd is how many take part: clients of a round, clients in all, and trials at
+// once.
 type crowd struct{ cohort, clients, trials int }
 
 // sweeps are the rows of the suite scale.
@@ -34,7 +36,8 @@ var sweeps = []sweep{
 	{"trials at once, 10 clients a round of 100", []crowd{{10, 100, 1}, {10, 100, 3}, {10, 100, 9}, {10, 100, 27}}},
 }
 
-// The small model: a logistic regression on 10 numbers, trained by 100 clients a round.
+// The small model: a logistic regression on 10 numbers, trained by 100 clients a
+// round.
 const (
 	smallInputs, smallClasses  = 10, 10
 	smallClients, smallSamples = 100, 50
@@ -42,7 +45,8 @@ const (
 	smallName                  = "logistic"
 )
 
-// Rounds of a crowd are timed so often; a quick run leaves out crowds of more than quickCrowd clients at work.
+// Rounds of a crowd are timed so often; a quick run leaves out crowds of more than
+// quickCrowd clients at work.
 const (
 	scalePasses = 5
 	quickCrowd  = 10
@@ -122,7 +126,8 @@ type memory struct {
 	rss        int64
 }
 
-// startMemory gives free memory back to the system, so that what others left behind does not count, and begins to watch.
+// startMemory gives free memory back to the system, so that what others left behind
+// does not count, and begins to watch.
 func startMemory() *memory {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -147,7 +152,8 @@ func startMemory() *memory {
 	return m
 }
 
-// stop ends the watch and returns the most bytes of objects, and the most that the process held. It may be called again.
+// stop ends the watch and returns the most bytes of objects, and the most that the
+// process held. It may be called again.
 func (m *memory) stop() (heap, rss int64) {
 	select {
 	case <-m.done:

@@ -82,7 +82,8 @@ func TestRunScale(t *testing.T) {
 	}
 }
 
-// TestScaleFigure draws the recorded report, and compares it with the picture beside it.
+// TestScaleFigure draws the recorded report, and compares it with the picture
+// beside it.
 func TestScaleFigure(t *testing.T) {
 	report, err := bench.ReadReport("results/scale.json")
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/fedfast/fedfast/bench/figure"
 )
 
-// ScaleFigure draws the rows of the suite scale: the time of a client and memory against the number that grows.
+// ScaleFigure draws the rows of the suite scale: the time of a client and memory
+// against the number that grows.
 func (r *Report) ScaleFigure() (*figure.Figure, error) {
 	rows := map[crowd]Result{}
 	for _, x := range r.Results {
@@ -45,7 +46,8 @@ func (r *Report) ScaleFigure() (*figure.Figure, error) {
 	return f, nil
 }
 
-// memoryOf is the memory that the system sees, or, where it does not tell, that of the objects.
+// memoryOf is the memory that the system sees, or, where it does not tell, that of
+// the objects.
 func memoryOf(x Result) float64 {
 	if x.Round.RSS > 0 {
 		return float64(x.Round.RSS)

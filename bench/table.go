@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Table returns the report for people: a head and a row for each result, of as many cells.
+// Table returns the report for people: a head and a row for each result, of as many
+// cells.
 func (r *Report) Table() [][]string {
 	rows := [][]string{r.columns()}
 	for _, x := range r.Results {
@@ -37,7 +38,8 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// Heading says in lines where and when the report was made, and how fast the machine is.
+// Heading says in lines where and when the report was made, and how fast the
+// machine is.
 func (r *Report) Heading() []string {
 	m := r.Machine
 	lines := []string{fmt.Sprintf("%s, %d cores, %s/%s, %s, level %s; peak of one thread %.1f GFLOP/s; %s",
@@ -51,7 +53,8 @@ func (r *Report) Heading() []string {
 	return lines
 }
 
-// columns are the heads of the table; those of suites that did not run are left out.
+// columns are the heads of the table; those of suites that did not run are left
+// out.
 func (r *Report) columns() []string {
 	columns := []string{"suite", "name", "shape", "batch", "optimizer", "threads", "time", "GFLOP/s", "of peak", "of bound", "samples/s", "spread"}
 	if r.Torch != nil {
@@ -164,7 +167,8 @@ func digits(x float64) string {
 	return fmt.Sprintf("%.*f", max(0, 2-int(math.Log10(max(x, 1)))), x)
 }
 
-// rate writes x with three or more significant digits and a thousand, million or billion as k, M or G.
+// rate writes x with three or more significant digits and a thousand, million or
+// billion as k, M or G.
 func rate(x float64) string {
 	for _, unit := range []string{"", "k", "M"} {
 		if x < 99_950 {

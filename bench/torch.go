@@ -34,12 +34,14 @@ type Torch struct {
 	python string
 	dir    string // of the scripts and of the jobs' files
 	info   TorchInfo
-	// servers by their number of threads, and one whose own processes run rounds; started when first needed.
+	// servers by their number of threads, and one whose own processes run rounds;
+	// started when first needed.
 	servers map[string]*torchServer
 }
 
-// StartTorch finds a Python that can import PyTorch: the one given, or else the one of FEDFAST_PYTHON, or else python3 of the search path or
-// /usr/bin/python3. The error is one line that says what each of them lacks.
+// StartTorch finds a Python that can import PyTorch: the one given, or else the one
+// of FEDFAST_PYTHON, or else python3 of the search path or /usr/bin/python3. The
+// error is one line that says what each of them lacks.
 func StartTorch(ctx context.Context, python string) (*Torch, error) {
 	if python == "" {
 		python = os.Getenv("FEDFAST_PYTHON")
@@ -126,8 +128,9 @@ type torchReply struct {
 func (t *Torch) start(ctx context.Context, threads int) (*torchServer, error) {
 	count := strconv.Itoa(threads)
 	s := &torchServer{cmd: exec.CommandContext(ctx, t.python, filepath.Join(t.dir, "serve.py"), count)}
-	// Threads that wait must not spin: with two threads PyTorch's and OpenBLAS's pools hold each other's processors, and a step of an LSTM
-	// takes four times as long.
+	// Threads that wait must not spin: with two threads PyTorch's and OpenBLAS's
+	// pools hold each other's processors, and a step of an LSTM takes four times as
+	// long.
 	s.cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+count, "OPENBLAS_NUM_THREADS="+count, "MKL_NUM_THREADS="+count, "OMP_WAIT_POLICY=passive", "PYTHONDONTWRITEBYTECODE=1")
 	s.cmd.WaitDelay = time.Second
 	var err error

@@ -44,7 +44,8 @@ func TestTorchIsMissing(t *testing.T) {
 	}
 }
 
-// TestTorchHasTheSameNetworks compares the loss of every model, which a row does before it is measured, and the ratios.
+// TestTorchHasTheSameNetworks compares the loss of every model, which a row does
+// before it is measured, and the ratios.
 func TestTorchHasTheSameNetworks(t *testing.T) {
 	torch := startTorch(t)
 	if testing.Short() {
@@ -72,7 +73,8 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 	}
 }
 
-// TestTorchBuildsComposedNetworks compares a network of the layers that no named model has so.
+// TestTorchBuildsComposedNetworks compares a network of the layers that no named
+// model has so.
 func TestTorchBuildsComposedNetworks(t *testing.T) {
 	torch := startTorch(t)
 	path := filepath.Join(t.TempDir(), "odd.toml")

@@ -36,8 +36,9 @@ type rival struct {
 // settle is how long PyTorch's idle threads are given to stop spinning.
 const settle = 20 * time.Millisecond
 
-// prepare builds the job in a server with so many threads. For a step or an evaluation it checks that PyTorch and fedfast compute the same
-// loss from the same weights and the same batch.
+// prepare builds the job in a server with so many threads. For a step or an
+// evaluation it checks that PyTorch and fedfast compute the same loss from the same
+// weights and the same batch.
 func (t *Torch) prepare(ctx context.Context, j *torchJob, threads int) (*rival, error) {
 	name := fmt.Sprintf("%d threads", threads)
 	switch {
@@ -80,7 +81,8 @@ func (t *Torch) prepare(ctx context.Context, j *torchJob, threads int) (*rival, 
 	return &rival{server: s, threads: threads, job: j}, nil
 }
 
-// write writes the weights and the batch of a step to files, adds their names to the job, and returns fedfast's loss on them.
+// write writes the weights and the batch of a step to files, adds their names to
+// the job, and returns fedfast's loss on them.
 func (t *Torch) write(j *torchJob, job map[string]any) (float64, error) {
 	w, b := estimate.Start(j.net.Model), estimate.RandomBatch(j.net.Model, j.batch)
 	var params []byte

@@ -14,7 +14,8 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-// The suite tuner asks FedEx, in a process of its own, to plan rounds and tells it how they went.
+// The suite tuner asks FedEx, in a process of its own, to plan rounds and tells it
+// how they went.
 const (
 	tunerName  = "fedex"
 	tunerSlots = 10 // clients of a round

@@ -26,11 +26,11 @@ type Config struct {
 	// "90/10/files".
 	Split string `toml:"split" doc:"shares of a client's training, validation and test examples; files, or a/b/files, keeps the files' test examples; unset is 80/10/10, or files for an npz with x_test"`
 	// IID says whether a client's samples are shuffled before the cut or keep the
-	// order of the files. nil shuffles the pictures and vectors of clients that come
-	// with the files, which may be stored class by class, as LEAF's are, so that in
-	// stored order a client's validation examples have other classes than it trains
-	// on. Text keeps its order, in which windows overlap or time passes, and so do
-	// samples that are dealt or drawn, for theirs is random.
+	// order of the files. nil shuffles the pictures and vectors of clients that
+	// come with the files, which may be stored class by class, as LEAF's are, so
+	// that in stored order a client's validation examples have other classes than
+	// it trains on. Text keeps its order, in which windows overlap or time passes,
+	// and so do samples that are dealt or drawn, for theirs is random.
 	IID    *bool `toml:"iid" doc:"shuffles a client's samples before they are split, else they keep the order of the files; unset shuffles pictures and vectors of clients that the files name" also:"shuffle"`
 	Unseen bool  `toml:"unseen" doc:"measures also on clients that have test samples only; else they are left out"`
 	// MaxSamples caps a client's samples before the cut: the first ones, after the
@@ -59,9 +59,10 @@ type Config struct {
 	// set's default, 100 for a set that is dealt); of a set that comes with
 	// clients the first Clients are kept, 0 keeps all.
 	Clients int `toml:"clients" in:"[0, inf)" doc:"clients to deal to or to draw, 0 means 100 or the set's own default; of a set with clients the first so many, 0 keeps all" also:"num_clients"`
-	// Samples is the number of samples dealt to each client, 0 being all that
-	// there are (or, if the classes of clients allow less, as many as they do); with a split that keeps the files' test samples, only the
-	// others count. For a set that is drawn it is the mean of its clients.
+	// Samples is the number of samples dealt to each client, 0 being all that there
+	// are (or, if the classes of clients allow less, as many as they do); with a
+	// split that keeps the files' test samples, only the others count. For a set
+	// that is drawn it is the mean of its clients.
 	Samples int `toml:"samples" in:"[0, inf)" doc:"samples dealt to each client, or their mean; 0 deals all" also:"samples_per_client"`
 	// Sizes are the numbers of samples dealt to clients: client i gets Sizes[i
 	// modulo their number].

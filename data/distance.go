@@ -21,8 +21,8 @@ type Distance struct {
 	Clients int
 	// Mean and Max are over these clients.
 	Mean, Max float64
-	// Random is the mean if the examples of each client had been cut at random: what
-	// parts of these sizes differ by chance.
+	// Random is the mean if the examples of each client had been cut at random:
+	// what parts of these sizes differ by chance.
 	Random float64
 }
 

@@ -58,8 +58,8 @@ type Federation struct {
 	// Synthetic says that nobody wrote, drew or photographed the examples.
 	Synthetic bool
 	// FilesTest says that the clients' test examples are the test samples of the
-	// files. Else a client's samples were cut into its training, validation and test
-	// examples.
+	// files. Else a client's samples were cut into its training, validation and
+	// test examples.
 	FilesTest bool
 	// Clients take part in training. Each has at least one training example.
 	Clients []Client
@@ -70,11 +70,12 @@ type Federation struct {
 	Proxy View
 	// Files tells what was read or drawn, before the rest was made of it.
 	Files Totals
-	// Fingerprint is a hash of what was read, 16 hexadecimal digits: of the clients' names and sizes and of
-	// the contents of up to 2,048 examples (of none of a Lazy set). It does not
-	// depend on how the rest was made of it, such as on a seed. Files of another
-	// fingerprint are other data. It is empty for a Synthetic set, which the Config
-	// alone decides, and for federations that Open has not made.
+	// Fingerprint is a hash of what was read, 16 hexadecimal digits: of the
+	// clients' names and sizes and of the contents of up to 2,048 examples (of none
+	// of a Lazy set). It does not depend on how the rest was made of it, such as on
+	// a seed. Files of another fingerprint are other data. It is empty for a
+	// Synthetic set, which the Config alone decides, and for federations that Open
+	// has not made.
 	Fingerprint string
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string

@@ -148,5 +148,6 @@ func (s *lazySequences) label(int32) int32 { panic(notOpened) }
 
 func (s *lazySequences) read(int32, []float32, []int32, *Augment) int32 { panic(notOpened) }
 
-// notOpened is a mistake of the program: what reads single examples has not called opened.
+// notOpened is a mistake of the program: what reads single examples has not called
+// opened.
 const notOpened = "data: examples in a file are read before they are in memory"

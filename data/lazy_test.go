@@ -92,8 +92,8 @@ type closed int
 
 func (c *closed) Close() error { *c++; return nil }
 
-// A set of a program's own can be lazy, as Stack Overflow is; its file is closed with
-// the federation, or when that cannot be opened.
+// A set of a program's own can be lazy, as Stack Overflow is; its file is closed
+// with the federation, or when that cannot be opened.
 func TestOwnLazySet(t *testing.T) {
 	sizes := []int{20, 30}
 	var file closed

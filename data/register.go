@@ -22,9 +22,9 @@ type SetInfo struct {
 	Published []Published
 	// Path tells what data.path must be; DefaultPath is used when it is not set.
 	Path, DefaultPath string
-	// Encodings, Augments and Labels are the values of data.encoding,
-	// data.augment and data.labels. Unset, an encoding and labels are the first ones,
-	// an augmentation is none. What ColourView does is AugmentFedEx and AugmentCrop.
+	// Encodings, Augments and Labels are the values of data.encoding, data.augment
+	// and data.labels. Unset, an encoding and labels are the first ones, an
+	// augmentation is none. What ColourView does is AugmentFedEx and AugmentCrop.
 	Encodings, Augments, Labels []string
 	// Vocab is the number of words when data.vocab does not say it, MaxVocab the
 	// largest one; both are 0 for a set without words to choose.
@@ -36,8 +36,8 @@ type SetInfo struct {
 	Synthetic bool
 	// AlphaBeta says that data.alpha and data.beta shape the clients.
 	AlphaBeta bool
-	// OwnTest says that test samples, where the files have some, are the test examples
-	// if data.split does not say otherwise.
+	// OwnTest says that test samples, where the files have some, are the test
+	// examples if data.split does not say otherwise.
 	OwnTest bool
 }
 
@@ -70,10 +70,10 @@ var registered struct {
 }
 
 // Register makes a set of data known, so that a Config may name it: its examples
-// are then split, capped, dealt and measured as those of any other set. The built-in
-// sets come in the same way, see package data/sets. It needs a name, a kind and a
-// load; a Path only if data.path must be set. The error says what is missing, or
-// that the name is taken.
+// are then split, capped, dealt and measured as those of any other set. The
+// built-in sets come in the same way, see package data/sets. It needs a name, a
+// kind and a load; a Path only if data.path must be set. The error says what is
+// missing, or that the name is taken.
 func Register(info SetInfo, load Load) error {
 	registered.Lock()
 	defer registered.Unlock()

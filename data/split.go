@@ -46,8 +46,8 @@ func parseSplit(text string) (shares, error) {
 	return s, nil
 }
 
-// chooseSplit chooses how the examples of a set with OwnTest are split, if Split does
-// not say it.
+// chooseSplit chooses how the examples of a set with OwnTest are split, if Split
+// does not say it.
 func (c *Config) chooseSplit(examples []Examples) {
 	if c.Split != "" {
 		return

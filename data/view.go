@@ -1,7 +1,7 @@
 package data
 
-// Augment keys the random changes of one client's local training: all reads of an example
-// with the same Key give the same pixels.
+// Augment keys the random changes of one client's local training: all reads of an
+// example with the same Key give the same pixels.
 type Augment struct {
 	Key uint64
 }
@@ -107,7 +107,8 @@ func (v View) places() []int32 {
 	return p
 }
 
-// labels returns the label of each example of v, the first one of those at its tokens.
+// labels returns the label of each example of v, the first one of those at its
+// tokens.
 func (v View) labels() []int32 {
 	labels := make([]int32, v.n)
 	for i := range labels {

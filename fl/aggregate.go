@@ -125,8 +125,8 @@ func (a *aggregate) release() {
 }
 
 // mean returns sum_i p_i (w - w_i), the server's pseudo-gradient, with p_i the
-// shares of the weights that were taken, and sum_i p_i number_i. They are 0 when those were all 0; there must
-// have been a result.
+// shares of the weights that were taken, and sum_i p_i number_i. They are 0 when
+// those were all 0; there must have been a result.
 func (a *aggregate) mean() (delta []float32, number float64) {
 	if a.weight == 0 {
 		return a.sum, 0

@@ -36,8 +36,8 @@ func (l *Local) Batches(number int, p ClientParams) *Batches {
 	return b
 }
 
-// Next reads the next batch, which is valid until another one is read, and counts its
-// examples and a training step's operations on them.
+// Next reads the next batch, which is valid until another one is read, and counts
+// its examples and a training step's operations on them.
 func (b *Batches) Next() (*nn.Batch, error) {
 	b.last = b.next()
 	b.l.Examples += len(b.last)
@@ -45,8 +45,8 @@ func (b *Batches) Next() (*nn.Batch, error) {
 	return b.Read(b.l.Train, b.last)
 }
 
-// Positions returns those of the batch that Next read last, in Local.Train. They are
-// valid until the call of Next after it.
+// Positions returns those of the batch that Next read last, in Local.Train. They
+// are valid until the call of Next after it.
 func (b *Batches) Positions() []int32 { return b.last }
 
 // Read reads examples of a view of the client's as Next does, with the same

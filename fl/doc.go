@@ -8,9 +8,9 @@
 // Every client of a round may have its own c.
 //
 // A method may keep a state for each client (SCAFFOLD, FedDyn, Ditto, FedRep): in
-// memory up to a limit, then in a temporary file. A [Snapshot] holds all of a trial,
-// weights, server, clients and probes, in a binary form of its own; a [State] is
-// what an evaluation of personalized models needs besides weights.
+// memory up to a limit, then in a temporary file. A [Snapshot] holds all of a
+// trial, weights, server, clients and probes, in a binary form of its own; a
+// [State] is what an evaluation of personalized models needs besides weights.
 //
 // The worker pool is the only parallelism in fedfast, and it never shows in a
 // result: a run gives the same bits for any number of workers. Every random

@@ -17,8 +17,8 @@ type Config struct {
 	Model *nn.Model
 	// Data holds the clients. Each needs at least one training example.
 	Data *data.Federation
-	// Method is the federated method, such as methods.FedAvg{} of package fl/methods,
-	// or what MethodByName returns.
+	// Method is the federated method, such as methods.FedAvg{} of package
+	// fl/methods, or what MethodByName returns.
 	Method Method
 	// Cohort is the number of clients in a round, >= 1.
 	Cohort int
@@ -41,8 +41,9 @@ type Config struct {
 	// is beyond goes to a temporary file. 0 is DefaultStateMemory.
 	StateMemory int64
 
-	// Trials and Kept are how many trials are in flight at a time, 0 for one, and of
-	// how many others the weights are kept: New refuses what does not fit into memory.
+	// Trials and Kept are how many trials are in flight at a time, 0 for one, and
+	// of how many others the weights are kept: New refuses what does not fit into
+	// memory.
 	Trials, Kept int
 
 	// NewTrainer makes the trainer of a worker; nil is Model.NewWorkspace.

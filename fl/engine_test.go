@@ -69,8 +69,8 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 	}
 }
 
-// TestKeysOfEvaluationAreItsOwn compares the keys of the local trainings of a test with those
-// of what trials draw.
+// TestKeysOfEvaluationAreItsOwn compares the keys of the local trainings of a test
+// with those of what trials draw.
 func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 40)
 	method := &faulty{}

@@ -62,8 +62,8 @@ func TestSafetensorsHoldEveryTensor(t *testing.T) {
 	}
 }
 
-// TestSafetensorsFoldConstants finds the constant forget bias of leaf-char-lstm in the
-// file, without which another framework would compute something else.
+// TestSafetensorsFoldConstants finds the constant forget bias of leaf-char-lstm in
+// the file, without which another framework would compute something else.
 func TestSafetensorsFoldConstants(t *testing.T) {
 	model, err := models.New("leaf-char-lstm", models.Options{})
 	if err != nil {

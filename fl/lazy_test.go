@@ -70,9 +70,9 @@ func TestLazyExamples(t *testing.T) {
 			t.Fatalf("weight %d is %v with one worker, %v with three", i, one[i], three[i])
 		}
 	}
-	// The file is closed while a trial trains: the round that needs what was not read
-	// before fails and leaves the trial as it was, and a snapshot of it resumes with
-	// the same bits.
+	// The file is closed while a trial trains: the round that needs what was not
+	// read before fails and leaves the trial as it was, and a snapshot of it
+	// resumes with the same bits.
 	whole, done := open(2)
 	defer done()
 	lost, closeFile := open(2)

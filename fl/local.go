@@ -44,8 +44,8 @@ type Local struct {
 
 	// Weights hold the broadcast weights before and the client's after.
 	Weights []float32
-	// State is what the client of a Stateful method keeps, to be changed in place. It
-	// is 0, and Fresh true, for a client that was never drawn before.
+	// State is what the client of a Stateful method keeps, to be changed in place.
+	// It is 0, and Fresh true, for a client that was never drawn before.
 	State []float32
 	Fresh bool
 	// Weight is the client's weight in the aggregate: the number of its training
@@ -53,8 +53,8 @@ type Local struct {
 	Weight float64
 	// Number is a number of the client for the server, see Update.Number.
 	Number float64
-	// Upload, when not nil, goes to the server in the place of Broadcast - Weights. It
-	// has the model's size, and may be a Vector.
+	// Upload, when not nil, goes to the server in the place of Broadcast - Weights.
+	// It has the model's size, and may be a Vector.
 	Upload []float32
 	// Absent lists classes whose logits are held at 0 while the client trains.
 	Absent []int32

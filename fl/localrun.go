@@ -2,7 +2,8 @@ package fl
 
 import "github.com/fedfast/fedfast/nn"
 
-// LocalRun is a run of local steps, see Local.SGD. Its zero value is that of FedAvg.
+// LocalRun is a run of local steps, see Local.SGD. Its zero value is that of
+// FedAvg.
 type LocalRun struct {
 	// Params are the hyperparameters of the run; nil is the client's.
 	Params *ClientParams
@@ -10,21 +11,22 @@ type LocalRun struct {
 	Weights []float32
 	// Mu is the weight of a proximal term that pulls towards the broadcast weights.
 	Mu float64
-	// Only, when not empty, is the span of the parameters that are trained; the others
-	// are frozen.
+	// Only, when not empty, is the span of the parameters that are trained; the
+	// others are frozen.
 	Only nn.Span
 	// Shift, when not nil, is added to each gradient: a vector of the model's size.
 	Shift []float32
-	// Each, when not nil, is called after each step with its number in the run, from 0.
+	// Each, when not nil, is called after each step with its number in the run,
+	// from 0.
 	Each func(step int)
-	// Other says that the model is another one than that which the method trains: its
-	// losses and its steps' cosines do not count as the client's.
+	// Other says that the model is another one than that which the method trains:
+	// its losses and its steps' cosines do not count as the client's.
 	Other bool
 }
 
 // SGD takes the client's local steps: SGD with momentum, or client.optimizer, whose
-// buffers start afresh, clipping and weight decay. The training examples are shuffled anew for each pass. The
-// error is that of examples which cannot be read.
+// buffers start afresh, clipping and weight decay. The training examples are
+// shuffled anew for each pass. The error is that of examples which cannot be read.
 func (l *Local) SGD(r LocalRun) error {
 	p, w := l.Params, l.Weights
 	if r.Params != nil {
@@ -112,9 +114,9 @@ func (l *Local) trainer() Trainer {
 	return l.worker.ws
 }
 
-// Gradient computes the gradient at w of the mean loss of a batch, in memory that the
-// next Gradient overwrites. step numbers the passes of the client's training: it keys
-// the dropout masks, with the rate of p. It counts nothing, see Count.
+// Gradient computes the gradient at w of the mean loss of a batch, in memory that
+// the next Gradient overwrites. step numbers the passes of the client's training:
+// it keys the dropout masks, with the rate of p. It counts nothing, see Count.
 func (l *Local) Gradient(w []float32, b *nn.Batch, p ClientParams, step int) (grad []float32, r nn.Result) {
 	o := l.trainOpts(p)
 	o.Step = uint32(step)
@@ -122,9 +124,9 @@ func (l *Local) Gradient(w []float32, b *nn.Batch, p ClientParams, step int) (gr
 	return l.trainer().Grad(), r
 }
 
-// Hessian writes H v to dst, where H is the Hessian at w of the mean loss of a batch,
-// with the dropout masks of a Gradient of that step. Methods that call it ask
-// nn.Model.CheckHessian in their Prepare.
+// Hessian writes H v to dst, where H is the Hessian at w of the mean loss of a
+// batch, with the dropout masks of a Gradient of that step. Methods that call it
+// ask nn.Model.CheckHessian in their Prepare.
 func (l *Local) Hessian(dst, w, v []float32, b *nn.Batch, p ClientParams, step int) {
 	o := l.trainOpts(p)
 	o.Step = uint32(step)

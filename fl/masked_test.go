@@ -86,8 +86,8 @@ func TestMaskedErrors(t *testing.T) {
 		whole float64
 		want  []MaskedError
 	}{
-		// User 1 has 2 of 7 labels right, 2 of 5 without x, 2 of 3 without x and ends;
-		// user 2 has x, x and an end; user 3 has b, b and an end.
+		// User 1 has 2 of 7 labels right, 2 of 5 without x, 2 of 3 without x and
+		// ends; user 2 has x, x and an end; user 3 has b, b and an end.
 		{"test", got.GlobalTest, (5./7*2 + 1 + 1) / 4, []MaskedError{
 			{"no_oov", (3./5*2 + 1 + 1) / 4, 9}, {"no_oov_or_eos", (1./3*2 + 1) / 3, 5},
 		}},

@@ -9,8 +9,8 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The vectors of a model's size that any training has, besides those of its method's
-// server and the gradient in a workspace.
+// The vectors of a model's size that any training has, besides those of its
+// method's server and the gradient in a workspace.
 const (
 	engineVectors = 3                  // a snapshot or a file that is written
 	trialVectors  = 3                  // weights, the sum of a round, the best weights
@@ -23,15 +23,15 @@ type SecondOrder interface {
 	SecondOrder()
 }
 
-// CheckModel returns an error for a model that no training fits into the memory that
-// there is, before any of it is taken.
+// CheckModel returns an error for a model that no training fits into the memory
+// that there is, before any of it is taken.
 func CheckModel(m *nn.Model) error {
 	return checkMemory(m, 1, 1, 4*int64(m.Size())*(engineVectors+trialVectors+workerVectors+1))
 }
 
 // checkMemory returns an error for a training that needs more bytes than there are,
-// before any of them is taken. The examples are in memory already. Clients' states are
-// counted by what they need at least: the others go to a file.
+// before any of them is taken. The examples are in memory already. Clients' states
+// are counted by what they need at least: the others go to a file.
 func (c *Config) checkMemory() error {
 	trials := max(1, c.Trials)
 	server := len(c.Method.NewServer(0).State())

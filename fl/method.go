@@ -57,8 +57,8 @@ type Update struct {
 
 // Defaulter is a method with hyperparameters of its own that must not be 0.
 type Defaulter interface {
-	// Defaults sets them in those that all methods start from. The function Defaults
-	// calls it.
+	// Defaults sets them in those that all methods start from. The function
+	// Defaults calls it.
 	Defaults(c *ClientParams, s *ServerParams)
 }
 
@@ -75,34 +75,34 @@ func Defaults(m Method) (ClientParams, ServerParams) {
 // something once for all clients.
 type Preparer interface {
 	// Prepare returns an error that says why the method cannot be used, or what
-	// Local.Setup is to be in every client's training, nil for nothing. New calls it
-	// once. What it returns is shared by all workers.
+	// Local.Setup is to be in every client's training, nil for nothing. New calls
+	// it once. What it returns is shared by all workers.
 	Prepare(cfg *Config) (setup any, err error)
 }
 
 // Stateful is a method whose clients keep a state from round to round.
 type Stateful interface {
-	// StateLen returns the floats of a client's state. New calls it once; Local then
-	// finds the state in Local.State and changes it in place. A state that is not
-	// finite afterwards drops the client from the round and stays as it was.
+	// StateLen returns the floats of a client's state. New calls it once; Local
+	// then finds the state in Local.State and changes it in place. A state that is
+	// not finite afterwards drops the client from the round and stays as it was.
 	StateLen(cfg *Config) int
 }
 
 // Personalizer is a method whose personalized model is not what Local returns.
 type Personalizer interface {
 	// Personalize makes l.Weights, which hold the broadcast weights, the client's
-	// personalized model. It may read l.State, but nothing of what it changes besides
-	// the weights is kept. Evaluations call it in the place of Local.
+	// personalized model. It may read l.State, but nothing of what it changes
+	// besides the weights is kept. Evaluations call it in the place of Local.
 	Personalize(l *Local) error
 }
 
 // Gatherer is a method whose server needs a second sum over the clients.
 type Gatherer interface {
-	// Gather adds a client's part to the sum, which has the model's size and is 0 at
-	// first; delta is w - w_i. The engine calls it after the client's Local, for one
-	// client after the other in an order that is fixed before the round. It may read
-	// of l what Local left there, but neither its weights nor its scratch memory,
-	// which another client may have then.
+	// Gather adds a client's part to the sum, which has the model's size and is 0
+	// at first; delta is w - w_i. The engine calls it after the client's Local, for
+	// one client after the other in an order that is fixed before the round. It may
+	// read of l what Local left there, but neither its weights nor its scratch
+	// memory, which another client may have then.
 	Gather(extra, delta []float32, l *Local)
 }
 

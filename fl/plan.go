@@ -6,9 +6,9 @@ import "fmt"
 type Plan struct {
 	// Server is b in Agg_b; the zero ServerParams are the method's defaults.
 	Server ServerParams
-	// Clients holds one c in Loc_c for all slots of the cohort, or one for
-	// each, made by Defaults or DefaultClientParams and changed. nil, without a Table,
-	// is the method's defaults.
+	// Clients holds one c in Loc_c for all slots of the cohort, or one for each,
+	// made by Defaults or DefaultClientParams and changed. nil, without a Table, is
+	// the method's defaults.
 	Clients []ClientParams
 	// Table, instead of Clients, lets every client look its own up.
 	Table []Cell
@@ -28,7 +28,8 @@ func (p Plan) client(e *Engine, slot, client int) (ClientParams, error) {
 	return p.Clients[slot], nil
 }
 
-// filled returns the plan with the method's defaults in the place of what it leaves out.
+// filled returns the plan with the method's defaults in the place of what it leaves
+// out.
 func (p Plan) filled(m Method) Plan {
 	client, server := Defaults(m)
 	if p.Server == (ServerParams{}) {

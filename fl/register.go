@@ -23,10 +23,10 @@ var registry = struct {
 var methodName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 // Register makes a method known by its name, so that studies of this program can
-// train with it (method = "name"), tuners can set what it uses, and lists of methods
-// have it. The built-in methods register themselves when package fl/methods is
-// imported. The error says what is wrong with the method: a name that is taken or
-// cannot be one, a use of a hyperparameter that there is not, defaults that it
+// train with it (method = "name"), tuners can set what it uses, and lists of
+// methods have it. The built-in methods register themselves when package fl/methods
+// is imported. The error says what is wrong with the method: a name that is taken
+// or cannot be one, a use of a hyperparameter that there is not, defaults that it
 // refuses itself.
 func Register(m Method) error {
 	if m == nil {

@@ -35,11 +35,12 @@ type Slot struct {
 	// NaN where no probe asked for it, 0 for a client that diverged and for methods
 	// whose steps are not SGD's (MAML, Per-FedAvg).
 	MinCosine float64
-	// MinPriorCosine is the phi_i of FATHOM's text: the least cosine, over the local
-	// steps but the first, of the step's gradient and the displacement before it; 0
-	// for a single step, and else as MinCosine.
+	// MinPriorCosine is the phi_i of FATHOM's text: the least cosine, over the
+	// local steps but the first, of the step's gradient and the displacement before
+	// it; 0 for a single step, and else as MinCosine.
 	MinPriorCosine float64
-	// Seconds is the local training's time on the simulated device, see DeviceFLOPS.
+	// Seconds is the local training's time on the simulated device, see
+	// DeviceFLOPS.
 	Seconds float64
 	// Dropped says that the change held a number that is not finite, so that
 	// it was left out of the aggregate.

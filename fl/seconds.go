@@ -9,8 +9,9 @@ const (
 	DeviceBandwidth = 1.25e6
 )
 
-// seconds returns how long the local training lasts on the simulated device: the weights
-// on their way there and back as float32, and the operations of the local steps.
+// seconds returns how long the local training lasts on the simulated device: the
+// weights on their way there and back as float32, and the operations of the local
+// steps.
 func (l *Local) seconds() float64 {
 	return l.flops/DeviceFLOPS + 2*4*float64(l.traffic)/DeviceBandwidth
 }

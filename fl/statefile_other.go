@@ -10,8 +10,8 @@ import (
 // statePattern is the name of a store's temporary file.
 const statePattern = "fedfast-state-*"
 
-// newStateFile creates the temporary file of a store, and removes those of processes
-// that were killed: the system refuses to remove one that is open.
+// newStateFile creates the temporary file of a store, and removes those of
+// processes that were killed: the system refuses to remove one that is open.
 func newStateFile() (*os.File, error) {
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), statePattern))
 	if err != nil {

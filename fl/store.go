@@ -28,8 +28,8 @@ type store struct {
 	next     int64   // the first place that never was taken
 }
 
-// block is the state of one client after one local training. Its values do not change
-// while anybody but the trial that wrote it may read it.
+// block is the state of one client after one local training. Its values do not
+// change while anybody but the trial that wrote it may read it.
 type block struct {
 	values []float32 // nil when it lies in the file
 	slot   int64

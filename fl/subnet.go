@@ -16,8 +16,8 @@ func NewSubnet(m *nn.Model, place []int32) *Subnet {
 	return &Subnet{model: m, place: place, flops: float64(flops)}
 }
 
-// Place returns where the packed parameters lie in the whole network, see NewSubnet;
-// read-only.
+// Place returns where the packed parameters lie in the whole network, see
+// NewSubnet; read-only.
 func (s *Subnet) Place() []int32 { return s.place }
 
 // subnetWorker is what a worker trains a sub-network in.

@@ -251,8 +251,8 @@ func TestFlatMemoryOverManyRounds(t *testing.T) {
 	}
 }
 
-// begun gives hyperparameters that a test writes out the mark of those that began as
-// the defaults. They are SGD's.
+// begun gives hyperparameters that a test writes out the mark of those that began
+// as the defaults. They are SGD's.
 func begun(c ClientParams) ClientParams {
 	v := hyper.Values{Client: c}
 	all := DefaultClientParams()

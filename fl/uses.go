@@ -33,8 +33,9 @@ func Using(keys ...string) []Use {
 }
 
 // Needing lists a hyperparameter that a method uses in a range of its own, written
-// as in the table of package fl/hyper: "(0, inf)", "[1, inf)", "0 or 1", or the words of
-// a text: "sgd adam". A range that cannot be read is a programmer's mistake, and panics.
+// as in the table of package fl/hyper: "(0, inf)", "[1, inf)", "0 or 1", or the
+// words of a text: "sgd adam". A range that cannot be read is a programmer's
+// mistake, and panics.
 func Needing(name, in, why string) []Use {
 	if p, ok := hyper.Find(name); ok && p.Text() {
 		return []Use{{Key: name, Words: strings.Fields(in), Why: why}}

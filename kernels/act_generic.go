@@ -2,15 +2,18 @@ package kernels
 
 import "math"
 
-// actGeneric is the plain Go level. It differs from the assembly only in rounding each product before the sum.
+// actGeneric is the plain Go level. It differs from the assembly only in rounding
+// each product before the sum.
 var actGeneric = actTable{exp: expGeneric, sigmoid: sigmoidGeneric, tanh: tanhGeneric, reluBackward: reluBackwardGeneric}
 
-// The constants of the exponential, the same on all levels. With n = round(x*log2e), e^x = 2^n e^r for r = x - n ln2, which is taken in
-// two steps; ln2Hi has 15 bits, so that n*ln2Hi is exact. On |r| <= ln2/2
+// The constants of the exponential, the same on all levels. With n =
+// round(x*log2e), e^x = 2^n e^r for r = x - n ln2, which is taken in two steps;
+// ln2Hi has 15 bits, so that n*ln2Hi is exact. On |r| <= ln2/2
 //
 //	e^r - 1 = r + r²(exp2 + r(exp3 + r(exp4 + r(exp5 + r exp6))))
 //
-// where the coefficients are those of the least relative error (2^-26.1), found by Remez exchange and rounded one after the other.
+// where the coefficients are those of the least relative error (2^-26.1), found by
+// Remez exchange and rounded one after the other.
 const (
 	log2e = 0x1.715476p+0
 	ln2Hi = 0x1.62e4p-1
@@ -22,7 +25,8 @@ const (
 	exp6  = 0x1.6ab168p-10
 )
 
-// Arguments are limited to these ranges first. Beyond them exp gives 0 and +Inf, tanh gives 1, and softmax gives 0.
+// Arguments are limited to these ranges first. Beyond them exp gives 0 and +Inf,
+// tanh gives 1, and softmax gives 0.
 const (
 	expLow, expHigh         = -104, 89
 	sigmoidLow, sigmoidHigh = -87, 88.25 // of -x
@@ -30,7 +34,8 @@ const (
 	softmaxLow              = -60
 )
 
-// reduce returns n, the integer nearest to x*log2e (ties to even), and e^r - 1 where r = x - n ln2. |x| must be below 2^21.
+// reduce returns n, the integer nearest to x*log2e (ties to even), and e^r - 1
+// where r = x - n ln2. |x| must be below 2^21.
 func reduce(x float32) (n, q float32) {
 	const magic = 3 << 22 // adding it leaves no room for a fraction
 	n = float32(float32(x*log2e)+magic) - magic

@@ -1,6 +1,7 @@
 package kernels
 
-// Adam is one step of Adam on the weights W with the gradient G, or of AdamW, with the proximal term of FedProx:
+// Adam is one step of Adam on the weights W with the gradient G, or of AdamW, with
+// the proximal term of FedProx:
 //
 //	d = Decay*W[i] + G[i];  d = d + Mu*(W[i]-Anchor[i])   (the last only with an Anchor)
 //	M[i] = Beta1*M[i] + Rest1*d
@@ -27,10 +28,12 @@ type Adam struct {
 // adamRates is what the step reads; its layout is known to _asm.
 type adamRates struct{ decay, mu, keep, beta1, rest1, beta2, rest2, rate, scale, eps float32 }
 
-// adamBlock is the most elements of a call: a step goes over seven times as much memory as it has weights.
+// adamBlock is the most elements of a call: a step goes over seven times as much
+// memory as it has weights.
 const adamBlock = 1 << 14
 
-// AdamStep does the step. All slices that are not nil must be of one length and must not overlap.
+// AdamStep does the step. All slices that are not nil must be of one length and
+// must not overlap.
 func AdamStep(a *Adam) {
 	n := len(a.W)
 	if len(a.G) != n || len(a.M) != n || len(a.V) != n || a.Anchor != nil && len(a.Anchor) != n {

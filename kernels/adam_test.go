@@ -9,7 +9,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// TestAdamStep checks every level bit by bit against the equations, rounded after each operation.
+// TestAdamStep checks every level bit by bit against the equations, rounded after
+// each operation.
 func TestAdamStep(t *testing.T) {
 	for variant := range 4 {
 		proximal, first := variant%2 == 1, variant > 1

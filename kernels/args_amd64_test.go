@@ -11,8 +11,10 @@ import (
 	"testing"
 )
 
-// TestAssemblyKnowsOffsets compares the constants below "Offsets in T." of the generators, which cannot import this package, with the
-// offsets that the compiler gives the fields of T. A constant that names no field is scratch: it must lie in a blank field.
+// TestAssemblyKnowsOffsets compares the constants below "Offsets in T." of the
+// generators, which cannot import this package, with the offsets that the compiler
+// gives the fields of T. A constant that names no field is scratch: it must lie in
+// a blank field.
 func TestAssemblyKnowsOffsets(t *testing.T) {
 	args := map[string]reflect.Type{
 		"nnArgs": reflect.TypeFor[nnArgs](), "tnArgs": reflect.TypeFor[tnArgs](), "ntArgs": reflect.TypeFor[ntArgs](), "tsArgs": reflect.TypeFor[tsArgs](),
@@ -97,7 +99,8 @@ func constants(t *testing.T, block *ast.GenDecl) map[string]uintptr {
 	return has
 }
 
-// wrongOffsets compares constants, whose names are a prefix in lower case and the name of a field, with the fields of args.
+// wrongOffsets compares constants, whose names are a prefix in lower case and the
+// name of a field, with the fields of args.
 func wrongOffsets(args reflect.Type, has map[string]uintptr) (wrong []string) {
 	offset := map[string]uintptr{}
 	var scratch []reflect.StructField

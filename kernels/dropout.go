@@ -4,7 +4,8 @@ import "math"
 
 // dropoutTable holds the dropout of one level.
 type dropoutTable struct {
-	// apply does len(src) elements from the first word of block on; dst is as long as src.
+	// apply does len(src) elements from the first word of block on; dst is as long
+	// as src.
 	apply func(dst, src []float32, d dropout)
 }
 
@@ -21,10 +22,12 @@ var dropouts dropoutTable
 
 const msgDropout = "kernels: Dropout with a rate outside [0, 1)"
 
-// Dropout drops elements of src with probability 0 <= p < 1 and scales the others by 1/(1-p): element i is kept, and dst[i] becomes
-// src[i]/(1-p), if word i%4 of Philox(counter {i/4, stream}, key), each number as two words with the low one first, is at least p*2^32;
-// else dst[i] is 0. The choice depends on nothing else, so the same call on the gradient is the backward pass. p = 0 copies.
-// dst must be as long as src and may be src itself.
+// Dropout drops elements of src with probability 0 <= p < 1 and scales the others
+// by 1/(1-p): element i is kept, and dst[i] becomes src[i]/(1-p), if word i%4 of
+// Philox(counter {i/4, stream}, key), each number as two words with the low one
+// first, is at least p*2^32; else dst[i] is 0. The choice depends on nothing else,
+// so the same call on the gradient is the backward pass. p = 0 copies. dst must be
+// as long as src and may be src itself.
 func Dropout(dst, src []float32, p float32, key uint64, stream uint64) {
 	if len(dst) != len(src) {
 		panic(msgLengths)
@@ -56,7 +59,8 @@ func Dropout(dst, src []float32, p float32, key uint64, stream uint64) {
 	}
 }
 
-// KeepScale returns what Dropout with rate p multiplies the elements by that it keeps, 1/(1-p).
+// KeepScale returns what Dropout with rate p multiplies the elements by that it
+// keeps, 1/(1-p).
 func KeepScale(p float32) float32 { return float32(1 / (1 - float64(p))) }
 
 //go:noinline

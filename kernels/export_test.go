@@ -1,6 +1,7 @@
 package kernels
 
-// What tests outside the package need of its inside: the constants of the activations.
+// What tests outside the package need of its inside: the constants of the
+// activations.
 const (
 	Log2e, Ln2Hi, Ln2Lo          = log2e, ln2Hi, ln2Lo
 	Exp2, Exp3, Exp4, Exp5, Exp6 = exp2, exp3, exp4, exp5, exp6

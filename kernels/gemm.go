@@ -4,9 +4,11 @@ package kernels
 //
 //	C[i*Ldc+j] = epilogue(start + sum over s < Segs, t < K of A[i*Lda + s*SegStride + t] * B[row s*K+t][j])
 //
-// The start value is zero, Bias[j], or (Accumulate) the old C[i*Ldc+j]. On assembly levels an element is one chain of fused
-// multiply-adds in the order s, t. A is read in place and its rows may overlap (Lda < K): with Lda = stride*channels,
-// K = kernel width*channels and one segment per kernel row, a row of a convolution is one call. C must not overlap A or B.
+// The start value is zero, Bias[j], or (Accumulate) the old C[i*Ldc+j]. On assembly
+// levels an element is one chain of fused multiply-adds in the order s, t. A is
+// read in place and its rows may overlap (Lda < K): with Lda = stride*channels, K =
+// kernel width*channels and one segment per kernel row, a row of a convolution is
+// one call. C must not overlap A or B.
 type NN struct {
 	M, N, K int // rows; columns, a multiple of Width; length of one segment of the sum
 	Segs    int // segments; 0 means 1
@@ -30,8 +32,10 @@ type NN struct {
 //
 //	C[(j/16)*CRows*16 + k*16 + j%16] = start + sum over s < Segs, m < M of A[s*ASeg + m*Lda + k] * G[s*GSeg + m*Ldg + j]
 //
-// The start value is zero or (Accumulate) the old C. On assembly levels an element is one chain of fused multiply-adds in the order
-// s, m. This is the weight gradient of a layer: A holds its inputs, G the gradients of its outputs. C must not overlap A or G.
+// The start value is zero or (Accumulate) the old C. On assembly levels an element
+// is one chain of fused multiply-adds in the order s, m. This is the weight
+// gradient of a layer: A holds its inputs, G the gradients of its outputs. C must
+// not overlap A or G.
 type TN struct {
 	M, K, N int // length of one segment of the sum; rows of C; columns of C, a multiple of Width
 	Segs    int // segments; 0 means 1
@@ -48,8 +52,9 @@ type TN struct {
 	Accumulate bool // start from C
 }
 
-// gemmTable holds the matrix products of one level. The functions get checked arguments with defaults filled in and M, N, K, Segs > 0,
-// and split the work so that one call of assembly lasts at most about 100 microseconds.
+// gemmTable holds the matrix products of one level. The functions get checked
+// arguments with defaults filled in and M, N, K, Segs > 0, and split the work so
+// that one call of assembly lasts at most about 100 microseconds.
 type gemmTable struct {
 	nn func(g *NN)
 	tn func(t *TN)
@@ -65,7 +70,8 @@ type gemmTable struct {
 
 	read func(x *float32, lines int) // reads 2*lines lines of 64 bytes; lines is a positive multiple of 4
 
-	// transpose transposes blocks of 16 x 16 floats that follow one another in src; in dst they are dstStep bytes apart.
+	// transpose transposes blocks of 16 x 16 floats that follow one another in src;
+	// in dst they are dstStep bytes apart.
 	transpose func(dst, src *float32, blocks, dstStep int)
 }
 
@@ -80,7 +86,8 @@ const (
 	msgShort = "kernels: slice is too short for its shape"
 )
 
-// GemmNN computes g's product. It panics if a size is negative, N is not a multiple of Width or a slice is too short.
+// GemmNN computes g's product. It panics if a size is negative, N is not a multiple
+// of Width or a slice is too short.
 //
 //go:noinline
 func GemmNN(g *NN) {
@@ -141,7 +148,8 @@ func (g *NN) race() {
 	raceRead(g.Bias)
 }
 
-// GemmTN computes t's product. It panics if a size is negative, N is not a multiple of Width or a slice is too short.
+// GemmTN computes t's product. It panics if a size is negative, N is not a multiple
+// of Width or a slice is too short.
 //
 //go:noinline
 func GemmTN(t *TN) {

@@ -1,7 +1,7 @@
 package kernels
 
-// nnArgs is what an NN tile function reads: a tile of fixed height over some panels. Distances are in bytes. Its offsets are
-// known to _asm/gemm.
+// nnArgs is what an NN tile function reads: a tile of fixed height over some
+// panels. Distances are in bytes. Its offsets are known to _asm/gemm.
 type nnArgs struct {
 	a, b, c *float32
 	bias    *float32 // read if mode has modeBias
@@ -27,8 +27,8 @@ const (
 	modeReLU
 )
 
-// tnArgs is what a TN tile function reads: tiles of fixed height below one another over some panels. Distances are in bytes. Its offsets
-// are known to _asm/gemm.
+// tnArgs is what a TN tile function reads: tiles of fixed height below one another
+// over some panels. Distances are in bytes. Its offsets are known to _asm/gemm.
 type tnArgs struct {
 	a, g, c      *float32 // a and c are those of the rows that follow after the call
 	lda, ldg     int
@@ -42,8 +42,8 @@ type tnArgs struct {
 	_            int // the function's scratch: where it is in g
 }
 
-// ntArgs is what an NT tile function reads: a tile of fixed height over the rows of B. Distances are in bytes. Its offsets are known to
-// _asm/gemm.
+// ntArgs is what an NT tile function reads: a tile of fixed height over the rows of
+// B. Distances are in bytes. Its offsets are known to _asm/gemm.
 type ntArgs struct {
 	a, b, l    *float32
 	lda        int
@@ -55,8 +55,8 @@ type ntArgs struct {
 	ahead      int // from a row of B to what it prefetches
 }
 
-// tsArgs is what a TS tile function reads: tiles of fixed height below one another over some panels. Distances are in bytes. Its offsets
-// are known to _asm/gemm.
+// tsArgs is what a TS tile function reads: tiles of fixed height below one another
+// over some panels. Distances are in bytes. Its offsets are known to _asm/gemm.
 type tsArgs struct {
 	a, g, w  *float32 // a and w are those of the rows that follow after the call
 	v        *float32 // nil without momentum; that of w before the call, or with sums where w comes from

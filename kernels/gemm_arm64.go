@@ -20,7 +20,8 @@ func gemmAt(l Level) gemmTable {
 	return gemmGeneric
 }
 
-// The functions nnNEONx1 to nnNEONx6 compute that many rows of an NN product; see nnArgs.
+// The functions nnNEONx1 to nnNEONx6 compute that many rows of an NN product; see
+// nnArgs.
 //
 //go:noescape
 func nnNEONx1(args *nnArgs)
@@ -40,7 +41,8 @@ func nnNEONx5(args *nnArgs)
 //go:noescape
 func nnNEONx6(args *nnArgs)
 
-// The functions tnNEONx1 to tnNEONx6 compute that many rows of a TN product; see tnArgs.
+// The functions tnNEONx1 to tnNEONx6 compute that many rows of a TN product; see
+// tnArgs.
 //
 //go:noescape
 func tnNEONx1(args *tnArgs)
@@ -60,7 +62,8 @@ func tnNEONx5(args *tnArgs)
 //go:noescape
 func tnNEONx6(args *tnArgs)
 
-// The functions ntNEONx1 to ntNEONx6 compute the lanes of that many rows of an NT product; see ntArgs.
+// The functions ntNEONx1 to ntNEONx6 compute the lanes of that many rows of an NT
+// product; see ntArgs.
 //
 //go:noescape
 func ntNEONx1(args *ntArgs)

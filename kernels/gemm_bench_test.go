@@ -33,7 +33,8 @@ func BenchmarkPeak(b *testing.B) {
 	})
 }
 
-// gemmShapes are (N, K) of LSTM gates, of a convolution as a product, of a dense layer, and of a layer with odd panels.
+// gemmShapes are (N, K) of LSTM gates, of a convolution as a product, of a dense
+// layer, and of a layer with odd panels.
 var gemmShapes = [][2]int{{1024, 256}, {64, 800}, {2048, 3136}, {1024, 264}, {16, 256}}
 
 func BenchmarkGemm(b *testing.B) {
@@ -53,7 +54,8 @@ func BenchmarkGemm(b *testing.B) {
 	})
 }
 
-// BenchmarkGemmTN has weight gradients: of LSTM gates over all steps, of convolutions, of a dense layer.
+// BenchmarkGemmTN has weight gradients: of LSTM gates over all steps, of
+// convolutions, of a dense layer.
 func BenchmarkGemmTN(b *testing.B) {
 	benchLevels(b, func(b *testing.B) {
 		for _, s := range [][3]int{{800, 1024, 256}, {800, 1024, 264}, {20, 2048, 3136}, {10, 128, 9216}, {784, 32, 25}} {
@@ -77,7 +79,8 @@ func ones(n int) []float32 {
 	return x
 }
 
-// BenchmarkConv has 5x5 convolutions of 14x14x32 to 64 channels: forward by rows, and the weight gradient over the image.
+// BenchmarkConv has 5x5 convolutions of 14x14x32 to 64 channels: forward by rows,
+// and the weight gradient over the image.
 func BenchmarkConv(b *testing.B) {
 	const in, out, w, kw = 32, 64, 14, 5
 	padded := (w + kw - 1) * in

@@ -6,7 +6,8 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// A dense layer with two inputs, three outputs and a rectifier, for two samples. Rows of activations are padded to 16 columns.
+// A dense layer with two inputs, three outputs and a rectifier, for two samples.
+// Rows of activations are padded to 16 columns.
 func ExampleGemmNN() {
 	weights := []float32{ // inputs x outputs
 		1, 2, 3,
@@ -30,7 +31,8 @@ func ExampleGemmNN() {
 	// [5.5 7 0]
 }
 
-// The weight gradient of that layer: inputs times the gradients of the outputs, summed over the samples.
+// The weight gradient of that layer: inputs times the gradients of the outputs,
+// summed over the samples.
 func ExampleGemmTN() {
 	x := []float32{
 		1, 0,

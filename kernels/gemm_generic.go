@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// gemmGeneric is the plain Go level. Products are rounded before they are added, so that no compiler fuses them.
+// gemmGeneric is the plain Go level. Products are rounded before they are added, so
+// that no compiler fuses them.
 var gemmGeneric = gemmTable{
 	nn: nnGeneric, tn: tnGeneric, nt: ntGeneric, fold: foldGeneric, step: stepInParts, peak: peakGeneric, peakFLOPs: 16, read: readGeneric,
 	transpose: transposeGeneric,

@@ -2,13 +2,16 @@ package kernels
 
 import "unsafe"
 
-// NT describes the products of rows of A with rows of a packed B, lane by lane: for every i < M, k < K and l < 16
+// NT describes the products of rows of A with rows of a packed B, lane by lane: for
+// every i < M, k < K and l < 16
 //
 //	L[(i*LRows+k)*16 + l] = start + sum over p < N/16 of A[i*Lda + p*16 + l] * B[p*BRows*16 + k*16 + l]
 //
-// The start value is zero or (Accumulate) the old lane. On assembly levels a lane is one chain of fused multiply-adds in the order of
-// p. [SumLanes] then makes C = A·Bᵀ of them: the gradient of a layer's input when A holds the gradients of its outputs and B its
-// weights, without a transposed copy of the weights. L must not overlap A or B.
+// The start value is zero or (Accumulate) the old lane. On assembly levels a lane
+// is one chain of fused multiply-adds in the order of p. [SumLanes] then makes C =
+// A·Bᵀ of them: the gradient of a layer's input when A holds the gradients of its
+// outputs and B its weights, without a transposed copy of the weights. L must not
+// overlap A or B.
 type NT struct {
 	M, K, N int // rows of A; rows of B; columns of both, a multiple of Width
 
@@ -22,12 +25,14 @@ type NT struct {
 	LRows      int  // groups of lanes that a row has in memory; 0 means K
 	Accumulate bool // start from L
 
-	// Next starts at the part of B, or of another matrix of its layout, that is needed next: it is fetched into a cache meanwhile, rows and
-	// columns as many as B's. nil fetches nothing. It has no part in the result.
+	// Next starts at the part of B, or of another matrix of its layout, that is
+	// needed next: it is fetched into a cache meanwhile, rows and columns as many
+	// as B's. nil fetches nothing. It has no part in the result.
 	Next []float32
 }
 
-// GemmNT computes g's lanes. It panics if a size is negative, N is not a multiple of Width or a slice is too short.
+// GemmNT computes g's lanes. It panics if a size is negative, N is not a multiple
+// of Width or a slice is too short.
 //
 //go:noinline
 func GemmNT(g *NT) {
@@ -79,8 +84,10 @@ func (g *NT) race() {
 	}
 }
 
-// SumLanes writes to every dst[i] the sum of its 16 lanes, lanes[16*i] to lanes[16*i+15], each half of them added to the other half until one
-// number is left, as in [Dot]. The length of dst must be a multiple of Width. dst and lanes must not overlap.
+// SumLanes writes to every dst[i] the sum of its 16 lanes, lanes[16*i] to
+// lanes[16*i+15], each half of them added to the other half until one number is
+// left, as in [Dot]. The length of dst must be a multiple of Width. dst and lanes
+// must not overlap.
 func SumLanes(dst, lanes []float32) {
 	if len(dst)%Width != 0 {
 		panic(msgWidth)
@@ -98,18 +105,21 @@ func SumLanes(dst, lanes []float32) {
 // foldCall is the most sums of one call of assembly.
 const foldCall = 8192
 
-// runFold is a Go function of its own so that the runtime can interrupt a loop of calls.
+// runFold is a Go function of its own so that the runtime can interrupt a loop of
+// calls.
 //
 //go:noinline
 func runFold(dst, lanes *float32, groups int) { gemms.fold(dst, lanes, groups) }
 
-// copyRows is how many rows of B copyB takes, and copyPanels of how many panels at once: half of a first-level cache.
+// copyRows is how many rows of B copyB takes, and copyPanels of how many panels at
+// once: half of a first-level cache.
 const (
 	copyRows   = 8
 	copyPanels = 32
 )
 
-// multiplyNT is GemmNT: blocks of A's rows of nearly equal height pass over runs of B's rows, the first of them fetching what is ahead.
+// multiplyNT is GemmNT: blocks of A's rows of nearly equal height pass over runs of
+// B's rows, the first of them fetching what is ahead.
 func (t *tiles) multiplyNT(g *NT) {
 	if g.N == 0 {
 		ntGeneric(g)
@@ -152,7 +162,8 @@ func (t *tiles) multiplyCopied(g *NT, args ntArgs, rows int) {
 	}
 }
 
-// distance returns the bytes from the start of a to the start of b, 0 if either is empty.
+// distance returns the bytes from the start of a to the start of b, 0 if either is
+// empty.
 func distance(a, b []float32) int {
 	if len(a) == 0 || len(b) == 0 {
 		return 0
@@ -160,7 +171,8 @@ func distance(a, b []float32) int {
 	return int(uintptr(unsafe.Pointer(&b[0])) - uintptr(unsafe.Pointer(&a[0])))
 }
 
-// runNT runs args over all rows of A from panel p on, and the lanes of the rows of B from k on.
+// runNT runs args over all rows of A from panel p on, and the lanes of the rows of
+// B from k on.
 func (t *tiles) runNT(g *NT, args *ntArgs, p, k int) {
 	blocks := (g.M + len(t.nt) - 1) / len(t.nt)
 	rows, taller := g.M/blocks, g.M%blocks // the first blocks have one row more

@@ -20,7 +20,8 @@ type ntCase struct {
 	offset              int
 }
 
-// run multiplies on the current level and compares every lane with one chain of steps, and the sums of the lanes with the tree of halves.
+// run multiplies on the current level and compares every lane with one chain of
+// steps, and the sums of the lanes with the tree of halves.
 func (c ntCase) run(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	const w = kernels.Width
@@ -101,7 +102,8 @@ func TestGemmNTRandom(t *testing.T) {
 	})
 }
 
-// TestGemmNTBlocks has so many rows and panels that one call of assembly does not take them all.
+// TestGemmNTBlocks has so many rows and panels that one call of assembly does not
+// take them all.
 func TestGemmNTBlocks(t *testing.T) {
 	if kernelstest.Small() {
 		t.Skip("large")

@@ -1,19 +1,25 @@
 package kernels
 
-// TNStep is a step of stochastic gradient descent on the gradient Aᵀ·G of packed weights, the same bits as [GemmTN] followed by
-// [SGDStep], but the gradient need not go to memory. Grad says how it is computed; its C and Accumulate are not used, its Segs must be
-// 0 or 1, and CRows is for the weights. W, V and Anchor of Step start at the first of the weights concerned; their panels are CRows*16 floats
-// apart, and what lies between is left alone. Step's G is not used. No slice may overlap another.
+// TNStep is a step of stochastic gradient descent on the gradient Aᵀ·G of packed
+// weights, the same bits as [GemmTN] followed by [SGDStep], but the gradient need
+// not go to memory. Grad says how it is computed; its C and Accumulate are not
+// used, its Segs must be 0 or 1, and CRows is for the weights. W, V and Anchor of
+// Step start at the first of the weights concerned; their panels are CRows*16
+// floats apart, and what lies between is left alone. Step's G is not used. No slice
+// may overlap another.
 type TNStep struct {
 	Grad TN
 	Step SGD
 
-	// From, if not nil, is laid out like W, and Products gets for every panel, one after the other, the three sums that [Away] has of
-	// the panel's weights after the step, its gradient and From. Grad.K is at most MeasuredRows then.
+	// From, if not nil, is laid out like W, and Products gets for every panel, one
+	// after the other, the three sums that [Away] has of the panel's weights after
+	// the step, its gradient and From. Grad.K is at most MeasuredRows then.
 	From, Products []float32
 
-	// Next and NextV start at the weights that are needed next and at their velocity, or at their part of From: both are fetched into a
-	// cache meanwhile, rows and columns as many as are updated. nil fetches nothing. They have no part in the result.
+	// Next and NextV start at the weights that are needed next and at their
+	// velocity, or at their part of From: both are fetched into a cache meanwhile,
+	// rows and columns as many as are updated. nil fetches nothing. They have no
+	// part in the result.
 	Next, NextV []float32
 }
 
@@ -25,7 +31,8 @@ const (
 	msgProducts = "kernels: a step with Products on more than MeasuredRows rows, or Products that are too short"
 )
 
-// GemmTNStep does the step. It panics if a size is negative, N is not a multiple of Width or a slice is too short.
+// GemmTNStep does the step. It panics if a size is negative, N is not a multiple of
+// Width or a slice is too short.
 //
 //go:noinline
 func GemmTNStep(t *TNStep) {
@@ -71,7 +78,8 @@ func (t *TNStep) race() {
 	}
 }
 
-// stepFloats is the part of a gradient that stepInParts holds at a time: a quarter of a first-level cache.
+// stepFloats is the part of a gradient that stepInParts holds at a time: a quarter
+// of a first-level cache.
 const stepFloats = 2048
 
 // stepInParts is GemmTNStep by GemmTN and SGDStep.
@@ -173,7 +181,8 @@ func (t *tiles) stepPanels(s *TNStep, args tsArgs, m *panelSums) {
 	}
 }
 
-// stepPacked is stepPanels on a copy of one group of G's panels at a time, so that it goes down a panel of the weights before it goes on to the next.
+// stepPacked is stepPanels on a copy of one group of G's panels at a time, so that
+// it goes down a panel of the weights before it goes on to the next.
 func (t *tiles) stepPacked(s *TNStep, args tsArgs, m *panelSums) {
 	var space [packFloats + Width]float32
 	packed := aligned(noescape(&space)[:])

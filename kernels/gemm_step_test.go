@@ -23,7 +23,8 @@ type stepCase struct {
 	offset           int
 }
 
-// run does the step and compares with a gradient in memory and SGDStep, which have tests of their own: every bit must be the same.
+// run does the step and compares with a gradient in memory and SGDStep, which have
+// tests of their own: every bit must be the same.
 func (c stepCase) run(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	const w = kernels.Width

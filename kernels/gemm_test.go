@@ -19,8 +19,9 @@ type nnCase struct {
 	offset             int
 }
 
-// run multiplies on the current level and compares with one chain of steps per element: exactly on assembly levels, within
-// 2^-23 * (terms + 1) * sum |a b| on the plain Go one.
+// run multiplies on the current level and compares with one chain of steps per
+// element: exactly on assembly levels, within 2^-23 * (terms + 1) * sum |a b| on
+// the plain Go one.
 func (c nnCase) run(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	g := kernels.NN{
@@ -75,7 +76,8 @@ func (c nnCase) run(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// chain is one element of a product three ways: fused in order, in float64, and the sum of the terms' magnitudes.
+// chain is one element of a product three ways: fused in order, in float64, and the
+// sum of the terms' magnitudes.
 type chain struct {
 	fused      float32
 	exact, mag float64
@@ -101,7 +103,8 @@ func (c *chain) agrees(got float32) bool {
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// sweep calls f for 0 to 130 when everything is tested, and for the edges of tiles and unrolled loops otherwise.
+// sweep calls f for 0 to 130 when everything is tested, and for the edges of tiles
+// and unrolled loops otherwise.
 func sweep(f func(n int)) {
 	if !kernelstest.Small() {
 		for n := range 131 {
@@ -147,7 +150,8 @@ func TestGemmNNSweepK(t *testing.T) {
 	})
 }
 
-// TestGemmNNOverlap runs a convolution's rows: they overlap, and so do nothing but the reads.
+// TestGemmNNOverlap runs a convolution's rows: they overlap, and so do nothing but
+// the reads.
 func TestGemmNNOverlap(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		nnCase{m: 14, n: 4, k: 5 * 16, segs: 5, lda: 16, segStride: 18 * 16, bias: true, relu: true}.run(t, newRand(4))
@@ -155,7 +159,8 @@ func TestGemmNNOverlap(t *testing.T) {
 	})
 }
 
-// TestGemmNNBlocks has products that are split into groups of panels and into row blocks.
+// TestGemmNNBlocks has products that are split into groups of panels and into row
+// blocks.
 func TestGemmNNBlocks(t *testing.T) {
 	if kernelstest.Small() {
 		t.Skip("large")
@@ -186,7 +191,8 @@ func trials() int {
 	return 300
 }
 
-// TestGemmNNSpecial holds what the ReLU does with NaN, infinities and zeros, and that a NaN spreads along its row only.
+// TestGemmNNSpecial holds what the ReLU does with NaN, infinities and zeros, and
+// that a NaN spreads along its row only.
 func TestGemmNNSpecial(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		nan, inf, negZero := float32(math.NaN()), float32(math.Inf(1)), float32(math.Copysign(0, -1))
@@ -287,7 +293,8 @@ func TestGemmTNRandom(t *testing.T) {
 	})
 }
 
-// TestGemmTNBlocks has sums that are split into runs of rows, within and across segments.
+// TestGemmTNBlocks has sums that are split into runs of rows, within and across
+// segments.
 func TestGemmTNBlocks(t *testing.T) {
 	if kernelstest.Small() {
 		t.Skip("large")
@@ -299,7 +306,8 @@ func TestGemmTNBlocks(t *testing.T) {
 	})
 }
 
-// TestGemmTNPacked has rows of G far apart, which is when the assembly levels copy them.
+// TestGemmTNPacked has rows of G far apart, which is when the assembly levels copy
+// them.
 func TestGemmTNPacked(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		r := newRand(14)

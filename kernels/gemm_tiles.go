@@ -2,8 +2,10 @@ package kernels
 
 import "unsafe"
 
-// tiles drives the tile functions of an assembly level: nn[r-1], tn[r-1] and nt[r-1] compute r rows of C. The drivers choose the heights, and
-// split the work so that B (or G) is read from memory once and one call stays short: the runtime can't interrupt assembly.
+// tiles drives the tile functions of an assembly level: nn[r-1], tn[r-1] and
+// nt[r-1] compute r rows of C. The drivers choose the heights, and split the work
+// so that B (or G) is read from memory once and one call stays short: the runtime
+// can't interrupt assembly.
 type tiles struct {
 	nn []func(*nnArgs)
 	tn []func(*tnArgs)
@@ -14,15 +16,17 @@ type tiles struct {
 
 	wide   int                                            // panels of a full TN tile
 	gather []func(dst, src *float32, rows, ld, ahead int) // gather[w-1] copies rows of w panels that are ld bytes apart; nil: no copies
-	// copyB, if not nil, copies copyRows rows of each panel of an NT product's B, which are ld bytes apart, next to each other. Tiles that
-	// are low, or take the halves of the lanes one after the other, read B several times, and in place its panels tend to meet in
-	// one set of a first-level cache.
+	// copyB, if not nil, copies copyRows rows of each panel of an NT product's B,
+	// which are ld bytes apart, next to each other. Tiles that are low, or take the
+	// halves of the lanes one after the other, read B several times, and in place
+	// its panels tend to meet in one set of a first-level cache.
 	copyB func(dst, src *float32, panels, ld, ahead int)
 
 	stepPacks bool // whether stepPacked is faster, measured
 
-	// ahead tells that the NN tiles of four rows and more take one panel at a time and prefetch what nnArgs.ahead says: they read B from
-	// memory faster than the processor fetches a single stream by itself.
+	// ahead tells that the NN tiles of four rows and more take one panel at a time
+	// and prefetch what nnArgs.ahead says: they read B from memory faster than the
+	// processor fetches a single stream by itself.
 	ahead bool
 }
 
@@ -32,13 +36,15 @@ const (
 	largeB    = 8 << 10   // rows of panels (64 bytes each) above which B does not stay in the second-level cache
 	blockSize = 256 << 10 // bytes of B or G that stay in the second-level cache while the row blocks pass
 
-	// Rows of A a multiple of 4 KiB apart meet in one set of a first-level cache of 8 ways, and taller tiles would push them out:
-	// 1280 x 256 with K = Lda = 1024 ran at 63 GFLOPS in tiles of 14 rows and runs at 114 in tiles of 8.
+	// Rows of A a multiple of 4 KiB apart meet in one set of a first-level cache of
+	// 8 ways, and taller tiles would push them out: 1280 x 256 with K = Lda = 1024
+	// ran at 63 GFLOPS in tiles of 14 rows and runs at 114 in tiles of 8.
 	setBytes = 4 << 10
 	setWays  = 8
 )
 
-// multiply is GemmNN. Row blocks of nearly equal height run inside groups of panels.
+// multiply is GemmNN. Row blocks of nearly equal height run inside groups of
+// panels.
 func (t *tiles) multiply(g *NN) {
 	if g.Segs*g.K == 0 {
 		nnGeneric(g)
@@ -95,9 +101,10 @@ func (t *tiles) multiply(g *NN) {
 	}
 }
 
-// height returns the rows of block b when m rows are split into blocks of nearly equal height. Four rows of ymm registers have too few
-// sums for the latency of a multiply-add. So without them, two blocks of four become five and three, whose tiles are two panels wide,
-// and five and four six and three.
+// height returns the rows of block b when m rows are split into blocks of nearly
+// equal height. Four rows of ymm registers have too few sums for the latency of a
+// multiply-add. So without them, two blocks of four become five and three, whose
+// tiles are two panels wide, and five and four six and three.
 func height(m, blocks, b int, withoutFours bool) int {
 	n, taller := m/blocks, m%blocks // the first blocks have one row more
 	if n != 4 || blocks == 1 || !withoutFours {
@@ -137,7 +144,8 @@ func (t *tiles) group(g *NN, blocks int) int {
 	return max(group, 1)
 }
 
-// multiplyT is GemmTN. The rows m are taken in runs that stay in the second-level cache; each later run starts from C.
+// multiplyT is GemmTN. The rows m are taken in runs that stay in the second-level
+// cache; each later run starts from C.
 func (t *tiles) multiplyT(g *TN) {
 	if g.Segs*g.M == 0 {
 		tnGeneric(g)
@@ -180,26 +188,30 @@ func (t *tiles) multiplyT(g *TN) {
 	}
 }
 
-// The copy that multiplyPacked makes of a part of G is of packFloats, a quarter of a first-level cache, or of manyFloats for long sums,
-// whose parts of C would otherwise go to memory and back too often.
+// The copy that multiplyPacked makes of a part of G is of packFloats, a quarter of
+// a first-level cache, or of manyFloats for long sums, whose parts of C would
+// otherwise go to memory and back too often.
 const (
 	packFloats = 2048
 	manyFloats = 8192
 )
 
-// Rows of G at least packLd floats apart are copied for sums of at least packLeast terms.
+// Rows of G at least packLd floats apart are copied for sums of at least packLeast
+// terms.
 const (
 	packLd    = 256
 	packLeast = 16
 )
 
-// packs reports whether a copy of G pays: its rows are so far apart that a panel's lines drive each other out of the first-level
-// cache, and K is large enough to use each line often.
+// packs reports whether a copy of G pays: its rows are so far apart that a panel's
+// lines drive each other out of the first-level cache, and K is large enough to use
+// each line often.
 func (t *tiles) packs(g *TN) bool {
 	return t.gather != nil && g.Ldg >= packLd && g.K >= 4*len(t.tn) && g.M >= packLeast
 }
 
-// packShort is multiplyPacked for sums that packFloats hold, and packLong for longer ones.
+// packShort is multiplyPacked for sums that packFloats hold, and packLong for
+// longer ones.
 func (t *tiles) packShort(g *TN, args tnArgs) {
 	var space [packFloats + Width]float32
 	t.multiplyPacked(g, args, aligned(noescape(&space)[:]))
@@ -215,7 +227,8 @@ func aligned(x []float32) []float32 {
 	return x[(64-int(uintptr(unsafe.Pointer(&x[0]))%64))/4%Width:]
 }
 
-// multiplyPacked is multiplyT on a copy of one group of G's panels at a time, in the given memory.
+// multiplyPacked is multiplyT on a copy of one group of G's panels at a time, in
+// the given memory.
 func (t *tiles) multiplyPacked(g *TN, args tnArgs, packed []float32) {
 	all := g.N / Width
 	run := len(packed) / Width / t.wide
@@ -236,7 +249,8 @@ func (t *tiles) multiplyPacked(g *TN, args tnArgs, packed []float32) {
 	}
 }
 
-// runT runs args over all rows of C from panel p on; a is where its rows start in A.
+// runT runs args over all rows of C from panel p on; a is where its rows start in
+// A.
 func (t *tiles) runT(tn *TN, args *tnArgs, a, p int) {
 	blocks := (tn.K + len(t.tn) - 1) / len(t.tn)
 	rows, taller := tn.K/blocks, tn.K%blocks // the first blocks have one row more
@@ -257,7 +271,8 @@ func (t *tiles) runT(tn *TN, args *tnArgs, a, p int) {
 	}
 }
 
-// runNN calls f. It is a Go function of its own so that the runtime can interrupt a loop of calls.
+// runNN calls f. It is a Go function of its own so that the runtime can interrupt a
+// loop of calls.
 //
 //go:noinline
 func runNN(f func(*nnArgs), args *nnArgs) { f(args) }
@@ -267,7 +282,8 @@ func runNN(f func(*nnArgs), args *nnArgs) { f(args) }
 //go:noinline
 func runTN(f func(*tnArgs), args *tnArgs) { f(args) }
 
-// noescape returns p and hides it from escape analysis, which can't see that a function called through a table keeps no pointer.
+// noescape returns p and hides it from escape analysis, which can't see that a
+// function called through a table keeps no pointer.
 //
 //go:nosplit
 func noescape[T any](p *T) *T {

@@ -19,13 +19,15 @@ var update = flag.Bool("update", false, "write testdata/bits.golden anew")
 
 const goldenFile = "testdata/bits.golden"
 
-// run is one use of a kernel on fixed inputs: numbers hands out inputs, and out takes what the kernel returned.
+// run is one use of a kernel on fixed inputs: numbers hands out inputs, and out
+// takes what the kernel returned.
 type run struct {
 	stream *kernels.Stream
 	out    hash.Hash
 }
 
-// floats returns n numbers of different sizes, both zeros and infinities among them, which are the same on every machine.
+// floats returns n numbers of different sizes, both zeros and infinities among
+// them, which are the same on every machine.
 func (r *run) floats(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -74,7 +76,8 @@ func (r *run) putFloat64(x float64) {
 	r.out.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)))
 }
 
-// goldenLengths have tails of all kinds; the largest takes two blocks of a reduction.
+// goldenLengths have tails of all kinds; the largest takes two blocks of a
+// reduction.
 var goldenLengths = []int{1, 3, 4, 15, 16, 22, 37, 63, 64, 101, 255, 4500}
 
 func eachUnary(f func(dst, src []float32)) func(r *run) {
@@ -340,7 +343,8 @@ var goldenRuns = []struct {
 	{"adam", goldenAdam},
 }
 
-// TestGolden holds that every assembly level of every architecture returns the bits that the golden file has a digest of.
+// TestGolden holds that every assembly level of every architecture returns the bits
+// that the golden file has a digest of.
 func TestGolden(t *testing.T) {
 	if *update && kernels.Current() != kernels.Generic {
 		if err := os.WriteFile(goldenFile, []byte(digests()), 0o666); err != nil {

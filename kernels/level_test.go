@@ -21,7 +21,8 @@ func TestParseLevel(t *testing.T) {
 	}
 }
 
-// TestStartLevel holds that FEDFAST_CPU chooses a supported level and that anything else is as if it were not set.
+// TestStartLevel holds that FEDFAST_CPU chooses a supported level and that anything
+// else is as if it were not set.
 func TestStartLevel(t *testing.T) {
 	levels := Supported()
 	if levels[0] != Generic || !slices.IsSorted(levels) {

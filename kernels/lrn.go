@@ -1,11 +1,13 @@
 package kernels
 
-// LRN is local response normalisation across the channels of pixels that lie one behind the other. With sums over the channels j of a
-// pixel that exist and have |j - c| <= Radius:
+// LRN is local response normalisation across the channels of pixels that lie one
+// behind the other. With sums over the channels j of a pixel that exist and have |j
+// - c| <= Radius:
 //
 //	base_c = Bias + Alpha * sum of x_j*x_j,  power_c = base_c^(-Quarters/4),  y_c = x_c * power_c
 //
-// Sums run from the lowest channel to the highest; nothing is fused, so all levels give the same bits.
+// Sums run from the lowest channel to the highest; nothing is fused, so all levels
+// give the same bits.
 type LRN struct {
 	Pixels, C   int // C is a multiple of Width; channels that are there for that only must be zero
 	Radius      int // at most C
@@ -17,7 +19,8 @@ type LRN struct {
 	Space       []float32 // scratch of LRNSpace floats that the caller has zeroed once
 }
 
-// lrnArgs is what assembly reads; its offsets are known to _asm/pointwise. Distances are in bytes.
+// lrnArgs is what assembly reads; its offsets are known to _asm/pointwise.
+// Distances are in bytes.
 type lrnArgs struct {
 	x, base, power *float32
 	dy, out        *float32
@@ -30,7 +33,8 @@ type lrnArgs struct {
 	bias, alpha    float32 // backward: alpha is the factor of the sums
 }
 
-// lrnTable holds the functions of one level: the squares or quotients that are summed, and what follows from the sums.
+// lrnTable holds the functions of one level: the squares or quotients that are
+// summed, and what follows from the sums.
 type lrnTable struct {
 	squares, normalize, quotients, gradient func(a *lrnArgs)
 }
@@ -39,7 +43,8 @@ var lrns lrnTable
 
 const msgLRN = "kernels: LRN with a negative size, C that is no multiple of Width, Radius above C, Quarters outside 1 to 4, or a slice too short"
 
-// LRNSpace returns the floats of scratch memory that an LRN of so many pixels takes.
+// LRNSpace returns the floats of scratch memory that an LRN of so many pixels
+// takes.
 func LRNSpace(pixels, c, radius int) int { return pixels*(c+Pad(radius)) + Pad(radius) }
 
 func (l *LRN) check(other []float32) {
@@ -50,7 +55,8 @@ func (l *LRN) check(other []float32) {
 	}
 }
 
-// LRNForward stores the normalised pixels in y, which must not overlap the slices of l.
+// LRNForward stores the normalised pixels in y, which must not overlap the slices
+// of l.
 func LRNForward(l *LRN, y []float32) {
 	l.check(y)
 	raceRead(l.X)
@@ -60,7 +66,8 @@ func LRNForward(l *LRN, y []float32) {
 	l.run(lrns.squares, lrns.normalize, nil, y, l.Alpha)
 }
 
-// LRNBackward stores in dx the gradient of X from dy, that of the normalised pixels:
+// LRNBackward stores in dx the gradient of X from dy, that of the normalised
+// pixels:
 //
 //	dx_c = dy_c*power_c - x_c * (2*Alpha*Quarters/4 * sum of dy_j*x_j*power_j/base_j)
 //

@@ -43,7 +43,8 @@ func lrnNormalizeGeneric(a *lrnArgs) {
 	})
 }
 
-// quarterPower returns b^(quarters/4). Square roots of float32 are rounded correctly everywhere.
+// quarterPower returns b^(quarters/4). Square roots of float32 are rounded
+// correctly everywhere.
 func quarterPower(b float32, quarters int) float32 {
 	switch quarters {
 	case 1:

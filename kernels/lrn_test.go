@@ -24,7 +24,8 @@ func TestLRN(t *testing.T) {
 	}
 }
 
-// testLRN compares with sums and powers in float64, and the bits with those of the plain Go level.
+// testLRN compares with sums and powers in float64, and the bits with those of the
+// plain Go level.
 func testLRN(t *testing.T, l kernels.LRN) {
 	r := newRand(7)
 	n := l.Pixels * l.C

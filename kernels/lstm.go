@@ -1,7 +1,9 @@
 package kernels
 
-// LSTM is the pointwise part of one step of an LSTM layer, for M sequences and H hidden units (a multiple of [Width]).
-// A row of gates has 4H floats in blocks of 64: 16 input gates, 16 forget gates, 16 candidates and 16 output gates of the same 16 units.
+// LSTM is the pointwise part of one step of an LSTM layer, for M sequences and H
+// hidden units (a multiple of [Width]). A row of gates has 4H floats in blocks of
+// 64: 16 input gates, 16 forget gates, 16 candidates and 16 output gates of the
+// same 16 units.
 //
 //	i, f, o = sigmoid of their pre-activations;  g = tanh of its own
 //	c = f*CPrev + i*g (fused on assembly levels);  h = o*tanh(c)
@@ -15,8 +17,9 @@ type LSTM struct {
 	Ldh   int
 }
 
-// LSTMGrad is the backward pass of one step: from the gradients by the output h and by the cell c, as the later steps gave it, to those
-// by the pre-activations and by the cell before the step.
+// LSTMGrad is the backward pass of one step: from the gradients by the output h and
+// by the cell c, as the later steps gave it, to those by the pre-activations and by
+// the cell before the step.
 type LSTMGrad struct {
 	M, H   int
 	Gates  []float32 // M x 4H: the activations that [LSTMForward] left
@@ -28,7 +31,8 @@ type LSTMGrad struct {
 	DGates []float32 // M x 4H: gradient by the pre-activations, out, in the order of Gates; may be Gates itself
 }
 
-// lstmTable holds the row functions of one level: gates has 4 times the length of the others. cPrev is empty if the cell was zero.
+// lstmTable holds the row functions of one level: gates has 4 times the length of
+// the others. cPrev is empty if the cell was zero.
 type lstmTable struct {
 	forward  func(gates, cPrev, c, tanhC, h []float32)
 	backward func(dGates, gates, cPrev, tanhC, dh, dc []float32)

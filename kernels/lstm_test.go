@@ -142,7 +142,8 @@ func (c *lstmCase) expectBackward(t *testing.T, dc []float32, i, j int) {
 	}
 }
 
-// TestLSTMBackwardIsGradient compares with central differences of the formula in float64.
+// TestLSTMBackwardIsGradient compares with central differences of the formula in
+// float64.
 func TestLSTMBackwardIsGradient(t *testing.T) {
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	kernelstest.ForEachLevel(t, func(t *testing.T) {

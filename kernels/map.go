@@ -1,7 +1,8 @@
 package kernels
 
-// mapBlock is the most elements that one call of an element-wise kernel gets: assembly cannot be interrupted for garbage collection,
-// and the slowest of these kernels needs about 1 ns an element.
+// mapBlock is the most elements that one call of an element-wise kernel gets:
+// assembly cannot be interrupted for garbage collection, and the slowest of these
+// kernels needs about 1 ns an element.
 const mapBlock = 1 << 16
 
 const msgLengths = "kernels: slices of different lengths"
@@ -22,7 +23,8 @@ func mapUnary(f func(dst, src []float32), dst, src []float32) {
 	}
 }
 
-// callUnary is not inlined, like all functions called call...: entering it is the point where a loop over assembly can be interrupted.
+// callUnary is not inlined, like all functions called call...: entering it is the
+// point where a loop over assembly can be interrupted.
 //
 //go:noinline
 func callUnary(f func(dst, src []float32), dst, src []float32) { f(dst, src) }

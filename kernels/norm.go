@@ -1,6 +1,7 @@
 package kernels
 
-// ImageNorm is an image, or two of one size, of which every channel is normalised: H rows of W pixels of C channels, a multiple of [Width].
+// ImageNorm is an image, or two of one size, of which every channel is normalised:
+// H rows of W pixels of C channels, a multiple of [Width].
 type ImageNorm struct {
 	H, W, C    int
 	X          []float32 // the image; forward: read
@@ -16,8 +17,9 @@ type ImageNorm struct {
 	Sum, Inner []float64 // of each channel, see NormSums
 }
 
-// normTable holds the loops of one level over one or more rows. Channels are counted in units of 16 floats, and all sizes are above 0;
-// next is the distance in bytes from the end of a row to the next one.
+// normTable holds the loops of one level over one or more rows. Channels are
+// counted in units of 16 floats, and all sizes are above 0; next is the distance in
+// bytes from the end of a row to the next one.
 type normTable struct {
 	sums     func(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int)
 	forward  func(y, x, value, shift *float32, channels, pixels, relu int)
@@ -45,8 +47,9 @@ func (n *ImageNorm) rows(x []float32, row int, f func(x []float32)) {
 	}
 }
 
-// NormSums stores in Sum and Inner the sums over the pixels, row after row, of a channel of Y and of its products with X, in float64: the
-// products are exact. X and Y may be the same.
+// NormSums stores in Sum and Inner the sums over the pixels, row after row, of a
+// channel of Y and of its products with X, in float64: the products are exact. X
+// and Y may be the same.
 func NormSums(n *ImageNorm) {
 	n.image(n.X, n.XRow)
 	n.image(n.Y, n.YRow)
@@ -71,7 +74,8 @@ func callNormSums(sum, inner *float64, a, b *float32, channels, rows, pixels, aN
 	norms.sums(sum, inner, a, b, channels, rows, pixels, aNext, bNext)
 }
 
-// NormForward stores Value*x + Shift of every pixel x in Y, both operations rounded, followed by a ReLU if ReLU, which keeps NaN and -0.
+// NormForward stores Value*x + Shift of every pixel x in Y, both operations
+// rounded, followed by a ReLU if ReLU, which keeps NaN and -0.
 func NormForward(n *ImageNorm) {
 	n.image(n.X, n.XRow)
 	n.image(n.Y, n.YRow)
@@ -97,7 +101,8 @@ func callNormForward(y, x, value, shift *float32, channels, pixels, relu int) {
 	norms.forward(y, x, value, shift, channels, pixels, relu)
 }
 
-// NormBackward stores Grad*dy + (Value*x + Shift) of the pixels dy of Y and x of X in DX, every operation rounded.
+// NormBackward stores Grad*dy + (Value*x + Shift) of the pixels dy of Y and x of X
+// in DX, every operation rounded.
 func NormBackward(n *ImageNorm) {
 	n.image(n.X, n.XRow)
 	n.image(n.Y, n.YRow)

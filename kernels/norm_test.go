@@ -9,7 +9,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// TestImageNorm compares the loops with plain ones, to the bit: nothing in them may be fused, and every product of the sums is exact.
+// TestImageNorm compares the loops with plain ones, to the bit: nothing in them may
+// be fused, and every product of the sums is exact.
 func TestImageNorm(t *testing.T) {
 	for _, n := range []kernels.ImageNorm{
 		{H: 1, W: 1, C: 16, XRow: 16, YRow: 16, DXRow: 16},

@@ -1,12 +1,14 @@
 package kernels
 
-// SGD is one step of stochastic gradient descent on the weights W with the gradient G, as in PyTorch, with the proximal term of FedProx:
+// SGD is one step of stochastic gradient descent on the weights W with the gradient
+// G, as in PyTorch, with the proximal term of FedProx:
 //
 //	d = G[i];  d = WeightDecay*W[i] + d;  d = Mu*(W[i]-Anchor[i]) + d   (the last only with an Anchor)
 //	V[i] = Momentum*V[i] + d, or d if First;  d = V[i]                  (only with V; d = d + Momentum*V[i] if Nesterov)
 //	W[i] = -LR*d + W[i]
 //
-// where every product and sum is one fused multiply-add on assembly levels, unless Nesterov: then each is rounded, and all levels agree.
+// where every product and sum is one fused multiply-add on assembly levels, unless
+// Nesterov: then each is rounded, and all levels agree.
 type SGD struct {
 	W, G   []float32 // weights, changed; gradient
 	V      []float32 // velocity, changed; nil means no momentum
@@ -21,8 +23,8 @@ type SGD struct {
 // sgdRates is what the step functions read; its layout is known to _asm.
 type sgdRates struct{ lr, momentum, decay, mu float32 }
 
-// optimTable holds the steps of one level, without and with momentum, for blocks of equal, positive lengths. anchor is empty when there
-// is no proximal term.
+// optimTable holds the steps of one level, without and with momentum, for blocks of
+// equal, positive lengths. anchor is empty when there is no proximal term.
 type optimTable struct {
 	plain              func(w, g, anchor []float32, r sgdRates)
 	momentum, velocity func(w, g, v, anchor []float32, r sgdRates) // velocity is the first step with momentum
@@ -32,7 +34,8 @@ type optimTable struct {
 
 var optims optimTable
 
-// SGDStep does the step. All slices that are not nil must be of one length, and W, G, V and Anchor must not overlap.
+// SGDStep does the step. All slices that are not nil must be of one length, and W,
+// G, V and Anchor must not overlap.
 func SGDStep(s *SGD) {
 	n := len(s.W)
 	if len(s.G) != n || s.V != nil && len(s.V) != n || s.Anchor != nil && len(s.Anchor) != n {

@@ -64,7 +64,8 @@ func TestSGDStep(t *testing.T) {
 	}
 }
 
-// TestNesterov checks every level bit by bit against PyTorch's form, rounded after each operation.
+// TestNesterov checks every level bit by bit against PyTorch's form, rounded after
+// each operation.
 func TestNesterov(t *testing.T) {
 	for variant := range 4 {
 		proximal, first := variant%2 == 1, variant > 1

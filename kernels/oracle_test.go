@@ -9,7 +9,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// The functions here say, one fused step after the other, what every assembly level must return to the bit.
+// The functions here say, one fused step after the other, what every assembly level
+// must return to the bit.
 
 var fma = kernelstest.FMA32
 
@@ -99,7 +100,8 @@ func ulps(got float32, want float64) float64 {
 	return math.Inf(1)
 }
 
-// expect compares got with what the oracle says: exactly on assembly levels, and on the plain Go level within tolerance*|want| + tiny.
+// expect compares got with what the oracle says: exactly on assembly levels, and on
+// the plain Go level within tolerance*|want| + tiny.
 func expect(t testing.TB, what string, i int, got, want float32, tolerance float64) {
 	t.Helper()
 	if kernels.Current() != kernels.Generic {
@@ -113,7 +115,8 @@ func expect(t testing.TB, what string, i int, got, want float32, tolerance float
 	}
 }
 
-// eachLength calls f for all lengths around the vector widths, at changing alignments, and for some larger ones.
+// eachLength calls f for all lengths around the vector widths, at changing
+// alignments, and for some larger ones.
 func eachLength(f func(n, offset int)) {
 	for n := range 131 {
 		if !kernelstest.Small() || n <= 34 || n%16 < 2 {
@@ -136,7 +139,8 @@ var unusual = []float32{
 	89, -87.3, -87.4, -103.9, -104, -105, 9.01, -10, 10.5, 60, -60, -59.99, -60.01, 1e10, -1e10, 1e-10, -1e-10, 88.25, 88.5,
 }
 
-// spread returns n numbers of all sizes, with unusual ones among them, between guard words.
+// spread returns n numbers of all sizes, with unusual ones among them, between
+// guard words.
 func spread(r *rand.Rand, n, offset int) *kernelstest.Slice {
 	s := kernelstest.Random(r, n, offset)
 	for i := range s.Data {

@@ -11,8 +11,9 @@ const (
 	msgPackShort = "kernels: pack with a slice too short for its shape"
 )
 
-// Pack writes the row-major k x n matrix src (row length lds) into dst in the packed layout, k*Pad(n) floats, with zeros in the
-// columns n to Pad(n). dst and src must not overlap.
+// Pack writes the row-major k x n matrix src (row length lds) into dst in the
+// packed layout, k*Pad(n) floats, with zeros in the columns n to Pad(n). dst and
+// src must not overlap.
 func Pack(dst, src []float32, k, n, lds int) {
 	checkPack(dst, src, k, n, lds)
 	for j := 0; j < n; j += Width {
@@ -25,8 +26,8 @@ func Pack(dst, src []float32, k, n, lds int) {
 	}
 }
 
-// Unpack writes the packed k x n matrix src into the row-major dst (row length ldd). Columns of dst from n on are left alone.
-// dst and src must not overlap.
+// Unpack writes the packed k x n matrix src into the row-major dst (row length
+// ldd). Columns of dst from n on are left alone. dst and src must not overlap.
 func Unpack(dst, src []float32, k, n, ldd int) {
 	checkPack(src, dst, k, n, ldd)
 	for j := 0; j < n; j += Width {
@@ -51,8 +52,9 @@ func checkPack(packed, plain []float32, k, n, ld int) {
 //
 //	dst[(r/16)*dstRows*16 + j*16 + r%16] = src[(j/16)*srcRows*16 + r*16 + j%16]   for r < k, j < Pad(n)
 //
-// and zero for k <= r < Pad(k). srcRows >= k and dstRows >= Pad(n) are the rows that a panel has in memory, so that a block of a larger
-// packed matrix can be transposed in place of it. dst and src must not overlap.
+// and zero for k <= r < Pad(k). srcRows >= k and dstRows >= Pad(n) are the rows
+// that a panel has in memory, so that a block of a larger packed matrix can be
+// transposed in place of it. dst and src must not overlap.
 func PackT(dst []float32, dstRows int, src []float32, srcRows, k, n int) {
 	if k < 0 || n < 0 || srcRows < k || dstRows < Pad(n) {
 		panic(msgPackShape)
@@ -81,14 +83,16 @@ func PackT(dst []float32, dstRows int, src []float32, srcRows, k, n int) {
 // packCall is the most blocks of 16 x 16 floats of one call of assembly.
 const packCall = 256
 
-// runTranspose is a Go function of its own so that the runtime can interrupt a loop of calls.
+// runTranspose is a Go function of its own so that the runtime can interrupt a loop
+// of calls.
 //
 //go:noinline
 func runTranspose(dst, src *float32, blocks, dstStep int) {
 	gemms.transpose(dst, src, blocks, dstStep)
 }
 
-// transposeRows writes the transpose of fewer than 16 rows of 16 floats as 16 rows of 16 floats, zero from column rows on.
+// transposeRows writes the transpose of fewer than 16 rows of 16 floats as 16 rows
+// of 16 floats, zero from column rows on.
 func transposeRows(dst, src []float32, rows int) {
 	d := (*[Width * Width]float32)(dst)
 	clear(d[:])

@@ -6,7 +6,8 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// TestReadProbe reads lengths around a round and around a call, at the end of an allocation.
+// TestReadProbe reads lengths around a round and around a call, at the end of an
+// allocation.
 
 func BenchmarkReadProbe(b *testing.B) {
 	benchLevels(b, func(b *testing.B) {

@@ -6,7 +6,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
-// The multipliers and key increments of Philox4x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+// The multipliers and key increments of Philox4x32 (Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011).
 const (
 	philoxM0, philoxM1 = 0xD2511F53, 0xCD9E8D57
 	philoxW0, philoxW1 = 0x9E3779B9, 0xBB67AE85
@@ -25,8 +26,9 @@ func Philox(ctr [4]uint32, key [2]uint32) [4]uint32 {
 	return ctr
 }
 
-// Key mixes parts (seed, trial, round, slot, client, purpose and the like) into the key of a generator. Different tuples, also of
-// different lengths, give unrelated keys. Each part passes det.Mix.
+// Key mixes parts (seed, trial, round, slot, client, purpose and the like) into the
+// key of a generator. Different tuples, also of different lengths, give unrelated
+// keys. Each part passes det.Mix.
 func Key(parts ...uint64) uint64 {
 	h := det.Mix(uint64(len(parts)) ^ 0x6A09E667F3BCC909) // sqrt 2, so that no small part undoes it
 	for _, p := range parts {

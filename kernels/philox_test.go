@@ -6,7 +6,8 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// TestPhiloxKnownAnswers holds the vectors that the authors' Random123 1.14 lists for philox4x32 10 in tests/kat_vectors.
+// TestPhiloxKnownAnswers holds the vectors that the authors' Random123 1.14 lists
+// for philox4x32 10 in tests/kat_vectors.
 func TestPhiloxKnownAnswers(t *testing.T) {
 	for _, c := range []struct {
 		ctr  [4]uint32

@@ -7,8 +7,9 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// benchMap runs f on every level for vectors in the first-level cache, in the second and in memory, and reports ns per element and the
-// bytes that one element moves.
+// benchMap runs f on every level for vectors in the first-level cache, in the
+// second and in memory, and reports ns per element and the bytes that one element
+// moves.
 func benchMap(b *testing.B, bytes int, f func(n int) func()) {
 	benchLevels(b, func(b *testing.B) {
 		for _, n := range []int{4096, 65536, 4 << 20} {
@@ -124,7 +125,8 @@ func BenchmarkSoftmaxXent(b *testing.B) {
 	})
 }
 
-// BenchmarkLSTM reports ns per hidden unit of one sequence: five activations forward.
+// BenchmarkLSTM reports ns per hidden unit of one sequence: five activations
+// forward.
 func BenchmarkLSTM(b *testing.B) {
 	const m, h = 10, 256
 	benchLevels(b, func(b *testing.B) {
@@ -147,7 +149,8 @@ func BenchmarkLSTM(b *testing.B) {
 	})
 }
 
-// BenchmarkMaxPool reports ns per output of the pooling layers of the FEMNIST networks and of McMahan's for CIFAR-10.
+// BenchmarkMaxPool reports ns per output of the pooling layers of the FEMNIST
+// networks and of McMahan's for CIFAR-10.
 func BenchmarkMaxPool(b *testing.B) {
 	benchLevels(b, func(b *testing.B) {
 		for _, s := range [][3]int{{14, 32, 2}, {12, 64, 2}, {12, 64, 3}} {
@@ -170,7 +173,8 @@ func BenchmarkMaxPool(b *testing.B) {
 	})
 }
 
-// BenchmarkLRN reports ns per value of the normalisations of McMahan's network for CIFAR-10.
+// BenchmarkLRN reports ns per value of the normalisations of McMahan's network for
+// CIFAR-10.
 func BenchmarkLRN(b *testing.B) {
 	const pixels, c, radius = 144, 64, 4
 	const n = pixels * c

@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// floats reads data as float32 bits, so that the fuzzer reaches every NaN, infinity and subnormal number.
+// floats reads data as float32 bits, so that the fuzzer reaches every NaN, infinity
+// and subnormal number.
 func floats(data []byte) []float32 {
 	x := make([]float32, len(data)/4)
 	for i := range x {

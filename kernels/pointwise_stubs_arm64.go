@@ -2,7 +2,8 @@
 
 package kernels
 
-// What these functions do is said at the tables that hold them: actTable, vectorTable and so on.
+// What these functions do is said at the tables that hold them: actTable,
+// vectorTable and so on.
 
 //go:noescape
 func expNEON(dst, src []float32)

@@ -1,7 +1,8 @@
 package kernels
 
-// Pool is max pooling of one image in NHWC order: windows of KH x KW pixels, Stride pixels apart, over C channels (a multiple of [Width]).
-// The source has rows of SrcW pixels and must hold all windows, but they need not cover it.
+// Pool is max pooling of one image in NHWC order: windows of KH x KW pixels, Stride
+// pixels apart, over C channels (a multiple of [Width]). The source has rows of
+// SrcW pixels and must hold all windows, but they need not cover it.
 type Pool struct {
 	OH, OW, C      int // output height and width; channels
 	KH, KW, Stride int
@@ -11,15 +12,17 @@ type Pool struct {
 	Idx            []uint8   // OH x OW x C: the position ky*KW+kx of each maximum in its window
 }
 
-// poolTable holds the functions of one level for one output row. Those of 2 x 2 windows with stride 2 get the two source rows top and
-// bottom of 2*len(dst) floats; idx is as long as dst, and c channels divide it. The others are for windows of any size.
+// poolTable holds the functions of one level for one output row. Those of 2 x 2
+// windows with stride 2 get the two source rows top and bottom of 2*len(dst)
+// floats; idx is as long as dst, and c channels divide it. The others are for
+// windows of any size.
 type poolTable struct {
 	forward, backward       func(dst []float32, idx []uint8, top, bottom []float32, c int)
 	forwardAny, backwardAny func(a *poolArgs)
 }
 
-// poolArgs is what the functions for windows of any size read, for a run of windows in a row. Distances are in bytes. Its offsets are
-// known to _asm/pointwise.
+// poolArgs is what the functions for windows of any size read, for a run of windows
+// in a row. Distances are in bytes. Its offsets are known to _asm/pointwise.
 type poolArgs struct {
 	dst     *float32
 	idx     *uint8
@@ -50,15 +53,17 @@ func (p *Pool) check() {
 	}
 }
 
-// MaxPool stores in Dst the largest pixel of every window and in Idx its position, the first one in scan order among equals. A NaN in
-// the window is its maximum (the last one, if there are several).
+// MaxPool stores in Dst the largest pixel of every window and in Idx its position,
+// the first one in scan order among equals. A NaN in the window is its maximum (the
+// last one, if there are several).
 func MaxPool(p *Pool) { p.rows(pools.forward, pools.forwardAny) }
 
-// MaxPoolBackward adds every gradient in Dst to the pixel of Src that Idx names. An Idx that [MaxPool] did not write gives an
-// undefined result or a panic.
+// MaxPoolBackward adds every gradient in Dst to the pixel of Src that Idx names. An
+// Idx that [MaxPool] did not write gives an undefined result or a panic.
 func MaxPoolBackward(p *Pool) { p.rows(pools.backward, pools.backwardAny) }
 
-// maxWindows bounds the floats that one call of assembly reads from windows of any size.
+// maxWindows bounds the floats that one call of assembly reads from windows of any
+// size.
 const maxWindows = 1 << 19
 
 // rows calls f2x2 or f for every output row, or parts of it.

@@ -10,8 +10,9 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// TestGemmIsInterruptible stops the world while another goroutine is inside products that last much longer. Assembly can't be
-// interrupted, so this takes as long as a whole product unless the products are split into short calls.
+// TestGemmIsInterruptible stops the world while another goroutine is inside
+// products that last much longer. Assembly can't be interrupted, so this takes as
+// long as a whole product unless the products are split into short calls.
 func TestGemmIsInterruptible(t *testing.T) {
 	if kernelstest.Small() {
 		t.Skip("times the runtime")
@@ -51,7 +52,8 @@ func TestGemmIsInterruptible(t *testing.T) {
 				}
 			}
 			slices.Sort(stops)
-			// The lower quartile: on a busy machine the other half waits for a processor.
+			// The lower quartile: on a busy machine the other half waits for a
+			// processor.
 			if quartile := stops[len(stops)/4]; quartile > whole/50 {
 				t.Errorf("%s: stopping the world took %v (lower quartile of %d) during products of %v", name, quartile, len(stops), whole)
 			}

@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// raceRead tells the race detector, which does not see into assembly, that x is read.
+// raceRead tells the race detector, which does not see into assembly, that x is
+// read.
 func raceRead[T any](x []T) {
 	if len(x) > 0 {
 		runtime.RaceReadRange(unsafe.Pointer(&x[0]), len(x)*int(unsafe.Sizeof(x[0])))

@@ -2,7 +2,8 @@ package kernels
 
 import "math"
 
-// reduceTable holds the reductions of one level: at most reduceBlock elements a call, dot with equal lengths.
+// reduceTable holds the reductions of one level: at most reduceBlock elements a
+// call, dot with equal lengths.
 type reduceTable struct {
 	dot    func(x, y []float32) float32
 	sum    func(x []float32) float32
@@ -12,14 +13,17 @@ type reduceTable struct {
 
 var reduces reduceTable
 
-// reduceBlock is the number of elements that are summed in float32 before they are added to a float64. It is a part of the result.
+// reduceBlock is the number of elements that are summed in float32 before they are
+// added to a float64. It is a part of the result.
 const reduceBlock = 4096
 
 const msgColSum = "kernels: ColSum with a negative size, a row length below n or a slice that is too short"
 
-// Dot returns the sum of x[i]*y[i]. Blocks of 4096 elements are summed in float32, where element i belongs to lane i%16 and the 16
-// lanes are added in one fixed tree, and the blocks are added in float64, so every assembly level returns the same bits.
-// A product that overflows float32 gives Inf or NaN. The lengths must be equal.
+// Dot returns the sum of x[i]*y[i]. Blocks of 4096 elements are summed in float32,
+// where element i belongs to lane i%16 and the 16 lanes are added in one fixed
+// tree, and the blocks are added in float64, so every assembly level returns the
+// same bits. A product that overflows float32 gives Inf or NaN. The lengths must be
+// equal.
 func Dot(x, y []float32) float64 {
 	if len(x) != len(y) {
 		panic(msgLengths)
@@ -40,8 +44,9 @@ func Dot(x, y []float32) float64 {
 //go:noinline
 func callDot(x, y []float32) float32 { return reduces.dot(x, y) }
 
-// Away returns the products, each as [Dot] gives it, of the vector g and of the displacement d = anchor - w, in one pass: g*g, g*d and
-// d*d. The lengths must be equal.
+// Away returns the products, each as [Dot] gives it, of the vector g and of the
+// displacement d = anchor - w, in one pass: g*g, g*d and d*d. The lengths must be
+// equal.
 func Away(w, g, anchor []float32) (gg, gd, dd float64) {
 	if len(w) != len(g) || len(w) != len(anchor) {
 		panic(msgLengths)
@@ -81,8 +86,8 @@ func Sum(x []float32) float64 {
 //go:noinline
 func callSum(x []float32) float32 { return reduces.sum(x) }
 
-// ColSum adds to dst[j], j < n, the sum over i < m of src[i*ld+j], one addition after the other in the order of the rows.
-// dst and src must not overlap.
+// ColSum adds to dst[j], j < n, the sum over i < m of src[i*ld+j], one addition
+// after the other in the order of the rows. dst and src must not overlap.
 func ColSum(dst, src []float32, m, n, ld int) {
 	if m < 0 || n < 0 || ld < n || len(dst) < n || m > 0 && len(src) < (m-1)*ld+n {
 		panic(msgColSum)

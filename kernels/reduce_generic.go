@@ -25,7 +25,8 @@ func sumGeneric(x []float32) float32 {
 	return tree(&lanes)
 }
 
-// tree adds up 16 lanes: each half of the vector to the other half, until one number is left.
+// tree adds up 16 lanes: each half of the vector to the other half, until one
+// number is left.
 func tree(v *[16]float32) float32 {
 	for half := 8; half > 0; half /= 2 {
 		for i := range half {

@@ -41,8 +41,8 @@ func TestAwayEqualsItsParts(t *testing.T) {
 	})
 }
 
-// TestReductionsEqualOracle compares with the sum in lanes exactly on assembly levels, and on all with the float64 sum within
-// 2^-24 * (n/16 + 5) * sum |x y|.
+// TestReductionsEqualOracle compares with the sum in lanes exactly on assembly
+// levels, and on all with the float64 sum within 2^-24 * (n/16 + 5) * sum |x y|.
 func TestReductionsEqualOracle(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		r := newRand(4)

@@ -1,12 +1,14 @@
 package kernels
 
-// SparseWeights describes the gradient of the weights for filters whose values are listed, for Rows x Cols pixels of the kernel and
-// Groups*16 channels:
+// SparseWeights describes the gradient of the weights for filters whose values are
+// listed, for Rows x Cols pixels of the kernel and Groups*16 channels:
 //
 //	Sums[f][ky][kx][c] += sum over the entries of filter f of Value * X[At + ky*XRow + kx*Pixel + c]
 //
-// On assembly levels an element is one chain of fused multiply-adds in the order of the entries. A value that is zero would change a
-// chain only if the input is not finite (or to turn -0 into 0), so the result is that of [GemmTN] on the whole gradient.
+// On assembly levels an element is one chain of fused multiply-adds in the order of
+// the entries. A value that is zero would change a chain only if the input is not
+// finite (or to turn -0 into 0), so the result is that of [GemmTN] on the whole
+// gradient.
 type SparseWeights struct {
 	Rows, Cols, Groups int
 	Lists              *SparseFilters
@@ -15,13 +17,14 @@ type SparseWeights struct {
 	Sums               []float32 // N x Rows x Cols x Groups*16
 }
 
-// SparseInput describes the gradient of the input from one row of listed pixels, [First, First+Pixels), for one row of the kernel and
-// Groups*16 channels:
+// SparseInput describes the gradient of the input from one row of listed pixels,
+// [First, First+Pixels), for one row of the kernel and Groups*16 channels:
 //
 //	DX[(x+kx)*Pixel + c] += sum over the entries of pixel First+x of Value * W[Filter][kx][c]
 //
-// On assembly levels an element is one chain of fused multiply-adds in the order of the entries, so that the rows of the kernel taken
-// from the last to the first give what [GemmNN] with the kernel turned gives on the whole gradient.
+// On assembly levels an element is one chain of fused multiply-adds in the order of
+// the entries, so that the rows of the kernel taken from the last to the first give
+// what [GemmNN] with the kernel turned gives on the whole gradient.
 type SparseInput struct {
 	Cols, Groups  int
 	Lists         *SparsePixels
@@ -32,8 +35,8 @@ type SparseInput struct {
 	Fresh         bool // DX counts as zero before
 }
 
-// maximaArgs, appendArgs, sparseWeightsArgs and sparseInputArgs are what assembly reads; their offsets are known to _asm/sparse.
-// Distances are in bytes.
+// maximaArgs, appendArgs, sparseWeightsArgs and sparseInputArgs are what assembly
+// reads; their offsets are known to _asm/sparse. Distances are in bytes.
 type maximaArgs struct {
 	grad     *float32
 	idx      *uint8
@@ -80,7 +83,8 @@ type sparseInputArgs struct {
 	fresh  int
 }
 
-// sparseTable holds the functions of one level. weights and input get a tile that sparseCols and the level allow.
+// sparseTable holds the functions of one level. weights and input get a tile that
+// sparseCols and the level allow.
 type sparseTable struct {
 	maxima  func(a *maximaArgs)
 	nonZero func(a *maximaArgs) // windows counts pixels; there is no idx
@@ -100,8 +104,9 @@ const (
 	msgSparseLists = "kernels: sparse gradient with different numbers of filters"
 )
 
-// SparseGroups returns how many groups of 16 channels one call of SparseWeightsAdd or SparseInputAdd may take for kernels of that many
-// columns; fewer are fine too. It returns 0 if there is no kernel for so many columns.
+// SparseGroups returns how many groups of 16 channels one call of SparseWeightsAdd
+// or SparseInputAdd may take for kernels of that many columns; fewer are fine too.
+// It returns 0 if there is no kernel for so many columns.
 func SparseGroups(cols int) int {
 	switch cols {
 	case 3:
@@ -112,7 +117,8 @@ func SparseGroups(cols int) int {
 	return 0
 }
 
-// SparseRows returns how many rows of a kernel of rows x cols one call of SparseWeightsAdd takes on the level in use.
+// SparseRows returns how many rows of a kernel of rows x cols one call of
+// SparseWeightsAdd takes on the level in use.
 func SparseRows(rows, cols int) int {
 	if sparses.whole && rows == cols {
 		return rows

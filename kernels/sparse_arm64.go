@@ -2,7 +2,8 @@
 
 package kernels
 
-// sparseAt: the lists are made without arithmetic but sums of a bias, so NEON shares them with the plain Go level.
+// sparseAt: the lists are made without arithmetic but sums of a bias, so NEON
+// shares them with the plain Go level.
 func sparseAt(l Level) sparseTable {
 	t := sparseGeneric
 	if l == NEON {
@@ -33,7 +34,8 @@ func inputNEON(cols, groups int, a *sparseInputArgs) {
 	}
 }
 
-// The functions sparseWeightsNEON... add to one row of that many pixels of kernels and groups of channels; see sparseWeightsArgs.
+// The functions sparseWeightsNEON... add to one row of that many pixels of kernels
+// and groups of channels; see sparseWeightsArgs.
 //
 //go:noescape
 func sparseWeightsNEON3x2(args *sparseWeightsArgs)
@@ -44,7 +46,8 @@ func sparseWeightsNEON3x1(args *sparseWeightsArgs)
 //go:noescape
 func sparseWeightsNEON5x1(args *sparseWeightsArgs)
 
-// The functions sparseInputNEON... add rows of that many pixels of kernels to groups of channels; see sparseInputArgs.
+// The functions sparseInputNEON... add rows of that many pixels of kernels to
+// groups of channels; see sparseInputArgs.
 //
 //go:noescape
 func sparseInputNEON3x2(args *sparseInputArgs)

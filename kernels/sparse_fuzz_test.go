@@ -6,8 +6,8 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// FuzzSparse lists gradients of any bits, of one row of windows and 16 filters, and compares the lists and the sums that are made from them
-// with plain loops.
+// FuzzSparse lists gradients of any bits, of one row of windows and 16 filters, and
+// compares the lists and the sums that are made from them with plain loops.
 func FuzzSparse(f *testing.F) {
 	addFloats(f, 0, 16, 32, 48, 80)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -2,7 +2,8 @@ package kernels
 
 import "unsafe"
 
-// sparseGeneric is the plain Go level. Products are rounded before they are added, so that no compiler fuses them.
+// sparseGeneric is the plain Go level. Products are rounded before they are added,
+// so that no compiler fuses them.
 var sparseGeneric = sparseTable{maxima: maximaGeneric, nonZero: nonZeroGeneric, append: appendGeneric, weights: sparseWeightsGeneric, input: sparseInputGeneric}
 
 func maximaGeneric(a *maximaArgs) {

@@ -1,8 +1,9 @@
 package kernels
 
-// SparsePixels lists the values that are not zero in the gradient of a convolution's output, pixel after pixel. The entries of pixel x
-// are Start[x] to Start[x+1], in the order of their filters; a filter has one entry in a pixel at most. [ListMaxima] and [ListNonZero]
-// make the lists.
+// SparsePixels lists the values that are not zero in the gradient of a
+// convolution's output, pixel after pixel. The entries of pixel x are Start[x] to
+// Start[x+1], in the order of their filters; a filter has one entry in a pixel at
+// most. [ListMaxima] and [ListNonZero] make the lists.
 type SparsePixels struct {
 	N      int       // filters, a multiple of Width
 	Start  []int32   // one for each pixel, and the end
@@ -10,8 +11,9 @@ type SparsePixels struct {
 	Filter []uint32  // of every entry, below N; as long as Value
 }
 
-// SparseFilters holds the same entries filter after filter, each with the place of the pixel's window in the convolution's input.
-// The entries of filter f are f*Room to Tail[f]. [AppendByFilter] makes the lists.
+// SparseFilters holds the same entries filter after filter, each with the place of
+// the pixel's window in the convolution's input. The entries of filter f are f*Room
+// to Tail[f]. [AppendByFilter] makes the lists.
 type SparseFilters struct {
 	Room   int       // entries that a filter has room for, at least 1
 	Tail   []int32   // the ends of N lists
@@ -22,9 +24,11 @@ type SparseFilters struct {
 	reach  int       // no window starts behind it
 }
 
-// ListMaxima appends one row of pixels to the lists: those of row 0 or 1 of the windows of a max-pool with windows of 2 x 2 pixels, two
-// apart. grad is the gradient of the maxima, windows x N, and idx their places, as [MaxPool] left them. at is the number of the row's
-// first pixel, whose Start must be set; those of the pixels that follow, two for each window, will be.
+// ListMaxima appends one row of pixels to the lists: those of row 0 or 1 of the
+// windows of a max-pool with windows of 2 x 2 pixels, two apart. grad is the
+// gradient of the maxima, windows x N, and idx their places, as [MaxPool] left
+// them. at is the number of the row's first pixel, whose Start must be set; those
+// of the pixels that follow, two for each window, will be.
 func ListMaxima(l *SparsePixels, at int, grad []float32, idx []uint8, row int) {
 	if l.N < Width || l.N%Width != 0 || len(grad)%l.N != 0 || len(idx) != len(grad) || row&^1 != 0 || at < 0 {
 		panic(msgSparse)
@@ -47,8 +51,9 @@ func ListMaxima(l *SparsePixels, at int, grad []float32, idx []uint8, row int) {
 	raceWrite(l.Value[start[0]:start[2*windows]])
 }
 
-// ListNonZero appends the pixels of a whole gradient, pixels x N, to the lists. at is the number of the first one, whose Start must be set;
-// those of the pixels that follow will be.
+// ListNonZero appends the pixels of a whole gradient, pixels x N, to the lists. at
+// is the number of the first one, whose Start must be set; those of the pixels that
+// follow will be.
 func ListNonZero(l *SparsePixels, at int, grad []float32) {
 	if l.N < Width || l.N%Width != 0 || len(grad)%l.N != 0 || at < 0 {
 		panic(msgSparse)
@@ -78,8 +83,9 @@ func (l *SparseFilters) Reset() {
 	l.pixels, l.reach = 0, 0
 }
 
-// AppendByFilter appends the entries of the pixels [first, first+n) of p to the lists of their filters. The window of pixel first+x
-// starts at float at + x*step of the input. The pixels appended since Reset must not be more than Room.
+// AppendByFilter appends the entries of the pixels [first, first+n) of p to the
+// lists of their filters. The window of pixel first+x starts at float at + x*step
+// of the input. The pixels appended since Reset must not be more than Room.
 func AppendByFilter(l *SparseFilters, p *SparsePixels, first, n, at, step int) {
 	if n < 0 || first < 0 || at < 0 || step < 0 || len(p.Start) < first+n+1 || len(l.Value) < p.N*l.Room || len(l.At) < p.N*l.Room || len(l.Sum) < p.N {
 		panic(msgSparse)

@@ -19,7 +19,8 @@ type sparseCase struct {
 	value            *kernelstest.Slice
 }
 
-// newSparseCase draws a gradient of which about one in holes values is zero, and lists its pixels.
+// newSparseCase draws a gradient of which about one in holes values is zero, and
+// lists its pixels.
 func newSparseCase(n, windows, rows, holes int) *sparseCase {
 	r := newRand(uint64(n*windows + rows))
 	c := &sparseCase{n: n, windows: windows, rows: rows, grad: make([]float32, rows*windows*n), idx: make([]uint8, rows*windows*n)}
@@ -101,7 +102,8 @@ func TestListNonZero(t *testing.T) {
 	})
 }
 
-// newFilterLists deals the entries of c out; the window of pixel (y, x) starts at y*row + x*pixel.
+// newFilterLists deals the entries of c out; the window of pixel (y, x) starts at
+// y*row + x*pixel.
 func newFilterLists(c *sparseCase, row, pixel int) *kernels.SparseFilters {
 	room := 4 * c.rows * c.windows
 	l := &kernels.SparseFilters{
@@ -230,7 +232,8 @@ func testSparseInput(t *testing.T, c *sparseCase, cols, groups int) {
 	}
 }
 
-// compareSums compares to the bit, and on the plain Go level within rounding of the terms' sizes.
+// compareSums compares to the bit, and on the plain Go level within rounding of the
+// terms' sizes.
 func compareSums(t *testing.T, what string, got, want []float32, bound []float64) {
 	t.Helper()
 	for i := range want {

@@ -2,9 +2,11 @@ package kernels
 
 import "github.com/fedfast/fedfast/kernels/det"
 
-// Stream is a sequence of random numbers that a key and a stream number determine on every machine and every level: word i is word i%4
-// of Philox(counter {i/4, stream}, key). It is for decisions outside the kernels: shuffles, initial weights, sampling.
-// A Stream is not safe for concurrent use; the zero value is the stream 0 of key 0.
+// Stream is a sequence of random numbers that a key and a stream number determine
+// on every machine and every level: word i is word i%4 of Philox(counter {i/4,
+// stream}, key). It is for decisions outside the kernels: shuffles, initial
+// weights, sampling. A Stream is not safe for concurrent use; the zero value is the
+// stream 0 of key 0.
 type Stream struct {
 	key    [2]uint32
 	stream uint64
@@ -43,7 +45,8 @@ func (s *Stream) Float64() float64 { return det.Unit(s.Uint64()) }
 // Float32 returns a multiple of 2^-24 in [0, 1).
 func (s *Stream) Float32() float32 { return float32(s.Uint32()>>8) * 0x1p-24 }
 
-// IntN returns an integer in [0, n), each with the same probability. It panics if n <= 0.
+// IntN returns an integer in [0, n), each with the same probability. It panics if n
+// <= 0.
 func (s *Stream) IntN(n int) int {
 	if n <= 0 {
 		panic("kernels: Stream.IntN with n <= 0")
@@ -55,7 +58,8 @@ func (s *Stream) IntN(n int) int {
 	}
 }
 
-// NormFloat64 returns a number of the standard normal distribution (Marsaglia's polar method).
+// NormFloat64 returns a number of the standard normal distribution (Marsaglia's
+// polar method).
 func (s *Stream) NormFloat64() float64 {
 	if s.paired {
 		s.paired = false

@@ -19,7 +19,8 @@ func TestStreamIsPhilox(t *testing.T) {
 	}
 }
 
-// TestStreamGolden holds results that must never change, on any machine: recorded studies depend on them.
+// TestStreamGolden holds results that must never change, on any machine: recorded
+// studies depend on them.
 func TestStreamGolden(t *testing.T) {
 	s := kernels.NewStream(kernels.Key(1, 2, 3), 4)
 	var normal [5]uint64
@@ -90,7 +91,8 @@ func TestStreamDistributions(t *testing.T) {
 	}
 }
 
-// TestIntNNearTheTop would see a bias: a range of 3/4 of all numbers maps a third of it twice if nothing is rejected.
+// TestIntNNearTheTop would see a bias: a range of 3/4 of all numbers maps a third
+// of it twice if nothing is rejected.
 func TestIntNNearTheTop(t *testing.T) {
 	const n, draws = 3 << 61, 30000
 	s := kernels.NewStream(6, 0)

@@ -73,7 +73,8 @@ var winogradCases = []winogradCase{
 	{70, 256, 256, 256, 70 * 256}, // more than one call of assembly
 }
 
-// TestWinograd compares every transform with products of the matrices, on numbers that leave nothing to round.
+// TestWinograd compares every transform with products of the matrices, on numbers
+// that leave nothing to round.
 func TestWinograd(t *testing.T) {
 	for _, c := range winogradCases {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {

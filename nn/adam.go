@@ -6,17 +6,17 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// Adam are the settings of Adam (Kingma and Ba 2015) as PyTorch defines it, with bias
-// correction; the learning rate, the weight decay and the rest are those of SGD beside
-// it, whose momentum it does not use.
+// Adam are the settings of Adam (Kingma and Ba 2015) as PyTorch defines it, with
+// bias correction; the learning rate, the weight decay and the rest are those of
+// SGD beside it, whose momentum it does not use.
 type Adam struct {
 	// On takes steps of Adam instead of SGD's.
 	On bool
-	// Decoupled makes it AdamW (Loshchilov and Hutter 2019): weight decay shrinks the
-	// weights by itself, and is no part of the gradient.
+	// Decoupled makes it AdamW (Loshchilov and Hutter 2019): weight decay shrinks
+	// the weights by itself, and is no part of the gradient.
 	Decoupled bool
-	// Beta1 and Beta2 are the decay rates of the moments, in [0, 1); Eps, above 0, is
-	// added to the root of the second one.
+	// Beta1 and Beta2 are the decay rates of the moments, in [0, 1); Eps, above 0,
+	// is added to the root of the second one.
 	Beta1, Beta2, Eps float64
 }
 

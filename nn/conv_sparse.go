@@ -2,8 +2,8 @@ package nn
 
 import "github.com/fedfast/fedfast/tensor"
 
-// thinShare is the share of values that are not zero up to which the backward pass of
-// a convolution is faster on these alone.
+// thinShare is the share of values that are not zero up to which the backward pass
+// of a convolution is faster on these alone.
 const thinShare = 0.7
 
 // sparseState is what a convolution whose gradient is mostly zero needs in a
@@ -21,8 +21,8 @@ func newSparseState(b *boundConv, e *Env) sparseState {
 }
 
 // choosesSparse reports whether the batch at work goes by the values that are not
-// zero: always behind a max-pool, and otherwise if there are few of them in the first
-// sample. Both ways give the same bits.
+// zero: always behind a max-pool, and otherwise if there are few of them in the
+// first sample. Both ways give the same bits.
 func (s *convState) choosesSparse(r *Run, dy Act, lo int) bool {
 	if s.b.thin && r.Starts(lo) {
 		all := s.b.t.OH * s.b.t.OW * s.b.t.N

@@ -6,8 +6,9 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// TestPooledGradient compares networks whose convolutions take the gradient of the maxima with the same networks on the whole gradient: a
-// pool whose windows may reach over the edge, which they do not here, gets no such convolution.
+// TestPooledGradient compares networks whose convolutions take the gradient of the
+// maxima with the same networks on the whole gradient: a pool whose windows may
+// reach over the edge, which they do not here, gets no such convolution.
 func TestPooledGradient(t *testing.T) {
 	net := func(whole bool) *Model {
 		pool := MaxPool{Size: 2, Same: whole}
@@ -41,7 +42,8 @@ func TestPooledGradient(t *testing.T) {
 	})
 }
 
-// TestThinGradient compares a network whose convolution goes by what a ReLU leaves of its gradient with one that is told not to.
+// TestThinGradient compares a network whose convolution goes by what a ReLU leaves
+// of its gradient with one that is told not to.
 func TestThinGradient(t *testing.T) {
 	net := func() (*Model, *boundConv) {
 		m, err := NewModel("test", Shape{H: 9, W: 8, C: 3}, 5,

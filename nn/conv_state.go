@@ -125,7 +125,8 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 	return s.dx
 }
 
-// backwardWeights computes image i's part of the gradient of the weights, or adds it.
+// backwardWeights computes image i's part of the gradient of the weights, or adds
+// it.
 func (s *convState) backwardWeights(r *Run, x, dy Act, i int, add bool) {
 	in, row := s.input(x, i)
 	s.b.t.BackwardWeights(r.G[s.w:s.bias], nil, in, row, dy.At(i, 0, 0), dy.Row, add)
@@ -147,8 +148,8 @@ func (s *convState) backwardInput(r *Run, dx, dy Act, w, flipped []float32, lo, 
 	}
 }
 
-// maskRows applies a ReLU's backward pass to image i of dy, h x w pixels, and of its
-// tangents, where y is what the ReLU gave.
+// maskRows applies a ReLU's backward pass to image i of dy, h x w pixels, and of
+// its tangents, where y is what the ReLU gave.
 func maskRows(dy, y Act, i, h, w int) {
 	if dy.Along > 0 {
 		maskRows(dy.Tangent(), y, i, h, w)

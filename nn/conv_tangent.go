@@ -19,7 +19,8 @@ func newConvTangents(b *boundConv, e *Env) *convTangents {
 	return t
 }
 
-// forwardTangents computes the tangents of y = x W + bias: x V + dx W, and V's bias.
+// forwardTangents computes the tangents of y = x W + bias: x V + dx W, and V's
+// bias.
 func (s *convState) forwardTangents(r *Run, lo, hi int) {
 	t, y := s.tangents, s.y.Tangent()
 	for ; lo < hi; lo += t.group {

@@ -2,8 +2,8 @@ package nn
 
 import "github.com/fedfast/fedfast/tensor"
 
-// winogradRows is how many tiles there should be in a call, which is as many rows as
-// the products have: the transforms of the weights are shared by them.
+// winogradRows is how many tiles there should be in a call, which is as many rows
+// as the products have: the transforms of the weights are shared by them.
 const (
 	winogradRows  = 256
 	winogradGroup = 16 // most samples of a call
@@ -65,7 +65,8 @@ func (a Act) images(lo int) tensor.Images {
 	return tensor.Images{Data: a.At(lo, 0, 0), Sample: a.Sample, Row: a.Row}
 }
 
-// loadImages transforms the samples [lo, hi) of x, of the layer's input or the like.
+// loadImages transforms the samples [lo, hi) of x, of the layer's input or the
+// like.
 func (s *convState) loadImages(x Act, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		in, row := s.input(x, i)
@@ -84,7 +85,8 @@ func (s *convState) forwardWinograd(y, x Act, w, bias []float32, relu bool, lo, 
 }
 
 // weightsWinograd computes the gradient of the weights, a sum of one or more calls
-// for the same samples: starts and ends tell whether this is the first and the last.
+// for the same samples: starts and ends tell whether this is the first and the
+// last.
 func (s *convState) weightsWinograd(r *Run, x, dy Act, lo, hi int, starts, ends bool) {
 	f := &s.fast
 	for ; lo < hi; lo += f.group {

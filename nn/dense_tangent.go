@@ -2,7 +2,8 @@ package nn
 
 import "github.com/fedfast/fedfast/kernels"
 
-// forwardTangents computes the tangents of y = x W + bias: x V + dx W, and V's bias.
+// forwardTangents computes the tangents of y = x W + bias: x V + dx W, and V's
+// bias.
 func (s *denseState) forwardTangents(r *Run, x Act) {
 	t, rows := s.b.t, s.b.in.Rows(r.N)
 	y := s.y.Tangent()

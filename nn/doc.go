@@ -8,8 +8,8 @@
 // goroutine, and a training step allocates nothing.
 //
 // [Workspace.Step] is a whole step of local SGD and the fastest way to train;
-// [Workspace.Gradient] and [Optimizer.Step] are its two halves, for methods that need
-// the gradient between them.
+// [Workspace.Gradient] and [Optimizer.Step] are its two halves, for methods that
+// need the gradient between them.
 //
 // # Writing a layer
 //
@@ -28,25 +28,27 @@
 // Env.Offset, in the order of Bound.Params, each taking its packed Size.
 //
 // Forward and Backward work on the samples [lo, hi) of the present chunk. The
-// layers at the front of a network whose traits say PerSample are called for a group
-// of samples at a time, so that their images stay in the cache: for one, or for as
-// many as the Group of their traits, or of a layer's before them, wishes for. All
-// others get the whole chunk, lo = 0 and hi = Run.N. Backward adds to the gradient,
-// or starts it when Run.Starts(lo) says so, in the order of the samples; then the
-// cut of a batch into chunks does not show in the bits of the result. A gradient
-// passed to Backward may be overwritten.
+// layers at the front of a network whose traits say PerSample are called for a
+// group of samples at a time, so that their images stay in the cache: for one, or
+// for as many as the Group of their traits, or of a layer's before them, wishes
+// for. All others get the whole chunk, lo = 0 and hi = Run.N. Backward adds to the
+// gradient, or starts it when Run.Starts(lo) says so, in the order of the samples;
+// then the cut of a batch into chunks does not show in the bits of the result. A
+// gradient passed to Backward may be overwritten.
 //
-// A layer may hold others: [Residual] binds two chains of them and takes each sample
-// through both. All layers that treat each sample of an image alone can be in it.
+// A layer may hold others: [Residual] binds two chains of them and takes each
+// sample through both. All layers that treat each sample of an image alone can be
+// in it.
 //
 // A product with the Hessian ([Workspace.Hessian]) takes a tangent along with every
-// activation and gradient: its derivative as the parameters W move along Run.V. Each Act
-// but the network's input then holds both, see [Act.Tangent]. Forward computes the
-// tangents of its output, too, and Backward those of the gradients; Run.G gets that of
-// the parameters' gradient, which itself is not wanted. A layer that does so says
-// Tangents in its traits.
+// activation and gradient: its derivative as the parameters W move along Run.V.
+// Each Act but the network's input then holds both, see [Act.Tangent]. Forward
+// computes the tangents of its output, too, and Backward those of the gradients;
+// Run.G gets that of the parameters' gradient, which itself is not wanted. A layer
+// that does so says Tangents in its traits.
 //
 // What a layer computes in Go rather than in package kernels keeps to the kernels'
 // rule of the same bits on every machine: a fixed order of operations, float32(x*y)
-// and float64(x*y) around products that are added to, and of package math only Sqrt.
+// and float64(x*y) around products that are added to, and of package math only
+// Sqrt.
 package nn

@@ -18,9 +18,9 @@ func (Dropout) Kind() string { return "dropout" }
 // Bind fixes the layer for its input.
 func (l Dropout) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
 
-// maskedDropout is a dropout whose input is what a ReLU gave, if only the largest of
-// it, and which does the ReLU's backward pass. What it lets pass is above zero, and
-// nothing else is, so it need not draw again.
+// maskedDropout is a dropout whose input is what a ReLU gave, if only the largest
+// of it, and which does the ReLU's backward pass. What it lets pass is above zero,
+// and nothing else is, so it need not draw again.
 type maskedDropout struct{ Dropout }
 
 func (l maskedDropout) Bind(in Flow) (Bound, error) { return l.bind(in, true) }

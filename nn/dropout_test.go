@@ -6,7 +6,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// TestMaskedDropout compares a dropout that does the backward pass of the ReLU before the pool with one that draws again.
+// TestMaskedDropout compares a dropout that does the backward pass of the ReLU
+// before the pool with one that draws again.
 func TestMaskedDropout(t *testing.T) {
 	net := func(apart bool) *Model {
 		layers := []Layer{Conv2D{Filters: 20, Kernel: 3}, ReLU{}, MaxPool{Size: 2}}
@@ -29,7 +30,8 @@ func TestMaskedDropout(t *testing.T) {
 				m := net(apart)
 				w, ws := m.NewParams(), m.newWorkspace(4)
 				m.Init(w, 3)
-				// The layer in between changes the number by which the dropout draws.
+				// The layer in between changes the number by which the dropout
+				// draws.
 				for _, s := range ws.states {
 					if d, ok := s.(*dropoutState); ok {
 						d.index = 7

@@ -8,8 +8,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// TestEmbeddingStep checks that Step gives the bits of Gradient and Optimizer.Step with
-// a table of which a batch uses few rows: whatever moves the other rows, with
+// TestEmbeddingStep checks that Step gives the bits of Gradient and Optimizer.Step
+// with a table of which a batch uses few rows: whatever moves the other rows, with
 // gradients, shifted steps and batches without labels in between.
 func TestEmbeddingStep(t *testing.T) {
 	for _, c := range []struct {

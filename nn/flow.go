@@ -81,8 +81,8 @@ type Act struct {
 	Along int
 }
 
-// Tangent returns the view of the tangents of a's values along Run.V. It is empty for
-// the network's input, which does not depend on the parameters.
+// Tangent returns the view of the tangents of a's values along Run.V. It is empty
+// for the network's input, which does not depend on the parameters.
 func (a Act) Tangent() Act {
 	if a.Along == 0 {
 		return Act{}

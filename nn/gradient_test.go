@@ -125,8 +125,8 @@ func images(m *Model, n int) *Batch {
 	return b
 }
 
-// sampled is how many of a tensor's n elements a test compares with a reference that
-// is slow and the same on every level.
+// sampled is how many of a tensor's n elements a test compares with a reference
+// that is slow and the same on every level.
 func sampled(n int) int {
 	if kernelstest.Small() {
 		return n / 8

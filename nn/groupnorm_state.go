@@ -14,8 +14,8 @@ type groupNormState struct {
 	weight, bias int // offsets of the parameters
 	x, y, dx     Act
 	mean, scale  []float64 // of each sample's groups; scale is 1/sqrt(variance + Epsilon)
-	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x +
-	// Shift, and y = Value*x + Shift.
+	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x
+	// + Shift, and y = Value*x + Shift.
 	norm kernels.ImageNorm
 
 	tangents *groupNormTangents // nil without

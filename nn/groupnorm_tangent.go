@@ -3,16 +3,17 @@ package nn
 import "github.com/fedfast/fedfast/kernels"
 
 // groupNormTangents is what a group normalisation that takes tangents along has
-// besides. The tangent of z = (x - mean)*scale is dz = scale*(dx - first - z*second),
-// with the means first of dx and second of z*dx over a group.
+// besides. The tangent of z = (x - mean)*scale is dz = scale*(dx - first -
+// z*second), with the means first of dx and second of z*dx over a group.
 type groupNormTangents struct {
 	first, second []float64 // of each sample's groups
 	// Two sums over an image for each channel: of the output's gradient and its
-	// product with x; of its tangent and the product of that; of its product with the
-	// tangent of x.
+	// product with x; of its tangent and the product of that; of its product with
+	// the tangent of x.
 	dy, along, cross [2][]float64
-	// shifted holds factors as kernels.ImageNorm does, for the part of the tangent of
-	// the input's gradient that goes by dy and x; part is the other one, for an image.
+	// shifted holds factors as kernels.ImageNorm does, for the part of the tangent
+	// of the input's gradient that goes by dy and x; part is the other one, for an
+	// image.
 	shifted kernels.ImageNorm
 	part    Act
 	zero    []float32
@@ -48,8 +49,8 @@ func (s *groupNormState) sumsOf(to [2][]float64, v, x Act, i int) {
 	kernels.NormSums(&n)
 }
 
-// forwardTangents computes weight*dz and the parts of the direction's weight and bias
-// for sample i.
+// forwardTangents computes weight*dz and the parts of the direction's weight and
+// bias for sample i.
 func (s *groupNormState) forwardTangents(r *Run, i int) {
 	t, n, values := s.tangents, &s.norm, s.b.values()
 	x, y := s.x.Tangent(), s.y.Tangent()
@@ -79,9 +80,9 @@ func (s *groupNormState) forwardTangents(r *Run, i int) {
 	}
 }
 
-// backwardTangents is Backward for the tangents of the gradients of sample i; that of
-// the input itself is computed, too. With u = dy*weight, and d for tangents, over a
-// group of n values,
+// backwardTangents is Backward for the tangents of the gradients of sample i; that
+// of the input itself is computed, too. With u = dy*weight, and d for tangents,
+// over a group of n values,
 //
 //	dx  = scale * (u - sum(u)/n - z*sum(u z)/n)
 //	ddx = scale * (du - sum(du)/n - dz*sum(u z)/n - z*sum(du z + u dz)/n) - scale*second*dx

@@ -2,8 +2,8 @@ package nn
 
 import "fmt"
 
-// CheckHessian returns an error that names a layer of which Workspace.Hessian cannot
-// be computed. All layers of this package are fit.
+// CheckHessian returns an error that names a layer of which Workspace.Hessian
+// cannot be computed. All layers of this package are fit.
 func (m *Model) CheckHessian() error {
 	if kind := m.nodes.rigid(); kind != "" {
 		return fmt.Errorf("model %s: layers of type %s have no second derivatives", m.name, kind)
@@ -24,10 +24,10 @@ func (m *Model) withTangents() *Model {
 	return &t
 }
 
-// HessianFLOPs counts the multiplications and additions of Workspace.Hessian for one
-// sample. A layer's output has a tangent by its weights and, behind other weights, by
-// its input; the gradient of its weights as well, and that of its input has two besides
-// itself.
+// HessianFLOPs counts the multiplications and additions of Workspace.Hessian for
+// one sample. A layer's output has a tangent by its weights and, behind other
+// weights, by its input; the gradient of its weights as well, and that of its input
+// has two besides itself.
 func (m *Model) HessianFLOPs() int64 {
 	var n int64
 	learned := false
@@ -45,12 +45,12 @@ func (m *Model) HessianFLOPs() int64 {
 }
 
 // Hessian writes to dst the product of v with the Hessian of the mean loss over the
-// batch's unmasked labels at w: the derivative of the gradient along v, by the chain
-// rule, forward along v and then in reverse (Pearlmutter 1994). ReLUs and max-pools
-// count as the linear pieces that w is in. It is the Hessian of the loss that Gradient
-// takes with the same options; those for Step alone are not used. The bits depend on
-// nothing but the model, w, v, the batch and the options. The first call makes memory
-// of its own, about twice what the workspace has.
+// batch's unmasked labels at w: the derivative of the gradient along v, by the
+// chain rule, forward along v and then in reverse (Pearlmutter 1994). ReLUs and
+// max-pools count as the linear pieces that w is in. It is the Hessian of the loss
+// that Gradient takes with the same options; those for Step alone are not used. The
+// bits depend on nothing but the model, w, v, the batch and the options. The first
+// call makes memory of its own, about twice what the workspace has.
 func (ws *Workspace) Hessian(dst, w, v []float32, b *Batch, o TrainOpts) {
 	ws.m.check(dst)
 	ws.m.check(w)
@@ -69,8 +69,8 @@ func (ws *Workspace) Hessian(dst, w, v []float32, b *Batch, o TrainOpts) {
 	t.chunks(b, 1/float32(count), nil)
 }
 
-// softmaxTangents computes the tangents of dlogit = scale*(p - onehot) from those of
-// the logits z: scale*p_j*(dz_j - sum_k p_k dz_k).
+// softmaxTangents computes the tangents of dlogit = scale*(p - onehot) from those
+// of the logits z: scale*p_j*(dz_j - sum_k p_k dz_k).
 func (ws *Workspace) softmaxTangents(z Act, labels []int32, scale float32) {
 	n := ws.m.classes
 	for i, label := range labels {

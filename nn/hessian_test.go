@@ -126,8 +126,8 @@ func batchOf(m *Model, n int) *Batch {
 	return images(m, n)
 }
 
-// TestHessianDraws holds that a product sees the dropout masks and absent classes of
-// its options, those of the gradient with the same options, over several chunks.
+// TestHessianDraws holds that a product sees the dropout masks and absent classes
+// of its options, those of the gradient with the same options, over several chunks.
 func TestHessianDraws(t *testing.T) {
 	for name, m := range smoothNets(t) {
 		n := m.chunk() + 5
@@ -164,8 +164,8 @@ func TestHessianDraws(t *testing.T) {
 	}
 }
 
-// TestHessianIsSymmetric compares u'Hv with v'Hu, and holds that the bits of a product
-// are the same at all assembly levels and in a workspace that was used.
+// TestHessianIsSymmetric compares u'Hv with v'Hu, and holds that the bits of a
+// product are the same at all assembly levels and in a workspace that was used.
 func TestHessianIsSymmetric(t *testing.T) {
 	nets := smoothNets(t)
 	nets["plain"], nets["blocks"], nets["winograd"] = dropoutNet(t), blockNet(t), winogradNet(t)
@@ -202,7 +202,8 @@ func TestHessianIsSymmetric(t *testing.T) {
 	}
 }
 
-// TestHessianOfNothing covers a batch without labels and a direction without length.
+// TestHessianOfNothing covers a batch without labels and a direction without
+// length.
 func TestHessianOfNothing(t *testing.T) {
 	m := dropoutNet(t)
 	w, v, h := m.NewParams(), direction(m, 1), direction(m, 2)
@@ -257,7 +258,8 @@ func (b boundRigid) Traits() Traits {
 	return t
 }
 
-// TestCheckHessian looks for the layer that a model cannot be differentiated by twice.
+// TestCheckHessian looks for the layer that a model cannot be differentiated by
+// twice.
 func TestCheckHessian(t *testing.T) {
 	for _, layers := range [][]Layer{
 		{Conv2D{Filters: 3, Kernel: 3}, rigidLayer{}, Dense{Units: 2}},

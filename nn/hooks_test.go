@@ -95,8 +95,8 @@ func testShiftAndDisplacement(t *testing.T, m *Model, rule Optimizer) {
 }
 
 // TestClip compares steps of a whole network and of spans with the equations in
-// float64: the gradient of what is trained, with the shift and the proximal term, is
-// scaled to the norm, and weight decay is not.
+// float64: the gradient of what is trained, with the shift and the proximal term,
+// is scaled to the norm, and weight decay is not.
 func TestClip(t *testing.T) {
 	forEachNet(t, func(t *testing.T, m *Model) {
 		ws := m.NewWorkspace()

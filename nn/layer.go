@@ -40,8 +40,8 @@ type Traits struct {
 	// InBorder is wished around the input, GradBorder around the gradient of
 	// the output. A wish: the layer must cope with an Act that lacks it.
 	InBorder, GradBorder Border
-	// Group is how many samples a PerSample layer of an image wishes for in a call, a
-	// power of 2; 0 means that it does not matter.
+	// Group is how many samples a PerSample layer of an image wishes for in a call,
+	// a power of 2; 0 means that it does not matter.
 	Group int
 	// Extra counts the floats that the layer keeps of each sample for Backward
 	// besides its output.

@@ -19,8 +19,8 @@ func (s *lrnState) around(v []float64, c int) float64 {
 	return sum
 }
 
-// powers computes the tangents of a pixel's base and power = base^-Beta from x and its
-// tangent dx.
+// powers computes the tangents of a pixel's base and power = base^-Beta from x and
+// its tangent dx.
 func (s *lrnState) powers(x, dx, base, power []float32) {
 	t := &s.tangents
 	for c := range t.q {
@@ -32,8 +32,8 @@ func (s *lrnState) powers(x, dx, base, power []float32) {
 	}
 }
 
-// pixels calls f for every pixel of row y of image i, with where it starts in the row
-// and in base and power.
+// pixels calls f for every pixel of row y of image i, with where it starts in the
+// row and in base and power.
 func (s *lrnState) pixels(i, y int, f func(at, from int)) {
 	ld := s.b.in.Ld()
 	for p := range s.b.in.W {

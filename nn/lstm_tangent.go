@@ -2,8 +2,8 @@ package nn
 
 import "github.com/fedfast/fedfast/kernels"
 
-// lstmTangents holds the tangents of a layer's buffers, laid out like them, and what
-// its backward pass needs besides.
+// lstmTangents holds the tangents of a layer's buffers, laid out like them, and
+// what its backward pass needs besides.
 type lstmTangents struct {
 	bias        []float32
 	gates       []float32 // of the activations, then of the gradient of the gates
@@ -81,9 +81,9 @@ func (l *lstmLayer) forwardTangents(r *Run, x, dx []float32, ld, steps, hp, hidd
 // block is the distance between two gates of a unit; see lstm_pack.go.
 const block = kernels.Width
 
-// lstmTangent turns the tangents dgates of a step's pre-activations into those of the
-// activations gates, and computes those of c, tanh(c) and h. prev is the cell before,
-// nil if it was zero, and dprev its tangent.
+// lstmTangent turns the tangents dgates of a step's pre-activations into those of
+// the activations gates, and computes those of c, tanh(c) and h. prev is the cell
+// before, nil if it was zero, and dprev its tangent.
 func lstmTangent(dgates, gates, prev, dprev, dc, dtanhc, dh, tanhc []float32) {
 	for j, tc := range tanhc {
 		at := j/block*4*block + j%block
@@ -135,8 +135,8 @@ func (s *lstmState) backwardTangents(r *Run, dy Act) Act {
 	return s.dx
 }
 
-// throughTangents is through for the tangents: it leaves the gradient of the gates and
-// its tangents in l.tangents.
+// throughTangents is through for the tangents: it leaves the gradient of the gates
+// and its tangents in l.tangents.
 func (s *lstmState) throughTangents(r *Run, l *lstmLayer, every bool) {
 	t, steps, hp, n := l.tangents, s.b.in.Seq, s.b.hp, r.N
 	g4 := 4 * hp
@@ -179,7 +179,8 @@ func (s *lstmState) throughTangents(r *Run, l *lstmLayer, every bool) {
 
 // lstmGradTangent computes the tangents of what kernels.LSTMBackward is about to
 // compute from l: those of the gradient of the pre-activations, in place of dgates,
-// which holds those of the activations, and that of the gradient by the cell, along.
+// which holds those of the activations, and that of the gradient by the cell,
+// along.
 func lstmGradTangent(l *kernels.LSTMGrad, dgates, dprev, dtanhc, ddh, along []float32) {
 	for j, dh := range l.DH[:len(along)] {
 		at := j/block*4*block + j%block

@@ -61,8 +61,8 @@ func (c complexParams) slope(loss func() complex128, p, e int) float64 {
 	return d
 }
 
-// curve returns the derivative by element e of parameter p of the derivative of loss
-// along v, which is an element of the Hessian times v.
+// curve returns the derivative by element e of parameter p of the derivative of
+// loss along v, which is an element of the Hessian times v.
 func (c complexParams) curve(loss func() complex128, v []Tensor, p, e int) float64 {
 	const h, d = 1e-30, 1e-6
 	for i, t := range v {

@@ -97,8 +97,8 @@ func (s *residualState) Backward(r *Run, dy Act, lo, hi int) Act {
 	return s.dx
 }
 
-// addImages adds the images from lo up to hi, of the size of f, and their tangents to
-// those of dst.
+// addImages adds the images from lo up to hi, of the size of f, and their tangents
+// to those of dst.
 func addImages(dst, src Act, lo, hi int, f Flow) {
 	if src.Along > 0 {
 		addImages(dst.Tangent(), src.Tangent(), lo, hi, f)
@@ -117,8 +117,8 @@ func addImage(dst Act, i int, src Act, j int, f Flow) {
 	}
 }
 
-// copyImages copies the images from lo up to hi, of the size of f, and their tangents
-// from src to dst.
+// copyImages copies the images from lo up to hi, of the size of f, and their
+// tangents from src to dst.
 func copyImages(dst, src Act, lo, hi int, f Flow) {
 	if src.Along > 0 {
 		copyImages(dst.Tangent(), src.Tangent(), lo, hi, f)

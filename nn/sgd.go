@@ -13,20 +13,21 @@ type SGD struct {
 	// Nesterov looks ahead along the velocity.
 	Nesterov bool
 	// ClipNorm, when above 0, bounds the norm of the gradient, as PyTorch's
-	// clip_grad_norm_ does with the gradient of all parameters. The proximal term is
-	// part of what is bounded, weight decay is not.
+	// clip_grad_norm_ does with the gradient of all parameters. The proximal term
+	// is part of what is bounded, weight decay is not.
 	ClipNorm float32
 }
 
-// Optimizer is stochastic gradient descent, or Adam, with what it remembers from step to
-// step.
+// Optimizer is stochastic gradient descent, or Adam, with what it remembers from
+// step to step.
 type Optimizer struct {
 	SGD
 	Adam Adam
-	// Velocity has the model's size; it may be nil when Momentum is 0. It is the first
-	// moment of Adam.
+	// Velocity has the model's size; it may be nil when Momentum is 0. It is the
+	// first moment of Adam.
 	Velocity []float32
-	// Second is the second moment of Adam, of the model's size; it may be nil for SGD.
+	// Second is the second moment of Adam, of the model's size; it may be nil for
+	// SGD.
 	Second []float32
 	// Anchor has the model's size; it may be nil when Mu is 0.
 	Anchor []float32
@@ -42,7 +43,8 @@ type Optimizer struct {
 //	d = Velocity, or d + Momentum*Velocity if Nesterov
 //	w -= LR*d
 //
-// or by Adam, see kernels.Adam. With ClipNorm, in two: grad and Mu are multiplied before by
+// or by Adam, see kernels.Adam. With ClipNorm, in two: grad and Mu are multiplied
+// before by
 //
 //	min(1, ClipNorm / (|grad + Mu*(w - Anchor)| + 1e-6))
 func (o *Optimizer) Step(w, grad []float32) {

@@ -110,8 +110,8 @@ func forEachRule(t *testing.T, f func(t *testing.T, rule Optimizer)) {
 	}
 }
 
-// after returns an optimizer of these settings that has taken some steps. A state may be
-// the velocity or both moments.
+// after returns an optimizer of these settings that has taken some steps. A state
+// may be the velocity or both moments.
 func (o Optimizer) after(steps int, state, anchor []float32) *Optimizer {
 	o.Velocity, o.Anchor, o.Steps = state, anchor, steps
 	if o.Adam.On {

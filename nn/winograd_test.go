@@ -7,8 +7,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// winogradNet is a small network of convolutions by Winograd's algorithm, in several
-// sizes of groups, beside others.
+// winogradNet is a small network of convolutions by Winograd's algorithm, in
+// several sizes of groups, beside others.
 func winogradNet(t testing.TB) *Model {
 	t.Helper()
 	m, err := NewModel("test", Shape{H: 21, W: 14, C: 2}, 7,

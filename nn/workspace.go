@@ -132,8 +132,8 @@ func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 }
 
 // Step does what Gradient and then Optimizer.Step do, bit for bit, in fewer passes
-// over the memory of large dense layers unless it clips the gradient. It leaves nothing
-// of use in Grad.
+// over the memory of large dense layers unless it clips the gradient. It leaves
+// nothing of use in Grad.
 func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Result {
 	ws.m.check(w)
 	ws.step = opt.update(o)
@@ -157,8 +157,8 @@ func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Re
 	return sum
 }
 
-// train runs a batch forwards and backwards, backwards as far as the span needs it; u,
-// if not nil, updates the weights of the layers that do so themselves.
+// train runs a batch forwards and backwards, backwards as far as the span needs it;
+// u, if not nil, updates the weights of the layers that do so themselves.
 func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, only Span, u *update) Result {
 	if ws.grad == nil {
 		ws.grad = ws.m.NewParams()

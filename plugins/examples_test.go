@@ -10,8 +10,9 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-// buildExample compiles a program of examples/ into dir as the external tuner of that name, as its author would: when a newer dependency
-// of the root makes the example's go.mod stale, `go mod tidy` there is due.
+// buildExample compiles a program of examples/ into dir as the external tuner of
+// that name, as its author would: when a newer dependency of the root makes the
+// example's go.mod stale, `go mod tidy` there is due.
 func buildExample(t *testing.T, name, dir string) {
 	t.Helper()
 	out := filepath.Join(dir, host.Prefix+name)

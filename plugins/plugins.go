@@ -1,5 +1,5 @@
-// Package plugins lists the built-in tuners. Each is a plain Go package, served by the fedfast binary to itself as a subprocess over
-// the same protocol as anyone's.
+// Package plugins lists the built-in tuners. Each is a plain Go package, served by
+// the fedfast binary to itself as a subprocess over the same protocol as anyone's.
 package plugins
 
 import (
@@ -32,7 +32,8 @@ func Builtin() map[string]tuners.Tuner {
 	}
 }
 
-// Namesakes says what a name may mean that is not a tuner's since two methods carry it, with the one that is there; empty for any other name.
+// Namesakes says what a name may mean that is not a tuner's since two methods carry
+// it, with the one that is there; empty for any other name.
 func Namesakes(name string) string {
 	if name != "fedtune" {
 		return ""

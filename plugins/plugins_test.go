@@ -17,7 +17,8 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-// TestMain lets this binary serve the built-in tuners as fedfast does: `tuner serve NAME`.
+// TestMain lets this binary serve the built-in tuners as fedfast does: `tuner serve
+// NAME`.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "tuner" && os.Args[2] == "serve" {
 		tuners.Serve(frail{plugins.Builtin()[os.Args[3]]})
@@ -26,7 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// frail wraps a tuner so that its process panics at every 60th call, as often as there is a file in FRAIL_DIR.
+// frail wraps a tuner so that its process panics at every 60th call, as often as
+// there is a file in FRAIL_DIR.
 type frail struct{ tuners.Tuner }
 
 var calls atomic.Int64
@@ -77,7 +79,8 @@ func (s frailSession) ObserveRound(ctx context.Context, o tuners.Observation) er
 	return s.Session.ObserveRound(ctx, o)
 }
 
-// paths serves the built-ins by this binary, with external tuners from FEDFAST_TUNER_DIR.
+// paths serves the built-ins by this binary, with external tuners from
+// FEDFAST_TUNER_DIR.
 func paths(t testing.TB) host.Paths {
 	t.Helper()
 	var names []string
@@ -91,7 +94,8 @@ func paths(t testing.TB) host.Paths {
 	return p
 }
 
-// launch starts a tuner by name; dir holds a file "bomb*" for each crash that is wanted.
+// launch starts a tuner by name; dir holds a file "bomb*" for each crash that is
+// wanted.
 func launch(t testing.TB, name, dir string) *host.Plugin {
 	t.Helper()
 	ref, err := host.Find(name, paths(t))
@@ -115,15 +119,17 @@ var space = tuners.Space{
 	{Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1},
 }
 
-// surface is a validation error that falls with the rounds and is lowest at client.lr = 0.01, server.lr = 1, client.epochs = 2.
+// surface is a validation error that falls with the rounds and is lowest at
+// client.lr = 0.01, server.lr = 1, client.epochs = 2.
 func surface(p tuners.Params, round int) float64 {
 	c, s, e := math.Log10(p.Float("client.lr", 1))+2, math.Log10(p.Float("server.lr", 1)), p.Float("client.epochs", 1)-2
 	bend := 0.05*c*c + 0.1*s*s + 0.01*e*e
 	return (bend + 0.9*math.Exp(-float64(round)/10)) / (1 + bend)
 }
 
-// study plays a study of a trial tuner, with a client tuner under it unless that is nil, against the surface: everything that the tuners
-// said comes back as text, with the scores of the first and of the best trial.
+// study plays a study of a trial tuner, with a client tuner under it unless that is
+// nil, against the surface: everything that the tuners said comes back as text,
+// with the scores of the first and of the best trial.
 func study(t testing.TB, trials, clients tuners.Tuner, budget tuners.Budget) (transcript string, first, best float64) {
 	t.Helper()
 	ctx := t.Context()
@@ -261,7 +267,8 @@ func TestBuiltinsAreNamedAsTheySay(t *testing.T) {
 	}
 }
 
-// BenchmarkRound is what a client tuner costs a round: one PlanRound and one ObserveRound through the subprocess.
+// BenchmarkRound is what a client tuner costs a round: one PlanRound and one
+// ObserveRound through the subprocess.
 func BenchmarkRound(b *testing.B) {
 	p := launch(b, "fedex", b.TempDir())
 	params := space.Sample(tuners.NewDraws(1, 0, 0, "bench"))

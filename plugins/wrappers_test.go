@@ -11,7 +11,8 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-// wrappers are the trial tuners whose budgets differ from that of the others, with the budget that each is played with.
+// wrappers are the trial tuners whose budgets differ from that of the others, with
+// the budget that each is played with.
 var wrappers = []struct {
 	name   string
 	budget tuners.Budget

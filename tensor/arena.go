@@ -22,14 +22,15 @@ func Aligned(n int) []float32 {
 	return buf[skip : skip+n : skip+n]
 }
 
-// MostCounted is the floats up to which an arena counts; beyond, and for one piece of
-// more than an eighth of them, it panics with ErrUncounted.
+// MostCounted is the floats up to which an arena counts; beyond, and for one piece
+// of more than an eighth of them, it panics with ErrUncounted.
 const MostCounted = 1 << 27
 
 // mostPiece is the floats of the largest piece that is counted.
 const mostPiece = 1 << 24
 
-// ErrUncounted is the panic of a counting arena that is asked for more than it counts.
+// ErrUncounted is the panic of a counting arena that is asked for more than it
+// counts.
 var ErrUncounted = errors.New("tensor: more memory than is counted")
 
 // Arena hands out 64-byte-aligned float32 memory from large blocks. The zero

@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// BenchmarkFirstConv measures the forward pass and the weights' gradient of the models' first convolutions, of one image.
+// BenchmarkFirstConv measures the forward pass and the weights' gradient of the
+// models' first convolutions, of one image.
 func BenchmarkFirstConv(b *testing.B) {
 	for _, c := range []convCase{{28, 28, 1, 32, 3, 3, 1, false, 0}, {28, 28, 1, 32, 5, 5, 1, true, 0}, {24, 24, 3, 64, 5, 5, 1, true, 0}, {32, 32, 3, 32, 3, 3, 1, true, 0}} {
 		v := NewConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)

@@ -67,8 +67,8 @@ func (d Dense) next(x []float32, p Part) []float32 {
 // PartSize returns the most floats of a part.
 func (d Dense) PartSize() int { return d.rows() * min(blockCols, d.N) }
 
-// rows returns the rows of a block of weights: all, or a multiple of 16, because the
-// input's gradient is written in groups of 16.
+// rows returns the rows of a block of weights: all, or a multiple of 16, because
+// the input's gradient is written in groups of 16.
 func (d Dense) rows() int {
 	return min(min(blockFloats/min(d.N, blockCols), blockRows)&^(kernels.Width-1), d.K)
 }

@@ -2,10 +2,13 @@ package tensor
 
 import "github.com/fedfast/fedfast/kernels"
 
-// Sparse computes the gradients of a convolution from the values of its output's gradient that are not zero: behind a max-pool with windows
-// of 2 x 2 pixels that is a quarter at most, behind a ReLU perhaps half. Every sum is taken in the order of [Conv.BackwardWeights],
-// [Conv.BackwardBias] and [ConvInput.Forward], which work on the whole gradient, so the results have the same bits (but where an input or a
-// weight that the whole form multiplies by zero is not finite). A Sparse is the scratch memory of one goroutine.
+// Sparse computes the gradients of a convolution from the values of its output's
+// gradient that are not zero: behind a max-pool with windows of 2 x 2 pixels that
+// is a quarter at most, behind a ReLU perhaps half. Every sum is taken in the order
+// of [Conv.BackwardWeights], [Conv.BackwardBias] and [ConvInput.Forward], which
+// work on the whole gradient, so the results have the same bits (but where an input
+// or a weight that the whole form multiplies by zero is not finite). A Sparse is
+// the scratch memory of one goroutine.
 type Sparse struct {
 	v       Conv
 	pixels  kernels.SparsePixels
@@ -26,7 +29,8 @@ func (v Conv) CanSparse() bool {
 	return v.Stride == 1 && v.C%kernels.Width == 0 && v.KH == v.KW && kernels.SparseGroups(v.KW) > 0 && v.OH > 1 && v.OW > 1
 }
 
-// NewSparse allocates what the gradients of v take. Without input, BackwardInput must not be called; if maxima, All must not.
+// NewSparse allocates what the gradients of v take. Without input, BackwardInput
+// must not be called; if maxima, All must not.
 func NewSparse(v Conv, a *Arena, input, maxima bool) *Sparse {
 	s := &Sparse{v: v}
 	row, pixel := s.layout()
@@ -91,8 +95,9 @@ func (s *Sparse) Store(gw []float32) {
 	}
 }
 
-// chunks calls f for all filters and groups of channels of pixel k of the kernel, with their places in blocks, which holds rows of the kernel
-// together, and in the tile.
+// chunks calls f for all filters and groups of channels of pixel k of the kernel,
+// with their places in blocks, which holds rows of the kernel together, and in the
+// tile.
 func (s *Sparse) chunks(blocks []float32, rows, k int, f func(block, tile *[kernels.Width]float32)) {
 	v := s.v
 	ky, kx := k/v.KW, k%v.KW
@@ -112,8 +117,9 @@ func (s *Sparse) chunks(blocks []float32, rows, k int, f func(block, tile *[kern
 // Reset sets the sums of BackwardWeights to zero.
 func (s *Sparse) Reset() { clear(s.sums) }
 
-// Maxima takes the gradient of one image's maxima over windows of 2 x 2 pixels, whose rows of windows are gradRow floats apart, and their
-// places idx as kernels.MaxPool left them.
+// Maxima takes the gradient of one image's maxima over windows of 2 x 2 pixels,
+// whose rows of windows are gradRow floats apart, and their places idx as
+// kernels.MaxPool left them.
 func (s *Sparse) Maxima(grad []float32, gradRow int, idx []uint8) {
 	n, l := s.v.OW/2*s.v.N, &s.pixels
 	for y := range s.v.OH {
@@ -130,7 +136,8 @@ func (s *Sparse) Maxima(grad []float32, gradRow int, idx []uint8) {
 	}
 }
 
-// All takes the gradient of one image, whose rows are gradRow floats apart, and returns how many values are not zero.
+// All takes the gradient of one image, whose rows are gradRow floats apart, and
+// returns how many values are not zero.
 func (s *Sparse) All(grad []float32, gradRow int) int {
 	n := s.v.OW * s.v.N
 	for y := range s.v.OH {
@@ -139,8 +146,9 @@ func (s *Sparse) All(grad []float32, gradRow int) int {
 	return int(s.pixels.Start[s.v.OH*s.v.OW])
 }
 
-// BackwardWeights adds the image's part to the sums and, unless that is nil, to the gradient gb of the bias. x starts at the left border of
-// the first row, as in [Conv.Forward].
+// BackwardWeights adds the image's part to the sums and, unless that is nil, to the
+// gradient gb of the bias. x starts at the left border of the first row, as in
+// [Conv.Forward].
 func (s *Sparse) BackwardWeights(gb, x []float32, xRow int) {
 	v, l := s.v, &s.filters
 	row, pixel := xRow, v.C
@@ -188,7 +196,8 @@ func (s *Sparse) copyImage(x []float32, xRow, row, pixel int) {
 	}
 }
 
-// BackwardInput computes the gradient dx of the image, whose rows are dxRow floats apart, with the weights of Load.
+// BackwardInput computes the gradient dx of the image, whose rows are dxRow floats
+// apart, with the weights of Load.
 func (s *Sparse) BackwardInput(dx []float32, dxRow int) {
 	v := s.v
 	to, toRow := dx, dxRow

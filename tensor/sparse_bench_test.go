@@ -8,8 +8,9 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// BenchmarkSparse measures the passes of Sparse behind a max-pool with a third of the maxima's gradient zero, of one image, in
-// billions of multiplications and additions of values that are not zero a second of the thread's processor time.
+// BenchmarkSparse measures the passes of Sparse behind a max-pool with a third of
+// the maxima's gradient zero, of one image, in billions of multiplications and
+// additions of values that are not zero a second of the thread's processor time.
 func BenchmarkSparse(b *testing.B) {
 	for _, c := range []sparseCase{{26, 26, 32, 64, 3, false}, {14, 14, 32, 64, 5, true}, {16, 16, 32, 64, 3, true}, {12, 12, 64, 64, 5, true}} {
 		v := NewConv(c.h, c.w, c.c, c.n, c.size, c.size, 1, c.same)

@@ -28,7 +28,8 @@ var sparseCases = []sparseCase{
 	{16, 16, 64, 64, 3, true},
 }
 
-// TestSparse compares with the passes over the whole gradient: to the bit where sums are fused, and within rounding on the plain Go level.
+// TestSparse compares with the passes over the whole gradient: to the bit where
+// sums are fused, and within rounding on the plain Go level.
 func TestSparse(t *testing.T) {
 	for _, c := range sparseCases {
 		for _, share := range []int{0, 1, 3} {
@@ -42,8 +43,8 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// testSparse draws gradients of maxima, of which 1 in share is zero (all with share 1, none with 0), and gives them as such or as the whole
-// gradient.
+// testSparse draws gradients of maxima, of which 1 in share is zero (all with share
+// 1, none with 0), and gives them as such or as the whole gradient.
 func testSparse(t *testing.T, c sparseCase, share int, maxima bool) {
 	v := NewConv(c.h, c.w, c.c, c.n, c.size, c.size, 1, c.same)
 	if !v.CanSparse() {

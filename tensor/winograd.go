@@ -31,8 +31,8 @@ type Winograd struct {
 type Images struct {
 	Data        []float32
 	Sample, Row int
-	// Pair, if not nil, is called for rows 2*pair and 2*pair+1 of an image when they
-	// are all that is in Data. A last row without a second is left out.
+	// Pair, if not nil, is called for rows 2*pair and 2*pair+1 of an image when
+	// they are all that is in Data. A last row without a second is left out.
 	Pair func(image, pair int)
 }
 
@@ -44,22 +44,22 @@ const (
 	winogradColumns = 4       // most panels that are worked on at a time
 )
 
-// Winograd returns what computes v by F(2x2, 3x3), and whether it should be used: for
-// windows of 3 x 3 at stride 1 with 32 channels, 32 filters and 4 x 4 outputs or
-// more, whatever the batch, so that the bits depend on the shape alone. From 64
-// channels on, all three passes are 1.2 to 1.9 times as fast as the direct form with
-// AVX-512 and AVX2 on Zen 4 (BenchmarkWinograd), with 32 they are 0.9 to 1.6 times;
-// with 16 the transforms take what the products save, and so do the tiles that reach
-// over the edges of smaller images. x has to have
-// RightBorder zero columns behind it, one more than v asks for if the output is odd.
+// Winograd returns what computes v by F(2x2, 3x3), and whether it should be used:
+// for windows of 3 x 3 at stride 1 with 32 channels, 32 filters and 4 x 4 outputs
+// or more, whatever the batch, so that the bits depend on the shape alone. From 64
+// channels on, all three passes are 1.2 to 1.9 times as fast as the direct form
+// with AVX-512 and AVX2 on Zen 4 (BenchmarkWinograd), with 32 they are 0.9 to 1.6
+// times; with 16 the transforms take what the products save, and so do the tiles
+// that reach over the edges of smaller images. x has to have RightBorder zero
+// columns behind it, one more than v asks for if the output is odd.
 func (v Conv) Winograd() (Winograd, bool) {
 	w := Winograd{Conv: v, rows: (v.OH + 1) / 2, cols: (v.OW + 1) / 2}
 	w.RightBorder = max(2*w.cols+2-v.Left-v.W, 0)
 	return w, v.winogradPays()
 }
 
-// WinogradInput returns what computes the gradient of the input of v by F(2x2, 3x3),
-// and whether it should be used.
+// WinogradInput returns what computes the gradient of the input of v by F(2x2,
+// 3x3), and whether it should be used.
 func (v Conv) WinogradInput() (Winograd, bool) {
 	back := Conv{
 		H: v.OH, W: v.OW, C: v.N, OH: v.H, OW: v.W, N: kernels.Pad(v.C), KH: v.KH, KW: v.KW, Stride: 1,
@@ -134,8 +134,8 @@ func (w Winograd) space(n int, scratch []float32) (s winogradSpace) {
 	return s
 }
 
-// Input transforms image i of the n images of the calls that follow. x starts at the
-// left border of the image's first row.
+// Input transforms image i of the n images of the calls that follow. x starts at
+// the left border of the image's first row.
 func (w Winograd) Input(scratch []float32, n, i int, x []float32, xRow int) {
 	s := w.space(n, scratch)
 	clear(s.zero)
@@ -223,7 +223,8 @@ func (w Winograd) output(y []float32, yRow int, both bool, s *winogradSpace, m k
 	if both {
 		kernels.WinogradOutput(&[2][]float32{y, y[yRow:]}, pixel, m, bias, whole, cols, relu)
 	} else {
-		// The row below the image is of no use; one tile at a time needs little room.
+		// The row below the image is of no use; one tile at a time needs little
+		// room.
 		for t := range whole {
 			one := m
 			one.Data = m.Data[t*m.Ld:]

@@ -79,7 +79,8 @@ func BenchmarkWinograd(b *testing.B) {
 					passes[pass]()
 				}
 				spent := threadTime() - start
-				// The direct form takes 2 multiplications and additions for each weight and output.
+				// The direct form takes 2 multiplications and additions for each
+				// weight and output.
 				b.ReportMetric(2*float64(c.images*v.OH*v.OW*c.n*v.Rows())*float64(b.N)/float64(spent.Nanoseconds()), "GFLOPS")
 			})
 		}

@@ -68,8 +68,8 @@ func TestWinograd(t *testing.T) {
 	}
 }
 
-// within fails unless every value is as near to the exact one as its bound says, and
-// all of them as near as rounding errors come typically: 2 % of it.
+// within fails unless every value is as near to the exact one as its bound says,
+// and all of them as near as rounding errors come typically: 2 % of it.
 func within(t *testing.T, what string, got []float32, want, bounds []float64) {
 	t.Helper()
 	var errors, sum float64

@@ -48,16 +48,19 @@ type Decision struct {
 	Params  Params // Start, Fork: a point of the whole space
 	ToRound int    // Start, Resume, Fork: rounds that the trial has run when it reports (absolute, from its round 0)
 	Best    int    // Done: the surviving trial, -1 when none
-	// Environment says where a Start of a session that prepares runs its trial; nil is the study's own federation. The params of such a
-	// trial are those that the tuner controls, and need not be a point of the space.
+	// Environment says where a Start of a session that prepares runs its trial; nil
+	// is the study's own federation. The params of such a trial are those that the
+	// tuner controls, and need not be a point of the space.
 	Environment *Environment
 }
 
 // Proxy is the kind of an Environment.
 const Proxy = "proxy"
 
-// Environment is a proxy federation, drawn from samples that the study took out of its federation for this (data.proxy). Its trials are
-// scored by the error of the global model on proxy samples that no client of it holds, and never count as the study's best.
+// Environment is a proxy federation, drawn from samples that the study took out of
+// its federation for this (data.proxy). Its trials are scored by the error of the
+// global model on proxy samples that no client of it holds, and never count as the
+// study's best.
 type Environment struct {
 	Kind    string  `json:"kind"`    // Proxy
 	HI      float64 `json:"hi"`      // heterogeneity index of every client, 0..1: 1 - (c - 1) / (classes - 1) for c classes a client
@@ -76,7 +79,8 @@ type TrialReport struct {
 	Reason string  // why it failed
 }
 
-// Unusable says that the report holds no score to compare: the trial failed, or its score is not finite.
+// Unusable says that the report holds no score to compare: the trial failed, or its
+// score is not finite.
 func (r TrialReport) Unusable() bool {
 	return r.Failed || math.IsNaN(r.Score) || math.IsInf(r.Score, 0)
 }

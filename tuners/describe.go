@@ -15,8 +15,9 @@ type Description struct {
 	Fork          bool // it may fork trials
 	Prepare       bool // as a client tuner it gets its own Suggest / Report loop before the first trial
 
-	// Free says that a client tuner's plans may set controlled params to values outside of the study's space, which then only says
-	// where trials start: it moves them as FATHOM does, by steps that know no grid.
+	// Free says that a client tuner's plans may set controlled params to values
+	// outside of the study's space, which then only says where trials start: it
+	// moves them as FATHOM does, by steps that know no grid.
 	Free bool
 
 	Controls []string // the params that a client tuner sets per round; a trailing ".*" takes every name with that prefix
@@ -65,7 +66,8 @@ type Objective struct {
 	Direction Direction
 }
 
-// Better says whether score a beats score b strictly. NaN beats nothing and is beaten by every number.
+// Better says whether score a beats score b strictly. NaN beats nothing and is
+// beaten by every number.
 func (o Objective) Better(a, b float64) bool {
 	switch {
 	case a != a:

@@ -30,7 +30,8 @@ type Dim struct {
 	Choices []Value // Choice: the values, without repetition
 }
 
-// tolerance is how far, relative to the larger end, a value may lie outside of its dimension: other languages round powers otherwise.
+// tolerance is how far, relative to the larger end, a value may lie outside of its
+// dimension: other languages round powers otherwise.
 const tolerance = 1e-9
 
 // Check says what is wrong with the dimension, nil when it can be drawn from.
@@ -92,9 +93,12 @@ func (d Dim) Sample(u float64) Value {
 	}
 }
 
-// Perturb turns u, uniform in [0, 1), into a neighbour of centre: on the drawn scale s, a real dimension gives s + (2u-1) eps (Hi-Lo),
-// a whole one s + uniform{-w..w} with w = ceil(eps (Hi-Lo)), both clipped to [Lo, Hi] (the local perturbation of the FedEx paper).
-// A choice has no scale: it is drawn anew with probability eps, else kept. eps = 0 keeps the centre; a centre outside is clipped first.
+// Perturb turns u, uniform in [0, 1), into a neighbour of centre: on the drawn
+// scale s, a real dimension gives s + (2u-1) eps (Hi-Lo), a whole one s +
+// uniform{-w..w} with w = ceil(eps (Hi-Lo)), both clipped to [Lo, Hi] (the local
+// perturbation of the FedEx paper). A choice has no scale: it is drawn anew with
+// probability eps, else kept. eps = 0 keeps the centre; a centre outside is clipped
+// first.
 func (d Dim) Perturb(centre Value, eps, u float64) Value {
 	if eps <= 0 {
 		return centre
@@ -146,7 +150,8 @@ func (d Dim) Contains(v Value) error {
 	return nil
 }
 
-// Value maps a point of the drawn scale to the value: 10^s for log10 and so on. It is not for Choice, which has no scale.
+// Value maps a point of the drawn scale to the value: 10^s for log10 and so on. It
+// is not for Choice, which has no scale.
 func (d Dim) Value(s float64) Value {
 	switch d.Kind {
 	case Log10:
@@ -160,7 +165,8 @@ func (d Dim) Value(s float64) Value {
 	}
 }
 
-// Scale maps a value back to the drawn scale, clipped to [Lo, Hi]; whole scales are rounded. It is not for Choice.
+// Scale maps a value back to the drawn scale, clipped to [Lo, Hi]; whole scales are
+// rounded. It is not for Choice.
 func (d Dim) Scale(v Value) float64 {
 	x, _ := v.Float()
 	switch d.Kind {

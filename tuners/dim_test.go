@@ -228,7 +228,8 @@ func TestSpaceOrderAndWith(t *testing.T) {
 	}
 }
 
-// TestSampleWithOthers: the dimensions that a client tuner adds do not change what is drawn of the others.
+// TestSampleWithOthers: the dimensions that a client tuner adds do not change what
+// is drawn of the others.
 func TestSampleWithOthers(t *testing.T) {
 	s := parseSpace(t)
 	more, err := s.With(mustDim(t, "fedex.gamma", map[string]any{"uniform": []any{0.0, 1.0}}), mustDim(t, "a", map[string]any{"int": []any{int64(1), int64(9)}}))

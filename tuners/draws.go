@@ -8,11 +8,13 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
-// Draws is a short sequence of pseudo-random numbers for one purpose. The same key gives the same sequence on every machine.
+// Draws is a short sequence of pseudo-random numbers for one purpose. The same key
+// gives the same sequence on every machine.
 type Draws struct{ pcg *rand.PCG }
 
-// NewDraws returns the draws of one purpose in one round of one trial. Use StudySession as the trial, and any fixed round, for draws
-// that belong to the study, and a name of your own as the purpose: equal keys repeat the same numbers.
+// NewDraws returns the draws of one purpose in one round of one trial. Use
+// StudySession as the trial, and any fixed round, for draws that belong to the
+// study, and a name of your own as the purpose: equal keys repeat the same numbers.
 func NewDraws(seed uint64, trial, round int, purpose string) *Draws {
 	key := make([]byte, 0, 24+len(purpose))
 	key = binary.LittleEndian.AppendUint64(key, seed)
@@ -41,7 +43,8 @@ func (d *Draws) IntN(n int) int {
 	}
 }
 
-// Pick returns index i with probability weights[i] / sum(weights). Weights are not negative and their sum is positive.
+// Pick returns index i with probability weights[i] / sum(weights). Weights are not
+// negative and their sum is positive.
 func (d *Draws) Pick(weights []float64) int {
 	sum := 0.0
 	for _, w := range weights {

@@ -1,6 +1,7 @@
 package tuners
 
-// What a tuner may ask for in one answer, and of proxy federations in all. A study of more trials takes several answers.
+// What a tuner may ask for in one answer, and of proxy federations in all. A study
+// of more trials takes several answers.
 const (
 	MaxDecisions   = 10_000
 	MaxSideTrials  = 100_000

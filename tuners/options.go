@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// CheckOptions returns what is wrong with a study's options for a tuner of this description: unknown names, values of another kind
-// than the option's default, numbers that are not finite. Ranges are the tuner's own business.
+// CheckOptions returns what is wrong with a study's options for a tuner of this
+// description: unknown names, values of another kind than the option's default,
+// numbers that are not finite. Ranges are the tuner's own business.
 func (d Description) CheckOptions(options Params) []Problem {
 	var problems []Problem
 	for _, name := range options.Keys() {

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// Params are named values: one point of a search space, or a tuner's options. Names are dotted study keys, such as "client.lr".
+// Params are named values: one point of a search space, or a tuner's options. Names
+// are dotted study keys, such as "client.lr".
 type Params map[string]Value
 
-// ParamsOf reads the values of a table, as a decoder of TOML or JSON gives it. The error names the key.
+// ParamsOf reads the values of a table, as a decoder of TOML or JSON gives it. The
+// error names the key.
 func ParamsOf(table map[string]any) (Params, error) {
 	p := Params{}
 	for key, x := range table {
@@ -48,7 +50,8 @@ func (p Params) Float(key string, otherwise float64) float64 {
 	return otherwise
 }
 
-// Int returns the number named key cut to an integer, or otherwise when key is absent or no number.
+// Int returns the number named key cut to an integer, or otherwise when key is
+// absent or no number.
 func (p Params) Int(key string, otherwise int) int {
 	if x, ok := p[key].Float(); ok {
 		return int(x)

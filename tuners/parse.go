@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ParseSpace reads the dimensions of a table, each as ParseDim does, in the order of their names.
+// ParseSpace reads the dimensions of a table, each as ParseDim does, in the order
+// of their names.
 func ParseSpace(table map[string]any) (Space, error) {
 	var space Space
 	for _, name := range slices.Sorted(maps.Keys(table)) {
@@ -20,12 +21,14 @@ func ParseSpace(table map[string]any) (Space, error) {
 	return space, nil
 }
 
-// ParseDim reads a dimension from what a TOML decoder gives for its inline table, one of
+// ParseDim reads a dimension from what a TOML decoder gives for its inline table,
+// one of
 //
 //	{uniform = [a, b]}  {log10 = [-4, 0]}  {log10_1m = [-4, -2]}  {int = [1, 5]}  {log2 = [3, 7]}  {choice = [0, 0.9]}
 //
-// Pairs are the ends on the drawn scale: exponents of ten for log10 and log10_1m (of 1 - x), whole exponents of two for log2.
-// The error is one line that begins with the name.
+// Pairs are the ends on the drawn scale: exponents of ten for log10 and log10_1m
+// (of 1 - x), whole exponents of two for log2. The error is one line that begins
+// with the name.
 func ParseDim(name string, v any) (Dim, error) {
 	const want = "want one of {uniform = [a, b]}, {log10 = [a, b]}, {log10_1m = [a, b]}, {int = [a, b]}, {log2 = [a, b]}, {choice = [...]}"
 	table, ok := v.(map[string]any)
@@ -89,7 +92,8 @@ func anyList(x any) ([]any, bool) {
 	return nil, false
 }
 
-// String writes the dimension as a study file does: "client.lr" = {log10 = [-4, 0]}.
+// String writes the dimension as a study file does: "client.lr" = {log10 = [-4,
+// 0]}.
 func (d Dim) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q = {%s = [", d.Name, string(d.Kind))

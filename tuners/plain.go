@@ -9,8 +9,10 @@ import (
 // maxSaid is how many characters of what a tuner said an error quotes.
 const maxSaid = 500
 
-// Plain returns foreign text as a part of one line: white space becomes single blanks, what cannot be printed (such as the codes that move a
-// terminal's cursor) is written as in Go, and what is behind the given number of characters is cut off.
+// Plain returns foreign text as a part of one line: white space becomes single
+// blanks, what cannot be printed (such as the codes that move a terminal's cursor)
+// is written as in Go, and what is behind the given number of characters is cut
+// off.
 func Plain(text string, most int) string {
 	cut := false
 	if limit := 8 * most; len(text) > limit { // more than those characters take, whatever they are

@@ -13,7 +13,8 @@ import (
 	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
 )
 
-// Remote is a tuner at the other end of a connection. It does not supervise: package host wraps it to restart what crashes.
+// Remote is a tuner at the other end of a connection. It does not supervise:
+// package host wraps it to restart what crashes.
 type Remote struct {
 	rpc  tunerv1.TunerClient
 	name string
@@ -26,10 +27,12 @@ func NewRemote(conn grpc.ClientConnInterface, name string) *Remote {
 	return &Remote{rpc: tunerv1.NewTunerClient(conn), name: name}
 }
 
-// ErrTooLarge is wrapped by the error about an answer or a state that is larger than the protocol allows.
+// ErrTooLarge is wrapped by the error about an answer or a state that is larger
+// than the protocol allows.
 var ErrTooLarge = errors.New("too large")
 
-// LostError means that the process at the other end did not answer as the protocol asks: it died, hangs, or sent what is no message.
+// LostError means that the process at the other end did not answer as the protocol
+// asks: it died, hangs, or sent what is no message.
 type LostError struct{ Err error }
 
 // Error says what happened.

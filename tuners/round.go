@@ -30,30 +30,35 @@ type PlanRequest struct {
 	Purpose Purpose
 }
 
-// Plan holds the params that a client tuner sets for one round. A param that it leaves out keeps the trial's value.
+// Plan holds the params that a client tuner sets for one round. A param that it
+// leaves out keeps the trial's value.
 type Plan struct {
 	Server  Params   // for the server's step, may be nil
 	Clients []Params // one for all slots, or exactly one per slot; none with a Table
-	// Table, of a tuner that says so in its Description, lets every client look its own params up inside its task, by facts about
-	// itself that reach neither the server nor the tuner.
+	// Table, of a tuner that says so in its Description, lets every client look its
+	// own params up inside its task, by facts about itself that reach neither the
+	// server nor the tuner.
 	Table []Cell
 }
 
-// The keys of a Cell: facts about all samples that a client holds, those of its training, validation and test examples; test samples that
-// the files keep apart are none of them.
+// The keys of a Cell: facts about all samples that a client holds, those of its
+// training, validation and test examples; test samples that the files keep apart
+// are none of them.
 const (
 	KeyHI      = "hi"      // heterogeneity index, 0..1
 	KeySamples = "samples" // their number
 )
 
-// Cell is a row of a table. A client takes the cell that is nearest in KeyHI, of several the nearest in KeySamples, of several the first.
-// A key that a cell lacks is 0.
+// Cell is a row of a table. A client takes the cell that is nearest in KeyHI, of
+// several the nearest in KeySamples, of several the first. A key that a cell lacks
+// is 0.
 type Cell struct {
 	Keys   map[string]float64
 	Params Params
 }
 
-// Client returns the params of a slot: the plan's own, or those for all. It is not for a plan with a table.
+// Client returns the params of a slot: the plan's own, or those for all. It is not
+// for a plan with a table.
 func (p Plan) Client(slot int) Params {
 	if len(p.Clients) == 1 {
 		return p.Clients[0]
@@ -67,8 +72,9 @@ type Slot struct {
 	Dropped bool               // the client's result was not finite: Probes is empty and its work did not count; leave it out
 }
 
-// Observation tells how a round went. A client tuner learns nothing of a slot that was dropped: FedEx and FATHOM take their steps on the
-// others alone, and none when all were dropped.
+// Observation tells how a round went. A client tuner learns nothing of a slot that
+// was dropped: FedEx and FATHOM take their steps on the others alone, and none when
+// all were dropped.
 type Observation struct {
 	Trial      int
 	Round      int

@@ -21,30 +21,34 @@ import (
 // ProtocolVersion is the version of fedfast.tuner.v1 in the plugin handshake.
 const ProtocolVersion = 1
 
-// Handshake is what a tuner's process and its host must share. The cookie is no secret: it only tells a person who starts a tuner by
-// hand that it is one.
+// Handshake is what a tuner's process and its host must share. The cookie is no
+// secret: it only tells a person who starts a tuner by hand that it is one.
 var Handshake = plugin.HandshakeConfig{
 	ProtocolVersion:  ProtocolVersion,
 	MagicCookieKey:   "FEDFAST_TUNER_COOKIE",
 	MagicCookieValue: "fedfast.tuner.v1",
 }
 
-// PluginName is the name under which a process dispenses its tuners; the protocol's messages name the tuner.
+// PluginName is the name under which a process dispenses its tuners; the protocol's
+// messages name the tuner.
 const PluginName = "tuner"
 
 // maxMessage bounds a message: a state and what comes with it.
 const maxMessage = 2*MaxState + 1<<20
 
-// WatchStdin is the environment variable with which a host says that it holds the tuner's stdin open as long as it lives: its end is the
-// end of the tuner, on every system and even when the host is killed.
+// WatchStdin is the environment variable with which a host says that it holds the
+// tuner's stdin open as long as it lives: its end is the end of the tuner, on every
+// system and even when the host is killed.
 const WatchStdin = "FEDFAST_TUNER_WATCH_STDIN"
 
-// DebugEnv is the environment variable that makes a tuner serve without a host, for a debugger: it prints where it serves, for
-// --tuner-reattach, and runs until it is interrupted.
+// DebugEnv is the environment variable that makes a tuner serve without a host, for
+// a debugger: it prints where it serves, for --tuner-reattach, and runs until it is
+// interrupted.
 const DebugEnv = "FEDFAST_TUNER_DEBUG"
 
-// Window is the flow control window of connections in both directions. With a fixed one gRPC sends no frames to find out how fast a
-// connection is, which it would do at every small message.
+// Window is the flow control window of connections in both directions. With a fixed
+// one gRPC sends no frames to find out how fast a connection is, which it would do
+// at every small message.
 const Window = 1 << 20
 
 // streamWorkers answer calls without a new goroutine, and so a new stack, for each.
@@ -53,12 +57,14 @@ const streamWorkers = 4
 // parentCheck is how often a tuner looks whether its host still lives.
 const parentCheck = 500 * time.Millisecond
 
-// Serve makes the program a tuner, or several: it answers the host that started it until the host ends it or dies, and does not return
-// before. It is the last call of an author's main:
+// Serve makes the program a tuner, or several: it answers the host that started it
+// until the host ends it or dies, and does not return before. It is the last call
+// of an author's main:
 //
 //	func main() { tuners.Serve(myTuner{}) }
 //
-// The binary is named fedfast-tuner-NAME, with the NAME of its Description. What it writes to stderr goes to the host's log.
+// The binary is named fedfast-tuner-NAME, with the NAME of its Description. What it
+// writes to stderr goes to the host's log.
 func Serve(served ...Tuner) {
 	byName := map[string]Tuner{}
 	for _, t := range served {
@@ -90,8 +96,9 @@ func Serve(served ...Tuner) {
 	plugin.Serve(config)
 }
 
-// directStderr gives os.Stderr back at the first call. The plugin library sends what is written there through the connection, where the
-// last words of a process that dies are lost; the host reads the real one, too.
+// directStderr gives os.Stderr back at the first call. The plugin library sends
+// what is written there through the connection, where the last words of a process
+// that dies are lost; the host reads the real one, too.
 func directStderr(real *os.File) grpc.UnaryServerInterceptor {
 	var first sync.Once
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -116,13 +123,15 @@ func debug(config *plugin.ServeConfig, names []string) {
 	plugin.Serve(config)
 }
 
-// endWithStdin ends the process when its stdin ends, which the host holds open as long as it lives.
+// endWithStdin ends the process when its stdin ends, which the host holds open as
+// long as it lives.
 func endWithStdin(stdin io.Reader) {
 	_, _ = io.Copy(io.Discard, stdin) // an end of any kind is the end
 	os.Exit(1)
 }
 
-// endWithParent ends the process when its parent is gone, so that a killed host leaves nothing running.
+// endWithParent ends the process when its parent is gone, so that a killed host
+// leaves nothing running.
 func endWithParent(parent int) {
 	for os.Getppid() == parent {
 		time.Sleep(parentCheck)
@@ -130,7 +139,8 @@ func endWithParent(parent int) {
 	os.Exit(1)
 }
 
-// Plugin connects the protocol to go-plugin. Hosts dispense it to get a connection; see package host.
+// Plugin connects the protocol to go-plugin. Hosts dispense it to get a connection;
+// see package host.
 type Plugin struct {
 	plugin.NetRPCUnsupportedPlugin
 	Tuners map[string]Tuner // served by name; unused on the host's side

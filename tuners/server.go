@@ -52,7 +52,8 @@ func (s *server) tuner(name string) (Tuner, error) {
 	return nil, status.Errorf(codes.NotFound, "no tuner %q here; served: %s", name, strings.Join(slices.Sorted(maps.Keys(s.tuners)), ", "))
 }
 
-// answer turns an author's error into a status that says that the tuner itself answered.
+// answer turns an author's error into a status that says that the tuner itself
+// answered.
 func answer(err error) error {
 	if errors.Is(err, ErrUnsupported) {
 		return status.Error(codes.Unimplemented, err.Error())
@@ -146,7 +147,8 @@ func stateOf(s Session) ([]byte, error) {
 	return state, nil
 }
 
-// mutate runs one call that changes a session, checking its sequence number, and returns the state after it.
+// mutate runs one call that changes a session, checking its sequence number, and
+// returns the state after it.
 func (s *server) mutate(id string, seq uint64, call func(Session) error) (state []byte, err error) {
 	v, err := s.find(id)
 	if err != nil {
@@ -217,7 +219,8 @@ func (s *server) PlanRound(ctx context.Context, r *tunerv1.PlanRoundRequest) (*t
 	return w, nil
 }
 
-// planTest answers a plan that changes nothing; an error leaves the session as it is.
+// planTest answers a plan that changes nothing; an error leaves the session as it
+// is.
 func (s *server) planTest(ctx context.Context, r *tunerv1.PlanRoundRequest, req PlanRequest) (*tunerv1.PlanRoundReply, error) {
 	v, err := s.find(r.GetSession())
 	if err != nil {

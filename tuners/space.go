@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Space is a search space: dimensions in ascending order of their names, see NewSpace.
+// Space is a search space: dimensions in ascending order of their names, see
+// NewSpace.
 type Space []Dim
 
 // NewSpace sorts the dimensions by name and checks them.
@@ -16,7 +17,8 @@ func NewSpace(dims ...Dim) (Space, error) {
 	return s, s.Check()
 }
 
-// Check says what is wrong with the space: a bad dimension, names that repeat or stand out of order.
+// Check says what is wrong with the space: a bad dimension, names that repeat or
+// stand out of order.
 func (s Space) Check() error {
 	for i, d := range s {
 		if err := d.Check(); err != nil {
@@ -41,7 +43,8 @@ func (s Space) Dim(name string) (Dim, bool) {
 	return s[i], true
 }
 
-// With returns the space with more dimensions; a name that is there already keeps the space's own dimension.
+// With returns the space with more dimensions; a name that is there already keeps
+// the space's own dimension.
 func (s Space) With(dims ...Dim) (Space, error) {
 	all := slices.Clone(s)
 	for _, d := range dims {
@@ -52,7 +55,8 @@ func (s Space) With(dims ...Dim) (Space, error) {
 	return NewSpace(all...)
 }
 
-// Matching returns the dimensions whose names match one of the patterns: a name, or a prefix followed by "*" as in "client.*".
+// Matching returns the dimensions whose names match one of the patterns: a name, or
+// a prefix followed by "*" as in "client.*".
 func (s Space) Matching(patterns ...string) Space {
 	var out Space
 	for _, d := range s {
@@ -73,16 +77,18 @@ func Matches(name string, patterns ...string) bool {
 	return false
 }
 
-// drawn returns the dimensions in the order in which they are drawn: those of clients and server by their names, then the others, which
-// client tuners add. So a tuner draws the same values of the former with a client tuner and without: what is compared then differs in
-// nothing else.
+// drawn returns the dimensions in the order in which they are drawn: those of
+// clients and server by their names, then the others, which client tuners add. So a
+// tuner draws the same values of the former with a client tuner and without: what
+// is compared then differs in nothing else.
 func (s Space) drawn() Space {
 	own := s.Matching("client.*", "server.*")
 	others := slices.DeleteFunc(slices.Clone(s), func(d Dim) bool { return Matches(d.Name, "client.*", "server.*") })
 	return slices.Concat(own, others)
 }
 
-// Sample draws a point: one number per dimension, those of clients and server first, in the order of their names.
+// Sample draws a point: one number per dimension, those of clients and server
+// first, in the order of their names.
 func (s Space) Sample(d *Draws) Params {
 	p := make(Params, len(s))
 	for _, dim := range s.drawn() {
@@ -91,8 +97,9 @@ func (s Space) Sample(d *Draws) Params {
 	return p
 }
 
-// Perturb draws a neighbour of centre, dimension by dimension in the order of Sample; see Dim.Perturb.
-// A dimension that centre lacks is sampled. Names outside of the space are not in the result.
+// Perturb draws a neighbour of centre, dimension by dimension in the order of
+// Sample; see Dim.Perturb. A dimension that centre lacks is sampled. Names outside
+// of the space are not in the result.
 func (s Space) Perturb(centre Params, eps float64, d *Draws) Params {
 	p := make(Params, len(s))
 	for _, dim := range s.drawn() {
@@ -106,7 +113,8 @@ func (s Space) Perturb(centre Params, eps float64, d *Draws) Params {
 	return p
 }
 
-// Contains says why p is no point of the space: a dimension is missing, a value lies outside, a name is unknown. nil when it is one.
+// Contains says why p is no point of the space: a dimension is missing, a value
+// lies outside, a name is unknown. nil when it is one.
 func (s Space) Contains(p Params) error {
 	for _, d := range s {
 		v, ok := p[d.Name]

@@ -5,19 +5,22 @@ import (
 	"errors"
 )
 
-// ErrUnsupported is returned by the calls that a tuner does not serve. See TrialsOnly and RoundsOnly.
+// ErrUnsupported is returned by the calls that a tuner does not serve. See
+// TrialsOnly and RoundsOnly.
 var ErrUnsupported = errors.New("this tuner does not serve that call")
 
 // MaxState is the largest state in bytes that a session may return.
 const MaxState = 16 << 20
 
-// Tuner is what an author implements and what the host hands out for a launched plugin.
-// Calls may come from several goroutines.
+// Tuner is what an author implements and what the host hands out for a launched
+// plugin. Calls may come from several goroutines.
 type Tuner interface {
-	// Describe says what the tuner is. It must not depend on anything but the program.
+	// Describe says what the tuner is. It must not depend on anything but the
+	// program.
 	Describe(ctx context.Context) (Description, error)
-	// Validate returns everything that is wrong with a request, each problem with the key that it is about; none means usable.
-	// The error is for failures of the tuner itself.
+	// Validate returns everything that is wrong with a request, each problem with
+	// the key that it is about; none means usable. The error is for failures of the
+	// tuner itself.
 	Validate(ctx context.Context, req ValidateRequest) ([]Problem, error)
 	// Open starts a session. Sessions share nothing.
 	Open(ctx context.Context, req OpenRequest) (Session, error)
@@ -43,8 +46,9 @@ const (
 	PrepareSession = -2 // it prepares a client tuner, before the first trial: its last state opens every trial's session
 )
 
-// OpenRequest opens a session: one per study for a trial tuner (Trial = StudySession), one per trial for a client tuner, before those
-// one (Trial = PrepareSession) for a client tuner that says so in its Description.
+// OpenRequest opens a session: one per study for a trial tuner (Trial =
+// StudySession), one per trial for a client tuner, before those one (Trial =
+// PrepareSession) for a client tuner that says so in its Description.
 type OpenRequest struct {
 	Study     string // the study's name, for logs
 	Space     Space  // of the whole study, with the client tuner's Adds
@@ -57,33 +61,41 @@ type OpenRequest struct {
 	State     []byte // nil, or a State of an earlier session with otherwise the same request: go on from there
 }
 
-// Session is one conversation about a study or about one trial. The host calls it from one goroutine at a time and never again
-// after a call failed. A trial tuner's session embeds TrialsOnly, a client tuner's RoundsOnly.
+// Session is one conversation about a study or about one trial. The host calls it
+// from one goroutine at a time and never again after a call failed. A trial tuner's
+// session embeds TrialsOnly, a client tuner's RoundsOnly.
 type Session interface {
-	// Suggest returns what to do next; n is the number of trials that the study keeps in flight (tuner.parallel).
-	// It is called at the start and then, with n = 1, when all trials that were sent on have reported, in the order of their numbers.
-	// With n > 1 it is called after each report, of which the first comes first in simulated time; see plugins/README.md.
+	// Suggest returns what to do next; n is the number of trials that the study
+	// keeps in flight (tuner.parallel). It is called at the start and then, with n
+	// = 1, when all trials that were sent on have reported, in the order of their
+	// numbers. With n > 1 it is called after each report, of which the first comes
+	// first in simulated time; see plugins/README.md.
 	Suggest(ctx context.Context, n int) ([]Decision, error)
-	// Report tells the score of a trial that reached the round a decision sent it to, or that failed on the way.
+	// Report tells the score of a trial that reached the round a decision sent it
+	// to, or that failed on the way.
 	Report(ctx context.Context, r TrialReport) error
 	// PlanRound sets the controlled params of one round.
 	PlanRound(ctx context.Context, r PlanRequest) (Plan, error)
 	// ObserveRound tells how the planned round went.
 	ObserveRound(ctx context.Context, o Observation) error
-	// State returns what Open needs to go on from here: the state after the last call that changed anything, at most MaxState
-	// bytes. The caller must not change it.
+	// State returns what Open needs to go on from here: the state after the last
+	// call that changed anything, at most MaxState bytes. The caller must not
+	// change it.
 	State() []byte
 	// Close ends the session.
 	Close(ctx context.Context) error
 }
 
-// Prober is a Session that uses only some of its tuner's Description.Probes, for example because an option turns others off.
-// Probes cost time, so the host computes those that the session names. Sessions that the host hands out are Probers.
+// Prober is a Session that uses only some of its tuner's Description.Probes, for
+// example because an option turns others off. Probes cost time, so the host
+// computes those that the session names. Sessions that the host hands out are
+// Probers.
 type Prober interface {
 	Probes() []string
 }
 
-// TrialsOnly gives a trial tuner's session the round calls, which fail with ErrUnsupported, and an empty Close.
+// TrialsOnly gives a trial tuner's session the round calls, which fail with
+// ErrUnsupported, and an empty Close.
 type TrialsOnly struct{}
 
 // PlanRound fails with ErrUnsupported.
@@ -97,7 +109,8 @@ func (TrialsOnly) ObserveRound(context.Context, Observation) error { return ErrU
 // Close does nothing.
 func (TrialsOnly) Close(context.Context) error { return nil }
 
-// RoundsOnly gives a client tuner's session the trial calls, which fail with ErrUnsupported, and an empty Close.
+// RoundsOnly gives a client tuner's session the trial calls, which fail with
+// ErrUnsupported, and an empty Close.
 type RoundsOnly struct{}
 
 // Suggest fails with ErrUnsupported.

@@ -20,8 +20,9 @@ const (
 	BoolValue
 )
 
-// Value is a number, a string or a bool. Values are comparable with ==; the zero Value means "absent".
-// JSON and TOML forms are the plain literals and give back the same bits.
+// Value is a number, a string or a bool. Values are comparable with ==; the zero
+// Value means "absent". JSON and TOML forms are the plain literals and give back
+// the same bits.
 type Value struct {
 	kind ValueKind
 	num  float64
@@ -43,7 +44,8 @@ func Bool(b bool) Value {
 	return v
 }
 
-// ValueOf turns what a TOML or JSON decoder gives (integers, floats, strings, bools) into a Value.
+// ValueOf turns what a TOML or JSON decoder gives (integers, floats, strings,
+// bools) into a Value.
 func ValueOf(x any) (Value, error) {
 	switch x := x.(type) {
 	case Value:
@@ -109,7 +111,8 @@ func (v Value) String() string {
 	return "none"
 }
 
-// MarshalJSON writes the plain JSON literal. A number that is not finite is an error.
+// MarshalJSON writes the plain JSON literal. A number that is not finite is an
+// error.
 func (v Value) MarshalJSON() ([]byte, error) {
 	switch v.kind {
 	case NumValue:

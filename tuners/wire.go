@@ -7,8 +7,9 @@ import (
 	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
 )
 
-// The functions here turn the SDK's types into protocol messages and back. Reading checks only that a message can be understood;
-// whether its content is allowed is the host's business.
+// The functions here turn the SDK's types into protocol messages and back. Reading
+// checks only that a message can be understood; whether its content is allowed is
+// the host's business.
 
 var kindToWire = map[DimKind]tunerv1.Dim_Kind{
 	Uniform: tunerv1.Dim_UNIFORM, Log10: tunerv1.Dim_LOG10, Log10OneMinus: tunerv1.Dim_LOG10_1M,

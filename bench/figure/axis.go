@@ -18,7 +18,8 @@ type scale struct {
 	ticks  []plot.Tick
 }
 
-// layOut returns the scale of an axis whose values are in [lo, hi]. Its ends are ticks, but for the upper end of x axes.
+// layOut returns the scale of an axis whose values are in [lo, hi]. Its ends are
+// ticks, but for the upper end of x axes.
 func (a *Axis) layOut(lo, hi float64, most int) scale {
 	if a.Log {
 		return logScale(lo, hi, most)
@@ -42,7 +43,8 @@ func (a *Axis) layOut(lo, hi float64, most int) scale {
 	return s
 }
 
-// roundStep returns the smallest of 1, 2 and 5 times a power of ten of which at most so many make up a width.
+// roundStep returns the smallest of 1, 2 and 5 times a power of ten of which at
+// most so many make up a width.
 func roundStep(width float64, most int) float64 {
 	power := math.Pow10(int(math.Floor(math.Log10(width / float64(most)))))
 	for _, step := range []float64{1, 2, 5} {
@@ -53,7 +55,8 @@ func roundStep(width float64, most int) float64 {
 	return 10 * power
 }
 
-// logScale lays out a logarithmic axis of values above 0: with numbers at 1, 2 and 5 within two decades, else at powers of ten.
+// logScale lays out a logarithmic axis of values above 0: with numbers at 1, 2 and
+// 5 within two decades, else at powers of ten.
 func logScale(lo, hi float64, most int) scale {
 	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	if first == last {
@@ -93,7 +96,8 @@ func logScale(lo, hi float64, most int) scale {
 	return s
 }
 
-// number writes a number with so many decimals, with commas between thousands, or as a power of ten where it is very large or small.
+// number writes a number with so many decimals, with commas between thousands, or
+// as a power of ten where it is very large or small.
 func number(x float64, decimals int) string {
 	if math.Abs(x) >= 1e9 || decimals > 6 && x != 0 {
 		return strings.Replace(strconv.FormatFloat(x, 'g', 4, 64), "e-0", "e-", 1)

@@ -26,7 +26,8 @@ type Bar struct {
 // mostBars is how many a panel has room for.
 const mostBars = 240
 
-// mostNames is how many classes a legend names; more are shown as a ramp between the first and the last.
+// mostNames is how many classes a legend names; more are shown as a ramp between
+// the first and the last.
 const mostNames = 20
 
 func (b *Bars) check() error {
@@ -94,8 +95,8 @@ type stack struct {
 	colors palette
 }
 
-// Plot draws all parts of a class as one path, the first class at the bottom. Bars keep their distance, and so do parts
-// that are large enough.
+// Plot draws all parts of a class as one path, the first class at the bottom. Bars
+// keep their distance, and so do parts that are large enough.
 func (s stack) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	bars := s.shown()

@@ -1,9 +1,9 @@
-// Package figure draws what was measured: lines with intervals and stacked bars, in one
-// style, as SVG and PNG, with the same numbers as a table behind each picture.
+// Package figure draws what was measured: lines with intervals and stacked bars, in
+// one style, as SVG and PNG, with the same numbers as a table behind each picture.
 //
-// Colours are told apart also by those who see few of them, and lines besides by their
-// markers. An SVG follows its viewer from light to dark; a PNG is drawn in one [Theme].
-// The same figure gives the same bytes.
+// Colours are told apart also by those who see few of them, and lines besides by
+// their markers. An SVG follows its viewer from light to dark; a PNG is drawn in
+// one [Theme]. The same figure gives the same bytes.
 package figure
 
 import (
@@ -57,12 +57,12 @@ type Line struct {
 	Runs [][]Point
 }
 
-// Point is what was measured at X. Points stand in the order of X; one whose Y is not a
-// number is left out.
+// Point is what was measured at X. Points stand in the order of X; one whose Y is
+// not a number is left out.
 type Point struct {
 	X, Y float64
-	// Half is half the width of an interval around Y, drawn as a band; none is drawn
-	// where it is 0 or not a number.
+	// Half is half the width of an interval around Y, drawn as a band; none is
+	// drawn where it is 0 or not a number.
 	Half float64
 }
 
@@ -80,7 +80,8 @@ const (
 	CSV Form = ".csv"
 )
 
-// FormOf returns the form that a file's name asks for; one without an extension gets SVG.
+// FormOf returns the form that a file's name asks for; one without an extension
+// gets SVG.
 func FormOf(path string) (Form, error) {
 	switch f := Form(strings.ToLower(filepath.Ext(path))); f {
 	case "":

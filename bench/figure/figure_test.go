@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// write returns a figure in a form, and fails where twice the same figure gives other bytes.
+// write returns a figure in a form, and fails where twice the same figure gives
+// other bytes.
 func write(t *testing.T, f *Figure, form Form, theme Theme) string {
 	t.Helper()
 	var texts [2]bytes.Buffer

@@ -25,8 +25,9 @@ const (
 
 	rowHeight, noteHeight, swatch, legendGap = 17, 13, 26, 12
 
-	// wider is how much wider a text may be where a viewer of SVG has other fonts than those that texts are measured in: a sixth in
-	// DejaVu Sans, which Linux falls back to.
+	// wider is how much wider a text may be where a viewer of SVG has other fonts
+	// than those that texts are measured in: a sixth in DejaVu Sans, which Linux
+	// falls back to.
 	wider = 1.18
 )
 
@@ -79,7 +80,8 @@ func (s *sheet) style(size vg.Length, bold bool, c color.Color) text.Style {
 	return text.Style{Color: c, Font: f, Handler: plot.DefaultTextHandler, XAlign: draw.XLeft, YAlign: draw.YBottom}
 }
 
-// wrap breaks a text between words into lines of at most a width; a longer word has a line of its own.
+// wrap breaks a text between words into lines of at most a width; a longer word has
+// a line of its own.
 func wrap(s string, style text.Style, width vg.Length) []string {
 	var lines []string
 	for word := range strings.FieldsSeq(s) {
@@ -92,7 +94,8 @@ func wrap(s string, style text.Style, width vg.Length) []string {
 	return lines
 }
 
-// layLegend names lines and classes in rows. One line alone needs no name that the title could not say.
+// layLegend names lines and classes in rows. One line alone needs no name that the
+// title could not say.
 func (s *sheet) layLegend(room vg.Length) {
 	style := s.style(textSize, false, s.colors.text)
 	var all []entry
@@ -255,7 +258,8 @@ func (s *sheet) panel(p *Panel) *plot.Plot {
 	return out
 }
 
-// scales lays out both axes of a panel. Bands that reach far beyond what was measured are cut at the edge.
+// scales lays out both axes of a panel. Bands that reach far beyond what was
+// measured are cut at the edge.
 func (s *sheet) scales(p *Panel) (x, y scale) {
 	if b := p.Bars; b != nil {
 		zero := Axis{Zero: true}
@@ -349,7 +353,8 @@ func (s *sheet) addRuns(out *plot.Plot, l *Line, c int, _, _ float64) {
 	}
 }
 
-// addLine adds a line and its markers: all of them where there are few, else some, at other places than those of other lines.
+// addLine adds a line and its markers: all of them where there are few, else some,
+// at other places than those of other lines.
 func (s *sheet) addLine(out *plot.Plot, l *Line, c int, _, _ float64) {
 	s.addPath(out, l.Points, l.Step, s.lineStyle(c))
 	every := 1

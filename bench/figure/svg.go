@@ -14,7 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// family are the fonts of a viewer: texts are measured in Liberation Sans, whose letters are as wide as those of the next two.
+// family are the fonts of a viewer: texts are measured in Liberation Sans, whose
+// letters are as wide as those of the next two.
 const family = `"Liberation Sans",Arial,Helvetica,sans-serif`
 
 var (
@@ -25,7 +26,8 @@ var (
 	notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 )
 
-// writeSVG draws in light colours and turns each style into a class, which has the colours of both themes; so one file follows its viewer.
+// writeSVG draws in light colours and turns each style into a class, which has the
+// colours of both themes; so one file follows its viewer.
 func (f *Figure) writeSVG(w io.Writer) error {
 	s := f.sheet(Light)
 	canvas := vgsvg.New(s.width, s.height)

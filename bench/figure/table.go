@@ -9,8 +9,10 @@ import (
 	"strings"
 )
 
-// writeCSV writes the numbers of a figure. Of lines it has a row for each point: the panel, by what its y axis says, the line, the
-// run within it, which is empty for the line itself, the point, and half of its interval. Of bars it has one row each.
+// writeCSV writes the numbers of a figure. Of lines it has a row for each point:
+// the panel, by what its y axis says, the line, the run within it, which is empty
+// for the line itself, the point, and half of its interval. Of bars it has one row
+// each.
 func (f *Figure) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	var rows [][]string

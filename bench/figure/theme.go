@@ -32,14 +32,18 @@ func ThemeOf(name string) (Theme, error) {
 // palette holds the colours of a theme.
 type palette struct {
 	back, text, faint, grid color.RGBA
-	// lines are those of lines and of few classes, for the first, second, ... of them.
+	// lines are those of lines and of few classes, for the first, second, ... of
+	// them.
 	lines []color.RGBA
-	// ramp are the ends, in [0, 1], of the part of viridis that is seen on the background.
+	// ramp are the ends, in [0, 1], of the part of viridis that is seen on the
+	// background.
 	ramp [2]float64
 }
 
-// palettes are those of Okabe and Ito (https://jfly.uni-koeln.de/color), but for colours that have too little contrast with the
-// background: black, purple and brown stand in for its yellow and its lighter ones on white, white for black on dark.
+// palettes are those of Okabe and Ito (https://jfly.uni-koeln.de/color), but for
+// colours that have too little contrast with the background: black, purple and
+// brown stand in for its yellow and its lighter ones on white, white for black on
+// dark.
 var palettes = map[Theme]palette{
 	Light: {
 		back: rgb(0xffffff), text: rgb(0x1b1f24), faint: rgb(0x5b636d), grid: rgb(0xe2e5e9),
@@ -67,7 +71,8 @@ var dashes = [][]vg.Length{nil, {6, 3}, {2, 2}}
 // line returns the colour of line i.
 func (p palette) line(i int) color.RGBA { return p.lines[i%len(p.lines)] }
 
-// class returns the colour of class i of n: that of a line where there are enough of them, else one between the ends of the ramp.
+// class returns the colour of class i of n: that of a line where there are enough
+// of them, else one between the ends of the ramp.
 func (p palette) class(i, n int) color.RGBA {
 	if n <= len(p.lines) {
 		return p.lines[i]
@@ -75,7 +80,8 @@ func (p palette) class(i, n int) color.RGBA {
 	return viridis(p.ramp[0] + (p.ramp[1]-p.ramp[0])*float64(i)/float64(n-1))
 }
 
-// viridisAt are colours of the map viridis (Smith and van der Walt 2015, CC0) at even distances.
+// viridisAt are colours of the map viridis (Smith and van der Walt 2015, CC0) at
+// even distances.
 var viridisAt = []color.RGBA{
 	rgb(0x440154), rgb(0x482475), rgb(0x414487), rgb(0x355f8d), rgb(0x2a788e), rgb(0x21918c), rgb(0x22a884), rgb(0x44bf70),
 	rgb(0x7ad151), rgb(0xbddf26), rgb(0xfde725),

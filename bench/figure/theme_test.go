@@ -61,8 +61,10 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// sights are those of people with full sight and without one kind of cones: matrices on linear light (Machado, Oliveira and Fernandes,
-// "A Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, severity 1).
+// sights are those of people with full sight and without one kind of cones:
+// matrices on linear light (Machado, Oliveira and Fernandes, "A
+// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009,
+// severity 1).
 var sights = map[string][3][3]float64{
 	"full":         {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 	"protanopia":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},

@@ -7,14 +7,17 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// armRounds is how many rounds an arm's score is the mean of: one round's, of some clients, is mostly noise.
+// armRounds is how many rounds an arm's score is the mean of: one round's, of some
+// clients, is mostly noise.
 const armRounds = 5
 
-// learntBelow is the validation error below which an arm has learnt something: that of guessing is 90 to 98 % on the papers' sets, and one round's
-// cohort scores a few points below that by luck.
+// learntBelow is the validation error below which an arm has learnt something: that
+// of guessing is 90 to 98 % on the papers' sets, and one round's cohort scores a
+// few points below that by luck.
 const learntBelow = 0.8
 
-// armPair is an arm of one training beside the arm of another with the same hyperparameters.
+// armPair is an arm of one training beside the arm of another with the same
+// hyperparameters.
 type armPair struct {
 	trial int
 	// gain is by how much the first scores better, in points.
@@ -23,13 +26,16 @@ type armPair struct {
 	learnt bool
 }
 
-// Arms sums up the pairs of arms of two trainings. Arms of one trial share its data, its weights and its cohorts, so that intervals are those of
-// numbers that are alike within a trial.
+// Arms sums up the pairs of arms of two trainings. Arms of one trial share its
+// data, its weights and its cohorts, so that intervals are those of numbers that
+// are alike within a trial.
 type Arms struct {
-	// All is the gain of a pair, Learnt of those pairs of which one at least ended with an error below 80 %.
+	// All is the gain of a pair, Learnt of those pairs of which one at least ended
+	// with an error below 80 %.
 	All    stats.Sample `json:"all"`
 	Learnt stats.Sample `json:"learnt"`
-	// Least and Most are the smallest and largest gains of single pairs; NaN without any.
+	// Least and Most are the smallest and largest gains of single pairs; NaN
+	// without any.
 	Least float64 `json:"least"`
 	Most  float64 `json:"most"`
 }
@@ -56,11 +62,14 @@ func orElse(x, y float64) float64 {
 	return x
 }
 
-// armPairs returns by how much the arms of the first training score better than those of the second with the same hyperparameters:
-// the mean validation errors of the last rounds that both have run, arm by arm of each trial. What the first has beyond the second's
-// hyperparameters does not count. It is empty for trainings that are no studies.
+// armPairs returns by how much the arms of the first training score better than
+// those of the second with the same hyperparameters: the mean validation errors of
+// the last rounds that both have run, arm by arm of each trial. What the first has
+// beyond the second's hyperparameters does not count. It is empty for trainings
+// that are no studies.
 //
-// There are as many pairs as arms, where verdicts have one a trial, and a verdict depends on which arms a seed happens to draw.
+// There are as many pairs as arms, where verdicts have one a trial, and a verdict
+// depends on which arms a seed happens to draw.
 func armPairs(fresh, old *Row) []armPair {
 	var pairs []armPair
 	for _, a := range fresh.metrics {
@@ -101,7 +110,8 @@ func (t *TrialLine) scores(target string) []*float64 {
 	return t.Personalized
 }
 
-// pairOf compares the last rounds that two arms have both run; ok is false when there is none, or a score is not finite.
+// pairOf compares the last rounds that two arms have both run; ok is false when
+// there is none, or a score is not finite.
 func pairOf(fresh, old []*float64) (p armPair, ok bool) {
 	n := min(len(fresh), len(old))
 	from := max(0, n-armRounds)

@@ -9,7 +9,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// TestArmGains pairs the arms of equal hyperparameters within a trial, over the last rounds that both have run.
+// TestArmGains pairs the arms of equal hyperparameters within a trial, over the
+// last rounds that both have run.
 func TestArmGains(t *testing.T) {
 	scores := func(xs ...float64) []*float64 {
 		var out []*float64
@@ -67,7 +68,8 @@ func TestArmGains(t *testing.T) {
 		t.Errorf("arms without a hyperparameter were paired with arms that have it: %v", got)
 	}
 	r := &Report{Verdicts: []Verdict{verdictOf(Comparison{Name: "x", Claim: "y"}, fresh, old)}}
-	// One trial: there is no interval. The first pair ends at 0.8 and 0.64, the second at 0.5 and 0.6.
+	// One trial: there is no interval. The first pair ends at 0.8 and 0.64, the
+	// second at 0.5 and 0.6.
 	if table := r.armTable(); len(table.Rows) != 1 || strings.Join(table.Rows[0], "|") != "x|y|4.00|2|1|-10.00 .. 18.00|4.00|2|as published" {
 		t.Errorf("table %v", table.Rows)
 	}

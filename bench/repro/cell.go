@@ -18,16 +18,20 @@ type Cell struct {
 	Unit string
 	// Published is nil for curves, whose points the papers do not print.
 	Published *Published
-	// Training is how the number comes about here; nil for one that cannot be had, and then Why says why.
+	// Training is how the number comes about here; nil for one that cannot be had,
+	// and then Why says why.
 	Training *Training
 	Why      string
-	// Picture is the common part of the names of cells whose curves belong into one picture, empty for none; Target is whose score the
-	// curve shows, empty for test accuracy.
+	// Picture is the common part of the names of cells whose curves belong into one
+	// picture, empty for none; Target is whose score the curve shows, empty for
+	// test accuracy.
 	Picture, Target string
-	// Measure reads the number from one trial, NaN where there is none. For one that did not reach its goal it is what was spent in vain,
-	// with reached = false.
+	// Measure reads the number from one trial, NaN where there is none. For one
+	// that did not reach its goal it is what was spent in vain, with reached =
+	// false.
 	Measure func(*Metrics) (x float64, reached bool)
-	// Survivor reads the same number of the last survivor, which a study returns beside its best model; nil where there is none.
+	// Survivor reads the same number of the last survivor, which a study returns
+	// beside its best model; nil where there is none.
 	Survivor func(*Metrics) (x float64, reached bool)
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestCells checks the catalogue: every cell that can be run has a configuration that holds, as published and scaled.
+// TestCells checks the catalogue: every cell that can be run has a configuration
+// that holds, as published and scaled.
 func TestCells(t *testing.T) {
 	names := map[string]bool{}
 	keys := map[string]*Training{}

@@ -75,7 +75,8 @@ func odd(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' }), "-")
 }
 
-// severalVariants says whether a picture's trainings were asked for in more than one way.
+// severalVariants says whether a picture's trainings were asked for in more than
+// one way.
 func (r *Report) severalVariants(picture string) bool {
 	of := func(row Row) bool { return row.Picture == picture }
 	first := r.Rows[slices.IndexFunc(r.Rows, of)].Variant
@@ -138,7 +139,8 @@ func trials(n int) string {
 	return strconv.Itoa(n) + " trials"
 }
 
-// mean is the mean over the trials and its interval, from where all have begun to where the first one ends.
+// mean is the mean over the trials and its interval, from where all have begun to
+// where the first one ends.
 func (s Series) mean() []figure.Point {
 	end := math.MaxInt
 	grid := map[int]bool{}

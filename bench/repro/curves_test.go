@@ -11,7 +11,8 @@ import (
 	"github.com/fedfast/fedfast/bench/figure"
 )
 
-// TestCurvesAreThoseRecorded draws every curve of the recorded metrics, and compares the pictures with those beside them.
+// TestCurvesAreThoseRecorded draws every curve of the recorded metrics, and
+// compares the pictures with those beside them.
 func TestCurvesAreThoseRecorded(t *testing.T) {
 	found, err := Find(filepath.Join("..", "results", "repro"))
 	if err != nil {

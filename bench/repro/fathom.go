@@ -12,8 +12,9 @@ import (
 
 const fathomPaper = "FATHOM (2022)"
 
-// fathomRow is a row of FATHOM's Table 1: the rounds and the local gradients, in thousands, to the target, mean and standard deviation,
-// first FATHOM's and then FedAvg's; a mean of 0 stands for NA.
+// fathomRow is a row of FATHOM's Table 1: the rounds and the local gradients, in
+// thousands, to the target, mean and standard deviation, first FATHOM's and then
+// FedAvg's; a mean of 0 stands for NA.
 type fathomRow struct {
 	name      string
 	sets      []string
@@ -41,7 +42,8 @@ var fathomStackOverflow = []fathomRow{
 
 var fathomMethods = []string{"fathom", "fedavg"}
 
-// fathomTraining is the training of FATHOM, or of FedAvg from the same start, in a row.
+// fathomTraining is the training of FATHOM, or of FedAvg from the same start, in a
+// row.
 func fathomTraining(row fathomRow, method string) *Training {
 	const apart = "a twentieth of each client's training examples is set apart for validation"
 	t := &Training{
@@ -63,10 +65,12 @@ func fathomTraining(row fathomRow, method string) *Training {
 	return t
 }
 
-// fathomGoal is the goal of scaled trainings on FEMNIST: what FedAvg reaches in a fifth of the rounds on a hundred writers.
+// fathomGoal is the goal of scaled trainings on FEMNIST: what FedAvg reaches in a
+// fifth of the rounds on a hundred writers.
 const fathomGoal = 0.7
 
-// shrinkFathom scales the most rounds, and the cohort where a row enlarges it. So few rounds do not reach the paper's goal.
+// shrinkFathom scales the most rounds, and the cohort where a row enlarges it. So
+// few rounds do not reach the paper's goal.
 func shrinkFathom(c *config.Config, scale float64) []string {
 	rounds, goal := c.Rounds, c.Eval.Goal
 	c.Rounds = shrunk(rounds, scale, c.Eval.Every)

@@ -37,8 +37,8 @@ var fedexSets = []fedexSet{
 	{"cifar10-iid", "cifar10-fedex", "cifar10", nil, nil, nil, nil},
 }
 
-// fedexErrors are the means and standard deviations of FedEx's Table 1, in percent: by wrapper, target and tuning, in the order of
-// fedexSets.
+// fedexErrors are the means and standard deviations of FedEx's Table 1, in percent:
+// by wrapper, target and tuning, in the order of fedexSets.
 var fedexErrors = map[string][5][2]float64{
 	"rs/global/alone":        {{60.32, 10.03}, {64.36, 14.19}, {22.81, 4.56}, {22.98, 3.41}, {30.46, 9.44}},
 	"rs/global/fedex":        {{53.94, 9.13}, {57.70, 17.57}, {20.96, 4.77}, {22.30, 3.66}, {34.83, 14.74}},
@@ -67,7 +67,8 @@ func fedexTrials(needs, wrapper string) int {
 	return 10
 }
 
-// fedexTraining is the training of a cell of Table 1. That of the global target takes the rounds of the personalized one.
+// fedexTraining is the training of a cell of Table 1. That of the global target
+// takes the rounds of the personalized one.
 func fedexTraining(set fedexSet, wrapper, target, tuning string) *Training {
 	name := func(target string) string {
 		return fmt.Sprintf("fedex-%s-%s-%s-%s", set.name, wrapper, target, tuning)
@@ -135,7 +136,8 @@ func returnedError(target string) func(*Metrics) (float64, bool) {
 	return func(m *Metrics) (float64, bool) { return m.End.Best.test(target), true }
 }
 
-// survivorError is that of the trial that the wrapper kept to the end, as it was at its end.
+// survivorError is that of the trial that the wrapper kept to the end, as it was at
+// its end.
 func survivorError(target string) func(*Metrics) (float64, bool) {
 	return func(m *Metrics) (float64, bool) { return m.End.Survivor.test(target), true }
 }
@@ -168,10 +170,12 @@ func fedexClaims() []Comparison {
 	return claims
 }
 
-// fedexFigures are the studies of single settings. The papers print their points in pictures alone, so there are no published numbers.
+// fedexFigures are the studies of single settings. The papers print their points in
+// pictures alone, so there are no published numbers.
 func fedexFigures() []Cell {
 	shakespeare, femnist, cifar := fedexSets[1], fedexSets[3], fedexSets[4]
-	// A study whose one setting is Table 1's own is that of Table 1: it has no sets.
+	// A study whose one setting is Table 1's own is that of Table 1: it has no
+	// sets.
 	cell := func(name, paper, where string, set fedexSet, tuning string, trials int, sets, deviates []string) Cell {
 		t := fedexTraining(set, "sha", tuners.TargetPersonalized, tuning)
 		if len(sets) > 0 {

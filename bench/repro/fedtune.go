@@ -31,7 +31,8 @@ var fedtuneSets = []fedtuneSet{
 	{"fmnist", "fashion-mnist", nil, [3]float64{73.99, 79.73, 80.03}},
 }
 
-// fedtuneTraining is the training with a table that is looked up, or with one global setting.
+// fedtuneTraining is the training with a table that is looked up, or with one
+// global setting.
 func fedtuneTraining(set fedtuneSet, tuning string) *Training {
 	t := &Training{
 		Key: "fedtune-" + set.name + "-" + tuning, Mode: config.ModeTune, Preset: "fmnist-fedtune", Needs: set.needs, Trials: 1,
@@ -46,7 +47,8 @@ func fedtuneTraining(set fedtuneSet, tuning string) *Training {
 	return t
 }
 
-// shrinkFedtune scales rounds and samples: those of the federation and those of the table and its proxy federations.
+// shrinkFedtune scales rounds and samples: those of the federation and those of the
+// table and its proxy federations.
 func shrinkFedtune(c *config.Config, scale float64) []string {
 	rounds := c.Rounds
 	c.Rounds = shrunk(rounds, scale, 1)
@@ -154,7 +156,8 @@ func scaledList(list string, scale float64) string {
 	return strings.Join(out, ", ")
 }
 
-// bestAccuracy is the best measured test accuracy, in percent, as FedTune reports it.
+// bestAccuracy is the best measured test accuracy, in percent, as FedTune reports
+// it.
 func bestAccuracy(m *Metrics) (float64, bool) {
 	best := math.NaN()
 	for _, p := range m.End.Curve {
@@ -165,7 +168,8 @@ func bestAccuracy(m *Metrics) (float64, bool) {
 	return best, true
 }
 
-// sideTrials is how many trials were run on proxy federations; NaN for a trial that was handed its table.
+// sideTrials is how many trials were run on proxy federations; NaN for a trial that
+// was handed its table.
 func sideTrials(m *Metrics) (float64, bool) {
 	if len(m.Sides) == 0 {
 		return math.NaN(), true

@@ -27,14 +27,16 @@ type Entry struct {
 	// Training names what measures it; cells of one training cost it once.
 	Training string `json:"training,omitempty"`
 	Trials   int    `json:"trials,omitempty"`
-	// SecondsEstimate is how long all trials of the training take on this machine, from FLOP, their operations, and a short probe; null
-	// for a cell that cannot be run. A training that shares another one's rounds takes less.
+	// SecondsEstimate is how long all trials of the training take on this machine,
+	// from FLOP, their operations, and a short probe; null for a cell that cannot
+	// be run. A training that shares another one's rounds takes less.
 	SecondsEstimate *float64 `json:"seconds_estimate"`
 	FLOP            float64  `json:"flop,omitempty"`
 	Why             string   `json:"why,omitempty"`
 }
 
-// List describes cells. The estimates are for the paper's data, which need not be at hand, on so many workers; 0 is one a processor.
+// List describes cells. The estimates are for the paper's data, which need not be
+// at hand, on so many workers; 0 is one a processor.
 func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, error) {
 	probe := estimate.New()
 	networks := map[string]*nn.Model{}
@@ -119,7 +121,8 @@ func costOf(ctx context.Context, workers int, probe *estimate.Probe, work []esti
 	return sum, nil
 }
 
-// fullSet is the size of a whole set of data, as its authors or METHODS' sources state it.
+// fullSet is the size of a whole set of data, as its authors or METHODS' sources
+// state it.
 type fullSet struct {
 	classes     int
 	clients     int     // natural ones

@@ -49,8 +49,10 @@ func TestListWithoutData(t *testing.T) {
 	if len(entries) != 3 || entries[0].AtHand || entries[0].Trials != 2 || entries[0].SecondsEstimate == nil || *entries[0].SecondsEstimate <= 0 {
 		t.Errorf("%+v", entries)
 	}
-	// Twice 40 rounds of 10 clients and twice the personalization of 500, 80 images each in 3 passes in the mean: 672,000 images of 42 MFLOP
-	// (bench/results/nn.md) are 2.8e13; test images come on top, for after every round 10,000 of them are looked at.
+	// Twice 40 rounds of 10 clients and twice the personalization of 500, 80 images
+	// each in 3 passes in the mean: 672,000 images of 42 MFLOP
+	// (bench/results/nn.md) are 2.8e13; test images come on top, for after every
+	// round 10,000 of them are looked at.
 	if f := entries[0].FLOP; f < 2.8e13 || f > 5.6e13 {
 		t.Errorf("%v operations", f)
 	}
@@ -59,7 +61,8 @@ func TestListWithoutData(t *testing.T) {
 	}
 }
 
-// TestCosts: one table is made once, whatever the trials; tables of their own each time.
+// TestCosts: one table is made once, whatever the trials; tables of their own each
+// time.
 func TestCosts(t *testing.T) {
 	c := costs{sides: cost{10, 1000}, rounds: cost{1, 100}}
 	for _, want := range []struct {

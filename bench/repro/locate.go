@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// place says where a set of data may lie: in one of Folders below what was named, by one of Files, which is what the reader is given when
-// Whole is set, else their folder is.
+// place says where a set of data may lie: in one of Folders below what was named,
+// by one of Files, which is what the reader is given when Whole is set, else their
+// folder is.
 type place struct {
 	folders, files []string
 	whole          bool
@@ -23,8 +24,9 @@ var places = map[string]place{
 	"stackoverflow":    {folders: []string{"", "stackoverflow"}, files: []string{"stackoverflow.sqlite", "stackoverflow.sqlite.lzma"}},
 }
 
-// Locate returns where a set of data lies in a directory, or in a folder of it that has the set's name. Where the reader finds the data by
-// itself it is the empty path. The error says what was looked for.
+// Locate returns where a set of data lies in a directory, or in a folder of it that
+// has the set's name. Where the reader finds the data by itself it is the empty
+// path. The error says what was looked for.
 func Locate(set, dir string) (string, error) {
 	p := places[set]
 	if dir != "" {

@@ -19,10 +19,12 @@ import (
 // metricsFormat is the number of the form in which metrics are written.
 const metricsFormat = 1
 
-// mostTrials bounds the numbers of trials: a table has room for each number up to the highest.
+// mostTrials bounds the numbers of trials: a table has room for each number up to
+// the highest.
 const mostTrials = 10_000
 
-// Metrics is what one trial of a training measured: the lines of a file. A number that is not finite is null.
+// Metrics is what one trial of a training measured: the lines of a file. A number
+// that is not finite is null.
 type Metrics struct {
 	Head   Head
 	Trials []TrialLine
@@ -35,12 +37,14 @@ type Head struct {
 	Kind     string `json:"kind"` // "head"
 	Format   int    `json:"format"`
 	Training string `json:"training"`
-	// Digest names the settings but for seed and place of the data: numbers of different digests are never mixed.
+	// Digest names the settings but for seed and place of the data: numbers of
+	// different digests are never mixed.
 	Digest string `json:"digest"`
 	// Trial counts from 1; it is the seed of the study.
 	Trial int    `json:"trial"`
 	Seed  uint64 `json:"seed"`
-	// Scale is 1 for the paper's own; Variant says in flags how the training was asked for.
+	// Scale is 1 for the paper's own; Variant says in flags how the training was
+	// asked for.
 	Scale      float64  `json:"scale"`
 	Variant    string   `json:"variant"`
 	Deviations []string `json:"deviations"`
@@ -72,7 +76,8 @@ type DataFacts struct {
 	Val     int      `json:"val"`
 	Test    int      `json:"test"`
 	Notes   []string `json:"notes,omitempty"`
-	// Fingerprint is data.Federation's, empty in metrics of versions that kept none.
+	// Fingerprint is data.Federation's, empty in metrics of versions that kept
+	// none.
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
@@ -95,29 +100,35 @@ type TrialLine struct {
 	Kind   string        `json:"kind"` // "trial"
 	Number int           `json:"number"`
 	Params tuners.Params `json:"params"`
-	// Configs are the client configurations among which FedEx chooses in this arm: for each its values in the order of ConfigParams.
+	// Configs are the client configurations among which FedEx chooses in this arm:
+	// for each its values in the order of ConfigParams.
 	ConfigParams []string    `json:"config_params,omitempty"`
 	Configs      [][]float64 `json:"configs,omitempty"`
-	// Rungs are the rounds at which the wrapper decided, with the scores that it saw.
+	// Rungs are the rounds at which the wrapper decided, with the scores that it
+	// saw.
 	Rungs []study.Rung `json:"rungs,omitempty"`
-	// Personalized and Global are the rounds' validation errors (losses, as the objective says) of the models that clients trained and of
-	// those they were sent.
+	// Personalized and Global are the rounds' validation errors (losses, as the
+	// objective says) of the models that clients trained and of those they were
+	// sent.
 	Personalized []*float64 `json:"personalized,omitempty"`
 	Global       []*float64 `json:"global,omitempty"`
 	TrainLoss    []*float64 `json:"train_loss,omitempty"`
-	// Seconds are wall-clock times; null for the first round after a decision and for rounds that another study had trained.
+	// Seconds are wall-clock times; null for the first round after a decision and
+	// for rounds that another study had trained.
 	Seconds []*float64 `json:"seconds,omitempty"`
 	// Test is the global model's test error after some rounds.
 	Test   []study.CurvePoint `json:"test,omitempty"`
 	Failed string             `json:"failed,omitempty"`
-	// Dropped counts results of clients that were left out because they were not finite; nil in metrics of versions that did not count them.
+	// Dropped counts results of clients that were left out because they were not
+	// finite; nil in metrics of versions that did not count them.
 	Dropped *int `json:"dropped,omitempty"`
 }
 
 // End is the last line.
 type End struct {
 	Kind string `json:"kind"` // "end"
-	// Best is the returned model, nil for a plain run; Survivor the last one that the wrapper kept.
+	// Best is the returned model, nil for a plain run; Survivor the last one that
+	// the wrapper kept.
 	Best     *Returned `json:"best,omitempty"`
 	Survivor *Returned `json:"survivor,omitempty"`
 	// Curve is the one trial of a training without a wrapper.
@@ -142,7 +153,8 @@ type Returned struct {
 	PersonalizedTest *float64 `json:"personalized_test_error"`
 }
 
-// reached returns x at the first point of the curve that reaches the goal, or, with false, at its end when none does.
+// reached returns x at the first point of the curve that reaches the goal, or, with
+// false, at its end when none does.
 func (m *Metrics) reached(x func(study.CurvePoint) float64) (float64, bool) {
 	spent := math.NaN()
 	for _, p := range m.End.Curve {
@@ -195,7 +207,8 @@ type sideLine struct {
 	study.SideTrial
 }
 
-// ReadMetrics reads a file that Write wrote. A file whose last line is missing is an error.
+// ReadMetrics reads a file that Write wrote. A file whose last line is missing is
+// an error.
 func ReadMetrics(path string) (*Metrics, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -13,9 +13,11 @@ import (
 type Step struct {
 	// Rounds of all trials of the study together.
 	Rounds int
-	// Value is the best validation score so far, or, of a training without a wrapper, the test accuracy; in percent.
+	// Value is the best validation score so far, or, of a training without a
+	// wrapper, the test accuracy; in percent.
 	Value float64
-	// Test is the global model's test error, in percent, that was measured last in the trial of the best score; NaN before.
+	// Test is the global model's test error, in percent, that was measured last in
+	// the trial of the best score; NaN before.
 	Test float64
 }
 
@@ -26,7 +28,8 @@ type segment struct {
 	first, last int // its rounds
 }
 
-// segments returns the parts of a study in the order in which a wrapper runs them: all trials to their first rung, then those that went on.
+// segments returns the parts of a study in the order in which a wrapper runs them:
+// all trials to their first rung, then those that went on.
 func (m *Metrics) segments() []segment {
 	var all []segment
 	for i := range m.Trials {
@@ -46,8 +49,9 @@ func (m *Metrics) segments() []segment {
 	return all
 }
 
-// Online returns what a training had found after so many rounds. Of a study it has a point for each better score, discounted as the
-// study does (score.discount), and one for its end.
+// Online returns what a training had found after so many rounds. Of a study it has
+// a point for each better score, discounted as the study does (score.discount), and
+// one for its end.
 func (m *Metrics) Online(target string) []Step {
 	var steps []Step
 	if len(m.Trials) == 0 {
@@ -84,7 +88,8 @@ func (m *Metrics) Online(target string) []Step {
 	return steps
 }
 
-// testAt is the test error, in percent, that was measured last when a trial had run so many rounds, NaN for none.
+// testAt is the test error, in percent, that was measured last when a trial had run
+// so many rounds, NaN for none.
 func (t *TrialLine) testAt(round int) float64 {
 	e := math.NaN()
 	for _, p := range t.Test {

@@ -29,9 +29,11 @@ type Job struct {
 	Config     *config.Config
 	Deviations []string
 	Digest     string
-	// File is where its metrics are written, Study the directory of the study meanwhile.
+	// File is where its metrics are written, Study the directory of the study
+	// meanwhile.
 	File, Study string
-	// From is the directory of the finished study whose rounds it shares, empty for none.
+	// From is the directory of the finished study whose rounds it shares, empty for
+	// none.
 	From string
 	// Keep says that another job shares its rounds.
 	Keep bool
@@ -42,7 +44,8 @@ type Job struct {
 	table   *Job // whose table it looks up
 }
 
-// Shard is a part of the jobs: number I, from 1, of N; the zero value is all of them. It is the value of a flag.
+// Shard is a part of the jobs: number I, from 1, of N; the zero value is all of
+// them. It is the value of a flag.
 type Shard struct{ I, N int }
 
 // String writes "2/5", nothing for all.
@@ -68,9 +71,11 @@ func (s *Shard) Set(text string) error {
 // Type names the value in the help.
 func (s *Shard) Type() string { return "I/N" }
 
-// Plan returns the jobs of some cells in a directory, in the order in which they are best run: trial by trial, so that a table can be
-// made at any time, and each behind the one that it builds on. Trainings whose data are not at hand are left out and named in left; when
-// that is all of them, it is an error, and so is a budget from which a tuner cannot be paid.
+// Plan returns the jobs of some cells in a directory, in the order in which they
+// are best run: trial by trial, so that a table can be made at any time, and each
+// behind the one that it builds on. Trainings whose data are not at hand are left
+// out and named in left; when that is all of them, it is an error, and so is a
+// budget from which a tuner cannot be paid.
 func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job, left []string, err error) {
 	trainings, err := trainingsOf(cells)
 	if err != nil {
@@ -162,7 +167,8 @@ func newJob(ctx context.Context, t *Training, o Options, trial int, dir string) 
 	}, nil
 }
 
-// payable returns an error when the budget, as it was scaled, is not one that the tuner can spend.
+// payable returns an error when the budget, as it was scaled, is not one that the
+// tuner can spend.
 func payable(ctx context.Context, c *config.Config) error {
 	tuner := plugins.Builtin()[c.Tuner.Name]
 	if tuner == nil {
@@ -197,8 +203,9 @@ func (j *Job) Done() (*Metrics, error) {
 	return m, err
 }
 
-// Run runs a job that is not done, resuming its study, and writes its metrics. How it is worked on stands in o, whose Ready is called
-// before the first round; the study's data and model are the job's.
+// Run runs a job that is not done, resuming its study, and writes its metrics. How
+// it is worked on stands in o, whose Ready is called before the first round; the
+// study's data and model are the job's.
 func (j *Job) Run(ctx context.Context, o workdir.Options) (*Metrics, error) {
 	if j.table != nil {
 		if err := j.takeTable(); err != nil {
@@ -225,7 +232,8 @@ func (j *Job) Run(ctx context.Context, o workdir.Options) (*Metrics, error) {
 	return m, m.Write(j.File)
 }
 
-// train brings the job's study to its end and returns the federation that it has opened.
+// train brings the job's study to its end and returns the federation that it has
+// opened.
 func (j *Job) train(ctx context.Context, o workdir.Options) (fed *data.Federation, err error) {
 	s, err := workdir.Open(ctx, j.Study, j.Config, j.Training.Mode, o.Log)
 	if err != nil {
@@ -254,7 +262,8 @@ func (j *Job) train(ctx context.Context, o workdir.Options) (fed *data.Federatio
 	return fed, err
 }
 
-// share takes the rounds that another job's study has trained, before the first of this one's own.
+// share takes the rounds that another job's study has trained, before the first of
+// this one's own.
 func (j *Job) share(ctx context.Context, setup *study.Setup) error {
 	if j.From == "" || setup.Store.Seq() > 0 {
 		return nil
@@ -284,7 +293,8 @@ func (j *Job) takeTable() error {
 	return nil
 }
 
-// Tidy deletes the studies of finished jobs, unless another one still shares their rounds: their metrics stay.
+// Tidy deletes the studies of finished jobs, unless another one still shares their
+// rounds: their metrics stay.
 func Tidy(jobs []*Job) error {
 	var errs []error
 	for _, j := range jobs {

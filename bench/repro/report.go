@@ -21,7 +21,8 @@ type Row struct {
 	// Variant is how it was asked for, see Head; empty is the paper's own.
 	Variant string
 	Scale   float64
-	// Values are those of the trials, from trial 1 on, NaN where one is missing; Reached says which reached their goal.
+	// Values are those of the trials, from trial 1 on, NaN where one is missing;
+	// Reached says which reached their goal.
 	Values  []float64
 	Reached []bool
 	// Sample sums up the trials that reached it.
@@ -38,16 +39,19 @@ type Row struct {
 type Verdict struct {
 	Comparison
 	Variant string
-	// Gain is by how much New is better than Old, paired by trial; positive is as claimed.
+	// Gain is by how much New is better than Old, paired by trial; positive is as
+	// claimed.
 	Gain stats.Sample
-	// AtLeast says that a trial of Old did not reach its goal, so that the gain is larger than that, AtMost that one of New did not, so that
-	// it is smaller.
+	// AtLeast says that a trial of Old did not reach its goal, so that the gain is
+	// larger than that, AtMost that one of New did not, so that it is smaller.
 	AtLeast, AtMost bool
 	// Published is the paper's gain, NaN where it has no numbers.
 	Published float64
-	// Needed is how many trials would show the published gain, in points, with a probability of 80 %; NaN where that cannot be said.
+	// Needed is how many trials would show the published gain, in points, with a
+	// probability of 80 %; NaN where that cannot be said.
 	Needed float64
-	// Arms is the gain of the validation score, paired by arm. Its N are 0 for trainings without a wrapper.
+	// Arms is the gain of the validation score, paired by arm. Its N are 0 for
+	// trainings without a wrapper.
 	Arms Arms
 }
 
@@ -55,7 +59,8 @@ type Verdict struct {
 type Report struct {
 	Rows     []Row
 	Verdicts []Verdict
-	// Deviations are those of all trainings, each with the names of those that it concerns.
+	// Deviations are those of all trainings, each with the names of those that it
+	// concerns.
 	Deviations []Deviation
 }
 
@@ -96,7 +101,8 @@ func Find(dirs ...string) ([]*Metrics, error) {
 // trainingOf tells trainings of one variant apart from others.
 type trainingOf struct{ key, variant string }
 
-// NewReport lays metrics beside the cells that they measure. Metrics of two kinds that claim to be one are an error.
+// NewReport lays metrics beside the cells that they measure. Metrics of two kinds
+// that claim to be one are an error.
 func NewReport(cells []Cell, all []*Metrics) (*Report, error) {
 	r := &Report{}
 	of := map[trainingOf][]*Metrics{}
@@ -131,7 +137,8 @@ func NewReport(cells []Cell, all []*Metrics) (*Report, error) {
 	return r, nil
 }
 
-// all returns the metrics of the rows, each once, though several cells measure one training.
+// all returns the metrics of the rows, each once, though several cells measure one
+// training.
 func (r *Report) all() []*Metrics {
 	seen := map[*Metrics]bool{}
 	var out []*Metrics
@@ -146,7 +153,8 @@ func (r *Report) all() []*Metrics {
 	return out
 }
 
-// fits returns an error when two metrics of one training and variant cannot be of one experiment, or are the same trial.
+// fits returns an error when two metrics of one training and variant cannot be of
+// one experiment, or are the same trial.
 func (m *Metrics) fits(o *Metrics) error {
 	a, b := &m.Head, &o.Head
 	switch {
@@ -162,8 +170,9 @@ func (m *Metrics) fits(o *Metrics) error {
 	return nil
 }
 
-// RanOn returns an error unless a federation, opened with the trial's seed, is the one that the trial ran on. Metrics of versions that kept no
-// fingerprint are taken as they are.
+// RanOn returns an error unless a federation, opened with the trial's seed, is the
+// one that the trial ran on. Metrics of versions that kept no fingerprint are taken
+// as they are.
 func (m *Metrics) RanOn(fed *data.Federation) error {
 	facts := factsOf(fed)
 	if d := &m.Head.Data; d.Fingerprint != "" && facts.differ(d) {
@@ -261,7 +270,8 @@ func (v *Verdict) Holds() string {
 	}
 }
 
-// Order says whether the published order of both methods is found here; empty when the paper has no numbers or nothing was measured.
+// Order says whether the published order of both methods is found here; empty when
+// the paper has no numbers or nothing was measured.
 func (v *Verdict) Order() string {
 	if math.IsNaN(v.Published) || v.Gain.N == 0 {
 		return ""
@@ -296,8 +306,9 @@ func (r *Report) deviations() {
 	}
 }
 
-// droppedDeviations says how often the trials of a training left out a client whose result was not finite, where the papers' code would have
-// gone on with weights that are not.
+// droppedDeviations says how often the trials of a training left out a client whose
+// result was not finite, where the papers' code would have gone on with weights
+// that are not.
 func droppedDeviations(ms []*Metrics) []string {
 	const what = "clients whose results are not finite are left out of a round's average (nonfinite = \"drop\"), where the authors' code would go on with NaN: "
 	results, arms, of, untold := 0, 0, 0, 0

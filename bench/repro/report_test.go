@@ -50,7 +50,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestDroppedDeviations counts the clients that were left out, and says where metrics do not tell.
+// TestDroppedDeviations counts the clients that were left out, and says where
+// metrics do not tell.
 func TestDroppedDeviations(t *testing.T) {
 	zero, two, three := 0, 2, 3
 	trial := func(end *int, arms ...*int) *Metrics {

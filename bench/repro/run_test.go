@@ -71,7 +71,8 @@ func runAll(t *testing.T, jobs []*Job) []*Metrics {
 	return all
 }
 
-// TestRunAndReport runs a small table twice, with and without sharing rounds: the numbers are the same, and those of the files too.
+// TestRunAndReport runs a small table twice, with and without sharing rounds: the
+// numbers are the same, and those of the files too.
 func TestRunAndReport(t *testing.T) {
 	here(t)
 	cells := smallCells()

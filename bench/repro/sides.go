@@ -10,8 +10,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// TableOption returns the table that the trials on proxy federations of a study of fedtune-hrt give, as the value of the option `table` of
-// another study; see fedtune.TableOf.
+// TableOption returns the table that the trials on proxy federations of a study of
+// fedtune-hrt give, as the value of the option `table` of another study; see
+// fedtune.TableOf.
 func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (string, error) {
 	given, err := tuners.ParamsOf(options)
 	if err != nil {
@@ -24,8 +25,9 @@ func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (
 	return fedtune.TableOf(given, seed, tried)
 }
 
-// sideTables returns, for each trial that filled one, FedTune's table: for each number of samples and heterogeneity index the best trial
-// on proxy federations, with its error on proxy samples.
+// sideTables returns, for each trial that filled one, FedTune's table: for each
+// number of samples and heterogeneity index the best trial on proxy federations,
+// with its error on proxy samples.
 func (r *Report) sideTables() []Table {
 	var out []Table
 	for _, m := range r.all() {

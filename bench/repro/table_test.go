@@ -19,7 +19,8 @@ func side(hi float64, samples int, score, lr float64) study.SideTrial {
 	}
 }
 
-// TestOneTable: the first trial makes a table, the others look it up, under the same name of the settings.
+// TestOneTable: the first trial makes a table, the others look it up, under the
+// same name of the settings.
 func TestOneTable(t *testing.T) {
 	here(t)
 	training := &Training{

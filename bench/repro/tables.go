@@ -19,7 +19,8 @@ type Table struct {
 	Rows  [][]string
 }
 
-// Tables returns the report as text: the cells, the claims, what is not as in the papers.
+// Tables returns the report as text: the cells, the claims, what is not as in the
+// papers.
 func (r *Report) Tables() []Table {
 	cells := Table{
 		Title: "published and measured: mean +- standard deviation, and the 90 % interval of the mean (Student's t)",
@@ -233,7 +234,8 @@ func (r *Report) WriteMarkdown(w io.Writer) {
 	}
 }
 
-// where says in a line for each machine where and when the report's trials were measured.
+// where says in a line for each machine where and when the report's trials were
+// measured.
 func (r *Report) where() []string {
 	type sum struct {
 		trials, rounds int
@@ -287,12 +289,14 @@ type jsonVerdict struct {
 	AtMost    bool         `json:"gain_is_an_upper_bound"`
 	Holds     string       `json:"holds"`
 	Order     string       `json:"order_as_published"`
-	// Needed is how many trials would show the published gain with 80 % power; Arms is the gain arm by arm.
+	// Needed is how many trials would show the published gain with 80 % power; Arms
+	// is the gain arm by arm.
 	Needed float64 `json:"trials_for_80_percent_power"`
 	Arms   Arms    `json:"arm_gain"`
 }
 
-// JSON returns the report in the form of `fedfast repro --json`, for package finite.
+// JSON returns the report in the form of `fedfast repro --json`, for package
+// finite.
 func (r *Report) JSON() any {
 	out := struct {
 		Cells      []jsonRow     `json:"cells"`

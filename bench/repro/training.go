@@ -27,27 +27,33 @@ type Training struct {
 	Trials int
 	// Needs is the set of data, one of the names in Sets.
 	Needs string
-	// Shares is the key of the training whose rounds it takes, since it differs from that in the target alone.
+	// Shares is the key of the training whose rounds it takes, since it differs
+	// from that in the target alone.
 	Shares string
-	// OneTable says that its trials after the first look up the table that the first one made.
+	// OneTable says that its trials after the first look up the table that the
+	// first one made.
 	OneTable bool
-	// AsPaper are the settings where the paper's text differs from its authors' code, which is otherwise followed; Switches says in
-	// words what the code does instead.
+	// AsPaper are the settings where the paper's text differs from its authors'
+	// code, which is otherwise followed; Switches says in words what the code does
+	// instead.
 	AsPaper  []string
 	Switches []string
 	// Deviates says in words what is not as in the paper whatever the scale.
 	Deviates []string
-	// Shrink scales a configuration by a factor below 1 and says in words what it did.
+	// Shrink scales a configuration by a factor below 1 and says in words what it
+	// did.
 	Shrink func(c *config.Config, scale float64) []string
 }
 
-// Options say how trainings are run; the zero value of each field is the paper's own.
+// Options say how trainings are run; the zero value of each field is the paper's
+// own.
 type Options struct {
 	// Data is a directory with the data, or with a folder of it; see Locate.
 	Data string
 	// Scale, in (0, 1], shrinks rounds, clients or samples.
 	Scale float64
-	// Trials is how often each training is repeated; 0 is as often as the paper did.
+	// Trials is how often each training is repeated; 0 is as often as the paper
+	// did.
 	Trials int
 	// Sets are further settings, "key=value". Each is a deviation.
 	Sets []string
@@ -55,7 +61,8 @@ type Options struct {
 	AsPaper bool
 }
 
-// variant writes the options that change what is trained as flags; empty is the paper's own.
+// variant writes the options that change what is trained as flags; empty is the
+// paper's own.
 func (o Options) variant() string {
 	var flags []string
 	if o.Scale != 0 && o.Scale != 1 {
@@ -70,8 +77,9 @@ func (o Options) variant() string {
 	return strings.Join(flags, " ")
 }
 
-// Config returns the configuration of a trial, from 1, whose number is its seed, and what in it is not as in the paper.
-// Its error says what is wrong with the options, or that the data are not at hand.
+// Config returns the configuration of a trial, from 1, whose number is its seed,
+// and what in it is not as in the paper. Its error says what is wrong with the
+// options, or that the data are not at hand.
 func (t *Training) Config(o Options, trial int) (*config.Config, []string, error) {
 	path, err := Locate(t.Needs, o.Data)
 	if err != nil {
@@ -133,7 +141,8 @@ func override(sets, more []string) []string {
 // quote writes a string as TOML does.
 func quote(s string) string { return fmt.Sprintf("%q", s) }
 
-// digest names the settings of a configuration, but for its seed, where its data lies and which table it was given.
+// digest names the settings of a configuration, but for its seed, where its data
+// lies and which table it was given.
 func digest(c *config.Config) (string, error) {
 	settings, err := config.Settings(c)
 	if err != nil {

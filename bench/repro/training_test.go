@@ -53,7 +53,8 @@ func TestConfigs(t *testing.T) {
 	}
 }
 
-// TestDigest: neither the seed nor the place of the data changes the name of the settings; everything else does.
+// TestDigest: neither the seed nor the place of the data changes the name of the
+// settings; everything else does.
 func TestDigest(t *testing.T) {
 	name := func(change func(*config.Config)) string {
 		c := config.Default()
@@ -80,8 +81,9 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestRecordedDigests: the settings of recorded trials, most of which are older than some keys, have the names under which they were
-// recorded, so that the same command resumes them; none of them chose among finalists.
+// TestRecordedDigests: the settings of recorded trials, most of which are older
+// than some keys, have the names under which they were recorded, so that the same
+// command resumes them; none of them chose among finalists.
 func TestRecordedDigests(t *testing.T) {
 	files, err := filepath.Glob("../results/*/*/trial-1.jsonl")
 	if err != nil || len(files) < 30 {

@@ -19,9 +19,11 @@ type Sample struct {
 	// Mean is NaN without any, SD with fewer than two.
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"`
-	// Half is half the width of the 90 % confidence interval of the mean by Student's t; NaN with fewer than two.
+	// Half is half the width of the 90 % confidence interval of the mean by
+	// Student's t; NaN with fewer than two.
 	Half float64 `json:"half"`
-	// Clusters is how many groups of numbers, alike within a group, the interval rests on; 0 where every number stands for itself.
+	// Clusters is how many groups of numbers, alike within a group, the interval
+	// rests on; 0 where every number stands for itself.
 	Clusters int `json:"clusters,omitempty"`
 }
 
@@ -38,14 +40,17 @@ func Of(xs []float64) Sample {
 	return s
 }
 
-// quantile is that of Student's t with n-1 degrees of freedom which half of the intervals' confidence lies below.
+// quantile is that of Student's t with n-1 degrees of freedom which half of the
+// intervals' confidence lies below.
 func quantile(n int) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + Confidence) / 2)
 }
 
-// Clustered sums up numbers that come in groups and are alike within each. The interval is that of the cluster-robust variance of a mean,
-// G/(G-1) sum over the G groups of (sum of deviations)^2 / n^2 (Liang and Zeger 1986, with the usual correction for few groups), with G-1
-// degrees of freedom: for groups of one size that of the groups' means.
+// Clustered sums up numbers that come in groups and are alike within each. The
+// interval is that of the cluster-robust variance of a mean, G/(G-1) sum over the G
+// groups of (sum of deviations)^2 / n^2 (Liang and Zeger 1986, with the usual
+// correction for few groups), with G-1 degrees of freedom: for groups of one size
+// that of the groups' means.
 func Clustered(groups map[int][]float64) Sample {
 	var all []float64
 	for _, g := range slices.Sorted(maps.Keys(groups)) {
@@ -72,8 +77,9 @@ func Clustered(groups map[int][]float64) Sample {
 // power is the probability with which TrialsToTell wants an effect to be seen.
 const power = 0.8
 
-// TrialsToTell is how many trials, as different as those of the sample, would show a gain of that size beyond the intervals' chance with a
-// probability of 80 %, by the normal approximation, and two at least; NaN where that cannot be said.
+// TrialsToTell is how many trials, as different as those of the sample, would show
+// a gain of that size beyond the intervals' chance with a probability of 80 %, by
+// the normal approximation, and two at least; NaN where that cannot be said.
 func (s Sample) TrialsToTell(gain float64) float64 {
 	z := distuv.UnitNormal.Quantile((1+Confidence)/2) + distuv.UnitNormal.Quantile(power)
 	n := math.Ceil(z * z * s.SD * s.SD / (gain * gain))

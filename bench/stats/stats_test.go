@@ -5,13 +5,15 @@ import (
 	"testing"
 )
 
-// TestIntervals compares with FedEx's Table 2, which prints 90 % Student-t intervals of the standard deviations in Table 1.
+// TestIntervals compares with FedEx's Table 2, which prints 90 % Student-t
+// intervals of the standard deviations in Table 1.
 func TestIntervals(t *testing.T) {
 	for _, c := range []struct {
 		n        int
 		sd, half float64
 	}{{5, 10.03, 9.56}, {5, 17.57, 16.75}, {5, 1.68, 1.60}, {10, 4.56, 2.64}, {10, 1.31, 0.76}} {
-		// n numbers of that standard deviation: one at each side of the mean and the others on it.
+		// n numbers of that standard deviation: one at each side of the mean and
+		// the others on it.
 		xs := make([]float64, c.n)
 		xs[0] = c.sd * math.Sqrt(float64(c.n-1)/2)
 		xs[1] = -xs[0]
@@ -25,7 +27,8 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestClusteredIntervals compares groups of one size with the interval of their means, and groups of one number with that of the numbers.
+// TestClusteredIntervals compares groups of one size with the interval of their
+// means, and groups of one number with that of the numbers.
 func TestClusteredIntervals(t *testing.T) {
 	means := Of([]float64{1, 4, 2.5})
 	got := Clustered(map[int][]float64{1: {0, 2}, 2: {4.5, 3.5}, 7: {2, 3}})

@@ -211,7 +211,8 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return wholefile.Stream(path, 0o644, write)
 }
 
-// startProfile starts a CPU profile, unless path is empty, and returns what ends it.
+// startProfile starts a CPU profile, unless path is empty, and returns what ends
+// it.
 func startProfile(path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil

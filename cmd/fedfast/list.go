@@ -22,7 +22,8 @@ import (
 // listing is one of the lists of what fedfast knows.
 type listing struct {
 	name, short string
-	// all prints the list, one what is known of an entry; nil prints no entry alone.
+	// all prints the list, one what is known of an entry; nil prints no entry
+	// alone.
 	all func(ctx context.Context) error
 	one func(ctx context.Context, name string) error
 	// names are those of the entries.

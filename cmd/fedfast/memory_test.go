@@ -10,8 +10,8 @@ import (
 )
 
 // limited FROM TO STEP ARGS: below limits of the address space from FROM to TO MB,
-// fedfast ARGS either does its work or prints one line on stderr and exits with code
-// 1, each of them at least once. Below FROM the runtime itself may not start.
+// fedfast ARGS either does its work or prints one line on stderr and exits with
+// code 1, each of them at least once. Below FROM the runtime itself may not start.
 func limited(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
 		ts.Fatalf("usage: limited FROM TO STEP ARGS")

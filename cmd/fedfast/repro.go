@@ -76,7 +76,8 @@ func (o *reproOptions) validate() error {
 	return nil
 }
 
-// run runs the jobs of a name that are not done and prints the report of all that are.
+// run runs the jobs of a name that are not done and prints the report of all that
+// are.
 func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	cells, err := repro.Select(name)
 	if err != nil {
@@ -129,8 +130,9 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	return o.show(a, report)
 }
 
-// finished returns the metrics of the jobs, nil for those that are not done. When the data are others now than the first done trial of a
-// training ran on, it is an error: new trials would be mixed with it.
+// finished returns the metrics of the jobs, nil for those that are not done. When
+// the data are others now than the first done trial of a training ran on, it is an
+// error: new trials would be mixed with it.
 func finished(ctx context.Context, jobs []*repro.Job) ([]*repro.Metrics, error) {
 	found := make([]*repro.Metrics, len(jobs))
 	checked := map[string]bool{}            // trainings

@@ -30,11 +30,11 @@ func waitLines(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s does not come to %d lines", args[0], n)
 }
 
-// stopAt SIGNAL LEAST MOST STUDY ARGS: runs fedfast ARGS and sends it SIGNAL when it
-// has brought the metrics of STUDY to LEAST lines. On a busy machine the signal can
-// come too late, when there are more than MOST lines or the study has ended: then the
-// study is put back as it was, and all is done again. What fedfast wrote on stderr is
-// in STUDY.err.
+// stopAt SIGNAL LEAST MOST STUDY ARGS: runs fedfast ARGS and sends it SIGNAL when
+// it has brought the metrics of STUDY to LEAST lines. On a busy machine the signal
+// can come too late, when there are more than MOST lines or the study has ended:
+// then the study is put back as it was, and all is done again. What fedfast wrote
+// on stderr is in STUDY.err.
 func stopAt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 5 {
 		ts.Fatalf("usage: stopat SIGNAL LEAST MOST STUDY ARGS")

@@ -123,8 +123,9 @@ func femnist(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), text, 0o600))
 }
 
-// ownFile FILE KIND: writes arrays of images, vectors, tokens or text: 20 samples of each of three clients. The class of a sample is told by
-// its first pixel, number or token; text has none.
+// ownFile FILE KIND: writes arrays of images, vectors, tokens or text: 20 samples
+// of each of three clients. The class of a sample is told by its first pixel,
+// number or token; text has none.
 func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: ownfile FILE KIND")

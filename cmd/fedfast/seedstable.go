@@ -37,7 +37,8 @@ type seedSummary struct {
 	Returned     map[string]stats.Sample `json:"returned"`
 	LastSurvivor map[string]stats.Sample `json:"last_survivor,omitempty"`
 	BestScore    *stats.Sample           `json:"best_score,omitempty"`
-	// Baseline is of the medians of the global test errors of random configurations.
+	// Baseline is of the medians of the global test errors of random
+	// configurations.
 	Baseline *stats.Sample `json:"median_global_test_error,omitempty"`
 	Rounds   stats.Sample  `json:"rounds"`
 	Seconds  stats.Sample  `json:"seconds"`

@@ -22,12 +22,14 @@ func (a *app) signals() (context.Context, func()) {
 		if _, ok := <-received; !ok {
 			return
 		}
-		// A terminal has written ^C where its cursor stood, which is the beginning of a line.
+		// A terminal has written ^C where its cursor stood, which is the beginning
+		// of a line.
 		start, erase := "", ""
 		if screen.Is(a.err) {
 			start, erase = "\r", "\r\x1b[J"
 		}
-		// It is told before the work ends, so that it does not come behind the last error.
+		// It is told before the work ends, so that it does not come behind the last
+		// error.
 		told := write(a.logs, start+"fedfast: stopping after this round; interrupt again to stop at once\n")
 		select {
 		case <-told:

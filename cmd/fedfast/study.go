@@ -223,8 +223,8 @@ func (w shown) Progress(p study.Progress) { w.Update(p) }
 // Event shows nothing.
 func (shown) Event(study.Event) {}
 
-// work says how the program works on a study. A display of its rounds is opened when it can
-// begin, and closed by end.
+// work says how the program works on a study. A display of its rounds is opened
+// when it can begin, and closed by end.
 func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
 	var display *progress.Display
 	o = workdir.Options{Workers: a.workers, Log: a.newLog()}
@@ -249,7 +249,8 @@ func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
 // resumable is the directory to resume.
 func (o *studyOptions) resumable() string { return cmp.Or(o.outer, o.dir) }
 
-// interrupted turns the error of a study that was interrupted into how to resume it.
+// interrupted turns the error of a study that was interrupted into how to resume
+// it.
 func interrupted(ctx context.Context, err error, dir string) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		if !workdir.Holds(dir) && !workdir.HoldsSeeds(dir) {
@@ -260,7 +261,8 @@ func interrupted(ctx context.Context, err error, dir string) error {
 	return err
 }
 
-// terminalColumns returns what tells the present width of the terminal that w is, nil where it is none.
+// terminalColumns returns what tells the present width of the terminal that w is,
+// nil where it is none.
 func terminalColumns(w io.Writer) func() int {
 	if !screen.Is(w) {
 		return nil

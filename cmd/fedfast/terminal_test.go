@@ -87,7 +87,8 @@ func (s *session) end() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// shown returns what a terminal shows at the end, and how many rows at most were progress at any time.
+// shown returns what a terminal shows at the end, and how many rows at most were
+// progress at any time.
 func (s *session) shown(columns int) (rows []string, most int) {
 	s.t.Helper()
 	terminal := screentest.New(columns)
@@ -146,7 +147,8 @@ func writeStudy(t *testing.T) string {
 	return dir
 }
 
-// TestTuneOnTerminals shows one row of progress at a time and leaves one line, and no line of a table wraps.
+// TestTuneOnTerminals shows one row of progress at a time and leaves one line, and
+// no line of a table wraps.
 func TestTuneOnTerminals(t *testing.T) {
 	dir := writeStudy(t)
 	for _, columns := range []int{40, 80, 120} {
@@ -180,7 +182,8 @@ func TestTuneOnTerminals(t *testing.T) {
 	}
 }
 
-// fits runs a command on a terminal: the lines of its tables, but for single words, fit. Prose is left to the terminal.
+// fits runs a command on a terminal: the lines of its tables, but for single words,
+// fit. Prose is left to the terminal.
 func fits(t *testing.T, dir string, columns int, args ...string) {
 	t.Helper()
 	s := onTerminal(t, dir, columns, args...)
@@ -195,7 +198,8 @@ func fits(t *testing.T, dir string, columns int, args ...string) {
 	}
 }
 
-// TestTerminalOfNewWidth makes the terminal narrower in mid-run, interrupts, and reads what is said on a line of its own.
+// TestTerminalOfNewWidth makes the terminal narrower in mid-run, interrupts, and
+// reads what is said on a line of its own.
 func TestTerminalOfNewWidth(t *testing.T) {
 	s := onTerminal(t, writeStudy(t), 120, "run", "tiny.toml", "--study", "s")
 	s.until(`loss \d\.\d+ +0% \|`)
@@ -232,7 +236,8 @@ func TestTerminalOfNewWidth(t *testing.T) {
 	}
 }
 
-// TestInterruptBeforeProgress reads the message on a line of its own where no progress is shown.
+// TestInterruptBeforeProgress reads the message on a line of its own where no
+// progress is shown.
 func TestInterruptBeforeProgress(t *testing.T) {
 	s := onTerminal(t, t.TempDir(), 80, "bench", "--suite", "nn", "--model", "logistic")
 	s.until(`nn 1/`)

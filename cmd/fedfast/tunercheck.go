@@ -105,7 +105,8 @@ func (o *checkOptions) run(ctx context.Context, a *app, what string) (err error)
 	return fmt.Errorf("tuner %q failed %s", ref.Name, strings.Join(failed, ", "))
 }
 
-// reference finds a tuner by its name, or by the path of its program or of the directory that holds it.
+// reference finds a tuner by its name, or by the path of its program or of the
+// directory that holds it.
 func (a *app) reference(what string) (host.Ref, error) {
 	if strings.ContainsRune(what, filepath.Separator) || strings.Contains(what, "/") || strings.HasPrefix(what, host.Prefix) || what == "." {
 		return host.At(what)

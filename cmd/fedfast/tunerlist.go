@@ -120,7 +120,8 @@ func (a *app) showTuner(ctx context.Context, name string) error {
 	return t.Flush()
 }
 
-// abilities names what a tuner can do: which keys of a study may name it, and what its decisions and plans may hold.
+// abilities names what a tuner can do: which keys of a study may name it, and what
+// its decisions and plans may hold.
 func abilities(d tuners.Description) []string {
 	can := []string{}
 	for _, c := range []struct {

@@ -88,7 +88,8 @@ func interpreter() string {
 // releaseForm is what versions of releases look like.
 var releaseForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
 
-// release returns the version of this program when it was built from a release, else "".
+// release returns the version of this program when it was built from a release,
+// else "".
 func release() string {
 	if info, ok := debug.ReadBuildInfo(); ok && releaseForm.MatchString(info.Main.Version) {
 		return info.Main.Version

@@ -79,7 +79,8 @@ func (o *checkOptions) runReplay(ctx context.Context, a *app, ref host.Ref) erro
 	return a.printReplay(r)
 }
 
-// accepted asks the tuner whether it can play the study, and looks for a budget that it accepts when none was given.
+// accepted asks the tuner whether it can play the study, and looks for a budget
+// that it accepts when none was given.
 func (o *checkOptions) accepted(ctx context.Context, p *host.Plugin, about tuners.Description, s *conformance.Study) error {
 	space, err := s.Surface.Space().With(about.Adds...)
 	if err != nil {
@@ -160,7 +161,8 @@ func readSurface(path string) (*conformance.Recorded, error) {
 	return conformance.ReadRecorded(f)
 }
 
-// studySurface reads the trials of a finished study: their rungs, and the scores of their rounds where there are some.
+// studySurface reads the trials of a finished study: their rungs, and the scores of
+// their rounds where there are some.
 func studySurface(dir string) (*conformance.Recorded, error) {
 	c, err := config.Load(config.Source{File: filepath.Join(dir, workdir.ConfigFile)})
 	if err != nil {

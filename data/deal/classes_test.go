@@ -49,7 +49,8 @@ func TestShards(t *testing.T) {
 		dealt := Shards(labels, 10, tt.sizes, tt.shards, 8)
 		checkDealt(t, dealt, len(labels), tt.sizes)
 		for i, mix := range mixesOf(labels, dealt) {
-			// The rarest class has a 1/11 of what is dealt, so a run shorter than that spans two at most.
+			// The rarest class has a 1/11 of what is dealt, so a run shorter than
+			// that spans two at most.
 			if tt.sizes[i]/tt.shards < sum(tt.sizes)/11-30 && held(mix) > 2*tt.shards {
 				t.Errorf("client %d has %d classes of %d shards", i, held(mix), tt.shards)
 			}
@@ -111,7 +112,8 @@ func TestClasses(t *testing.T) {
 func TestClassesRunShort(t *testing.T) {
 	labels := someLabels(5500)
 	dealt, short := Classes(labels, 10, alike(10, 1), alike(10, 550), 1)
-	// Nine clients get 500 of 550; one, or none if the big class is held twice, all.
+	// Nine clients get 500 of 550; one, or none if the big class is held twice,
+	// all.
 	total := 0
 	for i, samples := range dealt {
 		total += len(samples)
@@ -136,7 +138,8 @@ func TestLike(t *testing.T) {
 			t.Errorf("client %d got %v, must get %v; %d short", i, got[i], want[i], short)
 		}
 	}
-	// 250 of class 1 are wanted, there are 100: 50 each can come of classes 2 and 3 through clients that hold both.
+	// 250 of class 1 are wanted, there are 100: 50 each can come of classes 2 and 3
+	// through clients that hold both.
 	mixes = [][]int{{0, 1, 1, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 9, 1, 1, 0, 0, 0, 0, 0, 0}}
 	dealt, short = Like(labels, mixes, []int{100, 100, 110}, 2)
 	got = mixesOf(labels, dealt)

@@ -6,8 +6,8 @@ import (
 	"github.com/fedfast/fedfast/data/deal"
 )
 
-// Ten of twelve samples of three classes go to three clients of a power law's sizes,
-// each with two classes.
+// Ten of twelve samples of three classes go to three clients of a power law's
+// sizes, each with two classes.
 func ExampleClasses() {
 	labels := []int32{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}
 	sizes := deal.PowerLaw(3, 10, 2, 1, 7)

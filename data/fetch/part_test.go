@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// An archive without a known checksum that was damaged after it came is noticed when
-// it is unpacked, and downloaded again; one that is damaged at its place is given up.
+// An archive without a known checksum that was damaged after it came is noticed
+// when it is unpacked, and downloaded again; one that is damaged at its place is
+// given up.
 func TestDamagedArchive(t *testing.T) {
 	content := tarred(t, member{name: "d", content: noise(5000)})
 	damaged := bytes.Clone(content)
@@ -38,8 +39,8 @@ func TestDamagedArchive(t *testing.T) {
 	}
 }
 
-// A link in the place of a part or of what is noted about it is replaced: nothing is
-// written to what it leads to.
+// A link in the place of a part or of what is noted about it is replaced: nothing
+// is written to what it leads to.
 func TestPlantedLinks(t *testing.T) {
 	content := noise(5000)
 	for _, from := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 	"github.com/fedfast/fedfast/data"
 )
 
-// TestNothingThere: each set refuses a path that holds nothing of it in one line that
-// names the path, whatever is there instead, and waits for nothing.
+// TestNothingThere: each set refuses a path that holds nothing of it in one line
+// that names the path, whatever is there instead, and waits for nothing.
 func TestNothingThere(t *testing.T) {
 	names := []string{
 		"all.json", "train/all.json", "raw_data.txt", "Posts.xml", "train.bin", "test.bin", "data_batch_1.bin", "test_batch.bin",

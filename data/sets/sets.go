@@ -1,10 +1,10 @@
-// Package sets registers the built-in sets of data with package data, in the order in
-// which they are listed. A program that opens federations by name imports it:
+// Package sets registers the built-in sets of data with package data, in the order
+// in which they are listed. A program that opens federations by name imports it:
 //
 //	import _ "github.com/fedfast/fedfast/data/sets"
 //
-// Each package below is a family: the reader of its files and the definitions of its
-// sets.
+// Each package below is a family: the reader of its files and the definitions of
+// its sets.
 package sets
 
 import (

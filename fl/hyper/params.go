@@ -4,9 +4,9 @@ package hyper
 const OwnDropout = -1
 
 // Client are the hyperparameters of one client's local training, c in Loc_c. Their
-// tags are the table of them, see Table. They begin as DefaultClient makes them, since
-// fields at 0 would not be their defaults (a Dropout of 0 is no dropout); Check refuses
-// others.
+// tags are the table of them, see Table. They begin as DefaultClient makes them,
+// since fields at 0 would not be their defaults (a Dropout of 0 is no dropout);
+// Check refuses others.
 type Client struct {
 	LR          float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of the local steps" also:"learning_rate step_size eta eta_l local_lr"`
 	Optimizer   string  `toml:"optimizer" of:"sgd adam adamw" off:"sgd" doc:"rule of the local steps, in PyTorch's form; what it remembers, moments or the momentum's buffer, starts afresh in each local training" also:"local_optimizer optim"`

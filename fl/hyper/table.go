@@ -106,8 +106,8 @@ func defaults() Values {
 
 func (p Param) field(v *Values) reflect.Value { return reflect.ValueOf(v).Elem().FieldByIndex(p.Index) }
 
-// Get returns the value as a number; of truths 0 is false and 1 true, of texts it is
-// the place in Words, -1 for one that is not among them.
+// Get returns the value as a number; of truths 0 is false and 1 true, of texts it
+// is the place in Words, -1 for one that is not among them.
 func (p Param) Get(v *Values) float64 {
 	switch f := p.field(v); {
 	case p.Truth():
@@ -182,8 +182,8 @@ func (p Param) Set(v *Values, value any) error {
 // errNotBegun says how to make hyperparameters.
 var errNotBegun = errors.New("client hyperparameters that do not begin as fl.Defaults returns them: fields left at 0 are not their defaults (client.dropout = 0 is no dropout); take those of fl.Defaults and change what differs")
 
-// Check returns an error that names the first hyperparameter out of its range, or says
-// that they do not begin as DefaultClient makes them.
+// Check returns an error that names the first hyperparameter out of its range, or
+// says that they do not begin as DefaultClient makes them.
 func (c Client) Check() error {
 	if !c.begun {
 		return errNotBegun
@@ -203,8 +203,8 @@ func (c Client) Check() error {
 	return nil
 }
 
-// checkRule returns an error that names the first hyperparameter of another rule of local
-// steps than the one that is set.
+// checkRule returns an error that names the first hyperparameter of another rule of
+// local steps than the one that is set.
 func (c Client) checkRule() error {
 	if c.Adaptive() && c.Momentum != 0 {
 		return &key.Error{Key: "client.momentum", Problem: fmt.Sprintf(" = %v: must be 0 with client.optimizer = %q, which has client.beta1", c.Momentum, c.Optimizer)}

@@ -26,8 +26,8 @@ func Unknown(name string) error {
 }
 
 // With returns h with the hyperparameters that params name overridden. Those in
-// adds, which a client tuner brings, pass; any other name is an error, as is a value
-// that the hyperparameter cannot have.
+// adds, which a client tuner brings, pass; any other name is an error, as is a
+// value that the hyperparameter cannot have.
 func (h Values) With(params tuners.Params, adds map[string]bool) (Values, error) {
 	for _, name := range params.Keys() {
 		p, ok := FindTunable(name)

@@ -4,11 +4,11 @@
 //
 //	Momentum float64 `toml:"momentum" in:"[0, 1)" default:"0" doc:"..." also:"beta"`
 //
-// toml is the name below the table of the struct; a field without it is no key.
-// in is the range of numbers, of the words that a text may be, separated by
-// spaces; doc says in a line what the key means, and also lists other names for it,
-// from which an error guesses the right one; by names the command that reads the key,
-// or all keys of a table, where not all do.
+// toml is the name below the table of the struct; a field without it is no key. in
+// is the range of numbers, of the words that a text may be, separated by spaces;
+// doc says in a line what the key means, and also lists other names for it, from
+// which an error guesses the right one; by names the command that reads the key, or
+// all keys of a table, where not all do.
 package key
 
 import (
@@ -35,7 +35,8 @@ type Key struct {
 	Also []string
 	// By says which command reads the key, empty for all.
 	By string
-	// Index is the place of the field in the struct, see reflect.Value.FieldByIndex.
+	// Index is the place of the field in the struct, see
+	// reflect.Value.FieldByIndex.
 	Index []int
 	// Tag holds the tags of the field.
 	Tag reflect.StructTag

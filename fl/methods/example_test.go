@@ -3,7 +3,6 @@ package methods_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"math"
 
 	"github.com/fedfast/fedfast/data"
@@ -55,19 +54,19 @@ func (extrapolation) State() [][]float32 { return nil }
 // points of the plane in two classes, of which each client has its own part.
 func Example() {
 	if err := fl.Register(fedExP{}); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	method, err := fl.MethodByName("fedexp") // as method = "fedexp" of a study file does
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	model, err := nn.NewModel("plane", nn.Shape{H: 1, W: 1, C: 2}, 2, nn.Dense{Units: 16}, nn.ReLU{}, nn.Dense{Units: 2})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	engine, err := fl.New(fl.Config{Model: model, Data: circles(8, 60), Method: method, Cohort: 4, Seed: 1})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer engine.Close()
 
@@ -77,12 +76,12 @@ func Example() {
 	trial := engine.NewTrial(0)
 	for trial.Rounds() < 40 {
 		if _, err := trial.Round(context.Background(), plan); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 	scores, err := engine.Evaluate(context.Background(), trial.Weights(), fl.EvalConfig{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Printf("%s: %d clients, error below 10%%: %v\n", method.Name(), scores.GlobalTest.Clients, scores.GlobalTest.Error < 0.1)
 	// Output: fedexp: 8 clients, error below 10%: true

@@ -20,8 +20,8 @@ import (
 //	(w - w_i) / |a_i| = b (a mean of the local gradients + d w),
 //
 // so that the decay of w does not depend on how many steps a client takes either.
-// The paper has |a_i| for a proximal term, which shrinks in the same way; the authors'
-// code leaves weight decay out.
+// The paper has |a_i| for a proximal term, which shrinks in the same way; the
+// authors' code leaves weight decay out.
 type fedNova struct{}
 
 func (fedNova) Name() string { return "fednova" }
@@ -50,10 +50,11 @@ func (fedNova) Local(l *fl.Local) error {
 	return nil
 }
 
-// stepWeight is the sum over the gradients of steps with heavy-ball momentum m, rate b
-// and weight decay d of how often each counts in the displacement, in units of b: the
-// displacement by gradients of 1, v <- m v + 1 - b d sum, sum <- sum + v; in Nesterov's
-// form sum <- sum + 1 - b d sum + m v. A clipped gradient counts like any other one.
+// stepWeight is the sum over the gradients of steps with heavy-ball momentum m,
+// rate b and weight decay d of how often each counts in the displacement, in units
+// of b: the displacement by gradients of 1, v <- m v + 1 - b d sum, sum <- sum + v;
+// in Nesterov's form sum <- sum + 1 - b d sum + m v. A clipped gradient counts like
+// any other one.
 func stepWeight(steps int, p fl.ClientParams) float64 {
 	var v, sum float64
 	for range steps {

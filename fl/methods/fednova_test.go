@@ -8,8 +8,9 @@ import (
 	"github.com/fedfast/fedfast/fl"
 )
 
-// TestFedNovaByHand: rounds of clients with different numbers of steps, with momentum and without, against Wang et al. 2020, eq. 9, in
-// float64. With one step a client it is FedAvg.
+// TestFedNovaByHand: rounds of clients with different numbers of steps, with
+// momentum and without, against Wang et al. 2020, eq. 9, in float64. With one step
+// a client it is FedAvg.
 func TestFedNovaByHand(t *testing.T) {
 	const lr = 0.05
 	for _, tt := range []struct {
@@ -76,9 +77,9 @@ func TestFedNovaByHand(t *testing.T) {
 	}
 }
 
-// gradientCounts adds up, gradient after gradient, what is left after the last of tau
-// steps of a gradient of 1 in the displacement; shrink is the learning rate times the
-// weight decay.
+// gradientCounts adds up, gradient after gradient, what is left after the last of
+// tau steps of a gradient of 1 in the displacement; shrink is the learning rate
+// times the weight decay.
 func gradientCounts(tau int, momentum, shrink float64, nesterov bool) float64 {
 	var sum float64
 	for first := range tau {
@@ -107,8 +108,8 @@ func same(t *testing.T, got, want float64) {
 	}
 }
 
-// TestFedNovaDecay: where there is nothing to learn, the weights shrink by the sum of
-// p_i |a_i| steps of decay, whoever takes how many of them.
+// TestFedNovaDecay: where there is nothing to learn, the weights shrink by the sum
+// of p_i |a_i| steps of decay, whoever takes how many of them.
 func TestFedNovaDecay(t *testing.T) {
 	const lr, decay = 0.1, 1.5
 	q := newQuadratics(t, fedNova{}, 6, 6)

@@ -42,9 +42,9 @@ func (fedAvgM) Local(l *fl.Local) error { return l.SGD(fl.LocalRun{}) }
 //	m <- b1 m + (1 - b1) g;  v as second says;  w <- w - lr m / (sqrt(v) + tau)
 //
 // with m = 0 and v = tau^2 at first and no bias correction. Where the paper adds
-// the clients' changes, g subtracts them. The algorithm prints their mean with equal
-// weights, 1/|S|; the clients weigh by their training examples, as they do in FedAvg,
-// unless server.weighted is false.
+// the clients' changes, g subtracts them. The algorithm prints their mean with
+// equal weights, 1/|S|; the clients weigh by their training examples, as they do in
+// FedAvg, unless server.weighted is false.
 type fedOpt struct {
 	name, doc        string
 	lr, beta1, beta2 float64 // defaults

@@ -8,8 +8,9 @@ import (
 	"github.com/fedfast/fedfast/fl"
 )
 
-// TestAdaptiveWeights follows a round of Adam on the server in float64, with clients
-// that weigh by their examples, the default, and equally, as Reddi et al. 2020 print.
+// TestAdaptiveWeights follows a round of Adam on the server in float64, with
+// clients that weigh by their examples, the default, and equally, as Reddi et al.
+// 2020 print.
 func TestAdaptiveWeights(t *testing.T) {
 	const lr, steps = 0.2, 3
 	for _, weighted := range []bool{true, false} {

@@ -2,8 +2,8 @@ package methods
 
 import "github.com/fedfast/fedfast/fl"
 
-// fedPer is FedPer (Arivazhagan et al. 2019, algorithms 1 and 2): the clients
-// share a body and each keeps a head of its own, and local training trains both together;
+// fedPer is FedPer (Arivazhagan et al. 2019, algorithms 1 and 2): the clients share
+// a body and each keeps a head of its own, and local training trains both together;
 // the server averages the bodies. A client's first head is the initial one.
 type fedPer struct{ FedAvg }
 

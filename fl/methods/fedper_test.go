@@ -10,8 +10,9 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// TestFedPerKeepsHeads: the heads that clients keep are those that local SGD of the whole network leaves, the server's stays the initial
-// one, and the bodies are averaged.
+// TestFedPerKeepsHeads: the heads that clients keep are those that local SGD of the
+// whole network leaves, the server's stays the initial one, and the bodies are
+// averaged.
 func TestFedPerKeepsHeads(t *testing.T) {
 	whole := *fltest.OpenGlyphs(t, 36, 14)
 	whole.Clients = whole.Clients[:6]

@@ -6,10 +6,11 @@ import (
 	"github.com/fedfast/fedfast/fl"
 )
 
-// fedRep is FedRep (Collins et al. 2021, algorithm 1): the clients share a body
-// and each keeps a head of its own. Local training trains the head for client.head_epochs
-// with the body frozen, then the body for client.epochs with the head frozen; the
-// server averages the bodies. A client's first head is the initial one.
+// fedRep is FedRep (Collins et al. 2021, algorithm 1): the clients share a body and
+// each keeps a head of its own. Local training trains the head for
+// client.head_epochs with the body frozen, then the body for client.epochs with the
+// head frozen; the server averages the bodies. A client's first head is the initial
+// one.
 type fedRep struct{ FedAvg }
 
 func (fedRep) Name() string { return "fedrep" }

@@ -61,7 +61,8 @@ func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
 type heteroSetup struct {
 	model  *nn.Model
 	widths []float64 // that clients have in turn
-	// outputs tells the class of each weight of the last layer, and where it begins.
+	// outputs tells the class of each weight of the last layer, and where it
+	// begins.
 	outputs func() (classOf []int32, lo int)
 
 	mu   sync.Mutex

@@ -12,8 +12,9 @@ import (
 
 // referenceLocal is local SGD by METHODS' equations in float64 on top of the
 // model's own gradients: d = grad + mu (w_k - w) + wd w_k, buf = d at first and
-// then m buf + d, w_k -= lr buf, or lr (d + m buf) by Nesterov; grad + mu (w_k - w) has
-// at most the norm client.clip_norm, if that is not 0. Or it is AdamW. It sees one batch of all examples a step.
+// then m buf + d, w_k -= lr buf, or lr (d + m buf) by Nesterov; grad + mu (w_k - w)
+// has at most the norm client.clip_norm, if that is not 0. Or it is AdamW. It sees
+// one batch of all examples a step.
 func referenceLocal(ws *nn.Workspace, b *nn.Batch, broadcast []float32, p fl.ClientParams, steps int) []float64 {
 	at := make([]float64, len(broadcast))
 	buf, second := make([]float64, len(broadcast)), make([]float64, len(broadcast))

@@ -3,9 +3,9 @@
 //
 //	import _ "github.com/fedfast/fedfast/fl/methods"
 //
-// A method of one's own is a type with the methods of fl.Method, and of the optional
-// interfaces beside it, registered with fl.Register; it can embed FedAvg or Reptile
-// and change what differs.
+// A method of one's own is a type with the methods of fl.Method, and of the
+// optional interfaces beside it, registered with fl.Register; it can embed FedAvg
+// or Reptile and change what differs.
 package methods
 
 import (
@@ -19,9 +19,9 @@ var builtIn = slices.Concat([]fl.Method{
 	FedAvg{}, fedAvgM{}, fedProx{}, fedNova{}, scaffold{}, fedDyn{}, Reptile{}, maml{}, perFedAvg{}, pFedMe{}, ditto{}, fedPer{}, fedRep{}, fedBABU{}, fedPA{}, heteroFL{},
 }, adaptives())
 
-// init registers the built-in methods. One that cannot be registered is a mistake of
-// this package, or of a program whose own method took the name of a built-in one at
-// start-up: nothing could tell the two apart, so it panics.
+// init registers the built-in methods. One that cannot be registered is a mistake
+// of this package, or of a program whose own method took the name of a built-in one
+// at start-up: nothing could tell the two apart, so it panics.
 func init() {
 	for _, m := range builtIn {
 		if err := fl.Register(m); err != nil {

@@ -77,9 +77,9 @@ var everyProbe = []string{
 	"sign_agreement", "cos_delta_smoothed{alpha=0.7}", "cos_delta_smoothed",
 }
 
-// TestEveryMethodKeepsThePromises, with clients that all differ: the same bits for any number of workers, after a
-// snapshot that went through a file, with states that do not fit in memory, and
-// whatever is measured.
+// TestEveryMethodKeepsThePromises, with clients that all differ: the same bits for
+// any number of workers, after a snapshot that went through a file, with states
+// that do not fit in memory, and whatever is measured.
 func TestEveryMethodKeepsThePromises(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
 	model := fltest.SmallCNN(t, fed)

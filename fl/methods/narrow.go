@@ -42,8 +42,8 @@ func places(m *nn.Model) []nn.Tensor {
 	return m.Export(v)
 }
 
-// eachCommon calls f with the two row-major numbers of every index of the smaller of
-// two tensors.
+// eachCommon calls f with the two row-major numbers of every index of the smaller
+// of two tensors.
 func eachCommon(small, large []int, f func(small, large int)) {
 	index := make([]int, len(small))
 	n := 1

@@ -30,7 +30,8 @@ func (perFedAvg) Paper() string {
 	return "Fallah et al. 2020, Personalized Federated Learning: A Meta-Learning Approach, arXiv:2002.07948"
 }
 
-// Defaults take the paper's inner step, a = 0.01, with which FEMNIST's writers train at FedAvg's client.lr = 0.1.
+// Defaults take the paper's inner step, a = 0.01, with which FEMNIST's writers
+// train at FedAvg's client.lr = 0.1.
 func (perFedAvg) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c.InnerSteps = 0.01, 1 }
 
 func (perFedAvg) Uses() []fl.Use { return slices.Concat(fl.UsingSteps(), innerSteps) }

@@ -40,8 +40,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// TestPlansBegin: what a plan leaves out is the method's default, and parameters that
-// never were filled are refused.
+// TestPlansBegin: what a plan leaves out is the method's default, and parameters
+// that never were filled are refused.
 func TestPlansBegin(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	e := newEngine(t, fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: ditto{}, Cohort: 2})

@@ -67,8 +67,8 @@ func states(t testing.TB, tr *fl.Trial) map[int][]float32 {
 	return kept
 }
 
-// begun gives hyperparameters that a test writes out the mark of those that began as
-// the defaults. They are SGD's.
+// begun gives hyperparameters that a test writes out the mark of those that began
+// as the defaults. They are SGD's.
 func begun(c fl.ClientParams) fl.ClientParams {
 	v := hyper.Values{Client: c}
 	all := fl.DefaultClientParams()

@@ -178,8 +178,8 @@ func droppedSlots(t *testing.T, dir string) [][]int {
 	return out
 }
 
-// interrupted works on a study twice, as two processes would: the first is cancelled
-// after some rounds, the second resumes.
+// interrupted works on a study twice, as two processes would: the first is
+// cancelled after some rounds, the second resumes.
 func interrupted(t *testing.T, s Setup, rounds int) *Result {
 	t.Helper()
 	dir := t.TempDir()

@@ -24,7 +24,8 @@ import (
 	"github.com/fedfast/fedfast/tuners/rules"
 )
 
-// spoilEnv says what a tuner that this binary serves does at which of its calls, as "nan@3".
+// spoilEnv says what a tuner that this binary serves does at which of its calls, as
+// "nan@3".
 const spoilEnv = "FEDFAST_TEST_SPOIL"
 
 // serveSpoilt serves a built-in tuner, spoilt as spoilEnv says.
@@ -201,14 +202,16 @@ func (s *deadlySession) Close(ctx context.Context) error {
 	return s.Session.Close(ctx)
 }
 
-// TestFaultKillTuner kills the processes of both tuners of a study before every one of their calls.
+// TestFaultKillTuner kills the processes of both tuners of a study before every one
+// of their calls.
 func TestFaultKillTuner(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts processes for many seconds")
 	}
 	want := uninterrupted(t, "small")
 	var kills atomic.Int64
-	// The sessions of trials that run side by side share a process: a call may lose it to the kills of others again and again.
+	// The sessions of trials that run side by side share a process: a call may lose
+	// it to the kills of others again and again.
 	tuner, client := launchTuner(t, "sha", "", 1000), launchTuner(t, "fedex", "", 1000)
 	got, err := tuneWith(t.Context(), filepath.Join(t.TempDir(), "study"), deadly{tuner, &kills}, deadly{client, &kills})
 	if err != nil {
@@ -220,8 +223,9 @@ func TestFaultKillTuner(t *testing.T) {
 	}
 }
 
-// TestFaultBadTuner breaks studies by tuners that go wrong, each in its way: the error names what it was, and the study goes on from
-// where it was with a tuner that is right.
+// TestFaultBadTuner breaks studies by tuners that go wrong, each in its way: the
+// error names what it was, and the study goes on from where it was with a tuner
+// that is right.
 func TestFaultBadTuner(t *testing.T) {
 	want := uninterrupted(t, "small")
 	for _, c := range []struct {
@@ -257,7 +261,8 @@ func TestFaultBadTuner(t *testing.T) {
 			if c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("%v does not wrap %v", err, c.is)
 			}
-			// The same again, when the study goes on: its trials are known to the study, but not to the new process.
+			// The same again, when the study goes on: its trials are known to the
+			// study, but not to the new process.
 			if _, err = tuneWith(t.Context(), dir, launchTuner(t, "sha", c.what+"@2", 2), builtin["fedex"]); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("when it goes on: %v, want %s", err, c.want)
 			}

@@ -108,8 +108,8 @@ func TestFinalists(t *testing.T) {
 	}
 }
 
-// TestFinalistsAreNoisy: the noise of a study's scores and the bound on clients hold
-// for its finalists, too.
+// TestFinalistsAreNoisy: the noise of a study's scores and the bound on clients
+// hold for its finalists, too.
 func TestFinalistsAreNoisy(t *testing.T) {
 	scores := func(change func(*config.Config)) []float64 {
 		s := finalStudy(t, change)

@@ -133,8 +133,8 @@ func TestConfigThatDiffersIsRefused(t *testing.T) {
 	}
 }
 
-// TestOtherDataIsRefused: a study is not resumed on other data than it began on; where neither knows, it does, as the studies of earlier
-// versions.
+// TestOtherDataIsRefused: a study is not resumed on other data than it began on;
+// where neither knows, it does, as the studies of earlier versions.
 func TestOtherDataIsRefused(t *testing.T) {
 	for _, tt := range []struct{ name, began, now, want string }{
 		{"same", "a", "a", ""},

@@ -10,12 +10,13 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Share begins a study with the rounds of another one, which differs from it in
-// the target alone, and perhaps in its name: what clients train does not depend on the target, so no round
-// is trained twice. It returns the models that the other one has evaluated, for Setup.Evaluated. The store to must be empty. Both studies need score.both, and
-// the other one no reserve of snapshots, but with Setup.KeepTrials its trials go
-// on from where they ended instead of from their beginning. Which trials go on,
-// and which model is returned, is decided anew.
+// Share begins a study with the rounds of another one, which differs from it in the
+// target alone, and perhaps in its name: what clients train does not depend on the
+// target, so no round is trained twice. It returns the models that the other one
+// has evaluated, for Setup.Evaluated. The store to must be empty. Both studies need
+// score.both, and the other one no reserve of snapshots, but with Setup.KeepTrials
+// its trials go on from where they ended instead of from their beginning. Which
+// trials go on, and which model is returned, is decided anew.
 func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Config) ([]Chosen, error) {
 	other, err := Read(ctx, from)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// sharing returns a study by successive halving of 9 trials under FedEx, for one target.
+// sharing returns a study by successive halving of 9 trials under FedEx, for one
+// target.
 func sharing(t *testing.T, target string) (Setup, *counting) {
 	t.Helper()
 	s := glyphStudy(t, sha.Tuner{})
@@ -27,8 +28,9 @@ func sharing(t *testing.T, target string) (Setup, *counting) {
 	return s, m
 }
 
-// TestShareTrainsNoRoundTwice: a study of the global target that shares the rounds of one of the personalized target ends like one that
-// trains them all, with fewer client tasks.
+// TestShareTrainsNoRoundTwice: a study of the global target that shares the rounds
+// of one of the personalized target ends like one that trains them all, with fewer
+// client tasks.
 func TestShareTrainsNoRoundTwice(t *testing.T) {
 	dir := t.TempDir()
 	first, _ := sharing(t, tuners.TargetPersonalized)

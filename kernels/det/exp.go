@@ -30,7 +30,8 @@ func expSum(x, e float64) float64 {
 	hi := x - float64(k*ln2Hi)
 	lo := float64(k * ln2Lo)
 	r := hi - lo
-	// e**r - 1 - r = r^2/2! + r^3/3! + ... ; the 14th term is below 2^-56 of the result.
+	// e**r - 1 - r = r^2/2! + r^3/3! + ... ; the 14th term is below 2^-56 of the
+	// result.
 	p := 0.0
 	for i := len(inverseFactorials) - 1; i >= 0; i-- {
 		p = float64(p*r) + inverseFactorials[i]
@@ -69,7 +70,8 @@ func Pow10(x float64) float64 {
 	case n < 0 && n >= -22:
 		return y / tens[int(-n)]
 	}
-	// The decimal parser rounds correctly, so powers of ten are the same everywhere. Near the ends of the range the power is split.
+	// The decimal parser rounds correctly, so powers of ten are the same
+	// everywhere. Near the ends of the range the power is split.
 	if math.Abs(n) < 300 {
 		return float64(y * powerOfTen(int(n)))
 	}

@@ -43,7 +43,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// bigExp returns e**x to about 180 bits: the Taylor series of e**(x/2^40), squared 40 times.
+// bigExp returns e**x to about 180 bits: the Taylor series of e**(x/2^40), squared
+// 40 times.
 func bigExp(x *big.Float) *big.Float {
 	r := new(big.Float).SetPrec(260).Set(x)
 	r.SetMantExp(r, -40)

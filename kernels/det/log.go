@@ -59,7 +59,8 @@ func logSpecial(x float64) float64 {
 	return x // NaN and +Inf
 }
 
-// reduce writes a positive, finite x as 2**k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
+// reduce writes a positive, finite x as 2**k (1 + f) with 1 + f in [sqrt(1/2),
+// sqrt(2)).
 func reduce(x float64) (f, k float64) {
 	const sqrtHalf = 0x3fe6a09e667f3bcd // bits of sqrt(1/2)
 	var scaled int64
@@ -71,9 +72,11 @@ func reduce(x float64) (f, k float64) {
 	return math.Float64frombits(b-uint64(e<<52)) - 1, float64(e - scaled)
 }
 
-// logParts returns h and t with log(1 + f) = f - (h - t). With s = f/(2+f), log(1+f) = 2 atanh(s) = 2s + s R(s^2) for
-// R(z) = 2z/3 + 2z^2/5 + ..., and 2s = f - s f = f - f^2/2 + s f^2/2: so h = f^2/2 and t = s (h + R), where only small numbers are
-// rounded. s^2 <= 0.0295, so 11 terms of R reach 2^-58. (The same way as in FreeBSD's e_log.c, with the series' own coefficients.)
+// logParts returns h and t with log(1 + f) = f - (h - t). With s = f/(2+f),
+// log(1+f) = 2 atanh(s) = 2s + s R(s^2) for R(z) = 2z/3 + 2z^2/5 + ..., and 2s = f
+// - s f = f - f^2/2 + s f^2/2: so h = f^2/2 and t = s (h + R), where only small
+// numbers are rounded. s^2 <= 0.0295, so 11 terms of R reach 2^-58. (The same way
+// as in FreeBSD's e_log.c, with the series' own coefficients.)
 func logParts(f float64) (h, t float64) {
 	s := f / (2 + f)
 	z := float64(s * s)

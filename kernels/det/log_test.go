@@ -9,8 +9,9 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
-// bigLog returns ln x to about 180 bits: two steps of Newton's method on bigExp, which triple the digits of math.Log. (That is itself
-// wrong for subnormal numbers on some processors.)
+// bigLog returns ln x to about 180 bits: two steps of Newton's method on bigExp,
+// which triple the digits of math.Log. (That is itself wrong for subnormal numbers
+// on some processors.)
 func bigLog(x float64) *big.Float {
 	exact := new(big.Float).SetPrec(260).SetFloat64(x)
 	m, e := math.Frexp(x)

@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
-// TestMix holds the first outputs of SplitMix64 from seed 0, which every implementation of it gives.
+// TestMix holds the first outputs of SplitMix64 from seed 0, which every
+// implementation of it gives.
 func TestMix(t *testing.T) {
 	const step = 0x9e3779b97f4a7c15
 	for i, want := range []uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f} {
@@ -24,7 +25,8 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestBelow sees a bias: over a range of 3/4 of all numbers, a third of it would come twice as often if nothing were refused.
+// TestBelow sees a bias: over a range of 3/4 of all numbers, a third of it would
+// come twice as often if nothing were refused.
 func TestBelow(t *testing.T) {
 	for _, n := range []uint64{1, 3, 1 << 40, 3 << 61, math.MaxUint64} {
 		r := rand.New(rand.NewPCG(n, 1))

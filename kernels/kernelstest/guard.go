@@ -6,18 +6,21 @@ import (
 	"testing"
 )
 
-// guardWords is how many words a guarded slice has on either side: more than any vector or cache line.
+// guardWords is how many words a guarded slice has on either side: more than any
+// vector or cache line.
 const guardWords = 64
 
 const guardBits = 0x7fbadbad // a NaN, so that a kernel that reads it shows it too
 
-// Slice is a float32 slice between guard words. Data starts Offset floats past a multiple of 64 bytes or so, to test unaligned access.
+// Slice is a float32 slice between guard words. Data starts Offset floats past a
+// multiple of 64 bytes or so, to test unaligned access.
 type Slice struct {
 	Data []float32
 	all  []float32
 }
 
-// NewSlice returns n zeros between guard words, offset floats (0 to 15) into the allocation.
+// NewSlice returns n zeros between guard words, offset floats (0 to 15) into the
+// allocation.
 func NewSlice(n, offset int) *Slice {
 	all := make([]float32, n+2*guardWords+offset)
 	for i := range all {

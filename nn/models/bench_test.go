@@ -87,7 +87,8 @@ func BenchmarkDisplacement(b *testing.B) {
 }
 
 // BenchmarkHessian measures how much longer a product with the Hessian takes than a
-// gradient of the same batch. The two take turns, so that the machine's moods meet both.
+// gradient of the same batch. The two take turns, so that the machine's moods meet
+// both.
 func BenchmarkHessian(b *testing.B) {
 	for _, c := range []struct {
 		model string

@@ -36,8 +36,8 @@ func TestFLOPs(t *testing.T) {
 	}
 }
 
-// TestHessianFLOPs holds the operations of products with a Hessian: three products of
-// matrices where no weights are before a layer, else eight.
+// TestHessianFLOPs holds the operations of products with a Hessian: three products
+// of matrices where no weights are before a layer, else eight.
 func TestHessianFLOPs(t *testing.T) {
 	for model, want := range map[string]int64{
 		"logistic":         2 * 3 * 784 * 62,

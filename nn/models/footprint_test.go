@@ -7,7 +7,8 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// TestWorkspaceBytes compares what a workspace is expected to take with what it takes.
+// TestWorkspaceBytes compares what a workspace is expected to take with what it
+// takes.
 func TestWorkspaceBytes(t *testing.T) {
 	var used runtime.MemStats
 	heap := func() int64 {

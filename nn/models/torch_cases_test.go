@@ -75,7 +75,8 @@ var torchCases = []struct {
 }{
 	{"logistic", 8, 0.1, []torchOp{opFlatten, opLinear}, nn.Shape{}},
 	{"leaf-femnist-cnn", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
-	// A batch of 6 has two values in a window of the pool whose order depends on the last bit.
+	// A batch of 6 has two values in a window of the pool whose order depends on
+	// the last bit.
 	{"reddi-emnist-cnn", 7, 0.1, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
 	{"fedex-femnist-cnn", 6, 0.1, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
 	{"fedex-cifar-cnn", 6, 0.1, []torchOp{
@@ -86,7 +87,8 @@ var torchCases = []struct {
 		opSame(2), opRelu, opPool3, opLRN, opSame(2), opRelu, opLRN, opPool3,
 		opFlatten, opLinear, opRelu, opLinear, opRelu, opLinear,
 	}, nn.Shape{}},
-	// Weights of normalisations are near 1, so float32 knows their changes to some 1e-4.
+	// Weights of normalisations are near 1, so float32 knows their changes to some
+	// 1e-4.
 	{"resnet18-gn", 3, 0.005, slices.Concat(
 		[]torchOp{opPlain(1, 1), opNorm, opRelu}, opBlocks(1), opBlocks(2), opBlocks(2), opBlocks(2), []torchOp{{Op: "mean"}, opLinear},
 	), nn.Shape{H: 10, W: 10, C: 3}},

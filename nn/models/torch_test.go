@@ -57,8 +57,8 @@ func momentum(lr float32) nn.Optimizer {
 	return nn.Optimizer{SGD: nn.SGD{LR: lr, Momentum: 0.9, WeightDecay: 1e-3}}
 }
 
-// TestOptimizersMatchTorch is TestStepsMatchTorch for the other optimizers, on networks
-// with and without large dense layers, convolutions and an LSTM.
+// TestOptimizersMatchTorch is TestStepsMatchTorch for the other optimizers, on
+// networks with and without large dense layers, convolutions and an LSTM.
 func TestOptimizersMatchTorch(t *testing.T) {
 	python := findTorch(t)
 	for _, c := range torchCases {
@@ -85,9 +85,9 @@ func TestOptimizersMatchTorch(t *testing.T) {
 	}
 }
 
-// TestHessianMatchesTorch compares products with the Hessian, for networks of most kinds
-// of layers, with those that PyTorch's automatic differentiation gives when applied
-// twice, in float64: they may differ by 1e-3 of each tensor's norm.
+// TestHessianMatchesTorch compares products with the Hessian, for networks of most
+// kinds of layers, with those that PyTorch's automatic differentiation gives when
+// applied twice, in float64: they may differ by 1e-3 of each tensor's norm.
 func TestHessianMatchesTorch(t *testing.T) {
 	python := findTorch(t)
 	for _, c := range torchCases {
@@ -304,8 +304,8 @@ func channelFirst(x []float32, in nn.Shape) []float32 {
 	return out
 }
 
-// runTorch returns the loss before each step and the parameters after the last, or the
-// product of the loss' Hessian with a direction, if there is one.
+// runTorch returns the loss before each step and the parameters after the last, or
+// the product of the loss' Hessian with a direction, if there is one.
 func runTorch(t *testing.T, python string, job torchJob, params, input []float32, direction ...float32) (losses, after []float64) {
 	t.Helper()
 	dir := t.TempDir()

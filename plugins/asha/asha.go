@@ -1,5 +1,6 @@
-// Package asha is the built-in tuner `asha`: asynchronous successive halving (Li et al. 2020). A trial goes on as soon as it is among
-// the best 1/eta of its rung, without waiting for the rung to fill; otherwise a new trial starts.
+// Package asha is the built-in tuner `asha`: asynchronous successive halving (Li et
+// al. 2020). A trial goes on as soon as it is among the best 1/eta of its rung,
+// without waiting for the rung to fill; otherwise a new trial starts.
 package asha
 
 import (
@@ -36,7 +37,8 @@ var description = tuners.Description{
 	Trials: true,
 }
 
-// Validate checks the options and that the budget can bring a trial to the last rung.
+// Validate checks the options and that the budget can bring a trial to the last
+// rung.
 func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
 	_, problems := newPlan(req.Options, req.Budget)
 	return problems, nil
@@ -59,7 +61,8 @@ type plan struct {
 	rounds int   // most rounds to spend
 }
 
-// newPlan reads the options and places the rungs at M eta^-R, ..., M/eta, M, rounded down.
+// newPlan reads the options and places the rungs at M eta^-R, ..., M/eta, M,
+// rounded down.
 func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 	r := options.Read(description, given)
 	p := plan{

@@ -38,7 +38,8 @@ func moves(r playtest.Result) []string {
 }
 
 func TestPromotionsByHand(t *testing.T) {
-	// One trial at a time. Scores 5 3 4 1 2 2: the comments name the rungs' standings, best first.
+	// One trial at a time. Scores 5 3 4 1 2 2: the comments name the rungs'
+	// standings, best first.
 	r := study(14, 4, halves, table(5, 3, 4, 1, 2, 2)).Play(t)
 	want := []string{
 		"start 0 to 1", "start 1 to 1",
@@ -86,7 +87,8 @@ func TestTwoInFlightByHand(t *testing.T) {
 
 func TestFailedTrialsRankLast(t *testing.T) {
 	nan := math.NaN()
-	// Two of the first four fail: the other two are the best half. 3 fails on its way to rung 2 and counts there.
+	// Two of the first four fail: the other two are the best half. 3 fails on its
+	// way to rung 2 and counts there.
 	score := table(nan, 2, nan, 1, 3, 9, 9, 9, 9)
 	r := study(12, 4, halves, func(trial int, p tuners.Params, round int) float64 {
 		if trial == 3 && round == 2 {
@@ -112,13 +114,15 @@ func TestMaximizeAndTrialsOption(t *testing.T) {
 	s := study(100, 4, options, table(5, 3, 4, 1))
 	s.Request.Objective.Direction = tuners.Maximize
 	r := s.Play(t)
-	// The best half is 0 and 2; 0 goes on to the end, and with no trial to start the study is over early.
+	// The best half is 0 and 2; 0 goes on to the end, and with no trial to start
+	// the study is over early.
 	if r.Best != 0 || len(r.Params) != 4 || r.Rounds[0] != 4 || r.Rounds[2] != 2 {
 		t.Errorf("the survivor is %d of %d trials; rounds %v", r.Best, len(r.Params), r.Rounds)
 	}
 }
 
-// noise is a score without structure, so that ranks change from rung to rung; one in eight fails.
+// noise is a score without structure, so that ranks change from rung to rung; one
+// in eight fails.
 func noise(seed uint64) func(int, tuners.Params, int) float64 {
 	return func(trial int, _ tuners.Params, round int) float64 {
 		d := tuners.NewDraws(seed, trial, round, "noise")
@@ -129,7 +133,8 @@ func noise(seed uint64) func(int, tuners.Params, int) float64 {
 	}
 }
 
-// paper plays asynchronous successive halving as the paper has it, which never stops a trial, with eta = 3: the decisions that run trials.
+// paper plays asynchronous successive halving as the paper has it, which never
+// stops a trial, with eta = 3: the decisions that run trials.
 func paper(rungs []int, rounds, parallel int, next func([]int) int, score func(int, tuners.Params, int) float64) []string {
 	var log []string
 	at := map[int]int{}                           // rung of each trial

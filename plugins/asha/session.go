@@ -11,7 +11,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// session runs one study. What it decides depends on the reports so far, in any order in which they came, and on the trials in flight.
+// session runs one study. What it decides depends on the reports so far, in any
+// order in which they came, and on the trials in flight.
 type session struct {
 	tuners.TrialsOnly
 	record.Record
@@ -69,8 +70,9 @@ func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 	return append(out, s.prune()...), s.Save(&s.state)
 }
 
-// next sends a trial on, or starts one, unless the budget is spent: from the highest rung down the lowest-numbered trial of the best
-// 1/eta that waits there, else a new trial.
+// next sends a trial on, or starts one, unless the budget is spent: from the
+// highest rung down the lowest-numbered trial of the best 1/eta that waits there,
+// else a new trial.
 func (s *session) next() (tuners.Decision, bool) {
 	left := s.rounds - s.spent()
 	for k := len(s.rungs) - 2; k >= 0; k-- {
@@ -94,8 +96,9 @@ func (s *session) next() (tuners.Decision, bool) {
 	return tuners.Decision{Kind: tuners.Start, Trial: number, Params: params, ToRound: s.rungs[0]}, true
 }
 
-// prune stops the waiting trials that no report to come can bring into the best 1/eta of their rung with rounds left to go on. Ranks only
-// fall, so it is enough to compare them with the size that the rung may still reach.
+// prune stops the waiting trials that no report to come can bring into the best
+// 1/eta of their rung with rounds left to go on. Ranks only fall, so it is enough
+// to compare them with the size that the rung may still reach.
 func (s *session) prune() []tuners.Decision {
 	left := s.rounds - s.spent()
 	leader := s.leader()
@@ -131,7 +134,8 @@ func (s *session) prune() []tuners.Decision {
 	return out
 }
 
-// leader returns the best of the trials that wait at the highest rung where one does, -1 when none does.
+// leader returns the best of the trials that wait at the highest rung where one
+// does, -1 when none does.
 func (s *session) leader() int {
 	for k := range slices.Backward(s.rungs) {
 		ranked, _ := s.standings(k)
@@ -142,7 +146,8 @@ func (s *session) leader() int {
 	return -1
 }
 
-// standings ranks the trials that reached rung k; size counts those that failed on the way to it, too.
+// standings ranks the trials that reached rung k; size counts those that failed on
+// the way to it, too.
 func (s *session) standings(k int) (ranked []int, size int) {
 	scores := make([]float64, len(s.state.Trials))
 	for i, t := range s.state.Trials {

@@ -1,10 +1,14 @@
-// Package bo is the built-in tuner `bo`: Bayesian optimization. After some random trials it models the score as a Gaussian process over
-// the search space (package gp) and runs the point of largest expected improvement next.
+// Package bo is the built-in tuner `bo`: Bayesian optimization. After some random
+// trials it models the score as a Gaussian process over the search space (package
+// gp) and runs the point of largest expected improvement next.
 //
-// Given the scores, decisions are the same on every amd64 CPU, whatever its level. Between architectures that is not promised: gonum
-// finds the model's hyperparameters, its last bits differ between amd64 and arm64, and where the likelihood is flat the search may then
-// stop at another point. Everything else is the same everywhere: given the hyperparameters, the posterior and the expected improvement
-// are plain Go with written-out roundings, and the maximum is taken over a finite list, ties to its first.
+// Given the scores, decisions are the same on every amd64 CPU, whatever its level.
+// Between architectures that is not promised: gonum finds the model's
+// hyperparameters, its last bits differ between amd64 and arm64, and where the
+// likelihood is flat the search may then stop at another point. Everything else is
+// the same everywhere: given the hyperparameters, the posterior and the expected
+// improvement are plain Go with written-out roundings, and the maximum is taken
+// over a finite list, ties to its first.
 package bo
 
 import (
@@ -43,7 +47,8 @@ var description = tuners.Description{
 // plan is what the options and the budget fix.
 type plan struct{ initial, trials, candidates int }
 
-// Validate checks the options and that the budget pays for a trial that the model proposes.
+// Validate checks the options and that the budget pays for a trial that the model
+// proposes.
 func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
 	_, problems := newPlan(req.Options, req.Budget)
 	return problems, nil

@@ -85,7 +85,8 @@ var finite = tuners.Space{
 	{Name: "client.lr", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(0.1), tuners.Num(0.01), tuners.Num(0.001), tuners.Num(0.0001)}},
 }
 
-// TestProposesTheLargestExpectedImprovement works out every proposal in a space that can be listed.
+// TestProposesTheLargestExpectedImprovement works out every proposal in a space
+// that can be listed.
 func TestProposesTheLargestExpectedImprovement(t *testing.T) {
 	score := func(_ int, p tuners.Params, _ int) float64 {
 		e := p.Float("client.epochs", 0)
@@ -272,7 +273,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// BenchmarkPropose is the time of one proposal after n trials in six dimensions (eight features).
+// BenchmarkPropose is the time of one proposal after n trials in six dimensions
+// (eight features).
 func BenchmarkPropose(b *testing.B) {
 	for _, n := range []int{20, 100, 400} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {

@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// refined is how many of the best candidates are refined; steps are the shares of a dimension by which, one after the other.
+// refined is how many of the best candidates are refined; steps are the shares of a
+// dimension by which, one after the other.
 const refined = 4
 
 var steps = [...]float64{0.1, 0.05, 0.02, 0.01, 0.005}
@@ -56,8 +57,9 @@ func (r *proposer) fresh(p point) bool {
 	return !slices.ContainsFunc(r.seen, func(q point) bool { return slices.Equal(p, q) })
 }
 
-// choose returns the best of the candidates and of the leader's neighbours, after refining the best few of them. Ties keep the earlier
-// one. When none is fresh, because the whole space was tried, points repeat.
+// choose returns the best of the candidates and of the leader's neighbours, after
+// refining the best few of them. Ties keep the earlier one. When none is fresh,
+// because the whole space was tried, points repeat.
 func (r *proposer) choose(candidates []point) point {
 	for _, step := range steps {
 		candidates = append(candidates, r.near(r.leader, step)...)
@@ -82,7 +84,8 @@ func (r *proposer) choose(candidates []point) point {
 	return best.point
 }
 
-// enter puts a point in its place among the best few, behind those of the same gain.
+// enter puts a point in its place among the best few, behind those of the same
+// gain.
 func (r *proposer) enter(list []scored, p point) []scored {
 	least := -1.0
 	if len(list) == refined {
@@ -102,7 +105,8 @@ func (r *proposer) enter(list []scored, p point) []scored {
 	return list[:min(refined, len(list))]
 }
 
-// refine climbs from a candidate: for each step, it moves to the best fresh neighbour as long as that is better.
+// refine climbs from a candidate: for each step, it moves to the best fresh
+// neighbour as long as that is better.
 func (r *proposer) refine(c scored) scored {
 	const moves = 20
 	for _, step := range steps {
@@ -122,7 +126,8 @@ func (r *proposer) refine(c scored) scored {
 	return c
 }
 
-// candidates lists where to compare: every point of a space that has no more than n, else n random ones that are drawn anew for each trial.
+// candidates lists where to compare: every point of a space that has no more than
+// n, else n random ones that are drawn anew for each trial.
 func (s scale) candidates(seed uint64, trial, n int) []point {
 	var out []point
 	if !s.real() {

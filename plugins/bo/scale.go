@@ -7,7 +7,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// point is a point of the space: one number per dimension, on its drawn scale, or the index of a choice.
+// point is a point of the space: one number per dimension, on its drawn scale, or
+// the index of a choice.
 type point []float64
 
 // scale turns points into params and into the model's features.
@@ -39,8 +40,9 @@ func (s scale) params(p point) tuners.Params {
 	return out
 }
 
-// features returns a point's features: (s - Lo) / (Hi - Lo) of a dimension with a scale; of a choice one number per value, 1 for the one
-// that is taken and 0 for the others. A dimension of one value has none.
+// features returns a point's features: (s - Lo) / (Hi - Lo) of a dimension with a
+// scale; of a choice one number per value, 1 for the one that is taken and 0 for
+// the others. A dimension of one value has none.
 func (s scale) features(p point) []float64 {
 	out := []float64{}
 	for i, d := range s.space {
@@ -74,8 +76,9 @@ func (s scale) draw(d *tuners.Draws) point {
 	return out
 }
 
-// near returns the neighbours of a point at a step that is a share of each dimension, in a fixed order: up and down by the step, by
-// at least 1 on a whole scale, and every other choice.
+// near returns the neighbours of a point at a step that is a share of each
+// dimension, in a fixed order: up and down by the step, by at least 1 on a whole
+// scale, and every other choice.
 func (s scale) near(p point, step float64) []point {
 	var out []point
 	with := func(i int, x float64) {

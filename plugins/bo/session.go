@@ -11,7 +11,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// session runs one study. What it proposes depends on the reports so far, in any order in which they came, and on the trials in flight.
+// session runs one study. What it proposes depends on the reports so far, in any
+// order in which they came, and on the trials in flight.
 type session struct {
 	tuners.TrialsOnly
 	record.Record
@@ -35,8 +36,9 @@ type model struct {
 	Hyper  gp.Hyper `json:"hyper"`
 }
 
-// stale says whether so many scores call for a new fit: up to 30 each one more does, then each tenth more. A fit's time grows with the cube of
-// the scores, and the more there are, the less the hyperparameters move.
+// stale says whether so many scores call for a new fit: up to 30 each one more
+// does, then each tenth more. A fit's time grows with the cube of the scores, and
+// the more there are, the less the hyperparameters move.
 func (m *model) stale(scores int) bool {
 	return m == nil || scores != m.Scores && (scores <= 30 || scores >= m.Scores+(m.Scores+9)/10)
 }
@@ -64,7 +66,8 @@ func newSession(req tuners.OpenRequest, p plan) (*session, error) {
 	return s, s.Save(&s.state)
 }
 
-// Suggest returns the random trials together, then fills the places in flight with proposals.
+// Suggest returns the random trials together, then fills the places in flight with
+// proposals.
 func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 	var out []tuners.Decision
 	if len(s.state.Trials) == 0 {
@@ -110,7 +113,8 @@ func (s *session) start(p point, params tuners.Params) tuners.Decision {
 // fitIterations bounds each search of a fit.
 const fitIterations = 50
 
-// propose returns the points of the next trials: random ones while no trial has a score.
+// propose returns the points of the next trials: random ones while no trial has a
+// score.
 func (s *session) propose(n int) ([]point, error) {
 	var x, flying []point
 	var y []float64
@@ -162,8 +166,10 @@ func (s *session) propose(n int) ([]point, error) {
 	return out, nil
 }
 
-// tame bounds outcomes, lower ones being better, so that trials that diverged do not hide the differences between the others: none stays
-// farther from the best than five times the median does, and failed trials (NaN) count as the worst. It says whether there is a number.
+// tame bounds outcomes, lower ones being better, so that trials that diverged do
+// not hide the differences between the others: none stays farther from the best
+// than five times the median does, and failed trials (NaN) count as the worst. It
+// says whether there is a number.
 func tame(y []float64) bool {
 	var sorted []float64
 	for _, v := range y {
@@ -195,7 +201,8 @@ func (s *session) lower(score float64) float64 {
 	return score
 }
 
-// best returns the trial of the best score, the lower number of a tie, -1 when all failed.
+// best returns the trial of the best score, the lower number of a tie, -1 when all
+// failed.
 func (s *session) best() int {
 	best := -1
 	for i, t := range s.state.Trials {

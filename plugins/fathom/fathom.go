@@ -1,10 +1,13 @@
-// Package fathom is the built-in tuner `fathom`: FATHOM (Federated AuTomatic Hyperparameter OptiMization, 2022), which adapts the
-// clients' learning rate, local epochs and batch size in every round of one training run. Each moves along the gradient of the loss
-// bound with respect to its logarithm: cosines of vectors that the clients and the server have at hand anyway.
+// Package fathom is the built-in tuner `fathom`: FATHOM (Federated AuTomatic
+// Hyperparameter OptiMization, 2022), which adapts the clients' learning rate,
+// local epochs and batch size in every round of one training run. Each moves along
+// the gradient of the loss bound with respect to its logarithm: cosines of vectors
+// that the clients and the server have at hand anyway.
 //
-// FATHOM is a client tuner. It starts from the values that the study or a wrapper's trial has for client.lr, client.epochs and
-// client.batch. Alone it runs one trial of budget.trial_rounds rounds. The clients' batches should wrap around the end of an epoch
-// (client.wrap = true), since the batch may outgrow a client's examples.
+// FATHOM is a client tuner. It starts from the values that the study or a wrapper's
+// trial has for client.lr, client.epochs and client.batch. Alone it runs one trial
+// of budget.trial_rounds rounds. The clients' batches should wrap around the end of
+// an epoch (client.wrap = true), since the batch may outgrow a client's examples.
 package fathom
 
 import (

@@ -32,7 +32,8 @@ func client(n, phi float64) tuners.Slot {
 	return tuners.Slot{Probes: map[string]float64{"min_cos_grad_displacement": phi, "examples_train": n}}
 }
 
-// round plans a round, lets it show glob and the slots, and returns the hyperparameters that it ran with.
+// round plans a round, lets it show glob and the slots, and returns the
+// hyperparameters that it ran with.
 func round(t *testing.T, s tuners.Session, number int, glob float64, slots ...tuners.Slot) (lr, epochs, batch float64) {
 	t.Helper()
 	p, err := s.PlanRound(t.Context(), tuners.PlanRequest{Trial: 2, Round: number, Slots: len(slots)})
@@ -70,7 +71,8 @@ func TestFollowsTheEquations(t *testing.T) {
 	}
 }
 
-// TestAsPaper: the local cosine is the one with the displacement before each step, times the learning rate.
+// TestAsPaper: the local cosine is the one with the displacement before each step,
+// times the learning rate.
 func TestAsPaper(t *testing.T) {
 	s := open(t, request(tuners.Params{"as_paper": tuners.Bool(true), "gamma_epochs": tuners.Num(1)}))
 	before := func(n, phi float64) tuners.Slot {
@@ -85,7 +87,8 @@ func TestAsPaper(t *testing.T) {
 	}
 }
 
-// TestBounds drives lr up to its bound and down again: with clipped logarithms it comes down at once, without it has to unwind.
+// TestBounds drives lr up to its bound and down again: with clipped logarithms it
+// comes down at once, without it has to unwind.
 func TestBounds(t *testing.T) {
 	for _, clip := range []bool{true, false} {
 		t.Run(strconv.FormatBool(clip), func(t *testing.T) {

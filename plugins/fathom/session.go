@@ -11,7 +11,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// logs are the natural logarithms of the three hyperparameters. They are the session's whole state.
+// logs are the natural logarithms of the three hyperparameters. They are the
+// session's whole state.
 type logs struct {
 	LR     float64 `json:"log_lr"`
 	Epochs float64 `json:"log_epochs"`
@@ -27,7 +28,8 @@ func (l logs) clip(most logs) logs {
 	return logs{min(l.LR, most.LR), min(l.Epochs, most.Epochs), min(l.Batch, most.Batch)}
 }
 
-// params returns what clients train with: the batch is rounded to the nearest whole number, 1 at least.
+// params returns what clients train with: the batch is rounded to the nearest whole
+// number, 1 at least.
 func (l logs) params() tuners.Params {
 	return tuners.Params{
 		lr:     tuners.Num(det.Exp(l.LR)),
@@ -36,8 +38,9 @@ func (l logs) params() tuners.Params {
 	}
 }
 
-// step moves the logarithms by equations 13 to 15 of the FATHOM paper: glob is the cosine of the round's change with the smoothed one
-// before (minus their H and N), local the weighted mean of the clients' phi (minus their G).
+// step moves the logarithms by equations 13 to 15 of the FATHOM paper: glob is the
+// cosine of the round's change with the smoothed one before (minus their H and N),
+// local the weighted mean of the clients' phi (minus their G).
 func (l logs) step(s settings, glob, local float64) logs {
 	if s.asPaper {
 		local = float64(local * det.Exp(min(l.LR, s.most.LR)))
@@ -98,8 +101,8 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 	return tuners.Plan{Clients: []tuners.Params{s.logs.clip(s.settings.most).params()}}, nil
 }
 
-// ObserveRound takes the round's step. A client that dropped out, or whose cosine is not finite, does not count; a round without any
-// that does changes nothing.
+// ObserveRound takes the round's step. A client that dropped out, or whose cosine
+// is not finite, does not count; a round without any that does changes nothing.
 func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	if o.Trial != s.trial {
 		return fmt.Errorf("fathom: an observation of trial %d reached the session of trial %d", o.Trial, s.trial)

@@ -6,8 +6,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// drawConfigs returns a trial's configurations: the first is the trial's own, the others its neighbours or independent draws.
-// They depend on the seed and the origin alone, so the state need not hold them.
+// drawConfigs returns a trial's configurations: the first is the trial's own, the
+// others its neighbours or independent draws. They depend on the seed and the
+// origin alone, so the state need not hold them.
 func drawConfigs(space tuners.Space, centre tuners.Params, o options, seed uint64, origin int) []tuners.Params {
 	k := o.configs
 	if o.drawConfigs {
@@ -32,7 +33,8 @@ func drawConfigs(space tuners.Space, centre tuners.Params, o options, seed uint6
 	return configs
 }
 
-// perturbAsPaper is Space.Perturb with the paper's neighbourhood of whole dimensions: {c - floor(w), ..., c + ceil(w)}, w = eps (hi - lo).
+// perturbAsPaper is Space.Perturb with the paper's neighbourhood of whole
+// dimensions: {c - floor(w), ..., c + ceil(w)}, w = eps (hi - lo).
 func perturbAsPaper(space tuners.Space, centre tuners.Params, eps float64, draws *tuners.Draws) tuners.Params {
 	p := make(tuners.Params, len(space))
 	for _, d := range space {

@@ -1,10 +1,13 @@
-// Package fedex is the built-in tuner `fedex`: FedEx (Khodak et al., Federated Hyperparameter Tuning, NeurIPS 2021), which tunes the
-// clients' hyperparameters while the federation trains. Each trial holds k configurations near the trial's own and a distribution theta
-// over them; every client of a round trains with a drawn one, and theta moves by exponentiated gradient steps on the clients'
+// Package fedex is the built-in tuner `fedex`: FedEx (Khodak et al., Federated
+// Hyperparameter Tuning, NeurIPS 2021), which tunes the clients' hyperparameters
+// while the federation trains. Each trial holds k configurations near the trial's
+// own and a distribution theta over them; every client of a round trains with a
+// drawn one, and theta moves by exponentiated gradient steps on the clients'
 // validation errors.
 //
-// FedEx is a client tuner: put it under `sha` or `random`, which draw its centre and the server's hyperparameters. Alone it starts one
-// trial of budget.trial_rounds rounds.
+// FedEx is a client tuner: put it under `sha` or `random`, which draw its centre
+// and the server's hyperparameters. Alone it starts one trial of
+// budget.trial_rounds rounds.
 package fedex
 
 import (
@@ -15,7 +18,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Gamma is the dimension that FedEx adds to the space: the discount of the baseline, drawn per trial.
+// Gamma is the dimension that FedEx adds to the space: the discount of the
+// baseline, drawn per trial.
 const Gamma = "fedex.gamma"
 
 // The names of the step size schedules: what eta0 is divided by.

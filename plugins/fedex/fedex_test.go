@@ -10,7 +10,8 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-// space is that of the FedEx paper without the server's part, with the tuner's own dimension.
+// space is that of the FedEx paper without the server's part, with the tuner's own
+// dimension.
 var space = tuners.Space{
 	{Name: "client.batch", Kind: tuners.Log2, Lo: 3, Hi: 7},
 	{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 5},
@@ -61,7 +62,8 @@ func observe(t *testing.T, s tuners.Session, round int, slots ...tuners.Slot) {
 	}
 }
 
-// configsOf collects the configurations of a fresh session by asking for very many slots.
+// configsOf collects the configurations of a fresh session by asking for very many
+// slots.
 func configsOf(t *testing.T, req tuners.OpenRequest) map[string]tuners.Params {
 	t.Helper()
 	seen := map[string]tuners.Params{}
@@ -131,7 +133,8 @@ func TestAsPaperRoundsTheNeighbourhoodDown(t *testing.T) {
 	}
 }
 
-// TestFindsTheBestArm plays a noisy bandit: a client's error is the distance of its log10 lr from the best, plus noise.
+// TestFindsTheBestArm plays a noisy bandit: a client's error is the distance of its
+// log10 lr from the best, plus noise.
 func TestFindsTheBestArm(t *testing.T) {
 	for _, schedule := range []string{fedex.Aggressive, fedex.Adaptive, fedex.Auto, fedex.Constant} {
 		t.Run(schedule, func(t *testing.T) {
@@ -267,7 +270,8 @@ func TestLatchedPlansUseOneConfiguration(t *testing.T) {
 	}
 }
 
-// TestGoesOnFromItsState opens the session anew before every call: the same plans and the same last state.
+// TestGoesOnFromItsState opens the session anew before every call: the same plans
+// and the same last state.
 func TestGoesOnFromItsState(t *testing.T) {
 	run := func(cut bool) (plans string, state string) {
 		req := request(tuners.Params{"schedule": tuners.Str(fedex.Adaptive)})
@@ -299,7 +303,8 @@ func TestGoesOnFromItsState(t *testing.T) {
 	}
 }
 
-// TestAForkKeepsItsConfigurations opens another trial from a state: same configurations, own draws.
+// TestAForkKeepsItsConfigurations opens another trial from a state: same
+// configurations, own draws.
 func TestAForkKeepsItsConfigurations(t *testing.T) {
 	req := request(nil)
 	source := configsOf(t, req)

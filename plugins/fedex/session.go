@@ -73,8 +73,9 @@ func (s *session) Probes() []string {
 	return []string{s.after}
 }
 
-// PlanRound draws a configuration for each slot from theta, or takes the arg max for all when latched (or testing with mle).
-// All plans for Test draw the same numbers.
+// PlanRound draws a configuration for each slot from theta, or takes the arg max
+// for all when latched (or testing with mle). All plans for Test draw the same
+// numbers.
 func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
 	if r.Trial != s.req.Trial || r.Slots < 1 {
 		return tuners.Plan{}, fmt.Errorf("fedex: a plan of %d slots for trial %d was asked of the session of trial %d", r.Slots, r.Trial, s.req.Trial)
@@ -89,7 +90,8 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 	return plan, nil
 }
 
-// picks draws j_i for each slot. The draws are keyed, so ObserveRound finds the same ones again.
+// picks draws j_i for each slot. The draws are keyed, so ObserveRound finds the
+// same ones again.
 func (s *session) picks(r tuners.PlanRequest) []int {
 	draws := tuners.NewDraws(s.req.Seed, s.req.Trial, r.Round, "fedex picks")
 	if r.Purpose == tuners.Test {
@@ -103,8 +105,10 @@ func (s *session) picks(r tuners.PlanRequest) []int {
 	return j
 }
 
-// ObserveRound takes the step that the round's probes give. Dropped slots and clients without validation examples do not count; a score
-// that is not finite counts as the worst finite one of the round. A round without any score changes nothing.
+// ObserveRound takes the step that the round's probes give. Dropped slots and
+// clients without validation examples do not count; a score that is not finite
+// counts as the worst finite one of the round. A round without any score changes
+// nothing.
 func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	if o.Trial != s.req.Trial {
 		return fmt.Errorf("fedex: an observation of trial %d reached the session of trial %d", o.Trial, s.req.Trial)

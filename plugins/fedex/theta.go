@@ -65,7 +65,8 @@ func (s *state) entropy() float64 {
 	return h
 }
 
-// baseline returns lambda: the discounted mean of the past rounds' mean errors, 0 before the first.
+// baseline returns lambda: the discounted mean of the past rounds' mean errors, 0
+// before the first.
 func (s *state) baseline() float64 {
 	if s.Den == 0 {
 		return 0
@@ -78,7 +79,8 @@ func (s *state) baseline() float64 {
 //	grad_j = sum over slots i of q_i (s_i - lambda) 1[j_i = j] / theta_j
 //	z <- z - (eta0 / denom) grad,  z <- z - logsumexp(z)
 //
-// and enters the round's mean error into the baseline with weight gamma^age. A latched state stays as it is.
+// and enters the round's mean error into the baseline with weight gamma^age. A
+// latched state stays as it is.
 func (s *state) step(round []outcome, gamma, eta0, cutoff float64, schedule string) error {
 	if s.Latched {
 		return nil
@@ -115,7 +117,8 @@ func (s *state) step(round []outcome, gamma, eta0, cutoff float64, schedule stri
 	return nil
 }
 
-// denominator returns what eta0 is divided by, with this round's largest |grad| counted.
+// denominator returns what eta0 is divided by, with this round's largest |grad|
+// counted.
 func (s *state) denominator(schedule string, top float64) float64 {
 	d := 1.0
 	switch schedule {

@@ -12,8 +12,9 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestStepByHand works METHODS section 4 out for k = 2, two clients with q = (1/4, 3/4), errors (0.2, 0.6), configurations 0 and 1:
-// grad = (0.25*0.2/0.5, 0.75*0.6/0.5) = (0.1, 0.9) in the first round, where lambda = 0.
+// TestStepByHand works METHODS section 4 out for k = 2, two clients with q = (1/4,
+// 3/4), errors (0.2, 0.6), configurations 0 and 1: grad = (0.25*0.2/0.5,
+// 0.75*0.6/0.5) = (0.1, 0.9) in the first round, where lambda = 0.
 func TestStepByHand(t *testing.T) {
 	eta := math.Sqrt(2 * math.Ln2)
 	round := []outcome{{config: 0, score: 0.2, weight: 0.25}, {config: 1, score: 0.6, weight: 0.75}}
@@ -33,7 +34,8 @@ func TestStepByHand(t *testing.T) {
 		near(t, c.schedule+": sum of theta", s.theta()[0]+s.theta()[1], 1)
 		near(t, c.schedule+": lambda", s.baseline(), 0.25*0.2+0.75*0.6)
 
-		// The second round: one client with configuration 0 and error 0.3: grad_0 = (0.3 - 0.5)/theta_0 < 0 raises theta_0.
+		// The second round: one client with configuration 0 and error 0.3: grad_0 =
+		// (0.3 - 0.5)/theta_0 < 0 raises theta_0.
 		theta := s.theta()
 		grad := (0.3 - 0.5) / theta[0]
 		if err := s.step([]outcome{{config: 0, score: 0.3, weight: 1}}, 0.5, eta, 0, c.schedule); err != nil {

@@ -1,13 +1,19 @@
-// Package fedtune is the built-in tuner `fedtune-hrt`: the Hyperparameter Reference Table of FedTune (Demystifying Hyperparameter
-// Optimization in Federated Learning, ICLR 2022 submission). Before the first trial it tunes the clients' learning rate, batch and local
-// epochs for every cell of a table, by how heterogeneous a client is and by how many samples it has, on small proxy federations that are
-// drawn from proxy samples. Then every client looks its own cell up, by facts that it tells nobody.
+// Package fedtune is the built-in tuner `fedtune-hrt`: the Hyperparameter Reference
+// Table of FedTune (Demystifying Hyperparameter Optimization in Federated Learning,
+// ICLR 2022 submission). Before the first trial it tunes the clients' learning
+// rate, batch and local epochs for every cell of a table, by how heterogeneous a
+// client is and by how many samples it has, on small proxy federations that are
+// drawn from proxy samples. Then every client looks its own cell up, by facts that
+// it tells nobody.
 //
-// It is a client tuner: put it under `random` or `sha`, which draw the server's hyperparameters; alone it runs one trial of
-// budget.trial_rounds rounds. The study must set samples apart for the proxy federations (data.proxy).
+// It is a client tuner: put it under `random` or `sha`, which draw the server's
+// hyperparameters; alone it runs one trial of budget.trial_rounds rounds. The study
+// must set samples apart for the proxy federations (data.proxy).
 //
-// Several studies, such as one of several seeds, can look up one table: the option "table" holds one that is ready, and TableOf writes
-// that of a study that filled its own. A study that is given the table which it would fill trains the same weights.
+// Several studies, such as one of several seeds, can look up one table: the option
+// "table" holds one that is ready, and TableOf writes that of a study that filled
+// its own. A study that is given the table which it would fill trains the same
+// weights.
 package fedtune
 
 import (
@@ -84,7 +90,8 @@ func (Tuner) Work(_ context.Context, req tuners.ValidateRequest) (tuners.Work, e
 	return p.work(), nil
 }
 
-// Open starts the session that fills the table, the session of one trial, or, for fedtune-hrt alone, that of the study.
+// Open starts the session that fills the table, the session of one trial, or, for
+// fedtune-hrt alone, that of the study.
 func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	p, problems := readPlan(req.Options)
 	if len(problems) > 0 {

@@ -26,7 +26,8 @@ func request(options tuners.Params) tuners.OpenRequest {
 // cells collects the environments of a study's starts.
 type cells map[int]tuners.Environment
 
-// play plays the search against an error that depends on the cell; best is the lowest at log10 lr = peak(hi), batch 4, epochs 10.
+// play plays the search against an error that depends on the cell; best is the
+// lowest at log10 lr = peak(hi), batch 4, epochs 10.
 func play(t *testing.T, options tuners.Params, seed uint64) (playtest.Result, cells, tuners.Session) {
 	t.Helper()
 	seen := cells{}

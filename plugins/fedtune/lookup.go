@@ -15,7 +15,8 @@ type lookup struct {
 	bytes []byte
 }
 
-// newLookup takes the table that is given, else that of the state in which the search ended.
+// newLookup takes the table that is given, else that of the state in which the
+// search ended.
 func newLookup(req tuners.OpenRequest, p plan) (*lookup, error) {
 	l := &lookup{trial: req.Trial, table: p.table, bytes: req.State}
 	if l.table != nil {

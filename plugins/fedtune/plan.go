@@ -49,7 +49,8 @@ func readPlan(given tuners.Params) (plan, []tuners.Problem) {
 		r.Problem("options.lr_step", "lr_step = %v makes more than %d points; take larger steps", step, maxPoints)
 	default:
 		for i := range int(n) {
-			// Steps are decimal fractions, so are their multiples: 0.002 + 2 * 0.002 is 0.006 to the last bit.
+			// Steps are decimal fractions, so are their multiples: 0.002 + 2 *
+			// 0.002 is 0.006 to the last bit.
 			p.rates = append(p.rates, math.Round(float64((lo+float64(float64(i)*step))*1e9))/1e9)
 		}
 	}
@@ -77,13 +78,15 @@ func numbers(r *options.Reader, name, want string, ok func(float64) bool) []floa
 // points returns how many points a cell has.
 func (p plan) points() int { return len(p.rates) * len(p.batches) * len(p.epochs) }
 
-// params returns the point of an index; the learning rate changes slowest, the epochs fastest.
+// params returns the point of an index; the learning rate changes slowest, the
+// epochs fastest.
 func (p plan) params(index int) tuners.Params {
 	e, b := len(p.epochs), len(p.batches)
 	return tuners.Params{lr: tuners.Num(p.rates[index/e/b]), size: tuners.Num(p.batches[index/e%b]), epochs: tuners.Num(p.epochs[index%e])}
 }
 
-// features returns the point of an index as the model sees it: log10 of the rate, log2 of the batch and the epochs, each scaled to [0, 1].
+// features returns the point of an index as the model sees it: log10 of the rate,
+// log2 of the batch and the epochs, each scaled to [0, 1].
 func (p plan) features(index int) []float64 {
 	at := p.params(index)
 	return []float64{
@@ -104,7 +107,8 @@ func unit(x, lo, hi float64) float64 {
 // shrink scales a number of rounds or samples, to 1 at least.
 func (p plan) shrink(n float64) int { return max(1, int(math.Round(float64(n*p.scale)))) }
 
-// cells returns how many cells the table has. Cell i has heterogeneity index his[i / len(samples)] and samples[i % len(samples)].
+// cells returns how many cells the table has. Cell i has heterogeneity index his[i
+// / len(samples)] and samples[i % len(samples)].
 func (p plan) cells() int { return len(p.his) * len(p.samples) }
 
 // keys returns what a client of a cell is like.

@@ -19,7 +19,8 @@ type trial struct {
 	Score    float64 `json:"score,omitempty"`
 }
 
-// state is everything that calls change: the trials by number. A trial's session reads the table from it.
+// state is everything that calls change: the trials by number. A trial's session
+// reads the table from it.
 type state struct {
 	Trials []trial `json:"trials"`
 }
@@ -69,8 +70,8 @@ func newSearch(req tuners.OpenRequest, p plan) (*search, error) {
 	return s, s.Save(&s.state)
 }
 
-// Suggest returns the next points of all cells together: cells depend on nothing but their own scores. Each cell goes on as it would
-// alone.
+// Suggest returns the next points of all cells together: cells depend on nothing
+// but their own scores. Each cell goes on as it would alone.
 func (s *search) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	if s.table != nil {
 		return []tuners.Decision{{Kind: tuners.Done, Best: -1}}, nil
@@ -130,7 +131,8 @@ func (s *search) next(cell int) ([]int, error) {
 	return []int{point}, err
 }
 
-// done says whether a cell has had enough: no point is left, the cap is reached, or its last proposals brought nothing.
+// done says whether a cell has had enough: no point is left, the cap is reached, or
+// its last proposals brought nothing.
 func (s *search) done(tried []trial, first int) bool {
 	proposed := len(tried) - first
 	if len(tried) == s.points() || s.proposals > 0 && proposed >= s.proposals {
@@ -140,7 +142,8 @@ func (s *search) done(tried []trial, first int) bool {
 	return s.patience > 0 && proposed >= s.patience && last < len(tried)-s.patience
 }
 
-// bestOf returns the index of the best score, of equal ones the first; -1 when there is none.
+// bestOf returns the index of the best score, of equal ones the first; -1 when
+// there is none.
 func bestOf(tried []trial, o tuners.Objective) int {
 	best := -1
 	for i, t := range tried {
@@ -151,8 +154,9 @@ func bestOf(tried []trial, o tuners.Objective) int {
 	return best
 }
 
-// propose returns the unseen point of largest expected improvement over the best score, of equal ones that of the lowest index. Failed
-// trials count as the worst. While no trial has a score it takes random points, in order.
+// propose returns the unseen point of largest expected improvement over the best
+// score, of equal ones that of the lowest index. Failed trials count as the worst.
+// While no trial has a score it takes random points, in order.
 func (s *search) propose(tried []trial, order []int) (int, error) {
 	at := bestOf(tried, s.req.Objective)
 	if at < 0 {

@@ -26,8 +26,8 @@ var columns = []struct {
 	{"EPOCHS", "above 0 and at most 1e4", func(x float64) bool { return x > 0 && x <= 1e4 }},
 }
 
-// readTable reads the option table, "HI SAMPLES LR BATCH EPOCHS; ...", in which a semicolon may also stand behind the last cell. It returns
-// nil for an empty one.
+// readTable reads the option table, "HI SAMPLES LR BATCH EPOCHS; ...", in which a
+// semicolon may also stand behind the last cell. It returns nil for an empty one.
 func readTable(r *options.Reader) []tuners.Cell {
 	text := strings.TrimSpace(r.Text("table"))
 	if text == "" {
@@ -80,9 +80,11 @@ type Tried struct {
 	Score *float64
 }
 
-// TableOf returns the table that a study with these options and this seed looked up after the trials that prepared it, in their order, as
-// the option "table" of another study: the best trial of each cell, of equal ones the first. Numbers keep their bits. It is empty when
-// no trial has a score, and an error when a trial is none that these options and this seed make.
+// TableOf returns the table that a study with these options and this seed looked up
+// after the trials that prepared it, in their order, as the option "table" of
+// another study: the best trial of each cell, of equal ones the first. Numbers keep
+// their bits. It is empty when no trial has a score, and an error when a trial is
+// none that these options and this seed make.
 func TableOf(given tuners.Params, seed uint64, trials []Tried) (string, error) {
 	p, problems := readPlan(given)
 	if len(problems) > 0 {

@@ -1,5 +1,7 @@
-// Package grid is the built-in tuner `grid`: grid search. It crosses all values of the choices and of the whole dimensions with evenly
-// spaced points of the real ones, and trains each combination for budget.trial_rounds rounds. The order is fixed, so it draws nothing.
+// Package grid is the built-in tuner `grid`: grid search. It crosses all values of
+// the choices and of the whole dimensions with evenly spaced points of the real
+// ones, and trains each combination for budget.trial_rounds rounds. The order is
+// fixed, so it draws nothing.
 package grid
 
 import (
@@ -10,7 +12,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// maxPoints bounds the points option: a dimension with more is not searched by a grid.
+// maxPoints bounds the points option: a dimension with more is not searched by a
+// grid.
 const maxPoints = 1_000_000
 
 // Tuner is grid search. The zero value is ready to use.

@@ -55,7 +55,8 @@ client.batch=16 client.lr=1 client.method=a`), "\n")
 			t.Errorf("decision %d: %+v, want %s", i, d, want[i])
 		}
 	}
-	// Trials 3 and 8 tie, 1 fails; the session is closed and opened again before every report.
+	// Trials 3 and 8 tie, 1 fails; the session is closed and opened again before
+	// every report.
 	for i := range decisions {
 		req.State = s.State()
 		if s, err = host.Local(grid.Tuner{}).Open(ctx, req); err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Count returns how many points the grid has, with the given number of points per real dimension. When there are more than limit it
-// says so with all = false and returns limit.
+// Count returns how many points the grid has, with the given number of points per
+// real dimension. When there are more than limit it says so with all = false and
+// returns limit.
 func Count(space tuners.Space, points, limit int) (n int, all bool) {
 	n = 1
 	for _, d := range space {
@@ -22,8 +23,9 @@ func Count(space tuners.Space, points, limit int) (n int, all bool) {
 	return n, n <= limit
 }
 
-// Point returns point i of the grid, from 0. Dimensions stand in the order of their names and the last one changes fastest; real
-// dimensions go from Lo to Hi in equal steps of the drawn scale, a single point is the middle.
+// Point returns point i of the grid, from 0. Dimensions stand in the order of their
+// names and the last one changes fastest; real dimensions go from Lo to Hi in equal
+// steps of the drawn scale, a single point is the middle.
 func Point(space tuners.Space, points, i int) tuners.Params {
 	p := make(tuners.Params, len(space))
 	for _, d := range slices.Backward(space) {
@@ -34,7 +36,8 @@ func Point(space tuners.Space, points, i int) tuners.Params {
 	return p
 }
 
-// axis is the number of grid points of a dimension; whole dimensions may have more than an int holds.
+// axis is the number of grid points of a dimension; whole dimensions may have more
+// than an int holds.
 func axis(d tuners.Dim, points int) float64 {
 	switch {
 	case d.Kind == tuners.Choice:

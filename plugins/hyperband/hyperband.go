@@ -1,5 +1,7 @@
-// Package hyperband is the built-in tuner `hyperband`: successive halving in brackets that trade the number of trials against how long
-// each runs before the first elimination; see Brackets and Schedule for the arithmetic. It spends budget.rounds in all.
+// Package hyperband is the built-in tuner `hyperband`: successive halving in
+// brackets that trade the number of trials against how long each runs before the
+// first elimination; see Brackets and Schedule for the arithmetic. It spends
+// budget.rounds in all.
 package hyperband
 
 import (
@@ -9,7 +11,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// defaultTop is the most aggressive bracket unless the options say otherwise: three eliminations, as successive halving has.
+// defaultTop is the most aggressive bracket unless the options say otherwise: three
+// eliminations, as successive halving has.
 const defaultTop = 3
 
 // Tuner is Hyperband. The zero value is ready to use.

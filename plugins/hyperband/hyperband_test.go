@@ -43,7 +43,8 @@ func TestSpendsItsBudgetExactly(t *testing.T) {
 	}
 }
 
-// TestByHand plays M = 4, eta = 2, R = 2 (rungs 1, 2, 4; 4, 3 and 3 arms; costs 8, 8, 12) against a table of scores.
+// TestByHand plays M = 4, eta = 2, R = 2 (rungs 1, 2, 4; 4, 3 and 3 arms; costs 8,
+// 8, 12) against a table of scores.
 func TestByHand(t *testing.T) {
 	scores := map[int]float64{
 		0: 5, 1: 3, 2: 3, 3: 9, // 1 and 2 tie at rung 1 and go on
@@ -87,7 +88,8 @@ func TestByHand(t *testing.T) {
 
 func TestAllFail(t *testing.T) {
 	r := study(2000, 200, nil, func(int, tuners.Params, int) float64 { return math.NaN() }).Play(t)
-	// Every bracket ends at its first rung; the schedule is that of T, with 3 brackets and one short arm.
+	// Every bracket ends at its first rung; the schedule is that of T, with 3
+	// brackets and one short arm.
 	if r.Best != -1 || len(r.Params) != 27+12+6+1 {
 		t.Errorf("the survivor is %d of %d trials, want -1 of 46", r.Best, len(r.Params))
 	}

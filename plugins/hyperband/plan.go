@@ -9,7 +9,8 @@ const (
 	maxArms     = 100_000 // of one bracket: beyond it a study could not even list its trials
 )
 
-// Bracket is one run of successive halving: Arms[i] trials run until they have run Rungs[i] rounds, then the best Arms[i+1] go on.
+// Bracket is one run of successive halving: Arms[i] trials run until they have run
+// Rungs[i] rounds, then the best Arms[i+1] go on.
 type Bracket struct {
 	Arms, Rungs []int
 }
@@ -24,9 +25,10 @@ func (b Bracket) Cost() int {
 	return cost
 }
 
-// Brackets returns one pass of Hyperband (Li et al. 2018) over trials of m rounds: for s = top, ..., 0 the bracket that starts
-// ceil((top+1)/(s+1) eta^s) arms, has its rungs at rounds m eta^-s, ..., m/eta, m, rounded down, and keeps floor(n/eta) of n arms at
-// every rung. There must be a first rung: eta^top <= m.
+// Brackets returns one pass of Hyperband (Li et al. 2018) over trials of m rounds:
+// for s = top, ..., 0 the bracket that starts ceil((top+1)/(s+1) eta^s) arms, has
+// its rungs at rounds m eta^-s, ..., m/eta, m, rounded down, and keeps floor(n/eta)
+// of n arms at every rung. There must be a first rung: eta^top <= m.
 func Brackets(m, eta, top int) []Bracket {
 	out := make([]Bracket, 0, top+1)
 	for s := top; s >= 0; s-- {
@@ -42,8 +44,10 @@ func Brackets(m, eta, top int) []Bracket {
 	return out
 }
 
-// Schedule returns what a study of t rounds runs: the brackets of one pass in turn, again and again, each as long as it fits into what
-// is left, then single arms of m rounds and one arm of the rest. The costs add up to t. It returns nil when no bracket fits.
+// Schedule returns what a study of t rounds runs: the brackets of one pass in turn,
+// again and again, each as long as it fits into what is left, then single arms of m
+// rounds and one arm of the rest. The costs add up to t. It returns nil when no
+// bracket fits.
 func Schedule(t, m int, pass []Bracket) []Bracket {
 	var out []Bracket
 	left := t
@@ -85,7 +89,8 @@ func power(eta, s int) int {
 	return p
 }
 
-// check returns the key and the message of what is wrong with a plan's numbers, none when a study can run.
+// check returns the key and the message of what is wrong with a plan's numbers,
+// none when a study can run.
 func check(t, m, eta, top int) (key, message string) {
 	if fits := topBracket(m, eta, top); fits < top {
 		return "options.brackets", fmt.Sprintf("%d brackets at eta = %d begin with rungs of less than one of the %d rounds of a trial (budget.trial_rounds); at most %d brackets do not",

@@ -11,7 +11,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// session runs one study. Its params are keyed draws, so the state holds the arms of the running rung only.
+// session runs one study. Its params are keyed draws, so the state holds the arms
+// of the running rung only.
 type session struct {
 	tuners.TrialsOnly
 	record.Record
@@ -60,7 +61,8 @@ func (s *session) draft() {
 	}
 }
 
-// Suggest returns all trials of a rung together: they depend on no outstanding report.
+// Suggest returns all trials of a rung together: they depend on no outstanding
+// report.
 func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	var out []tuners.Decision
 	if s.state.Running {
@@ -85,7 +87,8 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	return out, s.Save(&s.state)
 }
 
-// closeStage eliminates by successive halving's rule. A bracket that is over, or whose arms all failed, makes room for the next.
+// closeStage eliminates by successive halving's rule. A bracket that is over, or
+// whose arms all failed, makes room for the next.
 func (s *session) closeStage() []tuners.Decision {
 	b := s.schedule[s.state.Bracket]
 	last := s.state.Stage == len(b.Rungs)-1

@@ -4,8 +4,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// explore returns the hyperparameters of a copy: each of the source's is drawn anew with probability resample, else changed a little;
-// see change. It takes the same number of draws for any outcome.
+// explore returns the hyperparameters of a copy: each of the source's is drawn anew
+// with probability resample, else changed a little; see change. It takes the same
+// number of draws for any outcome.
 func explore(space tuners.Space, source tuners.Params, p plan, draws *tuners.Draws) tuners.Params {
 	out := make(tuners.Params, len(space))
 	for _, d := range space {
@@ -20,8 +21,9 @@ func explore(space tuners.Space, source tuners.Params, p plan, draws *tuners.Dra
 	return out
 }
 
-// change moves a value up or down and clips it to its dimension: a real one by a factor (for 1 - 10^s it is the distance from 1 that is
-// multiplied), a whole one by 1, an exponent of two by 1. A choice stays.
+// change moves a value up or down and clips it to its dimension: a real one by a
+// factor (for 1 - 10^s it is the distance from 1 that is multiplied), a whole one
+// by 1, an exponent of two by 1. A choice stays.
 func change(d tuners.Dim, v tuners.Value, factor float64, up bool) tuners.Value {
 	sign := -1.0
 	if up {

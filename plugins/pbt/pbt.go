@@ -1,6 +1,8 @@
-// Package pbt is the built-in tuner `pbt`: population based training (Jaderberg et al., 2017). A population of trials trains side by
-// side; every few rounds the worst are replaced by exact copies of the best (exploit), whose hyperparameters are then changed a little
-// (explore). So the hyperparameters of the surviving line are a schedule over the rounds, not one point.
+// Package pbt is the built-in tuner `pbt`: population based training (Jaderberg et
+// al., 2017). A population of trials trains side by side; every few rounds the
+// worst are replaced by exact copies of the best (exploit), whose hyperparameters
+// are then changed a little (explore). So the hyperparameters of the surviving line
+// are a schedule over the rounds, not one point.
 package pbt
 
 import (

@@ -12,8 +12,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// toy is a training run whose score is a squared distance from 0 that shrinks by the factor |1 - lr| a round while the best lr is 1. The
-// distance is what a fork copies.
+// toy is a training run whose score is a squared distance from 0 that shrinks by
+// the factor |1 - lr| a round while the best lr is 1. The distance is what a fork
+// copies.
 type toy struct {
 	distance map[int]float64
 	at       map[int]int // rounds run
@@ -65,7 +66,8 @@ func TestSpendsItsBudgetAndBeatsTheBestStart(t *testing.T) {
 	}
 }
 
-// TestCopiesTheBestOfTheWorst looks at the first comparison, where the order of the learning rates is that of the scores.
+// TestCopiesTheBestOfTheWorst looks at the first comparison, where the order of the
+// learning rates is that of the scores.
 func TestCopiesTheBestOfTheWorst(t *testing.T) {
 	y := newToy()
 	req := request(60, 10, tuners.Params{"interval": tuners.Num(5), "quantile": tuners.Num(0.34)})

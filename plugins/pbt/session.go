@@ -20,7 +20,8 @@ type session struct {
 	state state
 }
 
-// state is everything that calls change. A member's hyperparameters are kept, for they are no longer a draw after the first copy.
+// state is everything that calls change. A member's hyperparameters are kept, for
+// they are no longer a draw after the first copy.
 type state struct {
 	Round   int      `json:"round"` // that the population has been sent to
 	Trials  int      `json:"trials"`
@@ -46,7 +47,8 @@ func newSession(req tuners.OpenRequest, p plan) (*session, error) {
 	return s, s.Save(&s.state)
 }
 
-// Suggest sends the whole population on together. Between two stretches it replaces the worst by changed copies of the best.
+// Suggest sends the whole population on together. Between two stretches it replaces
+// the worst by changed copies of the best.
 func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	st := &s.state
 	if slices.ContainsFunc(st.Members, func(m member) bool { return !m.Reported }) {
@@ -92,8 +94,9 @@ func (s *session) start() []tuners.Decision {
 	return out
 }
 
-// exploit forks a trial of the best for each of the worst, which it stops. Failed trials are always among the worst. The copies stand
-// at the end of the members, not yet reported.
+// exploit forks a trial of the best for each of the worst, which it stops. Failed
+// trials are always among the worst. The copies stand at the end of the members,
+// not yet reported.
 func (s *session) exploit(ranked []int, round int) []tuners.Decision {
 	st := &s.state
 	failed := len(st.Members) - len(ranked)
@@ -119,7 +122,8 @@ func (s *session) exploit(ranked []int, round int) []tuners.Decision {
 	return append(forks, stops...)
 }
 
-// rank returns the indices of the members from the best to the worst, without those that failed.
+// rank returns the indices of the members from the best to the worst, without those
+// that failed.
 func (s *session) rank() []int {
 	scores := make([]float64, len(s.state.Members))
 	for i, m := range s.state.Members {

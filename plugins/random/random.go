@@ -1,5 +1,6 @@
-// Package random is the built-in tuner `random`: random search. It draws floor(T/M) points from the search space, runs each for M rounds
-// and takes the best (T = budget.rounds, M = budget.trial_rounds).
+// Package random is the built-in tuner `random`: random search. It draws floor(T/M)
+// points from the search space, runs each for M rounds and takes the best (T =
+// budget.rounds, M = budget.trial_rounds).
 package random
 
 import (

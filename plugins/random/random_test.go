@@ -15,7 +15,8 @@ var request = tuners.OpenRequest{
 	Budget: tuners.Budget{Rounds: 4099, TrialRounds: 800}, Seed: 3, Trial: tuners.StudySession,
 }
 
-// play runs a study and returns its trials' params and the best; the session is opened anew from its state before every call.
+// play runs a study and returns its trials' params and the best; the session is
+// opened anew from its state before every call.
 func play(t *testing.T, req tuners.OpenRequest, score func(trial int) float64) (params []tuners.Params, best int) {
 	t.Helper()
 	ctx := t.Context()

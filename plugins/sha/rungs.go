@@ -2,14 +2,18 @@ package sha
 
 import "fmt"
 
-// maxArms bounds eta^eliminations: beyond it a study could not even list its trials.
+// maxArms bounds eta^eliminations: beyond it a study could not even list its
+// trials.
 const maxArms = 100_000
 
-// Rungs returns the rounds at which successive halving decides, the last of which is m (METHODS: Algorithm 1 of Khodak et al. 2021).
+// Rungs returns the rounds at which successive halving decides, the last of which
+// is m (METHODS: Algorithm 1 of Khodak et al. 2021).
 //
-// With R = eliminations the study starts eta^R arms and may spend t rounds in all, m on one arm. The stage that starts with eta^i arms
-// lasts r_i rounds; the last arm runs on to round m. The cost is m + sum over i=1..R of (eta^i - 1) r_i. All r_i are at least
-// L = floor((t - m) / sum (eta^i - 1)); among the integers that cost at most t those that cost most are taken, and among these the
+// With R = eliminations the study starts eta^R arms and may spend t rounds in all,
+// m on one arm. The stage that starts with eta^i arms lasts r_i rounds; the last
+// arm runs on to round m. The cost is m + sum over i=1..R of (eta^i - 1) r_i. All
+// r_i are at least L = floor((t - m) / sum (eta^i - 1)); among the integers that
+// cost at most t those that cost most are taken, and among these the
 // lexicographically largest (r_R, ..., r_1).
 //
 // The error is one line about t, m, eta or eliminations; key names which.
@@ -24,7 +28,8 @@ func Rungs(t, m, eta, eliminations int) (rungs []int, key string, err error) {
 	case t <= m:
 		return nil, "budget.rounds", fmt.Errorf("successive halving needs more rounds in all (budget.rounds = %d) than one trial may take (budget.trial_rounds = %d)", t, m)
 	}
-	// cost[i] = eta^i - 1 is what a round of the stage with eta^i arms costs beside the survivor's own.
+	// cost[i] = eta^i - 1 is what a round of the stage with eta^i arms costs beside
+	// the survivor's own.
 	cost := make([]int, eliminations+1)
 	arms, sum := 1, 0
 	for i := 1; i <= eliminations; i++ {
@@ -50,7 +55,8 @@ func Rungs(t, m, eta, eliminations int) (rungs []int, key string, err error) {
 	return append(rungs, m), "", nil
 }
 
-// spread distributes rest over the stages: counts x_i >= 0 that maximize sum cost[i] x_i <= rest, ties to the largest (x_R, ..., x_1).
+// spread distributes rest over the stages: counts x_i >= 0 that maximize sum
+// cost[i] x_i <= rest, ties to the largest (x_R, ..., x_1).
 func spread(rest int, cost []int) []int {
 	// reach[i][v]: v can be written as a sum of cost[1..i].
 	reach := make([][]bool, len(cost))

@@ -26,7 +26,8 @@ func TestRungs(t *testing.T) {
 	}
 }
 
-// TestRungsByEnumeration tries all lengths (METHODS section 3's definition, word by word).
+// TestRungsByEnumeration tries all lengths (METHODS section 3's definition, word by
+// word).
 func TestRungsByEnumeration(t *testing.T) {
 	for total := 60; total < 700; total += 7 {
 		m := 50 + total/3

@@ -10,7 +10,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// session runs one study. Its params are keyed draws, so the state holds the arms of the running rung only.
+// session runs one study. Its params are keyed draws, so the state holds the arms
+// of the running rung only.
 type session struct {
 	tuners.TrialsOnly
 	record.Record
@@ -59,7 +60,8 @@ func (s *session) width(i int) int {
 	return n
 }
 
-// Suggest returns all trials of a rung together: they depend on no outstanding report.
+// Suggest returns all trials of a rung together: they depend on no outstanding
+// report.
 func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	var out []tuners.Decision
 	if s.state.Running {

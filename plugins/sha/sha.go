@@ -1,5 +1,7 @@
-// Package sha is the built-in tuner `sha`: successive halving. It starts eta^R trials, stops all but a share 1/eta of them at each of R
-// rungs, and runs the last one on to budget.trial_rounds, spending budget.rounds in all; see Rungs for the arithmetic.
+// Package sha is the built-in tuner `sha`: successive halving. It starts eta^R
+// trials, stops all but a share 1/eta of them at each of R rungs, and runs the last
+// one on to budget.trial_rounds, spending budget.rounds in all; see Rungs for the
+// arithmetic.
 package sha
 
 import (

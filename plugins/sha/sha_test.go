@@ -12,8 +12,9 @@ import (
 
 var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}, {Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1}}
 
-// study plays a study against score, which gets a trial's number, params and round; NaN is a failure. With cut > 0 every session is
-// closed after cut calls and opened again from its state.
+// study plays a study against score, which gets a trial's number, params and round;
+// NaN is a failure. With cut > 0 every session is closed after cut calls and opened
+// again from its state.
 type study struct {
 	req    tuners.OpenRequest
 	score  func(trial int, p tuners.Params, round int) float64

@@ -108,7 +108,8 @@ var budgets = []tuners.Budget{
 	{Rounds: 30, TrialRounds: 1},
 }
 
-// Budgets returns budgets of which a tuner of any kind accepts one, the most useful first.
+// Budgets returns budgets of which a tuner of any kind accepts one, the most useful
+// first.
 func Budgets() []tuners.Budget { return slices.Clone(budgets) }
 
 // setup is a set-up of a study with a budget.

@@ -10,8 +10,9 @@ import (
 // points is the tuner of Points.
 type points struct{}
 
-// Points returns a trial tuner that is known to be right: points drawn from the space, each trained for as long as a trial may be. A
-// client tuner can be played under it.
+// Points returns a trial tuner that is known to be right: points drawn from the
+// space, each trained for as long as a trial may be. A client tuner can be played
+// under it.
 func Points() tuners.Tuner { return points{} }
 
 // Describe says what the tuner is.

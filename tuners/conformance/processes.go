@@ -55,7 +55,8 @@ func stdout(_ context.Context, s *suite) (string, error) {
 // orphanPatience is how long a tuner may outlive its host.
 const orphanPatience = 5 * time.Second
 
-// orphan runs a host that launches the tuner, kills the host and waits for the tuner's end.
+// orphan runs a host that launches the tuner, kills the host and waits for the
+// tuner's end.
 func orphan(ctx context.Context, s *suite) (string, error) {
 	if len(s.o.Abandon) == 0 {
 		return skip + "there is no host to kill", nil
@@ -96,8 +97,8 @@ func orphan(ctx context.Context, s *suite) (string, error) {
 	return "", fmt.Errorf("it still runs %s after its host was killed; it must end when its stdin ends (%s) or its parent is gone", orphanPatience, "FEDFAST_TUNER_WATCH_STDIN=1")
 }
 
-// Abandon is the host of the check "orphan": it launches the tuner of a reference in JSON, without a parent-death signal, writes its pid
-// and waits to be killed.
+// Abandon is the host of the check "orphan": it launches the tuner of a reference
+// in JSON, without a parent-death signal, writes its pid and waits to be killed.
 func Abandon(ctx context.Context, reference string, out io.Writer) error {
 	var ref host.Ref
 	if err := json.Unmarshal([]byte(reference), &ref); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Recorded is a surface of scores that were measured: a point scores as the nearest recorded one, between recorded rounds on the
-// straight line.
+// Recorded is a surface of scores that were measured: a point scores as the nearest
+// recorded one, between recorded rounds on the straight line.
 type Recorded struct {
 	Budget    tuners.Budget // of the study that was recorded; zero when unknown
 	Objective tuners.Objective
@@ -39,7 +39,8 @@ type scored struct {
 // NewRecorded returns an empty surface over a space.
 func NewRecorded(space tuners.Space) *Recorded { return &Recorded{space: space} }
 
-// Add records a score. The params must be a point of the space and the score finite.
+// Add records a score. The params must be a point of the space and the score
+// finite.
 func (r *Recorded) Add(p tuners.Params, round int, score float64) error {
 	if err := r.space.Contains(p); err != nil {
 		return err
@@ -84,7 +85,8 @@ func (r *Recorded) Score(p tuners.Params, round int) float64 {
 	return nearest.score(round)
 }
 
-// score reads the curve at a round; before the first and after the last recorded round it is flat.
+// score reads the curve at a round; before the first and after the last recorded
+// round it is flat.
 func (c *curve) score(round int) float64 {
 	at, found := slices.BinarySearchFunc(c.scores, round, func(s scored, round int) int { return s.round - round })
 	switch {
@@ -97,7 +99,8 @@ func (c *curve) score(round int) float64 {
 	return a.score + (b.score-a.score)*float64(round-a.round)/float64(b.round-a.round)
 }
 
-// Lowest is the lowest recorded score at a round, or the highest where higher is better.
+// Lowest is the lowest recorded score at a round, or the highest where higher is
+// better.
 func (r *Recorded) Lowest(round int) float64 {
 	low := math.NaN()
 	for _, c := range r.curves {
@@ -128,7 +131,8 @@ type scoreLine struct {
 	Score  *float64      `json:"score"`
 }
 
-// ReadRecorded reads a recorded surface: lines of JSON, first one with the space as a study file writes it,
+// ReadRecorded reads a recorded surface: lines of JSON, first one with the space as
+// a study file writes it,
 //
 //	{"space": {"client.lr": {"log10": [-4, 0]}}, "budget": {"rounds": 100, "trial_rounds": 10}}
 //

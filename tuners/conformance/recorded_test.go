@@ -56,7 +56,8 @@ func TestBadRecordsAreNamed(t *testing.T) {
 	}
 }
 
-// TestSurfacesAreWhatTheySay compares the lowest scores with those of many points, and checks that every surface is an error.
+// TestSurfacesAreWhatTheySay compares the lowest scores with those of many points,
+// and checks that every surface is an error.
 func TestSurfacesAreWhatTheySay(t *testing.T) {
 	for _, name := range conformance.Surfaces() {
 		s, err := conformance.SurfaceByName(name)
@@ -80,7 +81,8 @@ func TestSurfacesAreWhatTheySay(t *testing.T) {
 	if s, err := conformance.SurfaceByName("hill"); err == nil || !strings.Contains(err.Error(), "bowl, branin") {
 		t.Errorf("%v, %v", s, err)
 	}
-	// Early rounds of crossing mislead: what is best after 2 rounds is not after 27.
+	// Early rounds of crossing mislead: what is best after 2 rounds is not after
+	// 27.
 	s, err := conformance.SurfaceByName("crossing")
 	if err != nil {
 		t.Fatal(err)

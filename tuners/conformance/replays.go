@@ -27,12 +27,14 @@ func (s *suite) again(ctx context.Context, p *host.Plugin, how func(*Study)) err
 	return nil
 }
 
-// deterministic plays the studies in another process, with plans of evaluations in between.
+// deterministic plays the studies in another process, with plans of evaluations in
+// between.
 func deterministic(ctx context.Context, s *suite) (string, error) {
 	return "", s.with(ctx, func(p *host.Plugin) error { return s.again(ctx, p, func(study *Study) { study.Tests = true }) })
 }
 
-// sessions plays a study while another one of the same process is under way, and once more after it.
+// sessions plays a study while another one of the same process is under way, and
+// once more after it.
 func sessions(ctx context.Context, s *suite) (string, error) {
 	return "", s.with(ctx, func(p *host.Plugin) error {
 		other := s.studies()[0]

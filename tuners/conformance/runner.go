@@ -32,7 +32,8 @@ func (r *runner) Act(_ context.Context, d tuners.Decision) error {
 	return nil
 }
 
-// Run takes a trial's score from the surface, or lets its client tuner play its rounds.
+// Run takes a trial's score from the surface, or lets its client tuner play its
+// rounds.
 func (r *runner) Run(ctx context.Context, seg play.Segment, begins func(int)) (tuners.TrialReport, error) {
 	s, out := r.study, r.in.out
 	t := out.Trials[seg.Trial]

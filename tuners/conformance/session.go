@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// session is a session that is opened again from its state when the study says so, and whose calls are counted and timed.
+// session is a session that is opened again from its state when the study says so,
+// and whose calls are counted and timed.
 type session struct {
 	tuners.Session
 	study *Study

@@ -15,7 +15,8 @@ const canStop = true
 // stop lets a process stand still; it may be gone.
 func stop(pid int) { _ = syscall.Kill(pid, syscall.SIGSTOP) }
 
-// runs says whether a process is alive: one that has ended but was not collected, as where no init does it, is not.
+// runs says whether a process is alive: one that has ended but was not collected,
+// as where no init does it, is not.
 func runs(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

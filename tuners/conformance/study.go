@@ -1,5 +1,6 @@
-// Package conformance checks tuners without any federated training: it plays whole studies with them against made-up or recorded
-// surfaces, kills and stops them on the way, and says in plain words what a study could not live with.
+// Package conformance checks tuners without any federated training: it plays whole
+// studies with them against made-up or recorded surfaces, kills and stops them on
+// the way, and says in plain words what a study could not live with.
 package conformance
 
 import (
@@ -61,7 +62,8 @@ type Outcome struct {
 	reported int // trials of which a score was told
 }
 
-// Lowest returns the number of the trial with the best score, -1 when every trial failed.
+// Lowest returns the number of the trial with the best score, -1 when every trial
+// failed.
 func (o *Outcome) Lowest(objective tuners.Objective) int {
 	best := -1
 	for i, t := range o.Trials {
@@ -72,19 +74,22 @@ func (o *Outcome) Lowest(objective tuners.Objective) int {
 	return best
 }
 
-// faults that a study finds by itself. The tuner's own errors and those of the host's checks are passed on as they are.
+// faults that a study finds by itself. The tuner's own errors and those of the
+// host's checks are passed on as they are.
 var (
 	errEndless = errors.New("it does not come to an end")
 	errBadEnd  = errors.New("it ends badly")
 )
 
-// base are the hyperparameters of a study where its space says nothing: client tuners begin with them.
+// base are the hyperparameters of a study where its space says nothing: client
+// tuners begin with them.
 var base = tuners.Params{
 	"client.lr": tuners.Num(0.01), "client.momentum": tuners.Num(0.9), "client.weight_decay": tuners.Num(0), "client.epochs": tuners.Num(1),
 	"client.batch": tuners.Num(16), "server.lr": tuners.Num(1), "server.momentum": tuners.Num(0),
 }
 
-// Play plays the study until the tuner says that it is done. The outcome holds what was said before an error, too.
+// Play plays the study until the tuner says that it is done. The outcome holds what
+// was said before an error, too.
 func (s Study) Play(ctx context.Context, t tuners.Tuner) (*Outcome, error) {
 	out := &Outcome{Best: -1}
 	req := tuners.OpenRequest{
@@ -112,8 +117,9 @@ func (s Study) Play(ctx context.Context, t tuners.Tuner) (*Outcome, error) {
 	return out, s.decide(ctx, session)
 }
 
-// prepare runs the client tuner's own search before the first trial, when it has one, and returns the state that opens every trial's
-// session. What it decides is said, but its trials do not count.
+// prepare runs the client tuner's own search before the first trial, when it has
+// one, and returns the state that opens every trial's session. What it decides is
+// said, but its trials do not count.
 func (s *Study) prepare(ctx context.Context, req tuners.OpenRequest, out *Outcome) ([]byte, error) {
 	d, err := s.Clients.Describe(ctx)
 	if err != nil || !d.Prepare {
@@ -175,5 +181,6 @@ func (a asked) Report(ctx context.Context, r tuners.TrialReport) error {
 	return nil
 }
 
-// maxAsked is how often a tuner is asked what to do before it is taken to be endless.
+// maxAsked is how often a tuner is asked what to do before it is taken to be
+// endless.
 const maxAsked = 200_000

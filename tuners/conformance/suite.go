@@ -59,10 +59,12 @@ type Options struct {
 	Trials  int           // of the long study; 0 takes 10,000
 	Long    time.Duration // after which the long study may stop short; 0 takes 30 s
 	Kills   int           // how often the process is killed; 0 takes 40
-	// Abandon is a command that calls the function Abandon with the reference that follows in JSON: a host that is going to be killed.
-	// Without it that check is skipped.
+	// Abandon is a command that calls the function Abandon with the reference that
+	// follows in JSON: a host that is going to be killed. Without it that check is
+	// skipped.
 	Abandon []string
-	// Probes returns an error for names that are no probes of a study; nil takes all.
+	// Probes returns an error for names that are no probes of a study; nil takes
+	// all.
 	Probes func(names ...string) error
 	Only   []string     // names of the checks that are wanted, with those that they need; none is all
 	Logger *slog.Logger // for what the tuner prints; nil drops it
@@ -105,7 +107,8 @@ type suite struct {
 	want    []*Outcome // what an undisturbed process says, study by study
 }
 
-// Run checks the tuner. The error is for failures of the checks themselves; what is wrong with the tuner is in the report.
+// Run checks the tuner. The error is for failures of the checks themselves; what is
+// wrong with the tuner is in the report.
 func Run(ctx context.Context, ref host.Ref, o Options) (*Report, error) {
 	if ref.Attach != nil {
 		return nil, fmt.Errorf("tuner %q: a check starts and kills the program itself; name the program instead of attaching to it", ref.Name)
@@ -216,7 +219,8 @@ func (s *suite) with(ctx context.Context, f func(*host.Plugin) error) error {
 	return f(p)
 }
 
-// quietly is with for a process that is going to be lost on purpose, about which the log shall say nothing.
+// quietly is with for a process that is going to be lost on purpose, about which
+// the log shall say nothing.
 func (s *suite) quietly(ctx context.Context, timeout time.Duration, f func(*host.Plugin) error) error {
 	p, err := s.launch(ctx, timeout, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -226,8 +230,9 @@ func (s *suite) quietly(ctx context.Context, timeout time.Duration, f func(*host
 	return f(p)
 }
 
-// roles are the studies in which the tuner shows what it is: one of its own when it decides about trials, and one under a trial tuner
-// that is known to be right, told by its slots, when it is a client tuner.
+// roles are the studies in which the tuner shows what it is: one of its own when it
+// decides about trials, and one under a trial tuner that is known to be right, told
+// by its slots, when it is a client tuner.
 func (s *suite) roles() []Study {
 	var all []Study
 	base := Study{Surface: surfaces["bowl"], Options: s.o.Options, Budget: s.budget, Seed: 7, Probes: s.o.Probes}
@@ -243,7 +248,8 @@ func (s *suite) roles() []Study {
 	return all
 }
 
-// studies are the roles and, for a tuner that decides about trials, a study with several of them in flight.
+// studies are the roles and, for a tuner that decides about trials, a study with
+// several of them in flight.
 func (s *suite) studies() []Study {
 	all := s.roles()
 	if s.about.Trials {
@@ -254,7 +260,8 @@ func (s *suite) studies() []Study {
 	return all
 }
 
-// play plays a study with the tuner in its role: for the last kind it is the client tuner of a search that is part of the check.
+// play plays a study with the tuner in its role: for the last kind it is the client
+// tuner of a search that is part of the check.
 func (s *suite) play(ctx context.Context, study Study, t tuners.Tuner) (*Outcome, error) {
 	if study.Slots == 0 {
 		return study.Play(ctx, t)

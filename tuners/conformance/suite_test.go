@@ -15,7 +15,8 @@ import (
 	"github.com/fedfast/fedfast/tuners/internal/rogue"
 )
 
-// TestMain makes this test binary its own tuner, `rogue MODE`, and the host that a check kills, `abandon REFERENCE`.
+// TestMain makes this test binary its own tuner, `rogue MODE`, and the host that a
+// check kills, `abandon REFERENCE`.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "rogue" {
 		rogue.Serve(os.Args[2])
@@ -70,7 +71,8 @@ func TestARightTunerPasses(t *testing.T) {
 	}
 }
 
-// TestWrongTunersFail holds the ways in which a tuner may be wrong and what is said about each: the first check that fails and its message.
+// TestWrongTunersFail holds the ways in which a tuner may be wrong and what is said
+// about each: the first check that fails and its message.
 func TestWrongTunersFail(t *testing.T) {
 	said := map[string]string{}
 	for _, c := range []struct{ mode, check, want string }{

@@ -10,11 +10,14 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Surface is what stands in for federated training: a score, an error from 0 to 1, for every point and round.
+// Surface is what stands in for federated training: a score, an error from 0 to 1,
+// for every point and round.
 type Surface interface {
-	// Space is where the surface is defined. It is asked about points of larger spaces, too, and does not look at their other names.
+	// Space is where the surface is defined. It is asked about points of larger
+	// spaces, too, and does not look at their other names.
 	Space() tuners.Space
-	// Score is the validation error of a trial with these params after so many rounds, from 1.
+	// Score is the validation error of a trial with these params after so many
+	// rounds, from 1.
 	Score(p tuners.Params, round int) float64
 	// Lowest is the lowest score that the surface has at a round.
 	Lowest(round int) float64
@@ -28,7 +31,8 @@ type analytic struct {
 	speed  func(at []float64) float64 // rounds in which the error of the start falls to 1/e; at its smallest 1
 }
 
-// clientSpace is a space that every tuner can work on, with few enough points for a grid.
+// clientSpace is a space that every tuner can work on, with few enough points for a
+// grid.
 var clientSpace = tuners.Space{
 	{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 3},
 	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},
@@ -106,7 +110,8 @@ func SurfaceByName(name string) (Surface, error) {
 // Space returns the space of the surface.
 func (s analytic) Space() tuners.Space { return s.space }
 
-// Score falls exponentially from 0.9 to 0.05 + 0.8 h where h is the height of the point.
+// Score falls exponentially from 0.9 to 0.05 + 0.8 h where h is the height of the
+// point.
 func (s analytic) Score(p tuners.Params, round int) float64 {
 	at := unit(s.space, p)
 	end := 0.05 + 0.8*math.Min(1, s.height(at))
@@ -141,7 +146,8 @@ func (s analytic) Lowest(round int) float64 {
 	return low
 }
 
-// unit maps a point to the unit cube: the drawn scale for numbers, the place among the choices for a choice, 0.5 for what is missing.
+// unit maps a point to the unit cube: the drawn scale for numbers, the place among
+// the choices for a choice, 0.5 for what is missing.
 func unit(space tuners.Space, p tuners.Params) []float64 {
 	at := make([]float64, len(space))
 	for i, d := range space {

@@ -13,7 +13,8 @@ import (
 	"github.com/hashicorp/go-plugin"
 )
 
-// Attach is a tuner that somebody else started, for example in a debugger: fedfast speaks with it but neither starts nor ends it.
+// Attach is a tuner that somebody else started, for example in a debugger: fedfast
+// speaks with it but neither starts nor ends it.
 type Attach struct {
 	Name    string // of the tuner
 	Network string // "unix" or "tcp"
@@ -27,8 +28,8 @@ const AttachEnv = "FEDFAST_TUNER_REATTACH"
 // attachForm is how a tuner to attach to is written.
 var attachForm = regexp.MustCompile(`^([a-z0-9][a-z0-9_-]*)=(unix|tcp):(.+)@([0-9]+)$`)
 
-// ParseAttach reads the text with which a tuner in debug mode says where it serves: NAME=unix:/path/of/socket@PID. Several are separated
-// by commas; none is fine.
+// ParseAttach reads the text with which a tuner in debug mode says where it serves:
+// NAME=unix:/path/of/socket@PID. Several are separated by commas; none is fine.
 func ParseAttach(text string) ([]Attach, error) {
 	var all []Attach
 	for item := range strings.SplitSeq(text, ",") {
@@ -61,7 +62,8 @@ func (a Attach) Addr() (net.Addr, error) {
 	return net.ResolveUnixAddr("unix", a.Address)
 }
 
-// attachTimeout is how long one call of an attached tuner may take at least: somebody may be looking at it in a debugger.
+// attachTimeout is how long one call of an attached tuner may take at least:
+// somebody may be looking at it in a debugger.
 const attachTimeout = time.Hour
 
 // attach connects to a tuner that runs already.

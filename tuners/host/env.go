@@ -8,11 +8,13 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// PassEnv is the environment variable that names further ones, separated by commas, which tuners get besides those of the list here.
+// PassEnv is the environment variable that names further ones, separated by commas,
+// which tuners get besides those of the list here.
 const PassEnv = "FEDFAST_TUNER_ENV"
 
-// The variables of this process that a tuner gets: where programs, libraries and files are, language and time zone, how runtimes behave,
-// and fedfast's own. Tokens and keys of other services stay here.
+// The variables of this process that a tuner gets: where programs, libraries and
+// files are, language and time zone, how runtimes behave, and fedfast's own. Tokens
+// and keys of other services stay here.
 var (
 	passed = []string{
 		"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",

@@ -53,7 +53,8 @@ func launchRogue(t testing.TB, mode string, o host.Options) *host.Plugin {
 	return p
 }
 
-// search plays a study of five trials; before is called before each call of the tuner.
+// search plays a study of five trials; before is called before each call of the
+// tuner.
 func search(ctx context.Context, t tuners.Tuner, before func()) (string, error) {
 	s, err := t.Open(ctx, tuners.OpenRequest{Study: "faults", Space: space, Seed: 3, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: 10, TrialRounds: 2}})
 	if err != nil {
@@ -175,7 +176,8 @@ func TestBadAnswersAreNamed(t *testing.T) {
 	}
 }
 
-// TestWhatATunerSaysFitsALine is about texts of a megabyte that would also clear the terminal's screen.
+// TestWhatATunerSaysFitsALine is about texts of a megabyte that would also clear
+// the terminal's screen.
 func TestWhatATunerSaysFitsALine(t *testing.T) {
 	for _, c := range []struct{ mode, want string }{
 		{"loud", `describes itself badly: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`},

@@ -19,8 +19,10 @@ const maxFiles = 10_000
 // sources are how the names of files end that a script beside them may load.
 var sources = []string{".py", ".pth", ".so", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".pm", ".lua", ".r", ".jl", ".jar", ".class", ".wasm"}
 
-// programSum is the SHA-256 of a program: of its file alone, or, of a script (#!), of its file and the sources in its folder and below, which
-// it may load. Hidden folders, virtual environments, studies and other tuners' programs are not looked at.
+// programSum is the SHA-256 of a program: of its file alone, or, of a script (#!),
+// of its file and the sources in its folder and below, which it may load. Hidden
+// folders, virtual environments, studies and other tuners' programs are not looked
+// at.
 func programSum(path string) (string, error) {
 	sum, err := checksum(path)
 	if err != nil || !isScript(path) {
@@ -57,7 +59,8 @@ func isScript(path string) bool {
 // errTooMany says that a folder is no tuner's.
 var errTooMany = errors.New("too many files")
 
-// beside returns the folder of a script, behind links, and the source files there and below, sorted.
+// beside returns the folder of a script, behind links, and the source files there
+// and below, sorted.
 func beside(path string) (dir string, files []string, err error) {
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
@@ -89,7 +92,8 @@ func beside(path string) (dir string, files []string, err error) {
 	return dir, files, err
 }
 
-// safe says why a program is not started: others than this user and root could change it, or a source that it may load.
+// safe says why a program is not started: others than this user and root could
+// change it, or a source that it may load.
 func safe(path string) error {
 	if err := trusted(path); err != nil || !isScript(path) {
 		return err

@@ -1,5 +1,6 @@
-// Package host finds tuners, starts them as subprocesses, speaks fedfast.tuner.v1 with them, checks what they answer, and starts them
-// again when they crash or hang, so that a bad tuner can end a study but not spoil its data.
+// Package host finds tuners, starts them as subprocesses, speaks fedfast.tuner.v1
+// with them, checks what they answer, and starts them again when they crash or
+// hang, so that a bad tuner can end a study but not spoil its data.
 package host
 
 import (
@@ -20,7 +21,8 @@ import (
 // ErrNotFound is wrapped by the error of Find when nothing has the name.
 var ErrNotFound = errors.New("not found")
 
-// Prefix is how the file names of external tuners begin; the tuner's name follows, and .exe on Windows.
+// Prefix is how the file names of external tuners begin; the tuner's name follows,
+// and .exe on Windows.
 const Prefix = "fedfast-tuner-"
 
 // nameForm is what a tuner may be called.
@@ -36,7 +38,8 @@ type Ref struct {
 	Attach  *Attach // a process to attach to instead of starting the program; nil for none
 }
 
-// String says which tuner this is: random (built in), or coordinate (/opt/tuners/fedfast-tuner-coordinate).
+// String says which tuner this is: random (built in), or coordinate
+// (/opt/tuners/fedfast-tuner-coordinate).
 func (r Ref) String() string {
 	switch {
 	case r.Builtin:
@@ -55,8 +58,10 @@ type Paths struct {
 	Serve   []string // program and arguments that serve the built-in tuner whose name is appended
 }
 
-// DefaultPaths returns the directories given by the user, those of FEDFAST_TUNER_DIR (a list like PATH), the user's data directory and
-// the one of the running program, which also serves the built-in tuners with `tuner serve NAME`.
+// DefaultPaths returns the directories given by the user, those of
+// FEDFAST_TUNER_DIR (a list like PATH), the user's data directory and the one of
+// the running program, which also serves the built-in tuners with `tuner serve
+// NAME`.
 func DefaultPaths(builtin []string, dirs ...string) (Paths, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -75,7 +80,8 @@ func DefaultPaths(builtin []string, dirs ...string) (Paths, error) {
 	return p, nil
 }
 
-// dataDir is where the system keeps a user's program data, "" when there is no such place.
+// dataDir is where the system keeps a user's program data, "" when there is no such
+// place.
 func dataDir() string {
 	if d := os.Getenv("XDG_DATA_HOME"); d != "" {
 		return d
@@ -93,7 +99,8 @@ func dataDir() string {
 	return filepath.Join(home, ".local", "share")
 }
 
-// Find looks a tuner up by name. An external one replaces a built-in of the same name. The error is one line that says where was looked.
+// Find looks a tuner up by name. An external one replaces a built-in of the same
+// name. The error is one line that says where was looked.
 func Find(name string, p Paths) (Ref, error) {
 	if !nameForm.MatchString(name) {
 		return Ref{}, fmt.Errorf("tuner %q: %w: a name has small letters, digits, - and _ only", name, ErrNotFound)
@@ -173,8 +180,9 @@ func program(name, path string) (Ref, error) {
 // openToAll says whether everyone may write. Windows' file modes do not tell.
 func openToAll(info os.FileInfo) bool { return runtime.GOOS != "windows" && info.Mode()&0o002 != 0 }
 
-// At returns the tuner whose program is at a path, which is named by itself, or is the only one in a directory, also written DIR/... .
-// Unlike Find it takes folders that others may write to: the path was given by a person.
+// At returns the tuner whose program is at a path, which is named by itself, or is
+// the only one in a directory, also written DIR/... . Unlike Find it takes folders
+// that others may write to: the path was given by a person.
 func At(path string) (Ref, error) {
 	path, _ = strings.CutSuffix(filepath.ToSlash(path), "/...")
 	path, err := filepath.Abs(filepath.FromSlash(path))

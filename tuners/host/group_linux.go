@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// ownGroup puts the command into a process group of its own; with deathSignal the system kills it when this process ends.
+// ownGroup puts the command into a process group of its own; with deathSignal the
+// system kills it when this process ends.
 func ownGroup(cmd *exec.Cmd, deathSignal bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if deathSignal {

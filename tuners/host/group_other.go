@@ -7,7 +7,8 @@ import (
 	"os/exec"
 )
 
-// ownGroup does nothing: there are no process groups here, and tuners watch their stdin.
+// ownGroup does nothing: there are no process groups here, and tuners watch their
+// stdin.
 func ownGroup(*exec.Cmd, bool) {}
 
 // killGroup ends a process.

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// ownGroup puts the command into a process group of its own. There is no parent-death signal here: tuners watch their stdin.
+// ownGroup puts the command into a process group of its own. There is no
+// parent-death signal here: tuners watch their stdin.
 func ownGroup(cmd *exec.Cmd, _ bool) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // killGroup ends a process and what belongs to its group.

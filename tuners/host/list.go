@@ -19,8 +19,9 @@ type Entry struct {
 	Skipped     string             // why it cannot be used, in one line; "" when it can
 }
 
-// List returns every tuner that the paths hold, by name, each started once to describe itself. A file that is hidden by an earlier one,
-// that only looks like a tuner's, or a tuner that cannot be used, is listed with the reason.
+// List returns every tuner that the paths hold, by name, each started once to
+// describe itself. A file that is hidden by an earlier one, that only looks like a
+// tuner's, or a tuner that cannot be used, is listed with the reason.
 func List(ctx context.Context, p Paths, o Options) []Entry {
 	var entries []Entry
 	used := map[string]string{}
@@ -80,7 +81,8 @@ func List(ctx context.Context, p Paths, o Options) []Entry {
 	return entries
 }
 
-// builtins lists the built-in tuners, which share a program; used holds external ones by name.
+// builtins lists the built-in tuners, which share a program; used holds external
+// ones by name.
 func builtins(p Paths, used map[string]string) []Entry {
 	if len(p.Builtin) == 0 {
 		return nil
@@ -112,8 +114,8 @@ func describe(ctx context.Context, ref Ref, o Options) (d tuners.Description, sk
 	return d, ""
 }
 
-// namesIn returns the names of the tuners' files in a directory, in order, and the files that only begin like one. A directory that
-// cannot be read has none.
+// namesIn returns the names of the tuners' files in a directory, in order, and the
+// files that only begin like one. A directory that cannot be read has none.
 func namesIn(dir string) (names, odd []string) {
 	files, err := os.ReadDir(dir)
 	if err != nil && len(files) == 0 {

@@ -7,7 +7,8 @@ import (
 	"github.com/fedfast/fedfast/tuners/rules"
 )
 
-// Local makes a tuner of this process behave like a launched one: its answers are checked. It is for tests and for tools.
+// Local makes a tuner of this process behave like a launched one: its answers are
+// checked. It is for tests and for tools.
 func Local(t tuners.Tuner) tuners.Tuner { return local{t} }
 
 type local struct{ tuners.Tuner }

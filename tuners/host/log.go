@@ -22,8 +22,9 @@ func newLogger(log *slog.Logger, tuner string) hclog.Logger {
 // sink hands go-plugin's log lines to slog.
 type sink struct{ log *slog.Logger }
 
-// Accept takes one line. What the plugin library says of itself is for debugging; what the tuner wrote to stderr keeps its level, plain
-// lines counting as information.
+// Accept takes one line. What the plugin library says of itself is for debugging;
+// what the tuner wrote to stderr keeps its level, plain lines counting as
+// information.
 func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
 	to := slog.LevelDebug
 	if name != "host" && !strings.HasPrefix(name, "host.stdio") {
@@ -60,7 +61,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastWords returns the line that tells most: that of a panic, else the last one that is no library's JSON.
+// lastWords returns the line that tells most: that of a panic, else the last one
+// that is no library's JSON.
 func (t *tail) lastWords() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"github.com/fedfast/fedfast/tuners/internal/rogue"
 )
 
-// TestMain makes this test binary its own tuner: `serve NAME` serves the fake, `launch` is a host that is going to be
-// killed.
+// TestMain makes this test binary its own tuner: `serve NAME` serves the fake,
+// `launch` is a host that is going to be killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "serve" {
 		if os.Args[2] == "mute" {
@@ -41,8 +41,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fake is a tuner whose session counts its calls; what it does at a count is set by FAKE, a list like "3=crash,5=hang". A trap springs
-// once: it is remembered by a file in FAKE_DIR, which every process of one test shares.
+// fake is a tuner whose session counts its calls; what it does at a count is set by
+// FAKE, a list like "3=crash,5=hang". A trap springs once: it is remembered by a
+// file in FAKE_DIR, which every process of one test shares.
 type fake struct{ name string }
 
 func (f fake) Describe(context.Context) (tuners.Description, error) {
@@ -147,7 +148,8 @@ func (s *fakeSession) State() []byte { return []byte(strconv.Itoa(s.calls)) }
 
 func (s *fakeSession) Close(context.Context) error { return nil }
 
-// selfPaths serves this binary's fakes as built-in tuners and looks for external ones in dirs.
+// selfPaths serves this binary's fakes as built-in tuners and looks for external
+// ones in dirs.
 func selfPaths(t testing.TB, dirs ...string) host.Paths {
 	t.Helper()
 	self, err := os.Executable()

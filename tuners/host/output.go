@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// How much of what a tuner prints reaches the log: a burst, and then so many bytes a second. The rest is read and dropped, so that a
-// tuner that prints without end neither fills the disk nor stands still.
+// How much of what a tuner prints reaches the log: a burst, and then so many bytes
+// a second. The rest is read and dropped, so that a tuner that prints without end
+// neither fills the disk nor stands still.
 const (
 	printBurst  = 256 << 10
 	printRate   = 32 << 10
@@ -53,7 +54,8 @@ func (a *allowance) take(n int) bool {
 	return false
 }
 
-// lines hands what a tuner prints after its start to slog, line by line, as far as it is allowed.
+// lines hands what a tuner prints after its start to slog, line by line, as far as
+// it is allowed.
 type lines struct {
 	log  *slog.Logger
 	may  *allowance
@@ -84,7 +86,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	}
 }
 
-// untilClosed is output that ends where it is closed on this side, which is no error.
+// untilClosed is output that ends where it is closed on this side, which is no
+// error.
 type untilClosed struct{ io.ReadCloser }
 
 // Read returns the next piece.
@@ -96,7 +99,8 @@ func (u untilClosed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// gate is a tuner's stderr on its way to go-plugin, which logs it: the end of it is always kept, the rest as far as it is allowed.
+// gate is a tuner's stderr on its way to go-plugin, which logs it: the end of it is
+// always kept, the rest as far as it is allowed.
 type gate struct {
 	io.ReadCloser
 	last *tail
@@ -114,8 +118,9 @@ func (g *gate) Read(p []byte) (int, error) {
 	}
 }
 
-// greeting is a tuner's stdout on its way to go-plugin: only the line of the handshake gets there. Whatever follows, without end or
-// without a newline, is read, counted and logged.
+// greeting is a tuner's stdout on its way to go-plugin: only the line of the
+// handshake gets there. Whatever follows, without end or without a newline, is
+// read, counted and logged.
 type greeting struct {
 	from   io.Closer
 	lines  *bufio.Reader
@@ -133,7 +138,8 @@ type Noise struct {
 	First string // its beginning
 }
 
-// greetingSize is how long the line of the handshake may be; a certificate takes about 1 KiB.
+// greetingSize is how long the line of the handshake may be; a certificate takes
+// about 1 KiB.
 const greetingSize = 16 << 10
 
 func newGreeting(from io.ReadCloser, prints *lines) *greeting {
@@ -183,7 +189,8 @@ func (g *greeting) printed(p []byte) {
 // Close ends the output on this side.
 func (g *greeting) Close() error { return g.from.Close() }
 
-// synced is what a Go tuner prints to os.Stdout, which the plugin library sends through the connection.
+// synced is what a Go tuner prints to os.Stdout, which the plugin library sends
+// through the connection.
 type synced struct{ of *process }
 
 // Write counts and logs a piece.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 )
 
-// ErrPinned is wrapped by the error about a tuner that is not the one that a study recorded.
+// ErrPinned is wrapped by the error about a tuner that is not the one that a study
+// recorded.
 var ErrPinned = errors.New("another program than the study recorded")
 
-// Pin is what a study records about a tuner that it uses, so that it never continues with another program unnoticed.
+// Pin is what a study records about a tuner that it uses, so that it never
+// continues with another program unnoticed.
 type Pin struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
@@ -22,9 +24,11 @@ func (p *Plugin) Pin() Pin {
 	return Pin{Name: p.ref.Name, Version: p.about.Version, Path: p.ref.Path, Builtin: p.ref.Builtin, SHA256: p.ref.SHA256}
 }
 
-// Pinned returns a reference that only starts the program that a study recorded: the checksum is checked again at every start. The error
-// wraps ErrPinned and says which study recorded what, what was found, and, with the text of allow, how to go on all the same, for
-// example "--allow-tuner-change". A study that was attached to its tuner recorded no checksum and takes any program of the name.
+// Pinned returns a reference that only starts the program that a study recorded:
+// the checksum is checked again at every start. The error wraps ErrPinned and says
+// which study recorded what, what was found, and, with the text of allow, how to go
+// on all the same, for example "--allow-tuner-change". A study that was attached to
+// its tuner recorded no checksum and takes any program of the name.
 func (r Ref) Pinned(study string, pin Pin, allow string) (Ref, error) {
 	found := r.SHA256
 	switch {

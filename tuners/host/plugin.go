@@ -12,7 +12,8 @@ import (
 	"github.com/fedfast/fedfast/tuners/rules"
 )
 
-// ErrLost is wrapped by the error of a call that a tuner did not answer although it was started again as often as Options allow.
+// ErrLost is wrapped by the error of a call that a tuner did not answer although it
+// was started again as often as Options allow.
 var ErrLost = errors.New("the tuner was lost")
 
 // Options say how a tuner is supervised. The zero value takes the defaults.
@@ -24,8 +25,9 @@ type Options struct {
 	Logger       *slog.Logger  // nil takes slog.Default()
 	Env          []string      // "KEY=value" for the process, beside what it gets of this process's environment
 
-	// NoDeathSignal starts the process without the system's parent-death signal, so that the tuner itself has to notice that its host is
-	// gone, as it must on other systems than Linux. It is for checks of tuners.
+	// NoDeathSignal starts the process without the system's parent-death signal, so
+	// that the tuner itself has to notice that its host is gone, as it must on
+	// other systems than Linux. It is for checks of tuners.
 	NoDeathSignal bool
 }
 
@@ -51,7 +53,8 @@ func (o Options) withDefaults() Options {
 // maxBackoff bounds the wait before a repetition.
 const maxBackoff = 5 * time.Second
 
-// Plugin is a tuner in a supervised subprocess. Its methods may be called from several goroutines.
+// Plugin is a tuner in a supervised subprocess. Its methods may be called from
+// several goroutines.
 type Plugin struct {
 	ref     Ref
 	options Options
@@ -66,8 +69,9 @@ type Plugin struct {
 
 var _ tuners.Tuner = (*Plugin)(nil)
 
-// Launch starts a tuner and asks what it is. The process ends with ctx, with Close, or with this process. A tuner that does not start is
-// not tried again; later crashes are, see Options.
+// Launch starts a tuner and asks what it is. The process ends with ctx, with Close,
+// or with this process. A tuner that does not start is not tried again; later
+// crashes are, see Options.
 func Launch(ctx context.Context, ref Ref, o Options) (*Plugin, error) {
 	p := &Plugin{ref: ref, options: o.withDefaults()}
 	if ref.Attach != nil {
@@ -106,7 +110,8 @@ func (p *Plugin) Restarts() int {
 	return p.restarts
 }
 
-// PID returns the number of the running process, 0 when there is none or when it is attached to.
+// PID returns the number of the running process, 0 when there is none or when it is
+// attached to.
 func (p *Plugin) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,14 +121,16 @@ func (p *Plugin) PID() int {
 	return p.live.runs.pid
 }
 
-// Secure says whether the connection is TLS with certificates on both sides. Without, it is a socket that only this user can reach.
+// Secure says whether the connection is TLS with certificates on both sides.
+// Without, it is a socket that only this user can reach.
 func (p *Plugin) Secure() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.live != nil && p.live.runs != nil && p.live.runs.stdout.secure
 }
 
-// Noise returns what the running process printed to stdout, which belongs to the handshake: tuners write to stderr.
+// Noise returns what the running process printed to stdout, which belongs to the
+// handshake: tuners write to stderr.
 func (p *Plugin) Noise() Noise {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +163,8 @@ func (p *Plugin) named(err error) error { return fmt.Errorf("tuner %q: %w", p.re
 // Describe returns what the tuner said when it was launched.
 func (p *Plugin) Describe(context.Context) (tuners.Description, error) { return p.about, nil }
 
-// Ping asks the running process for its health; a process that is being started again is not well.
+// Ping asks the running process for its health; a process that is being started
+// again is not well.
 func (p *Plugin) Ping(ctx context.Context) error {
 	p.mu.Lock()
 	live := p.live
@@ -192,8 +200,9 @@ func (p *Plugin) Work(ctx context.Context, req tuners.ValidateRequest) (tuners.W
 	return work, err
 }
 
-// Open opens a session that survives crashes of the process: it is opened again with its last recorded state and only the call that was
-// not answered is repeated. What the tuner answers is checked, see rules.Session.
+// Open opens a session that survives crashes of the process: it is opened again
+// with its last recorded state and only the call that was not answered is repeated.
+// What the tuner answers is checked, see rules.Session.
 func (p *Plugin) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	s := &session{plugin: p, req: req}
 	if err := p.do(ctx, "Open", s.attach); err != nil {
@@ -238,7 +247,8 @@ func (p *Plugin) discard(lost *process) {
 	}
 }
 
-// do runs one call. A process that does not answer in time, or dies, is killed; a new one gets the same call, with growing waits.
+// do runs one call. A process that does not answer in time, or dies, is killed; a
+// new one gets the same call, with growing waits.
 func (p *Plugin) do(ctx context.Context, what string, call func(context.Context, *process) error) error {
 	wait := p.options.Backoff
 	for attempt := 1; ; attempt++ {

@@ -207,7 +207,8 @@ func TestContextEndsTheProcess(t *testing.T) {
 	}
 }
 
-// launchAndWait is a host that launches the fake with the pid of its process in the log, then waits to be killed.
+// launchAndWait is a host that launches the fake with the pid of its process in the
+// log, then waits to be killed.
 func launchAndWait(unsignalled bool) {
 	self, err := os.Executable()
 	if err != nil {
@@ -232,7 +233,8 @@ func TestATunerDiesWithItsHost(t *testing.T) {
 	orphan(t, "launch")
 }
 
-// orphan runs a host that launches a tuner, kills the host, and waits for the end of the tuner.
+// orphan runs a host that launches a tuner, kills the host, and waits for the end
+// of the tuner.
 func orphan(t *testing.T, how string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -273,7 +275,8 @@ func gone(pid int) bool {
 	return err != nil || p.Signal(syscall.Signal(0)) != nil || zombie(pid)
 }
 
-// zombie says whether a process has ended but was not yet collected, as where no init does it.
+// zombie says whether a process has ended but was not yet collected, as where no
+// init does it.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(stat), ") Z ")

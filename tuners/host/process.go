@@ -20,7 +20,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// killPatience is how long a process may take to end by itself, and how long its output is waited for after it was killed.
+// killPatience is how long a process may take to end by itself, and how long its
+// output is waited for after it was killed.
 const killPatience = 2 * time.Second
 
 // process is one running subprocess of a tuner, or one that is attached to.
@@ -33,7 +34,8 @@ type process struct {
 	stderr   *tail
 }
 
-// maxAnswer bounds one message of a tuner: a state of 16 MiB and as much of anything else.
+// maxAnswer bounds one message of a tuner: a state of 16 MiB and as much of
+// anything else.
 const maxAnswer = 2*tuners.MaxState + 1<<20
 
 // dialOptions are those of every connection.
@@ -47,7 +49,8 @@ var dialOptions = []grpc.DialOption{
 // errChanged says that a program is another one than was found.
 var errChanged = errors.New("the program changed since it was found")
 
-// start runs the program, shakes hands and checks its health. The error is one line without the tuner's name.
+// start runs the program, shakes hands and checks its health. The error is one line
+// without the tuner's name.
 func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 	if ref.Attach != nil {
 		return attach(ctx, ref, o)
@@ -91,11 +94,14 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		return nil, p.explain(err, ended, o.StartTimeout)
 	}
 	if !p.runs.stdout.secure {
-		// A tuner that cannot do TLS with the host's certificate is spoken to through a socket in a directory that only this user can
-		// enter. The library would insist on TLS; it reads its configuration again when it connects.
+		// A tuner that cannot do TLS with the host's certificate is spoken to
+		// through a socket in a directory that only this user can enter. The
+		// library would insist on TLS; it reads its configuration again when it
+		// connects.
 		config.TLSConfig = nil
 	}
-	// From here the library has no time-out of its own: killing the process ends whatever hangs.
+	// From here the library has no time-out of its own: killing the process ends
+	// whatever hangs.
 	ctx, cancel := context.WithTimeout(ctx, o.StartTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = p.runs.Kill(ctx) })
@@ -107,8 +113,8 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		}
 		return nil, fmt.Errorf("said hello but cannot be reached: %s%s", firstLine(err), p.said())
 	}
-	// The connection lasts as long as the process. Without its socket nobody else finds the tuner, and nothing is left behind when this
-	// process is killed.
+	// The connection lasts as long as the process. Without its socket nobody else
+	// finds the tuner, and nothing is left behind when this process is killed.
 	_ = os.RemoveAll(sockets)
 	return p, nil
 }
@@ -143,8 +149,9 @@ func (p *process) ping(ctx context.Context) error {
 	return nil
 }
 
-// kill ends the process and what it started: at once when hard, else after it had time to end by itself. It says whether the process is
-// known to have ended. An attached process lives on.
+// kill ends the process and what it started: at once when hard, else after it had
+// time to end by itself. It says whether the process is known to have ended. An
+// attached process lives on.
 func (p *process) kill(hard bool) bool {
 	switch {
 	case p.attached:
@@ -214,7 +221,8 @@ func sameProgram(ref Ref) error {
 	return nil
 }
 
-// firstLine returns the first line of an error's text, as much as a line of an error takes.
+// firstLine returns the first line of an error's text, as much as a line of an
+// error takes.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return tuners.Plain(line, maxWords)

@@ -39,7 +39,8 @@ func TestATemporaryFolderThatCannotBeUsed(t *testing.T) {
 	oneLine(t, err, want...)
 }
 
-// TestWhatATunerStartedEndsWithIt is about processes that leave the tuner's group and hold its output open.
+// TestWhatATunerStartedEndsWithIt is about processes that leave the tuner's group
+// and hold its output open.
 func TestWhatATunerStartedEndsWithIt(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("nothing tells which processes a tuner has started")

@@ -16,8 +16,10 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 )
 
-// runs is how go-plugin runs a tuner's process: in a process group of its own that is killed as a whole, with a stdin that ends when this
-// process does, killed by the system together with this process where the system can do that, and with bounded output.
+// runs is how go-plugin runs a tuner's process: in a process group of its own that
+// is killed as a whole, with a stdin that ends when this process does, killed by
+// the system together with this process where the system can do that, and with
+// bounded output.
 type runs struct {
 	cmd    *exec.Cmd
 	log    *slog.Logger
@@ -32,10 +34,12 @@ type runs struct {
 
 var _ runner.Runner = (*runs)(nil)
 
-// markEnv is the variable by which what a tuner started is found when the tuner has ended.
+// markEnv is the variable by which what a tuner started is found when the tuner has
+// ended.
 const markEnv = "FEDFAST_TUNER_PROCESS"
 
-// outputPatience is how long the output is read after the end of the process, which something that is out of reach may hold open.
+// outputPatience is how long the output is read after the end of the process, which
+// something that is out of reach may hold open.
 const outputPatience = time.Second
 
 // newRuns prepares a command that was not started.
@@ -59,7 +63,8 @@ func newRuns(cmd *exec.Cmd, log *slog.Logger, last *tail, prints *lines, deathSi
 	return r, nil
 }
 
-// Start starts the process from a thread that lives as long as the process: Linux sends the parent-death signal when the thread ends.
+// Start starts the process from a thread that lives as long as the process: Linux
+// sends the parent-death signal when the thread ends.
 func (r *runs) Start(context.Context) error {
 	started := make(chan error, 1)
 	go func() {
@@ -79,7 +84,8 @@ func (r *runs) Start(context.Context) error {
 	return nil
 }
 
-// follow waits for the end of the process, whoever else holds its output, and ends what it left: first its group, then what left that.
+// follow waits for the end of the process, whoever else holds its output, and ends
+// what it left: first its group, then what left that.
 func (r *runs) follow() {
 	r.state, _ = r.cmd.Process.Wait() // there is nothing to be done about a process that nobody can wait for
 	killGroup(r.cmd.Process)
@@ -88,7 +94,8 @@ func (r *runs) follow() {
 	time.AfterFunc(outputPatience, r.abandon)
 }
 
-// Wait waits for the end of the process. The plugin library calls it when it has read all output.
+// Wait waits for the end of the process. The plugin library calls it when it has
+// read all output.
 func (r *runs) Wait(context.Context) error {
 	<-r.ended
 	_ = r.stdin.Close()
@@ -149,8 +156,9 @@ func (r *runs) HostToPlugin(network, address string) (pluginNetwork, pluginAddre
 	return network, address, nil
 }
 
-// socketParent is where the directory of a tuner's socket is made: the usual place for temporary files unless its name is too long for
-// the address of a socket, which has about 100 bytes.
+// socketParent is where the directory of a tuner's socket is made: the usual place
+// for temporary files unless its name is too long for the address of a socket,
+// which has about 100 bytes.
 func socketParent() string {
 	if dir := os.TempDir(); len(dir) <= 50 || runtime.GOOS == "windows" {
 		return dir

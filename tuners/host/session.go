@@ -7,7 +7,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// session is a session of a Plugin: it knows the last recorded state and moves to a new process when the old one is lost.
+// session is a session of a Plugin: it knows the last recorded state and moves to a
+// new process when the old one is lost.
 type session struct {
 	plugin *Plugin
 	req    tuners.OpenRequest // State is the one that it was opened with

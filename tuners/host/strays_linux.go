@@ -8,14 +8,16 @@ import (
 	"time"
 )
 
-// How often what a tuner started is looked for, so that a process that starts others meanwhile is caught, and the wait between.
+// How often what a tuner started is looked for, so that a process that starts
+// others meanwhile is caught, and the wait between.
 const (
 	strayLooks = 40
 	strayWait  = 5 * time.Millisecond
 )
 
-// killMarked ends the processes that hold a variable in the environment that they were started with: what the tuner started and what left
-// its process group with setsid. One that emptied its environment first is not found.
+// killMarked ends the processes that hold a variable in the environment that they
+// were started with: what the tuner started and what left its process group with
+// setsid. One that emptied its environment first is not found.
 func killMarked(variable string) {
 	for range strayLooks {
 		if !killOnce([]byte(variable)) {
@@ -38,7 +40,8 @@ func killOnce(variable []byte) bool {
 		if err != nil {
 			continue
 		}
-		// The number may be another process's by now: once this one is held, its environment is read again.
+		// The number may be another process's by now: once this one is held, its
+		// environment is read again.
 		if p, err := os.FindProcess(pid); err == nil {
 			if holds(name, variable) {
 				_ = p.Kill() // it may be gone
@@ -49,7 +52,8 @@ func killOnce(variable []byte) bool {
 	return found
 }
 
-// holds says whether an environment holds a variable. That of other users cannot be read, and they cannot be ended.
+// holds says whether an environment holds a variable. That of other users cannot be
+// read, and they cannot be ended.
 func holds(name string, variable []byte) bool {
 	environ, err := os.ReadFile(name)
 	if err != nil {

@@ -15,8 +15,10 @@ import (
 // maxLinks bounds the symbolic links on the way to a program.
 const maxLinks = 40
 
-// trusted says who but this user and root could change what a path leads to: every folder and link on the way counts, those behind links,
-// too. In a folder like /tmp, where nobody can replace what is another's, others may write unless the program itself lies there.
+// trusted says who but this user and root could change what a path leads to: every
+// folder and link on the way counts, those behind links, too. In a folder like
+// /tmp, where nobody can replace what is another's, others may write unless the
+// program itself lies there.
 func trusted(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -60,8 +60,9 @@ func (f *flight) send(s Segment) {
 	f.segments = append(f.segments, &segment{Segment: s, sent: f.now})
 }
 
-// finish is the earliest simulated time at which the segment can end, and when it did if it has ended. A segment takes one round at least:
-// that in which a trial fails counts, and so does the look at one that has nothing left to do.
+// finish is the earliest simulated time at which the segment can end, and when it
+// did if it has ended. A segment takes one round at least: that in which a trial
+// fails counts, and so does the look at one that has nothing left to do.
 func (s *segment) finish() int {
 	switch {
 	case !s.ended:
@@ -92,7 +93,8 @@ func (f *flight) next() *segment {
 	return f.segments[f.study.Next(running)]
 }
 
-// first waits until it is certain of which trial the tuner is told next, and returns its report.
+// first waits until it is certain of which trial the tuner is told next, and
+// returns its report.
 func (f *flight) first() (tuners.TrialReport, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +174,8 @@ func (f *flight) failed() bool {
 	return f.ctx.Err() != nil || slices.ContainsFunc(f.segments, func(s *segment) bool { return s.err != nil })
 }
 
-// cause waits for all and returns the first error, in the order in which they were sent, that is not just the others' being cancelled.
+// cause waits for all and returns the first error, in the order in which they were
+// sent, that is not just the others' being cancelled.
 func (f *flight) cause() error {
 	f.cancel()
 	f.mu.Unlock()

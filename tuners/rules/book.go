@@ -7,8 +7,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Book holds what the decisions and reports of a session so far made of its trials, and checks every further decision against that. One
-// goroutine at a time may use it.
+// Book holds what the decisions and reports of a session so far made of its trials,
+// and checks every further decision against that. One goroutine at a time may use
+// it.
 type Book struct {
 	about  tuners.Description
 	req    tuners.OpenRequest
@@ -27,14 +28,16 @@ type trial struct {
 	lost             bool // it is from before the state: how far it has run is not known
 }
 
-// NewBook returns the book of a session that is opened with a request. With a state in it the book does not know the trials before, and
-// takes every number for one of those, until it is told what was before, see Session.
+// NewBook returns the book of a session that is opened with a request. With a state
+// in it the book does not know the trials before, and takes every number for one of
+// those, until it is told what was before, see Session.
 func NewBook(about tuners.Description, req tuners.OpenRequest) *Book {
 	return &Book{about: about, req: req, blind: req.State != nil, trials: map[int]*trial{}, ledger: ledger{budget: req.Budget}}
 }
 
-// Decide checks the answer to a Suggest and enters its decisions. The error names the tuner and the decision, and wraps ErrBadAnswer; what
-// came before the wrong decision stays entered, since nothing can follow.
+// Decide checks the answer to a Suggest and enters its decisions. The error names
+// the tuner and the decision, and wraps ErrBadAnswer; what came before the wrong
+// decision stays entered, since nothing can follow.
 func (b *Book) Decide(decisions []tuners.Decision) error {
 	if n := len(decisions); n > tuners.MaxDecisions {
 		return bad(b.about.Name, "Suggest", "its answer has %d decisions; one may have at most %d, the others follow when they have been acted on", n, tuners.MaxDecisions)
@@ -61,7 +64,8 @@ func (b *Book) Decide(decisions []tuners.Decision) error {
 	return nil
 }
 
-// Report enters that a trial ended where it was sent to, or on the way there: the rounds that it did not run are given back to the budget.
+// Report enters that a trial ended where it was sent to, or on the way there: the
+// rounds that it did not run are given back to the budget.
 func (b *Book) Report(r tuners.TrialReport) {
 	t := b.trials[r.Trial]
 	if t == nil {
@@ -77,7 +81,8 @@ func (b *Book) Report(r tuners.TrialReport) {
 	}
 }
 
-// Sent returns the rounds that a trial had run when it was last sent on, and those that it was sent to.
+// Sent returns the rounds that a trial had run when it was last sent on, and those
+// that it was sent to.
 func (b *Book) Sent(number int) (from, to int) {
 	t := b.trials[number]
 	return t.from, t.to

@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// What a description may hold: more is no description. A name is one of a param, a probe or an option.
+// What a description may hold: more is no description. A name is one of a param, a
+// probe or an option.
 const (
 	maxName    = 200
 	maxVersion = 100
@@ -16,7 +17,8 @@ const (
 	maxNames   = 1000
 )
 
-// Description returns what is wrong with how the tuner of a name describes itself. The error wraps ErrBadAnswer.
+// Description returns what is wrong with how the tuner of a name describes itself.
+// The error wraps ErrBadAnswer.
 func Description(name string, d tuners.Description) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrBadAnswer, fmt.Sprintf(format, args...))

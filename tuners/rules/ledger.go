@@ -6,8 +6,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// ledger keeps how many rounds of a budget a tuner's decisions have asked for. A budget of 0 rounds, or of 0 rounds a trial, has no bound.
-// The errors are one line that follows "decision 3, start: ".
+// ledger keeps how many rounds of a budget a tuner's decisions have asked for. A
+// budget of 0 rounds, or of 0 rounds a trial, has no bound. The errors are one line
+// that follows "decision 3, start: ".
 type ledger struct {
 	budget tuners.Budget
 	rounds int // asked for, without those that were given back
@@ -30,7 +31,8 @@ func (l *ledger) send(trial, from, to int) error {
 	return nil
 }
 
-// giveBack gives rounds back that a trial was sent to run and did not: it failed, or it reached its goal.
+// giveBack gives rounds back that a trial was sent to run and did not: it failed,
+// or it reached its goal.
 func (l *ledger) giveBack(rounds int) { l.rounds -= max(rounds, 0) }
 
 // side enters a trial on a proxy federation, which spends nothing of the budget.

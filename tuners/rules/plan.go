@@ -10,8 +10,10 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Plan returns what is wrong with the answer of a session to a PlanRound: params that the tuner does not control, that lie outside of the
-// space or that are not finite, and plans for another number of slots. The error names the tuner and the round, and wraps ErrBadAnswer.
+// Plan returns what is wrong with the answer of a session to a PlanRound: params
+// that the tuner does not control, that lie outside of the space or that are not
+// finite, and plans for another number of slots. The error names the tuner and the
+// round, and wraps ErrBadAnswer.
 func Plan(about tuners.Description, space tuners.Space, r tuners.PlanRequest, plan tuners.Plan) error {
 	where := fmt.Sprintf("PlanRound (trial %d, round %d)", r.Trial, r.Round)
 	if err := table(about, space, plan); err != nil {
@@ -54,8 +56,9 @@ func table(about tuners.Description, space tuners.Space, plan tuners.Plan) error
 	return nil
 }
 
-// controlled checks values that a client tuner sets: controlled names only, inside of the space where it has the name and the tuner is not
-// free to leave it, finite elsewhere.
+// controlled checks values that a client tuner sets: controlled names only, inside
+// of the space where it has the name and the tuner is not free to leave it, finite
+// elsewhere.
 func controlled(about tuners.Description, space tuners.Space, p tuners.Params) error {
 	for _, name := range p.Keys() {
 		value, _ := p[name].Text()

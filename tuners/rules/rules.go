@@ -1,5 +1,7 @@
-// Package rules says which answers of a tuner a study can follow: decisions about trials, plans of rounds and descriptions. It is the one
-// place that does, so that a wrong answer is refused with the same words by a study, by a check of the tuner, and in its tests.
+// Package rules says which answers of a tuner a study can follow: decisions about
+// trials, plans of rounds and descriptions. It is the one place that does, so that
+// a wrong answer is refused with the same words by a study, by a check of the
+// tuner, and in its tests.
 package rules
 
 import (
@@ -9,8 +11,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// ErrBadAnswer is wrapped by the errors about decisions and plans that no study can follow: an unknown trial, params outside of the
-// space or not finite, a probe that does not exist.
+// ErrBadAnswer is wrapped by the errors about decisions and plans that no study can
+// follow: an unknown trial, params outside of the space or not finite, a probe that
+// does not exist.
 var ErrBadAnswer = errors.New("bad answer")
 
 // maxWords is how many characters of a tuner's own words an error quotes.

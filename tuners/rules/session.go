@@ -8,8 +8,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Session is a session whose answers are checked before anyone acts on them or records them. Its errors about them name the tuner and wrap
-// ErrBadAnswer.
+// Session is a session whose answers are checked before anyone acts on them or
+// records them. Its errors about them name the tuner and wrap ErrBadAnswer.
 type Session struct {
 	tuners.Session
 	about  tuners.Description
@@ -20,7 +20,8 @@ type Session struct {
 
 var _ tuners.Prober = (*Session)(nil)
 
-// Open opens a session of a tuner and checks its answers. A tuner that does that itself, as a launched one does, is not checked twice.
+// Open opens a session of a tuner and checks its answers. A tuner that does that
+// itself, as a launched one does, is not checked twice.
 func Open(ctx context.Context, t tuners.Tuner, req tuners.OpenRequest) (*Session, error) {
 	about, err := t.Describe(ctx)
 	if err != nil {
@@ -36,7 +37,8 @@ func Open(ctx context.Context, t tuners.Tuner, req tuners.OpenRequest) (*Session
 	return Check(about, req, s)
 }
 
-// Check returns an open session with checked answers. The error is about the probes that it asks for.
+// Check returns an open session with checked answers. The error is about the probes
+// that it asks for.
 func Check(about tuners.Description, req tuners.OpenRequest, s tuners.Session) (*Session, error) {
 	c := &Session{Session: s, about: about, space: req.Space, probes: about.Probes, book: NewBook(about, req)}
 	if p, ok := s.(tuners.Prober); ok {
@@ -81,8 +83,10 @@ func (c *Session) Report(ctx context.Context, r tuners.TrialReport) error {
 	return nil
 }
 
-// RecallSuggest takes decisions into account that an earlier session made, which were checked then. A session that is opened from a state
-// knows no trial before it: it is told every recorded call in its order, those by RecallSuggest and the reports by RecallReport.
+// RecallSuggest takes decisions into account that an earlier session made, which
+// were checked then. A session that is opened from a state knows no trial before
+// it: it is told every recorded call in its order, those by RecallSuggest and the
+// reports by RecallReport.
 func (c *Session) RecallSuggest(decisions []tuners.Decision) {
 	for _, d := range decisions {
 		_ = c.book.enter(d)

@@ -1,5 +1,5 @@
-// Package scaffold writes the beginning of a tuner of one's own: a small project, in Go or in Python, that builds and passes its own test
-// at once.
+// Package scaffold writes the beginning of a tuner of one's own: a small project,
+// in Go or in Python, that builds and passes its own test at once.
 package scaffold
 
 import (
@@ -25,8 +25,9 @@ const (
 // sdk is the module that a project in Go imports.
 const sdk = "github.com/fedfast/fedfast"
 
-// files holds the templates: names that end in .tmpl lose that and have the project's names put in, golang/*.txt become go.mod and go.sum,
-// anything else is copied.
+// files holds the templates: names that end in .tmpl lose that and have the
+// project's names put in, golang/*.txt become go.mod and go.sum, anything else is
+// copied.
 //
 //go:embed golang python/*.tmpl python/fedfast_tuner/*.py
 var files embed.FS
@@ -120,7 +121,8 @@ func (p Project) file(name, text string) (to, content string) {
 	return name, strings.NewReplacer("@NAME@", p.Name, "@CLASS@", class(p.Name), "@PROGRAM@", p.Program()).Replace(text)
 }
 
-// goMod turns the go.mod of the example in fedfast's repository into the project's. Without a checkout only the release is named.
+// goMod turns the go.mod of the example in fedfast's repository into the project's.
+// Without a checkout only the release is named.
 func (p Project) goMod(example string) string {
 	if p.Checkout == "" {
 		mod := fmt.Sprintf("module %s\n\ngo %s\n", p.Program(), goVersion(example))
@@ -186,7 +188,8 @@ func emptyDir(dir string) (made bool, err error) {
 	return false, nil
 }
 
-// FindCheckout looks for fedfast's own module in the directories and above them. It returns "" when there is none.
+// FindCheckout looks for fedfast's own module in the directories and above them. It
+// returns "" when there is none.
 func FindCheckout(from ...string) string {
 	for _, dir := range from {
 		for dir, err := filepath.Abs(dir); err == nil; dir = filepath.Dir(dir) {

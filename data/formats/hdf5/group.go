@@ -90,8 +90,9 @@ func (o Object) messages() (map[uint16][]byte, error) {
 	return found, nil
 }
 
-// Each calls each for every member of a group, in the order of their names, of which
-// none may be there twice. The error is that of each, or names the file and the group.
+// Each calls each for every member of a group, in the order of their names, of
+// which none may be there twice. The error is that of each, or names the file and
+// the group.
 func (o Object) Each(each func(name string, member Object) error) error {
 	t, err := o.table()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // helperFile names the file that the test below has another process unpack.
 const helperFile = "FEDFAST_TEST_UNPACK"
 
-// TestKilled: a process that is killed while it unpacks leaves a part, which the next
-// one removes.
+// TestKilled: a process that is killed while it unpacks leaves a part, which the
+// next one removes.
 func TestKilled(t *testing.T) {
 	if path := os.Getenv(helperFile); path != "" {
 		_, _ = sqlitefile.Open(t.Context(), path) // it is killed meanwhile

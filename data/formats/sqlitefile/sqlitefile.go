@@ -103,9 +103,9 @@ func readHead(path string) (head string, size int64, err error) {
 	return string(content[:n]), info.Size(), nil
 }
 
-// whole returns an error if an SQLite file is shorter than its head says. The head's
-// number of pages counts if it is from the same change as the rest of the head.
-// (SQLite, Database File Format, 1.3.8)
+// whole returns an error if an SQLite file is shorter than its head says. The
+// head's number of pages counts if it is from the same change as the rest of the
+// head. (SQLite, Database File Format, 1.3.8)
 func whole(head string, size int64) error {
 	if len(head) < headSize {
 		return errors.New("the file ends within its head; is it complete?")

@@ -40,7 +40,8 @@ func check(path string, info fs.FileInfo) error {
 	return fmt.Errorf("%s: is %s, must be a regular file", path, kind(info.Mode()))
 }
 
-// Cause returns what the system says without the path, for who names the path itself.
+// Cause returns what the system says without the path, for who names the path
+// itself.
 func Cause(err error) error {
 	if named, ok := errors.AsType[*fs.PathError](err); ok {
 		return named.Err

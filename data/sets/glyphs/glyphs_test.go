@@ -157,7 +157,8 @@ func TestSizesAndMixes(t *testing.T) {
 	if slices.Min(perClass[:]) < total/(4*Classes) {
 		t.Errorf("a class has %d of %d samples", slices.Min(perClass[:]), total)
 	}
-	// Even mixes with digits 2.5 times as common would give 0.33, plus the chance of small samples.
+	// Even mixes with digits 2.5 times as common would give 0.33, plus the chance
+	// of small samples.
 	if share := topShare / float64(len(sizes)); share < 0.45 {
 		t.Errorf("ten commonest classes hold %.2f of a writer's samples: mixes are not skewed", share)
 	}

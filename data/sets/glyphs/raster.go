@@ -43,7 +43,8 @@ func (c *coverage) edge(a, b point) {
 	}
 }
 
-// slice adds an edge of signed height h between x0 and x1 within one row, pixel by pixel.
+// slice adds an edge of signed height h between x0 and x1 within one row, pixel by
+// pixel.
 func (c *coverage) slice(row int, x0, x1, h float64) {
 	if x0 > x1 {
 		x0, x1 = x1, x0

@@ -36,8 +36,8 @@ func TestCoverageOfARectangle(t *testing.T) {
 	}
 }
 
-// Random triangles, also on the very border: the covered area is the triangle's, and each
-// pixel's coverage agrees with a count of points.
+// Random triangles, also on the very border: the covered area is the triangle's,
+// and each pixel's coverage agrees with a count of points.
 func TestCoverageOfTriangles(t *testing.T) {
 	var s stream
 	for n := range 200 {
@@ -99,7 +99,8 @@ func TestOffsetGrowsOutwards(t *testing.T) {
 	}
 }
 
-// Every outline is centred and encloses a positive area, and the strokes of a face are thinner than it is tall.
+// Every outline is centred and encloses a positive area, and the strokes of a face
+// are thinner than it is tall.
 func TestOutlines(t *testing.T) {
 	faces, err := loadFaces()
 	if err != nil {

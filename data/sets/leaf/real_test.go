@@ -42,8 +42,8 @@ func TestFEMNIST(t *testing.T) {
 
 func TestShakespeare(t *testing.T) {
 	train, test := readReal(t, realdata.Dir(t, "shakespeare", "leaf_small"), Form{SeqLen: 80})
-	// num_samples of the test file sums to 20,001: LEAF counts before it drops the 79
-	// windows of each of the 44 users that overlap the training text.
+	// num_samples of the test file sums to 20,001: LEAF counts before it drops the
+	// 79 windows of each of the 44 users that overlap the training text.
 	if len(train) != 44 || samples(train) != 179_780 || len(test) != 44 || samples(test) != 20_001-44*79 {
 		t.Errorf("train: %d users, %d samples; test: %d, %d; must be 44, 179780; 44, 16525", len(train), samples(train), len(test), samples(test))
 	}

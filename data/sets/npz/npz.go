@@ -33,8 +33,8 @@ type File struct {
 	zip  *zip.Reader
 }
 
-// Open opens an archive. No two arrays may have the same name. Errors of File and its
-// arrays name the path.
+// Open opens an archive. No two arrays may have the same name. Errors of File and
+// its arrays name the path.
 func Open(path string) (*File, error) {
 	file, err := regular.Open(path)
 	if err != nil {

@@ -145,8 +145,8 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestClaims: what an archive says of itself is not believed: no size that it claims
-// makes room for more than its own bytes can be.
+// TestClaims: what an archive says of itself is not believed: no size that it
+// claims makes room for more than its own bytes can be.
 func TestClaims(t *testing.T) {
 	for _, tt := range []struct {
 		descr, shape     string
@@ -193,8 +193,8 @@ func raw(t *testing.T, body []byte, packed, unpacked uint64) []byte {
 	return out.Bytes()
 }
 
-// TestBomb: a small file that unpacks to more than there is memory is refused before
-// it is unpacked.
+// TestBomb: a small file that unpacks to more than there is memory is refused
+// before it is unpacked.
 func TestBomb(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bomb.npz")
 	npztest.Write(t, path, true, npztest.Array{Name: "x", Shape: []int{1, 10e6}, Values: make([]uint8, 10e6)})

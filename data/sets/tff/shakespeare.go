@@ -66,8 +66,8 @@ func loadShakespeare(ctx context.Context, cfg data.Config) (*data.Federation, []
 	return fed, writers, nil
 }
 
-// stepFederation returns the federation and clients of rows for data.StepView: those
-// of training and test by client.
+// stepFederation returns the federation and clients of rows for data.StepView:
+// those of training and test by client.
 func stepFederation(people map[string]*[2][]byte, vocab int) (*data.Federation, []data.Examples) {
 	ids := slices.Sorted(maps.Keys(people))
 	var rows []byte

@@ -36,8 +36,8 @@ func stackOverflowSet() data.Set {
 }
 
 // countedSentences is how many sentences are read to choose the words where there
-// is no list of them; mostReserve bounds those that are made room for before they are
-// there.
+// is no list of them; mostReserve bounds those that are made room for before they
+// are there.
 const (
 	countedSentences = 1_000_000
 	mostReserve      = 4096

@@ -31,8 +31,9 @@ func Available() int64 {
 const reserve = 32 << 20
 
 // Limit has the garbage collector keep to what the limits of the process and of its
-// control group leave, unless GOMEMLIMIT says otherwise: garbage is no reason to pass
-// them. It returns an error where so little is left that the program cannot work.
+// control group leave, unless GOMEMLIMIT says otherwise: garbage is no reason to
+// pass them. It returns an error where so little is left that the program cannot
+// work.
 func Limit() error {
 	most, limited := limits()
 	if !limited {

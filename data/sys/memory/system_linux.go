@@ -28,8 +28,8 @@ func system() int64 {
 	return free
 }
 
-// limits returns what the control groups and the limit of the address space leave, if
-// there is any.
+// limits returns what the control groups and the limit of the address space leave,
+// if there is any.
 func limits() (free int64, limited bool) {
 	free = math.MaxInt64
 	if text, err := os.ReadFile("/proc/self/cgroup"); err == nil {

@@ -17,9 +17,9 @@ const (
 	maxNames = 10
 )
 
-// Of joins the lines of a text by "; ". What no terminal shows as it stands (control
-// codes, marks that turn the direction of writing, bytes that are no UTF-8) is
-// written as Go writes it in a string, and a text too long is cut.
+// Of joins the lines of a text by "; ". What no terminal shows as it stands
+// (control codes, marks that turn the direction of writing, bytes that are no
+// UTF-8) is written as Go writes it in a string, and a text too long is cut.
 func Of(text string) string {
 	var line strings.Builder
 	for part := range strings.Lines(text) {
@@ -48,7 +48,8 @@ func cut(line string, of int) string {
 	return line
 }
 
-// Printable returns a text without line ends as a terminal can show it, and of any length.
+// Printable returns a text without line ends as a terminal can show it, and of any
+// length.
 func Printable(text string) string {
 	var to strings.Builder
 	printable(&to, text)

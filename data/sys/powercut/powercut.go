@@ -1,13 +1,13 @@
 // Package powercut is for tests: it finds out what may be on the disk of a program
 // whose machine loses its power.
 //
-// The program runs once under strace. What it did to files is then played again, call
-// by call, on a model of a file system that promises no more than POSIX does: what
-// was written is on the disk once the file was synced, and a name, made, changed or
-// removed, once its folder was. After each call the model tells what a power cut may
-// leave: names with and without what was not synced, in the order in which they were
-// changed or all but those of one folder; contents without it, with zeros in its
-// place, torn, out of order, or whole.
+// The program runs once under strace. What it did to files is then played again,
+// call by call, on a model of a file system that promises no more than POSIX does:
+// what was written is on the disk once the file was synced, and a name, made,
+// changed or removed, once its folder was. After each call the model tells what a
+// power cut may leave: names with and without what was not synced, in the order in
+// which they were changed or all but those of one folder; contents without it, with
+// zeros in its place, torn, out of order, or whole.
 //
 // Writes through mapped memory are not seen: such a file holds what was written
 // otherwise.
@@ -34,8 +34,9 @@ const calls = "open,creat,openat,close,dup,dup2,dup3,fcntl,lseek,write,pwrite64,
 // Log is what a program did to the files below a folder.
 type Log struct{ steps []step }
 
-// Trace runs a program, one process, and logs what it does below root, an empty folder
-// whose path has no links in it. A program that fails is an error with what it wrote.
+// Trace runs a program, one process, and logs what it does below root, an empty
+// folder whose path has no links in it. A program that fails is an error with what
+// it wrote.
 func Trace(root, program string, arguments, environment []string) (*Log, error) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// newPending does what renameio, which is not for Windows, does: there, too, a rename
-// takes the place of a file, unless another process has it open.
+// newPending does what renameio, which is not for Windows, does: there, too, a
+// rename takes the place of a file, unless another process has it open.
 func newPending(path string, mode fs.FileMode) (pending, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"*")
 	if err != nil {

@@ -51,8 +51,8 @@ type File struct {
 }
 
 // Create begins a file, which stands under its name from Commit on. A link is
-// followed; a pipe or a device such as /dev/stdout is written as it is, since nothing
-// could take its place.
+// followed; a pipe or a device such as /dev/stdout is written as it is, since
+// nothing could take its place.
 func Create(path string, mode fs.FileMode) (*File, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

@@ -15,7 +15,8 @@ import (
 type DiffError struct {
 	// Dir is the directory.
 	Dir string
-	// Diff has a line for each key that differs: what is recorded and what is given.
+	// Diff has a line for each key that differs: what is recorded and what is
+	// given.
 	Diff []string
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 // Encode writes a configuration as a study file with every key but those that are
-// left to the data, which Load reads back as the same configuration. The error names a value that TOML cannot hold.
+// left to the data, which Load reads back as the same configuration. The error
+// names a value that TOML cannot hold.
 func Encode(c *Config) ([]byte, error) {
 	w := &writer{}
 	w.table(reflect.ValueOf(c).Elem(), "")

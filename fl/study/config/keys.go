@@ -77,8 +77,8 @@ func isPrefix(key string) bool {
 	return slices.ContainsFunc(Keys(), func(k string) bool { return strings.HasPrefix(k, key+".") })
 }
 
-// unknownKeyError is the error of a key that there is not. What may be meant is looked for
-// when it is told, since a file may hold thousands of them.
+// unknownKeyError is the error of a key that there is not. What may be meant is
+// looked for when it is told, since a file may hold thousands of them.
 type unknownKeyError string
 
 // Error names the key and the one that is likely meant.
@@ -359,8 +359,8 @@ func wrong(right bool, s setting, want string) error {
 	}
 }
 
-// beyond says what does not hold a number that is written as one and read as a text,
-// since it is too large; empty for all else.
+// beyond says what does not hold a number that is written as one and read as a
+// text, since it is too large; empty for all else.
 func beyond(x any) string {
 	text, _ := x.(string)
 	if _, err := strconv.ParseInt(text, 10, 64); errors.Is(err, strconv.ErrRange) {

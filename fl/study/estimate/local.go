@@ -6,7 +6,8 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// localOf returns the client hyperparameters of a configuration that say how much a client trains.
+// localOf returns the client hyperparameters of a configuration that say how much a
+// client trains.
 func localOf(c *config.Config) fl.ClientParams {
 	k := c.Client
 	return fl.ClientParams{
@@ -15,8 +16,9 @@ func localOf(c *config.Config) fl.ClientParams {
 	}
 }
 
-// examples returns how many training examples the local training of a client with n of them, and val validation examples, takes under a method, in
-// units of one gradient of the whole network, of which a product with a Hessian is hessian.
+// examples returns how many training examples the local training of a client with n
+// of them, and val validation examples, takes under a method, in units of one
+// gradient of the whole network, of which a product with a Hessian is hessian.
 func examples(method string, p fl.ClientParams, n, val, hessian float64) float64 {
 	local := epochs(p, p.Epochs, n)
 	if p.Steps > 0 {
@@ -46,7 +48,8 @@ func examples(method string, p fl.ClientParams, n, val, hessian float64) float64
 	return local
 }
 
-// hessian returns how many gradients a product with the Hessian takes, by their operations.
+// hessian returns how many gradients a product with the Hessian takes, by their
+// operations.
 func hessian(m *nn.Model) float64 {
 	_, flops := m.FLOPs()
 	return float64(m.HessianFLOPs()) / float64(flops)

@@ -14,10 +14,12 @@ import (
 
 // Plan is what a study trains, as far as that is known before it starts.
 type Plan struct {
-	// Sides is the number of trials on proxy federations with which a client tuner is prepared, Rounds that of the rounds after them.
+	// Sides is the number of trials on proxy federations with which a client tuner
+	// is prepared, Rounds that of the rounds after them.
 	Sides, Rounds int
-	// SideWork is that of the trials on proxy federations, Work that of the rounds, of their scores and of the evaluation at the end,
-	// FinalWork that of scoring the most finalists that there can be.
+	// SideWork is that of the trials on proxy federations, Work that of the rounds,
+	// of their scores and of the evaluation at the end, FinalWork that of scoring
+	// the most finalists that there can be.
 	SideWork, Work, FinalWork []Work
 }
 
@@ -40,15 +42,18 @@ func plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// Of returns the plan of a study that `fedfast tune` runs (config.ModeTune) or of a training that `fedfast run` runs (config.ModeRun). Its
-// rounds are the most that the budget allows: a goal, or trials that fail, end it earlier. Hyperparameters from a search space count by
-// their mean over it; what a client tuner does to them round by round is not known before, except what it tells itself, see
+// Of returns the plan of a study that `fedfast tune` runs (config.ModeTune) or of a
+// training that `fedfast run` runs (config.ModeRun). Its rounds are the most that
+// the budget allows: a goal, or trials that fail, end it earlier. Hyperparameters
+// from a search space count by their mean over it; what a client tuner does to them
+// round by round is not known before, except what it tells itself, see
 // tuners.Estimator. Narrow sub-networks (heterofl) count as whole ones.
 func Of(ctx context.Context, s *study.Setup, mode string) (Plan, error) {
 	return OfCounts(ctx, s, mode, count(s.Data, &s.Config))
 }
 
-// OfCounts is Of for a federation of these counts, which need not be at hand: the set-up has no Data.
+// OfCounts is Of for a federation of these counts, which need not be at hand: the
+// set-up has no Data.
 func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan, error) {
 	c := &s.Config
 	task := &tasks{setup: s, cohort: float64(min(c.Cohort, n.Clients)), Counts: n}
@@ -90,7 +95,8 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	return p, nil
 }
 
-// workOf asks the client tuner, or the tuner that is both, what it trains beside the rounds.
+// workOf asks the client tuner, or the tuner that is both, what it trains beside
+// the rounds.
 func workOf(ctx context.Context, s *study.Setup) (tuners.Work, error) {
 	c := &s.Config
 	t, options := s.ClientTuner, c.ClientTuner.Options

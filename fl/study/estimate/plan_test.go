@@ -117,7 +117,8 @@ func TestPlans(t *testing.T) {
 		"a table": {
 			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) { c.Tuner.Options, c.Data.ProxyTest = table, 50 },
 			text: "20 trials on proxy federations and 20 rounds", tasks: 3,
-			// 4 cells of 5 trials of 5 rounds of 2 clients of 100 samples for 2 epochs, and 20 rounds
+			// 4 cells of 5 trials of 5 rounds of 2 clients of 100 samples for 2
+			// epochs, and 20 rounds
 			trained:   map[int]float64{4: (20*5*2*100*2 + 20*3*24*2) / 2, 16: (20*5*2*100*2 + 20*3*24*2) / 2},
 			evaluated: 20*50 + 20*perRound + 2*ends,
 		},
@@ -180,8 +181,8 @@ func TestManyBatchesAreFew(t *testing.T) {
 	}
 }
 
-// TestVisits counts the gradients of methods by hand: 30 examples in batches of 8, where a product
-// with a Hessian takes 2.5 gradients.
+// TestVisits counts the gradients of methods by hand: 30 examples in batches of 8,
+// where a product with a Hessian takes 2.5 gradients.
 func TestVisits(t *testing.T) {
 	base := fl.ClientParams{Epochs: 2, Batch: 8, InnerSteps: 3, HeadEpochs: 0.5}
 	for name, c := range map[string]struct {

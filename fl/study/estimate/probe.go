@@ -1,5 +1,7 @@
-// Package estimate says how long federated training will take on this machine before it starts: the training examples that it will see,
-// over the throughput that a short probe of training steps measures. It is for people to read: nothing of it may reach a result.
+// Package estimate says how long federated training will take on this machine
+// before it starts: the training examples that it will see, over the throughput
+// that a short probe of training steps measures. It is for people to read: nothing
+// of it may reach a result.
 package estimate
 
 import (
@@ -12,18 +14,21 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// How long a probe measures: Rough is enough to tell whether work is worth a better figure, Fine is for one model and batch, and Most for
-// all of one estimate. A single step of a large model may take longer.
+// How long a probe measures: Rough is enough to tell whether work is worth a better
+// figure, Fine is for one model and batch, and Most for all of one estimate. A
+// single step of a large model may take longer.
 const (
 	Rough = 20 * time.Millisecond
 	Fine  = 300 * time.Millisecond
 	Most  = 900 * time.Millisecond
 )
 
-// Probe measures how many training examples a second one thread takes, and remembers it for each model and batch. Use New. It must not be
-// used by several goroutines at a time.
+// Probe measures how many training examples a second one thread takes, and
+// remembers it for each model and batch. Use New. It must not be used by several
+// goroutines at a time.
 type Probe struct {
-	// step returns a training step on a batch of random examples, the same each time.
+	// step returns a training step on a batch of random examples, the same each
+	// time.
 	step  func(m *nn.Model, batch int, opt nn.Optimizer) func()
 	now   func() time.Time
 	known map[subject]measured
@@ -34,7 +39,8 @@ func New() *Probe {
 	return &Probe{step: TrainStep, now: time.Now, known: map[subject]measured{}}
 }
 
-// subject is what a throughput belongs to. Of the optimizer it matters which vectors a step reads, and in how many passes.
+// subject is what a throughput belongs to. Of the optimizer it matters which
+// vectors a step reads, and in how many passes.
 type subject struct {
 	model                       *nn.Model
 	batch                       int
@@ -52,8 +58,9 @@ type measured struct {
 	spent time.Duration
 }
 
-// Throughput returns how many training examples a second one thread takes in steps of the model on batches of that size. The first call
-// for a model, batch and kind of optimizer measures for about Fine. Its errors are those of the context.
+// Throughput returns how many training examples a second one thread takes in steps
+// of the model on batches of that size. The first call for a model, batch and kind
+// of optimizer measures for about Fine. Its errors are those of the context.
 func (p *Probe) Throughput(ctx context.Context, m *nn.Model, batch int, opt nn.Optimizer) (float64, error) {
 	return p.throughput(ctx, subjectOf(m, batch, opt), Fine)
 }
@@ -70,7 +77,8 @@ func (p *Probe) throughput(ctx context.Context, s subject, length time.Duration)
 	return rate, err
 }
 
-// measure repeats steps. What one example takes says how large a batch fits into the time; larger ones are no slower an example.
+// measure repeats steps. What one example takes says how large a batch fits into
+// the time; larger ones are no slower an example.
 func (p *Probe) measure(ctx context.Context, s subject, length time.Duration) (float64, error) {
 	opt := nn.Optimizer{SGD: nn.SGD{LR: 1e-6, Nesterov: s.nesterov}} // so low that the weights stay as they are
 	if s.momentum {
@@ -118,7 +126,8 @@ func (p *Probe) time(f func()) time.Duration {
 	return p.now().Sub(start)
 }
 
-// workersOf returns the number of workers that a setting of it means: 0 is one a processor.
+// workersOf returns the number of workers that a setting of it means: 0 is one a
+// processor.
 func workersOf(n int) int {
 	if n > 0 {
 		return n

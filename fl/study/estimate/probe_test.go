@@ -11,7 +11,8 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// fake is a probe whose step of n examples takes overhead + n * each on a clock of its own.
+// fake is a probe whose step of n examples takes overhead + n * each on a clock of
+// its own.
 type fake struct {
 	*Probe
 	clock    time.Time

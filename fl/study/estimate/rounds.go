@@ -18,7 +18,8 @@ import (
 type Counts struct {
 	// Clients train, Unseen are only measured.
 	Clients, Unseen int
-	// Train, Val and Test are the mean numbers of a client's examples, UnseenTest that of an unseen one's.
+	// Train, Val and Test are the mean numbers of a client's examples, UnseenTest
+	// that of an unseen one's.
 	Train, Val, Test, UnseenTest float64
 	// Proxy is the number of samples that score a proxy federation.
 	Proxy float64
@@ -45,8 +46,9 @@ type tasks struct {
 	Counts
 }
 
-// rounds returns the work of rounds with clients that take one of the points each, and of so many evaluations at the end; parallel is the
-// number of clients that can train at a time, 0 many.
+// rounds returns the work of rounds with clients that take one of the points each,
+// and of so many evaluations at the end; parallel is the number of clients that can
+// train at a time, 0 many.
 func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parallel int) []Work {
 	c := &t.setup.Config
 	measured := min(t.Clients, cmp.Or(c.Eval.Clients, t.Clients))
@@ -87,7 +89,8 @@ func (t *tasks) sides(w tuners.Work, points []fl.ClientParams) []Work {
 	return t.work(trainings, w.Examples, 0, float64(w.Trials)*t.Proxy, points, 0)
 }
 
-// work returns local trainings of clients with so many training and validation examples, and evaluated examples, spread evenly over the points.
+// work returns local trainings of clients with so many training and validation
+// examples, and evaluated examples, spread evenly over the points.
 func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.ClientParams, parallel int) []Work {
 	c, m := &t.setup.Config, t.setup.Model
 	opt := nn.Optimizer{SGD: nn.SGD{
@@ -108,7 +111,8 @@ func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.Clien
 	return out
 }
 
-// few merges the batches into three at most, the smallest, the largest and one between them: each costs a probe.
+// few merges the batches into three at most, the smallest, the largest and one
+// between them: each costs a probe.
 func few(byBatch map[int]float64) map[int]float64 {
 	batches := slices.Sorted(maps.Keys(byBatch))
 	if len(batches) <= 3 {

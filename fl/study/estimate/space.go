@@ -12,7 +12,8 @@ import (
 // drawn is how many points of a search space stand for it.
 const drawn = 256
 
-// pointsOf returns what clients may train with: points of the search space, or what the study sets without one.
+// pointsOf returns what clients may train with: points of the search space, or what
+// the study sets without one.
 func pointsOf(c *config.Config) ([]fl.ClientParams, error) {
 	base := localOf(c)
 	var dims []tuners.Dim

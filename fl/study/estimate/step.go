@@ -5,9 +5,9 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// TrainStep returns one training step of a model on n random samples, the same each time, in memory of its own. Of the optimizer it takes
-// the settings. A proximal term pulls
-// towards the weights themselves.
+// TrainStep returns one training step of a model on n random samples, the same each
+// time, in memory of its own. Of the optimizer it takes the settings. A proximal
+// term pulls towards the weights themselves.
 func TrainStep(m *nn.Model, n int, opt nn.Optimizer) func() {
 	w, v, ws, b := Start(m), m.NewParams(), m.NewWorkspace(), RandomBatch(m, n)
 	opt.Velocity = v

@@ -9,8 +9,9 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// Efficiency is the share of a worker's time that goes into training steps: the rest of a round (drawing batches, aggregation, waiting
-// for the last client) took 14 to 18 % beside them (bench/results/scale.md, reddi-emnist-cnn).
+// Efficiency is the share of a worker's time that goes into training steps: the
+// rest of a round (drawing batches, aggregation, waiting for the last client) took
+// 14 to 18 % beside them (bench/results/scale.md, reddi-emnist-cnn).
 const Efficiency = 0.85
 
 // Work is a number of training examples that a model sees in batches of one size.
@@ -20,13 +21,16 @@ type Work struct {
 	Batch int
 	// Optimizer takes the steps; only which of its terms are 0 matters.
 	Optimizer nn.Optimizer
-	// Examples are those of all steps. An example that is only evaluated counts as much as its operations do, see Evaluated.
+	// Examples are those of all steps. An example that is only evaluated counts as
+	// much as its operations do, see Evaluated.
 	Examples float64
-	// Tasks is how many clients can train at a time; 0 is at least as many as there are workers.
+	// Tasks is how many clients can train at a time; 0 is at least as many as there
+	// are workers.
 	Tasks int
 }
 
-// Evaluated returns how many training examples take as many operations as n examples that are only evaluated.
+// Evaluated returns how many training examples take as many operations as n
+// examples that are only evaluated.
 func Evaluated(m *nn.Model, n float64) float64 {
 	forward, train := m.FLOPs()
 	if train == 0 {
@@ -35,7 +39,8 @@ func Evaluated(m *nn.Model, n float64) float64 {
 	return n * float64(forward) / float64(train)
 }
 
-// lanes returns how many workers have a client to train, on average, when clients take equally long.
+// lanes returns how many workers have a client to train, on average, when clients
+// take equally long.
 func (w Work) lanes(workers int) float64 {
 	if w.Tasks < 1 {
 		return float64(workers)
@@ -47,14 +52,17 @@ func (w Work) lanes(workers int) float64 {
 type Estimate struct {
 	// Seconds of wall-clock time.
 	Seconds float64
-	// Rate is the number of examples that a worker trains in a second while it does nothing else, the mean over the work.
+	// Rate is the number of examples that a worker trains in a second while it does
+	// nothing else, the mean over the work.
 	Rate float64
 	// Workers is the number of workers that both are for.
 	Workers int
 }
 
-// Seconds estimates how long work takes on so many workers; 0 is one a processor. When a first look of Rough for each model and batch says
-// that it takes less than enough, that is the answer; else throughputs are measured for Most together. Its errors are those of the context.
+// Seconds estimates how long work takes on so many workers; 0 is one a processor.
+// When a first look of Rough for each model and batch says that it takes less than
+// enough, that is the answer; else throughputs are measured for Most together. Its
+// errors are those of the context.
 func (p *Probe) Seconds(ctx context.Context, workers int, enough float64, work ...Work) (Estimate, error) {
 	e, subjects, err := p.seconds(ctx, workers, Rough, work)
 	if err != nil || e.Seconds < enough {

@@ -116,8 +116,9 @@ func (s *Store) salvage(ctx context.Context, why error) error {
 	return s.check(ctx)
 }
 
-// replace puts a closed database in the place of the study's, which it sets aside. A
-// crash leaves one of the two under the name, and none of them with the other one's log.
+// replace puts a closed database in the place of the study's, which it sets aside.
+// A crash leaves one of the two under the name, and none of them with the other
+// one's log.
 func (s *Store) replace(fresh, aside string) error {
 	for _, end := range []string{"-wal", "-shm"} {
 		if err := os.Rename(s.path()+end, aside+end); err != nil && !errors.Is(err, fs.ErrNotExist) {

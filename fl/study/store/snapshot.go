@@ -26,9 +26,9 @@ const (
 // ErrDamaged is wrapped by the error of a snapshot whose checksum is wrong.
 var ErrDamaged = errors.New("the checksum is wrong")
 
-// WriteSnapshot writes a snapshot: rows appended so far are committed, then the file
-// is written whole or not at all. A snapshot of that name is replaced only when the
-// new one is whole.
+// WriteSnapshot writes a snapshot: rows appended so far are committed, then the
+// file is written whole or not at all. A snapshot of that name is replaced only
+// when the new one is whole.
 func (s *Store) WriteSnapshot(name string, write func(io.Writer) error) error {
 	if err := s.Flush(); err != nil {
 		return err

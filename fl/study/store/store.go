@@ -122,8 +122,8 @@ func openDB(path string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Each connection has a cache of pages, 1 MiB. One is for the commits beside the
-	// rounds, one for whoever reads.
+	// Each connection has a cache of pages, 1 MiB. One is for the commits beside
+	// the rounds, one for whoever reads.
 	db.SetMaxOpenConns(2)
 	db.SetMaxIdleConns(2)
 	return db, nil

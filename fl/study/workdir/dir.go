@@ -94,8 +94,8 @@ func openDir(ctx context.Context, path string) (*dir, error) {
 	return d, nil
 }
 
-// createDir makes the directory of a new study, if need be, and takes its lock. What
-// the study is, its configuration and environment, is written before anything
+// createDir makes the directory of a new study, if need be, and takes its lock.
+// What the study is, its configuration and environment, is written before anything
 // else, so that from then on another process can begin it. A file that a study
 // would overwrite is an error.
 func createDir(ctx context.Context, path string, c *config.Config, env any) (*dir, error) {
@@ -221,8 +221,8 @@ func (d *dir) line(line []byte) error {
 }
 
 // complete says whether the files of a finished study are there and whole: the
-// returned model, the others that it saved, and the result that returned weights of a
-// digest; a nil Dir is a study that has not begun.
+// returned model, the others that it saved, and the result that returned weights of
+// a digest; a nil Dir is a study that has not begun.
 func (d *dir) complete(digest string, others ...Other) bool {
 	if d == nil || fl.CheckSafetensors(filepath.Join(d.path, ModelFile)) != nil {
 		return false
@@ -255,8 +255,8 @@ func (d *dir) finished(recorded *study.Result, baseline int) *study.Result {
 	return recorded
 }
 
-// result writes the end of the study. What happened in it is on the disk before, since
-// a study with a result is not gone through again.
+// result writes the end of the study. What happened in it is on the disk before,
+// since a study with a result is not gone through again.
 func (d *dir) result(v any) error {
 	if err := d.metrics.Sync(); err != nil {
 		return fmt.Errorf("study directory: %w", err)

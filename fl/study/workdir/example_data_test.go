@@ -14,7 +14,8 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// ring returns examples of the plane, of which those near the origin are of class 1.
+// ring returns examples of the plane, of which those near the origin are of class
+// 1.
 func ring(r *rand.Rand, n int) data.View {
 	values, labels := make([]float32, 2*n), make([]int32, n)
 	for i := range labels {

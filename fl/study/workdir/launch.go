@@ -22,7 +22,8 @@ type Tuner interface {
 
 // Launch says which tuner to launch.
 type Launch struct {
-	// Key is the key that names it, "tuner.name" or "client_tuner.name", for errors.
+	// Key is the key that names it, "tuner.name" or "client_tuner.name", for
+	// errors.
 	Key, Name string
 	// Study is the directory of the study, and Pin what that recorded about the
 	// tuner, nil when it recorded nothing.
@@ -35,8 +36,8 @@ type Launch struct {
 type Launcher func(ctx context.Context, l Launch) (Tuner, error)
 
 // InProcess launches tuners that are part of this program, such as those of
-// plugins.Builtin. Their answers are checked as those of a process are, but one that
-// crashes takes the program along. A study resumes with whatever has the name.
+// plugins.Builtin. Their answers are checked as those of a process are, but one
+// that crashes takes the program along. A study resumes with whatever has the name.
 func InProcess(known map[string]tuners.Tuner) Launcher {
 	return func(ctx context.Context, l Launch) (Tuner, error) {
 		t, ok := known[l.Name]

@@ -125,8 +125,8 @@ func TestPowerWorker(t *testing.T) {
 	mark(t, filepath.Join(dir, "finished"))
 }
 
-// powerFiles returns those files of a study that must not depend on how often it was
-// interrupted, and checks that the others are whole.
+// powerFiles returns those files of a study that must not depend on how often it
+// was interrupted, and checks that the others are whole.
 func powerFiles(t *testing.T, path string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -154,8 +154,8 @@ func powerFiles(t *testing.T, path string) map[string]string {
 	return found
 }
 
-// TestPowerCut cuts the power of the machine of a study after each call that writes,
-// and resumes it from what the disk may then hold.
+// TestPowerCut cuts the power of the machine of a study after each call that
+// writes, and resumes it from what the disk may then hold.
 func TestPowerCut(t *testing.T) {
 	memory := "/dev/shm" // where a sync takes no time
 	if info, err := os.Stat(memory); err != nil || !info.IsDir() {

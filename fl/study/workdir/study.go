@@ -34,8 +34,8 @@ type Options struct {
 	// Launched is called with the tuners before data are opened, the second one nil
 	// without a client tuner; an error of it ends the work. Nil is none.
 	Launched func(ctx context.Context, tuner, client Tuner) error
-	// Ready is called when the study can begin or be resumed, with its store; it may
-	// set the set-up's Observer. Nil is none.
+	// Ready is called when the study can begin or be resumed, with its store; it
+	// may set the set-up's Observer. Nil is none.
 	Ready func(ctx context.Context, s *study.Setup) error
 	// Trained is called with the end of a Tune before it is written; it may add to
 	// it. Nil is none.
@@ -48,8 +48,8 @@ type Study struct {
 	Config *config.Config
 	// Stored is what earlier processes recorded; its Config is empty when nothing.
 	Stored *study.Stored
-	// Scaled says in words how a configuration was shrunk to try things out, for the
-	// environment; empty is not at all.
+	// Scaled says in words how a configuration was shrunk to try things out, for
+	// the environment; empty is not at all.
 	Scaled string
 
 	path string
@@ -58,8 +58,8 @@ type Study struct {
 }
 
 // OtherError says that a directory holds something else than the study that was
-// asked for: one of another configuration (Err is a *config.DiffError) or command, or
-// files that no study wrote.
+// asked for: one of another configuration (Err is a *config.DiffError) or command,
+// or files that no study wrote.
 type OtherError struct{ Err error }
 
 // Error says what it holds.
@@ -71,9 +71,10 @@ func (e *OtherError) Unwrap() error { return e.Err }
 // Open takes a directory for a study of a command, config.ModeTune or
 // config.ModeRun. One that Holds a study is locked until Close: without a
 // configuration (nil) that study is resumed, with one only if it is the same, else
-// the error is an *OtherError, as it is where a directory without a study holds files
-// that one would overwrite. Such a directory is only looked at: it is made when the
-// study can begin. One in which another process works is a *store.BusyError.
+// the error is an *OtherError, as it is where a directory without a study holds
+// files that one would overwrite. Such a directory is only looked at: it is made
+// when the study can begin. One in which another process works is a
+// *store.BusyError.
 func Open(ctx context.Context, path string, c *config.Config, mode string, log *slog.Logger) (*Study, error) {
 	s := &Study{Config: c, Stored: &study.Stored{}, path: path, log: log}
 	if !Holds(path) {

@@ -1,6 +1,7 @@
-// Package asmcheck reads the assembly of package kernels and tells where it breaks the rules that neither the assembler nor go vet knows:
-// a function uses only what the level in its name guarantees, leaves no dirty vector registers to Go code, and is bound to that level.
-// It works on text, so it runs on every machine.
+// Package asmcheck reads the assembly of package kernels and tells where it breaks
+// the rules that neither the assembler nor go vet knows: a function uses only what
+// the level in its name guarantees, leaves no dirty vector registers to Go code,
+// and is bound to that level. It works on text, so it runs on every machine.
 package asmcheck
 
 import (
@@ -51,14 +52,16 @@ func Functions(source string) []Function {
 	return all
 }
 
-// guaranteed lists what a level promises: what package kernels asks the processor for, and what every amd64 processor has ("MMX+" is
-// avo's name for the prefetches of SSE).
+// guaranteed lists what a level promises: what package kernels asks the processor
+// for, and what every amd64 processor has ("MMX+" is avo's name for the prefetches
+// of SSE).
 var guaranteed = map[string][]string{
 	"AVX2":   {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT"},
 	"AVX512": {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL"},
 }
 
-// LevelOf returns the level, AVX2 or AVX512, that a function's name ends in (a tile height may follow), or "".
+// LevelOf returns the level, AVX2 or AVX512, that a function's name ends in (a tile
+// height may follow), or "".
 func LevelOf(name string) string {
 	if m := levelName.FindStringSubmatch(name); m != nil {
 		return m[1]

@@ -87,7 +87,8 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// boundToAVX2 returns the parts of n that belong to level AVX2: the body of a case AVX2, or the value of a variable so named.
+// boundToAVX2 returns the parts of n that belong to level AVX2: the body of a case
+// AVX2, or the value of a variable so named.
 func boundToAVX2(n ast.Node) []ast.Node {
 	var parts []ast.Node
 	switch n := n.(type) {

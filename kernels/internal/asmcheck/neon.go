@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Macro is one instruction of arm64 that is defined as a word, with register numbers and the like as parameters.
+// Macro is one instruction of arm64 that is defined as a word, with register
+// numbers and the like as parameters.
 type Macro struct {
 	Name   string
 	Params []string
@@ -23,7 +24,8 @@ var (
 	reserved   = regexp.MustCompile(`\b(R18|R27|R28|R29|R30|R18_PLATFORM|g)\b`)
 )
 
-// Macros returns the macros of a header that are words. Every other #define is an error: it would escape the check.
+// Macros returns the macros of a header that are words. Every other #define is an
+// error: it would escape the check.
 func Macros(header string) ([]Macro, error) {
 	var all []Macro
 	for line := range strings.Lines(header) {
@@ -39,7 +41,8 @@ func Macros(header string) ([]Macro, error) {
 	return all, nil
 }
 
-// Word returns the instruction for the given arguments. The assembler reads expressions as Go does.
+// Word returns the instruction for the given arguments. The assembler reads
+// expressions as Go does.
 func (m Macro) Word(args ...int) (uint32, error) {
 	if len(args) != len(m.Params) {
 		return 0, fmt.Errorf("%s has %d parameters, not %d", m.Name, len(m.Params), len(args))
@@ -68,8 +71,8 @@ func (m Macro) Word(args ...int) (uint32, error) {
 	return uint32(word), nil
 }
 
-// ReservedRegisters returns the lines of arm64 assembly that name a register which belongs to the platform, the assembler or the
-// runtime.
+// ReservedRegisters returns the lines of arm64 assembly that name a register which
+// belongs to the platform, the assembler or the runtime.
 func ReservedRegisters(source string) []string {
 	var lines []string
 	for line := range strings.Lines(source) {

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/arch/arm64/arm64asm"
 )
 
-// decoded says what each macro of the header must decode to, in the manual's notation, with parameters in braces.
+// decoded says what each macro of the header must decode to, in the manual's
+// notation, with parameters in braces.
 var decoded = map[string]string{
 	"FADD4S":   "FADD V{d}.4S, V{n}.4S, V{m}.4S",
 	"FSUB4S":   "FSUB V{d}.4S, V{n}.4S, V{m}.4S",
@@ -66,7 +67,8 @@ func readHeader(t *testing.T) []Macro {
 	return macros
 }
 
-// TestMacrosDecode decodes every macro for every value of each parameter, while the others keep theirs.
+// TestMacrosDecode decodes every macro for every value of each parameter, while the
+// others keep theirs.
 func TestMacrosDecode(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range readHeader(t) {
@@ -135,7 +137,8 @@ func TestMacrosUsed(t *testing.T) {
 	}
 }
 
-// arm64Source returns the arm64 assembly with its headers, except the one that the macros are in.
+// arm64Source returns the arm64 assembly with its headers, except the one that the
+// macros are in.
 func arm64Source(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

@@ -2,7 +2,8 @@ package gp
 
 import "math"
 
-// FineFit returns the highest log marginal likelihood that long searches from many random starts find.
+// FineFit returns the highest log marginal likelihood that long searches from many
+// random starts find.
 func FineFit(x [][]float64, y []float64, starts int, draw func() float64) float64 {
 	l, top := newLikelihood(x, y), math.Inf(-1)
 	for range starts {

@@ -10,18 +10,21 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// The box of the hyperparameters. Features are expected in [0, 1] and outcomes are standardised, so that length scales beyond these ends say
-// no more than the ends do. The least noise keeps every covariance well conditioned.
+// The box of the hyperparameters. Features are expected in [0, 1] and outcomes are
+// standardised, so that length scales beyond these ends say no more than the ends
+// do. The least noise keeps every covariance well conditioned.
 const (
 	minLength, maxLength = 0.02, 20
 	minNoise, maxNoise   = 1e-6, 1
 )
 
-// grain is what the logarithms of fitted hyperparameters are rounded to: 1/256 changes a length scale by 0.4 %.
+// grain is what the logarithms of fitted hyperparameters are rounded to: 1/256
+// changes a length scale by 0.4 %.
 const grain = 1.0 / 256
 
-// Where hyperparameters are sought: from fixed starts, a length scale for all features and a noise, and from the likeliest of random ones
-// inside of the given ends, which are the same in every fit.
+// Where hyperparameters are sought: from fixed starts, a length scale for all
+// features and a noise, and from the likeliest of random ones inside of the given
+// ends, which are the same in every fit.
 var starts = [...]struct{ length, noise float64 }{{0.5, 1e-2}, {0.2, 1e-4}, {1.5, 1e-1}, {0.1, 1e-5}, {5, 1e-3}}
 
 const (
@@ -31,15 +34,17 @@ const (
 	quietStart, noisyStart = 1e-6, 0.5
 )
 
-// screened is how many observations starts are compared on, evenly spread where there are more; the likeliest ends of their searches are
-// followed with all.
+// screened is how many observations starts are compared on, evenly spread where
+// there are more; the likeliest ends of their searches are followed with all.
 const (
 	screened = 100
 	finals   = 2
 )
 
-// Fit returns the hyperparameters of highest marginal likelihood inside of the box that the search finds (quasi-Newton, at most the given
-// number of iterations from each start), their logarithms rounded to multiples of 1/256. Ties keep the earlier start.
+// Fit returns the hyperparameters of highest marginal likelihood inside of the box
+// that the search finds (quasi-Newton, at most the given number of iterations from
+// each start), their logarithms rounded to multiples of 1/256. Ties keep the
+// earlier start.
 func Fit(x [][]float64, y []float64, iterations int) Hyper {
 	features := 0
 	if len(x) > 0 {
@@ -125,7 +130,9 @@ func begin(l *likelihood, features int) [][]float64 {
 	return all
 }
 
-// search follows the gradient from a start and returns where it ends; the logarithms may leave the box, at a price that grows with the square of the distance.
+// search follows the gradient from a start and returns where it ends; the
+// logarithms may leave the box, at a price that grows with the square of the
+// distance.
 func search(start []float64, l *likelihood, iterations int) end {
 	var at, gradient []float64
 	var value float64
@@ -154,7 +161,8 @@ func search(start []float64, l *likelihood, iterations int) end {
 		MajorIterations: iterations, FuncEvaluations: 4 * iterations, GradientThreshold: 1e-3,
 		Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 5},
 	}
-	// An error ends the search where a line search finds nothing lower; the best point so far is as good as it gets.
+	// An error ends the search where a line search finds nothing lower; the best
+	// point so far is as good as it gets.
 	r, _ := optimize.Minimize(problem, start, settings, &optimize.LBFGS{})
 	if r == nil || len(r.X) != len(start) || math.IsNaN(r.F) {
 		return end{start, math.Inf(-1)}

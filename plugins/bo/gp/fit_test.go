@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// landscape is case n of a fit: points of one to five features, some with choices, and outcomes of different roughness and noise.
+// landscape is case n of a fit: points of one to five features, some with choices,
+// and outcomes of different roughness and noise.
 func landscape(n int) (x [][]float64, y []float64) {
 	d := tuners.NewDraws(11, n, 0, "landscape")
 	features := 1 + n%5
@@ -33,8 +34,9 @@ func landscape(n int) (x [][]float64, y []float64) {
 	return x, y
 }
 
-// TestFitAgainstAFineSearch holds that a fit ends close to what a hundred long searches find. Three fixed starts, without the random ones,
-// end 1.0 and 1.2 nats short in two of the cases.
+// TestFitAgainstAFineSearch holds that a fit ends close to what a hundred long
+// searches find. Three fixed starts, without the random ones, end 1.0 and 1.2 nats
+// short in two of the cases.
 func TestFitAgainstAFineSearch(t *testing.T) {
 	first, cases, fine := 50, 40, 100
 	if testing.Short() {

@@ -6,9 +6,11 @@ import (
 
 const (
 	invSqrt2Pi = 0.39894228040143267794
-	// tail is where the normal distribution's tail changes from a series to a continued fraction.
+	// tail is where the normal distribution's tail changes from a series to a
+	// continued fraction.
 	tail = 3
-	// depth of the continued fraction; at the tail's begin the rest is below 1e-16 of the value.
+	// depth of the continued fraction; at the tail's begin the rest is below 1e-16
+	// of the value.
 	depth = 120
 )
 
@@ -17,9 +19,10 @@ func NormalPDF(z float64) float64 {
 	return float64(invSqrt2Pi * det.Exp(-float64(z*z)/2))
 }
 
-// NormalCDF returns the standard normal distribution function, within 1e-12 of it relative to its value down to z = -37, below which it
-// is no normal number. For |z| < 3 it is 1/2 + pdf(z) (z + z^3/3 + z^5/(3 5) + ...); beyond, the tail is the density times the
-// continued fraction of Mills' ratio.
+// NormalCDF returns the standard normal distribution function, within 1e-12 of it
+// relative to its value down to z = -37, below which it is no normal number. For
+// |z| < 3 it is 1/2 + pdf(z) (z + z^3/3 + z^5/(3 5) + ...); beyond, the tail is the
+// density times the continued fraction of Mills' ratio.
 func NormalCDF(z float64) float64 {
 	switch {
 	case z != z:
@@ -39,7 +42,8 @@ func NormalCDF(z float64) float64 {
 	}
 }
 
-// mills returns Mills' ratio (1 - cdf(z)) / pdf(z) = 1/(z + 1/(z + 2/(z + 3/(z + ...)))) for z >= 3.
+// mills returns Mills' ratio (1 - cdf(z)) / pdf(z) = 1/(z + 1/(z + 2/(z + 3/(z +
+// ...)))) for z >= 3.
 func mills(z float64) float64 {
 	f := z
 	for n := depth; n >= 1; n-- {
@@ -48,8 +52,10 @@ func mills(z float64) float64 {
 	return 1 / f
 }
 
-// ExpectedImprovement returns E[max(best - f, 0)] for an outcome f that is normal with this mean and standard deviation: how far below
-// best it can be expected to come. With z = (best - mean) / deviation it is deviation (z cdf(z) + pdf(z)). Outcomes are minimized.
+// ExpectedImprovement returns E[max(best - f, 0)] for an outcome f that is normal
+// with this mean and standard deviation: how far below best it can be expected to
+// come. With z = (best - mean) / deviation it is deviation (z cdf(z) + pdf(z)).
+// Outcomes are minimized.
 func ExpectedImprovement(mean, deviation, best float64) float64 {
 	if deviation <= 0 {
 		return max(best-mean, 0)

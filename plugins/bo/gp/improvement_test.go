@@ -31,7 +31,8 @@ func TestNormalAgainstMath(t *testing.T) {
 	}
 }
 
-// integral is E[max(best - f, 0)] by Simpson's rule, in the variable u = (best - f) / deviation >= 0.
+// integral is E[max(best - f, 0)] by Simpson's rule, in the variable u = (best - f)
+// / deviation >= 0.
 func integral(mean, deviation, best float64) float64 {
 	z := (best - mean) / deviation
 	lo, hi := max(0, z-12), max(0, z)+12

@@ -10,14 +10,16 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
-// LogLikelihood returns the log marginal likelihood of the standardised outcomes, -1/2 (z' C^-1 z + log|C| + n log 2 pi) with
-// C = K + noise (Rasmussen and Williams 2006, equation 2.30), and its gradient by the logarithms of the length scales and, last, of the
-// noise (their equation 5.9).
+// LogLikelihood returns the log marginal likelihood of the standardised outcomes,
+// -1/2 (z' C^-1 z + log|C| + n log 2 pi) with C = K + noise (Rasmussen and Williams
+// 2006, equation 2.30), and its gradient by the logarithms of the length scales
+// and, last, of the noise (their equation 5.9).
 func LogLikelihood(h Hyper, x [][]float64, y []float64) (value float64, gradient []float64) {
 	return newLikelihood(x, y).at(h)
 }
 
-// likelihood computes log marginal likelihoods of the same observations, without new memory for each.
+// likelihood computes log marginal likelihoods of the same observations, without
+// new memory for each.
 type likelihood struct {
 	z       []float64 // outcomes, standardised
 	squares []float64 // of the pairs' differences: i, j < i, feature
@@ -78,7 +80,8 @@ func (l *likelihood) at(h Hyper) (value float64, gradient []float64) {
 		value -= float64(l.z[i]*l.alpha[i])/2 + det.Log(l.c.Data[i*n+i])
 	}
 	lapack64.Potri(factor) // l.c holds the inverse now; the noise bounds how badly it is conditioned
-	// d value / d t = 1/2 sum (alpha alpha' - C^-1) dC/dt; dK_ij / d log l_f = slope_ij ((x_if - x_jf) / l_f)^2.
+	// d value / d t = 1/2 sum (alpha alpha' - C^-1) dC/dt; dK_ij / d log l_f =
+	// slope_ij ((x_if - x_jf) / l_f)^2.
 	at, pair = 0, 0
 	for i := range n {
 		row := l.c.Data[i*n : i*n+n]

@@ -17,8 +17,10 @@ type Process struct {
 	alpha []float64   // (K + noise)^-1 z
 }
 
-// New returns the process given outcomes y at points x, each with one number per length scale. It keeps x. The error is for hyperparameters
-// under which the covariance of the points is not positive definite, and for outcomes that are not finite.
+// New returns the process given outcomes y at points x, each with one number per
+// length scale. It keeps x. The error is for hyperparameters under which the
+// covariance of the points is not positive definite, and for outcomes that are not
+// finite.
 func New(h Hyper, x [][]float64, y []float64) (*Process, error) {
 	return Prior(h).Given(x, y)
 }
@@ -26,8 +28,8 @@ func New(h Hyper, x [][]float64, y []float64) (*Process, error) {
 // Prior returns the process without observations.
 func Prior(h Hyper) *Process { return &Process{hyper: h, scale: 1} }
 
-// Given returns the process of the same hyperparameters given other outcomes, as New does; the work for the points that both begin with is
-// not done again.
+// Given returns the process of the same hyperparameters given other outcomes, as
+// New does; the work for the points that both begin with is not done again.
 func (p *Process) Given(x [][]float64, y []float64) (*Process, error) {
 	q := &Process{hyper: p.hyper}
 	q.z, q.mean, q.scale = standardise(y)
@@ -59,13 +61,15 @@ func (p *Process) Given(x [][]float64, y []float64) (*Process, error) {
 	return q, nil
 }
 
-// Mean returns the mean of the outcome at the i-th point, K alpha = y - noise alpha.
+// Mean returns the mean of the outcome at the i-th point, K alpha = y - noise
+// alpha.
 func (p *Process) Mean(i int) float64 {
 	return p.mean + float64((p.z[i]-float64(p.hyper.Noise*p.alpha[i]))*p.scale)
 }
 
-// With returns the process given one more outcome, at x: the mean that is expected there. It tells what is known once a trial in flight
-// has reported, so that means stay as they are and deviations near x fall.
+// With returns the process given one more outcome, at x: the mean that is expected
+// there. It tells what is known once a trial in flight has reported, so that means
+// stay as they are and deviations near x fall.
 func (p *Process) With(x []float64) (*Process, error) {
 	row, ok := p.row(x)
 	if !ok {
@@ -79,7 +83,8 @@ func (p *Process) With(x []float64) (*Process, error) {
 	return &q, nil
 }
 
-// Predict returns mean and standard deviation of the outcome at x, without the noise.
+// Predict returns mean and standard deviation of the outcome at x, without the
+// noise.
 func (p *Process) Predict(x []float64) (mean, deviation float64) {
 	k := p.covariances(x)
 	mean = p.mean + float64(dot(k, p.alpha)*p.scale)
@@ -87,8 +92,9 @@ func (p *Process) Predict(x []float64) (mean, deviation float64) {
 	return mean, float64(math.Sqrt(max(1-dot(v, v), 0)) * p.scale)
 }
 
-// Improvement returns the expected improvement on best at x, or 0 as soon as it is known not to be above least: the deviation given a part
-// of the observations bounds the one given all.
+// Improvement returns the expected improvement on best at x, or 0 as soon as it is
+// known not to be above least: the deviation given a part of the observations
+// bounds the one given all.
 func (p *Process) Improvement(x []float64, best, least float64) float64 {
 	k := p.covariances(x)
 	mean := p.mean + float64(dot(k, p.alpha)*p.scale)
@@ -122,7 +128,8 @@ func (p *Process) row(x []float64) ([]float64, bool) {
 // forward solves L v = b for as many elements as b has.
 func (p *Process) forward(b []float64) []float64 { return p.extend(make([]float64, 0, len(b)+1), b) }
 
-// extend appends to the first elements of v, which solve L v = b, those that follow up to the length of b.
+// extend appends to the first elements of v, which solve L v = b, those that follow
+// up to the length of b.
 func (p *Process) extend(v, b []float64) []float64 {
 	for i := len(v); i < len(b); i++ {
 		row := p.rows[i]
@@ -148,7 +155,8 @@ func dot(a, b []float64) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// standardise returns (y - mean) / scale with the standard deviation as the scale, 1 when there is none.
+// standardise returns (y - mean) / scale with the standard deviation as the scale,
+// 1 when there is none.
 func standardise(y []float64) (z []float64, mean, scale float64) {
 	n := float64(len(y))
 	for _, v := range y {

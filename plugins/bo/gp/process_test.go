@@ -24,7 +24,8 @@ func matern(a, b []float64) float64 {
 	return (1 + math.Sqrt(5)*r + 5*r2/3) * math.Exp(-math.Sqrt(5)*r)
 }
 
-// covariance is K + noise of the three points, with its inverse by cofactors and its determinant.
+// covariance is K + noise of the three points, with its inverse by cofactors and
+// its determinant.
 func covariance() (inverse [3][3]float64, det float64) {
 	var c [3][3]float64
 	for i := range c {
@@ -134,7 +135,8 @@ func TestWithAnExpectedOutcome(t *testing.T) {
 	}
 }
 
-// sample draws n points of the unit square and a function that hardly depends on the second feature, plus noise.
+// sample draws n points of the unit square and a function that hardly depends on
+// the second feature, plus noise.
 func sample(n int) (x [][]float64, y []float64) {
 	d := tuners.NewDraws(4, 0, 0, "sample")
 	for range n {
@@ -215,7 +217,8 @@ func TestFitOfLittle(t *testing.T) {
 	}
 }
 
-// TestBits pins bits of the posterior and of the expected improvement, so that a CPU or a compiler that rounds otherwise is found.
+// TestBits pins bits of the posterior and of the expected improvement, so that a
+// CPU or a compiler that rounds otherwise is found.
 func TestBits(t *testing.T) {
 	x, y := sample(30)
 	for i := range y { // without package math's functions

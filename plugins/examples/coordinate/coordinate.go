@@ -8,8 +8,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// coordinate is random coordinate search: the first trial is drawn from the space; each later one changes one dimension of the best
-// point so far, in turn, and replaces it when it scores better.
+// coordinate is random coordinate search: the first trial is drawn from the space;
+// each later one changes one dimension of the best point so far, in turn, and
+// replaces it when it scores better.
 type coordinate struct{}
 
 var description = tuners.Description{
@@ -44,7 +45,8 @@ func (coordinate) Open(_ context.Context, req tuners.OpenRequest) (tuners.Sessio
 	return s, nil
 }
 
-// state is all that a session knows; draws are keyed by the trial, so no generator is part of it.
+// state is all that a session knows; draws are keyed by the trial, so no generator
+// is part of it.
 type state struct {
 	Next    int           // number of the next trial
 	Running bool          // trial Next-1 has not reported

@@ -1,5 +1,5 @@
-// Package batch is the session of a tuner whose trials depend on nothing: they are started at once, each runs to the end, and
-// the best score wins.
+// Package batch is the session of a tuner whose trials depend on nothing: they are
+// started at once, each runs to the end, and the best score wins.
 package batch
 
 import (
@@ -10,8 +10,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Open starts or continues the session of the tuner called name: the given number of trials of budget.trial_rounds rounds, with the
-// params that point returns for each trial's number.
+// Open starts or continues the session of the tuner called name: the given number
+// of trials of budget.trial_rounds rounds, with the params that point returns for
+// each trial's number.
 func Open(name string, req tuners.OpenRequest, trials int, point func(trial int) tuners.Params) (tuners.Session, error) {
 	if req.Budget.TrialRounds < 1 {
 		return nil, fmt.Errorf("%s: budget.trial_rounds: a trial needs at least 1 round, not %d", name, req.Budget.TrialRounds)
@@ -25,7 +26,8 @@ func Open(name string, req tuners.OpenRequest, trials int, point func(trial int)
 	return s, s.Save(&s.state)
 }
 
-// Lone starts or continues the study session of the client tuner called name without a wrapper: one trial, drawn from the space.
+// Lone starts or continues the study session of the client tuner called name
+// without a wrapper: one trial, drawn from the space.
 func Lone(name string, req tuners.OpenRequest) (tuners.Session, error) {
 	return Open(name, req, 1, func(int) tuners.Params {
 		return req.Space.Sample(tuners.NewDraws(req.Seed, 0, 0, "trial params"))
@@ -50,7 +52,8 @@ type session struct {
 	state  state
 }
 
-// Suggest returns every trial at once, or as many as one answer may hold: none depends on another.
+// Suggest returns every trial at once, or as many as one answer may hold: none
+// depends on another.
 func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	switch first := s.state.Started; {
 	case first < s.trials && first == s.state.Reported:

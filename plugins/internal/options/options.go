@@ -1,4 +1,5 @@
-// Package options reads the options of the built-in tuners, with one clear line for each that is wrong.
+// Package options reads the options of the built-in tuners, with one clear line for
+// each that is wrong.
 package options
 
 import (
@@ -26,7 +27,8 @@ func Read(d tuners.Description, given tuners.Params) *Reader {
 	return r
 }
 
-// Whole returns a whole number from least to most. Anything else is a problem, and the default stands in for it.
+// Whole returns a whole number from least to most. Anything else is a problem, and
+// the default stands in for it.
 func (r *Reader) Whole(name string, least, most int) int {
 	key := "options." + name
 	if r.bad[key] {
@@ -40,7 +42,8 @@ func (r *Reader) Whole(name string, least, most int) int {
 	return r.defaults.Int(name, least)
 }
 
-// Real returns a number that ok accepts; want says which those are. Anything else is a problem, and the default stands in for it.
+// Real returns a number that ok accepts; want says which those are. Anything else
+// is a problem, and the default stands in for it.
 func (r *Reader) Real(name, want string, ok func(float64) bool) float64 {
 	key := "options." + name
 	x := r.values.Float(name, 0)
@@ -63,7 +66,8 @@ func (r *Reader) Text(name string) string {
 	return r.values.Text(name, r.defaults.Text(name, ""))
 }
 
-// OneOf returns one of the strings. Anything else is a problem, and the default stands in for it.
+// OneOf returns one of the strings. Anything else is a problem, and the default
+// stands in for it.
 func (r *Reader) OneOf(name string, valid ...string) string {
 	x := r.Text(name)
 	if slices.Contains(valid, x) {
@@ -79,7 +83,8 @@ func (r *Reader) Problem(key, format string, args ...any) {
 	r.Problems = append(r.Problems, tuners.Problem{Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
-// Open returns why a study session cannot be opened with problems, or for one trial; nil when it can.
+// Open returns why a study session cannot be opened with problems, or for one
+// trial; nil when it can.
 func Open(name string, trial int, problems []tuners.Problem) error {
 	if trial != tuners.StudySession {
 		return fmt.Errorf("%s: %w: it decides about trials, not about rounds", name, tuners.ErrUnsupported)

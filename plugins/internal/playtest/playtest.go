@@ -1,4 +1,5 @@
-// Package playtest plays studies of trial tuners against scores that a test makes up. It is for tests.
+// Package playtest plays studies of trial tuners against scores that a test makes
+// up. It is for tests.
 package playtest
 
 import (
@@ -39,8 +40,8 @@ type Result struct {
 	Log    []string // every decision
 }
 
-// Play plays the study with the scheduler of real studies, which checks every answer. It fails the test when the tuner errs or exceeds the
-// trials in flight.
+// Play plays the study with the scheduler of real studies, which checks every
+// answer. It fails the test when the tuner errs or exceeds the trials in flight.
 func (s Study) Play(t testing.TB) Result {
 	t.Helper()
 	ctx := t.Context()
@@ -165,7 +166,8 @@ func (p *player) Reporting(_ context.Context, r tuners.TrialReport) error {
 	return nil
 }
 
-// Reopened plays the study with cuts after every so many calls and fails the test when anything differs from the uncut study.
+// Reopened plays the study with cuts after every so many calls and fails the test
+// when anything differs from the uncut study.
 func (s Study) Reopened(t testing.TB, every ...int) {
 	t.Helper()
 	whole := s.Play(t)

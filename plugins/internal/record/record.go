@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Record is the recorded form of a session's state. A session embeds it, calls Save at the end of each call that changes the state, and
-// has the method State from it.
+// Record is the recorded form of a session's state. A session embeds it, calls Save
+// at the end of each call that changes the state, and has the method State from it.
 type Record struct{ bytes []byte }
 
 // Read fills a state, a pointer, from what the tuner called name has recorded.
@@ -18,7 +18,8 @@ func Read(name string, recorded []byte, state any) error {
 	return nil
 }
 
-// Save records a state, a pointer: what it points to is read now, after the calls that stand before it in a return statement.
+// Save records a state, a pointer: what it points to is read now, after the calls
+// that stand before it in a return statement.
 func (r *Record) Save(state any) (err error) {
 	r.bytes, err = json.Marshal(state)
 	return err

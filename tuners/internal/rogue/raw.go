@@ -11,7 +11,8 @@ import (
 	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
 )
 
-// serveRaw serves without what tuners.Serve adds: limits and the watch of the host. Answers go through spoil.
+// serveRaw serves without what tuners.Serve adds: limits and the watch of the host.
+// Answers go through spoil.
 func serveRaw(t tuner, spoil grpc.UnaryServerInterceptor) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: tuners.Handshake,
@@ -40,7 +41,8 @@ func hugeState(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler gr
 	return reply, err
 }
 
-// severs closes every connection at the third answer to Suggest, but the process lives on.
+// severs closes every connection at the third answer to Suggest, but the process
+// lives on.
 func severs(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	reply, err := handler(ctx, req)
 	if r, ok := reply.(*tunerv1.SuggestReply); ok && len(r.GetDecisions()) > 0 && r.GetDecisions()[0].GetTrial() == 2 {

@@ -1,4 +1,5 @@
-// Package rogue serves a small random search that is right, and the same wrong in many ways, for tests of hosts and of checks.
+// Package rogue serves a small random search that is right, and the same wrong in
+// many ways, for tests of hosts and of checks.
 package rogue
 
 import (
@@ -16,13 +17,15 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Modes are the ways in which the tuner is wrong; "good" is the one in which it is right.
+// Modes are the ways in which the tuner is wrong; "good" is the one in which it is
+// right.
 var Modes = []string{
 	"anonymous", "careless", "crash", "endless", "flood", "forgetful", "garrulous", "good", "hang", "huge", "immortal", "loud", "loud-error", "loud-panic",
 	"loud-param", "moody", "nan", "nosy", "outside", "overspender", "severed", "sharing", "slow", "stranger", "strict", "timid", "torrent",
 }
 
-// Serve serves the tuner in one of the modes, under the mode's name. It returns when the host has ended it.
+// Serve serves the tuner in one of the modes, under the mode's name. It returns
+// when the host has ended it.
 func Serve(mode string) {
 	t := tuner{mode: mode}
 	switch mode {

@@ -1,4 +1,5 @@
-// Package outfile checks before long work that its results can be written where they shall go.
+// Package outfile checks before long work that its results can be written where
+// they shall go.
 package outfile
 
 import (
@@ -9,8 +10,9 @@ import (
 	"path/filepath"
 )
 
-// File returns an error when a file cannot be written. It leaves nothing behind and changes nothing of a file that is there; no path at all,
-// a device and a pipe are in order.
+// File returns an error when a file cannot be written. It leaves nothing behind and
+// changes nothing of a file that is there; no path at all, a device and a pipe are
+// in order.
 func File(path string) error {
 	if path == "" {
 		return nil
@@ -45,7 +47,8 @@ func create(path string) error {
 	return errors.Join(f.Close(), os.Remove(path))
 }
 
-// Dir returns an error when a directory can neither be written into nor be made. It makes none, and leaves nothing behind.
+// Dir returns an error when a directory can neither be written into nor be made. It
+// makes none, and leaves nothing behind.
 func Dir(path string) error {
 	if path == "" {
 		return nil

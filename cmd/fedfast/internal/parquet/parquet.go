@@ -1,6 +1,8 @@
-// Package parquet writes a table as a file in Apache Parquet's format: optional columns of 64-bit integers, doubles and texts in groups of
-// rows, plainly encoded and compressed with gzip, as https://parquet.apache.org/docs/file-format says. That is all that fedfast's tables need;
-// a whole library costs a sixth of the time that the program takes to build.
+// Package parquet writes a table as a file in Apache Parquet's format: optional
+// columns of 64-bit integers, doubles and texts in groups of rows, plainly encoded
+// and compressed with gzip, as https://parquet.apache.org/docs/file-format says.
+// That is all that fedfast's tables need; a whole library costs a sixth of the time
+// that the program takes to build.
 package parquet
 
 import (
@@ -23,7 +25,8 @@ const (
 	Text   Kind = 6 // a byte array in UTF-8
 )
 
-// Column is a column of a table. Its values are int64, float64 or string, by its kind, or nil.
+// Column is a column of a table. Its values are int64, float64 or string, by its
+// kind, or nil.
 type Column struct {
 	Name   string
 	Kind   Kind
@@ -129,7 +132,8 @@ func (f *Writer) write(b []byte) error {
 	return err
 }
 
-// page returns the only page of a column of a group: its head, its compressed body and that body's length before.
+// page returns the only page of a column of a group: its head, its compressed body
+// and that body's length before.
 func page(c Column) (head, body []byte, loose int, err error) {
 	levels := presence(c.Values)
 	raw := binary.LittleEndian.AppendUint32(nil, uint32(len(levels)))

@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLibraryReadsIt writes tables of any form and reads them with a library that others wrote.
+// TestLibraryReadsIt writes tables of any form and reads them with a library that
+// others wrote.
 func TestLibraryReadsIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.SampledFrom([]int{0, 1, 2, 7, 8, 9, 300}).Draw(t, "rows")

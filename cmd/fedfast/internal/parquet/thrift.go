@@ -11,7 +11,8 @@ const (
 	typeStruct = 12
 )
 
-// thrift is a message in Thrift's compact protocol: fields of a struct follow each other by rising numbers.
+// thrift is a message in Thrift's compact protocol: fields of a struct follow each
+// other by rising numbers.
 type thrift struct {
 	bytes []byte
 	last  []int // the number of the newest field, of each open struct

@@ -71,8 +71,8 @@ func asFloats(bytes []byte) []float32 {
 }
 
 // Examples returns those of a client: h x w grey images. It appends the test images
-// to the training images if there is room, which saves memory, and leaves them where
-// they are if not.
+// to the training images if there is room, which saves memory, and leaves them
+// where they are if not.
 func Examples(client string, h, w int, train, test *Rows) data.Examples {
 	trains := len(train.Labels)
 	train.Labels = append(train.Labels, test.Labels...)

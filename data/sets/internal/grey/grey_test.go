@@ -19,8 +19,8 @@ func fill(t *testing.T, n int, value float32) *Rows {
 	return r
 }
 
-// TestExamples: pixels that are parts of 255 are kept as bytes, others as floats, and
-// test images follow the training images, with room for them or without.
+// TestExamples: pixels that are parts of 255 are kept as bytes, others as floats,
+// and test images follow the training images, with room for them or without.
 func TestExamples(t *testing.T) {
 	roomy := &Rows{}
 	roomy.Reserve(4, 2)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// FEMNIST returns a LEAF file of n samples of one user: sample i has label i and only
-// pixels of value.
+// FEMNIST returns a LEAF file of n samples of one user: sample i has label i and
+// only pixels of value.
 func FEMNIST(user string, n int, value string) string {
 	pixels := "[" + strings.TrimSuffix(strings.Repeat(value+", ", 784), ", ") + "]"
 	var x, y []string
@@ -18,8 +18,8 @@ func FEMNIST(user string, n int, value string) string {
 	return fmt.Sprintf(`{"users": [%q], "num_samples": [%d], "user_data": {%q: {"x": [%s], "y": [%s]}}}`, user, n, user, strings.Join(x, ","), strings.Join(y, ","))
 }
 
-// CIFAR10 returns a file of n records with labels 0, 1, ..., 9, 0, ... and pixels of
-// the record's number.
+// CIFAR10 returns a file of n records with labels 0, 1, ..., 9, 0, ... and pixels
+// of the record's number.
 func CIFAR10(n int) string {
 	var b strings.Builder
 	for i := range n {

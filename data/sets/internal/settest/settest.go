@@ -1,5 +1,5 @@
-// Package settest opens sets of data for tests, and looks at what came. Importing it
-// registers the built-in sets.
+// Package settest opens sets of data for tests, and looks at what came. Importing
+// it registers the built-in sets.
 package settest
 
 import (

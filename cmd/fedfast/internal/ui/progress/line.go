@@ -15,8 +15,9 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 )
 
-// Part is a text beside the bar of a line. Where there is no room for all of them, those of the highest rank go first; the part of rank 0 is
-// cut rather than left out.
+// Part is a text beside the bar of a line. Where there is no room for all of them,
+// those of the highest rank go first; the part of rank 0 is cut rather than left
+// out.
 type Part struct {
 	Text   string
 	Rank   int
@@ -38,10 +39,12 @@ const (
 // throttle is the least time between two drawings of a line.
 const throttle = 100 * time.Millisecond
 
-// Line is the one line that shows progress on a terminal, below everything else. Its methods may be called from several goroutines.
+// Line is the one line that shows progress on a terminal, below everything else.
+// Its methods may be called from several goroutines.
 //
-// The terminal's width is read anew for every drawing and the line fits it. The cursor waits at its beginning: a terminal that is made
-// narrower wraps the line below the cursor, where the next drawing erases it.
+// The terminal's width is read anew for every drawing and the line fits it. The
+// cursor waits at its beginning: a terminal that is made narrower wraps the line
+// below the cursor, where the next drawing erases it.
 type Line struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -52,7 +55,8 @@ type Line struct {
 	resized chan os.Signal
 }
 
-// NewLine returns a line on a terminal of so many columns, which it asks for at every drawing.
+// NewLine returns a line on a terminal of so many columns, which it asks for at
+// every drawing.
 func NewLine(w io.Writer, columns func() int) *Line {
 	l := &Line{w: w, columns: columns, resized: make(chan os.Signal, 1)}
 	if len(resizes) > 0 {
@@ -124,8 +128,8 @@ func (l *Line) erase() {
 	}
 }
 
-// replace writes a text, and nothing behind it to the end of the screen, and goes back to its beginning. A terminal that cannot be written to
-// is no failure.
+// replace writes a text, and nothing behind it to the end of the screen, and goes
+// back to its beginning. A terminal that cannot be written to is no failure.
 func (l *Line) replace(text string, columns int) {
 	end := "\x1b[J"
 	if runtime.GOOS == "windows" { // an old console takes no commands
@@ -147,7 +151,8 @@ func (s State) text(columns int) string {
 	return s.compose(most, min(mostBar, leastBar+max(0, spare)), max(0, -spare))
 }
 
-// compose writes the parts of a rank up to most around a bar, with so many columns less of the first of rank 0.
+// compose writes the parts of a rank up to most around a bar, with so many columns
+// less of the first of rank 0.
 func (s State) compose(most, bar, less int) string {
 	var before, behind []string
 	for _, p := range s.Parts {

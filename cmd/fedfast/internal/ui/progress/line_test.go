@@ -12,7 +12,8 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 )
 
-// TestLineFits draws every kind of state at every width from 40 on: it takes one row, and shows how far all is.
+// TestLineFits draws every kind of state at every width from 40 on: it takes one
+// row, and shows how far all is.
 func TestLineFits(t *testing.T) {
 	states := map[string]State{
 		"rounds": {Done: 97, All: 20000, Parts: []Part{
@@ -48,7 +49,8 @@ func TestLineFits(t *testing.T) {
 	}
 }
 
-// TestOneLineWhateverTheWidth changes the width between any two drawings and lines of a log: the terminal shows these and one row of progress.
+// TestOneLineWhateverTheWidth changes the width between any two drawings and lines
+// of a log: the terminal shows these and one row of progress.
 func TestOneLineWhateverTheWidth(t *testing.T) {
 	terminal := screentest.New(100)
 	l := NewLine(terminal, terminal.Columns)
@@ -77,7 +79,8 @@ func TestOneLineWhateverTheWidth(t *testing.T) {
 	}
 }
 
-// TestDisplayOnTerminal leaves one line of a study, which tells a preparation, its rounds and the end one after the other.
+// TestDisplayOnTerminal leaves one line of a study, which tells a preparation, its
+// rounds and the end one after the other.
 func TestDisplayOnTerminal(t *testing.T) {
 	terminal := screentest.New(80)
 	clock := time.Unix(0, 0)

@@ -1,5 +1,5 @@
-// Package progress shows how far a study is on stderr: one line with a bar on a terminal, a
-// plain line every few seconds elsewhere.
+// Package progress shows how far a study is on stderr: one line with a bar on a
+// terminal, a plain line every few seconds elsewhere.
 package progress
 
 import (
@@ -38,8 +38,9 @@ type Display struct {
 // begin shows its error alone.
 const headDelay = time.Second
 
-// New returns a display on w. columns tells the present width of the terminal that w is, and is nil for none. The head, whole lines, comes
-// before everything else. now is time.Now but in tests.
+// New returns a display on w. columns tells the present width of the terminal that
+// w is, and is nil for none. The head, whole lines, comes before everything else.
+// now is time.Now but in tests.
 func New(w io.Writer, columns func() int, head string, now func() time.Time) *Display {
 	d := &Display{w: w, columns: columns, now: now, start: now(), shown: now(), head: head}
 	d.delay = time.AfterFunc(headDelay, func() {
@@ -125,7 +126,8 @@ func (d *Display) prefix() string {
 	return d.label + ": "
 }
 
-// state is the newest state for a terminal: what there is no room for is left out, the training loss first.
+// state is the newest state for a terminal: what there is no room for is left out,
+// the training loss first.
 func (d *Display) state(now time.Time) State {
 	p := d.last
 	s := State{Done: int64(p.Round), All: int64(p.Rounds)}

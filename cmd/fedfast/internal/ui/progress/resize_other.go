@@ -4,5 +4,6 @@ package progress
 
 import "os"
 
-// resizes is empty where no signal tells of a terminal's new width: the next drawing reads it.
+// resizes is empty where no signal tells of a terminal's new width: the next
+// drawing reads it.
 var resizes []os.Signal

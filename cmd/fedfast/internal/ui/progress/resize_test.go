@@ -23,7 +23,8 @@ func (l *lines) Write(text []byte) (int, error) {
 	return l.all.Write(text)
 }
 
-// TestResizeDrawsAgain draws for the new width as soon as there is one, without a round.
+// TestResizeDrawsAgain draws for the new width as soon as there is one, without a
+// round.
 func TestResizeDrawsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lines

@@ -1,4 +1,5 @@
-// Package screen knows what a terminal shows: how many columns it has, and how many a text takes there.
+// Package screen knows what a terminal shows: how many columns it has, and how many
+// a text takes there.
 package screen
 
 import (
@@ -31,7 +32,8 @@ func Columns(w io.Writer) int {
 	return unknown
 }
 
-// Width returns how many columns a text takes: two for a wide character, none for an accent of its own.
+// Width returns how many columns a text takes: two for a wide character, none for
+// an accent of its own.
 func Width(s string) int {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -44,7 +46,8 @@ func Width(s string) int {
 // dots stand for what has been cut off.
 const dots = "..."
 
-// Cut returns the beginning of a text, with dots, when it takes more columns than there are.
+// Cut returns the beginning of a text, with dots, when it takes more columns than
+// there are.
 func Cut(s string, columns int) string {
 	if Width(s) <= columns {
 		return s

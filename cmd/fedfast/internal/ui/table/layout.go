@@ -15,7 +15,8 @@ const (
 	value  = 16 // columns that the value of a table without a head is given at least
 )
 
-// column says how wide a column wants to be and how narrow it may get by wrapping its cells between words.
+// column says how wide a column wants to be and how narrow it may get by wrapping
+// its cells between words.
 type column struct{ wide, narrow int }
 
 // part is a range of columns that stand in one line.
@@ -24,10 +25,12 @@ type part struct {
 	widths           []int
 }
 
-// write writes rows whose columns belong together; the first is the head if there is one.
+// write writes rows whose columns belong together; the first is the head if there
+// is one.
 //
-// Where they do not fit, cells are wrapped between words. Where that does not help either, a row goes on in further lines, which are
-// indented: nothing is left out. A single word is never broken, so that a path or a checksum can be copied.
+// Where they do not fit, cells are wrapped between words. Where that does not help
+// either, a row goes on in further lines, which are indented: nothing is left out.
+// A single word is never broken, so that a path or a checksum can be copied.
 func (t *Table) write(b *strings.Builder, rows [][]string, head bool) {
 	columns := t.measure(rows, head)
 	parts := t.parts(columns)
@@ -40,8 +43,8 @@ func (t *Table) write(b *strings.Builder, rows [][]string, head bool) {
 	}
 }
 
-// measure returns how wide the columns of rows are. The last cell of a row that is shorter than others widens no column: nothing stands
-// beside it.
+// measure returns how wide the columns of rows are. The last cell of a row that is
+// shorter than others widens no column: nothing stands beside it.
 func (t *Table) measure(rows [][]string, head bool) []column {
 	most, least := 0, value
 	for _, row := range rows {
@@ -95,7 +98,8 @@ func (t *Table) parts(columns []column) []part {
 	return parts
 }
 
-// shrink returns widths that fit so many columns of a terminal, if they can: the widest are narrowed first.
+// shrink returns widths that fit so many columns of a terminal, if they can: the
+// widest are narrowed first.
 func shrink(columns []column, room int) []int {
 	widths := make([]int, len(columns))
 	over := gap*(len(columns)-1) - room
@@ -118,8 +122,9 @@ func shrink(columns []column, room int) []int {
 	return widths
 }
 
-// line writes the cells of a part of a row beside each other, those that are wider than their column in several lines. A last cell with a
-// word that is wider stands below.
+// line writes the cells of a part of a row beside each other, those that are wider
+// than their column in several lines. A last cell with a word that is wider stands
+// below.
 func (t *Table) line(b *strings.Builder, cells []string, p part) {
 	below := ""
 	last := len(cells) - 1
@@ -167,7 +172,8 @@ func (t *Table) line(b *strings.Builder, cells []string, p part) {
 	}
 }
 
-// wrap cuts a text between words into lines of so many columns, but for longer words; lines begin with the blanks of the first.
+// wrap cuts a text between words into lines of so many columns, but for longer
+// words; lines begin with the blanks of the first.
 func wrap(s string, columns int) []string {
 	if screen.Width(s) <= columns {
 		return []string{s}
@@ -189,7 +195,8 @@ func wrap(s string, columns int) []string {
 	return append(lines, line)
 }
 
-// longestWord returns the columns that the longest word of a text takes, with the blanks before the first.
+// longestWord returns the columns that the longest word of a text takes, with the
+// blanks before the first.
 func longestWord(s string) int {
 	most := 0
 	for word := range strings.FieldsSeq(s) {

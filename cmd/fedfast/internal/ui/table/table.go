@@ -1,4 +1,5 @@
-// Package table writes results in aligned columns, which fit the terminal that they are written to.
+// Package table writes results in aligned columns, which fit the terminal that they
+// are written to.
 package table
 
 import (

@@ -1,4 +1,5 @@
-// Package screentest plays a terminal for tests: what a person would see of what a program writes.
+// Package screentest plays a terminal for tests: what a person would see of what a
+// program writes.
 package screentest
 
 import (
@@ -8,9 +9,10 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Terminal shows what is written to it. It knows what fedfast uses: lines, the carriage return and the erasure of everything behind the
-// cursor (ESC [ J); anything else that does not print is an error of Write. Like tmux and most others it wraps lines anew when its width
-// changes, and the cursor stays at its sign.
+// Terminal shows what is written to it. It knows what fedfast uses: lines, the
+// carriage return and the erasure of everything behind the cursor (ESC [ J);
+// anything else that does not print is an error of Write. Like tmux and most others
+// it wraps lines anew when its width changes, and the cursor stays at its sign.
 type Terminal struct {
 	columns int
 	lines   [][]string // cells of the lines as they were ended by the program, however many rows they take
@@ -77,7 +79,8 @@ func (t *Terminal) newline() {
 	}
 }
 
-// put writes a sign over what is at the cursor; a wide one that has no room in its row begins the next.
+// put writes a sign over what is at the cursor; a wide one that has no room in its
+// row begins the next.
 func (t *Terminal) put(sign string, width int) {
 	if t.column()+width > t.columns {
 		t.at += t.columns - t.column()
