@@ -159,11 +159,11 @@ func (s *scale) enough(ctx context.Context, a *app, o *opened, tuner, client wor
 			return usageError{fmt.Errorf("--scale %v: %s; --scale %.6g works", s, problem, float64(x))}
 		}
 	}
-	return usageError{fmt.Errorf("--scale %v: %s", s, problem)}
+	return nil // it is wrong at any scale, and told when the study begins
 }
 
-// shortOf returns what tuners say against a configuration's budget, empty when
-// nothing; anything else that is wrong is told when the study begins.
+// shortOf returns the first thing that tuners say against a configuration, empty
+// when nothing; anything else that is wrong is told when the study begins.
 func shortOf(ctx context.Context, c *config.Config, all ...workdir.Tuner) (string, error) {
 	space, err := tuners.ParseSpace(c.Space)
 	if err != nil {
@@ -184,10 +184,12 @@ func shortOf(ctx context.Context, c *config.Config, all ...workdir.Tuner) (strin
 		if err != nil {
 			return "", err
 		}
-		for _, p := range problems {
-			if strings.HasPrefix(p.Key, "budget.") {
-				return p.Key + ": " + p.Message, nil
+		if len(problems) > 0 {
+			p := problems[0]
+			if option, ok := strings.CutPrefix(p.Key, "options."); ok {
+				p.Key = []string{"tuner", "client_tuner"}[i] + ".options." + option
 			}
+			return p.Key + ": " + p.Message, nil
 		}
 	}
 	return "", nil

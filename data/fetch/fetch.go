@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
 // Options say where a set comes from and goes to. The zero value of a field is
@@ -121,7 +122,7 @@ func (o *Options) file(ctx context.Context, f *File) error {
 			return err
 		}
 		if !f.packed() {
-			return errors.Join(os.Rename(path, filepath.Join(o.Dir, f.Name)), forget(path))
+			return errors.Join(os.Rename(path, filepath.Join(o.Dir, f.Name)), wholefile.SyncFolder(o.Dir), forget(path))
 		}
 		err := unpack(ctx, path, o.Dir, f)
 		if err != nil && !errors.As(err, new(*archiveError)) {

@@ -10,12 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
 const (
@@ -67,6 +69,10 @@ func unpack(ctx context.Context, archive, dir string, f *File) (err error) {
 			return named(wrong("there is no %s in it, only %s", name, names(temp)))
 		}
 	}
+	// What has its last name is taken as whole, also after a power cut.
+	if err := syncBelow(temp); err != nil {
+		return named(err)
+	}
 	for _, name := range f.Gives {
 		to := filepath.Join(dir, name)
 		if _, err := os.Stat(to); err == nil {
@@ -76,7 +82,17 @@ func unpack(ctx context.Context, archive, dir string, f *File) (err error) {
 			return named(err)
 		}
 	}
-	return nil
+	return wholefile.SyncFolder(dir)
+}
+
+// syncBelow syncs a folder and those in it; their files are synced already.
+func syncBelow(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		return wholefile.SyncFolder(path)
+	})
 }
 
 // names lists what is in a folder.
