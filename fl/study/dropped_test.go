@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -208,9 +209,12 @@ type cancelling struct {
 	silent
 	after  int
 	cancel func()
+	mu     sync.Mutex // guards after
 }
 
 func (c *cancelling) Progress(Progress) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.after--; c.after == 0 {
 		c.cancel()
 	}

@@ -114,7 +114,7 @@ func TestPowerWorker(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	o := here()
-	o.Observer = &breaker{3, cancel}
+	o.Observer = &breaker{left: 3, cancel: cancel}
 	if _, _, err := powerWork(ctx, t, mode, path, o); !errors.Is(err, context.Canceled) {
 		t.Fatalf("interrupted: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
@@ -36,11 +37,14 @@ func here() Options { return Options{Launcher: InProcess(plugins.Builtin()), Wor
 type breaker struct {
 	left   int
 	cancel context.CancelFunc
+	mu     sync.Mutex // guards left
 }
 
 func (*breaker) Event(study.Event)  {}
 func (*breaker) Evaluated(int, int) {}
 func (b *breaker) Progress(study.Progress) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.left--; b.left == 0 {
 		b.cancel()
 	}
@@ -74,7 +78,7 @@ func TestInterruptedStudiesResume(t *testing.T) {
 		for n := range 2 {
 			ctx, cancel := context.WithCancel(t.Context())
 			o := here()
-			o.Workers, o.Observer = 1, &breaker{2 + n, cancel}
+			o.Workers, o.Observer = 1, &breaker{left: 2 + n, cancel: cancel}
 			if _, err := work(ctx, path, o); !errors.Is(err, context.Canceled) {
 				t.Fatalf("%s: an interrupted study gives %v", mode, err)
 			}
@@ -105,7 +109,7 @@ func TestEarlyInterruptsResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, stop := range map[string]func(o *Options, cancel context.CancelFunc){
-		"first round": func(o *Options, cancel context.CancelFunc) { o.Observer = &breaker{1, cancel} },
+		"first round": func(o *Options, cancel context.CancelFunc) { o.Observer = &breaker{left: 1, cancel: cancel} },
 		"no round": func(o *Options, cancel context.CancelFunc) {
 			o.Ready = func(context.Context, *study.Setup) error { cancel(); return nil }
 		},
@@ -160,7 +164,7 @@ func TestGivenDataAndModel(t *testing.T) {
 	mine.Fingerprint, other.Fingerprint = "mine", "other"
 	path = filepath.Join(t.TempDir(), "marked")
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := Run(ctx, path, &given, Options{Data: &mine, Model: model, Observer: &breaker{3, cancel}}); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, path, &given, Options{Data: &mine, Model: model, Observer: &breaker{left: 3, cancel: cancel}}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if _, err := Run(t.Context(), path, &given, Options{Data: &other, Model: model}); err == nil || !strings.Contains(err.Error(), "other data") {
