@@ -100,15 +100,20 @@ func scaledOption(options map[string]any, o tuners.Option, factor float64) (is, 
 
 // scaledOptions returns the options of a tuner that --scale multiplies; a tuner
 // that cannot be asked has none, and what is wrong with it is told when it is
-// started.
+// started. A tuner is asked once.
 func (a *app) scaledOptions(ctx context.Context) func(name string) []tuners.Option {
+	known := map[string][]tuners.Option{}
 	return func(name string) []tuners.Option {
-		var scaled []tuners.Option
+		scaled, asked := known[name]
+		if asked {
+			return scaled
+		}
 		for _, o := range a.describe(ctx, name).Options {
 			if o.Scaled {
 				scaled = append(scaled, o)
 			}
 		}
+		known[name] = scaled
 		return scaled
 	}
 }
@@ -142,13 +147,14 @@ func (s *scale) enough(ctx context.Context, a *app, o *opened, tuner, client wor
 	if err != nil || problem == "" {
 		return err
 	}
+	scaled := a.scaledOptions(ctx)
 	for x := *s; x < 1; {
 		x = scale(repro.LargerScale(float64(x)))
 		c, err := o.loaded()
 		if err != nil {
 			return err
 		}
-		if _, err := x.apply(c, config.ModeTune, a.scaledOptions(ctx)); err != nil {
+		if _, err := x.apply(c, config.ModeTune, scaled); err != nil {
 			return err
 		}
 		left, err := shortOf(ctx, c, tuner, client)
