@@ -171,22 +171,15 @@ func (s *scale) enough(ctx context.Context, a *app, o *opened, tuner, client wor
 // shortOf returns the first thing that tuners say against a configuration, empty
 // when nothing; anything else that is wrong is told when the study begins.
 func shortOf(ctx context.Context, c *config.Config, all ...workdir.Tuner) (string, error) {
-	space, err := tuners.ParseSpace(c.Space)
-	if err != nil {
-		return "", nil // as above
-	}
 	for i, options := range []map[string]any{c.Tuner.Options, c.ClientTuner.Options} {
 		if all[i] == nil {
 			continue
 		}
-		params, err := tuners.ParamsOf(options)
+		req, err := c.Request(options)
 		if err != nil {
 			return "", nil // as above
 		}
-		problems, err := all[i].Validate(ctx, tuners.ValidateRequest{
-			Space: space, Options: params, Objective: tuners.Objective{Metric: c.Objective, Target: c.Target},
-			Budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
-		})
+		problems, err := all[i].Validate(ctx, req)
 		if err != nil {
 			return "", err
 		}

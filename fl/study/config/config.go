@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/fedfast/fedfast/data"
@@ -212,4 +213,21 @@ func (c *Config) Absolute() (err error) {
 		c.Init, err = filepath.Abs(c.Init)
 	}
 	return err
+}
+
+// Request is what a tuner with these options is asked about a study of the
+// configuration, whose space lacks what the client tuner adds.
+func (c *Config) Request(options map[string]any) (tuners.ValidateRequest, error) {
+	space, err := tuners.ParseSpace(c.Space)
+	if err != nil {
+		return tuners.ValidateRequest{}, err
+	}
+	params, err := tuners.ParamsOf(options)
+	if err != nil {
+		return tuners.ValidateRequest{}, fmt.Errorf("options.%w", err)
+	}
+	return tuners.ValidateRequest{
+		Space: space, Options: params, Objective: tuners.Objective{Metric: c.Objective, Target: c.Target},
+		Budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
+	}, nil
 }

@@ -103,18 +103,11 @@ func workOf(ctx context.Context, s *study.Setup) (tuners.Work, error) {
 	if t == nil {
 		t, options = s.Tuner, c.Tuner.Options
 	}
-	space, err := tuners.ParseSpace(c.Space)
+	req, err := c.Request(options)
 	if err != nil {
 		return tuners.Work{}, err
 	}
-	params, err := tuners.ParamsOf(options)
-	if err != nil {
-		return tuners.Work{}, fmt.Errorf("options.%w", err)
-	}
-	return tuners.WorkOf(ctx, t, tuners.ValidateRequest{
-		Space: space, Options: params, Objective: tuners.Objective{Metric: c.Objective, Target: c.Target},
-		Budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
-	})
+	return tuners.WorkOf(ctx, t, req)
 }
 
 // given returns base with the points of a tuner in place of its own.
