@@ -83,21 +83,16 @@ func (t tile) step(a, b func(i int) Mem) {
 	n := t.vecs()
 	free := t.rows * n // first register that holds no sum
 	switch {
-	case t.zmm && t.rows > 3:
-		for j := range n {
-			VMOVUPS(b(j), t.reg(free+j))
-		}
-		for i := range t.rows {
-			for j := range n {
-				VFMADD231PS_BCST(a(i), t.reg(free+j), t.acc(i, j))
-			}
-		}
 	case t.rows > 3:
 		for j := range n {
 			VMOVUPS(b(j), t.reg(free+j))
 		}
+		last := 15 // the last two registers take turns, where they are free
+		if t.zmm {
+			last = 31
+		}
 		for i := range t.rows {
-			x := t.reg(max(free+n, 14+i%2))
+			x := t.reg(max(free+n, last-1+i%2))
 			VBROADCASTSS(a(i), x)
 			for j := range n {
 				VFMADD231PS(t.reg(free+j), x, t.acc(i, j))
