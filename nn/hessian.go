@@ -66,7 +66,7 @@ func (ws *Workspace) Hessian(dst, w, v []float32, b *Batch, o TrainOpts) {
 		ws.twice = t
 	}
 	t.start(Run{W: w, V: v, G: dst}, o)
-	t.chunks(b, 1/float32(count), nil)
+	t.chunks(b, t.scale(b, count), nil)
 }
 
 // softmaxTangents computes the tangents of dlogit = scale*(p - onehot) from those

@@ -20,6 +20,7 @@ type Model struct {
 	groups    groups
 	tangents  bool      // the layers take tangents along
 	start     []float32 // weights that Init fills in, nil to draw them
+	loss      Loss
 }
 
 // NewModel chains layers into a classifier of classes classes. The last layer

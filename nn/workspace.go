@@ -17,12 +17,19 @@ type Batch struct {
 	// Labels holds N classes, or N x Seq sample by sample for a model with an
 	// output at every step. A negative label is masked: no loss, not counted.
 	Labels []int32
+	// Targets holds, for a loss that reads them, N times as many numbers as the
+	// model has outputs: what a regression is to predict, or 1 for each label of an
+	// example and 0 for the others. Labels are not looked at then.
+	Targets []float32
 	// Right, when not nil, gets from Evaluate, label by label, whether it had the
 	// largest logit; a masked label had not.
 	Right []bool
 	// Best, when not nil, gets from Evaluate, label by label, what the model
 	// predicts.
 	Best []Prediction
+	// Outputs, when not nil, gets from Evaluate what the network gives: N times as
+	// many numbers as it has outputs, of an example with one label.
+	Outputs []float32
 }
 
 // Prediction is the class of the largest logit, the lowest one of several, and its
@@ -57,10 +64,20 @@ type TrainOpts struct {
 
 // Result is what a pass over a batch measured.
 type Result struct {
-	Loss float64 // sum over the unmasked labels, in nats
+	// Loss is the sum over the unmasked labels, or over the examples of a loss that
+	// reads targets: in nats, or in squares of the targets' unit.
+	Loss float64
 	// Correct counts the labels that had the largest logit, Count the unmasked
-	// labels.
+	// labels, or the examples.
 	Correct, Count int
+	// Weight is the sum of the weights of the labels' classes, by which Loss is
+	// divided in the place of Count; 0 for a loss without.
+	Weight float64
+	// Truths counts the labels of all examples, with the loss Sigmoid; Correct is
+	// how many of them are among Loss.Top outputs then.
+	Truths int
+	// Fit is that of a regression.
+	Fit Fit
 }
 
 // Workspace holds the activations and gradients of one worker for one model. It
@@ -170,7 +187,26 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, only Span, u *upd
 	}
 	ws.start(Run{W: w, G: ws.grad}, o)
 	ws.lowest = ws.m.nodes.lowest(only)
-	return ws.chunks(b, 1/float32(count), u)
+	return ws.chunks(b, ws.scale(b, count), u)
+}
+
+// scale returns what the gradient of the mean loss is that of the sum multiplied
+// by.
+func (ws *Workspace) scale(b *Batch, count int) float32 {
+	weights := ws.m.loss.Weights
+	if weights == nil || ws.m.loss.Targets() {
+		return 1 / float32(count)
+	}
+	var sum float64
+	for _, l := range b.Labels[:b.N*ws.m.LabelsPerExample()] {
+		if l >= 0 {
+			sum += weights[l]
+		}
+	}
+	if sum == 0 {
+		return math.SmallestNonzeroFloat32 // nothing is multiplied by it
+	}
+	return float32(1 / sum)
 }
 
 // start begins a pass that trains.
@@ -179,8 +215,11 @@ func (ws *Workspace) start(r Run, o TrainOpts) {
 	ws.run, ws.absent, ws.lowest = r, o.Absent, 0
 }
 
-// count returns the unmasked labels of a batch.
+// count returns the unmasked labels of a batch, or its examples.
 func (ws *Workspace) count(b *Batch) int {
+	if ws.m.loss.Targets() {
+		return b.N
+	}
 	n := 0
 	for _, l := range b.Labels[:b.N*ws.m.LabelsPerExample()] {
 		if l >= 0 {
@@ -202,7 +241,7 @@ func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
 // last chunk.
 func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 	var sum Result
-	in, perLabel := ws.m.input, ws.m.LabelsPerExample()
+	in := ws.m.input
 	r := &ws.run
 	for at := 0; at < b.N; at += ws.chunk {
 		r.Base, r.N = at, min(ws.chunk, b.N-at)
@@ -213,29 +252,10 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 			x = Act{Data: b.X[at*in.Size() : (at+r.N)*in.Size()], Sample: in.Size(), Row: in.W * in.C, Pixel: in.C}
 		}
 		logits := ws.forward(x)
-		labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
-		rows := len(labels)
-		ws.hold(logits, rows)
-		var loss float64
-		var correct int
-		switch {
-		case r.Train:
-			loss, correct = kernels.SoftmaxXent(ws.dlogit.Data, logits.Data, logits.Pixel, rows, ws.m.classes, labels, scale)
-			ws.hold(ws.dlogit, rows)
-			if r.V != nil {
-				ws.softmaxTangents(logits, labels, scale)
-			}
-		case b.Right != nil || b.Best != nil:
-			loss, correct = ws.tell(b, at*perLabel, logits, labels)
-		default:
-			loss, correct = kernels.SoftmaxXent(nil, logits.Data, logits.Pixel, rows, ws.m.classes, labels, 0)
-		}
-		sum.Loss += loss
-		sum.Correct += correct
-		for _, l := range labels {
-			if l >= 0 {
-				sum.Count++
-			}
+		if ws.m.loss.plain() {
+			sum.Add(ws.classify(b, at, logits, scale))
+		} else {
+			sum.Add(ws.criterion(b, at, logits, scale))
 		}
 		if at+r.N == b.N {
 			r.update, r.last = u, true
@@ -243,6 +263,73 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		if r.Train {
 			ws.backward(ws.dlogit)
 		}
+	}
+	return sum
+}
+
+// classify measures the samples of a chunk, from at on, by the plain cross-entropy,
+// and computes the gradient of their logits when training.
+func (ws *Workspace) classify(b *Batch, at int, logits Act, scale float32) (sum Result) {
+	r, perLabel := &ws.run, ws.m.LabelsPerExample()
+	labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
+	rows := len(labels)
+	ws.hold(logits, rows)
+	switch {
+	case r.Train:
+		sum.Loss, sum.Correct = kernels.SoftmaxXent(ws.dlogit.Data, logits.Data, logits.Pixel, rows, ws.m.classes, labels, scale)
+		ws.hold(ws.dlogit, rows)
+		if r.V != nil {
+			ws.softmaxTangents(logits, labels, scale)
+		}
+	case b.Right != nil || b.Best != nil:
+		sum.Loss, sum.Correct = ws.tell(b, at*perLabel, logits, labels)
+	default:
+		sum.Loss, sum.Correct = kernels.SoftmaxXent(nil, logits.Data, logits.Pixel, rows, ws.m.classes, labels, 0)
+	}
+	for _, l := range labels {
+		if l >= 0 {
+			sum.Count++
+		}
+	}
+	return sum
+}
+
+// criterion does what classify does by the model's other loss.
+func (ws *Workspace) criterion(b *Batch, at int, logits Act, scale float32) (sum Result) {
+	r, n := &ws.run, ws.m.classes
+	if !r.Train {
+		scale = 0
+	}
+	c := &criterion{loss: &ws.m.loss, n: n, scale: scale, logits: logits, grad: ws.dlogit}
+	if ws.m.loss.Targets() {
+		ws.hold(logits, r.N)
+		targets := b.Targets[at*n : (at+r.N)*n]
+		sum = c.targeted(targets, r.N)
+		if scale != 0 {
+			ws.hold(ws.dlogit, r.N)
+		}
+		if r.V != nil {
+			c.targetTangents(targets, r.N)
+		}
+		if b.Outputs != nil {
+			for i := range r.N {
+				copy(b.Outputs[(at+i)*n:][:n], logits.At(i, 0, 0))
+			}
+		}
+		return sum
+	}
+	perLabel := ws.m.LabelsPerExample()
+	labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
+	ws.hold(logits, len(labels))
+	if b.Right != nil || b.Best != nil {
+		ws.tell(b, at*perLabel, logits, labels)
+	}
+	sum = c.labelled(labels)
+	if scale != 0 {
+		ws.hold(ws.dlogit, len(labels))
+	}
+	if r.V != nil {
+		c.labelTangents(labels)
 	}
 	return sum
 }

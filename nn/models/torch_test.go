@@ -29,6 +29,7 @@ type torchJob struct {
 	Eps         float64   `json:"eps"`
 	WeightDecay float64   `json:"weight_decay"`
 	Steps       int       `json:"steps"`
+	Loss        torchLoss `json:"loss"`
 }
 
 // TestStepsMatchTorch trains each model for 5 steps here and in float64 PyTorch
@@ -218,7 +219,7 @@ func torchBatch(m *nn.Model, n int) *nn.Batch {
 
 // newTorchJob returns a job on a batch for a network of the model's parameters.
 func newTorchJob(m *nn.Model, ops []torchOp, b *nn.Batch) torchJob {
-	job := torchJob{Layers: ops, Labels: b.Labels}
+	job := torchJob{Layers: ops, Labels: b.Labels, Loss: newTorchLoss(m, b)}
 	for _, p := range m.Export(m.NewParams()) {
 		job.Shapes = append(job.Shapes, p.Shape)
 	}
@@ -262,7 +263,7 @@ func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn
 	opt.Velocity, opt.Second = m.NewParams(), m.NewParams()
 	for k := range job.Steps {
 		r := ws.Step(w, b, nn.TrainOpts{}, &opt)
-		if loss := r.Loss / float64(r.Count); math.Abs(loss-losses[k]) > 1e-4*(1+losses[k]) {
+		if loss := r.Mean(); math.Abs(loss-losses[k]) > 1e-4*(1+losses[k]) {
 			t.Errorf("step %d: loss %.7g; PyTorch has %.7g", k, loss, losses[k])
 		}
 	}

@@ -14,6 +14,8 @@ JOB.json holds
   labels   one label a sample, or one a position, sample by sample; -1 is masked
   lr, momentum, nesterov, weight_decay, clip_norm (0 is none), steps
   optimizer  sgd, adam or adamw, which have betas and eps
+  loss     {"kind": cross_entropy | sigmoid | squared | huber, "smoothing", "delta", "weights": one a class or null,
+           "targets": one a sample and output, or null}
 PARAMS.f32 and INPUT.f32 are little-endian float32, OUT.f64 little-endian float64.
 """
 import ctypes
@@ -117,6 +119,19 @@ def forward(layers, it, x):
     return x
 
 
+def criterion(loss, outputs, labels):
+    """The loss that a job asks for."""
+    weights = loss["weights"] and torch.tensor(loss["weights"], dtype=torch.get_default_dtype())
+    if loss["kind"] == "cross_entropy":
+        return F.cross_entropy(outputs, labels, ignore_index=-1, weight=weights, label_smoothing=loss["smoothing"])
+    targets = torch.tensor(loss["targets"], dtype=torch.get_default_dtype()).reshape(outputs.shape)
+    if loss["kind"] == "sigmoid":
+        return F.binary_cross_entropy_with_logits(outputs, targets, pos_weight=weights)
+    if loss["kind"] == "squared":
+        return F.mse_loss(outputs, targets)
+    return F.huber_loss(outputs, targets, delta=loss["delta"])
+
+
 def write(path, tensors):
     with open(path, "wb") as f:
         for t in tensors:
@@ -135,7 +150,7 @@ def run(job_path, params_path, input_path, out_path, direction_path=None):
         x = read_floats(input_path).reshape(job["x"])
     labels = torch.tensor(job["labels"], dtype=torch.long)
     if direction_path:
-        loss = F.cross_entropy(forward(job["layers"], iter(params), x), labels, ignore_index=-1)
+        loss = criterion(job["loss"], forward(job["layers"], iter(params), x), labels)
         gradient = torch.autograd.grad(loss, params, create_graph=True)
         write(out_path, torch.autograd.grad(gradient, params, grad_outputs=build(job, read_floats(direction_path))))
         return []
@@ -148,7 +163,7 @@ def run(job_path, params_path, input_path, out_path, direction_path=None):
     losses = []
     for _ in range(job["steps"]):
         optimizer.zero_grad()
-        loss = F.cross_entropy(forward(job["layers"], iter(params), x), labels, ignore_index=-1)
+        loss = criterion(job["loss"], forward(job["layers"], iter(params), x), labels)
         loss.backward()
         if job["clip_norm"] > 0:
             torch.nn.utils.clip_grad_norm_(params, job["clip_norm"])
