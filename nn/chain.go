@@ -32,11 +32,11 @@ func (n node) size() int {
 // bindChain binds the layers one after the other to the flow in. It returns the
 // flow that the last one gives. Errors name the layer, counted from 1. Layers that
 // are to take tangents along are fused less.
-func bindChain(layers []Layer, in Flow, tangents bool) (chain, Flow, error) {
+func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 	var c chain
 	count := map[string]int{}
 	flow, offset := in, 0
-	for _, l := range fuse(layers, tangents) {
+	for _, l := range fuse(layers, to) {
 		b, err := l.Bind(flow)
 		if err != nil {
 			return nil, flow, fmt.Errorf("layer %d (%s): %w", l.number, l.Kind(), err)

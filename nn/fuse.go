@@ -10,13 +10,19 @@ type placed struct {
 // into a dense or convolutional layer. A max-pool after such a convolution takes
 // over the ReLU's backward pass, on its smaller image, and may leave its own to the
 // convolution. A dropout behind that takes over the ReLU's backward pass in turn.
-// With tangents, pools and dropouts stay as they are.
-func fuse(layers []Layer, tangents bool) []placed {
+// With tangents, pools and dropouts stay as they are. Layers with products get the
+// precision of these.
+func fuse(layers []Layer, to binding) []placed {
 	var out []placed
 	for i, l := range layers {
-		if b, ok := l.(Residual); ok {
-			b.tangents = tangents
+		switch b := l.(type) {
+		case Residual:
+			b.to = to
 			l = b
+		case rounder:
+			if to.precision == BF16 {
+				l = b.rounded()
+			}
 		}
 		if len(out) > 0 {
 			last := &out[len(out)-1]
@@ -27,7 +33,7 @@ func fuse(layers []Layer, tangents bool) []placed {
 					continue
 				}
 			case MaxPool:
-				if c, ok := last.Layer.(fusedConv); ok && !tangents {
+				if c, ok := last.Layer.(fusedConv); ok && !to.tangents {
 					c.maskLater, c.halved = true, now.halves()
 					last.Layer = c
 					l = maskedPool{now}
@@ -43,6 +49,9 @@ func fuse(layers []Layer, tangents bool) []placed {
 	}
 	return out
 }
+
+// rounder is a layer that can round the factors of its products to bf16.
+type rounder interface{ rounded() Layer }
 
 // reluFuser is a layer that can apply a ReLU to its own output.
 type reluFuser interface{ fuseReLU() Layer }

@@ -15,12 +15,8 @@ func (m *Model) CheckHessian() error {
 // and draws are those of m.
 func (m *Model) withTangents() *Model {
 	t := *m
-	flow, _ := m.input.flow()
-	var err error
-	if t.nodes, _, err = bindChain(m.layers, flow, true); err != nil {
-		panic("nn: a layer was bound once and is not again: " + err.Error())
-	}
-	t.groups, t.tangents = t.nodes.groups(), true
+	t.nodes = m.bind(binding{tangents: true})
+	t.groups, t.tangents, t.precision = t.nodes.groups(), true, FP32
 	return &t
 }
 

@@ -19,6 +19,7 @@ type Model struct {
 	nodes     chain
 	groups    groups
 	tangents  bool      // the layers take tangents along
+	precision Precision // of the layers' products
 	start     []float32 // weights that Init fills in, nil to draw them
 	loss      Loss
 }
@@ -35,7 +36,7 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 	if classes < 1 {
 		return nil, fmt.Errorf("model %s: %d classes; there must be at least 1", name, classes)
 	}
-	if m.nodes, flow, err = bindChain(layers, flow, false); err != nil {
+	if m.nodes, flow, err = bindChain(layers, flow, binding{}); err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
 	if flow.H*flow.W != 1 || flow.C != classes || flow.Raw {

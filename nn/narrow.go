@@ -19,7 +19,11 @@ func (m *Model) Narrow(width float64) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.name, err)
 	}
-	return NewModel(m.name, m.input, m.classes, layers...)
+	narrow, err := NewModel(m.name, m.input, m.classes, layers...)
+	if err != nil {
+		return nil, err
+	}
+	return narrow.WithPrecision(m.precision), nil
 }
 
 // narrowed cuts layers; the last dense one of a whole network is its output.

@@ -13,7 +13,7 @@ import (
 type Residual struct {
 	Body, Shortcut []Layer
 
-	tangents bool // the branches are to take tangents along
+	to binding // of the branches
 }
 
 // Kind returns "residual".
@@ -33,11 +33,11 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	if in.Seq > 0 {
 		return nil, errors.New("a residual block needs an image as its input")
 	}
-	body, out, err := bindBranch("body", l.Body, in, l.tangents)
+	body, out, err := bindBranch("body", l.Body, in, l.to)
 	if err != nil {
 		return nil, err
 	}
-	shortcut, other, err := bindBranch("shortcut", l.Shortcut, in, l.tangents)
+	shortcut, other, err := bindBranch("shortcut", l.Shortcut, in, l.to)
 	switch {
 	case err != nil:
 		return nil, err
@@ -55,8 +55,8 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 }
 
 // bindBranch binds the layers of a branch, which must all be layers on images.
-func bindBranch(name string, layers []Layer, in Flow, tangents bool) (chain, Flow, error) {
-	c, out, err := bindChain(layers, in, tangents)
+func bindBranch(name string, layers []Layer, in Flow, to binding) (chain, Flow, error) {
+	c, out, err := bindChain(layers, in, to)
 	if err != nil {
 		return nil, out, fmt.Errorf("%s: %w", name, err)
 	}

@@ -17,6 +17,9 @@ import (
 // small network stands in for the model of a preset, the configuration names it
 // afterwards.
 func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error) {
+	if _, err := c.precision(); err != nil { // before the work of opening data
+		return nil, nil, err
+	}
 	fed, err := OpenData(ctx, c)
 	if err != nil {
 		return nil, nil, err
@@ -35,6 +38,9 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 		return nil, err
 	}
 	if err := fl.CheckModel(m); err != nil {
+		return nil, err
+	}
+	if m, err = c.WithPrecision(m); err != nil {
 		return nil, err
 	}
 	if FromFile(c.Init) {
@@ -65,6 +71,28 @@ func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
 		return models.FromLayers(models.WithInit(c.Model.Layers, c.drawnBy()), input, fed.Classes)
 	}
 	return models.New(c.Model.Name, models.Options{Classes: fed.Classes, Input: input, Init: c.drawnBy()})
+}
+
+// precision returns that of the products, or an error as WithPrecision does.
+func (c *Config) precision() (nn.Precision, error) {
+	p, err := nn.ParsePrecision(c.Precision)
+	if err == nil {
+		err = p.Check()
+	}
+	if err != nil {
+		return p, &key.Error{Key: "precision", Problem: fmt.Sprintf(" = %q: %v", c.Precision, err)}
+	}
+	return p, nil
+}
+
+// WithPrecision returns the model with products in the configured precision, or an
+// error where this process cannot compute them.
+func (c *Config) WithPrecision(m *nn.Model) (*nn.Model, error) {
+	p, err := c.precision()
+	if err != nil {
+		return nil, err
+	}
+	return m.WithPrecision(p), nil
 }
 
 // OpenData opens the federation of a configuration, without its model.

@@ -280,6 +280,9 @@ func (s *Study) prepare(ctx context.Context, o Options) (*study.Setup, error) {
 	case o.Data == nil:
 		setup.Data, err = config.OpenData(ctx, c)
 	}
+	if err == nil && o.Model != nil {
+		setup.Model, err = c.WithPrecision(o.Model)
+	}
 	setup.Config = *c // with the model that Prepare may have chosen
 	return setup, err
 }

@@ -1,0 +1,5 @@
+//go:build !amd64 || purego
+
+package kernels
+
+const hasBF16 = false

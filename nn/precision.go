@@ -1,0 +1,84 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Precision says what the factors of a model's products are rounded to. All else is
+// float32: weights, sums, losses, normalizations, optimizers.
+type Precision uint8
+
+// The precisions. With BF16 both factors of every product of a dense layer, a
+// convolution and an LSTM, forwards and backwards, are rounded to bfloat16 (8 bits
+// of exponent and 8 of precision), to the nearest and halfway to even.
+const (
+	FP32 Precision = iota
+	BF16
+)
+
+var precisions = []string{"fp32", "bf16"}
+
+// String returns fp32 or bf16.
+func (p Precision) String() string {
+	if int(p) < len(precisions) {
+		return precisions[p]
+	}
+	return fmt.Sprintf("Precision(%d)", uint8(p))
+}
+
+// ParsePrecision returns the precision called name; an empty name is FP32.
+func ParsePrecision(name string) (Precision, error) {
+	if name == "" {
+		return FP32, nil
+	}
+	if i := slices.Index(precisions, name); i >= 0 {
+		return Precision(i), nil
+	}
+	return FP32, fmt.Errorf("unknown precision %q: want one of %s", name, strings.Join(precisions, ", "))
+}
+
+// Check returns an error, of one line, if the processor at the level in use cannot
+// train with the precision.
+func (p Precision) Check() error {
+	if p == BF16 {
+		return kernels.CheckBF16()
+	}
+	return nil
+}
+
+// WithPrecision returns the model with products in that precision, in training and
+// in evaluation; only products with a Hessian stay in float32. Its parameters, their
+// names and their places are those of m. See Precision.Check.
+func (m *Model) WithPrecision(p Precision) *Model {
+	if p == m.precision {
+		return m
+	}
+	c := *m
+	c.precision = p
+	c.nodes = c.bind(binding{precision: p})
+	c.groups = c.nodes.groups()
+	return &c
+}
+
+// Precision returns that of the model's products.
+func (m *Model) Precision() Precision { return m.precision }
+
+// binding says for what layers are bound.
+type binding struct {
+	tangents  bool // they are to take tangents along
+	precision Precision
+}
+
+// bind binds the layers anew, for something else.
+func (m *Model) bind(to binding) chain {
+	flow, _ := m.input.flow()
+	nodes, _, err := bindChain(m.layers, flow, to)
+	if err != nil {
+		panic("nn: a layer was bound once and is not again: " + err.Error())
+	}
+	return nodes
+}
