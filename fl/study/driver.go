@@ -51,6 +51,7 @@ type driver struct {
 	free   [][]float32 // weights that no candidate holds
 	rounds int
 	shown  float64 // the best score seen so far, for the display only
+	over   int     // trials that will not go on, for the display only
 }
 
 // newDriver checks a set-up with its tuners, reads what is recorded of the study
@@ -209,7 +210,21 @@ func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64)
 	if d.objective.Better(score, d.shown) {
 		d.shown = score
 	}
-	p := Progress{Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Score: score, Best: d.shown}
+	p := Progress{
+		Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds,
+		Loss: float64(r.TrainLoss), Score: score, Best: d.shown, Clients: t.clients,
+		Trials: len(d.trials), TrialsLeft: len(d.trials) - d.over,
+	}
 	d.mu.Unlock()
 	d.setup.Observer.Progress(p)
+}
+
+// ended counts a trial that will not go on, once.
+func (d *driver) ended(t *trial) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !t.over {
+		t.over = true
+		d.over++
+	}
 }

@@ -60,6 +60,9 @@ func (t *trial) segment(ctx context.Context, toRound int, begins func(rounds int
 // rung ends a segment that has reached its round, or the goal.
 func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error {
 	t.mean = Discounted{}
+	if t.reached() || t.rounds >= t.driver.budget.TrialRounds {
+		t.driver.ended(t)
+	}
 	if t.worthwhile() || t.driver.unscored {
 		if err := t.save(context.WithoutCancel(ctx)); err != nil {
 			return err
@@ -109,6 +112,7 @@ func (t *trial) next(ctx context.Context) (*roundRecord, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.clients = 0
 	switch {
 	case rec != nil && !rec.tellsDropped() && !t.driver.unscored && t.driver.history.result == nil:
 		return nil, fmt.Errorf("trial %d, round %d: the record does not tell which %d clients were dropped, as it was begun by an earlier version of fedfast, which scored them: finish the study with that one, or begin it again in another directory", t.number, t.rounds+1, rec.Dropped)
@@ -127,6 +131,7 @@ func (t *trial) next(ctx context.Context) (*roundRecord, error) {
 			return nil, err
 		}
 		t.kept.spent += time.Since(start)
+		t.clients = len(rec.Clients)
 	}
 	t.rounds++
 	t.dropped += rec.Dropped

@@ -28,7 +28,9 @@ type trial struct {
 	session *clientSession
 	probes  []string // what the client tuner's session sees of each slot
 	rounds  int
+	clients int // that the newest round trained, 0 where it was read
 	stopped bool
+	over    bool // it is counted in driver.over
 	// released says that the tuner will not fork it any more.
 	released bool
 	fail     *failRecord // why it cannot go on
@@ -121,6 +123,7 @@ func (d *driver) openClientSession(ctx context.Context, t *trial, state []byte) 
 // tuner that forks may still copy the trial.
 func (t *trial) stop(ctx context.Context) error {
 	t.stopped = true
+	t.driver.ended(t)
 	if t.driver.forks {
 		t.session.remember()
 	}
