@@ -16,20 +16,20 @@ import (
 
 // The kinds of rows in a study's journal.
 const (
-	kindStudy    = "study"    // what the study is; the first row
-	kindMoved    = "moved"    // its configuration with keys changed that change no result
-	kindData     = "data"     // the data it began on
-	kindSession  = "session"  // a process begins to work on it
-	kindSuggest  = "suggest"  // an answer of the trial tuner: decisions
-	kindReport   = "report"   // what the trial tuner was told
-	kindTrial    = "trial"    // a trial is opened
-	kindPlan     = "plan"     // an answer of the client tuner, before its round
-	kindRound    = "round"    // what a round measured
-	kindRung     = "rung"     // the score at the end of a segment
-	kindFail     = "fail"     // why a trial cannot go on
-	kindFinalist = "finalist" // the score of a model among which the study chooses
-	kindResult   = "result"   // the end of the study
-	kindBaseline = "baseline" // what random configurations reach, of a finished study
+	KindStudy    = "study"    // what the study is; the first row
+	KindMoved    = "moved"    // its configuration with keys changed that change no result
+	KindData     = "data"     // the data it began on
+	KindSession  = "session"  // a process begins to work on it
+	KindSuggest  = "suggest"  // an answer of the trial tuner: decisions
+	KindReport   = "report"   // what the trial tuner was told
+	KindTrial    = "trial"    // a trial is opened
+	KindPlan     = "plan"     // an answer of the client tuner, before its round
+	KindRound    = "round"    // what a round measured
+	KindRung     = "rung"     // the score at the end of a segment
+	KindFail     = "fail"     // why a trial cannot go on
+	KindFinalist = "finalist" // the score of a model among which the study chooses
+	KindResult   = "result"   // the end of the study
+	KindBaseline = "baseline" // what random configurations reach, of a finished study
 )
 
 // studyRecord is the first row.
@@ -97,7 +97,7 @@ type decisionRecord struct {
 }
 
 func suggestRecord(n int, decisions []tuners.Decision) callRecord {
-	c := callRecord{kind: kindSuggest, N: n, Decisions: []decisionRecord{}}
+	c := callRecord{kind: KindSuggest, N: n, Decisions: []decisionRecord{}}
 	for _, d := range decisions {
 		r := decisionRecord{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment}
 		switch d.Kind {
@@ -113,7 +113,7 @@ func suggestRecord(n int, decisions []tuners.Decision) callRecord {
 }
 
 func reportRecord(r tuners.TrialReport) callRecord {
-	c := callRecord{kind: kindReport, Trial: &r.Trial, Round: r.Round, Failed: r.Failed, Reason: r.Reason}
+	c := callRecord{kind: KindReport, Trial: &r.Trial, Round: r.Round, Failed: r.Failed, Reason: r.Reason}
 	if !r.Failed {
 		c.Score = new(real(r.Score))
 	}

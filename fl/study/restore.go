@@ -22,7 +22,7 @@ func (t *trial) recorded(ctx context.Context, round int) (*roundRecord, error) {
 	if err != nil || data == nil {
 		return nil, err
 	}
-	return decode[roundRecord](kindRound, data)
+	return decode[roundRecord](KindRound, data)
 }
 
 // recordedData is the record of a round as it is stored.
@@ -36,7 +36,7 @@ func (t *trial) recordedData(ctx context.Context, round int) ([]byte, error) {
 	}
 	if len(t.page) == 0 || t.page[0].Round != round+1 {
 		var err error
-		if t.page, err = h.store.Rows(ctx, t.number, kindRound, round+1, h.upTo, recordPage); err != nil {
+		if t.page, err = h.store.Rows(ctx, t.number, KindRound, round+1, h.upTo, recordPage); err != nil {
 			return nil, err
 		}
 	}
@@ -52,7 +52,7 @@ func (t *trial) recordedPlan(ctx context.Context, round int) ([]byte, error) {
 	if h.store == nil || round > t.past.rounds {
 		return nil, nil
 	}
-	rows, err := h.store.Rows(ctx, t.number, kindPlan, round+1, h.upTo, 1)
+	rows, err := h.store.Rows(ctx, t.number, KindPlan, round+1, h.upTo, 1)
 	if err != nil || len(rows) == 0 || rows[0].Round != round+1 {
 		return nil, err
 	}

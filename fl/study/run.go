@@ -35,7 +35,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		return nil, err
 	}
 	if d.history.result != nil {
-		r, err := decode[resultRecord](kindResult, d.history.result)
+		r, err := decode[resultRecord](KindResult, d.history.result)
 		if err != nil {
 			return nil, err
 		}

@@ -76,7 +76,7 @@ func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error
 	if t.past.rungs[t.rounds] {
 		return nil
 	}
-	return t.driver.history.append(kindRung, t.number, t.rounds, rungRecord{real(score)})
+	return t.driver.history.append(KindRung, t.number, t.rounds, rungRecord{real(score)})
 }
 
 // keep takes the trial as it is for its segment's best.
@@ -164,7 +164,7 @@ func (t *trial) run(ctx context.Context) (*roundRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.driver.history.append(kindRound, t.number, t.rounds+1, rec); err != nil {
+	if err := t.driver.history.append(KindRound, t.number, t.rounds+1, rec); err != nil {
 		return nil, err
 	}
 	if t.session != nil {
@@ -182,7 +182,7 @@ func (t *trial) end(ctx context.Context, f *failure, emit func(Event)) error {
 	emit(Event{Event: "fail", Trial: t.number, Round: t.rounds, Reason: f.Reason})
 	if t.past.fail == nil {
 		d.setup.log().Error("a trial failed and is given up", "trial", t.number, "reason", f.Reason, "stack", f.Stack)
-		if err := d.history.append(kindFail, t.number, t.rounds, f.failRecord); err != nil {
+		if err := d.history.append(KindFail, t.number, t.rounds, f.failRecord); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 		return t, nil
 	}
 	t.past = &pastTrial{rounds: t.base}
-	if err := d.history.append(kindTrial, number, t.base, rec); err != nil {
+	if err := d.history.append(KindTrial, number, t.base, rec); err != nil {
 		return nil, err
 	}
 	if source == nil {
