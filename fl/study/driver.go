@@ -20,6 +20,7 @@ import (
 type driver struct {
 	setup     *Setup
 	engine    *fl.Engine
+	meter     *meter
 	method    fl.Method
 	base      hyper.Values
 	space     tuners.Space
@@ -34,11 +35,10 @@ type driver struct {
 	sides          []SideTrial
 	scoreProbes    []string
 
-	trials   []*trial
-	history  *history
-	forks    bool // the tuner copies trials, also stopped ones
-	unscored bool // a plain run: there are no scores
-	lone     bool // the client tuner has no wrapper: there is one trial
+	trials  []*trial
+	history *history
+	forks   bool // the tuner copies trials, also stopped ones
+	lone    bool // the client tuner has no wrapper: there is one trial
 
 	layoutOnce sync.Once
 	digest     [32]byte // of the model's layout
@@ -71,24 +71,28 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	}
 	method, _ := fl.MethodByName(c.Method) // the engine has it
 	budget := tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds}
+	meter := newMeter(c, engine)
 	d := &driver{
-		setup: s, engine: engine, method: method, base: c.Hyper(), adds: map[string]bool{}, history: past,
-		budget:    budget,
-		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, shown: math.NaN(),
+		setup: s, engine: engine, meter: meter, method: method, base: c.Hyper(), adds: map[string]bool{}, history: past,
+		budget: budget, objective: meter.objective, shown: math.NaN(),
 	}
-	side := "before"
-	if c.Target == tuners.TargetPersonalized {
-		side = "after"
-	}
-	d.scoreProbes = []string{"val_error_" + side}
-	if c.Score.Both {
-		d.scoreProbes = []string{"val_error_before", "val_error_after"}
-	}
+	d.scoreProbes = scoreProbes(c)
 	if err := d.openTuners(ctx); err != nil {
 		engine.Close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// scoreProbes are the probes from which a round's scores come.
+func scoreProbes(c *config.Config) []string {
+	switch {
+	case c.Score.Both:
+		return []string{"val_error_before", "val_error_after"}
+	case c.Target == tuners.TargetPersonalized:
+		return []string{"val_error_after"}
+	}
+	return []string{"val_error_before"}
 }
 
 // openTuners merges the search space and checks what the client tuner asks for.
@@ -192,15 +196,6 @@ func (d *driver) close() {
 		_ = t.session.close(context.Background()) // the study's outcome is decided
 	}
 	d.engine.Close()
-}
-
-// scoreOf returns a round's score in the study's objective under a target.
-func (d *driver) scoreOf(r *fl.RoundResult, personalized bool) float64 {
-	s := r.NoisyScore(personalized, d.setup.Config.Score.Options())
-	if d.objective.Metric == tuners.MetricLoss {
-		return s.Loss
-	}
-	return s.Error
 }
 
 // roundDone counts a round and tells the display.

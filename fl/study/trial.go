@@ -23,8 +23,10 @@ type trial struct {
 	source  *trial // that it was forked from, nil for none
 	base    int    // the rounds that it had then
 	past    *pastTrial
+	upTo    int64       // the last row that counts as recorded, if that is behind the study's
 	page    []store.Row // recorded rounds from the next one on, a few of them
-	train   *fl.Trial   // nil while the rounds come from the record, or when dropped
+	train   *fl.Trial   // nil while the rounds come from the record or are run elsewhere, or when dropped
+	away    *away       // where else the trial trains, nil for nowhere
 	session *clientSession
 	probes  []string // what the client tuner's session sees of each slot
 	rounds  int
