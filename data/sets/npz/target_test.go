@@ -26,16 +26,34 @@ func TestOpenOwnTargets(t *testing.T) {
 		counts  []int     // of a's labels
 	}{
 		{
-			"a number", npztest.Array{Shape: []int{4}, Values: []float64{0.5, -1, 2, 3}}, npztest.Array{Shape: []int{2}, Values: []float32{7, 8}},
-			data.Numbers, 1, []float32{-1, 3}, []float32{0.5, 2}, []float32{7}, []int{0},
+			"a number",
+			npztest.Array{Shape: []int{4}, Values: []float64{0.5, -1, 2, 3}},
+			npztest.Array{Shape: []int{2}, Values: []float32{7, 8}},
+			data.Numbers, 1,
+			[]float32{-1, 3},
+			[]float32{0.5, 2},
+			[]float32{7},
+			[]int{0},
 		},
 		{
-			"numbers", npztest.Array{Shape: []int{4, 2}, Values: counted[float32](8, 10)}, npztest.Array{Shape: []int{2, 2}, Values: counted[float32](4, 30)},
-			data.Numbers, 2, []float32{12, 13, 16, 17}, []float32{10, 11, 14, 15}, []float32{30, 31}, []int{0, 0},
+			"numbers",
+			npztest.Array{Shape: []int{4, 2}, Values: counted[float32](8, 10)},
+			npztest.Array{Shape: []int{2, 2}, Values: counted[float32](4, 30)},
+			data.Numbers, 2,
+			[]float32{12, 13, 16, 17},
+			[]float32{10, 11, 14, 15},
+			[]float32{30, 31},
+			[]int{0, 0},
 		},
 		{
-			"labels", npztest.Array{Shape: []int{4, 3}, Values: []uint8{1, 0, 1 /**/, 0, 0, 0 /**/, 0, 1, 0 /**/, 1, 1, 1}}, npztest.Array{Shape: []int{2, 3}, Values: []int64{0, 0, 1 /**/, 1, 0, 0}},
-			data.ManyLabels, 3, []float32{0, 0, 0, 1, 1, 1}, []float32{1, 0, 1, 0, 1, 0}, []float32{0, 0, 1}, []int{1, 1, 1},
+			"labels",
+			npztest.Array{Shape: []int{4, 3}, Values: []uint8{1, 0, 1 /**/, 0, 0, 0 /**/, 0, 1, 0 /**/, 1, 1, 1}},
+			npztest.Array{Shape: []int{2, 3}, Values: []int64{0, 0, 1 /**/, 1, 0, 0}},
+			data.ManyLabels, 3,
+			[]float32{0, 0, 0, 1, 1, 1},
+			[]float32{1, 0, 1, 0, 1, 0},
+			[]float32{0, 0, 1},
+			[]int{1, 1, 1},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
