@@ -12,7 +12,8 @@ package kernels
 //	x_noasm.go     (build tag (!amd64 && !arm64) || purego) func xAt(Level) xTable { return xGeneric }
 //
 // The groups that are not matrix products share pointwise_amd64.go and
-// pointwise_noasm.go.
+// pointwise_noasm.go; those whose loops nothing is fused in share layers_amd64.go and
+// layers_noasm.go.
 //
 // A group without assembly for an architecture lists that architecture in the build
 // tag of x_noasm.go. To plug a group in, add one line below.
@@ -32,4 +33,7 @@ func bind(l Level) {
 	sparses = sparseAt(l)
 	winograds = winogradAt(l)
 	norms = normAt(l)
+	curves = curveAt(l)
+	rowNorms = rowNormAt(l)
+	depthwises = depthwiseAt(l)
 }

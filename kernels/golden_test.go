@@ -314,6 +314,51 @@ func goldenNorm(r *run) {
 	}
 }
 
+func goldenCurves(r *run) {
+	for c := kernels.CurveSigmoid; c <= kernels.CurveHardSigmoid; c++ {
+		for _, n := range goldenLengths {
+			y, slope := make([]float32, n), make([]float32, n)
+			kernels.Curves(c, y, slope, r.unusual(n))
+			r.put(y...)
+			r.put(slope...)
+		}
+	}
+}
+
+func goldenRowNorm(r *run) {
+	for i, n := range goldenLengths {
+		x, w, y := r.floats(n), r.floats(n), make([]float32, n)
+		mean, scale := kernels.RowNormForward(y, &kernels.RowNorm{X: x, Weight: w, Bias: r.floats(n), Center: i%2 == 0, Epsilon: 1e-5})
+		g := kernels.RowNormGrad{X: x, DY: r.floats(n), DX: make([]float32, n), Weight: w, WeightGrad: r.floats(n), BiasGrad: r.floats(n), Mean: mean, Scale: scale, Center: i%2 == 0}
+		kernels.RowNormBackward(&g)
+		r.put(mean, scale)
+		for _, v := range [][]float32{y, g.DX, g.WeightGrad, g.BiasGrad} {
+			r.put(v...)
+		}
+	}
+}
+
+func goldenSoftmaxRows(r *run) {
+	for _, n := range goldenLengths {
+		ld := kernels.Pad(n)
+		p, d := r.floats(3*ld), r.floats(3*ld)
+		kernels.SoftmaxRows(p, ld, 3, n)
+		kernels.SoftmaxBackward(d, p, ld, 3, ld)
+		r.put(p...)
+		r.put(d...)
+	}
+}
+
+func goldenChannels(r *run) {
+	for i := range 6 {
+		f, b := channelCase(i, func(n int) []float32 { return r.floats(n) })
+		kernels.ForwardChannels(&f)
+		kernels.BackwardChannels(&b)
+		r.put(f.Y...)
+		r.put(b.G...)
+	}
+}
+
 // goldenRuns are in the order of the golden file.
 var goldenRuns = []struct {
 	name string
@@ -341,6 +386,11 @@ var goldenRuns = []struct {
 	{"norm", goldenNorm},
 	{"nesterov", goldenNesterov},
 	{"adam", goldenAdam},
+	{"mul", eachBinary(kernels.Mul)},
+	{"curves", goldenCurves},
+	{"row-norm", goldenRowNorm},
+	{"softmax-rows", goldenSoftmaxRows},
+	{"channels", goldenChannels},
 }
 
 // TestGolden holds that every assembly level of every architecture returns the bits

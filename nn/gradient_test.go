@@ -138,7 +138,7 @@ func sampled(n int) int {
 // of a float64 network written apart. The tolerance, 2e-5 of a
 // tensor's norm, is some hundred roundings of a float32.
 func TestGradient(t *testing.T) {
-	for _, c := range slices.Concat(imageCases, blockCases) {
+	for _, c := range slices.Concat(imageCases, blockCases, smoothCases) {
 		t.Run(c.name, func(t *testing.T) {
 			m := c.model(t)
 			w := m.NewParams()
@@ -177,7 +177,7 @@ func TestGradient(t *testing.T) {
 // TestEvaluate compares evaluation with the reference and with the loss that the
 // gradient reports.
 func TestEvaluate(t *testing.T) {
-	for _, c := range slices.Concat(imageCases, blockCases) {
+	for _, c := range slices.Concat(imageCases, blockCases, smoothCases) {
 		t.Run(c.name, func(t *testing.T) {
 			m := c.model(t)
 			w := m.NewParams()

@@ -1,6 +1,9 @@
 package nn
 
-import "math/cmplx"
+import (
+	"math"
+	"math/cmplx"
+)
 
 // reference is a float64 image network written from the textbook definitions. It
 // shares nothing with the layers under test: images are channel first, weights
@@ -14,12 +17,15 @@ type reference struct {
 }
 
 // refOp is one step: "conv" (stride, padding), "pool" (size, stride, padding),
-// "avgpool" (size, stride), "lrn", "groupnorm", "residual", "relu" or "dense".
+// "avgpool" (size, stride), "lrn", "groupnorm", "residual", "relu" or "dense", and
+// "depthwise" (stride, padding, dilation), "layernorm", "rmsnorm", "squeeze" or the
+// name of a smooth activation.
 type refOp struct {
 	op           string
 	stride, size int
 	before       int  // padding above and left
 	after        int  // padding below and right
+	dilation     int
 	noBias       bool // of a convolution
 	groups       int
 	lrn          LRN
@@ -232,6 +238,22 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 		case "groupnorm":
 			w := take()
 			m = m.groupNorm(o.groups, w, take())
+		case "depthwise":
+			shape := r.shapes[*next]
+			w := take()
+			b := make([]complex128, m.c)
+			if !o.noBias {
+				b = take()
+			}
+			m = m.depthwise(w, shape[2], b, o)
+		case "layernorm":
+			w := take()
+			m = m.rowNorm(w, take())
+		case "rmsnorm":
+			m = m.rowNorm(take(), nil)
+		case "squeeze":
+			w1, b1, w2 := take(), take(), take()
+			m = m.squeeze(w1, b1, w2, take())
 		case "residual":
 			a := r.run(m, o.body, next)
 			b := r.run(m, o.shortcut, next)
@@ -252,10 +274,103 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 			affine(out.v, w, m.v)
 			m = out
 		default:
-			panic(o.op)
+			out := newRefImage(m.c, m.h, m.w)
+			for i, v := range m.v {
+				out.v[i] = refCurves[o.op](v)
+			}
+			m = out
 		}
 	}
 	return m
+}
+
+// refCurves are the smooth activations.
+var refCurves = map[string]func(x complex128) complex128{
+	"sigmoid": refSigmoid,
+	"tanh":    cmplx.Tanh,
+	"silu":    func(x complex128) complex128 { return x * refSigmoid(x) },
+	"gelu": func(x complex128) complex128 {
+		v := real(x)
+		return x * complex(math.Erfc(-v/math.Sqrt2)/2, imag(x)*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi))
+	},
+	"gelutanh": func(x complex128) complex128 {
+		return x * (1 + cmplx.Tanh(complex(math.Sqrt(2/math.Pi), 0)*(x+0.044715*x*x*x))) / 2
+	},
+	"hardswish":   func(x complex128) complex128 { return x * refRamp(x) },
+	"hardsigmoid": refRamp,
+}
+
+func refSigmoid(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) }
+
+func refRamp(x complex128) complex128 {
+	switch {
+	case real(x) <= -3:
+		return 0
+	case real(x) >= 3:
+		return 1
+	}
+	return (x + 3) / 6
+}
+
+func (m refImage) depthwise(w []complex128, k int, b []complex128, o refOp) refImage {
+	wide := (k-1)*o.dilation + 1
+	out := newRefImage(m.c, (m.h+o.before+o.after-wide)/o.stride+1, (m.w+o.before+o.after-wide)/o.stride+1)
+	for i := range out.v {
+		c, y, x := i/(out.h*out.w), i/out.w%out.h, i%out.w
+		s := b[c]
+		for j := range k * k {
+			s += w[c*k*k+j] * m.at(c, y*o.stride+j/k*o.dilation-o.before, x*o.stride+j%k*o.dilation-o.before)
+		}
+		out.v[i] = s
+	}
+	return out
+}
+
+// rowNorm normalises the channels of each pixel; without a bias their mean counts as
+// zero.
+func (m refImage) rowNorm(weight, bias []complex128) refImage {
+	out := newRefImage(m.c, m.h, m.w)
+	n := m.h * m.w
+	for p := range n {
+		var mu, variance, epsilon complex128 = 0, 0, 0x1p-23
+		for c := range m.c {
+			if bias != nil {
+				mu += m.v[c*n+p] / complex(float64(m.c), 0)
+				epsilon = 1e-5
+			}
+		}
+		for c := range m.c {
+			d := m.v[c*n+p] - mu
+			variance += d * d / complex(float64(m.c), 0)
+		}
+		for c := range m.c {
+			out.v[c*n+p] = (m.v[c*n+p] - mu) / cmplx.Sqrt(variance+epsilon) * weight[c]
+			if bias != nil {
+				out.v[c*n+p] += bias[c]
+			}
+		}
+	}
+	return out
+}
+
+func (m refImage) squeeze(w1, b1, w2, b2 []complex128) refImage {
+	n := m.h * m.w
+	means := make([]complex128, m.c)
+	for c := range means {
+		means[c] = mean(m.v[c*n:][:n])
+	}
+	hidden := append([]complex128(nil), b1...)
+	affine(hidden, w1, means)
+	for i, v := range hidden {
+		hidden[i] = rectified(v)
+	}
+	gate := append([]complex128(nil), b2...)
+	affine(gate, w2, hidden)
+	out := newRefImage(m.c, m.h, m.w)
+	for i, v := range m.v {
+		out.v[i] = v * refRamp(gate[i/n])
+	}
+	return out
 }
 
 // loss is the mean cross-entropy over the unmasked labels of a batch.

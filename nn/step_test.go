@@ -40,12 +40,13 @@ func blockNet(t testing.TB) *Model {
 	return m
 }
 
-// forEachNet runs f with all three networks.
+// forEachNet runs f with all four networks.
 func forEachNet(t *testing.T, f func(t *testing.T, m *Model)) {
 	t.Helper()
 	t.Run("plain", func(t *testing.T) { f(t, dropoutNet(t)) })
 	t.Run("blocks", func(t *testing.T) { f(t, blockNet(t)) })
 	t.Run("winograd", func(t *testing.T) { f(t, winogradNet(t)) })
+	t.Run("smooth", func(t *testing.T) { f(t, smoothNet(t)) })
 }
 
 // train takes some steps and returns the weights after them.

@@ -18,6 +18,8 @@ type (
 
 	sgdRates struct{ lr, momentum, decay, mu float32 }
 
+	channelTap struct{ x, w int }
+
 	adamRates struct{ decay, mu, keep, beta1, rest1, beta2, rest2, rate, scale, eps float32 }
 
 	dropout struct {
@@ -29,4 +31,4 @@ type (
 	}
 )
 
-var _ = []any{nnArgs{}, tnArgs{}, ntArgs{}, tsArgs{}, poolArgs{}, lrnArgs{}, maximaArgs{}, appendArgs{}, sparseWeightsArgs{}, sparseInputArgs{}, sgdRates{}, adamRates{}, dropout{}}
+var _ = []any{nnArgs{}, tnArgs{}, ntArgs{}, tsArgs{}, poolArgs{}, lrnArgs{}, maximaArgs{}, appendArgs{}, sparseWeightsArgs{}, sparseInputArgs{}, sgdRates{}, adamRates{}, dropout{}, channelTap{}}

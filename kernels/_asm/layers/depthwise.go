@@ -1,0 +1,149 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// tile is how many neighbouring pixels share the weights in registers.
+const tile = 4
+
+func depthwise(v isa) {
+	v.text("channelRow", "(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)",
+		"computes a row of pixels of a convolution by channel.")
+	y, x, w, bias := integer("y"), integer("x"), integer("w"), integer("bias")
+	yStep, xStep, channels := integer("yStep"), integer("xStep"), integer("channels")
+	wide := GP64() // three steps of x
+	LEAQ(Mem{Base: xStep, Index: xStep, Scale: 2}, wide)
+	Label("channel")
+	to, from, pixels := GP64(), GP64(), integer("pixels")
+	MOVQ(y, to)
+	MOVQ(x, from)
+	SUBQ(Imm(tile), pixels)
+	JLT(LabelRef("rest"))
+	Label("tile")
+	v.pixels(tile, to, from, w, bias, yStep, xStep, wide)
+	LEAQ(Mem{Base: from, Index: xStep, Scale: 4}, from)
+	SUBQ(Imm(tile), pixels)
+	JGE(LabelRef("tile"))
+	Label("rest")
+	ADDQ(Imm(tile), pixels)
+	JEQ(LabelRef("next"))
+	Label("pixel")
+	v.pixels(1, to, from, w, bias, yStep, xStep, wide)
+	ADDQ(xStep, from)
+	DECQ(pixels)
+	JNE(LabelRef("pixel"))
+	Label("next")
+	for _, p := range []reg.GPVirtual{y, x, w, bias} {
+		ADDQ(Imm(64), p)
+	}
+	DECQ(channels)
+	JNE(LabelRef("channel"))
+	v.end()
+
+	for _, n := range []int{1, 3, 5} {
+		v.channelWeights(n)
+	}
+}
+
+// pixels computes n neighbouring pixels of 16 channels and moves to on.
+func (v isa) pixels(n int, to, from, w, bias, yStep, xStep, wide reg.GPVirtual) {
+	sums := make([][]reg.VecVirtual, n)
+	for i := range sums {
+		for _, part := range v.parts() {
+			sums[i] = append(sums[i], v.load(Mem{Base: bias, Disp: part}))
+		}
+	}
+	taps, count, at, weights := integer("taps"), integer("count"), GP64(), GP64()
+	loop := label("tap")
+	Label(loop)
+	MOVQ(Mem{Base: taps}, at)
+	ADDQ(from, at)
+	MOVQ(Mem{Base: taps, Disp: 8}, weights)
+	ADDQ(w, weights)
+	ADDQ(Imm(16), taps)
+	for k, part := range v.parts() {
+		weight := v.load(Mem{Base: weights, Disp: part})
+		for i := range sums {
+			source := Mem{Base: at, Disp: part}
+			switch i {
+			case 1, 2:
+				source.Index, source.Scale = xStep, uint8(i)
+			case 3:
+				source.Index, source.Scale = wide, 1
+			}
+			VADDPS(v.product(weight, source), sums[i][k], sums[i][k])
+		}
+	}
+	DECQ(count)
+	JNE(LabelRef(loop))
+	for i := range sums {
+		for k, part := range v.parts() {
+			VMOVUPS(sums[i][k], Mem{Base: to, Disp: part})
+		}
+		ADDQ(yStep, to)
+	}
+}
+
+// channelWeights writes the function that adds to the gradient of n weights of each channel.
+func (v isa) channelWeights(n int) {
+	name := map[int]string{1: "One", 3: "Three", 5: "Five"}[n]
+	v.text("channelWeights"+name, "(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int)",
+		"adds to the gradients of neighbouring weights of a convolution by channel.")
+	gw, x, dy := integer("gw"), integer("x"), integer("dy")
+	xTap, xStep, yStep := integer("xTap"), integer("xStep"), integer("yStep")
+	channels, wide := integer("channels"), GP64()
+	LEAQ(Mem{Base: xTap, Index: xTap, Scale: 2}, wide)
+	Label("channel")
+	for _, part := range v.parts() {
+		at, wTap := GP64(), integer("wTap")
+		MOVQ(gw, at)
+		sums := make([]reg.VecVirtual, n)
+		for i := range sums {
+			sums[i] = v.load(Mem{Base: at, Disp: part})
+			ADDQ(wTap, at)
+		}
+		from, g, rows := GP64(), GP64(), integer("rows")
+		MOVQ(x, from)
+		MOVQ(dy, g)
+		row, pixel := label("row"), label("pixel")
+		Label(row)
+		pixels := integer("pixels")
+		Label(pixel)
+		d := v.load(Mem{Base: g, Disp: part})
+		for i := range sums {
+			source := Mem{Base: from, Disp: part}
+			switch i {
+			case 1, 2, 4:
+				source.Index, source.Scale = xTap, uint8(i)
+			case 3:
+				source.Index, source.Scale = wide, 1
+			}
+			VADDPS(v.product(d, source), sums[i], sums[i])
+		}
+		ADDQ(xStep, from)
+		ADDQ(yStep, g)
+		DECQ(pixels)
+		JNE(LabelRef(pixel))
+		skip := integer("xNext")
+		ADDQ(skip, from)
+		skip = integer("yNext")
+		ADDQ(skip, g)
+		DECQ(rows)
+		JNE(LabelRef(row))
+		MOVQ(gw, at)
+		wTap = integer("wTap")
+		for i := range sums {
+			VMOVUPS(sums[i], Mem{Base: at, Disp: part})
+			ADDQ(wTap, at)
+		}
+	}
+	for _, p := range []reg.GPVirtual{gw, x, dy} {
+		ADDQ(Imm(64), p)
+	}
+	DECQ(channels)
+	JNE(LabelRef("channel"))
+	v.end()
+}

@@ -1,0 +1,141 @@
+package kernels
+
+// Channels is a part of a convolution in which every channel has weights of its own
+// and reads itself only: Rows rows of Pixels outputs of C channels, a multiple of
+// [Width]. Weight t of a channel meets the input Taps[t].X floats behind the place
+// that belongs to the output, whichever that is:
+//
+//	y[r*YRow + i*YStep + c] = Bias[c] + sum over t of W[Taps[t].W + c] * x[r*XRow + i*XStep + Taps[t].X + c]
+//
+// The sum goes in the order of Taps, and every operation is rounded.
+type Channels struct {
+	Rows, Pixels, C int
+	Taps            []ChannelTap
+	X               []float32
+	XRow, XStep     int
+	W               []float32
+	Bias            []float32 // C values
+	Y               []float32
+	YRow, YStep     int
+}
+
+// ChannelTap is where one weight and its input lie, in floats.
+type ChannelTap struct{ X, W int }
+
+// channelTap is the same in bytes.
+type channelTap struct{ x, w int }
+
+// ChannelsGrad is the gradient of Taps neighbouring weights of every channel: to
+// weight t, which lies WTap floats behind the one before, it adds the products of the
+// outputs' gradients with the inputs, XTap floats behind those of the one before, row
+// after row.
+type ChannelsGrad struct {
+	Rows, Pixels, C int
+	Taps            int
+	X               []float32
+	XRow, XStep     int
+	XTap            int
+	DY              []float32
+	YRow, YStep     int
+	G               []float32
+	WTap            int
+}
+
+// depthwiseTable holds the loops of one level. Distances are in bytes, channels
+// counted in blocks of 16, and all sizes above 0; xNext is the distance from the end
+// of a row to the next one. Nothing is fused, so that every level gives the same bits.
+type depthwiseTable struct {
+	row              func(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)
+	one, three, five func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int)
+}
+
+var depthwises depthwiseTable
+
+const (
+	msgChannels = "kernels: Channels with C that is no multiple of Width, a negative size or distance, or a slice too short"
+
+	// mostTaps is the most taps of a call.
+	mostTaps = 128
+)
+
+// reach returns the floats from the first place to the end of the last one.
+func reach(rows, row, pixels, step, c int) int { return (rows-1)*row + (pixels-1)*step + c }
+
+// ForwardChannels computes the outputs. It panics if a slice is too short.
+func ForwardChannels(v *Channels) {
+	if v.Rows < 0 || v.Pixels < 0 || v.C < 0 || v.C%Width != 0 || min(v.XRow, v.XStep, v.YRow, v.YStep) < 0 || len(v.Taps) > mostTaps {
+		panic(msgChannels)
+	}
+	if v.Rows == 0 || v.Pixels == 0 || v.C == 0 {
+		return
+	}
+	if len(v.Y) < reach(v.Rows, v.YRow, v.Pixels, v.YStep, v.C) || len(v.Bias) < v.C {
+		panic(msgChannels)
+	}
+	var space [mostTaps]channelTap
+	taps := noescape(&space)
+	x := reach(v.Rows, v.XRow, v.Pixels, v.XStep, v.C)
+	for i, t := range v.Taps {
+		if t.X < 0 || t.W < 0 || len(v.X) < t.X+x || len(v.W) < t.W+v.C {
+			panic(msgChannels)
+		}
+		taps[i] = channelTap{4 * t.X, 4 * t.W}
+	}
+	raceRead(v.W)
+	raceRead(v.Bias)
+	for r := range v.Rows {
+		y := v.Y[r*v.YRow:]
+		if len(v.Taps) == 0 {
+			for i := range v.Pixels {
+				copy(y[i*v.YStep:][:v.C], v.Bias)
+			}
+			continue
+		}
+		x := v.X[r*v.XRow:]
+		raceRead(x[:reach(1, 0, v.Pixels, v.XStep, v.C)])
+		raceWrite(y[:reach(1, 0, v.Pixels, v.YStep, v.C)])
+		callChannelRow(&y[0], &x[0], &v.W[0], &v.Bias[0], &taps[0], len(v.Taps), v.Pixels, v.C/Width, 4*v.YStep, 4*v.XStep)
+	}
+}
+
+//go:noinline
+func callChannelRow(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int) {
+	depthwises.row(y, x, w, bias, taps, count, pixels, channels, yStep, xStep)
+}
+
+// BackwardChannels adds to the gradients of the weights. It panics if a slice is too
+// short.
+func BackwardChannels(v *ChannelsGrad) {
+	if v.Rows < 0 || v.Pixels < 0 || v.C < 0 || v.C%Width != 0 || v.Taps < 0 || min(v.XRow, v.XStep, v.XTap, v.YRow, v.YStep, v.WTap) < 0 {
+		panic(msgChannels)
+	}
+	if v.Rows == 0 || v.Pixels == 0 || v.C == 0 || v.Taps == 0 {
+		return
+	}
+	if len(v.X) < (v.Taps-1)*v.XTap+reach(v.Rows, v.XRow, v.Pixels, v.XStep, v.C) || len(v.DY) < reach(v.Rows, v.YRow, v.Pixels, v.YStep, v.C) || len(v.G) < (v.Taps-1)*v.WTap+v.C {
+		panic(msgChannels)
+	}
+	raceRead(v.X)
+	raceRead(v.DY)
+	raceWrite(v.G)
+	most := max(mapBlock/(2*v.Pixels*v.C), 1)
+	for t := 0; t < v.Taps; {
+		f, n := depthwises.one, 1
+		switch left := v.Taps - t; {
+		case left >= 5:
+			f, n = depthwises.five, 5
+		case left >= 3:
+			f, n = depthwises.three, 3
+		}
+		for r := 0; r < v.Rows; r += most {
+			callChannelWeights(f, &v.G[t*v.WTap], &v.X[t*v.XTap+r*v.XRow], &v.DY[r*v.YRow], 4*v.XTap, 4*v.WTap, min(most, v.Rows-r), v.Pixels, v.C/Width,
+				4*v.XStep, 4*v.YStep, 4*(v.XRow-v.Pixels*v.XStep), 4*(v.YRow-v.Pixels*v.YStep))
+		}
+		t += n
+	}
+}
+
+//go:noinline
+func callChannelWeights(f func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int), gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int) {
+	f(gw, x, dy, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext)
+}

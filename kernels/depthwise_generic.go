@@ -1,0 +1,39 @@
+package kernels
+
+import "unsafe"
+
+var depthwiseGeneric = depthwiseTable{row: channelRowGeneric, one: channelWeightsGeneric(1), three: channelWeightsGeneric(3), five: channelWeightsGeneric(5)}
+
+func channelRowGeneric(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int) {
+	n := channels * Width
+	for i := range pixels {
+		to := unsafe.Slice(lane(y, i*yStep), n)
+		copy(to, unsafe.Slice(bias, n))
+		for _, t := range unsafe.Slice(taps, count) {
+			weights := unsafe.Slice(lane(w, t.w), n)
+			for c, v := range unsafe.Slice(lane(x, i*xStep+t.x), n) {
+				to[c] += float32(weights[c] * v)
+			}
+		}
+	}
+}
+
+// channelWeightsGeneric returns the loop for taps neighbouring weights.
+func channelWeightsGeneric(taps int) func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int) {
+	return func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int) {
+		n := channels * Width
+		for range rows {
+			for range pixels {
+				d := unsafe.Slice(dy, n)
+				for t := range taps {
+					g := unsafe.Slice(lane(gw, t*wTap), n)
+					for c, v := range unsafe.Slice(lane(x, t*xTap), n) {
+						g[c] += float32(d[c] * v)
+					}
+				}
+				x, dy = lane(x, xStep), lane(dy, yStep)
+			}
+			x, dy = lane(x, xNext), lane(dy, yNext)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+//go:build !purego
+
+package kernels
+
+//go:generate go run -C _asm ./layers
+
+func curveAt(l Level) curveTable {
+	switch l {
+	case AVX512:
+		return curveTable{
+			multiply: multiplyAVX512, geluArgument: geluArgumentAVX512, normalArgument: normalArgumentAVX512,
+			sigmoidSlope: sigmoidSlopeAVX512, tanhSlope: tanhSlopeAVX512, silu: siluAVX512, geluTanh: geluTanhAVX512, gelu: geluAVX512,
+			hardSwish: hardSwishAVX512, hardSigmoid: hardSigmoidAVX512,
+		}
+	case AVX2:
+		return curveTable{
+			multiply: multiplyAVX2, geluArgument: geluArgumentAVX2, normalArgument: normalArgumentAVX2,
+			sigmoidSlope: sigmoidSlopeAVX2, tanhSlope: tanhSlopeAVX2, silu: siluAVX2, geluTanh: geluTanhAVX2, gelu: geluAVX2,
+			hardSwish: hardSwishAVX2, hardSigmoid: hardSigmoidAVX2,
+		}
+	default:
+		return curveGeneric
+	}
+}
+
+func rowNormAt(l Level) rowNormTable {
+	switch l {
+	case AVX512:
+		return rowNormTable{
+			sum: rowSumAVX512, squares: rowSquaresAVX512, scale: rowScaleAVX512,
+			gradient: rowGradientAVX512, input: rowInputAVX512, softmax: softmaxGradientAVX512,
+		}
+	case AVX2:
+		return rowNormTable{
+			sum: rowSumAVX2, squares: rowSquaresAVX2, scale: rowScaleAVX2,
+			gradient: rowGradientAVX2, input: rowInputAVX2, softmax: softmaxGradientAVX2,
+		}
+	default:
+		return rowNormGeneric
+	}
+}
+
+func depthwiseAt(l Level) depthwiseTable {
+	switch l {
+	case AVX512:
+		return depthwiseTable{row: channelRowAVX512, one: channelWeightsOneAVX512, three: channelWeightsThreeAVX512, five: channelWeightsFiveAVX512}
+	case AVX2:
+		return depthwiseTable{row: channelRowAVX2, one: channelWeightsOneAVX2, three: channelWeightsThreeAVX2, five: channelWeightsFiveAVX2}
+	default:
+		return depthwiseGeneric
+	}
+}

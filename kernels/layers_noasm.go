@@ -1,0 +1,9 @@
+//go:build !amd64 || purego
+
+package kernels
+
+// Nothing in these loops is fused, so plain Go gives the bits of all levels.
+
+func curveAt(Level) curveTable         { return curveGeneric }
+func rowNormAt(Level) rowNormTable     { return rowNormGeneric }
+func depthwiseAt(Level) depthwiseTable { return depthwiseGeneric }

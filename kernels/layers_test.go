@@ -1,0 +1,276 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// curveReferences are the activations and their derivatives in float64.
+var curveReferences = map[kernels.Curve]func(x float64) (y, slope float64){
+	kernels.CurveSigmoid: func(x float64) (y, slope float64) { s := 1 / (1 + math.Exp(-x)); return s, s * (1 - s) },
+	kernels.CurveTanh:    func(x float64) (y, slope float64) { t := math.Tanh(x); return t, 1 - t*t },
+	kernels.CurveSiLU: func(x float64) (y, slope float64) {
+		s := 1 / (1 + math.Exp(-x))
+		return x * s, s + x*s*(1-s)
+	},
+	kernels.CurveGELU: func(x float64) (y, slope float64) {
+		p := math.Erfc(-x/math.Sqrt2) / 2
+		return x * p, p + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)
+	},
+	kernels.CurveGELUTanh: func(x float64) (y, slope float64) {
+		a := math.Sqrt(2 / math.Pi)
+		t := math.Tanh(a * (x + 0.044715*x*x*x))
+		return x * (1 + t) / 2, (1+t)/2 + x*(1-t*t)*a*(1+3*0.044715*x*x)/2
+	},
+	kernels.CurveHardSwish: func(x float64) (y, slope float64) {
+		switch {
+		case x >= 3:
+			slope = 1
+		case x > -3:
+			slope = x/3 + 0.5
+		}
+		return x * min(max(x+3, 0), 6) / 6, slope
+	},
+	kernels.CurveHardSigmoid: func(x float64) (y, slope float64) {
+		if x > -3 && x < 3 {
+			slope = 1. / 6
+		}
+		return min(max(x+3, 0), 6) / 6, slope
+	},
+}
+
+// TestCurves compares the activations with float64, all lengths of a tail among
+// them.
+func TestCurves(t *testing.T) {
+	r := newRand(3)
+	x := kernelstest.Random(r, 3000, 5)
+	for i := range x.Data {
+		x.Data[i] *= 4
+	}
+	copy(x.Data, []float32{0, -3, 3, 40, -40, 1e-20, 100, -100})
+	for c, f := range curveReferences {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			kernelstest.ForEachLevel(t, func(t *testing.T) {
+				for _, n := range []int{0, 1, 15, 16, 17, 40, 1024, 3000} {
+					y, slope := kernelstest.NewSlice(n, 1), kernelstest.NewSlice(n, 7)
+					kernels.Curves(c, y.Data, slope.Data, x.Data[:n])
+					y.Check(t, "y")
+					slope.Check(t, "slope")
+					for i := range n {
+						v := float64(x.Data[i])
+						wantY, wantSlope := f(v)
+						bound := 4e-7 * max(1, math.Abs(v))
+						if d := math.Abs(float64(y.Data[i]) - wantY); !(d <= bound) {
+							t.Fatalf("of %v it makes %v, want %v", v, y.Data[i], wantY)
+						}
+						if d := math.Abs(float64(slope.Data[i]) - wantSlope); !(d <= bound) {
+							t.Fatalf("the slope at %v is %v, want %v", v, slope.Data[i], wantSlope)
+						}
+					}
+				}
+				y, slope := make([]float32, 100), make([]float32, 100)
+				noAllocation(t, func() { kernels.Curves(c, y, slope, x.Data[:100]) })
+			})
+		})
+	}
+}
+
+// TestCurvesPassNaNOn holds that no activation makes a number of one that is none.
+func TestCurvesPassNaNOn(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		for c := range curveReferences {
+			x := make([]float32, 20)
+			x[3], x[18] = float32(math.NaN()), float32(math.NaN())
+			kernels.Curves(c, x, make([]float32, 20), x)
+			if x[3] == x[3] || x[18] == x[18] || x[4] != x[4] {
+				t.Errorf("activation %d makes %v, %v and %v of NaN, NaN and 0", c, x[3], x[18], x[4])
+			}
+		}
+	})
+}
+
+// TestRowNorm compares the normalisation of a row and its gradients with float64.
+func TestRowNorm(t *testing.T) {
+	for _, n := range []int{1, 5, 16, 23, 64, 100, 768} {
+		for _, center := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%d center=%v", n, center), func(t *testing.T) {
+				kernelstest.ForEachLevel(t, func(t *testing.T) { testRowNorm(t, n, center) })
+			})
+		}
+	}
+}
+
+func testRowNorm(t *testing.T, n int, center bool) {
+	r := newRand(4)
+	x, dy, w := kernelstest.Random(r, n, 1), kernelstest.Random(r, n, 2), kernelstest.Random(r, n, 3)
+	bias, y, dx := kernelstest.Random(r, n, 4), kernelstest.NewSlice(n, 5), kernelstest.NewSlice(n, 6)
+	gw, gb := kernelstest.NewSlice(n, 7), kernelstest.NewSlice(n, 8)
+	for i := range x.Data {
+		x.Data[i] += 10
+	}
+	norm := kernels.RowNorm{X: x.Data, Weight: w.Data, Bias: bias.Data, Center: center, Epsilon: 1e-5}
+	mean, scale := kernels.RowNormForward(y.Data, &norm)
+	grad := kernels.RowNormGrad{X: x.Data, DY: dy.Data, DX: dx.Data, Weight: w.Data, WeightGrad: gw.Data, BiasGrad: gb.Data, Mean: mean, Scale: scale, Center: center}
+	kernels.RowNormBackward(&grad)
+	for name, s := range map[string]*kernelstest.Slice{"y": y, "dx": dx, "gw": gw, "gb": gb} {
+		s.Check(t, name)
+	}
+	var mu, variance, u, uz float64
+	for _, v := range x.Data {
+		if center {
+			mu += float64(v) / float64(n)
+		}
+	}
+	for _, v := range x.Data {
+		variance += (float64(v) - mu) * (float64(v) - mu) / float64(n)
+	}
+	s := 1 / math.Sqrt(variance+1e-5)
+	if n == 1 && center {
+		return // the variance is zero but for rounding
+	}
+	z := func(i int) float64 { return (float64(x.Data[i]) - mu) * s }
+	for i := range n {
+		g := float64(dy.Data[i]) * float64(w.Data[i]) / float64(n)
+		if center {
+			u += g
+		}
+		uz += g * z(i)
+	}
+	for i := range n {
+		g := float64(dy.Data[i])
+		for _, c := range []struct {
+			name      string
+			got, want float64
+		}{
+			{"y", float64(y.Data[i]), z(i)*float64(w.Data[i]) + float64(bias.Data[i])},
+			{"dx", float64(dx.Data[i]), s * (g*float64(w.Data[i]) - u - z(i)*uz)},
+			{"weight's gradient", float64(gw.Data[i]), g * z(i)},
+			{"bias' gradient", float64(gb.Data[i]), g},
+		} {
+			if math.Abs(c.got-c.want) > 1e-5*(1+math.Abs(c.want)) {
+				t.Fatalf("%s %d is %v, want %v", c.name, i, c.got, c.want)
+			}
+		}
+	}
+	noAllocation(t, func() {
+		kernels.RowNormForward(y.Data, &norm)
+		kernels.RowNormBackward(&grad)
+	})
+}
+
+// TestSoftmaxRows compares the softmax of rows and its gradient with float64.
+func TestSoftmaxRows(t *testing.T) {
+	for _, n := range []int{1, 16, 21, 80} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			kernelstest.ForEachLevel(t, func(t *testing.T) {
+				r := newRand(8)
+				ld := kernels.Pad(n) + 16
+				p, d := kernelstest.Random(r, 3*ld, 1), kernelstest.Random(r, 3*ld, 2)
+				p.Data[0] = float32(math.Inf(-1))
+				if n == 1 {
+					p.Data[0] = 0
+				}
+				x, g := append([]float32(nil), p.Data...), append([]float32(nil), d.Data...)
+				kernels.SoftmaxRows(p.Data, ld, 3, n)
+				kernels.SoftmaxBackward(d.Data, p.Data, ld, 3, kernels.Pad(n))
+				for i := range 3 {
+					var sum, mean float64
+					for j := range n {
+						sum += math.Exp(float64(x[i*ld+j]))
+					}
+					for j := range n {
+						mean += math.Exp(float64(x[i*ld+j])) / sum * float64(g[i*ld+j])
+					}
+					for j := range kernels.Pad(n) {
+						want := 0.
+						if j < n {
+							want = math.Exp(float64(x[i*ld+j])) / sum
+						}
+						if got := float64(p.Data[i*ld+j]); math.Abs(got-want) > 1e-6 {
+							t.Fatalf("row %d: %d is %v, want %v", i, j, got, want)
+						}
+						want *= float64(g[i*ld+j]) - mean
+						if got := float64(d.Data[i*ld+j]); math.Abs(got-want) > 2e-6 {
+							t.Fatalf("row %d: gradient %d is %v, want %v", i, j, got, want)
+						}
+					}
+					if p.Data[i*ld+kernels.Pad(n)] != x[i*ld+kernels.Pad(n)] {
+						t.Fatal("the softmax wrote behind its row")
+					}
+				}
+				noAllocation(t, func() { kernels.SoftmaxRows(p.Data, ld, 3, n) })
+			})
+		})
+	}
+}
+
+// channelCase returns a convolution by channel of one of several sizes and the
+// gradient of its weights.
+func channelCase(i int, floats func(n int) []float32) (kernels.Channels, kernels.ChannelsGrad) {
+	f := kernels.Channels{Rows: 1 + i%3, Pixels: 1 + 2*i%7 + i/3, C: 16 * (1 + i%4), XStep: 16*(1+i%4)*(1+i%2) + i%2}
+	f.XRow, f.YStep = (f.Pixels+4)*f.XStep+3, f.C+i%3
+	f.YRow = f.Pixels*f.YStep + 5
+	taps := 1 + i%6
+	for t := range taps {
+		f.Taps = append(f.Taps, kernels.ChannelTap{X: t * (f.C + 1), W: (taps - 1 - t) * f.C})
+	}
+	f.X = floats((f.Rows-1)*f.XRow + (f.Pixels-1)*f.XStep + taps*(f.C+1))
+	f.W, f.Bias = floats(taps*f.C), floats(f.C)
+	f.Y = make([]float32, (f.Rows-1)*f.YRow+(f.Pixels-1)*f.YStep+f.C)
+	return f, kernels.ChannelsGrad{
+		Rows: f.Rows, Pixels: f.Pixels, C: f.C, Taps: taps, X: f.X, XRow: f.XRow, XStep: f.XStep, XTap: f.C + 1,
+		DY: floats(len(f.Y)), YRow: f.YRow, YStep: f.YStep, G: floats(taps * f.C), WTap: f.C,
+	}
+}
+
+// TestChannels compares convolutions by channel and their gradients with plain
+// loops, to the bit: nothing in them may be fused.
+func TestChannels(t *testing.T) {
+	for i := range 24 {
+		kernelstest.ForEachLevel(t, func(t *testing.T) {
+			r := newRand(uint64(i))
+			var all []*kernelstest.Slice
+			f, b := channelCase(i, func(n int) []float32 {
+				all = append(all, kernelstest.Random(r, n, n%16))
+				return all[len(all)-1].Data
+			})
+			y := kernelstest.NewSlice(len(f.Y), 3)
+			f.Y = y.Data
+			want := append([]float32(nil), b.G...)
+			kernels.ForwardChannels(&f)
+			kernels.BackwardChannels(&b)
+			y.Check(t, "y")
+			for _, s := range all {
+				s.Check(t, "operand")
+			}
+			for row := range f.Rows {
+				for p := range f.Pixels {
+					for c := range f.C {
+						sum := f.Bias[c]
+						x := f.X[row*f.XRow+p*f.XStep+c:]
+						for at, tap := range f.Taps {
+							sum += float32(f.W[tap.W+c] * x[tap.X])
+							want[at*b.WTap+c] += float32(b.DY[row*b.YRow+p*b.YStep+c] * x[at*b.XTap])
+						}
+						if got := f.Y[row*f.YRow+p*f.YStep+c]; got != sum {
+							t.Fatalf("case %d: output %d, %d of channel %d is %v, want %v", i, row, p, c, got, sum)
+						}
+					}
+				}
+			}
+			for at, g := range b.G {
+				if g != want[at] {
+					t.Fatalf("case %d: gradient %d is %v, want %v", i, at, g, want[at])
+				}
+			}
+			noAllocation(t, func() {
+				kernels.ForwardChannels(&f)
+				kernels.BackwardChannels(&b)
+			})
+		})
+	}
+}

@@ -1,0 +1,139 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// GELU multiplies x by the share of a standard normal distribution that is below it
+// (Hendrycks and Gimpel 2016); Tanh takes the approximation by a hyperbolic tangent,
+// as PyTorch's approximate="tanh" does.
+type GELU struct{ Tanh bool }
+
+// SiLU is x sigmoid(x), also called swish.
+type SiLU struct{}
+
+// HardSwish is x min(max(x+3, 0), 6)/6 (Howard et al. 2019).
+type HardSwish struct{}
+
+// HardSigmoid is min(max(x+3, 0), 6)/6.
+type HardSigmoid struct{}
+
+// Sigmoid is 1/(1+e^-x).
+type Sigmoid struct{}
+
+// Tanh is the hyperbolic tangent.
+type Tanh struct{}
+
+// Kind returns "gelu".
+func (GELU) Kind() string { return "gelu" }
+
+// Kind returns "silu".
+func (SiLU) Kind() string { return "silu" }
+
+// Kind returns "hardswish".
+func (HardSwish) Kind() string { return "hardswish" }
+
+// Kind returns "hardsigmoid".
+func (HardSigmoid) Kind() string { return "hardsigmoid" }
+
+// Kind returns "sigmoid".
+func (Sigmoid) Kind() string { return "sigmoid" }
+
+// Kind returns "tanh".
+func (Tanh) Kind() string { return "tanh" }
+
+// Bind fixes the layer for its input.
+func (l GELU) Bind(in Flow) (Bound, error) {
+	if l.Tanh {
+		return bindCurve(kernels.CurveGELUTanh, in, l)
+	}
+	return bindCurve(kernels.CurveGELU, in, l)
+}
+
+// Bind fixes the layer for its input.
+func (l SiLU) Bind(in Flow) (Bound, error) { return bindCurve(kernels.CurveSiLU, in, l) }
+
+// Bind fixes the layer for its input.
+func (l HardSwish) Bind(in Flow) (Bound, error) { return bindCurve(kernels.CurveHardSwish, in, l) }
+
+// Bind fixes the layer for its input.
+func (l HardSigmoid) Bind(in Flow) (Bound, error) {
+	return bindCurve(kernels.CurveHardSigmoid, in, l)
+}
+
+// Bind fixes the layer for its input.
+func (l Sigmoid) Bind(in Flow) (Bound, error) { return bindCurve(kernels.CurveSigmoid, in, l) }
+
+// Bind fixes the layer for its input.
+func (l Tanh) Bind(in Flow) (Bound, error) { return bindCurve(kernels.CurveTanh, in, l) }
+
+func bindCurve(c kernels.Curve, in Flow, l Layer) (Bound, error) {
+	if in.Vocab > 0 || in.Raw {
+		return nil, fmt.Errorf("a layer of type %s cannot be the first one", l.Kind())
+	}
+	return &boundCurve{curve: c, in: in}, nil
+}
+
+type boundCurve struct {
+	curve kernels.Curve
+	in    Flow
+}
+
+func (b *boundCurve) Out() Flow { return b.in }
+
+func (b *boundCurve) Params() []Param { return nil }
+
+// Traits: what Backward needs is the slope, which the layer keeps.
+func (b *boundCurve) Traits() Traits {
+	return Traits{PerSample: b.in.Image(), Extra: max(1, b.in.Seq) * b.in.H * b.in.W * b.in.Ld()}
+}
+
+// FLOPs returns 0: the few operations for each value are not counted.
+func (b *boundCurve) FLOPs() int64 { return 0 }
+
+func (b *boundCurve) NewState(e *Env) State {
+	return &curveState{b: b, y: e.Output(), slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0, false)}
+}
+
+type curveState struct {
+	b        *boundCurve
+	y, slope Act
+}
+
+func (s *curveState) Forward(_ *Run, x Act, lo, hi int) Act {
+	f := s.b.in
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
+		for row := range f.H {
+			n := f.W * f.Ld()
+			y := s.y.At(i, row, 0)[:n]
+			kernels.Curves(s.b.curve, y, s.slope.At(i, row, 0)[:n], x.At(i, row, 0)[:n])
+			s.clearPadding(y)
+		}
+	}
+	return s.y
+}
+
+// clearPadding keeps the channels of padding at zero where the activation of zero is
+// something else.
+func (s *curveState) clearPadding(y []float32) {
+	c, ld := s.b.in.C, s.b.in.Ld()
+	if c == ld || s.b.curve != kernels.CurveSigmoid && s.b.curve != kernels.CurveHardSigmoid {
+		return
+	}
+	for ; len(y) > 0; y = y[ld:] {
+		clear(y[c:ld])
+	}
+}
+
+func (s *curveState) Backward(_ *Run, dy Act, lo, hi int) Act {
+	f := s.b.in
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
+		for row := range f.H {
+			g := dy.At(i, row, 0)[:f.W*f.Ld()]
+			kernels.Mul(g, g, s.slope.At(i, row, 0)[:len(g)])
+		}
+	}
+	return dy
+}

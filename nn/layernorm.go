@@ -1,0 +1,154 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// LayerNorm shifts and scales the channels of every step of a sequence, of every
+// pixel of an image, or of a vector, to mean 0 and variance 1 (Ba et al. 2016), then
+// each by learned amounts:
+//
+//	y = (x - mean) / sqrt(variance + Epsilon) * weight + bias
+//
+// The parameters are weight [channels], which starts at 1, and bias [channels],
+// which starts at 0.
+type LayerNorm struct {
+	Epsilon float64 // 0 means 1e-5, PyTorch's
+}
+
+// RMSNorm divides the channels by their root mean square (Zhang and Sennrich 2019),
+// where LayerNorm normalises them:
+//
+//	y = x / sqrt(mean of x² + Epsilon) * weight
+//
+// The parameter is weight [channels], which starts at 1.
+type RMSNorm struct {
+	Epsilon float64 // 0 means 2^-23, PyTorch's
+}
+
+// Kind returns "layernorm".
+func (LayerNorm) Kind() string { return "layernorm" }
+
+// Kind returns "rmsnorm".
+func (RMSNorm) Kind() string { return "rmsnorm" }
+
+// Bind fixes the layer for its input.
+func (l LayerNorm) Bind(in Flow) (Bound, error) { return bindRowNorm(in, l.Epsilon, 1e-5, true) }
+
+// Bind fixes the layer for its input.
+func (l RMSNorm) Bind(in Flow) (Bound, error) { return bindRowNorm(in, l.Epsilon, 0x1p-23, false) }
+
+func bindRowNorm(in Flow, epsilon, otherwise float64, center bool) (Bound, error) {
+	switch {
+	case in.Vocab > 0 || in.Raw:
+		return nil, errors.New("a normalisation cannot be the first layer")
+	case !(epsilon >= 0 && epsilon < 1):
+		return nil, fmt.Errorf("epsilon %v; it must be at least 0 and below 1", epsilon)
+	case epsilon == 0:
+		epsilon = otherwise
+	}
+	return &boundRowNorm{in: in, epsilon: epsilon, center: center}, nil
+}
+
+type boundRowNorm struct {
+	in      Flow
+	epsilon float64
+	center  bool // it is a LayerNorm
+}
+
+func (b *boundRowNorm) Out() Flow { return b.in }
+
+func (b *boundRowNorm) Traits() Traits { return Traits{PerSample: b.in.Image(), ReadsInput: true} }
+
+// FLOPs returns 0: the few operations for each value are not counted.
+func (b *boundRowNorm) FLOPs() int64 { return 0 }
+
+func (b *boundRowNorm) Params() []Param {
+	weight := biasParam(b.in.C, func(t []float32, _ *kernels.Stream) {
+		for i := range t {
+			t[i] = 1
+		}
+	})
+	weight.Name = "weight"
+	if !b.center {
+		return []Param{weight}
+	}
+	return []Param{weight, biasParam(b.in.C, func([]float32, *kernels.Stream) {})}
+}
+
+// rowNormState is a LayerNorm or RMSNorm in one workspace.
+type rowNormState struct {
+	b            *boundRowNorm
+	weight, bias int // offsets of the parameters
+	x, y, dx     Act
+	mean, scale  []float32 // of each row
+	none, lost   []float32 // the bias of an RMSNorm, and its gradient
+	norm         kernels.RowNorm
+	grad         kernels.RowNormGrad
+}
+
+func (b *boundRowNorm) NewState(e *Env) State {
+	rows, ld := b.in.Rows(e.Samples)*b.in.H*b.in.W, b.in.Ld()
+	s := &rowNormState{
+		b: b, weight: e.Offset, bias: e.Offset + ld, y: e.Output(),
+		mean: e.Arena.Alloc(rows), scale: e.Arena.Alloc(rows),
+		norm: kernels.RowNorm{Center: b.center, Epsilon: b.epsilon},
+		grad: kernels.RowNormGrad{Center: b.center},
+	}
+	if !b.center {
+		s.none, s.lost = e.Arena.Alloc(ld)[:b.in.C], e.Arena.Alloc(ld)[:b.in.C]
+	}
+	if e.NeedDX {
+		s.dx = e.Gradient()
+	}
+	return s
+}
+
+func (s *rowNormState) Forward(r *Run, x Act, lo, hi int) Act {
+	s.x = x
+	f, n := s.b.in, &s.norm
+	n.Weight, n.Bias = r.W[s.weight:][:f.C], s.none
+	if s.b.center {
+		n.Bias = r.W[s.bias:][:f.C]
+	}
+	at := f.Rows(lo) * f.H * f.W
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
+		for row := range f.H {
+			for px := range f.W {
+				n.X = x.At(i, row, px)[:f.C]
+				s.mean[at], s.scale[at] = kernels.RowNormForward(s.y.At(i, row, px)[:f.C], n)
+				at++
+			}
+		}
+	}
+	return s.y
+}
+
+func (s *rowNormState) Backward(r *Run, dy Act, lo, hi int) Act {
+	f, g := s.b.in, &s.grad
+	g.Weight, g.WeightGrad, g.BiasGrad = r.W[s.weight:][:f.C], r.G[s.weight:][:f.C], s.lost
+	if s.b.center {
+		g.BiasGrad = r.G[s.bias:][:f.C]
+	}
+	if r.Starts(lo) {
+		clear(g.WeightGrad)
+		clear(g.BiasGrad)
+	}
+	at := f.Rows(lo) * f.H * f.W
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
+		for row := range f.H {
+			for px := range f.W {
+				g.X, g.DY, g.Mean, g.Scale = s.x.At(i, row, px)[:f.C], dy.At(i, row, px)[:f.C], s.mean[at], s.scale[at]
+				if s.dx.Data != nil {
+					g.DX = s.dx.At(i, row, px)[:f.C]
+				}
+				kernels.RowNormBackward(g)
+				at++
+			}
+		}
+	}
+	return s.dx
+}

@@ -1,0 +1,153 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
+)
+
+// SqueezeExcitation multiplies every channel of an image by a share that depends on
+// the means of all channels (Hu et al. 2018): a dense layer of Units with a ReLU and
+// one of as many outputs as channels with a hard sigmoid (Howard et al. 2019) make it
+// of them. The parameters are those of the two layers, which PyTorch's users write as
+// 1x1 convolutions: fc1.weight [Units, channels, 1, 1], fc1.bias [Units], fc2.weight
+// [channels, Units, 1, 1] and fc2.bias [channels].
+type SqueezeExcitation struct {
+	Units int
+	Init  Init
+}
+
+// Kind returns "squeeze".
+func (SqueezeExcitation) Kind() string { return "squeeze" }
+
+// Bind fixes the layer for its input.
+func (l SqueezeExcitation) Bind(in Flow) (Bound, error) {
+	switch {
+	case in.Seq > 0 || in.Raw:
+		return nil, errors.New("squeeze-and-excitation needs the image of a convolution as its input")
+	case l.Units < 1:
+		return nil, fmt.Errorf("%d units; there must be at least 1", l.Units)
+	}
+	if err := l.Init.check(); err != nil {
+		return nil, err
+	}
+	b := &boundSqueeze{l: l, in: in}
+	b.down, b.up = tensor.Dense{K: in.C, N: kernels.Pad(l.Units)}, tensor.Dense{K: l.Units, N: in.Ld()}
+	return b, nil
+}
+
+type boundSqueeze struct {
+	l        SqueezeExcitation
+	in       Flow
+	down, up tensor.Dense
+}
+
+func (b *boundSqueeze) Out() Flow { return b.in }
+
+func (b *boundSqueeze) Traits() Traits {
+	return Traits{PerSample: true, ReadsInput: true, Extra: 3*b.in.Ld() + kernels.Pad(b.l.Units)}
+}
+
+// FLOPs counts the two dense layers.
+func (b *boundSqueeze) FLOPs() int64 { return 4 * int64(b.in.C) * int64(b.l.Units) }
+
+func (b *boundSqueeze) Params() []Param {
+	var ps []Param
+	for i, n := range [][2]int{{b.in.C, b.l.Units}, {b.l.Units, b.in.C}} {
+		dense := boundDense{l: Dense{Units: n[1], Init: b.l.Init}, in: Flow{H: 1, W: 1, C: n[0]}, t: []tensor.Dense{b.down, b.up}[i]}
+		for _, p := range dense.Params() {
+			p.Name = fmt.Sprintf("fc%d.%s", i+1, p.Name)
+			if len(p.Shape) == 2 {
+				p.Shape = append(p.Shape, 1, 1)
+			}
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// squeezeState is the layer in one workspace.
+type squeezeState struct {
+	b                      *boundSqueeze
+	w1, b1, w2, b2, end    int // offsets of the parameters
+	x, y, dx               Act
+	means, hidden          []float32 // of each sample
+	gate, slope            []float32
+	dGate, dHidden, dMeans []float32 // of one sample
+	lanes                  []float32
+	norm                   kernels.ImageNorm
+	zero                   []float32
+}
+
+func (b *boundSqueeze) NewState(e *Env) State {
+	ld, units := b.in.Ld(), kernels.Pad(b.l.Units)
+	s := &squeezeState{b: b, y: e.Output(), w1: e.Offset}
+	s.b1 = s.w1 + b.down.K*b.down.N
+	s.w2 = s.b1 + units
+	s.b2 = s.w2 + b.up.K*b.up.N
+	s.end = s.b2 + ld
+	for _, f := range []*[]float32{&s.means, &s.gate, &s.slope} {
+		*f = e.Arena.Alloc(e.Samples * ld)
+	}
+	s.hidden = e.Arena.Alloc(e.Samples * units)
+	s.dGate, s.dMeans, s.zero, s.dHidden = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(units)
+	s.lanes = e.Arena.Alloc(max(b.down.LaneSize(1), b.up.LaneSize(1)))
+	s.norm = kernels.ImageNorm{H: b.in.H, W: b.in.W, C: ld, Sum: make([]float64, ld), Inner: make([]float64, ld)}
+	if e.NeedDX {
+		s.dx = e.Gradient()
+	}
+	return s
+}
+
+func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
+	s.x = x
+	b, n := s.b, &s.norm
+	ld, units := b.in.Ld(), b.down.N
+	for i := lo; i < hi; i++ {
+		means, hidden, gate := s.means[i*ld:][:ld], s.hidden[i*units:][:units], s.gate[i*ld:][:ld]
+		clear(means)
+		for y := range b.in.H {
+			kernels.ColSum(means, x.At(i, y, 0), b.in.W, ld, ld)
+		}
+		kernels.Scale(means, 1/float32(b.in.H*b.in.W))
+		b.down.Forward(hidden, units, means, ld, 1, r.W[s.w1:s.b1], r.W[s.b1:s.w2], true)
+		b.up.Forward(gate, ld, hidden, units, 1, r.W[s.w2:s.b2], r.W[s.b2:s.end], false)
+		kernels.Curves(kernels.CurveHardSigmoid, gate, s.slope[i*ld:][:ld], gate)
+		n.X, n.XRow, n.Y, n.YRow = x.At(i, 0, 0), x.Row, s.y.At(i, 0, 0), s.y.Row
+		n.Value, n.Shift = gate, s.zero
+		kernels.NormForward(n)
+	}
+	return s.y
+}
+
+// Backward: the share of a channel has as its gradient the sum over the image of dy*x.
+func (s *squeezeState) Backward(r *Run, dy Act, lo, hi int) Act {
+	b, n := s.b, &s.norm
+	ld, units := b.in.Ld(), b.down.N
+	for i := lo; i < hi; i++ {
+		add := !r.Starts(i)
+		n.X, n.XRow, n.Y, n.YRow = s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row
+		kernels.NormSums(n)
+		for c := range b.in.C {
+			s.dGate[c] = float32(n.Inner[c]) * s.slope[i*ld+c]
+		}
+		hidden := s.hidden[i*units:][:units]
+		b.up.BackwardBias(r.G[s.b2:s.end], s.dGate, ld, 1, add)
+		b.up.BackwardWeights(r.G[s.w2:s.b2], hidden, units, s.dGate, ld, 1, add)
+		b.up.BackwardInput(s.dHidden, units, s.dGate, ld, 1, r.W[s.w2:s.b2], s.lanes)
+		kernels.ReLUBackward(s.dHidden, s.dHidden, hidden)
+		b.down.BackwardBias(r.G[s.b1:s.w2], s.dHidden, units, 1, add)
+		b.down.BackwardWeights(r.G[s.w1:s.b1], s.means[i*ld:], ld, s.dHidden, units, 1, add)
+		if s.dx.Data == nil {
+			continue
+		}
+		b.down.BackwardInput(s.dMeans, ld, s.dHidden, units, 1, r.W[s.w1:s.b1], s.lanes)
+		kernels.Scale(s.dMeans, 1/float32(b.in.H*b.in.W))
+		n.X, n.XRow, n.Y, n.YRow = dy.At(i, 0, 0), dy.Row, s.dx.At(i, 0, 0), s.dx.Row
+		n.Value, n.Shift = s.gate[i*ld:][:ld], s.dMeans
+		kernels.NormForward(n)
+	}
+	return s.dx
+}

@@ -1,0 +1,156 @@
+package tensor
+
+import "github.com/fedfast/fedfast/kernels"
+
+// Depthwise is a two-dimensional convolution of one NHWC image in which every channel
+// has a kernel of its own and reads itself only. The weight of row kh and column kw of
+// all channels starts at (kh*K + kw)*C.
+//
+// As in Conv, rows above and below the image are skipped, and columns left and right
+// of it must be zeros in memory: Left and RightBorder of the input, BackLeft and
+// BackRight of the gradient of the output.
+type Depthwise struct {
+	H, W, C             int // input; C is a multiple of 16
+	OH, OW              int // output
+	K, Stride, Dilation int
+	Top, Left           int // zero rows and columns before the image
+	RightBorder         int
+	BackLeft, BackRight int
+
+	zero []float32 // C values
+	taps []kernels.ChannelTap
+}
+
+// NewDepthwise fills in the output size for pad zero rows and columns on each side,
+// or, if same, for those that make it ceil(size/stride), the odd one at the end. The
+// result belongs to one goroutine at a time.
+func NewDepthwise(h, w, c, k, stride, dilation, pad int, same bool) Depthwise {
+	v := Depthwise{H: h, W: w, C: c, K: k, Stride: stride, Dilation: dilation, Top: pad, Left: pad}
+	wide := (k-1)*dilation + 1
+	if same {
+		v.OH, v.OW = (h+stride-1)/stride, (w+stride-1)/stride
+		v.Top = max((v.OH-1)*stride+wide-h, 0) / 2
+		v.Left = max((v.OW-1)*stride+wide-w, 0) / 2
+	} else {
+		v.OH, v.OW = (h+2*pad-wide)/stride+1, (w+2*pad-wide)/stride+1
+	}
+	v.RightBorder = max((v.OW-1)*stride+wide-v.Left-w, 0)
+	v.BackLeft = max((wide-1-v.Left+stride-1)/stride, 0)
+	v.BackRight = max((w-1+v.Left)/stride-(v.OW-1), 0)
+	return v
+}
+
+// WithSpace returns v with the memory that its passes need.
+func (v Depthwise) WithSpace(a *Arena) Depthwise {
+	v.zero, v.taps = a.Alloc(v.C), make([]kernels.ChannelTap, 0, v.K*v.K)
+	return v
+}
+
+// Forward computes y = x * w + bias; bias may be nil. x starts at the left border of
+// the image's first row and has xRow floats from row to row; y starts at the first
+// pixel and has yRow.
+func (v *Depthwise) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []float32) {
+	if bias == nil {
+		bias = v.zero
+	}
+	c := kernels.Channels{Rows: 1, Pixels: v.OW, C: v.C, XStep: v.Stride * v.C, W: w, Bias: bias, YStep: v.C}
+	for r := range v.OH {
+		top := r*v.Stride - v.Top
+		v.taps = v.taps[:0]
+		first := -1
+		for kh := range v.K {
+			at := top + kh*v.Dilation
+			if at < 0 || at >= v.H {
+				continue
+			}
+			if first < 0 {
+				first = at
+			}
+			for kw := range v.K {
+				v.taps = append(v.taps, kernels.ChannelTap{X: (at-first)*xRow + kw*v.Dilation*v.C, W: (kh*v.K + kw) * v.C})
+			}
+		}
+		c.Taps, c.Y = v.taps, y[r*yRow:]
+		if first >= 0 {
+			c.X = x[first*xRow:]
+		}
+		kernels.ForwardChannels(&c)
+	}
+}
+
+// BackwardInput computes the gradient dx of the input from dy, that of the output,
+// which starts at its left border.
+func (v *Depthwise) BackwardInput(dx []float32, dxRow int, dy []float32, dyRow int, w []float32) {
+	for r := range v.H {
+		for phase := range min(v.Stride, v.W) {
+			first := v.inputTaps(r, phase, dyRow)
+			c := kernels.Channels{
+				Rows: 1, Pixels: (v.W - phase + v.Stride - 1) / v.Stride, C: v.C, Taps: v.taps, XStep: v.C, W: w, Bias: v.zero,
+				Y: dx[r*dxRow+phase*v.C:], YStep: v.Stride * v.C,
+			}
+			if first >= 0 {
+				c.X = dy[first*dyRow:]
+			}
+			kernels.ForwardChannels(&c)
+		}
+	}
+}
+
+// inputTaps lists the weights that row r of the input and its columns phase, phase +
+// Stride and so on met, in the order of the outputs, and returns the first row of
+// these, -1 without any.
+func (v *Depthwise) inputTaps(r, phase, dyRow int) int {
+	v.taps = v.taps[:0]
+	first := -1
+	for kh := v.K - 1; kh >= 0; kh-- {
+		at := r + v.Top - kh*v.Dilation
+		if at < 0 || at%v.Stride != 0 || at/v.Stride >= v.OH {
+			continue
+		}
+		if first < 0 {
+			first = at / v.Stride
+		}
+		for kw := v.K - 1; kw >= 0; kw-- {
+			if x := phase + v.Left - kw*v.Dilation; x%v.Stride == 0 {
+				v.taps = append(v.taps, kernels.ChannelTap{X: (at/v.Stride-first)*dyRow + (x/v.Stride+v.BackLeft)*v.C, W: (kh*v.K + kw) * v.C})
+			}
+		}
+	}
+	if len(v.taps) == 0 {
+		return -1
+	}
+	return first
+}
+
+// BackwardWeights computes the gradient gw of the weights from x, placed as in
+// Forward, and dy, which starts at its first pixel, or adds to it if accumulate.
+func (v *Depthwise) BackwardWeights(gw, x []float32, xRow int, dy []float32, dyRow int, accumulate bool) {
+	if !accumulate {
+		clear(gw[:v.K*v.K*v.C])
+	}
+	for kh := range v.K {
+		lo := max(0, (v.Top-kh*v.Dilation+v.Stride-1)/v.Stride)
+		hi := min(v.OH, (v.H-1+v.Top-kh*v.Dilation+v.Stride)/v.Stride)
+		if lo >= hi {
+			continue
+		}
+		kernels.BackwardChannels(&kernels.ChannelsGrad{
+			Rows: hi - lo, Pixels: v.OW, C: v.C, Taps: v.K, X: x[(lo*v.Stride-v.Top+kh*v.Dilation)*xRow:], XRow: v.Stride * xRow, XStep: v.Stride * v.C,
+			XTap: v.Dilation * v.C, DY: dy[lo*dyRow:], YRow: dyRow, YStep: v.C, G: gw[kh*v.K*v.C:], WTap: v.C,
+		})
+	}
+}
+
+// BackwardBias computes the gradient gb of the bias, unless that is nil, or adds to
+// it if accumulate.
+func (v *Depthwise) BackwardBias(gb, dy []float32, dyRow int, accumulate bool) {
+	if gb == nil {
+		return
+	}
+	if !accumulate {
+		clear(gb[:v.C])
+	}
+	for r := range v.OH {
+		kernels.ColSum(gb, dy[r*dyRow:], v.OW, v.C, v.C)
+	}
+}
