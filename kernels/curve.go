@@ -79,6 +79,7 @@ func callCurve(c Curve, y, slope, x []float32) {
 	case CurveGELUTanh:
 		curveArgument(curves.geluArgument, curveGeneric.geluArgument, slope, x)
 		acts.sigmoid(slope, slope)
+	case CurveHardSwish, CurveHardSigmoid:
 	}
 	if n := len(x) / Width; n > 0 {
 		curves.of(c)(&y[0], &slope[0], &x[0], n)

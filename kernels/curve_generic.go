@@ -83,11 +83,11 @@ func gelu32(x, e float32) (y, slope float32) {
 		a = -x
 	}
 	t := 1 / (float32(a*erfScale) + 1)
-	q := t * erf5
+	q := float32(t * erf5)
 	for _, c := range [...]float32{erf4, erf3, erf2, erf1} {
-		q = (q + c) * t
+		q = float32((q + c) * t)
 	}
-	q *= e
+	q = float32(q * e)
 	var phi float32
 	switch {
 	case x >= 0:

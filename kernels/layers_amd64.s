@@ -997,21 +997,20 @@ loop16:
 
 // func channelRowAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
 // Requires: AVX
-TEXT ·channelRowAVX2(SB), NOSPLIT, $8-80
+TEXT ·channelRowAVX2(SB), NOSPLIT, $0-80
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ w+16(FP), DX
 	MOVQ bias+24(FP), BX
-	MOVQ yStep+64(FP), SI
-	MOVQ xStep+72(FP), DI
-	MOVQ channels+56(FP), R8
-	LEAQ (DI)(DI*2), R9
+	MOVQ xStep+72(FP), SI
+	MOVQ channels+56(FP), DI
+	LEAQ (SI)(SI*2), R8
 
 channel:
-	MOVQ pixels+48(FP), R12
-	MOVQ AX, R10
-	MOVQ CX, R11
-	SUBQ $0x04, R12
+	MOVQ pixels+48(FP), R11
+	MOVQ AX, R9
+	MOVQ CX, R10
+	SUBQ $0x04, R11
 	JLT  rest
 
 tile:
@@ -1023,80 +1022,82 @@ tile:
 	VMOVUPS 32(BX), Y5
 	VMOVUPS (BX), Y6
 	VMOVUPS 32(BX), Y7
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap17:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    DX, BP
-	ADDQ    $0x10, R13
-	VMOVUPS (BP), Y8
-	VMULPS  (R15), Y8, Y9
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    DX, R15
+	ADDQ    $0x10, R12
+	VMOVUPS (R15), Y8
+	VMULPS  (R14), Y8, Y9
 	VADDPS  Y9, Y0, Y0
-	VMULPS  (R15)(DI*1), Y8, Y9
+	VMULPS  (R14)(SI*1), Y8, Y9
 	VADDPS  Y9, Y2, Y2
-	VMULPS  (R15)(DI*2), Y8, Y9
+	VMULPS  (R14)(SI*2), Y8, Y9
 	VADDPS  Y9, Y4, Y4
-	VMULPS  (R15)(R9*1), Y8, Y8
+	VMULPS  (R14)(R8*1), Y8, Y8
 	VADDPS  Y8, Y6, Y6
-	VMOVUPS 32(BP), Y8
-	VMULPS  32(R15), Y8, Y9
+	VMOVUPS 32(R15), Y8
+	VMULPS  32(R14), Y8, Y9
 	VADDPS  Y9, Y1, Y1
-	VMULPS  32(R15)(DI*1), Y8, Y9
+	VMULPS  32(R14)(SI*1), Y8, Y9
 	VADDPS  Y9, Y3, Y3
-	VMULPS  32(R15)(DI*2), Y8, Y9
+	VMULPS  32(R14)(SI*2), Y8, Y9
 	VADDPS  Y9, Y5, Y5
-	VMULPS  32(R15)(R9*1), Y8, Y8
+	VMULPS  32(R14)(R8*1), Y8, Y8
 	VADDPS  Y8, Y7, Y7
-	DECQ    R14
+	DECQ    R13
 	JNE     tap17
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    SI, R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    SI, R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    SI, R10
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y7, 32(R10)
-	ADDQ    SI, R10
-	LEAQ    (R11)(DI*4), R11
-	SUBQ    $0x04, R12
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R12, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R12, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R12, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    R12, R9
+	LEAQ    (R10)(SI*4), R10
+	SUBQ    $0x04, R11
 	JGE     tile
 
 rest:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R11
 	JEQ  next
 
 pixel:
 	VMOVUPS (BX), Y0
 	VMOVUPS 32(BX), Y1
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap18:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    DX, BP
-	ADDQ    $0x10, R13
-	VMOVUPS (BP), Y2
-	VMULPS  (R15), Y2, Y2
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    DX, R15
+	ADDQ    $0x10, R12
+	VMOVUPS (R15), Y2
+	VMULPS  (R14), Y2, Y2
 	VADDPS  Y2, Y0, Y0
-	VMOVUPS 32(BP), Y2
-	VMULPS  32(R15), Y2, Y2
+	VMOVUPS 32(R15), Y2
+	VMULPS  32(R14), Y2, Y2
 	VADDPS  Y2, Y1, Y1
-	DECQ    R14
+	DECQ    R13
 	JNE     tap18
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R12, R9
 	ADDQ    SI, R10
-	ADDQ    DI, R11
-	DECQ    R12
+	DECQ    R11
 	JNE     pixel
 
 next:
@@ -1104,7 +1105,7 @@ next:
 	ADDQ $0x40, CX
 	ADDQ $0x40, DX
 	ADDQ $0x40, BX
-	DECQ R8
+	DECQ DI
 	JNE  channel
 	VZEROUPPER
 	RET
@@ -1886,21 +1887,20 @@ loop46:
 
 // func channelRowAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
 // Requires: AVX, AVX512F
-TEXT ·channelRowAVX512(SB), NOSPLIT, $8-80
+TEXT ·channelRowAVX512(SB), NOSPLIT, $0-80
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ w+16(FP), DX
 	MOVQ bias+24(FP), BX
-	MOVQ yStep+64(FP), SI
-	MOVQ xStep+72(FP), DI
-	MOVQ channels+56(FP), R8
-	LEAQ (DI)(DI*2), R9
+	MOVQ xStep+72(FP), SI
+	MOVQ channels+56(FP), DI
+	LEAQ (SI)(SI*2), R8
 
 channel:
-	MOVQ pixels+48(FP), R12
-	MOVQ AX, R10
-	MOVQ CX, R11
-	SUBQ $0x04, R12
+	MOVQ pixels+48(FP), R11
+	MOVQ AX, R9
+	MOVQ CX, R10
+	SUBQ $0x04, R11
 	JLT  rest
 
 tile:
@@ -1908,62 +1908,64 @@ tile:
 	VMOVUPS (BX), Z1
 	VMOVUPS (BX), Z2
 	VMOVUPS (BX), Z3
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap47:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    DX, BP
-	ADDQ    $0x10, R13
-	VMOVUPS (BP), Z4
-	VMULPS  (R15), Z4, Z5
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    DX, R15
+	ADDQ    $0x10, R12
+	VMOVUPS (R15), Z4
+	VMULPS  (R14), Z4, Z5
 	VADDPS  Z5, Z0, Z0
-	VMULPS  (R15)(DI*1), Z4, Z5
+	VMULPS  (R14)(SI*1), Z4, Z5
 	VADDPS  Z5, Z1, Z1
-	VMULPS  (R15)(DI*2), Z4, Z5
+	VMULPS  (R14)(SI*2), Z4, Z5
 	VADDPS  Z5, Z2, Z2
-	VMULPS  (R15)(R9*1), Z4, Z4
+	VMULPS  (R14)(R8*1), Z4, Z4
 	VADDPS  Z4, Z3, Z3
-	DECQ    R14
+	DECQ    R13
 	JNE     tap47
-	VMOVUPS Z0, (R10)
-	ADDQ    SI, R10
-	VMOVUPS Z1, (R10)
-	ADDQ    SI, R10
-	VMOVUPS Z2, (R10)
-	ADDQ    SI, R10
-	VMOVUPS Z3, (R10)
-	ADDQ    SI, R10
-	LEAQ    (R11)(DI*4), R11
-	SUBQ    $0x04, R12
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Z0, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R12, R9
+	LEAQ    (R10)(SI*4), R10
+	SUBQ    $0x04, R11
 	JGE     tile
 
 rest:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R11
 	JEQ  next
 
 pixel:
 	VMOVUPS (BX), Z0
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap48:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    DX, BP
-	ADDQ    $0x10, R13
-	VMOVUPS (BP), Z1
-	VMULPS  (R15), Z1, Z1
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    DX, R15
+	ADDQ    $0x10, R12
+	VMOVUPS (R15), Z1
+	VMULPS  (R14), Z1, Z1
 	VADDPS  Z1, Z0, Z0
-	DECQ    R14
+	DECQ    R13
 	JNE     tap48
-	VMOVUPS Z0, (R10)
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Z0, (R9)
+	ADDQ    R12, R9
 	ADDQ    SI, R10
-	ADDQ    DI, R11
-	DECQ    R12
+	DECQ    R11
 	JNE     pixel
 
 next:
@@ -1971,7 +1973,7 @@ next:
 	ADDQ $0x40, CX
 	ADDQ $0x40, DX
 	ADDQ $0x40, BX
-	DECQ R8
+	DECQ DI
 	JNE  channel
 	VZEROUPPER
 	RET

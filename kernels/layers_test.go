@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/fedfast/fedfast/kernels"
@@ -165,7 +166,7 @@ func testRowNorm(t *testing.T, n int, center bool) {
 // TestSoftmaxRows compares the softmax of rows and its gradient with float64.
 func TestSoftmaxRows(t *testing.T) {
 	for _, n := range []int{1, 16, 21, 80} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
 				r := newRand(8)
 				ld := kernels.Pad(n) + 16

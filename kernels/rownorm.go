@@ -125,7 +125,7 @@ func callRowNormBackward(r *RowNormGrad) {
 	}
 	for i := n; i < len(r.X); i++ {
 		z := (r.X[i] - r.Mean) * r.Scale
-		u := r.DY[i] * r.Weight[i]
+		u := float32(r.DY[i] * r.Weight[i])
 		r.WeightGrad[i] += float32(r.DY[i] * z)
 		r.BiasGrad[i] += r.DY[i]
 		lanes[0][i-n] += u

@@ -38,7 +38,7 @@ func rowGradientGeneric(lanes, gw, gb, x, dy, weight *float32, mean, scale float
 	dw, db, g, w := unsafe.Slice(gw, n), unsafe.Slice(gb, n), unsafe.Slice(dy, n), unsafe.Slice(weight, n)
 	for i, v := range unsafe.Slice(x, n) {
 		z := (v - mean) * scale
-		u := g[i] * w[i]
+		u := float32(g[i] * w[i])
 		dw[i] += float32(g[i] * z)
 		db[i] += g[i]
 		sums[i%Width] += u

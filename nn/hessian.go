@@ -3,7 +3,8 @@ package nn
 import "fmt"
 
 // CheckHessian returns an error that names a layer of which Workspace.Hessian
-// cannot be computed. All layers of this package are fit.
+// cannot be computed: of those of this package smooth activations, LayerNorm, RMSNorm,
+// DepthwiseConv2D and SqueezeExcitation.
 func (m *Model) CheckHessian() error {
 	if kind := m.nodes.rigid(); kind != "" {
 		return fmt.Errorf("model %s: layers of type %s have no second derivatives", m.name, kind)

@@ -45,6 +45,12 @@ func WithInit(layers []Layer, i Init) []Layer {
 		case Dense:
 			l.Init = i
 			out[k] = l
+		case DepthwiseConv2D:
+			l.Init = i
+			out[k] = l
+		case SqueezeExcitation:
+			l.Init = i
+			out[k] = l
 		case Embedding:
 			l.Init = i
 			out[k] = l

@@ -23,8 +23,8 @@ type reference struct {
 type refOp struct {
 	op           string
 	stride, size int
-	before       int  // padding above and left
-	after        int  // padding below and right
+	before       int // padding above and left
+	after        int // padding below and right
 	dilation     int
 	noBias       bool // of a convolution
 	groups       int

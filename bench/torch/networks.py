@@ -69,6 +69,29 @@ def fedtune_four():
     return layers + [dense(512), RELU, dense()]
 
 
+def mobilenet_small():
+    relu, swish = RELU, dict(type="hardswish")
+
+    def norm(channels):
+        return dict(type="groupnorm", groups=channels // 8)
+
+    def plain(filters, kernel=1, **more):
+        return conv(filters, kernel, pad=kernel // 2, no_bias=True, **more)
+
+    layers, channels = [plain(16, 3), norm(16), swish], 16
+    for kernel, wide, out, squeeze, act, stride in (
+            (3, 16, 16, 8, relu, 2), (3, 72, 24, 0, relu, 2), (3, 88, 24, 0, relu, 1), (5, 96, 40, 24, swish, 2), (5, 240, 40, 64, swish, 1),
+            (5, 240, 40, 64, swish, 1), (5, 120, 48, 32, swish, 1), (5, 144, 48, 40, swish, 1), (5, 288, 96, 72, swish, 2), (5, 576, 96, 144, swish, 1),
+            (5, 576, 96, 144, swish, 1)):
+        body = [] if wide == channels else [plain(wide), norm(wide), act]
+        body += [dict(type="depthwise", kernel=kernel, stride=stride, pad=kernel // 2, no_bias=True), norm(wide), act]
+        body += [dict(type="squeeze", units=squeeze)] if squeeze else []
+        body += [plain(out), norm(out)]
+        layers += [dict(type="residual", body=body)] if stride == 1 and out == channels else body
+        channels = out
+    return layers + [plain(576), norm(576), swish, dict(type="avgpool"), dense(1024), swish, dropout(0.2), dense()]
+
+
 def resnet18():
     norm = dict(type="groupnorm", groups=2)
     layers, channels = [conv(64, 3, "same", no_bias=True), norm, RELU], 64
@@ -92,10 +115,12 @@ NETWORKS = {
     "fedtune-2conv2dense": leaf_femnist(512),
     "fedtune-4conv2dense": fedtune_four(),
     "resnet18-gn": resnet18(),
+    "mobilenet-small": mobilenet_small(),
     "leaf-char-lstm": [embedding(8), lstm(256, layers=2, biases=1, forget_bias=1), dense()],
     "fedex-char-lstm": [embedding(8, zero_padding=True), lstm(256, layers=2), dense()],
     "tff-char-lstm": [embedding(8), lstm(256, layers=2, biases=1, output="every"), dense()],
     "so-nwp-lstm": [embedding(96), lstm(670, biases=1, output="every"), dense(96), dense()],
+    "so-tag-lr": [dense()],
 }
 
 
@@ -125,6 +150,36 @@ class Residual(nn.Module):
 
     def forward(self, x):
         return self.body(x) + self.shortcut(x)
+
+
+class Squeeze(nn.Module):
+    """Shares of channels by their means."""
+
+    def __init__(self, channels, units):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Conv2d(channels, units, 1), nn.Conv2d(units, channels, 1)
+
+    def forward(self, x):
+        return x * F.hardsigmoid(self.fc2(F.relu(self.fc1(F.adaptive_avg_pool2d(x, 1)), inplace=True)))
+
+
+class RowNorm(nn.Module):
+    """A normalisation of the channels of each step, pixel or vector."""
+
+    def __init__(self, channels, center):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.bias = nn.Parameter(torch.zeros(channels)) if center else None
+
+    def forward(self, x):
+        image = x.dim() == 4
+        if image:
+            x = x.permute(0, 2, 3, 1)
+        if self.bias is not None:
+            y = F.layer_norm(x, self.weight.shape, self.weight, self.bias)
+        else:
+            y = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + torch.finfo(torch.float32).eps) * self.weight
+        return y.permute(0, 3, 1, 2) if image else y
 
 
 class Mean(nn.Module):
@@ -261,6 +316,44 @@ class Builder:
 
     def make_groupnorm(self, s):
         return nn.GroupNorm(s["groups"], self.shape[0])
+
+    def make_depthwise(self, s):
+        kernel, stride, dilation = s["kernel"], s.get("stride", 1), s.get("dilation", 1)
+        padding, channels = s.get("pad", 0), self.shape[0]
+        wide = (kernel - 1) * dilation + 1
+        if s.get("padding") == "same":
+            if stride != 1 or wide % 2 == 0:
+                raise ValueError("a same convolution with stride %d that reaches over %d pixels" % (stride, wide))
+            padding = wide // 2
+        self.after(wide, stride, padding)
+        return nn.Conv2d(channels, channels, kernel, stride, padding, dilation, groups=channels, bias=not s.get("no_bias"))
+
+    def make_squeeze(self, s):
+        return Squeeze(self.shape[0], s["units"])
+
+    def make_layernorm(self, s):
+        return RowNorm(self.shape[0], True)
+
+    def make_rmsnorm(self, s):
+        return RowNorm(self.shape[0], False)
+
+    def make_gelu(self, s):
+        return nn.GELU(approximate=s.get("approximate", "none"))
+
+    def make_silu(self, s):
+        return nn.SiLU(inplace=True)
+
+    def make_hardswish(self, s):
+        return nn.Hardswish(inplace=True)
+
+    def make_hardsigmoid(self, s):
+        return nn.Hardsigmoid(inplace=True)
+
+    def make_sigmoid(self, s):
+        return nn.Sigmoid()
+
+    def make_tanh(self, s):
+        return nn.Tanh()
 
     def make_relu(self, s):
         return nn.ReLU(inplace=True)

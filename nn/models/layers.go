@@ -17,13 +17,14 @@ import (
 // key; of are the values that a text may have.
 type LayerSpec struct {
 	Type        string      `toml:"type" json:"type" doc:"what kind of layer it is"`
-	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer; the last layer of a network may leave it out: it has one a class" also:"size neurons out_features"`
+	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first of squeeze-and-excitation; the last layer of a network may leave it out: it has one a class" also:"size neurons out_features"`
 	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, 1048576]" doc:"output channels of a convolution" also:"channels out_channels"`
-	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel" also:"kernel_size"`
+	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 of a depthwise one" also:"kernel_size"`
 	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"none, the default, or zeros that keep the image's size at stride 1"`
 	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zeros on each side of a convolution's image, as PyTorch has it, instead of padding"`
 	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"leaves out a convolution's bias"`
 	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"step of a convolution, 1 unless set, or of a pool, its size unless set"`
+	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"distance between neighbours of a depthwise convolution's kernel, 1 unless set"`
 	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool, without which an average pool takes the mean of the whole image, or width of an embedding" also:"dim pool_size embedding_dim"`
 	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"makes an embedding's token 0 a row of zeros that is not trained"`
 	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"groups of channels that are normalized together" also:"num_groups"`
@@ -36,6 +37,7 @@ type LayerSpec struct {
 	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, 256]" doc:"layers of an LSTM, one above the other, 1 unless set" also:"num_layers"`
 	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"the last step's output, the default, or every step's"`
 	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM, 2 as in PyTorch unless set"`
+	Approximate string      `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh" doc:"GELU by the normal distribution, the default, or by a hyperbolic tangent"`
 	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku" doc:"initialization as PyTorch's, the default, TensorFlow's, Keras's or Haiku's; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
 	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of a residual block's one branch"`
 	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of its other branch, the input itself unless set"`
@@ -89,7 +91,23 @@ var layerTypes = map[string]layerType{
 		}
 		return l
 	}},
-	residual: {"the sum of two branches of layers", []string{"body", "shortcut"}, []string{"body"}, nil},
+	"depthwise": {"a convolution of each channel by itself", []string{"kernel", "padding", "pad", "no_bias", "stride", "dilation", "init"}, []string{"kernel"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.DepthwiseConv2D{Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, Dilation: s.Dilation, NoBias: s.NoBias, Init: s.init()}
+	}},
+	"squeeze": {"squeeze-and-excitation: a share for each channel of an image, by the means of all", []string{"units", "init"}, []string{"units"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.SqueezeExcitation{Units: s.Units, Init: s.init()}
+	}},
+	"layernorm": {"normalization of the channels of each step or pixel, or of a vector", nil, nil, func(LayerSpec, int) nn.Layer { return nn.LayerNorm{} }},
+	"rmsnorm":   {"their division by their root mean square", nil, nil, func(LayerSpec, int) nn.Layer { return nn.RMSNorm{} }},
+	"gelu": {"x times the share of a normal distribution below x", []string{"approximate"}, nil, func(s LayerSpec, _ int) nn.Layer {
+		return nn.GELU{Tanh: s.Approximate == "tanh"}
+	}},
+	"silu":        {"x sigmoid(x)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.SiLU{} }},
+	"hardswish":   {"x min(max(x+3, 0), 6)/6", nil, nil, func(LayerSpec, int) nn.Layer { return nn.HardSwish{} }},
+	"hardsigmoid": {"min(max(x+3, 0), 6)/6", nil, nil, func(LayerSpec, int) nn.Layer { return nn.HardSigmoid{} }},
+	"sigmoid":     {"1/(1+e^-x)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Sigmoid{} }},
+	"tanh":        {"the hyperbolic tangent", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tanh{} }},
+	residual:      {"the sum of two branches of layers", []string{"body", "shortcut"}, []string{"body"}, nil},
 }
 
 // residual is the type that is made of other layers.

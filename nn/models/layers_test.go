@@ -172,6 +172,70 @@ const tinyNWP = `
 	[[layers]]
 	type = "dense"`
 
+// tinySmooth has the layers of small mobile networks and what else treats each pixel
+// alone.
+const tinySmooth = `
+	[[layers]]
+	type = "conv"
+	filters = 18
+	kernel = 3
+	padding = "same"
+	[[layers]]
+	type = "layernorm"
+	[[layers]]
+	type = "gelu"
+	[[layers]]
+	type = "depthwise"
+	kernel = 3
+	dilation = 2
+	pad = 2
+	[[layers]]
+	type = "silu"
+	[[layers]]
+	type = "residual"
+	[[layers.body]]
+	type = "rmsnorm"
+	[[layers.body]]
+	type = "conv"
+	filters = 18
+	kernel = 1
+	[[layers.body]]
+	type = "gelu"
+	approximate = "tanh"
+	[[layers.body]]
+	type = "squeeze"
+	units = 6
+	[[layers]]
+	type = "depthwise"
+	kernel = 5
+	stride = 2
+	pad = 2
+	no_bias = true
+	[[layers]]
+	type = "hardsigmoid"
+	[[layers]]
+	type = "avgpool"
+	[[layers]]
+	type = "dense"
+	units = 30
+	[[layers]]
+	type = "tanh"
+	[[layers]]
+	type = "dense"
+	units = 20
+	[[layers]]
+	type = "sigmoid"
+	[[layers]]
+	type = "layernorm"
+	[[layers]]
+	type = "dense"
+	units = 12
+	[[layers]]
+	type = "hardswish"
+	[[layers]]
+	type = "dense"
+`
+
 // tinyNormal has the normalisations and pools that tinyNWP and the CIFAR networks
 // of FedEx do not have.
 const tinyNormal = `

@@ -54,8 +54,8 @@ type model struct {
 // named lists the models in the order in which they are shown.
 var named = []model{
 	logistic,
-	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, resnet18GN,
-	leafCharLSTM, fedexCharLSTM, tffCharLSTM, soNWPLSTM,
+	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, resnet18GN, mobilenetSmall,
+	leafCharLSTM, fedexCharLSTM, tffCharLSTM, soNWPLSTM, soTagLR,
 }
 
 // Names returns the names of the models.

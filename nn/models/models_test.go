@@ -34,6 +34,9 @@ func TestParameterCounts(t *testing.T) {
 		{"resnet18-gn", Options{}, 11_173_962},
 		{"resnet18-gn", Options{Classes: 100}, 11_220_132},
 		{"resnet18-gn", Options{Input: nn.Shape{H: 17, W: 20, C: 3}}, 11_173_962},
+		{"so-tag-lr", Options{}, 5_000_500},
+		{"mobilenet-small", Options{}, 1_528_106},
+		{"mobilenet-small", Options{Classes: 100}, 1_528_106 + 90*1025},
 		{"logistic", Options{}, 62 * 785},
 		{"logistic", Options{Classes: 10, Input: nn.Shape{H: 1, W: 1, C: 60}}, 610},
 	} {

@@ -66,3 +66,12 @@ var soNWPLSTM = model{
 		}
 	},
 }
+
+var soTagLR = model{
+	name: "so-tag-lr",
+	doc: "Logistic regression for the tags of Stack Overflow's questions (Reddi et al. 2021): the 500 most frequent tags by the frequencies of the 10,000 most frequent words; " +
+		"5,000,500 parameters. Keras' initialisation: Glorot uniform weight, zero bias.",
+	input:   nn.Shape{H: 1, W: 1, C: 10000},
+	classes: 500,
+	layers:  func(classes int) []nn.Layer { return []nn.Layer{nn.Dense{Units: classes, Init: nn.InitGlorot}} },
+}

@@ -13,6 +13,7 @@ type torchOp struct {
 	Op         string    `json:"op"`
 	Padding    any       `json:"padding,omitempty"`
 	Stride     int       `json:"stride,omitempty"`
+	Dilation   int       `json:"dilation,omitempty"`
 	NoBias     bool      `json:"no_bias,omitempty"`
 	Size       int       `json:"size,omitempty"`
 	Groups     int       `json:"groups,omitempty"`
@@ -56,6 +57,45 @@ func opBlocks(stride int) []torchOp {
 	return []torchOp{first, opRelu, second, opRelu}
 }
 
+// opMobile is the network of mobilenet-small.
+func opMobile() []torchOp {
+	swish, channels := torchOp{Op: "hardswish"}, 16
+	eights := func(n int) torchOp { return torchOp{Op: "groupnorm", Groups: n / 8} }
+	ops := []torchOp{opPlain(1, 1), eights(16), swish}
+	for _, b := range []struct {
+		kernel, wide, out, stride int
+		squeeze                   bool
+		act                       torchOp
+	}{
+		{3, 16, 16, 2, true, opRelu},
+		{3, 72, 24, 2, false, opRelu},
+		{3, 88, 24, 1, false, opRelu},
+		{5, 96, 40, 2, true, swish},
+		{5, 240, 40, 1, true, swish},
+		{5, 240, 40, 1, true, swish},
+		{5, 120, 48, 1, true, swish},
+		{5, 144, 48, 1, true, swish},
+		{5, 288, 96, 2, true, swish},
+		{5, 576, 96, 1, true, swish},
+		{5, 576, 96, 1, true, swish},
+	} {
+		var body []torchOp
+		if b.wide != channels {
+			body = append(body, opPlain(1, 0), eights(b.wide), b.act)
+		}
+		body = append(body, torchOp{Op: "depthwise", Stride: b.stride, Padding: b.kernel / 2, NoBias: true}, eights(b.wide), b.act)
+		if b.squeeze {
+			body = append(body, torchOp{Op: "squeeze"})
+		}
+		body = append(body, opPlain(1, 0), eights(b.out))
+		if b.stride == 1 && b.out == channels {
+			body = []torchOp{{Op: "residual", Body: body}}
+		}
+		ops, channels = append(ops, body...), b.out
+	}
+	return append(ops, opPlain(1, 0), eights(576), swish, torchOp{Op: "mean"}, opLinear, swish, opLinear)
+}
+
 func opSame(padding int) torchOp { return torchOp{Op: "conv", Padding: padding} }
 
 func zeroIndex() *int { return new(int) }
@@ -92,6 +132,8 @@ var torchCases = []struct {
 	{"resnet18-gn", 3, 0.005, slices.Concat(
 		[]torchOp{opPlain(1, 1), opNorm, opRelu}, opBlocks(1), opBlocks(2), opBlocks(2), opBlocks(2), []torchOp{{Op: "mean"}, opLinear},
 	), nn.Shape{H: 10, W: 10, C: 3}},
+	{"so-tag-lr", 6, 0.1, []torchOp{opFlatten, opLinear}, nn.Shape{}},
+	{"mobilenet-small", 3, 0.005, opMobile(), nn.Shape{}},
 	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
 	{"fedtune-4conv2dense", 6, 0.1, []torchOp{
 		opSame(1), opRelu, opSame(1), opRelu, opPool, opSame(1), opRelu, opSame(1), opRelu, opPool,

@@ -181,6 +181,37 @@ func TestLayerStepsMatchTorch(t *testing.T) {
 	compareSteps(t, python, m, normalOps, torchBatch(m, 5), momentum(0.1))
 }
 
+// TestSmoothStepsMatchTorch does the same for a composed network of smooth
+// activations, normalisations of rows and depthwise convolutions.
+func TestSmoothStepsMatchTorch(t *testing.T) {
+	python := findTorch(t)
+	m, err := FromLayers(decode(t, tinySmooth), nn.Shape{H: 9, W: 9, C: 2}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareSteps(t, python, m, smoothOps, torchBatch(m, 5), momentum(0.1))
+}
+
+var smoothOps = []torchOp{
+	opSame(1),
+	{Op: "layernorm"},
+	{Op: "gelu"},
+	{Op: "depthwise", Padding: 2, Dilation: 2},
+	{Op: "silu"},
+	{Op: "residual", Body: []torchOp{{Op: "rmsnorm"}, opConv, {Op: "gelutanh"}, {Op: "squeeze"}}},
+	{Op: "depthwise", Padding: 2, Stride: 2, NoBias: true},
+	{Op: "hardsigmoid"},
+	{Op: "mean"},
+	opLinear,
+	{Op: "tanh"},
+	opLinear,
+	{Op: "sigmoid"},
+	{Op: "layernorm"},
+	opLinear,
+	{Op: "hardswish"},
+	opLinear,
+}
+
 var normalOps = []torchOp{
 	opSame(1), opRelu,
 	{Op: "lrn", Radius: 2, K: 1, Alpha: 3, Beta: 0.75},

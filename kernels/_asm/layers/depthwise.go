@@ -13,7 +13,7 @@ func depthwise(v isa) {
 	v.text("channelRow", "(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)",
 		"computes a row of pixels of a convolution by channel.")
 	y, x, w, bias := integer("y"), integer("x"), integer("w"), integer("bias")
-	yStep, xStep, channels := integer("yStep"), integer("xStep"), integer("channels")
+	xStep, channels := integer("xStep"), integer("channels")
 	wide := GP64() // three steps of x
 	LEAQ(Mem{Base: xStep, Index: xStep, Scale: 2}, wide)
 	Label("channel")
@@ -23,7 +23,7 @@ func depthwise(v isa) {
 	SUBQ(Imm(tile), pixels)
 	JLT(LabelRef("rest"))
 	Label("tile")
-	v.pixels(tile, to, from, w, bias, yStep, xStep, wide)
+	v.pixels(tile, to, from, w, bias, xStep, wide)
 	LEAQ(Mem{Base: from, Index: xStep, Scale: 4}, from)
 	SUBQ(Imm(tile), pixels)
 	JGE(LabelRef("tile"))
@@ -31,7 +31,7 @@ func depthwise(v isa) {
 	ADDQ(Imm(tile), pixels)
 	JEQ(LabelRef("next"))
 	Label("pixel")
-	v.pixels(1, to, from, w, bias, yStep, xStep, wide)
+	v.pixels(1, to, from, w, bias, xStep, wide)
 	ADDQ(xStep, from)
 	DECQ(pixels)
 	JNE(LabelRef("pixel"))
@@ -49,7 +49,7 @@ func depthwise(v isa) {
 }
 
 // pixels computes n neighbouring pixels of 16 channels and moves to on.
-func (v isa) pixels(n int, to, from, w, bias, yStep, xStep, wide reg.GPVirtual) {
+func (v isa) pixels(n int, to, from, w, bias, xStep, wide reg.GPVirtual) {
 	sums := make([][]reg.VecVirtual, n)
 	for i := range sums {
 		for _, part := range v.parts() {
@@ -79,6 +79,7 @@ func (v isa) pixels(n int, to, from, w, bias, yStep, xStep, wide reg.GPVirtual) 
 	}
 	DECQ(count)
 	JNE(LabelRef(loop))
+	yStep := integer("yStep")
 	for i := range sums {
 		for k, part := range v.parts() {
 			VMOVUPS(sums[i][k], Mem{Base: to, Disp: part})

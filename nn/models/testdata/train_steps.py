@@ -7,7 +7,8 @@ answer a JSON list of the losses before each step, when OUT.f64 is written.
 With a direction it does not train: it writes the product of the loss' Hessian with it.
 
 JOB.json holds
-  layers   list of {"op": conv | pool | lrn | groupnorm | residual | mean | relu | flatten | linear | embedding | lstm | last | every, ...}
+  layers   list of {"op": conv | depthwise | squeeze | pool | lrn | groupnorm | layernorm | rmsnorm | residual | mean | relu | gelu and others |
+           flatten | linear | embedding | lstm | last | every, ...}
   shapes   shape of every parameter, in the order in which the layers consume them
   tokens   list of token sequences (token models), or null
   x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
@@ -74,6 +75,17 @@ def max_pool(layer, x):
     return F.max_pool2d(F.pad(x, pads, value=-float("inf")), size, stride)
 
 
+CURVES = {
+    "gelu": F.gelu, "gelutanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid,
+    "sigmoid": torch.sigmoid, "tanh": torch.tanh,
+}
+
+
+def rows(x, f):
+    """Applies f to the channels, which come last but in images."""
+    return f(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2) if x.dim() == 4 else f(x)
+
+
 def forward(layers, it, x):
     """Takes x through the layers, which consume the parameters of the iterator it."""
     for layer in layers:
@@ -82,6 +94,21 @@ def forward(layers, it, x):
             weight = next(it)
             bias = None if layer.get("no_bias") else next(it)
             x = F.conv2d(x, weight, bias, stride=layer.get("stride", 1), padding=layer["padding"])
+        elif op == "depthwise":
+            weight = next(it)
+            bias = None if layer.get("no_bias") else next(it)
+            x = F.conv2d(x, weight, bias, stride=layer.get("stride", 1), padding=layer["padding"], dilation=layer.get("dilation", 1), groups=x.shape[1])
+        elif op == "squeeze":
+            gate = F.relu(F.conv2d(x.mean((2, 3), keepdim=True), next(it), next(it)))
+            x = x * F.hardsigmoid(F.conv2d(gate, next(it), next(it)))
+        elif op in CURVES:
+            x = CURVES[op](x)
+        elif op == "layernorm":
+            weight, bias = next(it), next(it)
+            x = rows(x, lambda y: F.layer_norm(y, weight.shape, weight, bias))
+        elif op == "rmsnorm":
+            weight = next(it)
+            x = rows(x, lambda y: y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 2.0 ** -23) * weight)
         elif op == "relu":
             x = torch.relu(x)
         elif op == "pool":
