@@ -20,8 +20,8 @@ type HardSwish struct{}
 // HardSigmoid is min(max(x+3, 0), 6)/6.
 type HardSigmoid struct{}
 
-// Sigmoid is 1/(1+e^-x).
-type Sigmoid struct{}
+// Logistic is the sigmoid 1/(1+e^-x).
+type Logistic struct{}
 
 // Tanh is the hyperbolic tangent.
 type Tanh struct{}
@@ -39,7 +39,7 @@ func (HardSwish) Kind() string { return "hardswish" }
 func (HardSigmoid) Kind() string { return "hardsigmoid" }
 
 // Kind returns "sigmoid".
-func (Sigmoid) Kind() string { return "sigmoid" }
+func (Logistic) Kind() string { return "sigmoid" }
 
 // Kind returns "tanh".
 func (Tanh) Kind() string { return "tanh" }
@@ -64,7 +64,7 @@ func (l HardSigmoid) Bind(in Flow) (Bound, error) {
 }
 
 // Bind fixes the layer for its input.
-func (l Sigmoid) Bind(in Flow) (Bound, error) { return bindCurve(kernels.CurveSigmoid, in, l) }
+func (l Logistic) Bind(in Flow) (Bound, error) { return bindCurve(kernels.CurveSigmoid, in, l) }
 
 // Bind fixes the layer for its input.
 func (l Tanh) Bind(in Flow) (Bound, error) { return bindCurve(kernels.CurveTanh, in, l) }

@@ -23,7 +23,7 @@ var smoothCases = []imageCase{
 			Conv2D{Filters: 6, Kernel: 1},
 			SiLU{},
 			Conv2D{Filters: 6, Kernel: 2},
-			Sigmoid{},
+			Logistic{},
 			Conv2D{Filters: 20, Kernel: 1},
 			HardSwish{},
 			Dense{Units: 21},
@@ -129,7 +129,7 @@ func smoothNet(t testing.TB) *Model {
 	t.Helper()
 	m, err := NewModel("test", Shape{H: 9, W: 8, C: 2}, 7,
 		Conv2D{Filters: 18, Kernel: 3, Same: true}, GELU{}, DepthwiseConv2D{Kernel: 5, Stride: 2, Same: true}, RMSNorm{}, SiLU{},
-		Residual{Body: []Layer{LayerNorm{}, DepthwiseConv2D{Kernel: 3, Same: true, NoBias: true}, HardSwish{}, SqueezeExcitation{Units: 5}, Sigmoid{}, Dropout{Rate: 0.1}}},
+		Residual{Body: []Layer{LayerNorm{}, DepthwiseConv2D{Kernel: 3, Same: true, NoBias: true}, HardSwish{}, SqueezeExcitation{Units: 5}, Logistic{}, Dropout{Rate: 0.1}}},
 		Dense{Units: 20}, Tanh{}, LayerNorm{}, Dense{Units: 7})
 	if err != nil {
 		t.Fatal(err)

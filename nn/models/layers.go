@@ -105,7 +105,7 @@ var layerTypes = map[string]layerType{
 	"silu":        {"x sigmoid(x)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.SiLU{} }},
 	"hardswish":   {"x min(max(x+3, 0), 6)/6", nil, nil, func(LayerSpec, int) nn.Layer { return nn.HardSwish{} }},
 	"hardsigmoid": {"min(max(x+3, 0), 6)/6", nil, nil, func(LayerSpec, int) nn.Layer { return nn.HardSigmoid{} }},
-	"sigmoid":     {"1/(1+e^-x)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Sigmoid{} }},
+	"sigmoid":     {"1/(1+e^-x)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Logistic{} }},
 	"tanh":        {"the hyperbolic tangent", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tanh{} }},
 	residual:      {"the sum of two branches of layers", []string{"body", "shortcut"}, []string{"body"}, nil},
 }
