@@ -26,10 +26,16 @@ type Config struct {
 	// keeps a model's own.
 	Input   nn.Shape
 	Classes int
-	Batch   int        // batch size of those suites; 0 means the sizes that belong to each model
-	Workers int        // of suites fl and scale, compared with one; 0 means one a processor
-	Torch   *Torch     // compares rows of models with PyTorch; nil does not
-	Tuners  host.Paths // where the suite tuner finds the built-in tuners
+	Batch   int // batch size of those suites; 0 means the sizes that belong to each model
+	Workers int // of suites fl and scale, compared with one; 0 means one a processor
+	// Torch are PyTorches that rows of models are compared with, in every precision.
+	Torch []*Torch
+	// Precisions of products in the suites kernels, nn, nn-forward, fl and accuracy:
+	// what can be measured in several is, in turns; empty means FP32. In the suite fl
+	// so many of the usual passes are made as Passes says; 0 means all.
+	Precisions []nn.Precision
+	Passes     int
+	Tuners     host.Paths // where the suite tuner finds the built-in tuners
 }
 
 // workers returns how many client tasks run at once.
@@ -38,6 +44,14 @@ func (c *Config) workers() int {
 		return c.Workers
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// precisions returns those to measure.
+func (c *Config) precisions() []nn.Precision {
+	if len(c.Precisions) > 0 {
+		return c.Precisions
+	}
+	return []nn.Precision{nn.FP32}
 }
 
 // suite is a named list of rows.
@@ -65,6 +79,7 @@ type row struct {
 	reads int
 
 	optimizer string    // of a training step: "sgd" or "momentum"
+	bf16      *row      // the same with products of bf16; nil where there is none
 	torch     *torchJob // the same in PyTorch; nil where there is nothing to compare with
 	// run, in place of setup, measures by itself and may give several results. It
 	// fills in what the row does not say.
@@ -101,6 +116,14 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 	if cfg.Batch < 0 {
 		return nil, fmt.Errorf("bench: batch is %d: want at least 1", cfg.Batch)
 	}
+	if cfg.Passes < 0 {
+		return nil, fmt.Errorf("bench: passes is %d: want at least 1", cfg.Passes)
+	}
+	for _, p := range cfg.Precisions {
+		if err := p.Check(); err != nil {
+			return nil, fmt.Errorf("bench: precision %s: %w", p, err)
+		}
+	}
 	chosen, err := choose(cfg.Suites)
 	if err != nil {
 		return nil, err
@@ -113,9 +136,9 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 		if rows[i], err = s.rows(ctx, cfg); err != nil {
 			return nil, fmt.Errorf("bench: suite %s: %w", s.name, err)
 		}
-		if cfg.Rows != nil {
-			rows[i] = slices.DeleteFunc(rows[i], func(r row) bool { return !cfg.Rows.MatchString(r.name + " " + r.shape) })
-		}
+		rows[i] = slices.DeleteFunc(rows[i], func(r row) bool {
+			return cfg.Rows != nil && !cfg.Rows.MatchString(r.name+" "+r.shape) || len(r.in(cfg.precisions())) == 0
+		})
 	}
 	report := newReport(cfg)
 	m := newMeter(cfg)
@@ -141,6 +164,21 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 		}
 	}
 	return report, nil
+}
+
+// in returns the row in each of the precisions that it can be measured in, and the
+// precisions. A row that measures by itself is returned as it is.
+func (r row) in(precisions []nn.Precision) map[nn.Precision]row {
+	rows := map[nn.Precision]row{}
+	for _, p := range precisions {
+		switch {
+		case p == nn.FP32 || r.run != nil:
+			rows[p] = r
+		case r.bf16 != nil:
+			rows[p] = *r.bf16
+		}
+	}
+	return rows
 }
 
 // String names the row in messages.

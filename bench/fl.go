@@ -87,26 +87,28 @@ func (r wholeRounds) run(ctx context.Context, m *meter) ([]Result, error) {
 	if r.workers > 1 {
 		counts = append(counts, r.workers)
 	}
-	for _, workers := range counts {
-		s, err := newSimulation(r.net, fed, r.clients, r.batch, workers, 1)
-		if err != nil {
-			return nil, err
-		}
-		sims = append(sims, s)
-		if _, err := s.all(ctx, s.plan); err != nil { // touch the memory
-			return nil, err
+	for _, p := range m.precisions {
+		for _, workers := range counts {
+			s, err := newSimulation(r.net, p, fed, r.clients, r.batch, workers, 1)
+			if err != nil {
+				return nil, err
+			}
+			sims = append(sims, s)
+			if _, err := s.all(ctx, s.plan); err != nil { // touch the memory
+				return nil, err
+			}
 		}
 	}
 	rivals, err := r.rivals(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	passes, length := roundPasses, roundTime
+	length := roundTime
 	if m.quick {
-		passes, length = 1, 0
+		length = 0
 	}
 	var peaks []float64
-	for range passes {
+	for range m.passes {
 		for _, s := range sims {
 			peaks = append(peaks, m.samplePeak())
 			if err := s.take(ctx, length); err != nil {
@@ -123,12 +125,9 @@ func (r wholeRounds) run(ctx context.Context, m *meter) ([]Result, error) {
 	return r.results(ctx, m, sims, rivals, median(peaks))
 }
 
-// rivals prepares PyTorch: with one thread, with as many threads as there are
+// rivals prepares every PyTorch: with one thread, with as many threads as there are
 // workers, and with as many processes.
 func (r wholeRounds) rivals(ctx context.Context, m *meter) ([]*rival, error) {
-	if m.torch == nil {
-		return nil, nil
-	}
 	forms := []struct{ threads, processes int }{{1, 1}}
 	if r.workers > 1 {
 		forms = append(forms, struct{ threads, processes int }{r.workers, 1}, struct{ threads, processes int }{1, r.workers})
@@ -136,11 +135,11 @@ func (r wholeRounds) rivals(ctx context.Context, m *meter) ([]*rival, error) {
 	var rivals []*rival
 	for _, f := range forms {
 		job := &torchJob{op: "round", net: r.net, batch: r.batch, clients: r.clients, samples: r.samples, processes: f.processes}
-		v, err := m.torch.prepare(ctx, job, f.threads)
+		entered, err := m.enter(ctx, job, f.threads)
 		if err != nil {
 			return nil, err
 		}
-		rivals = append(rivals, v)
+		rivals = append(rivals, entered...)
 	}
 	return rivals, nil
 }
@@ -152,13 +151,13 @@ func (r wholeRounds) results(ctx context.Context, m *meter, sims []*simulation, 
 		forced = 3
 	}
 	var results []Result
-	for i, s := range sims {
+	for _, s := range sims {
 		x, err := s.result(r.shape(), peak)
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			x.Round.Speedup = results[0].Seconds / x.Seconds
+		if last := len(results) - 1; x.Threads > 1 { // behind the row of one worker
+			x.Round.Speedup = results[last].Seconds / x.Seconds
 		}
 		if err := s.countAllocs(ctx, x.Round, 3); err != nil {
 			return nil, err
@@ -173,6 +172,7 @@ func (r wholeRounds) results(ctx context.Context, m *meter, sims []*simulation, 
 		}
 		results = append(results, x)
 	}
+	gains(results)
 	return results, nil
 }
 

@@ -13,7 +13,7 @@ func sampleReport() *bench.Report {
 	return &bench.Report{
 		Date:    "2026-01-02T03:04:05Z",
 		Machine: bench.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, Level: "avx2", GoVersion: "go1"},
-		Torch:   &bench.TorchInfo{Version: "1.13", Python: "3.11", BLAS: "libopenblas.so"},
+		Torch:   bench.TorchInfos{{Version: "1.13", Python: "3.11", BLAS: "libopenblas.so"}},
 		Results: []bench.Result{
 			{
 				Suite: "nn", Name: "logistic", Threads: 1, Batch: 10, Shape: "784", Optimizer: "momentum", Seconds: 1e-3, GFLOPS: 50, PeakGFLOPS: 100,

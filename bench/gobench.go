@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/fedfast/fedfast/nn"
 )
 
 // WriteGobench writes the report in the format of Go's benchmarks, one line a
@@ -50,6 +52,9 @@ func (x *Result) gobenchName() string {
 	}
 	if x.Optimizer != "" {
 		name += "/optimizer=" + x.Optimizer
+	}
+	if x.Precision == nn.BF16.String() {
+		name += "/precision=" + x.Precision
 	}
 	return fmt.Sprintf("%s/level=%s/threads=%d", name, x.Level, x.Threads)
 }

@@ -6,22 +6,30 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // meter times rows and the processor's peak.
 type meter struct {
-	clock   clock
-	torch   *Torch
-	quick   bool
-	sample  time.Duration // length of one sample
-	samples int           // samples of a row
-	peaks   []float64     // GFLOP/s
+	clock      clock
+	torch      []*Torch
+	precisions []nn.Precision
+	passes     int // of the suite fl
+	quick      bool
+	sample     time.Duration // length of one sample
+	samples    int           // samples of a row
+	peaks      []float64     // GFLOP/s
 }
 
 func newMeter(cfg Config) *meter {
-	m := &meter{clock: newClock(), torch: cfg.Torch, quick: cfg.Quick, sample: 4 * time.Millisecond, samples: 15}
+	m := &meter{
+		clock: newClock(), torch: cfg.Torch, precisions: cfg.precisions(), passes: roundPasses, quick: cfg.Quick, sample: 4 * time.Millisecond, samples: 15,
+	}
 	if cfg.Quick {
-		m.sample, m.samples = time.Millisecond, 3
+		m.sample, m.samples, m.passes = time.Millisecond, 3, 1
+	}
+	if cfg.Passes > 0 {
+		m.passes = cfg.Passes
 	}
 	return m
 }
@@ -40,24 +48,32 @@ const (
 	versusLeast  = 2
 )
 
-// measure runs r until it has enough samples. Before every sample of the row it
-// takes one, four times shorter, of the peak.
+// measure runs r until it has enough samples, in every precision that it has, in
+// turns. Before every sample of the row it takes one, four times shorter, of the peak.
 func (m *meter) measure(ctx context.Context, r row) ([]Result, error) {
 	if r.run != nil {
 		return r.run(ctx, m)
 	}
-	t := m.start(r)
-	if r.torch == nil || m.torch == nil {
+	var ours []*timing
+	in := r.in(m.precisions)
+	for _, p := range m.precisions {
+		if r, ok := in[p]; ok {
+			ours = append(ours, m.start(r, p))
+		}
+	}
+	if r.torch == nil || len(m.torch) == 0 {
 		start := m.clock.now()
 		for i := range m.samples {
-			if i >= minSamples && m.clock.now()-start > maxTime {
+			if i >= minSamples && m.clock.now()-start > time.Duration(len(ours))*maxTime {
 				break
 			}
-			t.take()
+			for _, t := range ours {
+				t.take()
+			}
 		}
-		return []Result{t.result()}, nil
+		return resultsOf(ours, nil, r.samples), nil
 	}
-	rival, err := m.torch.prepare(ctx, r.torch, 1)
+	rivals, err := m.enter(ctx, r.torch, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -66,22 +82,53 @@ func (m *meter) measure(ctx context.Context, r row) ([]Result, error) {
 		passes, length = 1, m.sample
 	}
 	for range passes {
-		start := m.clock.now()
-		for i := 0; i < versusLeast || m.clock.now()-start < length; i++ {
-			t.take()
+		for _, t := range ours {
+			start := m.clock.now()
+			for i := 0; i < versusLeast || m.clock.now()-start < length; i++ {
+				t.take()
+			}
 		}
-		if err := rival.take(ctx, length, versusLeast); err != nil {
-			return nil, err
+		for _, v := range rivals {
+			if err := v.take(ctx, length, versusLeast); err != nil {
+				return nil, err
+			}
 		}
 	}
-	result := t.result()
-	result.compare(rival.against(r.samples))
-	return []Result{result}, nil
+	return resultsOf(ours, rivals, r.samples), nil
 }
 
-// start sets up a row and finds how often it is repeated in a sample.
-func (m *meter) start(r row) *timing {
-	t := &timing{meter: m, row: r}
+// resultsOf folds what was measured of a row, whose repetition handles so many
+// samples.
+func resultsOf(ours []*timing, rivals []*rival, samples int) []Result {
+	var results []Result
+	for _, t := range ours {
+		x := t.result()
+		for _, v := range rivals {
+			x.compare(v.against(samples))
+		}
+		results = append(results, x)
+	}
+	gains(results)
+	return results
+}
+
+// gains fills in how much faster results in bf16 are than those in fp32 of as many
+// threads among them.
+func gains(results []Result) {
+	for i := range results {
+		x := &results[i]
+		for _, y := range results {
+			if x.Precision == nn.BF16.String() && y.Precision == nn.FP32.String() && x.Threads == y.Threads {
+				x.Gain = x.SamplesPerSecond / y.SamplesPerSecond
+			}
+		}
+	}
+}
+
+// start sets up a row, which is in that precision, and finds how often it is repeated
+// in a sample.
+func (m *meter) start(r row, precision nn.Precision) *timing {
+	t := &timing{meter: m, row: r, precision: precision}
 	if r.over != nil {
 		x := ramp(r.reads)
 		t.f, t.bound = r.over(x), func() { kernels.ReadProbe(x) }
@@ -98,6 +145,7 @@ func (m *meter) start(r row) *timing {
 type timing struct {
 	meter     *meter
 	row       row
+	precision nn.Precision
 	f, bound  func()
 	reps      int
 	boundReps int
@@ -119,7 +167,7 @@ func (t *timing) take() {
 func (t *timing) result() Result {
 	t.meter.peaks = append(t.meter.peaks, t.peaks...)
 	r, peak := t.row, median(t.peaks)
-	x := newResult(r, t.seconds)
+	x := newResult(r, t.precision, t.seconds)
 	if r.flops > 0 {
 		x.GFLOPS = float64(r.flops) / x.Seconds / 1e9
 		x.PeakGFLOPS, x.PeakFraction = peak, x.GFLOPS/peak
@@ -135,12 +183,12 @@ func (t *timing) result() Result {
 	return x
 }
 
-// newResult is a row that took so many seconds a repetition.
-func newResult(r row, seconds []float64) Result {
+// newResult is a row in a precision that took so many seconds a repetition.
+func newResult(r row, precision nn.Precision, seconds []float64) Result {
 	s := median(seconds)
 	return Result{
 		Name: r.name, Level: kernels.Current().String(), Threads: 1, Batch: r.batch, Shape: r.shape, Optimizer: r.optimizer,
-		Seconds: s, SamplesPerSecond: float64(r.samples) / s, Spread: spread(seconds), times: seconds,
+		Precision: precision.String(), Seconds: s, SamplesPerSecond: float64(r.samples) / s, Spread: spread(seconds), times: seconds,
 	}
 }
 

@@ -33,11 +33,15 @@ func trainRows(ctx context.Context, cfg Config) ([]row, error) {
 		}
 		var rows []row
 		for _, o := range optimizers {
-			rows = append(rows, row{
+			r := row{
 				name: net.name, shape: inputText(net.Input()), batch: n, optimizer: o, samples: n, flops: int64(n) * flops,
 				setup: func() func() { return estimate.TrainStep(net.Model, n, optimizer(o)) },
 				torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
-			})
+			}
+			low := r
+			low.setup = func() func() { return estimate.TrainStep(net.WithPrecision(nn.BF16), n, optimizer(o)) }
+			r.bf16 = &low
+			rows = append(rows, r)
 		}
 		return rows
 	})
@@ -47,15 +51,22 @@ func trainRows(ctx context.Context, cfg Config) ([]row, error) {
 func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 	return modelRows(ctx, cfg, func(net network, n int) []row {
 		flops, _ := net.FLOPs()
-		return []row{{
+		r := row{
 			name: net.name, shape: inputText(net.Input()), batch: n, samples: n, flops: int64(n) * flops,
-			setup: func() func() {
-				w, ws, b := estimate.Start(net.Model), net.NewWorkspace(), estimate.RandomBatch(net.Model, n)
-				return func() { ws.Evaluate(w, b) }
-			},
+			setup: func() func() { return evaluation(net.Model, n) },
 			torch: &torchJob{op: "forward", net: net, batch: n},
-		}}
+		}
+		low := r
+		low.setup = func() func() { return evaluation(net.WithPrecision(nn.BF16), n) }
+		r.bf16 = &low
+		return []row{r}
 	})
+}
+
+// evaluation returns what evaluates a batch of n random examples.
+func evaluation(m *nn.Model, n int) func() {
+	w, ws, b := estimate.Start(m), m.NewWorkspace(), estimate.RandomBatch(m, n)
+	return func() { ws.Evaluate(w, b) }
 }
 
 // modelRows calls f for the models and batch sizes of cfg.

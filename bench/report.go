@@ -19,7 +19,7 @@ type Report struct {
 	Date       string     `json:"date"` // of the start, RFC 3339
 	Machine    Machine    `json:"machine"`
 	Revision   string     `json:"revision,omitempty"` // of the source that the program was built from, "+" when it was changed
-	Torch      *TorchInfo `json:"torch,omitempty"`    // what was compared with
+	Torch      TorchInfos `json:"torch,omitempty"`    // what was compared with
 	PeakGFLOPS float64    `json:"peak_gflops"`        // one thread, registers only, at the level of the run; median
 	Results    []Result   `json:"results"`
 }
@@ -49,6 +49,7 @@ type Result struct {
 	Batch            int       `json:"batch"`
 	Shape            string    `json:"shape"`                    // of a product, or a model's input
 	Optimizer        string    `json:"optimizer,omitempty"`      // of a training step: "sgd" or "momentum" (0.9)
+	Precision        string    `json:"precision,omitempty"`      // of the factors of products, "fp32" or "bf16"; empty in older reports, and where there are none
 	Seconds          float64   `json:"seconds"`                  // of one repetition, median
 	GFLOPS           float64   `json:"gflops"`                   // 0 where operations are not counted
 	PeakGFLOPS       float64   `json:"peak_gflops,omitempty"`    // measured between the samples of this row, of all its threads
@@ -57,7 +58,8 @@ type Result struct {
 	BoundFraction    float64   `json:"bound_fraction,omitempty"` // the time that the bound allows over the row's
 	SamplesPerSecond float64   `json:"samples_per_second"`       // samples of a model, rows of a product, elements of a vector
 	Spread           float64   `json:"spread"`                   // 10th to 90th percentile of the times over their median
-	Ratio            float64   `json:"ratio_to_torch,omitempty"` // samples per second over those of the fastest entry of Torch
+	Gain             float64   `json:"ratio_to_fp32,omitempty"`  // of a row in bf16: samples per second over those of the same row in fp32
+	Ratio            float64   `json:"ratio_to_torch,omitempty"` // samples per second over those of the fastest entry of Torch, of whatever version, precision and form
 	Torch            []Rival   `json:"torch,omitempty"`          // PyTorch, measured in turns with this row
 	Round            *Round    `json:"round,omitempty"`          // of suites fl and scale
 	P99              float64   `json:"p99_seconds,omitempty"`    // of a tuner's call, whose median is Seconds
@@ -66,19 +68,26 @@ type Result struct {
 	times            []float64
 }
 
-// Rival is PyTorch doing the same as a row.
+// Rival is a PyTorch doing the same as a row.
 type Rival struct {
-	Threads          int     `json:"threads"`   // of each process
-	Processes        int     `json:"processes"` // beside each other
+	Version          string  `json:"version,omitempty"`   // as in the report's list
+	Precision        string  `json:"precision,omitempty"` // "fp32", or "bf16" under autocast
+	Threads          int     `json:"threads"`             // of each process
+	Processes        int     `json:"processes"`           // beside each other
 	Seconds          float64 `json:"seconds"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
 	Spread           float64 `json:"spread"`
-	Ratio            float64 `json:"ratio"` // the row's samples per second over these
+	Ratio            float64 `json:"ratio"`           // the row's samples per second over these
+	Error            string  `json:"error,omitempty"` // why it was not measured; then the figures are zero
 }
 
 // compare adds what PyTorch did.
 func (r *Result) compare(rivals ...Rival) {
 	for _, v := range rivals {
+		if v.Error != "" {
+			r.Torch = append(r.Torch, v)
+			continue
+		}
 		v.Ratio = r.SamplesPerSecond / v.SamplesPerSecond
 		r.Torch = append(r.Torch, v)
 		if r.Ratio == 0 || v.Ratio < r.Ratio {
@@ -105,9 +114,8 @@ func ReadReport(path string) (*Report, error) {
 
 func newReport(cfg Config) *Report {
 	r := &Report{Date: time.Now().UTC().Format(time.RFC3339), Machine: machine(), Revision: revision(), Results: []Result{}}
-	if cfg.Torch != nil {
-		info := cfg.Torch.Info()
-		r.Torch = &info
+	for _, t := range cfg.Torch {
+		r.Torch = append(r.Torch, t.Info())
 	}
 	return r
 }

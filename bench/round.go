@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/methods"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // Round is what a result of whole rounds tells beyond its time.
@@ -70,6 +71,7 @@ func (r *Round) cells() []string {
 // any caller uses it.
 type simulation struct {
 	net     network
+	model   *nn.Model // the network in the precision of the rounds
 	fed     *data.Federation
 	engine  *fl.Engine
 	trials  []*fl.Trial
@@ -97,10 +99,10 @@ func (s stopwatch) Local(l *fl.Local) error {
 
 // newSimulation prepares rounds of federated averaging by plain SGD, one epoch
 // each.
-func newSimulation(net network, fed *data.Federation, cohort, batch, workers, trials int) (*simulation, error) {
-	s := &simulation{net: net, fed: fed, cohort: cohort, samples: fed.Clients[0].Train.Len(), local: &atomic.Int64{}}
+func newSimulation(net network, p nn.Precision, fed *data.Federation, cohort, batch, workers, trials int) (*simulation, error) {
+	s := &simulation{net: net, model: net.WithPrecision(p), fed: fed, cohort: cohort, samples: fed.Clients[0].Train.Len(), local: &atomic.Int64{}}
 	var err error
-	s.engine, err = fl.New(fl.Config{Model: net.Model, Data: fed, Method: stopwatch{methods.FedAvg{}, s.local}, Cohort: cohort, Seed: 1, Workers: workers})
+	s.engine, err = fl.New(fl.Config{Model: s.model, Data: fed, Method: stopwatch{methods.FedAvg{}, s.local}, Cohort: cohort, Seed: 1, Workers: workers})
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +182,7 @@ func (s *simulation) result(shape string, peak float64) (Result, error) {
 	workers, clients := s.engine.Workers(), len(s.trials)*s.cohort
 	_, flops := s.net.FLOPs()
 	r := row{name: s.net.name, shape: shape, batch: s.plan.Clients[0].Batch, samples: clients * s.samples, optimizer: plainSGD}
-	x := newResult(r, s.seconds)
+	x := newResult(r, s.model.Precision(), s.seconds)
 	x.Threads = workers
 	x.GFLOPS = float64(flops) * x.SamplesPerSecond / 1e9
 	x.PeakGFLOPS = peak * float64(workers)

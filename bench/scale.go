@@ -86,7 +86,7 @@ func scaleRow(net network, c crowd, samples, batch, workers int) row {
 	r.run = func(ctx context.Context, m *meter) ([]Result, error) {
 		memory := startMemory()
 		defer memory.stop()
-		s, err := newSimulation(net, federation(net, c.clients, samples), c.cohort, batch, workers, c.trials)
+		s, err := newSimulation(net, nn.FP32, federation(net, c.clients, samples), c.cohort, batch, workers, c.trials)
 		if err != nil {
 			return nil, err
 		}

@@ -1,12 +1,15 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fedfast/fedfast/nn"
 )
 
 // Table returns the report for people: a head and a row for each result, of as many
@@ -47,8 +50,8 @@ func (r *Report) Heading() []string {
 	if m.Load != "" {
 		lines[0] += ", load before " + m.Load
 	}
-	if t := r.Torch; t != nil {
-		lines = append(lines, fmt.Sprintf("PyTorch %s, Python %s, BLAS %s", t.Version, t.Python, t.BLAS))
+	for _, t := range r.Torch {
+		lines = append(lines, t.String())
 	}
 	return lines
 }
@@ -56,7 +59,14 @@ func (r *Report) Heading() []string {
 // columns are the heads of the table; those of suites that did not run are left
 // out.
 func (r *Report) columns() []string {
-	columns := []string{"suite", "name", "shape", "batch", "optimizer", "threads", "time", "GFLOP/s", "of peak", "of bound", "samples/s", "spread"}
+	columns := []string{"suite", "name", "shape", "batch", "optimizer"}
+	if r.low() {
+		columns = append(columns, "precision")
+	}
+	columns = append(columns, "threads", "time", "GFLOP/s", "of peak", "of bound", "samples/s", "spread")
+	if r.low() {
+		columns = append(columns, "of fp32")
+	}
 	if r.Torch != nil {
 		columns = append(columns, "PyTorch", "ratio")
 	}
@@ -67,6 +77,11 @@ func (r *Report) columns() []string {
 		columns = append(columns, "speed-up", "outside nn", "allocs/step", "allocs/round", "GC stop", "a client", "memory")
 	}
 	return columns
+}
+
+// low says whether the report has rows in bf16.
+func (r *Report) low() bool {
+	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Precision == nn.BF16.String() })
 }
 
 // rounds says whether the report has rows of rounds.
@@ -104,20 +119,16 @@ func (r *Report) cells(x Result) []string {
 	if x.P99 > 0 {
 		timed += ", p99 " + duration(x.P99)
 	}
-	cells := []string{
-		x.Suite, x.Name, x.Shape, batch, optimizer, strconv.Itoa(x.Threads), timed, gflops, fraction, bound, samples,
-		fmt.Sprintf("%.0f %%", 100*x.Spread),
+	cells := []string{x.Suite, x.Name, x.Shape, batch, optimizer}
+	if r.low() {
+		cells = append(cells, x.Precision)
+	}
+	cells = append(cells, strconv.Itoa(x.Threads), timed, gflops, fraction, bound, samples, fmt.Sprintf("%.0f %%", 100*x.Spread))
+	if r.low() {
+		cells = append(cells, ratio(x.Gain))
 	}
 	if r.Torch != nil {
-		var rivals []string
-		for _, v := range x.Torch {
-			rivals = append(rivals, v.String())
-		}
-		ratio := ""
-		if x.Ratio > 0 {
-			ratio = fmt.Sprintf("%.2f", x.Ratio)
-		}
-		cells = append(cells, strings.Join(rivals, ", "), ratio)
+		cells = append(cells, r.rivals(x), ratio(x.Ratio))
 	}
 	if r.findings() {
 		found := ""
@@ -135,16 +146,49 @@ func (r *Report) cells(x Result) []string {
 	return cells
 }
 
-// String says how fast PyTorch was in which form.
-func (v Rival) String() string {
-	form := fmt.Sprintf("%d threads", v.Threads)
+// rivals says how fast each PyTorch was in each form, the fastest first.
+func (r *Report) rivals(x Result) string {
+	sorted := slices.Clone(x.Torch)
+	slices.SortStableFunc(sorted, func(a, b Rival) int { return cmp.Compare(b.SamplesPerSecond, a.SamplesPerSecond) })
+	var texts []string
+	for _, v := range sorted {
+		text := "failed"
+		if v.Error == "" {
+			text = rate(v.SamplesPerSecond)
+		}
+		var form []string
+		if len(r.Torch) > 1 {
+			form = append(form, v.Version)
+		}
+		if slices.ContainsFunc(x.Torch, func(w Rival) bool { return w.Precision != v.Precision }) {
+			form = append(form, v.Precision)
+		}
+		form = append(form, v.form())
+		if v.Error != "" {
+			form[len(form)-1] += ": " + v.Error
+		}
+		texts = append(texts, fmt.Sprintf("%s (%s)", text, strings.Join(form, " ")))
+	}
+	return strings.ReplaceAll(strings.Join(texts, ", "), "|", "/") // a cell of Markdown
+}
+
+// form says how many threads or processes a PyTorch had.
+func (v Rival) form() string {
 	switch {
 	case v.Processes > 1:
-		form = fmt.Sprintf("%d processes", v.Processes)
+		return fmt.Sprintf("%d processes", v.Processes)
 	case v.Threads == 1:
-		form = "1 thread"
+		return "1 thread"
 	}
-	return fmt.Sprintf("%s (%s)", rate(v.SamplesPerSecond), form)
+	return fmt.Sprintf("%d threads", v.Threads)
+}
+
+// ratio writes a ratio, or nothing where there is none.
+func ratio(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", x)
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }

@@ -12,9 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fedfast/fedfast/nn"
 )
 
 // scripts are the Python side, see torch/serve.py.
@@ -26,17 +29,83 @@ var scripts embed.FS
 type TorchInfo struct {
 	Version string `json:"version"`
 	Python  string `json:"python"`
-	BLAS    string `json:"blas"` // the library that multiplies matrices
+	BLAS    string `json:"blas"` // the libraries that multiply matrices
+	// BLASKernel is the processor that OpenBLAS chose its loops for; empty for
+	// another library.
+	BLASKernel string `json:"blas_kernel,omitempty"`
+	OneDNN     string `json:"onednn,omitempty"`     // its version; empty without it
+	Capability string `json:"capability,omitempty"` // of the processor, as PyTorch's own loops use it
+	// Workaround says what it computes wrongly and how the networks go round it.
+	Workaround string `json:"workaround,omitempty"`
+	// Unset are the environment variables that were set and that its processes ran
+	// without.
+	Unset []string `json:"unset,omitempty"`
 }
 
-// Torch runs PyTorch in processes of its own. It belongs to one goroutine.
+// TorchInfos are the PyTorches of a report.
+type TorchInfos []TorchInfo
+
+// UnmarshalJSON reads the list, or the one PyTorch of older reports.
+func (t *TorchInfos) UnmarshalJSON(text []byte) error {
+	var list []TorchInfo
+	if err := json.Unmarshal(text, &list); err != nil {
+		var one TorchInfo
+		if json.Unmarshal(text, &one) != nil {
+			return err
+		}
+		list = []TorchInfo{one}
+	}
+	*t = list
+	return nil
+}
+
+// String says it in a line.
+func (t TorchInfo) String() string {
+	s := fmt.Sprintf("PyTorch %s, Python %s, BLAS %s", t.Version, t.Python, t.BLAS)
+	if t.BLASKernel != "" {
+		s += ", its kernel " + t.BLASKernel
+	}
+	if t.OneDNN != "" {
+		s += ", oneDNN " + t.OneDNN
+	}
+	if t.Capability != "" {
+		s += ", own loops " + t.Capability
+	}
+	if t.Workaround != "" {
+		s += "; " + t.Workaround
+	}
+	if len(t.Unset) > 0 {
+		s += "; run without " + strings.Join(t.Unset, " and ")
+	}
+	return s
+}
+
+// Torch runs one PyTorch in processes of its own. It belongs to one goroutine.
 type Torch struct {
 	python string
 	dir    string // of the scripts and of the jobs' files
 	info   TorchInfo
-	// servers by their number of threads, and one whose own processes run rounds;
+	// servers by precision and number of threads, or of processes that run rounds;
 	// started when first needed.
 	servers map[string]*torchServer
+}
+
+// tuned are variables that bind OpenBLAS to a processor or its caches. Some machines
+// set them for old builds that do not know them, and slow newer ones down.
+var tuned = []string{"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}
+
+// untuned returns the environment without those variables, and which were set.
+func untuned(environ []string) (rest, unset []string) {
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if slices.Contains(tuned, name) {
+			unset = append(unset, entry)
+		} else {
+			rest = append(rest, entry)
+		}
+	}
+	slices.Sort(unset)
+	return rest, unset
 }
 
 // StartTorch finds a Python that can import PyTorch: the one given, or else the one
@@ -60,7 +129,7 @@ func StartTorch(ctx context.Context, python string) (*Torch, error) {
 	}
 	var lacks []string
 	for _, t.python = range candidates {
-		s, err := t.server(ctx, "1 thread", 1)
+		s, err := t.server(ctx, serverName(nn.FP32, 1), 1)
 		if err == nil {
 			t.info = s.info
 			return t, nil
@@ -94,9 +163,12 @@ func (t *Torch) unpack() error {
 	})
 }
 
+// serverName names a server of one process.
+func serverName(p nn.Precision, threads int) string { return fmt.Sprintf("%s %d threads", p, threads) }
+
 // server returns the running server of a name, starting it with so many threads.
 func (t *Torch) server(ctx context.Context, name string, threads int) (*torchServer, error) {
-	if s := t.servers[name]; s != nil {
+	if s := t.servers[name]; s != nil && !s.ended {
 		return s, nil
 	}
 	s, err := t.start(ctx, threads)
@@ -113,6 +185,7 @@ type torchServer struct {
 	in    io.WriteCloser
 	lines *bufio.Reader
 	info  TorchInfo
+	ended bool // by itself: it crashed, or was killed
 }
 
 // torchReply is what the server answers.
@@ -121,6 +194,10 @@ type torchReply struct {
 	Torch  string    `json:"torch"`
 	Python string    `json:"python"`
 	BLAS   string    `json:"blas"`
+	Kernel string    `json:"blas_kernel"`
+	OneDNN string    `json:"onednn"`
+	Usage  string    `json:"capability"`
+	Around string    `json:"workaround"`
 	Loss   float64   `json:"loss"`
 	Times  []float64 `json:"times"`
 }
@@ -131,7 +208,9 @@ func (t *Torch) start(ctx context.Context, threads int) (*torchServer, error) {
 	// Threads that wait must not spin: with two threads PyTorch's and OpenBLAS's
 	// pools hold each other's processors, and a step of an LSTM takes four times as
 	// long.
-	s.cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+count, "OPENBLAS_NUM_THREADS="+count, "MKL_NUM_THREADS="+count, "OMP_WAIT_POLICY=passive", "PYTHONDONTWRITEBYTECODE=1")
+	var unset []string
+	s.cmd.Env, unset = untuned(os.Environ())
+	s.cmd.Env = append(s.cmd.Env, "OMP_NUM_THREADS="+count, "OPENBLAS_NUM_THREADS="+count, "MKL_NUM_THREADS="+count, "OMP_WAIT_POLICY=passive", "PYTHONDONTWRITEBYTECODE=1")
 	s.cmd.WaitDelay = time.Second
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
@@ -150,7 +229,10 @@ func (t *Torch) start(ctx context.Context, threads int) (*torchServer, error) {
 		s.close()
 		return nil, err
 	}
-	s.info = TorchInfo{Version: hello.Torch, Python: hello.Python, BLAS: hello.BLAS}
+	s.info = TorchInfo{
+		Version: hello.Torch, Python: hello.Python, BLAS: hello.BLAS, BLASKernel: hello.Kernel, OneDNN: hello.OneDNN, Capability: hello.Usage,
+		Workaround: hello.Around, Unset: unset,
+	}
 	return s, nil
 }
 
@@ -161,7 +243,7 @@ func (s *torchServer) call(job map[string]any) (torchReply, error) {
 		return torchReply{}, err
 	}
 	if _, err := s.in.Write(append(text, '\n')); err != nil {
-		return torchReply{}, fmt.Errorf("PyTorch ended: %w", err)
+		return torchReply{}, s.end(err)
 	}
 	return s.reply()
 }
@@ -170,7 +252,7 @@ func (s *torchServer) reply() (torchReply, error) {
 	var r torchReply
 	line, err := s.lines.ReadString('\n')
 	if err != nil {
-		return r, fmt.Errorf("PyTorch gave no answer: %w", err)
+		return r, s.end(err)
 	}
 	if err := json.Unmarshal([]byte(line), &r); err != nil {
 		return r, fmt.Errorf("PyTorch answered %q", strings.TrimSpace(line))
@@ -181,8 +263,21 @@ func (s *torchServer) reply() (torchReply, error) {
 	return r, nil
 }
 
+// end says how the process ended that can no longer be talked to.
+func (s *torchServer) end(err error) error {
+	s.close()
+	s.ended = true
+	if state := s.cmd.ProcessState; state != nil && !state.Success() {
+		return fmt.Errorf("PyTorch ended: %s", state)
+	}
+	return fmt.Errorf("PyTorch gave no answer: %w", err)
+}
+
 // close ends the process; what it says of its end is of no interest.
 func (s *torchServer) close() {
+	if s.ended {
+		return
+	}
 	_ = s.in.Close()
 	_ = s.cmd.Wait()
 }

@@ -44,6 +44,53 @@ func TestTorchIsMissing(t *testing.T) {
 	}
 }
 
+// fakeTorch starts a PyTorch that answers as the shell script says.
+func fakeTorch(t *testing.T, version, script string) *bench.Torch {
+	t.Helper()
+	python := filepath.Join(t.TempDir(), "python")
+	hello := `echo '{"torch": "` + version + `", "python": "3", "blas": "'$OPENBLAS_CORETYPE$OPENBLAS_L2_SIZE'libblas", "blas_kernel": "Zen"}'`
+	if err := os.WriteFile(python, []byte("#!/bin/sh\n"+hello+"\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	torch, err := bench.StartTorch(t.Context(), python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := torch.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return torch
+}
+
+// TestTorchThatCrashes wants a row that says so, and is compared with the PyTorch
+// that runs.
+func TestTorchThatCrashes(t *testing.T) {
+	t.Setenv("OPENBLAS_CORETYPE", "Haswell")
+	t.Setenv("OPENBLAS_L2_SIZE", "")
+	crashing := fakeTorch(t, "9.1", "read job; kill -KILL $$")
+	running := fakeTorch(t, "9.2", `while read job; do echo '{"times": [0.25, 0.25]}'; done`)
+	cfg := bench.Config{Suites: []string{"fl"}, Models: []string{"logistic"}, Batch: 10, Workers: 1, Quick: true, Torch: []*bench.Torch{crashing, running}}
+	report, err := bench.Run(t.Context(), cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Results[0]
+	if len(r.Torch) != 2 || !strings.Contains(r.Torch[0].Error, "killed") || r.Torch[0].Ratio != 0 || r.Torch[1].Seconds != 0.25 || r.Ratio != r.Torch[1].Ratio {
+		t.Errorf("ratio %v to %+v", r.Ratio, r.Torch)
+	}
+	table := strings.Join(append(report.Heading(), strings.Join(report.Table()[1], " ")), "\n")
+	for _, want := range []string{
+		"PyTorch 9.1, Python 3, BLAS libblas, its kernel Zen; run without OPENBLAS_CORETYPE=Haswell and OPENBLAS_L2_SIZE=",
+		"640 (9.2 1 thread), failed (9.1 1 thread: PyTorch ended: signal: killed)",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("there is no %q in\n%s", want, table)
+		}
+	}
+}
+
 // TestTorchHasTheSameNetworks compares the loss of every model, which a row does
 // before it is measured, and the ratios.
 func TestTorchHasTheSameNetworks(t *testing.T) {
@@ -55,12 +102,12 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 		"logistic", "leaf-femnist-cnn", "reddi-emnist-cnn", "fedex-femnist-cnn", "fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-2conv2dense", "fedtune-4conv2dense",
 		"resnet18-gn", "mobilenet-small", "leaf-char-lstm", "fedex-char-lstm", "tff-char-lstm", "so-nwp-lstm", "so-tag-lr",
 	}
-	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn-forward"}, Models: want, Batch: 2, Quick: true, Torch: torch}, nil)
+	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn-forward"}, Models: want, Batch: 2, Quick: true, Torch: []*bench.Torch{torch}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range report.Results {
-		if len(r.Torch) != 1 || r.Torch[0].Threads != 1 || r.Torch[0].Processes != 1 {
+		if len(r.Torch) != 1 || r.Torch[0].Error != "" || r.Torch[0].Threads != 1 || r.Torch[0].Processes != 1 {
 			t.Errorf("%s: %+v", r.Name, r.Torch)
 			continue
 		}
@@ -68,7 +115,7 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 			t.Errorf("%s: ratio %v and %v, want %v", r.Name, r.Ratio, r.Torch[0].Ratio, got)
 		}
 	}
-	if report.Torch == nil || report.Torch.Version == "" {
+	if len(report.Torch) != 1 || report.Torch[0].Version == "" {
 		t.Error("the report does not say which PyTorch")
 	}
 }
@@ -112,17 +159,23 @@ type = "dense"
 		t.Fatal(err)
 	}
 	cfg := bench.Config{
-		Suites: []string{"nn", "nn-forward"}, Models: []string{path}, Batch: 3, Quick: true, Torch: torch, Input: nn.Shape{H: 11, W: 10, C: 3}, Classes: 4,
+		Suites: []string{"nn", "nn-forward"}, Models: []string{path}, Batch: 3, Quick: true, Torch: []*bench.Torch{torch}, Input: nn.Shape{H: 11, W: 10, C: 3}, Classes: 4,
 	}
-	if _, err := bench.Run(t.Context(), cfg, nil); err != nil {
+	report, err := bench.Run(t.Context(), cfg, nil)
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, r := range report.Results {
+		if r.Ratio == 0 || r.Torch[0].Error != "" {
+			t.Errorf("%s: %+v", r.Suite, r.Torch)
+		}
 	}
 }
 
 // TestTorchRounds compares whole rounds with PyTorch's three forms.
 func TestTorchRounds(t *testing.T) {
 	torch := startTorch(t)
-	cfg := bench.Config{Suites: []string{"fl"}, Models: []string{"logistic"}, Batch: 10, Workers: 2, Quick: true, Torch: torch}
+	cfg := bench.Config{Suites: []string{"fl"}, Models: []string{"logistic"}, Batch: 10, Workers: 2, Quick: true, Torch: []*bench.Torch{torch}}
 	report, err := bench.Run(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/estimate"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // torchJob is work for PyTorch: a step or an evaluation of a network, or a round.
@@ -25,35 +26,51 @@ type torchJob struct {
 	processes        int
 }
 
-// rival is a prepared job with what was measured of it.
+// rival is a job of one PyTorch in one precision with what was measured of it.
 type rival struct {
-	server  *torchServer
-	threads int
-	job     *torchJob
-	times   []float64
+	torch     *Torch
+	precision nn.Precision
+	threads   int
+	job       *torchJob
+	server    *torchServer
+	times     []float64
+	failed    error // why it cannot run; it is reported and not asked again
 }
 
 // settle is how long PyTorch's idle threads are given to stop spinning.
 const settle = 20 * time.Millisecond
 
+// lossTolerance is how far the losses of a network may differ between fedfast and a
+// PyTorch of a precision, as a share of one plus the loss.
+var lossTolerance = map[nn.Precision]float64{nn.FP32: 1e-3, nn.BF16: 2e-2}
+
+// enter prepares the job in every PyTorch and precision. What a PyTorch cannot run is
+// among the rivals, as failed; an error is of fedfast's own.
+func (m *meter) enter(ctx context.Context, j *torchJob, threads int) ([]*rival, error) {
+	var rivals []*rival
+	for _, t := range m.torch {
+		for _, p := range m.precisions {
+			r := &rival{torch: t, precision: p, threads: threads, job: j}
+			if err := r.prepare(ctx); err != nil {
+				return nil, err
+			}
+			rivals = append(rivals, r)
+		}
+	}
+	return rivals, nil
+}
+
 // prepare builds the job in a server with so many threads. For a step or an
 // evaluation it checks that PyTorch and fedfast compute the same loss from the same
 // weights and the same batch.
-func (t *Torch) prepare(ctx context.Context, j *torchJob, threads int) (*rival, error) {
-	name := fmt.Sprintf("%d threads", threads)
-	switch {
-	case j.processes > 1:
-		name = "processes"
-	case threads == 1:
-		name = "1 thread"
-	}
-	s, err := t.server(ctx, name, threads)
-	if err != nil {
-		return nil, err
+func (r *rival) prepare(ctx context.Context) error {
+	j, name := r.job, serverName(r.precision, r.threads)
+	if j.processes > 1 {
+		name = r.precision.String() + " processes"
 	}
 	in := j.net.Input()
 	job := map[string]any{
-		"op": j.op, "name": j.net.name, "layers": j.net.layers, "vocab": in.Vocab, "steps": in.Seq,
+		"op": j.op, "name": j.net.name, "layers": j.net.layers, "vocab": in.Vocab, "steps": in.Seq, "precision": r.precision.String(),
 		"classes": j.net.Classes(), "labels": j.net.LabelsPerExample(), "batch": j.batch, "optimizer": j.optimizer,
 		"clients": j.clients, "samples": j.samples, "processes": j.processes,
 	}
@@ -67,18 +84,19 @@ func (t *Torch) prepare(ctx context.Context, j *torchJob, threads int) (*rival, 
 	}
 	var want float64
 	if j.op != "round" {
-		if want, err = t.write(j, job); err != nil {
-			return nil, err
+		var err error
+		if want, err = r.torch.write(j, job); err != nil {
+			return err
 		}
 	}
-	reply, err := s.call(job)
-	if err != nil {
-		return nil, err
+	var reply torchReply
+	if r.server, r.failed = r.torch.server(ctx, name, r.threads); r.failed == nil {
+		reply, r.failed = r.server.call(job)
 	}
-	if j.op != "round" && math.Abs(reply.Loss-want) > 1e-3*(1+math.Abs(want)) {
-		return nil, fmt.Errorf("PyTorch's network has a loss of %.6g where fedfast's has %.6g: they are not the same", reply.Loss, want)
+	if r.failed == nil && j.op != "round" && !(math.Abs(reply.Loss-want) <= lossTolerance[r.precision]*(1+math.Abs(want))) {
+		r.failed = fmt.Errorf("its loss is %.6g where fedfast's is %.6g", reply.Loss, want)
 	}
-	return &rival{server: s, threads: threads, job: j}, nil
+	return ctx.Err() // what a killed process said of it is of no interest
 }
 
 // write writes the weights and the batch of a step to files, adds their names to
@@ -121,12 +139,12 @@ func appendInts(b []byte, x []int32) []byte {
 
 // take lets PyTorch run for a while, at least so many samples.
 func (r *rival) take(ctx context.Context, length time.Duration, least int) error {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil || r.failed != nil {
 		return err
 	}
-	reply, err := r.server.call(map[string]any{"op": "time", "seconds": length.Seconds(), "least": least})
-	if err != nil {
-		return err
+	var reply torchReply
+	if reply, r.failed = r.server.call(map[string]any{"op": "time", "seconds": length.Seconds(), "least": least}); r.failed != nil {
+		return ctx.Err()
 	}
 	r.times = append(r.times, reply.Times...)
 	time.Sleep(settle)
@@ -135,8 +153,12 @@ func (r *rival) take(ctx context.Context, length time.Duration, least int) error
 
 // against folds what was measured, samples being those of one repetition.
 func (r *rival) against(samples int) Rival {
-	s := median(r.times)
-	return Rival{
-		Threads: r.threads, Processes: max(1, r.job.processes), Seconds: s, SamplesPerSecond: float64(samples) / s, Spread: spread(r.times),
+	v := Rival{Version: r.torch.info.Version, Precision: r.precision.String(), Threads: r.threads, Processes: max(1, r.job.processes)}
+	if r.failed != nil {
+		v.Error = r.failed.Error()
+		return v
 	}
+	v.Seconds = median(r.times)
+	v.SamplesPerSecond, v.Spread = float64(samples)/v.Seconds, spread(r.times)
+	return v
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/tuners"
@@ -150,7 +151,7 @@ func observation(plan tuners.Plan, round int) tuners.Observation {
 
 // callResult is a call that took so many seconds each time.
 func callResult(name, shape string, seconds []float64) Result {
-	x := newResult(row{name: name, shape: shape}, seconds)
-	x.P99 = quantile(seconds, 0.99)
+	x := newResult(row{name: name, shape: shape}, nn.FP32, seconds)
+	x.Precision, x.P99 = "", quantile(seconds, 0.99)
 	return x
 }

@@ -109,17 +109,20 @@ func (e *Engine) validated(v Validation, stream *kernels.Stream) []int {
 // foldValidated is the mean over clients, as NoisyScore takes that of a round.
 func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *Validated {
 	v := &Validated{Clients: len(scores)}
-	var all scoreMean
+	var weight float64
 	for i := range scores {
 		s := &scores[i]
 		n := float64(s.n)
 		if o.Uniform {
 			n = 1
 		}
-		all.add(s.Score, n)
+		v.Error += float64(s.Error * n)
+		v.Loss += float64(s.Loss * n)
+		weight += n
 		v.Examples += s.n
 	}
-	v.Score = all.mean()
+	v.Error /= weight
+	v.Loss /= weight
 	if o.Epsilon > 0 {
 		v.Error += laplace(stream) / (o.Epsilon * float64(v.Clients))
 		v.Loss = math.NaN()

@@ -20,7 +20,6 @@ package kernels
 func bind(l Level) {
 	current = l
 	gemms = gemmAt(l)
-	bf16s = bf16At(l)
 	acts = actAt(l)
 	vectors = vectorAt(l)
 	reduces = reduceAt(l)

@@ -73,8 +73,9 @@ type Result struct {
 	// Weight is the sum of the weights of the labels' classes, by which Loss is
 	// divided in the place of Count; 0 for a loss without.
 	Weight float64
-	// Recall is that of the loss Sigmoid.
-	Recall Recall
+	// Truths counts the labels of all examples, with the loss Sigmoid; Correct is
+	// how many of them are among Loss.Top outputs then.
+	Truths int
 	// Fit is that of a regression.
 	Fit Fit
 }

@@ -4,8 +4,10 @@ Reads one job a line of JSON from its input and answers with one line of JSON. T
 {"op": "step" | "forward" | "round", ...} prepares what {"op": "time", "seconds": s, "least": n} then runs and times. Times of one thread in
 one process are processor time, as fedfast's are; others are wall-clock time. An answer {"error": ...} says what went wrong in one line.
 """
+import ctypes
 import json
 import platform
+import re
 import sys
 import time
 
@@ -15,16 +17,47 @@ except ImportError as error:
     print(json.dumps({"error": str(error)}))
     sys.exit()
 
+import networks
 
-def blas():
-    """The library that multiplies matrices, as the process has it mapped."""
+
+def libraries():
+    """The libraries that multiply matrices, as the process has them mapped."""
     torch.rand(64, 64) @ torch.rand(64, 64)
     try:
         with open("/proc/self/maps") as f:
-            names = sorted({line.split()[-1] for line in f if "blas" in line and ".so" in line})
+            return sorted({line.split()[-1] for line in f if "blas" in line and ".so" in line})
     except OSError:
-        names = []
-    return ", ".join(names) or "unknown"
+        return []
+
+
+def kernel(paths):
+    """The processor that OpenBLAS, if it is one of these libraries, has chosen its loops for."""
+    for path in paths:
+        try:
+            name = ctypes.CDLL(path).openblas_get_corename
+        except (OSError, AttributeError):
+            continue
+        name.restype = ctypes.c_char_p
+        return name().decode()
+    return ""
+
+
+def hello():
+    """What runs here: versions, the BLAS and the loops that it chose, and those of oneDNN and PyTorch."""
+    shown = torch.__config__.show()
+
+    def find(pattern):
+        match = re.search(pattern, shown)
+        return match.group(1) if match else ""
+
+    blas, around = libraries(), ""
+    if networks.wrong_points():
+        around = "its convolutions 1x1 are wrong here, and run as matrix products"
+    return {
+        "torch": torch.__version__, "python": platform.python_version(), "blas": ", ".join(blas) or "unknown", "blas_kernel": kernel(blas),
+        "onednn": find(r"(?:MKL-DNN|oneDNN) v([0-9.]+)"), "capability": find(r"CPU capability usage: (\S+)"),
+        "workaround": around,
+    }
 
 
 class Server:
@@ -43,7 +76,6 @@ class Server:
         self.clock = time.process_time if self.threads == 1 and job["op"] != "round" else time.perf_counter
         if job["op"] == "round":
             self.job = steps.ProcessRound(job) if job["processes"] > 1 else steps.Round(job)
-            self.job.run()  # the first run is slower
             return {}
         self.job = (steps.Step if job["op"] == "step" else steps.Forward)(job)
         loss = self.job.loss()
@@ -56,7 +88,7 @@ def main():
     threads = int(sys.argv[1])
     torch.set_num_threads(threads)
     server = Server(threads)
-    print(json.dumps({"torch": torch.__version__, "python": platform.python_version(), "blas": blas()}), flush=True)
+    print(json.dumps(hello()), flush=True)
     for line in sys.stdin:
         try:
             reply = server.answer(json.loads(line))

@@ -4,7 +4,9 @@ Steps: channels last for images, time first for sequences, gradients dropped ins
 Rounds: no optimizer object but one fused update a step; weights are copied and summed in place without autograd; the clients' examples are
 float tensors in memory. As several processes, each has one thread and clients of its own; the weights and each process's sum of the
 clients' weights lie in shared memory, so that only the word to go and its answer pass through a pipe.
+In bf16, networks run forward under torch.autocast, and so the products of both passes are of bfloat16; weights and updates stay float32.
 """
+import contextlib
 import time
 
 import torch
@@ -12,6 +14,11 @@ import torch.multiprocessing as multiprocessing
 import torch.nn.functional as F
 
 import networks
+
+
+def autocast(job):
+    """The context in which a job's network runs forward."""
+    return torch.autocast("cpu", torch.bfloat16) if job["precision"] == "bf16" else contextlib.nullcontext()
 
 
 class Step:
@@ -27,16 +34,20 @@ class Step:
         # So low a rate that the weights stay as they are: their values must not make the arithmetic faster or slower.
         self.sgd = torch.optim.SGD(networks.trainable(self.net), lr=1e-6, momentum=momentum)
 
+    def forward(self, reduction="mean"):
+        with autocast(self.job):
+            return F.cross_entropy(self.net(self.x), self.labels, reduction=reduction)
+
     def loss(self):
         self.net.eval()
         with torch.no_grad():
-            loss = F.cross_entropy(self.net(self.x), self.labels).item()
+            loss = self.forward().item()
         self.net.train()
         return loss
 
     def run(self):
         self.sgd.zero_grad(set_to_none=True)
-        F.cross_entropy(self.net(self.x), self.labels).backward()
+        self.forward().backward()
         self.sgd.step()
 
 
@@ -46,7 +57,7 @@ class Forward(Step):
     def run(self):
         self.net.eval()
         with torch.no_grad():
-            F.cross_entropy(self.net(self.x), self.labels, reduction="sum").item()
+            self.forward("sum").item()
 
 
 def read_batch(job):
@@ -75,10 +86,11 @@ class Trainer:
         self.params = networks.trainable(self.net)
         self.clients = [networks.examples(job, job["samples"]) for _ in range(clients)]
 
-    def train(self, weights, sums):
+    def train(self, weights, sums, clients=None):
+        """Trains so many clients, or all of them."""
         with torch.no_grad():
             torch._foreach_zero_(sums)
-        for x, labels in self.clients:
+        for x, labels in self.clients[:clients]:
             with torch.no_grad():
                 for p, w in zip(self.params, weights):
                     p.copy_(w)
@@ -92,7 +104,9 @@ class Trainer:
             for p in self.params:
                 p.grad = None
             inputs, targets = networks.pick(self.job, x, labels, index)
-            F.cross_entropy(self.net(inputs), targets).backward()
+            with autocast(self.job):
+                loss = F.cross_entropy(self.net(inputs), targets)
+            loss.backward()
             with torch.no_grad():
                 torch._foreach_add_(self.params, [p.grad for p in self.params], alpha=-1e-3)
 
@@ -105,6 +119,7 @@ class Round:
         self.weights = [p.detach().clone() for p in self.trainer.params]
         self.sums = [torch.zeros_like(w) for w in self.weights]
         self.examples = job["clients"] * job["samples"]
+        self.trainer.train(self.weights, self.sums, 1)  # the first steps are slower
 
     def run(self):
         self.trainer.train(self.weights, self.sums)
@@ -120,6 +135,7 @@ def work(pipe, job, clients, weights, sums):
     """A process of a round: trains its clients whenever it is told to."""
     torch.set_num_threads(1)
     trainer = Trainer(job, clients)
+    trainer.train(weights, sums, 1)  # the first steps are slower
     pipe.send("ready")
     while pipe.recv() == "go":
         trainer.train(weights, sums)
@@ -140,18 +156,17 @@ class ProcessRound:
             here, there = context.Pipe()
             worker = context.Process(target=work, args=(there, job, clients, self.weights, sums), daemon=True)
             worker.start()
+            there.close()  # so that the end of the process is the end of the pipe
             self.sums.append(sums)
             self.pipes.append(here)
             self.workers.append(worker)
-        for pipe in self.pipes:
-            pipe.recv()
+        self.wait()
         self.examples = job["clients"] * job["samples"]
 
     def run(self):
         for pipe in self.pipes:
             pipe.send("go")
-        for pipe in self.pipes:
-            pipe.recv()
+        self.wait()
         total = self.sums[0]
         for sums in self.sums[1:]:
             torch._foreach_add_(total, sums)
@@ -159,9 +174,19 @@ class ProcessRound:
         for w, s in zip(self.weights, total):
             w.copy_(s)
 
+    def wait(self):
+        """Waits for an answer of every process."""
+        for pipe, worker in zip(self.pipes, self.workers):
+            try:
+                pipe.recv()
+            except EOFError:
+                worker.join()
+                raise RuntimeError("a process of the round ended with code %s" % worker.exitcode) from None
+
     def close(self):
         for pipe in self.pipes:
-            pipe.send("end")
+            with contextlib.suppress(OSError):  # of a process that has ended
+                pipe.send("end")
         for worker in self.workers:
             worker.join()
 

@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // benchOptions are the flags of bench.
@@ -24,7 +25,8 @@ type benchOptions struct {
 	config   bench.Config
 	input    string
 	against  string
-	python   string
+	pythons  []string
+	precise  []string
 	report   string
 	markdown string
 	plot     plotOptions
@@ -79,7 +81,9 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.IntVar(&o.config.Classes, "classes", 0, "number of classes for --model; 0 is the model's own")
 	f.IntVar(&o.config.Batch, "batch", 0, "batch size of these suites; 0 is each model's own")
 	f.StringVar(&o.against, "against", "", "compare models and rounds with this system, in turns: torch")
-	f.StringVar(&o.python, "python", "", "Python for --against torch (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
+	f.StringSliceVar(&o.pythons, "python", nil, "Pythons for --against torch, each with its own PyTorch (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
+	f.StringSliceVar(&o.precise, "precision", nil, "precisions of products: fp32 (default), bf16, or both to compare them, and PyTorch's autocast")
+	f.IntVar(&o.config.Passes, "passes", 0, "turns that fedfast and its rivals take in each row of the suite fl; 0 is 5")
 	f.StringVar(&o.report, "report", "", "also write the report as JSON to this file")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
 	o.plot.addFlags(cmd, "also draw the suite scale")
@@ -97,6 +101,25 @@ func (o *benchOptions) validate() error {
 	}
 	if o.against != "" && o.against != "torch" {
 		return fmt.Errorf("--against %s: there is torch", o.against)
+	}
+	for i, name := range o.precise {
+		p, err := nn.ParsePrecision(name)
+		if err == nil && slices.Contains(o.precise[:i], name) {
+			err = fmt.Errorf("%s is named twice", name)
+		}
+		if err == nil {
+			err = p.Check()
+		}
+		if err != nil {
+			return fmt.Errorf("--precision %s: %w", name, err)
+		}
+		o.config.Precisions = append(o.config.Precisions, p)
+	}
+	if o.config.Passes < 0 {
+		return fmt.Errorf("--passes %d: must be 1 or more, or 0 for the usual ones", o.config.Passes)
+	}
+	if o.against == "" && len(o.pythons) > 0 {
+		return errors.New("--python goes with --against torch")
 	}
 	if o.input != "" {
 		shape, err := bench.ParseInput(o.input)
@@ -145,10 +168,14 @@ func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	if o.against == "torch" {
-		if o.config.Torch, err = bench.StartTorch(ctx, o.python); err != nil {
+		defer func() {
+			for _, t := range o.config.Torch {
+				err = errors.Join(err, t.Close())
+			}
+		}()
+		if err := o.startTorch(ctx); err != nil {
 			return fmt.Errorf("--against torch: %w", err)
 		}
-		defer func() { err = errors.Join(err, o.config.Torch.Close()) }()
 	}
 	stop, err := startProfile(o.profile)
 	if err != nil {
@@ -165,6 +192,22 @@ func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	return errors.Join(err, o.print(a, report), o.write(report))
+}
+
+// startTorch starts a PyTorch for every Python.
+func (o *benchOptions) startTorch(ctx context.Context) error {
+	pythons := o.pythons
+	if len(pythons) == 0 {
+		pythons = []string{""}
+	}
+	for _, python := range pythons {
+		t, err := bench.StartTorch(ctx, python)
+		if err != nil {
+			return err
+		}
+		o.config.Torch = append(o.config.Torch, t)
+	}
+	return nil
 }
 
 // print prints the report in the form that was asked for.

@@ -172,7 +172,7 @@ func droppedSlots(t *testing.T, dir string) [][]int {
 			out = append(out, rec.DroppedSlots)
 		}
 		return err
-	}, KindRound)
+	}, kindRound)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,12 +259,12 @@ func asEarlier(t *testing.T, dir string, to *store.Store, finished bool) {
 		t.Fatal(err)
 	}
 	defer func() { _ = v.Close() }()
-	kinds := []string{KindStudy, KindData, KindSession, KindSuggest, KindReport, KindTrial, KindPlan, KindRound, KindRung, KindFinalist}
+	kinds := []string{kindStudy, kindData, kindSession, kindSuggest, kindReport, kindTrial, kindPlan, kindRound, kindRung, kindFinalist}
 	if finished {
-		kinds = append(kinds, KindResult)
+		kinds = append(kinds, kindResult)
 	}
 	err = v.Each(t.Context(), func(r store.Row) error {
-		if r.Kind == KindRound {
+		if r.Kind == kindRound {
 			var fields map[string]any
 			if err := json.Unmarshal(r.Data, &fields); err != nil {
 				return err

@@ -35,14 +35,14 @@ func Rounds(ctx context.Context, s store.Reader, f func(RoundRow) error) error {
 	return s.Each(ctx, func(r store.Row) error {
 		when := time.UnixMilli(r.At)
 		switch r.Kind {
-		case KindSession:
+		case kindSession:
 			began = true
 			clear(at)
 			return nil
-		case KindRung:
+		case kindRung:
 			delete(at, r.Trial)
 			return nil
-		case KindPlan:
+		case kindPlan:
 			at[r.Trial] = when
 			return nil
 		}
@@ -65,5 +65,5 @@ func Rounds(ctx context.Context, s store.Reader, f func(RoundRow) error) error {
 		}
 		at[r.Trial] = when
 		return f(row)
-	}, KindSession, KindPlan, KindRound, KindRung)
+	}, kindSession, kindPlan, kindRound, kindRung)
 }

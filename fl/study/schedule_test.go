@@ -126,7 +126,7 @@ func calledIn(t *testing.T, dir string) []string {
 	err = v.Each(t.Context(), func(r store.Row) error {
 		out = append(out, r.Kind+" "+string(r.Data))
 		return nil
-	}, KindSuggest, KindReport)
+	}, kindSuggest, kindReport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,13 +180,13 @@ func TestARecordThatWasAskedInAnotherOrder(t *testing.T) {
 	to := openStore(t, old)
 	seen := 0
 	err = v.Each(t.Context(), func(r store.Row) error {
-		if r.Kind == KindSuggest {
+		if r.Kind == kindSuggest {
 			if seen++; seen > 1 {
 				return nil
 			}
 		}
 		return to.Append(r.Kind, r.Trial, r.Round, r.Data)
-	}, KindStudy, KindSession, KindSuggest, KindReport, KindTrial, KindRound, KindRung)
+	}, kindStudy, kindSession, kindSuggest, kindReport, kindTrial, kindRound, kindRung)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,11 @@
-// Package progress shows how far a study is on stderr: one or two rows with a bar
-// on a terminal, a plain line every few seconds elsewhere. It knows no colours.
+// Package progress shows how far a study is on stderr: one line with a bar on a
+// terminal, a plain line every few seconds elsewhere.
 package progress
 
 import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +25,7 @@ type Display struct {
 	line    *Line      // nil without a terminal, and when all is over
 	now     func() time.Time
 	start   time.Time
-	speed   meter
+	first   int       // the round that had ended at start
 	shown   time.Time // when the newest plain line was written
 	last    study.Progress
 	unseen  bool // last has not been written as a plain line
@@ -43,7 +42,7 @@ const headDelay = time.Second
 // w is, and is nil for none. The head, whole lines, comes before everything else.
 // now is time.Now but in tests.
 func New(w io.Writer, columns func() int, head string, now func() time.Time) *Display {
-	d := &Display{w: w, columns: columns, now: now, start: now(), speed: meter{since: now()}, shown: now(), head: head}
+	d := &Display{w: w, columns: columns, now: now, start: now(), shown: now(), head: head}
 	d.delay = time.AfterFunc(headDelay, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -74,16 +73,11 @@ func (d *Display) begin() {
 func (d *Display) Update(p study.Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	late := p.Preparing == d.last.Preparing && p.Round < d.last.Round // of trials beside each other
-	begun := d.last.Preparing && !p.Preparing
-	if begun {
-		d.start = d.now() // the rounds are timed from here
+	if p.Preparing == d.last.Preparing && p.Round < d.last.Round {
+		return // rounds of trials beside each other may come late
 	}
-	if !late || p.Clients > 0 {
-		d.speed.add(p, begun, d.now())
-	}
-	if late {
-		return
+	if d.last.Preparing && !p.Preparing {
+		d.start, d.first = d.now(), p.Round // the rounds are timed from here
 	}
 	d.last = p
 	d.begin()
@@ -118,10 +112,10 @@ func (d *Display) plain(now time.Time) {
 	d.shown, d.unseen = now, false
 	p := d.last
 	if p.Preparing {
-		fmt.Fprintln(d.w, d.prefix()+joined(describe(p), d.speed.remaining(p, now)))
+		fmt.Fprintf(d.w, "%s%s%s\n", d.prefix(), describe(p), d.remaining(now))
 		return
 	}
-	fmt.Fprintln(d.w, d.prefix()+joined("round "+of(p.Round, p.Rounds), describe(p), d.speed.rate(now), d.speed.remaining(p, now)))
+	fmt.Fprintf(d.w, "%sround %s, %s%s\n", d.prefix(), of(p.Round, p.Rounds), describe(p), d.remaining(now))
 }
 
 // prefix is what plain lines begin with.
@@ -133,40 +127,32 @@ func (d *Display) prefix() string {
 }
 
 // state is the newest state for a terminal: what there is no room for is left out,
-// the training loss first. What changes its width stands at the ends of the rows.
+// the training loss first.
 func (d *Display) state(now time.Time) State {
 	p := d.last
 	s := State{Done: int64(p.Round), All: int64(p.Rounds)}
-	add := func(to *[]Part, rank int, behind bool, text string) {
+	add := func(rank int, behind bool, text string) {
 		if text != "" {
-			*to = append(*to, Part{text, rank, behind})
+			s.Parts = append(s.Parts, Part{text, rank, behind})
 		}
 	}
-	add(&s.Parts, 1, false, d.label)
+	add(1, false, d.label)
 	if p.Preparing {
-		add(&s.Parts, 3, false, "client tuner prepares")
-		add(&s.Parts, 2, false, fmt.Sprintf("error %.4f", p.Score))
+		add(3, false, "client tuner prepares")
+		add(2, false, fmt.Sprintf("error %.4f", p.Score))
+	} else {
+		if p.Rounds != p.ToRound {
+			add(3, false, fmt.Sprintf("trial %d (%s)", p.Trial, of(p.TrialRound, p.ToRound)))
+		}
+		if !math.IsNaN(p.Loss) {
+			add(4, false, "loss "+loss(p.Loss))
+		}
+		if !math.IsNaN(p.Best) {
+			add(2, false, fmt.Sprintf("lowest score %.4f", p.Best))
+		}
 	}
-	add(&s.Parts, 0, true, padded(p))
-	add(&s.Parts, 1, true, d.speed.remaining(p, now))
-	add(&s.Parts, 2, true, d.speed.rate(now))
-	if p.Preparing {
-		return s
-	}
-	below, behind := &s.Below, false
-	if p.Rounds == p.ToRound && math.IsNaN(p.Best) { // the loss alone is no row
-		below, behind = &s.Parts, true
-	}
-	if !math.IsNaN(p.Best) {
-		add(below, 0, behind, fmt.Sprintf("lowest score %.4f", p.Best))
-	}
-	if !math.IsNaN(p.Loss) {
-		add(below, 4, behind, "loss "+loss(p.Loss))
-	}
-	if p.Rounds != p.ToRound {
-		add(below, 1, behind, trials(p))
-		add(below, 3, behind, fmt.Sprintf("trial %d (%s)", p.Trial, of(p.TrialRound, p.ToRound)))
-	}
+	add(0, true, of(p.Round, p.Rounds))
+	add(1, true, strings.TrimPrefix(d.remaining(now), ", "))
 	return s
 }
 
@@ -184,12 +170,23 @@ func (d *Display) end(now time.Time) State {
 	return s
 }
 
-// trials tells how many trials go on.
-func trials(p study.Progress) string {
-	if p.Trials == 0 {
+// remaining estimates the time left from the mean time of a round.
+func (d *Display) remaining(now time.Time) string {
+	if d.last.Rounds == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d trials left", p.TrialsLeft, p.Trials)
+	if d.last.Preparing && d.last.Rounds <= d.last.Round {
+		return ""
+	}
+	if d.last.Rounds <= d.last.Round {
+		return ", now evaluating"
+	}
+	ended := d.last.Round - d.first
+	if ended == 0 {
+		return ""
+	}
+	left := now.Sub(d.start) / time.Duration(ended) * time.Duration(d.last.Rounds-d.last.Round)
+	return fmt.Sprintf(", %v left", left.Round(time.Second))
 }
 
 // describe says what the newest round tells.
@@ -199,7 +196,7 @@ func describe(p study.Progress) string {
 	}
 	var parts []string
 	if p.Rounds != p.ToRound {
-		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)), trials(p))
+		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)))
 	}
 	if !math.IsNaN(p.Loss) {
 		parts = append(parts, "loss "+loss(p.Loss))
@@ -207,21 +204,7 @@ func describe(p study.Progress) string {
 	if !math.IsNaN(p.Best) {
 		parts = append(parts, fmt.Sprintf("lowest score %.4f", p.Best))
 	}
-	return joined(parts...)
-}
-
-// joined lists the parts that say anything.
-func joined(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
-}
-
-// padded tells what has ended in a width that does not change.
-func padded(p study.Progress) string {
-	unit, text := "round ", of(p.Round, p.Rounds)
-	if p.Preparing {
-		unit = ""
-	}
-	return unit + strings.Repeat(" ", max(0, len(of(p.Rounds, p.Rounds))-len(text))) + text
+	return strings.Join(parts, ", ")
 }
 
 func of(n, all int) string {
