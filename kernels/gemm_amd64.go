@@ -19,7 +19,10 @@ var (
 	}
 	tilesAVX512 = tiles{
 		flops: maxFLOPs,
-		nt:    []func(*ntArgs){ntAVX512x1, ntAVX512x2, ntAVX512x3, ntAVX512x4, ntAVX512x5, ntAVX512x6},
+		nt: []func(*ntArgs){
+			ntAVX512x1, ntAVX512x2, ntAVX512x3, ntAVX512x4, ntAVX512x5, ntAVX512x6, ntAVX512x7,
+			ntAVX512x8, ntAVX512x9, ntAVX512x10, ntAVX512x11, ntAVX512x12, ntAVX512x13, ntAVX512x14,
+		},
 		ts: []func(*tsArgs){
 			tsAVX512x1, tsAVX512x2, tsAVX512x3, tsAVX512x4, tsAVX512x5, tsAVX512x6, tsAVX512x7,
 			tsAVX512x8, tsAVX512x9, tsAVX512x10, tsAVX512x11, tsAVX512x12, tsAVX512x13, tsAVX512x14,

@@ -244,6 +244,46 @@ func ntAVX512x5(args *ntArgs)
 //go:noescape
 func ntAVX512x6(args *ntArgs)
 
+// ntAVX512x7 computes the lanes of 7 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x7(args *ntArgs)
+
+// ntAVX512x8 computes the lanes of 8 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x8(args *ntArgs)
+
+// ntAVX512x9 computes the lanes of 9 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x9(args *ntArgs)
+
+// ntAVX512x10 computes the lanes of 10 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x10(args *ntArgs)
+
+// ntAVX512x11 computes the lanes of 11 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x11(args *ntArgs)
+
+// ntAVX512x12 computes the lanes of 12 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x12(args *ntArgs)
+
+// ntAVX512x13 computes the lanes of 13 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x13(args *ntArgs)
+
+// ntAVX512x14 computes the lanes of 14 rows of an NT product; see ntArgs.
+//
+//go:noescape
+func ntAVX512x14(args *ntArgs)
+
 // peakAVX512 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX512(n int)
 

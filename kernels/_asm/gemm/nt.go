@@ -16,8 +16,13 @@ const (
 	ntAccumulate, ntAhead = 64, 72
 )
 
-// ntRows is how many rows of B a full nt tile takes.
-const ntRows = 4
+// ntRows returns how many rows of B a full nt tile takes beside rows of A.
+func (v isa) ntRows(rows int) int {
+	if rows > 6 {
+		return 2
+	}
+	return 4
+}
 
 // Registers of an nt function that an nn function does not have.
 var (
@@ -26,17 +31,18 @@ var (
 	ldl    = reg.R9
 	lanes  = reg.R12
 	ntLda3 = reg.RBX
+	ntA7   = reg.R15 // row 7 of A
 )
 
 // ntHeight returns the rows of A of the highest nt tile.
 func (v isa) ntHeight() int {
 	if v.zmm {
-		return 6
+		return 14
 	}
 	return 3
 }
 
-// nt writes the tile function for some rows of A: every row of B of the call, four at a time. A tile has one accumulator of 16 lanes for
+// nt writes the tile function for some rows of A: every row of B of the call, two or four at a time. A tile has one accumulator of 16 lanes for
 // each pair of rows; with registers of eight lanes it takes one half of the lanes after the other.
 func nt(v isa, rows int) {
 	TEXT(fmt.Sprintf("nt%sx%d", v.name, rows), NOSPLIT, "func(args *ntArgs)")
@@ -52,13 +58,24 @@ func nt(v isa, rows int) {
 	MOVQ(Mem{Base: args, Disp: ntK}, left)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, ntLda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
-	for _, n := range []int{ntRows, 1} {
-		tile, done := fmt.Sprintf("tile%d", n), fmt.Sprintf("done%d", n)
+	if v.zmm {
+		TESTQ(ahead, ahead)
+		JNE(LabelRef("fetching"))
+		ntTiles(v, rows, false)
+		Label("fetching")
+	}
+	ntTiles(v, rows, v.zmm)
+}
+
+// ntTiles writes the loops over the rows of B.
+func ntTiles(v isa, rows int, fetch bool) {
+	for _, n := range []int{v.ntRows(rows), 1} {
+		tile, done := fmt.Sprintf("tile%d%t", n, fetch), fmt.Sprintf("done%d%t", n, fetch)
 		Label(tile)
 		CMPQ(left, U32(uint32(n)))
 		JLT(LabelRef(done))
 		for half := range v.perPa {
-			ntTile(v, rows, n, half)
+			ntTile(v, rows, n, half, fetch)
 		}
 		ADDQ(U32(uint32(64*n)), bRow)
 		ADDQ(U32(uint32(64*n)), lanes)
@@ -71,8 +88,8 @@ func nt(v isa, rows int) {
 }
 
 // ntTile multiplies n rows of B by the rows of A, in the given half of the lanes.
-func ntTile(v isa, rows, n, half int) {
-	name, at := fmt.Sprintf("%dx%d", n, half), half*v.bytes()
+func ntTile(v isa, rows, n, half int, fetch bool) {
+	name, at := fmt.Sprintf("%dx%dx%t", n, half, fetch), half*v.bytes()
 	acc := func(i, r int) reg.Register { return v.reg(i*n + r) }
 	eachLane := func(f func(m Mem, acc reg.Register)) {
 		MOVQ(lanes, bp)
@@ -100,12 +117,19 @@ func ntTile(v isa, rows, n, half int) {
 	}
 	Label(started)
 	MOVQ(Mem{Base: args, Disp: ntA}, a0)
+	if rows > 7 {
+		LEAQ(Mem{Base: a0, Index: lda5, Scale: 1}, ntA7)
+		LEAQ(Mem{Base: ntA7, Index: lda, Scale: 2}, ntA7)
+	}
 	MOVQ(bRow, bp)
 	MOVQ(Mem{Base: args, Disp: ntPanels}, kc)
 	align()
 	Label("panel" + name)
-	ntStep(v, rows, n, half)
+	ntStep(v, rows, n, half, fetch)
 	ADDQ(Imm(64), a0)
+	if rows > 7 {
+		ADDQ(Imm(64), ntA7)
+	}
 	ADDQ(panel, bp)
 	DECQ(kc)
 	JNE(LabelRef("panel" + name))
@@ -113,13 +137,15 @@ func ntTile(v isa, rows, n, half int) {
 }
 
 // ntStep takes one panel: either a register holds a row of B for all rows of A, or, with fewer registers, the other way round.
-func ntStep(v isa, rows, n, half int) {
+func ntStep(v isa, rows, n, half int, fetch bool) {
 	at := half * v.bytes()
 	acc := func(i, r int) reg.Register { return v.reg(i*n + r) }
 	b := func(r int) Mem { return Mem{Base: bp, Disp: 64*r + at} }
 	if v.zmm {
 		for r := range n {
-			PREFETCHT1(Mem{Base: bp, Index: ahead, Scale: 1, Disp: 64 * r})
+			if fetch {
+				PREFETCHT1(Mem{Base: bp, Index: ahead, Scale: 1, Disp: 64 * r})
+			}
 			VMOVUPS(b(r), v.reg(rows*n+r))
 		}
 		for i := range rows {
@@ -142,14 +168,17 @@ func ntStep(v isa, rows, n, half int) {
 	}
 }
 
-// ntRow returns the address of row i of A, up to 5.
+// ntRow returns the address of row i of A.
 func ntRow(i int) Mem {
 	m := Mem{Base: a0}
+	if i >= 7 {
+		m.Base, i = ntA7, i-7
+	}
 	switch i {
 	case 1, 2, 4:
 		m.Index, m.Scale = lda, uint8(i)
-	case 3:
-		m.Index, m.Scale = ntLda3, 1
+	case 3, 6:
+		m.Index, m.Scale = ntLda3, uint8(i/3)
 	case 5:
 		m.Index, m.Scale = lda5, 1
 	}

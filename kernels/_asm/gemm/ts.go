@@ -68,7 +68,8 @@ func ts(v isa, rows int) {
 
 // tsGroup writes the loop over groups of t.panels panels.
 func tsGroup(t tile) {
-	group, done, plain, measured, stepped := t.label("group"), t.label("groupdone"), t.label("plain"), t.label("measured"), t.label("stepped")
+	group, done, stepped := t.label("group"), t.label("groupdone"), t.label("stepped")
+	weights, plain, alone, measured := t.label("weights"), t.label("plain"), t.label("alone"), t.label("measured")
 	Label(group)
 	SUBQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 	JLT(LabelRef(done))
@@ -108,10 +109,20 @@ func tsGroup(t tile) {
 	JNE(LabelRef(measured))
 	CMPQ(Mem{Base: args, Disp: tsV}, Imm(0))
 	JEQ(LabelRef(plain))
-	t.descend(true)
+	CMPQ(Mem{Base: args, Disp: tsAheadV}, Imm(0))
+	JEQ(LabelRef(weights))
+	t.descend(true, true, true)
+	JMP(LabelRef(stepped))
+	Label(weights)
+	t.descend(true, true, false)
 	JMP(LabelRef(stepped))
 	Label(plain)
-	t.descend(false)
+	CMPQ(Mem{Base: args, Disp: tsAhead}, Imm(0))
+	JEQ(LabelRef(alone))
+	t.descend(false, true, false)
+	JMP(LabelRef(stepped))
+	Label(alone)
+	t.descend(false, false, false)
 	JMP(LabelRef(stepped))
 	Label(measured)
 	t.measure()
@@ -124,45 +135,39 @@ func tsGroup(t tile) {
 	ADDQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 }
 
-// descend does the step on every sum: the same operations in the same order as the optimizer's kernels.
-func (t tile) descend(momentum bool) {
+// descend does the step on every sum: the same operations in the same order as the optimizer's kernels. The weights' next rows are fetched
+// if fetch says so, and with them those of the velocity if fetchV does.
+func (t tile) descend(momentum, fetch, fetchV bool) {
 	free := t.rows * t.vecs() // first register that holds no sum
-	x, rate := t.reg(free), t.reg(free+1)
-	lr, decay := Mem{Base: args, Disp: tsLR}, Mem{Base: args, Disp: tsDecay}
+	x, lr, decay, keep := t.reg(free), t.reg(free+1), t.reg(free+2), t.reg(free+3)
+	VBROADCASTSS(Mem{Base: args, Disp: tsLR}, lr)
+	VBROADCASTSS(Mem{Base: args, Disp: tsDecay}, decay)
+	if momentum {
+		VBROADCASTSS(Mem{Base: args, Disp: tsMomentum}, keep)
+	}
 	MOVQ(cp, tmp)
 	for p := range t.panels {
 		if p > 0 {
 			ADDQ(Mem{Base: args, Disp: tsPanel}, tmp)
 		}
 		for i := range t.rows {
-			PREFETCHT1(Mem{Base: tmp, Index: next, Scale: 1, Disp: 64 * i})
-			if momentum {
+			if fetch {
+				PREFETCHT1(Mem{Base: tmp, Index: next, Scale: 1, Disp: 64 * i})
+			}
+			if fetchV {
 				PREFETCHT1(Mem{Base: tmp, Index: nextV, Scale: 1, Disp: 64 * i})
 			}
 			for h := range t.perPa {
 				d := t.acc(i, p*t.perPa+h)
 				w := Mem{Base: tmp, Disp: 64*i + h*t.bytes()}
-				v := Mem{Base: tmp, Index: speed, Scale: 1, Disp: w.Disp}
 				VMOVUPS(w, x)
-				if t.zmm {
-					VFMADD231PS_BCST(decay, x, d)
-					if momentum {
-						VMOVUPS(v, rate)
-						VFMADD231PS_BCST(Mem{Base: args, Disp: tsMomentum}, rate, d)
-						VMOVUPS(d, v)
-					}
-					VFNMADD231PS_BCST(lr, d, x)
-				} else {
-					VBROADCASTSS(decay, rate)
-					VFMADD231PS(x, rate, d)
-					if momentum {
-						VBROADCASTSS(Mem{Base: args, Disp: tsMomentum}, rate)
-						VFMADD231PS(v, rate, d)
-						VMOVUPS(d, v)
-					}
-					VBROADCASTSS(lr, rate)
-					VFNMADD231PS(d, rate, x)
+				VFMADD231PS(x, decay, d)
+				if momentum {
+					v := Mem{Base: tmp, Index: speed, Scale: 1, Disp: w.Disp}
+					VFMADD231PS(v, keep, d)
+					VMOVUPS(d, v)
 				}
+				VFNMADD231PS(d, lr, x)
 				VMOVUPS(x, w)
 			}
 		}
