@@ -26,6 +26,9 @@ func (f *Federation) check(examples []Examples) error {
 			if x, t := v.src.size(); x != floats || t != ids {
 				return fmt.Errorf("client %.64q: its examples have %d numbers and %d tokens, the federation's %d and %d", e.Client, x, t, floats, ids)
 			}
+			if err := f.checkTargets(v); err != nil {
+				return fmt.Errorf("client %.64q: %w", e.Client, err)
+			}
 			if _, lazy := v.src.(lazySource); lazy {
 				if !f.Lazy || !f.EveryStep {
 					return fmt.Errorf("client %.64q: its examples are read when they are asked for; the federation must be Lazy and EveryStep", e.Client)

@@ -43,8 +43,12 @@ type Federation struct {
 	H, W, C int
 	// SeqLen and Vocab are the tokens of an example and the number of token ids.
 	SeqLen, Vocab int
-	// Classes is the number of classes; labels are in [0, Classes).
+	// Classes is the number of classes; labels are in [0, Classes). It is how many
+	// numbers there are to predict where Target says so.
 	Classes int
+	// Target is what is to be predicted; it is OneClass for most sets. The others are
+	// read by View.FillTargets.
+	Target Target
 	// EveryStep says that an example has a label at each of its SeqLen tokens, -1
 	// where there is none, instead of one label.
 	EveryStep bool

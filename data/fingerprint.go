@@ -85,6 +85,14 @@ func (h *hasher) example(v View, at int32) error {
 			h.bytes = binary.LittleEndian.AppendUint32(h.bytes, uint32(n))
 		}
 	}
+	if src, ok := v.src.(targetSource); ok {
+		_, n := src.kind()
+		targets := make([]float32, n)
+		src.targets(v.at(int(at)), targets)
+		for _, x := range targets {
+			h.bytes = binary.LittleEndian.AppendUint32(h.bytes, math.Float32bits(x))
+		}
+	}
 	_, _ = h.sum.Write(h.bytes)
 	return nil
 }

@@ -43,6 +43,11 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 	if err := fed.check(examples); err != nil {
 		return err
 	}
+	if fed.Target != OneClass {
+		if err := c.checkTarget(fed.Target); err != nil {
+			return err
+		}
+	}
 	c.chooseSplit(examples)
 	pooled := len(examples) == 1 && examples[0].Pooled
 	if pooled && !c.dealt() {
@@ -126,4 +131,16 @@ func Gone(name string) string {
 		}
 	}
 	return ""
+}
+
+// checkTarget returns an error for what goes by the class of an example, where it
+// has none.
+func (c *Config) checkTarget(t Target) error {
+	switch {
+	case c.dealt() && c.Partition != deal.WayIID:
+		return fmt.Errorf("data.partition = %q: the samples have %s, no class each to be dealt by; use %q", c.Partition, t, deal.WayIID)
+	case c.Proxy > 0:
+		return fmt.Errorf("data.proxy = %d: the samples have %s, no class each by which proxy federations are dealt; leave it out", c.Proxy, t)
+	}
+	return nil
 }

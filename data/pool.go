@@ -49,6 +49,16 @@ func (p *stepPool) steps(at int32, labels []int32) {
 	src.(stepSource).steps(place, labels)
 }
 
+// targetPool is a pool of examples with targets that are no class.
+type targetPool struct{ pool }
+
+func (p *targetPool) targets(at int32, dst []float32) {
+	src, place := p.find(at)
+	src.(targetSource).targets(place, dst)
+}
+
+func (p *targetPool) kind() (Target, int) { return p.views[0].src.(targetSource).kind() }
+
 // redeal puts the samples of a set's own clients together and deals them anew.
 func (c *Config) redeal(fed *Federation, writers []Examples) ([]Examples, error) {
 	if fed.Lazy || fed.Kind == Tokens && c.Partition != deal.WayIID {
@@ -70,6 +80,9 @@ func (c *Config) redeal(fed *Federation, writers []Examples) ([]Examples, error)
 	var src source = &all.pool
 	if fed.EveryStep {
 		src = all
+	}
+	if fed.Target != OneClass {
+		src = &targetPool{all.pool}
 	}
 	dealt, err := c.deal(fed, span(src, 0, int(all.n)), train)
 	fed.Files = files

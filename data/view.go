@@ -162,8 +162,9 @@ func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augmen
 }
 
 // ClassCounts returns how many labels of each of the classes v holds: one an
-// example, or those at all tokens of a federation whose labels are EveryStep. The
-// error is as in Fill.
+// example, or those at all tokens of a federation whose labels are EveryStep, or all
+// of each example, or none where there are numbers to predict. The error is as in
+// Fill.
 func (v View) ClassCounts(classes int) ([]int, error) {
 	counts := make([]int, classes)
 	if v.n == 0 {
@@ -172,6 +173,10 @@ func (v View) ClassCounts(classes int) ([]int, error) {
 	src, err := opened(v.src)
 	if err != nil {
 		return nil, err
+	}
+	if t, ok := src.(targetSource); ok {
+		v.countTargets(t, counts)
+		return counts, nil
 	}
 	if every, ok := src.(stepSource); ok {
 		_, ids := every.size()

@@ -155,6 +155,9 @@ func checkFit(m *nn.Model, d *data.Federation) error {
 	case n == 1 && d.EveryStep:
 		return fmt.Errorf("model %s predicts once an example, data %s has a label at every step", m.Name(), d.Name)
 	}
+	if err := checkLoss(m, d); err != nil {
+		return err
+	}
 	if m.Classes() < d.Classes {
 		return misfit("the number of classes", m.Classes(), d.Classes)
 	}

@@ -20,6 +20,10 @@ type Summary struct {
 	// Error and Loss are means over the clients, weighted by their numbers
 	// of examples.
 	Score
+	// MAE and R2 are the mean absolute error of a regression and its coefficient of
+	// determination, over all examples; nil for other losses.
+	MAE *float64 `json:"mae,omitempty"`
+	R2  *float64 `json:"r2,omitempty"`
 	// Unweighted is the plain mean of the clients' errors.
 	Unweighted float64 `json:"unweighted"`
 	// P10, P50 and P90 are percentiles of the clients' errors.
@@ -257,15 +261,14 @@ func scored(r nn.Result, v data.View, t *tally) setScore {
 // summarize folds the clients' scores in the order of the clients.
 func summarize(clients []clientScores, of func(*clientScores) setScore) Summary {
 	var s Summary
+	var all scoreMean
 	var rates []float64
 	for i := range clients {
 		c := of(&clients[i])
 		if c.n == 0 {
 			continue
 		}
-		n := float64(c.n)
-		s.Error += float64(c.Error * n)
-		s.Loss += float64(c.Loss * n)
+		all.add(c.Score, float64(c.n))
 		s.Unweighted += c.Error
 		s.Examples += c.n
 		rates = append(rates, c.Error)
@@ -274,8 +277,10 @@ func summarize(clients []clientScores, of func(*clientScores) setScore) Summary 
 	if s.Clients == 0 {
 		return Summary{}
 	}
-	s.Error /= float64(s.Examples)
-	s.Loss /= float64(s.Examples)
+	s.Score = all.mean()
+	if f := s.Fit; !f.zero() {
+		s.MAE, s.R2 = new(f.MAE), new(f.R2())
+	}
 	s.Unweighted /= float64(s.Clients)
 	slices.Sort(rates)
 	s.P10 = stat.Quantile(0.1, stat.Empirical, rates, nil)

@@ -77,6 +77,7 @@ type Local struct {
 	phi, prior   float64                       // the least cosines so far, when asked for
 	wantPhi      bool
 	wantPrior    bool
+	labelWeight  float64 // of the labels' classes, 0 for a loss without
 	exampleFLOPs float64 // of a training step
 	flops        float64 // operations spent
 	traffic      int     // parameters that are sent to the client, and back

@@ -104,6 +104,16 @@ func (l *Local) Count(r nn.Result) {
 	l.Steps++
 	l.Loss += r.Loss
 	l.Labels += r.Count
+	l.labelWeight += r.Weight
+}
+
+// trainLoss returns the mean loss of what was counted.
+func (l *Local) trainLoss() float64 {
+	r := nn.Result{Loss: l.Loss, Count: l.Labels, Weight: l.labelWeight}
+	if l.engine.cfg.Model.Loss().Numbers() {
+		r.Fit.Count = r.Count // for its bounds
+	}
+	return scoreOf(r).Loss
 }
 
 // trainer computes gradients of what the client trains.

@@ -40,6 +40,7 @@ func newPool(m *nn.Model, workers int, newTrainer func() Trainer) *pool {
 			inputs:   inputSize(m.Input()),
 			seq:      m.Input().Seq,
 			labels:   m.LabelsPerExample(),
+			targets:  m.TargetsPerExample(),
 		}
 		p.wg.Go(func() {
 			for r := range p.runs {
@@ -188,6 +189,7 @@ type worker struct {
 	inputs   int       // floats of an example, 0 for token sequences
 	seq      int       // tokens of an example, 0 for images and vectors
 	labels   int       // labels of an example
+	targets  int       // numbers of its targets, 0 for classes
 	batch    nn.Batch
 	order    []int32   // positions of a batch
 	pass     [][]int32 // positions of passes over the training examples
@@ -217,7 +219,11 @@ func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) (*nn.Batch, e
 	b.X = grown(b.X, n*w.inputs)
 	b.Tokens = grown(b.Tokens, n*w.seq)
 	b.Labels = grown(b.Labels, n*w.labels)
-	b.Right, b.Best = nil, nil
+	b.Right, b.Best, b.Outputs = nil, nil, nil
+	if w.targets > 0 {
+		b.Targets = grown(b.Targets, n*w.targets)
+		v.FillTargets(pos, b.Targets)
+	}
 	return b, v.Fill(pos, b.X, b.Tokens, b.Labels, aug)
 }
 
@@ -258,9 +264,7 @@ func (w *worker) evaluateIn(ws Trainer, weights []float32, v data.View, aug *dat
 		if t != nil {
 			t.add(b.Labels)
 		}
-		sum.Loss += r.Loss
-		sum.Correct += r.Correct
-		sum.Count += r.Count
+		sum.Add(r)
 	}
 	return sum, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/nn"
 )
 
 // Probe is a measurement of a slot, or of a whole round, by its name in the tuner
@@ -243,29 +242,4 @@ func (t *Trial) smoothed(p smoothedProbe, g []float32) float64 {
 	kernels.Scale(s, float32(p.alpha))
 	kernels.Axpy(s, float32(1-p.alpha), g)
 	return cos
-}
-
-// Score is a model measured on one set of examples.
-type Score struct {
-	// Error is the share of examples classified wrongly, in [0, 1], and Loss
-	// the mean cross-entropy in nats, at most DivergedLoss. Both are NaN
-	// without examples; a model whose loss is not a number has error 1.
-	Error float64 `json:"error"`
-	Loss  float64 `json:"loss"`
-}
-
-// DivergedLoss stands for a mean loss that is not finite or higher, so that it
-// can be compared, averaged and sent to a tuner.
-const DivergedLoss = 1e6
-
-func scoreOf(r nn.Result) Score {
-	n := float64(r.Count)
-	s := Score{Error: float64(r.Count-r.Correct) / n, Loss: r.Loss / n}
-	if r.Count > 0 && math.IsNaN(s.Loss) { // what was the largest logit says nothing then
-		s.Error = 1
-	}
-	if r.Count > 0 && !(s.Loss < DivergedLoss) {
-		s.Loss = DivergedLoss
-	}
-	return s
 }

@@ -14,12 +14,12 @@ func TestScores(t *testing.T) {
 		sum  nn.Result
 		want Score
 	}{
-		{nn.Result{Loss: 6, Correct: 1, Count: 4}, Score{0.75, 1.5}},
-		{nn.Result{Loss: math.NaN(), Count: 4}, Score{1, DivergedLoss}},
-		{nn.Result{Loss: math.NaN(), Correct: 3, Count: 4}, Score{1, DivergedLoss}},
-		{nn.Result{Loss: math.Inf(1), Correct: 4, Count: 4}, Score{0, DivergedLoss}},
+		{nn.Result{Loss: 6, Correct: 1, Count: 4}, Score{Error: 0.75, Loss: 1.5}},
+		{nn.Result{Loss: math.NaN(), Count: 4}, Score{Error: 1, Loss: DivergedLoss}},
+		{nn.Result{Loss: math.NaN(), Correct: 3, Count: 4}, Score{Error: 1, Loss: DivergedLoss}},
+		{nn.Result{Loss: math.Inf(1), Correct: 4, Count: 4}, Score{Error: 0, Loss: DivergedLoss}},
 		// No worse than one that is not finite.
-		{nn.Result{Loss: 1e30, Count: 4}, Score{1, DivergedLoss}},
+		{nn.Result{Loss: 1e30, Count: 4}, Score{Error: 1, Loss: DivergedLoss}},
 	} {
 		if got := scoreOf(tt.sum); got != tt.want {
 			t.Errorf("%+v scores %+v, want %+v", tt.sum, got, tt.want)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/nn"
 )
 
 // Slot is one place of a round's cohort: a client and what its local training
@@ -63,6 +62,7 @@ type RoundResult struct {
 
 	// draws keys the noise on scores.
 	draws      uint64
+	numbers    bool               // of a regression
 	aggregates map[string]float64 // probes of the whole round
 }
 
@@ -113,7 +113,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	result := &RoundResult{
 		Round: t.round, Slots: make([]Slot, cfg.Cohort), aggregates: map[string]float64{},
-		draws: kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeScore),
+		draws: kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeScore), numbers: cfg.Model.Loss().Numbers(),
 	}
 	for i, client := range t.cohort() {
 		c := &cfg.Data.Clients[client]
@@ -169,7 +169,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	client := &e.cfg.Data.Clients[s.Client]
 	key := kernels.Key(e.cfg.Seed, uint64(t.number), uint64(t.round), uint64(slot), uint64(s.Client))
 	aug := &data.Augment{Key: kernels.Key(key, purposeAugment)}
-	s.Before, s.After, s.MinCosine, s.MinPriorCosine = Score{math.NaN(), math.NaN()}, Score{math.NaN(), math.NaN()}, math.NaN(), math.NaN()
+	s.Before, s.After, s.MinCosine, s.MinPriorCosine = unscored(), unscored(), math.NaN(), math.NaN()
 	if probes.before {
 		r, err := w.evaluate(t.weights, client.Val, aug, nil)
 		if err != nil {
@@ -204,7 +204,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		s.After = scoreOf(r)
 	}
 	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds()
-	s.TrainLoss = scoreOf(nn.Result{Loss: l.Loss, Count: l.Labels}).Loss
+	s.TrainLoss = l.trainLoss()
 	if probes.phi {
 		s.MinCosine = direction(l.phi)
 	}

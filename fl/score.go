@@ -43,8 +43,8 @@ func (o ScoreOptions) Check() error {
 // personalized, else of the broadcast ones. Clients without validation
 // examples do not count; without any such client the score is NaN. Neither do
 // dropped ones, whose work did not count; when all of them were dropped, each
-// scores the worst that there is, error 1 and loss DivergedLoss, since the
-// hyperparameters train nobody.
+// scores the worst that there is, error 1 and loss DivergedLoss, or DivergedFit of a
+// regression, since the hyperparameters train nobody.
 func (r *RoundResult) ValScore(personalized bool) Score {
 	return r.NoisyScore(personalized, ScoreOptions{})
 }
@@ -53,8 +53,7 @@ func (r *RoundResult) ValScore(personalized bool) Score {
 // trial, and only on the error: the loss is NaN with an Epsilon, since it has no
 // bound.
 func (r *RoundResult) NoisyScore(personalized bool, o ScoreOptions) Score {
-	var sum Score
-	var weight float64
+	var all scoreMean
 	stream := kernels.NewStream(r.draws, 0)
 	counted := 0
 	for _, i := range r.scored(o, stream) {
@@ -62,7 +61,7 @@ func (r *RoundResult) NoisyScore(personalized bool, o ScoreOptions) Score {
 		score := s.Before
 		switch {
 		case s.Dropped: // like all others
-			score = Score{Error: 1, Loss: DivergedLoss}
+			score = worstScore(r.numbers)
 		case personalized:
 			score = s.After
 		}
@@ -70,12 +69,10 @@ func (r *RoundResult) NoisyScore(personalized bool, o ScoreOptions) Score {
 		if o.Uniform {
 			n = 1
 		}
-		sum.Error += float64(score.Error * n)
-		sum.Loss += float64(score.Loss * n)
-		weight += n
+		all.add(score, n)
 		counted++
 	}
-	score := Score{Error: sum.Error / weight, Loss: sum.Loss / weight}
+	score := all.mean()
 	if o.Epsilon > 0 && counted > 0 {
 		score.Error += laplace(stream) / (o.Epsilon * float64(counted))
 		score.Loss = math.NaN()

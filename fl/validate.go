@@ -109,20 +109,17 @@ func (e *Engine) validated(v Validation, stream *kernels.Stream) []int {
 // foldValidated is the mean over clients, as NoisyScore takes that of a round.
 func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *Validated {
 	v := &Validated{Clients: len(scores)}
-	var weight float64
+	var all scoreMean
 	for i := range scores {
 		s := &scores[i]
 		n := float64(s.n)
 		if o.Uniform {
 			n = 1
 		}
-		v.Error += float64(s.Error * n)
-		v.Loss += float64(s.Loss * n)
-		weight += n
+		all.add(s.Score, n)
 		v.Examples += s.n
 	}
-	v.Error /= weight
-	v.Loss /= weight
+	v.Score = all.mean()
 	if o.Epsilon > 0 {
 		v.Error += laplace(stream) / (o.Epsilon * float64(v.Clients))
 		v.Loss = math.NaN()

@@ -4,5 +4,34 @@ package kernels
 
 import "github.com/klauspost/cpuid/v2"
 
+//go:generate go run -C _asm ./bf16
+
 // hasBF16 says whether the processor has VDPBF16PS and the conversions to bf16.
 var hasBF16 = cpuid.CPU.Supports(cpuid.AVX512BF16)
+
+var tilesBF16 = tiles{
+	flops: maxFLOPs,
+	nn: []func(*nnArgs){
+		nnBF16x1, nnBF16x2, nnBF16x3, nnBF16x4, nnBF16x5, nnBF16x6, nnBF16x7,
+		nnBF16x8, nnBF16x9, nnBF16x10, nnBF16x11, nnBF16x12, nnBF16x13, nnBF16x14,
+	},
+	tn: []func(*tnArgs){
+		tnBF16x1, tnBF16x2, tnBF16x3, tnBF16x4, tnBF16x5, tnBF16x6, tnBF16x7,
+		tnBF16x8, tnBF16x9, tnBF16x10, tnBF16x11, tnBF16x12, tnBF16x13, tnBF16x14,
+	},
+	nt:     []func(*ntArgs){ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6},
+	wide:   2,
+	gather: []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
+}
+
+// bf16At returns the products of bf16 of level l. Those of a level that CheckBF16
+// refuses are not for use.
+func bf16At(l Level) bf16Table {
+	if l == AVX512 && hasBF16 {
+		return bf16Table{
+			nn: tilesBF16.multiply, tn: tilesBF16.multiplyT, nt: tilesBF16.multiplyNT, pair: pairBF16, join: joinBF16, round: roundBF16,
+			peak: peakBF16, peakFLOPs: 24 * 4 * 16,
+		}
+	}
+	return bf16Generic
+}

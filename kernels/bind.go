@@ -20,6 +20,7 @@ package kernels
 func bind(l Level) {
 	current = l
 	gemms = gemmAt(l)
+	bf16s = bf16At(l)
 	acts = actAt(l)
 	vectors = vectorAt(l)
 	reduces = reduceAt(l)

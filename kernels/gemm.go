@@ -26,6 +26,10 @@ type NN struct {
 	Ldc        int  // distance between rows of C, at least N
 	Accumulate bool // start from C; Bias must be nil
 	ReLU       bool // store 0 where the sum is below 0; NaN and -0 are stored as they are
+
+	// BF16 says that A and B hold pairs of bf16, which K, Lda and the like count: a
+	// step is that of [Dot2], the sum still of float32.
+	BF16 bool
 }
 
 // TN describes C = start + Aᵀ·G with C packed: for every k < K and j < N
@@ -50,6 +54,7 @@ type TN struct {
 	C          []float32
 	CRows      int  // rows that a panel of C has in memory; 0 means K
 	Accumulate bool // start from C
+	BF16       bool // A and G hold pairs of bf16, of two rows; see NN
 }
 
 // gemmTable holds the matrix products of one level. The functions get checked
@@ -104,6 +109,10 @@ func GemmNN(g *NN) {
 	}
 	if raceEnabled {
 		h.race()
+	}
+	if h.BF16 {
+		bf16s.nn(noescape(&h))
+		return
 	}
 	gemms.nn(noescape(&h))
 }
@@ -166,6 +175,10 @@ func GemmTN(t *TN) {
 	}
 	if raceEnabled {
 		h.race()
+	}
+	if h.BF16 {
+		bf16s.tn(noescape(&h))
+		return
 	}
 	gemms.tn(noescape(&h))
 }

@@ -24,6 +24,7 @@ type NT struct {
 	L          []float32
 	LRows      int  // groups of lanes that a row has in memory; 0 means K
 	Accumulate bool // start from L
+	BF16       bool // A and B hold pairs of bf16, of two columns; see NN
 
 	// Next starts at the part of B, or of another matrix of its layout, that is
 	// needed next: it is fetched into a cache meanwhile, rows and columns as many
@@ -49,6 +50,10 @@ func GemmNT(g *NT) {
 	}
 	if raceEnabled {
 		h.race()
+	}
+	if h.BF16 {
+		bf16s.nt(noescape(&h))
+		return
 	}
 	gemms.nt(noescape(&h))
 }

@@ -17,6 +17,21 @@ type Fit struct {
 	Count int
 }
 
+// Recall counts the labels of examples that may have several.
+type Recall struct {
+	// Labels are those of all examples, Found those of them that are among an
+	// example's Loss.Top largest outputs.
+	Labels, Found int
+	Examples      int
+}
+
+// add adds the labels of other examples.
+func (r *Recall) add(s Recall) {
+	r.Labels += s.Labels
+	r.Found += s.Found
+	r.Examples += s.Examples
+}
+
 // add adds the sums of other targets.
 func (f *Fit) add(g Fit) {
 	f.Squares += g.Squares
@@ -32,7 +47,7 @@ func (r *Result) Add(s Result) {
 	r.Weight += s.Weight
 	r.Correct += s.Correct
 	r.Count += s.Count
-	r.Truths += s.Truths
+	r.Recall.add(s.Recall)
 	r.Fit.add(s.Fit)
 }
 
@@ -166,9 +181,7 @@ func (c *criterion) targeted(targets []float32, n int) (r Result) {
 			r.Fit.add(fitOf(z, y))
 			continue
 		}
-		truths, found := recall(z, y, c.loss.Top)
-		r.Truths += truths
-		r.Correct += found
+		r.Recall.add(recallOf(z, y, c.loss.Top))
 	}
 	return r
 }
@@ -214,14 +227,15 @@ func fitOf(z, y []float32) (f Fit) {
 	return f
 }
 
-// recall counts an example's labels and those of them that are among the top largest
-// outputs, of equal ones those of the lower index; NaN is never among them.
-func recall(z, y []float32, top int) (truths, found int) {
+// recallOf counts an example's labels and those of them that are among the top
+// largest outputs, of equal ones those of the lower index; NaN is never among them.
+func recallOf(z, y []float32, top int) Recall {
+	r := Recall{Examples: 1}
 	for j, t := range y {
 		if t == 0 {
 			continue
 		}
-		truths++
+		r.Labels++
 		before := 0
 		for k, x := range z {
 			if x > z[j] || x == z[j] && k < j {
@@ -229,10 +243,10 @@ func recall(z, y []float32, top int) (truths, found int) {
 			}
 		}
 		if before < top && z[j] == z[j] {
-			found++
+			r.Found++
 		}
 	}
-	return truths, found
+	return r
 }
 
 // bend returns the second derivative of the loss of output j.

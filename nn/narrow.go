@@ -23,6 +23,7 @@ func (m *Model) Narrow(width float64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	narrow.loss = m.loss
 	return narrow.WithPrecision(m.precision), nil
 }
 

@@ -73,9 +73,8 @@ type Result struct {
 	// Weight is the sum of the weights of the labels' classes, by which Loss is
 	// divided in the place of Count; 0 for a loss without.
 	Weight float64
-	// Truths counts the labels of all examples, with the loss Sigmoid; Correct is
-	// how many of them are among Loss.Top outputs then.
-	Truths int
+	// Recall is that of the loss Sigmoid.
+	Recall Recall
 	// Fit is that of a regression.
 	Fit Fit
 }

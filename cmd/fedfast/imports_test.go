@@ -36,10 +36,11 @@ var mayImport = map[string][]string{
 	"fl/study/store":    {"data/sys"},
 	"fl/study/finite":   {},
 	"fl/study":          {"fl/study/config", "fl/study/store", "fl/study/finite"},
+	"fl/study/view":     {"fl/study"},
 	"fl/study/estimate": {"fl/study"},
 	"fl/study/workdir":  {"fl/study"},
 	"bench/figure":      {},
-	"bench":             {"bench/figure", "fl/study/estimate", "fl/study/workdir", "plugins"},
+	"bench":             {"bench/figure", "fl/study/view", "fl/study/estimate", "fl/study/workdir", "plugins"},
 	"cmd":               {"bench"},
 }
 

@@ -147,8 +147,9 @@ func writeStudy(t *testing.T) string {
 	return dir
 }
 
-// TestTuneOnTerminals shows one row of progress at a time and leaves one line, and
-// no line of a table wraps.
+// TestTuneOnTerminals shows one bar at a time, the trials that are left and the
+// speed below and beside it where there is room, and no colour; it leaves one line,
+// and no line of a table wraps.
 func TestTuneOnTerminals(t *testing.T) {
 	dir := writeStudy(t)
 	for _, columns := range []int{40, 80, 120} {
@@ -161,6 +162,9 @@ func TestTuneOnTerminals(t *testing.T) {
 		left := slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !regexp.MustCompile(`^round 60 of 60 in \d+`).MatchString(row) })
 		if most != 1 || bars(rows) != 0 || len(left) != 1 {
 			t.Errorf("%d columns: %d rows of progress at a time, %d at the end, and %d lines of it stay:\n%s", columns, most, bars(rows), len(left), strings.Join(rows, "\n"))
+		}
+		if told := regexp.MustCompile(`\| round +\d+ of 60, \d+s left, \d+(\.\d)? clients/s\x1b\[K\r\nlowest score 0\.\d{4}, loss \d+\.\d{4}, \d of 4 trials left, trial \d`); told.Match(s.all.Bytes()) != (columns >= 80) {
+			t.Errorf("%d columns: drawn are %q", columns, s.all.Bytes())
 		}
 		fits(t, dir, columns, "study", "show", name)
 	}
@@ -202,7 +206,7 @@ func fits(t *testing.T, dir string, columns int, args ...string) {
 // reads what is said on a line of its own.
 func TestTerminalOfNewWidth(t *testing.T) {
 	s := onTerminal(t, writeStudy(t), 120, "run", "tiny.toml", "--study", "s")
-	s.until(`loss \d\.\d+ +0% \|`)
+	s.until(` 0% \|.*loss \d\.\d+`)
 	if err := pty.Setsize(s.master, size(45)); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (s *clientSession) plan(ctx context.Context) (tuners.Plan, error) {
 	}
 	s.calls++
 	h := t.driver.history
-	if err := h.append(kindPlan, t.number, t.rounds+1, p); err != nil {
+	if err := h.append(KindPlan, t.number, t.rounds+1, p); err != nil {
 		return tuners.Plan{}, err
 	}
 	return p, h.setState(t.number, s.calls%2, s.calls, s.live.State())

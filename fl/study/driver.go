@@ -20,6 +20,7 @@ import (
 type driver struct {
 	setup     *Setup
 	engine    *fl.Engine
+	meter     *meter
 	method    fl.Method
 	base      hyper.Values
 	space     tuners.Space
@@ -34,11 +35,10 @@ type driver struct {
 	sides          []SideTrial
 	scoreProbes    []string
 
-	trials   []*trial
-	history  *history
-	forks    bool // the tuner copies trials, also stopped ones
-	unscored bool // a plain run: there are no scores
-	lone     bool // the client tuner has no wrapper: there is one trial
+	trials  []*trial
+	history *history
+	forks   bool // the tuner copies trials, also stopped ones
+	lone    bool // the client tuner has no wrapper: there is one trial
 
 	layoutOnce sync.Once
 	digest     [32]byte // of the model's layout
@@ -51,6 +51,7 @@ type driver struct {
 	free   [][]float32 // weights that no candidate holds
 	rounds int
 	shown  float64 // the best score seen so far, for the display only
+	over   int     // trials that will not go on, for the display only
 }
 
 // newDriver checks a set-up with its tuners, reads what is recorded of the study
@@ -70,24 +71,28 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	}
 	method, _ := fl.MethodByName(c.Method) // the engine has it
 	budget := tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds}
+	meter := newMeter(c, engine)
 	d := &driver{
-		setup: s, engine: engine, method: method, base: c.Hyper(), adds: map[string]bool{}, history: past,
-		budget:    budget,
-		objective: tuners.Objective{Metric: c.Objective, Target: c.Target}, shown: math.NaN(),
+		setup: s, engine: engine, meter: meter, method: method, base: c.Hyper(), adds: map[string]bool{}, history: past,
+		budget: budget, objective: meter.objective, shown: math.NaN(),
 	}
-	side := "before"
-	if c.Target == tuners.TargetPersonalized {
-		side = "after"
-	}
-	d.scoreProbes = []string{"val_error_" + side}
-	if c.Score.Both {
-		d.scoreProbes = []string{"val_error_before", "val_error_after"}
-	}
+	d.scoreProbes = scoreProbes(c)
 	if err := d.openTuners(ctx); err != nil {
 		engine.Close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// scoreProbes are the probes from which a round's scores come.
+func scoreProbes(c *config.Config) []string {
+	switch {
+	case c.Score.Both:
+		return []string{"val_error_before", "val_error_after"}
+	case c.Target == tuners.TargetPersonalized:
+		return []string{"val_error_after"}
+	}
+	return []string{"val_error_before"}
 }
 
 // openTuners merges the search space and checks what the client tuner asks for.
@@ -193,15 +198,6 @@ func (d *driver) close() {
 	d.engine.Close()
 }
 
-// scoreOf returns a round's score in the study's objective under a target.
-func (d *driver) scoreOf(r *fl.RoundResult, personalized bool) float64 {
-	s := r.NoisyScore(personalized, d.setup.Config.Score.Options())
-	if d.objective.Metric == tuners.MetricLoss {
-		return s.Loss
-	}
-	return s.Error
-}
-
 // roundDone counts a round and tells the display.
 func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64) {
 	d.mu.Lock()
@@ -209,7 +205,21 @@ func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64)
 	if d.objective.Better(score, d.shown) {
 		d.shown = score
 	}
-	p := Progress{Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Score: score, Best: d.shown}
+	p := Progress{
+		Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds,
+		Loss: float64(r.TrainLoss), Score: score, Best: d.shown, Clients: t.clients,
+		Trials: len(d.trials), TrialsLeft: len(d.trials) - d.over,
+	}
 	d.mu.Unlock()
 	d.setup.Observer.Progress(p)
+}
+
+// ended counts a trial that will not go on, once.
+func (d *driver) ended(t *trial) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !t.over {
+		t.over = true
+		d.over++
+	}
 }

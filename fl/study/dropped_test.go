@@ -172,7 +172,7 @@ func droppedSlots(t *testing.T, dir string) [][]int {
 			out = append(out, rec.DroppedSlots)
 		}
 		return err
-	}, kindRound)
+	}, KindRound)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,12 +259,12 @@ func asEarlier(t *testing.T, dir string, to *store.Store, finished bool) {
 		t.Fatal(err)
 	}
 	defer func() { _ = v.Close() }()
-	kinds := []string{kindStudy, kindData, kindSession, kindSuggest, kindReport, kindTrial, kindPlan, kindRound, kindRung, kindFinalist}
+	kinds := []string{KindStudy, KindData, KindSession, KindSuggest, KindReport, KindTrial, KindPlan, KindRound, KindRung, KindFinalist}
 	if finished {
-		kinds = append(kinds, kindResult)
+		kinds = append(kinds, KindResult)
 	}
 	err = v.Each(t.Context(), func(r store.Row) error {
-		if r.Kind == kindRound {
+		if r.Kind == KindRound {
 			var fields map[string]any
 			if err := json.Unmarshal(r.Data, &fields); err != nil {
 				return err

@@ -75,7 +75,7 @@ func (d *driver) scoreFinalists(ctx context.Context, models []candidate, survivo
 			if d.objective.Metric == tuners.MetricLoss {
 				rec.Score = real(v.Loss)
 			}
-			if err := h.append(kindFinalist, c.trial.number, c.round, rec); err != nil {
+			if err := h.append(KindFinalist, c.trial.number, c.round, rec); err != nil {
 				return err
 			}
 			if err := h.flush(); err != nil {

@@ -19,7 +19,7 @@ type resultRecord struct {
 
 // finish records the end of the study.
 func (d *driver) finish(r resultRecord) error {
-	if err := d.history.append(kindResult, tuners.StudySession, 0, r); err != nil {
+	if err := d.history.append(KindResult, tuners.StudySession, 0, r); err != nil {
 		return err
 	}
 	return d.history.flush()
@@ -28,7 +28,7 @@ func (d *driver) finish(r resultRecord) error {
 // stored returns the recorded end of a study with the weights of its models, to
 // which the record has led the driver.
 func (d *driver) stored(ctx context.Context) (*Result, error) {
-	rec, err := decode[resultRecord](kindResult, d.history.result)
+	rec, err := decode[resultRecord](KindResult, d.history.result)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (d *driver) candidateOf(m *Chosen) (candidate, error) {
 // RecordBaseline keeps a baseline with the finished study that it was measured for.
 func RecordBaseline(s *store.Store, b *BaselineResult) error {
 	h := &history{store: s}
-	if err := h.append(kindBaseline, tuners.StudySession, b.Rounds, b); err != nil {
+	if err := h.append(KindBaseline, tuners.StudySession, b.Rounds, b); err != nil {
 		return err
 	}
 	return h.flush()
@@ -106,24 +106,24 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 	out := &Stored{}
 	err := s.Each(ctx, func(r store.Row) error {
 		switch r.Kind {
-		case kindStudy:
+		case KindStudy:
 			rec, err := decode[studyRecord](r.Kind, r.Data)
 			if err == nil {
 				out.Config, out.Mode = rec.Config, rec.Mode
 			}
 			return err
-		case kindMoved:
+		case KindMoved:
 			rec, err := decode[movedRecord](r.Kind, r.Data)
 			if err == nil {
 				out.Config = rec.Config
 			}
 			return err
-		case kindSession:
+		case KindSession:
 			if out.Environment == nil {
 				out.Environment = r.Data
 			}
 			return nil
-		case kindBaseline:
+		case KindBaseline:
 			rec, err := decode[BaselineResult](r.Kind, r.Data)
 			if err == nil && out.Tune != nil {
 				out.Tune.Baseline = rec
@@ -135,7 +135,7 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 			out.Tune, out.Run = rec.Tune, rec.Run
 		}
 		return err
-	}, kindStudy, kindMoved, kindSession, kindResult, kindBaseline)
+	}, KindStudy, KindMoved, KindSession, KindResult, KindBaseline)
 	return out, err
 }
 

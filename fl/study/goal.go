@@ -41,5 +41,5 @@ func (t *trial) observeGoal(rec *roundRecord) {
 // reached says whether the trial ends early, at its goal.
 func (t *trial) reached() bool {
 	goal := t.driver.setup.Config.Eval.Goal
-	return goal > 0 && (t.driver.lone || t.driver.unscored) && Reached(t.curve, goal) != nil
+	return goal > 0 && (t.driver.lone || t.driver.meter.unscored) && Reached(t.curve, goal) != nil
 }

@@ -47,13 +47,13 @@ func readHistory(ctx context.Context, s *store.Store) (*history, error) {
 	}
 	h.upTo = s.Seq()
 	var err error
-	if h.elapsed, err = s.Elapsed(ctx, kindSession); err != nil {
+	if h.elapsed, err = s.Elapsed(ctx, KindSession); err != nil {
 		return nil, err
 	}
-	if err := s.Each(ctx, h.read, kindStudy, kindMoved, kindData, kindSuggest, kindReport, kindTrial, kindRung, kindFail, kindFinalist, kindResult); err != nil {
+	if err := s.Each(ctx, h.read, KindStudy, KindMoved, KindData, KindSuggest, KindReport, KindTrial, KindRung, KindFail, KindFinalist, KindResult); err != nil {
 		return nil, err
 	}
-	last, err := s.LastRounds(ctx, kindRound)
+	last, err := s.LastRounds(ctx, KindRound)
 	if err != nil {
 		return nil, err
 	}
@@ -76,44 +76,44 @@ func (h *history) past(trial int) *pastTrial {
 // read takes in one row.
 func (h *history) read(r store.Row) error {
 	switch r.Kind {
-	case kindStudy:
+	case KindStudy:
 		rec, err := decode[studyRecord](r.Kind, r.Data)
 		h.study = rec
 		return err
-	case kindMoved:
+	case KindMoved:
 		rec, err := decode[movedRecord](r.Kind, r.Data)
 		if err == nil && h.study != nil {
 			h.study.Config = rec.Config
 		}
 		return err
-	case kindData:
+	case KindData:
 		rec, err := decode[dataRecord](r.Kind, r.Data)
 		h.data = rec
 		return err
-	case kindSuggest, kindReport:
+	case KindSuggest, KindReport:
 		rec, err := decode[callRecord](r.Kind, r.Data)
 		if err != nil {
 			return err
 		}
 		rec.kind = r.Kind
 		h.calls[r.Trial] = append(h.calls[r.Trial], *rec)
-	case kindTrial:
+	case KindTrial:
 		rec, err := decode[trialRecord](r.Kind, r.Data)
 		if err != nil {
 			return err
 		}
 		h.past(r.Trial).opened = *rec
-	case kindRung:
+	case KindRung:
 		h.past(r.Trial).rungs[r.Round] = true
-	case kindFail:
+	case KindFail:
 		rec, err := decode[failRecord](r.Kind, r.Data)
 		h.past(r.Trial).fail, h.past(r.Trial).failedAt = rec, r.Round
 		return err
-	case kindFinalist:
+	case KindFinalist:
 		rec, err := decode[finalistRecord](r.Kind, r.Data)
 		h.finalists[place{r.Trial, r.Round}] = rec
 		return err
-	case kindResult:
+	case KindResult:
 		h.result = r.Data
 	}
 	return nil
@@ -172,7 +172,7 @@ func (h *history) begin(c *config.Config, mode string, fed *data.Federation, m *
 			return err
 		}
 		rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds}
-		if err := h.append(kindStudy, tuners.StudySession, 0, rec); err != nil {
+		if err := h.append(KindStudy, tuners.StudySession, 0, rec); err != nil {
 			return err
 		}
 	} else if err := h.study.match(h.store.Dir(), c, mode); err != nil {
@@ -187,7 +187,7 @@ func (h *history) begin(c *config.Config, mode string, fed *data.Federation, m *
 	if err := h.moved(c); err != nil {
 		return err
 	}
-	if err := h.append(kindSession, tuners.StudySession, 0, environment); err != nil {
+	if err := h.append(KindSession, tuners.StudySession, 0, environment); err != nil {
 		return err
 	}
 	return h.flush() // from here on it can be resumed
@@ -207,7 +207,7 @@ func (h *history) moved(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	return h.append(kindMoved, tuners.StudySession, 0, movedRecord{string(text)})
+	return h.append(KindMoved, tuners.StudySession, 0, movedRecord{string(text)})
 }
 
 // on records the data that the study begins on, or compares them with the record:
@@ -218,7 +218,7 @@ func (h *history) on(fed *data.Federation, m *nn.Model) error {
 	case rec.Fingerprint == "" && rec.Start == "":
 		return nil // it was drawn, or is the caller's own
 	case h.data == nil:
-		return h.append(kindData, tuners.StudySession, 0, rec)
+		return h.append(KindData, tuners.StudySession, 0, rec)
 	case h.data.Start != rec.Start:
 		return fmt.Errorf("%s holds a study that began from other weights than are in its init file now: then %s; now %s; bring the former back, or name another directory", h.store.Dir(), h.data.Start, rec.Start)
 	case h.data.Fingerprint != rec.Fingerprint:

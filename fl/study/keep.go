@@ -42,14 +42,17 @@ func (t *trial) worthwhile() bool { return t.kept.spent >= t.driver.setup.snapsh
 // led it here or nothing has changed.
 func (t *trial) save(ctx context.Context) error {
 	d := t.driver
-	if d.history.store == nil || t.train == nil || t.kept.round == t.rounds {
+	if d.history.store == nil || !t.trains() || t.kept.round == t.rounds {
 		return nil
+	}
+	s, err := t.state(ctx)
+	if err != nil {
+		return err
 	}
 	if err := d.saveCandidate(ctx, &t.best); err != nil {
 		return err
 	}
-	s := t.train.Snapshot()
-	err := d.history.store.WriteSnapshot(fmt.Sprintf(trialSnapshot, t.number, t.rounds), func(w io.Writer) error {
+	err = d.history.store.WriteSnapshot(fmt.Sprintf(trialSnapshot, t.number, t.rounds), func(w io.Writer) error {
 		_, err := s.WriteTo(w)
 		return err
 	})

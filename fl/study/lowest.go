@@ -13,7 +13,7 @@ func Lowest(ctx context.Context, s store.Reader, discount float64) (*float64, er
 	lowest := math.Inf(1)
 	means := map[int]*Discounted{} // by trial, since its last rung
 	err := s.Each(ctx, func(r store.Row) error {
-		if r.Kind == kindRung {
+		if r.Kind == KindRung {
 			delete(means, r.Trial)
 			return nil
 		}
@@ -26,7 +26,7 @@ func Lowest(ctx context.Context, s store.Reader, discount float64) (*float64, er
 		}
 		lowest = min(lowest, means[r.Trial].Add(float64(rec.Score), discount))
 		return nil
-	}, kindRound, kindRung)
+	}, KindRound, KindRung)
 	if err != nil || math.IsInf(lowest, 1) {
 		return nil, err
 	}

@@ -55,6 +55,11 @@ type Progress struct {
 	Loss float64
 	// Score is the trial's and Best the study's best score, NaN when unknown.
 	Score, Best float64
+	// Clients is how many trained in the round, 0 where it was read from a record.
+	Clients int
+	// Trials have been begun, of which TrialsLeft neither failed nor were stopped
+	// or trained to the end.
+	Trials, TrialsLeft int
 }
 
 // Observer watches a study.

@@ -51,8 +51,8 @@ func recordRounds(b *testing.B) (*history, func(round int)) {
 	state := make([]byte, 8<<10)
 	return h, func(round int) {
 		for i, err := range []error{
-			h.append(kindPlan, 0, round, plan), h.setState(0, 1, 2*round-1, state),
-			h.append(kindRound, 0, round, rec), h.setState(0, 0, 2*round, state),
+			h.append(KindPlan, 0, round, plan), h.setState(0, 1, 2*round-1, state),
+			h.append(KindRound, 0, round, rec), h.setState(0, 0, 2*round, state),
 		} {
 			if err != nil {
 				b.Fatal(i, err)

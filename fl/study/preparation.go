@@ -55,7 +55,7 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 func (s *decider) reports() map[int]tuners.TrialReport {
 	out := map[int]tuners.TrialReport{}
 	for i := range s.past {
-		if c := &s.past[i]; c.kind == kindReport {
+		if c := &s.past[i]; c.kind == KindReport {
 			out[*c.Trial] = c.report()
 		}
 	}

@@ -2,34 +2,32 @@ package study
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // The kinds of rows in a study's journal.
 const (
-	kindStudy    = "study"    // what the study is; the first row
-	kindMoved    = "moved"    // its configuration with keys changed that change no result
-	kindData     = "data"     // the data it began on
-	kindSession  = "session"  // a process begins to work on it
-	kindSuggest  = "suggest"  // an answer of the trial tuner: decisions
-	kindReport   = "report"   // what the trial tuner was told
-	kindTrial    = "trial"    // a trial is opened
-	kindPlan     = "plan"     // an answer of the client tuner, before its round
-	kindRound    = "round"    // what a round measured
-	kindRung     = "rung"     // the score at the end of a segment
-	kindFail     = "fail"     // why a trial cannot go on
-	kindFinalist = "finalist" // the score of a model among which the study chooses
-	kindResult   = "result"   // the end of the study
-	kindBaseline = "baseline" // what random configurations reach, of a finished study
+	KindStudy    = "study"    // what the study is; the first row
+	KindMoved    = "moved"    // its configuration with keys changed that change no result
+	KindData     = "data"     // the data it began on
+	KindSession  = "session"  // a process begins to work on it
+	KindSuggest  = "suggest"  // an answer of the trial tuner: decisions
+	KindReport   = "report"   // what the trial tuner was told
+	KindTrial    = "trial"    // a trial is opened
+	KindPlan     = "plan"     // an answer of the client tuner, before its round
+	KindRound    = "round"    // what a round measured
+	KindRung     = "rung"     // the score at the end of a segment
+	KindFail     = "fail"     // why a trial cannot go on
+	KindFinalist = "finalist" // the score of a model among which the study chooses
+	KindResult   = "result"   // the end of the study
+	KindBaseline = "baseline" // what random configurations reach, of a finished study
 )
 
 // studyRecord is the first row.
@@ -97,7 +95,7 @@ type decisionRecord struct {
 }
 
 func suggestRecord(n int, decisions []tuners.Decision) callRecord {
-	c := callRecord{kind: kindSuggest, N: n, Decisions: []decisionRecord{}}
+	c := callRecord{kind: KindSuggest, N: n, Decisions: []decisionRecord{}}
 	for _, d := range decisions {
 		r := decisionRecord{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment}
 		switch d.Kind {
@@ -113,7 +111,7 @@ func suggestRecord(n int, decisions []tuners.Decision) callRecord {
 }
 
 func reportRecord(r tuners.TrialReport) callRecord {
-	c := callRecord{kind: kindReport, Trial: &r.Trial, Round: r.Round, Failed: r.Failed, Reason: r.Reason}
+	c := callRecord{kind: KindReport, Trial: &r.Trial, Round: r.Round, Failed: r.Failed, Reason: r.Reason}
 	if !r.Failed {
 		c.Score = new(real(r.Score))
 	}
@@ -209,76 +207,6 @@ type failRecord struct {
 	Stack  string `json:"stack,omitempty"`
 }
 
-// record keeps of a round's result what is recorded; tr is the training after
-// the round.
-func (t *trial) record(ctx context.Context, tr *fl.Trial, plan fl.Plan, r *fl.RoundResult) (*roundRecord, error) {
-	rec := t.results(r)
-	d := t.driver
-	if t.session != nil && len(plan.Clients) == 1 {
-		rec.Params = hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(d.clientControls)
-	}
-	eval := d.setup.Config.Eval
-	if eval.Every == 0 || tr.Rounds()%eval.Every != 0 {
-		return rec, nil
-	}
-	clients := d.engine.EvalSample(eval.Clients)
-	if eval.EveryClients > 0 {
-		clients = d.engine.DrawTested(eval.EveryClients, tr.Rounds())
-	}
-	s, err := d.engine.EvaluateTest(ctx, tr.Weights(), clients)
-	if err != nil {
-		return nil, err
-	}
-	if s.Clients > 0 {
-		rec.TestError = new(real(s.Error))
-	}
-	for _, m := range s.Masked {
-		if rec.Masked == nil {
-			rec.Masked = map[string]real{}
-		}
-		rec.Masked[m.Mask] = real(m.Error)
-	}
-	return rec, nil
-}
-
-// results keeps what the round itself measured.
-func (t *trial) results(r *fl.RoundResult) *roundRecord {
-	personalized := t.driver.objective.Target == tuners.TargetPersonalized
-	rec := &roundRecord{
-		Score: real(t.driver.scoreOf(r, personalized)), TrainLoss: real(r.TrainLoss),
-		Steps: r.Steps, Examples: r.Examples, Dropped: r.Dropped, Clients: make([]int, len(r.Slots)),
-	}
-	if t.driver.setup.Config.Score.Both && !t.driver.unscored {
-		rec.Other = new(real(t.driver.scoreOf(r, !personalized)))
-	}
-	for i := range r.Slots {
-		rec.Clients[i] = r.Slots[i].Client
-		if r.Slots[i].Dropped {
-			rec.DroppedSlots = append(rec.DroppedSlots, i)
-		}
-	}
-	for _, name := range t.probes {
-		if _, ofSlots := r.Slots[0].Probe(name); !ofSlots {
-			if rec.Aggregates == nil {
-				rec.Aggregates = map[string]real{}
-			}
-			x, _ := r.Probe(name)
-			rec.Aggregates[name] = real(x)
-			continue
-		}
-		if rec.Probes == nil {
-			rec.Probes = map[string][]real{}
-		}
-		values := make([]real, len(r.Slots))
-		for i := range r.Slots {
-			x, _ := r.Slots[i].Probe(name)
-			values[i] = real(x)
-		}
-		rec.Probes[name] = values
-	}
-	return rec
-}
-
 // observation is what the client tuner is told about a recorded round, from 0.
 func (rec *roundRecord) observation(trial, round int) tuners.Observation {
 	o := tuners.Observation{
@@ -329,7 +257,7 @@ func (t *trial) event(rec *roundRecord, score float64) Event {
 		e.TestError = new(float64(*rec.TestError))
 		e.Masked = rec.masked()
 	}
-	if t.driver.unscored {
+	if t.driver.meter.unscored {
 		return e
 	}
 	e.Score = &score

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/fedfast/fedfast/fl"
 )
@@ -22,7 +21,7 @@ func (t *trial) recorded(ctx context.Context, round int) (*roundRecord, error) {
 	if err != nil || data == nil {
 		return nil, err
 	}
-	return decode[roundRecord](kindRound, data)
+	return decode[roundRecord](KindRound, data)
 }
 
 // recordedData is the record of a round as it is stored.
@@ -36,7 +35,7 @@ func (t *trial) recordedData(ctx context.Context, round int) ([]byte, error) {
 	}
 	if len(t.page) == 0 || t.page[0].Round != round+1 {
 		var err error
-		if t.page, err = h.store.Rows(ctx, t.number, kindRound, round+1, h.upTo, recordPage); err != nil {
+		if t.page, err = h.store.Rows(ctx, t.number, KindRound, round+1, max(t.upTo, h.upTo), recordPage); err != nil {
 			return nil, err
 		}
 	}
@@ -52,11 +51,24 @@ func (t *trial) recordedPlan(ctx context.Context, round int) ([]byte, error) {
 	if h.store == nil || round > t.past.rounds {
 		return nil, nil
 	}
-	rows, err := h.store.Rows(ctx, t.number, kindPlan, round+1, h.upTo, 1)
+	rows, err := h.store.Rows(ctx, t.number, KindPlan, round+1, max(t.upTo, h.upTo), 1)
 	if err != nil || len(rows) == 0 || rows[0].Round != round+1 {
 		return nil, err
 	}
 	return rows[0].Data, nil
+}
+
+// reread makes rounds that were run elsewhere, of which this process has nothing but
+// the record, recorded ones.
+func (t *trial) reread() error {
+	h := t.driver.history
+	if t.driver.setup.Trainer == nil {
+		return nil
+	}
+	t.past.rounds, t.page = max(t.past.rounds, t.rounds), nil
+	err := h.flush()
+	t.upTo = h.store.Seq()
+	return err
 }
 
 // materialize brings the trial's weights to the round that the trial has reached
@@ -75,19 +87,27 @@ func (t *trial) materialize(ctx context.Context) error {
 // on being run again from the recorded plans. What they measure must equal the
 // record.
 func (d *driver) restore(ctx context.Context, t *trial, rounds int) (*fl.Trial, error) {
+	if err := t.reread(); err != nil {
+		return nil, err
+	}
 	tr, err := d.startingPoint(ctx, t, rounds)
 	if err != nil {
 		return nil, err
 	}
+	return tr, d.catchUp(ctx, t, here{d, tr}, rounds)
+}
+
+// catchUp brings a training to a round by running the recorded ones again.
+func (d *driver) catchUp(ctx context.Context, t *trial, tr training, rounds int) error {
 	for tr.Rounds() < rounds {
 		if err := d.repeat(ctx, t, tr); err != nil {
-			return nil, err
+			return err
 		}
 		if c := &t.best; tr.Rounds() == c.round && c.trial == t && c.weights == nil && !d.hasCandidate(*c) {
-			c.weights, c.memory = slices.Clone(tr.Weights()), tr.State()
+			tr.keep(c)
 		}
 	}
-	return tr, nil
+	return nil
 }
 
 // startingPoint returns the newest state of a trial at a round or before that
@@ -133,7 +153,7 @@ func (d *driver) copyOf(ctx context.Context, source *trial, number int) (*fl.Tri
 }
 
 // repeat runs a recorded round again.
-func (d *driver) repeat(ctx context.Context, t *trial, tr *fl.Trial) error {
+func (d *driver) repeat(ctx context.Context, t *trial, tr training) error {
 	round := tr.Rounds()
 	plan := t.own()
 	if t.session != nil {
@@ -145,14 +165,11 @@ func (d *driver) repeat(ctx context.Context, t *trial, tr *fl.Trial) error {
 			return err
 		}
 	}
-	r, err := tr.Round(ctx, plan)
+	rec, err := tr.round(ctx, plan, t.probes)
 	if err != nil {
 		return err
 	}
-	rec, err := t.record(ctx, tr, plan, r)
-	if err != nil {
-		return err
-	}
+	t.told(rec, plan)
 	past, err := t.recorded(ctx, round)
 	if err != nil {
 		return err

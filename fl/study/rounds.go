@@ -35,14 +35,14 @@ func Rounds(ctx context.Context, s store.Reader, f func(RoundRow) error) error {
 	return s.Each(ctx, func(r store.Row) error {
 		when := time.UnixMilli(r.At)
 		switch r.Kind {
-		case kindSession:
+		case KindSession:
 			began = true
 			clear(at)
 			return nil
-		case kindRung:
+		case KindRung:
 			delete(at, r.Trial)
 			return nil
-		case kindPlan:
+		case KindPlan:
 			at[r.Trial] = when
 			return nil
 		}
@@ -65,5 +65,5 @@ func Rounds(ctx context.Context, s store.Reader, f func(RoundRow) error) error {
 		}
 		at[r.Trial] = when
 		return f(row)
-	}, kindSession, kindPlan, kindRound, kindRung)
+	}, KindSession, KindPlan, KindRound, KindRung)
 }

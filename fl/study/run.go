@@ -17,7 +17,7 @@ import (
 // evaluates the result.
 func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	given := s.Config // as it was given, for the record
-	s.Tuner, s.ClientTuner = nil, nil
+	s.Tuner, s.ClientTuner, s.Trainer = nil, nil, nil
 	s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{}
 	s.Config.Budget = config.Budget{Rounds: given.Rounds, TrialRounds: given.Rounds}
 	d, err := newDriver(ctx, &s)
@@ -25,7 +25,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		return nil, err
 	}
 	defer d.close()
-	d.unscored, d.scoreProbes = true, nil
+	d.meter.unscored, d.scoreProbes = true, nil
 	start := time.Now()
 	t, err := d.train(ctx, &given)
 	if err != nil {
@@ -35,7 +35,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		return nil, err
 	}
 	if d.history.result != nil {
-		r, err := decode[resultRecord](kindResult, d.history.result)
+		r, err := decode[resultRecord](KindResult, d.history.result)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (d *driver) train(ctx context.Context, given *config.Config) (*trial, error
 // test error of each. With random search as the tuner it is the yardstick of a
 // study.
 func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, error) {
-	s.ClientTuner, s.Store = nil, nil
+	s.ClientTuner, s.Store, s.Trainer = nil, nil, nil
 	s.Config.ClientTuner = config.ClientTuner{}
 	s.Config.Budget = config.Budget{Rounds: n * rounds, TrialRounds: rounds}
 	s.Config.Tuner.Options = nil

@@ -22,7 +22,7 @@ func (d *driver) named(err error) error {
 func (d *driver) follow(ctx context.Context, session *decider) (*trial, error) {
 	parallel := d.setup.Config.Tuner.Parallel
 	best, err := play.Study{
-		Session: session, Book: session.book(), Parallel: parallel, Lanes: d.engine.Workers(),
+		Session: session, Book: session.book(), Parallel: parallel, Lanes: d.lanes(),
 		Runner: &runner{driver: d, lanes: &lanes{to: d.setup.Observer, told: parallel > 1}},
 	}.Play(ctx)
 	if err != nil || best < 0 {

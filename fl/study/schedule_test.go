@@ -126,7 +126,7 @@ func calledIn(t *testing.T, dir string) []string {
 	err = v.Each(t.Context(), func(r store.Row) error {
 		out = append(out, r.Kind+" "+string(r.Data))
 		return nil
-	}, kindSuggest, kindReport)
+	}, KindSuggest, KindReport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,13 +180,13 @@ func TestARecordThatWasAskedInAnotherOrder(t *testing.T) {
 	to := openStore(t, old)
 	seen := 0
 	err = v.Each(t.Context(), func(r store.Row) error {
-		if r.Kind == kindSuggest {
+		if r.Kind == KindSuggest {
 			if seen++; seen > 1 {
 				return nil
 			}
 		}
 		return to.Append(r.Kind, r.Trial, r.Round, r.Data)
-	}, kindStudy, kindSession, kindSuggest, kindReport, kindTrial, kindRound, kindRung)
+	}, KindStudy, KindSession, KindSuggest, KindReport, KindTrial, KindRound, KindRung)
 	if err != nil {
 		t.Fatal(err)
 	}

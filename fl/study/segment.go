@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
@@ -20,6 +21,7 @@ func (t *trial) segment(ctx context.Context, toRound int, begins func(rounds int
 	d := t.driver
 	t.best = candidate{score: math.NaN(), trial: t}
 	t.kept.at = time.Now()
+	defer t.leave()
 	var score float64
 	for t.rounds < toRound && !t.reached() {
 		begins(t.rounds)
@@ -28,14 +30,14 @@ func (t *trial) segment(ctx context.Context, toRound int, begins func(rounds int
 			return t.end(ctx, failed, emit)
 		}
 		if err != nil && ctx.Err() != nil {
-			if failed := t.save(context.WithoutCancel(ctx)); failed != nil {
+			if failed := t.save(context.WithoutCancel(ctx)); failed != nil && !errors.Is(failed, ErrLost) {
 				return failed
 			}
 		}
 		if err != nil {
 			return err
 		}
-		if score = float64(rec.Score); !d.unscored {
+		if score = float64(rec.Score); !d.meter.unscored {
 			if math.IsNaN(score) {
 				return fmt.Errorf("trial %d, round %d: no client of the cohort has validation examples, so there is no score; enlarge the cohort or change data.split", t.number, t.rounds)
 			}
@@ -48,8 +50,11 @@ func (t *trial) segment(ctx context.Context, toRound int, begins func(rounds int
 		}
 		emit(t.event(rec, score))
 		d.roundDone(t, toRound, rec, score)
-		if t.train != nil && time.Since(t.kept.at) >= d.setup.snapshotEvery() {
-			if err := t.save(ctx); err != nil {
+		if t.due() {
+			err := t.save(context.WithoutCancel(ctx))
+			if errors.Is(err, ErrLost) {
+				t.leave()
+			} else if err != nil {
 				return err
 			}
 		}
@@ -57,15 +62,29 @@ func (t *trial) segment(ctx context.Context, toRound int, begins func(rounds int
 	return t.rung(ctx, score, emit)
 }
 
+// trains says whether the trial is in training, so that there is something to save.
+func (t *trial) trains() bool { return t.train != nil || t.away != nil }
+
+// due says whether the trial should be saved between two rounds.
+func (t *trial) due() bool {
+	return t.away != nil && t.away.Leaving() || t.trains() && time.Since(t.kept.at) >= t.driver.setup.snapshotEvery()
+}
+
 // rung ends a segment that has reached its round, or the goal.
 func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error {
 	t.mean = Discounted{}
-	if t.worthwhile() || t.driver.unscored {
+	if t.reached() || t.rounds >= t.driver.budget.TrialRounds {
+		t.driver.ended(t)
+	}
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
+	if t.worthwhile() || t.driver.meter.unscored {
 		if err := t.save(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}
-	if t.driver.unscored {
+	if t.driver.meter.unscored {
 		return nil
 	}
 	t.rungs = append(t.rungs, Rung{Round: t.rounds, Score: score})
@@ -73,20 +92,21 @@ func (t *trial) rung(ctx context.Context, score float64, emit func(Event)) error
 	if t.past.rungs[t.rounds] {
 		return nil
 	}
-	return t.driver.history.append(kindRung, t.number, t.rounds, rungRecord{real(score)})
+	return t.driver.history.append(KindRung, t.number, t.rounds, rungRecord{real(score)})
 }
 
 // keep takes the trial as it is for its segment's best.
 func (t *trial) keep(score float64) error {
 	t.best.score, t.best.round, t.best.state = score, t.rounds, nil
-	if t.train == nil { // its weights may never be needed; if so, they can be had
+	switch {
+	case t.away != nil:
+		t.away.keep(&t.best)
+	case t.train != nil:
+		here{t.driver, t.train}.keep(&t.best)
+	default: // its weights may never be needed; if so, they can be had
 		t.best.weights = nil
 		return nil
 	}
-	if t.best.weights == nil {
-		t.best.weights = t.driver.buffer()
-	}
-	t.best.weights, t.best.memory = append(t.best.weights[:0], t.train.Weights()...), t.train.State()
 	if s := t.session; s != nil && s.live != nil {
 		t.best.state = slices.Clone(s.live.State())
 		return t.driver.history.setState(t.number, candidateSlot, s.calls, t.best.state)
@@ -109,8 +129,9 @@ func (t *trial) next(ctx context.Context) (*roundRecord, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.clients = 0
 	switch {
-	case rec != nil && !rec.tellsDropped() && !t.driver.unscored && t.driver.history.result == nil:
+	case rec != nil && !rec.tellsDropped() && !t.driver.meter.unscored && t.driver.history.result == nil:
 		return nil, fmt.Errorf("trial %d, round %d: the record does not tell which %d clients were dropped, as it was begun by an earlier version of fedfast, which scored them: finish the study with that one, or begin it again in another directory", t.number, t.rounds+1, rec.Dropped)
 	case rec != nil:
 		if t.session != nil {
@@ -119,47 +140,46 @@ func (t *trial) next(ctx context.Context) (*roundRecord, error) {
 	case t.past.fail != nil:
 		return nil, &failure{*t.past.fail}
 	default:
-		if err := t.materialize(ctx); err != nil {
+		if _, err := t.training(ctx); err != nil {
 			return nil, err
 		}
 		start := time.Now()
-		if rec, err = t.run(context.WithoutCancel(ctx)); err != nil {
+		if rec, err = t.run(ctx); err != nil {
 			return nil, err
 		}
 		t.kept.spent += time.Since(start)
+		t.clients = len(rec.Clients)
 	}
 	t.rounds++
 	t.dropped += rec.Dropped
 	t.examples += rec.Examples
 	t.observeGoal(rec)
-	if t.driver.unscored {
+	if t.driver.meter.unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
 	}
 	return rec, nil
 }
 
 // run plans, trains and observes one round; each step is recorded before the
-// next.
+// next. ctx is looked at only where the round must be begun again elsewhere.
 func (t *trial) run(ctx context.Context) (*roundRecord, error) {
+	until := ctx
+	ctx = context.WithoutCancel(ctx)
 	plan, err := t.plan(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := t.train.Round(ctx, plan)
+	rec, err := t.round(until, plan)
 	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
 		return nil, &failure{failRecord{Reason: fmt.Sprintf("round %d: %s", t.rounds+1, panicked), Stack: string(panicked.Stack)}}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if r.Dropped > 0 && t.driver.setup.Config.Nonfinite == config.NonfiniteFail {
-		return nil, &failure{failRecord{Reason: fmt.Sprintf("round %d: the results of %d clients are not finite", t.rounds+1, r.Dropped)}}
+	if rec.Dropped > 0 && t.driver.setup.Config.Nonfinite == config.NonfiniteFail {
+		return nil, &failure{failRecord{Reason: fmt.Sprintf("round %d: the results of %d clients are not finite", t.rounds+1, rec.Dropped)}}
 	}
-	rec, err := t.record(ctx, t.train, plan, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.driver.history.append(kindRound, t.number, t.rounds+1, rec); err != nil {
+	if err := t.driver.history.append(KindRound, t.number, t.rounds+1, rec); err != nil {
 		return nil, err
 	}
 	if t.session != nil {
@@ -170,6 +190,32 @@ func (t *trial) run(ctx context.Context) (*roundRecord, error) {
 	return rec, nil
 }
 
+// round trains the next round. One whose worker is lost is begun again elsewhere,
+// while ctx lasts.
+func (t *trial) round(ctx context.Context, plan fl.Plan) (*roundRecord, error) {
+	for {
+		tr, err := t.training(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rec, err := tr.round(context.WithoutCancel(ctx), plan, t.probes)
+		if err == nil {
+			t.told(rec, plan)
+		}
+		if !errors.Is(err, ErrLost) {
+			return rec, err
+		}
+		t.leave()
+	}
+}
+
+// told adds to a round's record what the client tuner set for all clients alike.
+func (t *trial) told(rec *roundRecord, plan fl.Plan) {
+	if t.session != nil && len(plan.Clients) == 1 {
+		rec.Params = hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(t.driver.clientControls)
+	}
+}
+
 // end takes a failed trial out of the study.
 func (t *trial) end(ctx context.Context, f *failure, emit func(Event)) error {
 	d := t.driver
@@ -177,7 +223,7 @@ func (t *trial) end(ctx context.Context, f *failure, emit func(Event)) error {
 	emit(Event{Event: "fail", Trial: t.number, Round: t.rounds, Reason: f.Reason})
 	if t.past.fail == nil {
 		d.setup.log().Error("a trial failed and is given up", "trial", t.number, "reason", f.Reason, "stack", f.Stack)
-		if err := d.history.append(kindFail, t.number, t.rounds, f.failRecord); err != nil {
+		if err := d.history.append(KindFail, t.number, t.rounds, f.failRecord); err != nil {
 			return err
 		}
 	}

@@ -75,7 +75,7 @@ func (s *decider) wake(ctx context.Context) error {
 func (s *decider) recall(calls int) error {
 	for i := range s.past[:calls] {
 		c := &s.past[i]
-		if c.kind == kindReport {
+		if c.kind == KindReport {
 			s.live.RecallReport(c.report())
 			continue
 		}
@@ -91,7 +91,7 @@ func (s *decider) recall(calls int) error {
 // repeat asks the tuner a recorded call again.
 func (s *decider) repeat(ctx context.Context, call int) error {
 	c := &s.past[call]
-	if c.kind == kindReport {
+	if c.kind == KindReport {
 		return s.live.Report(ctx, c.report())
 	}
 	decisions, err := s.live.Suggest(ctx, c.N)
@@ -117,7 +117,7 @@ func (s *decider) answered(c callRecord) error {
 // Suggest returns the next decisions, which are durable before anyone acts on
 // them.
 func (s *decider) Suggest(ctx context.Context, n int) ([]tuners.Decision, error) {
-	c, err := s.next(kindSuggest)
+	c, err := s.next(KindSuggest)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s *decider) Suggest(ctx context.Context, n int) ([]tuners.Decision, error)
 // Report tells the tuner a score.
 func (s *decider) Report(ctx context.Context, r tuners.TrialReport) error {
 	now := reportRecord(r)
-	c, err := s.next(kindReport)
+	c, err := s.next(KindReport)
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ type Setup struct {
 	// outside of rungs and of the end; 0 is 30 s. A rung whose rounds took less
 	// than a thirtieth of it goes without: they are run again faster.
 	SnapshotEvery time.Duration
+	// Trainer trains the trials of a Tune elsewhere; nil is in this process. It
+	// needs a Store.
+	Trainer Trainer
 	// Log is told about failed trials and damaged files; nil drops that.
 	Log *slog.Logger
 

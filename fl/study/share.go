@@ -31,16 +31,16 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 	}
 	h := &history{store: to}
 	rec := studyRecord{Name: c.Name, Mode: config.ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds}
-	if err := h.append(kindStudy, tuners.StudySession, 0, rec); err != nil {
+	if err := h.append(KindStudy, tuners.StudySession, 0, rec); err != nil {
 		return nil, err
 	}
 	// States and snapshots without their rounds would be of no use, rounds without
 	// them cost time: so rounds come first.
 	err = from.Each(ctx, func(r store.Row) error {
-		if r.Kind != kindRound {
+		if r.Kind != KindRound {
 			return to.Append(r.Kind, r.Trial, r.Round, r.Data)
 		}
-		rec, err := decode[roundRecord](kindRound, r.Data)
+		rec, err := decode[roundRecord](KindRound, r.Data)
 		if err != nil {
 			return err
 		}
@@ -51,8 +51,8 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 			return fmt.Errorf("trial %d, round %d has no score under the other target", r.Trial, r.Round)
 		}
 		rec.Score, *rec.Other = *rec.Other, rec.Score
-		return h.append(kindRound, r.Trial, r.Round, rec)
-	}, kindData, kindTrial, kindPlan, kindRound, kindFail)
+		return h.append(KindRound, r.Trial, r.Round, rec)
+	}, KindData, KindTrial, KindPlan, KindRound, KindFail)
 	if err != nil {
 		return nil, err
 	}

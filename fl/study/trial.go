@@ -23,12 +23,16 @@ type trial struct {
 	source  *trial // that it was forked from, nil for none
 	base    int    // the rounds that it had then
 	past    *pastTrial
+	upTo    int64       // the last row that counts as recorded, if that is behind the study's
 	page    []store.Row // recorded rounds from the next one on, a few of them
-	train   *fl.Trial   // nil while the rounds come from the record, or when dropped
+	train   *fl.Trial   // nil while the rounds come from the record or are run elsewhere, or when dropped
+	away    *away       // where else the trial trains, nil for nowhere
 	session *clientSession
 	probes  []string // what the client tuner's session sees of each slot
 	rounds  int
+	clients int // that the newest round trained, 0 where it was read
 	stopped bool
+	over    bool // it is counted in driver.over
 	// released says that the tuner will not fork it any more.
 	released bool
 	fail     *failRecord // why it cannot go on
@@ -81,7 +85,7 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 		return t, nil
 	}
 	t.past = &pastTrial{rounds: t.base}
-	if err := d.history.append(kindTrial, number, t.base, rec); err != nil {
+	if err := d.history.append(KindTrial, number, t.base, rec); err != nil {
 		return nil, err
 	}
 	if source == nil {
@@ -121,6 +125,7 @@ func (d *driver) openClientSession(ctx context.Context, t *trial, state []byte) 
 // tuner that forks may still copy the trial.
 func (t *trial) stop(ctx context.Context) error {
 	t.stopped = true
+	t.driver.ended(t)
 	if t.driver.forks {
 		t.session.remember()
 	}

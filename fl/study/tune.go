@@ -17,6 +17,9 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if s.Tuner == nil {
 		return nil, errors.New("tuner.name: none is set; `fedfast list tuners` shows them")
 	}
+	if s.Trainer != nil && s.Store == nil {
+		return nil, errors.New("a study whose trials train elsewhere needs a store: without a record nothing can be taken over")
+	}
 	about, err := s.Tuner.Describe(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, err)

@@ -191,7 +191,7 @@ func TestOpenOwnErrors(t *testing.T) {
 		{"no y", "npz-images", []npztest.Array{x, client}, "has no array y"},
 		{"no client", "npz-images", []npztest.Array{x, y}, `has no array client: save client=..., the client of each sample, or have the samples dealt, such as with data.partition = "iid"`},
 		{"short y", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{1}, Values: []int64{0}}, client}, "array y has the shape [1], must be one number for each row of x, whose shape is [2 4 4]"},
-		{"y of two dimensions", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2, 1}, Values: []int64{0, 1}}, client}, "array y has the shape [2 1]"},
+		{"y of three dimensions", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2, 1, 1}, Values: []int64{0, 1}}, client}, "array y has the shape [2 1 1]"},
 		{"classes below 0", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []int64{0, -1}}, client}, "array y: value [1] is -1, must be in 0 to"},
 		{"names of classes", "npz-images", []npztest.Array{x, as(client, "y"), client}, "numpy.unique(y, return_inverse=True)[1]"},
 		{"a single number", "npz-images", []npztest.Array{{Name: "x", Values: []int64{3}}, y, client}, "array y has the shape [2], must be one number for each row of x, whose shape is []"},

@@ -19,6 +19,9 @@ import (
 // npzPath tells what data.path of users' own examples is.
 const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test, y_test and client_test where there are test samples"
 
+// ownTargets says what the array y may be.
+const ownTargets = "y: n classes from 0, n or (n, k) floats to predict, or (n, labels) truth values (or whole numbers 0 and 1), which of the labels each has"
+
 // maxClasses bounds the labels of examples that users bring.
 const maxClasses = 1 << 20
 
@@ -34,11 +37,11 @@ func Sets() []data.Set {
 		}}
 	}
 	return []data.Set{
-		own("npz-images", "pictures with a class each. x: uint8 (k stands for k/255) or floats of shape (n, height, width) or (n, height, width, channels); y: n classes from 0; client: n numbers or texts",
+		own("npz-images", "pictures. x: uint8 (k stands for k/255) or floats of shape (n, height, width) or (n, height, width, channels); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Image, (*ownArrays).images),
-		own("npz-vectors", "rows of numbers with a class each. x: floats or whole numbers of shape (n, features); y: n classes from 0; client: n numbers or texts",
+		own("npz-vectors", "rows of numbers. x: floats or whole numbers of shape (n, features); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Vector, (*ownArrays).vectors),
-		own("npz-tokens", "rows of token ids from 0 to 65,535. x: whole numbers of shape (n, length), with a class each in y; without y the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
+		own("npz-tokens", "rows of token ids from 0 to 65,535. x: whole numbers of shape (n, length), "+ownTargets+"; without y the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
 			"as in the file", data.Tokens, (*ownArrays).tokens),
 	}
 }
@@ -57,8 +60,9 @@ func (p *ownPart) n() int {
 // ownArrays are the samples of a file, those for training first.
 type ownArrays struct {
 	path   string
-	parts  [2]ownPart // train, test
-	labels []int32    // nil without y
+	parts  [2]ownPart                // train, test
+	labels []int32                   // nil without y; 0 where there are targets
+	aim    func(data.View) data.View // adds the targets, nil for classes
 	fed    *data.Federation
 }
 
@@ -131,6 +135,7 @@ func (o *ownArrays) check() error {
 			case a == nil:
 			case p.x == nil:
 				return fmt.Errorf("%s: array %s is there without x_test", o.path, a.Name)
+			case a == p.y && len(a.Shape) == 2 && len(p.x.Shape) > 0 && a.Shape[0] == p.x.Shape[0] && a.Shape[1] > 0:
 			case len(a.Shape) != 1 || len(p.x.Shape) == 0 || a.Shape[0] != p.x.Shape[0]:
 				return fmt.Errorf("%s: array %s has the shape %v, must be one number for each row of %s, whose shape is %v", o.path, a.Name, a.Shape, p.x.Name, p.x.Shape)
 			}
@@ -156,6 +161,9 @@ func (o *ownArrays) check() error {
 			return fmt.Errorf("%s: there must be both arrays %s and %s_test, or none, as there is x_test", o.path, pair.name, pair.name)
 		}
 	}
+	if y := train.y; y != nil && (!slices.Equal(y.Shape[1:], test.y.Shape[1:]) || (y.Kind == 'f') != (test.y.Kind == 'f')) {
+		return fmt.Errorf("%s: array %s has the shape %v and the type %s, %s %v and %s; they must be targets of one kind", o.path, test.y.Name, test.y.Shape, test.y.Type(), y.Name, y.Shape, y.Type())
+	}
 	return nil
 }
 
@@ -163,6 +171,9 @@ func (o *ownArrays) check() error {
 func (o *ownArrays) classes() error {
 	if o.parts[0].y == nil {
 		return fmt.Errorf("%s has no array y, the class of each sample", o.path)
+	}
+	if y := o.parts[0].y; y.Kind == 'f' || len(y.Shape) == 2 {
+		return o.targets()
 	}
 	for _, p := range o.parts {
 		if p.y == nil {
@@ -239,7 +250,7 @@ func (o *ownArrays) images() (data.View, error) {
 			return data.View{}, err
 		}
 	}
-	return data.PiecesView(o.fed.H, o.fed.W, o.fed.C, [2][]byte{pixels, more}, o.labels, nil), nil
+	return o.aimed(data.PiecesView(o.fed.H, o.fed.W, o.fed.C, [2][]byte{pixels, more}, o.labels, nil)), nil
 }
 
 // vectors returns rows of numbers.
@@ -257,7 +268,7 @@ func (o *ownArrays) rows(n int) (data.View, error) {
 	if err != nil {
 		return data.View{}, err
 	}
-	return data.VectorView(n, values, o.labels), nil
+	return o.aimed(data.VectorView(n, values, o.labels)), nil
 }
 
 // tokens returns rows of token ids.
@@ -283,7 +294,7 @@ func (o *ownArrays) tokens() (data.View, error) {
 		if err := o.classes(); err != nil {
 			return data.View{}, err
 		}
-		return data.TokenView(o.fed.SeqLen, rows, o.labels), nil
+		return o.aimed(data.TokenView(o.fed.SeqLen, rows, o.labels)), nil
 	}
 	if o.fed.SeqLen--; o.fed.SeqLen == 0 {
 		return data.View{}, fmt.Errorf("%s: array %s has the shape %v: a row of one id has none after it to learn", o.path, o.parts[0].x.Name, o.parts[0].x.Shape)

@@ -33,6 +33,7 @@ type Config struct {
 	Target     string `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective measures the models after their clients' training, or the one before it"`
 	Select     string `toml:"select" by:"tune" of:"finalists paper" doc:"how a study chooses the model that it returns: among finalists that are scored on all clients when the budget is spent, or by the lowest score of any cohort"`
 
+	Loss        Loss           `toml:"loss"`
 	Client      Client         `toml:"client"`
 	Server      Server         `toml:"server"`
 	Data        Data           `toml:"data"`

@@ -37,6 +37,9 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m, err = c.withLoss(m, fed.Target); err != nil {
+		return nil, err
+	}
 	if err := fl.CheckModel(m); err != nil {
 		return nil, err
 	}

@@ -28,6 +28,9 @@ type Part struct {
 type State struct {
 	Done, All int64
 	Parts     []Part
+	// Below are parts of a second row. Where a terminal can show one row only,
+	// they stand before the bar.
+	Below []Part
 }
 
 // The bar of a line, in columns without its ends.
@@ -39,18 +42,19 @@ const (
 // throttle is the least time between two drawings of a line.
 const throttle = 100 * time.Millisecond
 
-// Line is the one line that shows progress on a terminal, below everything else.
-// Its methods may be called from several goroutines.
+// Line is the line, of one or two rows, that shows progress on a terminal, below
+// everything else. Its methods may be called from several goroutines.
 //
-// The terminal's width is read anew for every drawing and the line fits it. The
-// cursor waits at its beginning: a terminal that is made narrower wraps the line
-// below the cursor, where the next drawing erases it.
+// The terminal's width is read anew for every drawing and the rows fit it. The
+// cursor waits at their beginning: a terminal that is made narrower wraps them
+// below the cursor, where the next drawing erases them.
 type Line struct {
 	mu      sync.Mutex
 	w       io.Writer
 	columns func() int
 	state   State
 	there   bool // something is drawn
+	width   int  // of the terminal when it was
 	drawn   time.Time
 	resized chan os.Signal
 }
@@ -113,11 +117,20 @@ func (l *Line) Close() {
 	}
 }
 
-// draw writes the line over the one before.
+// draw writes the line over the one before. Of one of another width, which may take
+// more rows by now, nothing is left to show through.
 func (l *Line) draw() {
 	columns := l.columns()
-	l.replace(l.state.text(columns-1), columns)
-	l.there = true
+	if l.there && columns != l.width {
+		l.erase()
+	}
+	rows := l.state.rows(columns - 1)
+	if len(rows) > 1 {
+		l.write("\r" + rows[0] + "\x1b[K\n" + rows[1] + "\x1b[J\r\x1b[A")
+	} else {
+		l.replace(rows[0], columns)
+	}
+	l.there, l.width = true, columns
 }
 
 // erase takes the line away.
@@ -128,14 +141,29 @@ func (l *Line) erase() {
 	}
 }
 
+// plainConsole says that a terminal takes no commands, as old consoles of Windows.
+const plainConsole = runtime.GOOS == "windows"
+
 // replace writes a text, and nothing behind it to the end of the screen, and goes
-// back to its beginning. A terminal that cannot be written to is no failure.
+// back to its beginning.
 func (l *Line) replace(text string, columns int) {
 	end := "\x1b[J"
-	if runtime.GOOS == "windows" { // an old console takes no commands
+	if plainConsole {
 		end = strings.Repeat(" ", max(0, columns-1-screen.Width(text)))
 	}
-	_, _ = io.WriteString(l.w, "\r"+text+end+"\r")
+	l.write("\r" + text + end + "\r")
+}
+
+// write writes to the terminal. One that cannot be written to is no failure.
+func (l *Line) write(text string) { _, _ = io.WriteString(l.w, text) }
+
+// rows writes the state in one or two rows of so many columns.
+func (s State) rows(columns int) []string {
+	if plainConsole || len(s.Below) == 0 {
+		s.Parts, s.Below = slices.Concat(s.Below, s.Parts), nil
+		return []string{s.text(columns)}
+	}
+	return []string{s.text(columns), State{Parts: s.Below}.text(columns)}
 }
 
 // text writes the state in so many columns.
@@ -181,5 +209,7 @@ func (s State) bar(columns int) string {
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false))
 	_ = b.Set64(max(0, min(s.Done, s.All))) // nothing is written
 	_ = b.RenderBlank()                     // as above
-	return strings.TrimSpace(b.String())
+	text := strings.TrimSpace(b.String())
+	percent, _, _ := strings.Cut(text, "%")
+	return strings.Repeat(" ", max(0, len("100")-len(percent))) + text
 }

@@ -39,9 +39,9 @@ func TestLineFits(t *testing.T) {
 		}
 	}
 	for columns, want := range map[int]string{
-		40:  "0% |        | 97 of 20000, 1h20m17s left",
-		80:  "lowest score 0.0312 0% |                        | 97 of 20000, 1h20m17s left",
-		120: "trial 123 (1000 of 2000), loss 0.1234, lowest score 0.0312 0% |                        | 97 of 20000, 1h20m17s left",
+		45:  "  0% |           | 97 of 20000, 1h20m17s left",
+		80:  "lowest score 0.0312   0% |                        | 97 of 20000, 1h20m17s left",
+		120: "trial 123 (1000 of 2000), loss 0.1234, lowest score 0.0312   0% |                        | 97 of 20000, 1h20m17s left",
 	} {
 		if got := states["rounds"].text(columns); got != want {
 			t.Errorf("at %d columns: got %q, want %q", columns, got, want)
@@ -49,9 +49,10 @@ func TestLineFits(t *testing.T) {
 	}
 }
 
-// TestOneLineWhateverTheWidth changes the width between any two drawings and lines
-// of a log: the terminal shows these and one row of progress.
-func TestOneLineWhateverTheWidth(t *testing.T) {
+// TestRowsWhateverTheWidth changes the width between any two drawings and lines of
+// a log: the terminal shows these and one row of progress, or two where the state
+// has them.
+func TestRowsWhateverTheWidth(t *testing.T) {
 	terminal := screentest.New(100)
 	l := NewLine(terminal, terminal.Columns)
 	want := []string{"a head"}
@@ -61,6 +62,10 @@ func TestOneLineWhateverTheWidth(t *testing.T) {
 	for i := range 200 {
 		terminal.Resize(40 + i*37%100)
 		l.state = State{Done: int64(i), All: 200, Parts: []Part{{Text: "trial 12 (5 of 27)", Rank: 2}, {Text: "日本語の名前", Rank: 1}, {Text: of(i, 200), Behind: true}}}
+		more := 1
+		if i%30 >= 15 {
+			more, l.state.Below = 2, []Part{{Text: "below"}, {Text: strings.Repeat("long ", 15), Rank: 1}}
+		}
 		l.draw()
 		if i%20 == 10 {
 			want = append(want, "a log line")
@@ -69,7 +74,8 @@ func TestOneLineWhateverTheWidth(t *testing.T) {
 			}
 		}
 		rows := terminal.Rows()
-		if len(rows) != len(want)+1 || !slices.Equal(rows[:len(want)], want) || !strings.Contains(rows[len(want)], of(i, 200)) {
+		if len(rows) != len(want)+more || !slices.Equal(rows[:len(want)], want) || !strings.Contains(rows[len(want)], of(i, 200)) ||
+			more == 2 && !strings.HasPrefix(rows[len(want)+1], "below") {
 			t.Fatalf("drawing %d at %d columns shows %q", i, terminal.Columns(), rows)
 		}
 	}
@@ -79,8 +85,8 @@ func TestOneLineWhateverTheWidth(t *testing.T) {
 	}
 }
 
-// TestDisplayOnTerminal leaves one line of a study, which tells a preparation, its
-// rounds and the end one after the other.
+// TestDisplayOnTerminal leaves one line of a study. Before, it tells a preparation,
+// its rounds and the end one after the other, in two rows that hold their width.
 func TestDisplayOnTerminal(t *testing.T) {
 	terminal := screentest.New(80)
 	clock := time.Unix(0, 0)
@@ -99,20 +105,23 @@ func TestDisplayOnTerminal(t *testing.T) {
 	none := math.NaN()
 	update(9, study.Progress{Preparing: true, Trial: 7, Round: 8, Rounds: 8, Score: 0.5, Best: none, Loss: none})
 	shows("a head", "client tuner prepares, error 0.5000 100% |████████████████████████| 8 of 8")
-	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 4, Loss: 2, Best: none})
-	update(12, study.Progress{Trial: 1, TrialRound: 3, ToRound: 3, Round: 3, Rounds: 4, Loss: 0.5, Best: 0.125})
-	shows("a head", "trial 1 (3 of 3), lowest score 0.1250 75% |██████████████     | 3 of 4, 1s left")
+	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 400, Loss: 2, Best: none, Clients: 10, Trials: 27, TrialsLeft: 27})
+	shows("a head", "  0% |                        | round   1 of 400", "loss 2.0000, 27 of 27 trials left, trial 1 (1 of 3)")
+	update(12, study.Progress{Trial: 1, TrialRound: 3, ToRound: 3, Round: 2, Rounds: 400, Loss: 0.5, Best: 0.125, Clients: 10, Trials: 27, TrialsLeft: 27})
+	shows("a head", "  0% |                        | round   2 of 400, 13m16s left, 5.0 clients/s", "lowest score 0.1250, loss 0.5000, 27 of 27 trials left, trial 1 (3 of 3)")
+	update(20, study.Progress{Trial: 22, TrialRound: 29, ToRound: 30, Round: 380, Rounds: 400, Loss: 0.25, Best: 0.125, Clients: 10, Trials: 27, TrialsLeft: 9})
+	shows("a head", " 95% |██████████████████████  | round 380 of 400, 1m40s left, 2.0 clients/s", "lowest score 0.1250, loss 0.2500, 9 of 27 trials left, trial 22 (29 of 30)")
 	if _, err := d.Write([]byte("a log line\n")); err != nil {
 		t.Fatal(err)
 	}
 	d.line.drawn = time.Time{}
 	d.Evaluated(7, 10)
-	shows("a head", "a log line", "measured on 7 of 10 clients 70% |████████████████        |")
+	shows("a head", "a log line", "measured on 7 of 10 clients  70% |████████████████        |")
 	d.Close()
 	d.Close()
-	shows("a head", "a log line", "round 3 of 4 in 2s, lowest score 0.1250")
+	shows("a head", "a log line", "round 380 of 400 in 10s, lowest score 0.1250")
 	if _, err := d.Write([]byte("more\n")); err != nil {
 		t.Fatal(err)
 	}
-	shows("a head", "a log line", "round 3 of 4 in 2s, lowest score 0.1250", "more")
+	shows("a head", "a log line", "round 380 of 400 in 10s, lowest score 0.1250", "more")
 }

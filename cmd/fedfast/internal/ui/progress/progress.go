@@ -1,11 +1,12 @@
-// Package progress shows how far a study is on stderr: one line with a bar on a
-// terminal, a plain line every few seconds elsewhere.
+// Package progress shows how far a study is on stderr: one or two rows with a bar
+// on a terminal, a plain line every few seconds elsewhere. It knows no colours.
 package progress
 
 import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,7 +26,7 @@ type Display struct {
 	line    *Line      // nil without a terminal, and when all is over
 	now     func() time.Time
 	start   time.Time
-	first   int       // the round that had ended at start
+	speed   meter
 	shown   time.Time // when the newest plain line was written
 	last    study.Progress
 	unseen  bool // last has not been written as a plain line
@@ -42,7 +43,7 @@ const headDelay = time.Second
 // w is, and is nil for none. The head, whole lines, comes before everything else.
 // now is time.Now but in tests.
 func New(w io.Writer, columns func() int, head string, now func() time.Time) *Display {
-	d := &Display{w: w, columns: columns, now: now, start: now(), shown: now(), head: head}
+	d := &Display{w: w, columns: columns, now: now, start: now(), speed: meter{since: now()}, shown: now(), head: head}
 	d.delay = time.AfterFunc(headDelay, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -73,11 +74,16 @@ func (d *Display) begin() {
 func (d *Display) Update(p study.Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if p.Preparing == d.last.Preparing && p.Round < d.last.Round {
-		return // rounds of trials beside each other may come late
+	late := p.Preparing == d.last.Preparing && p.Round < d.last.Round // of trials beside each other
+	begun := d.last.Preparing && !p.Preparing
+	if begun {
+		d.start = d.now() // the rounds are timed from here
 	}
-	if d.last.Preparing && !p.Preparing {
-		d.start, d.first = d.now(), p.Round // the rounds are timed from here
+	if !late || p.Clients > 0 {
+		d.speed.add(p, begun, d.now())
+	}
+	if late {
+		return
 	}
 	d.last = p
 	d.begin()
@@ -112,10 +118,10 @@ func (d *Display) plain(now time.Time) {
 	d.shown, d.unseen = now, false
 	p := d.last
 	if p.Preparing {
-		fmt.Fprintf(d.w, "%s%s%s\n", d.prefix(), describe(p), d.remaining(now))
+		fmt.Fprintln(d.w, d.prefix()+joined(describe(p), d.speed.remaining(p, now)))
 		return
 	}
-	fmt.Fprintf(d.w, "%sround %s, %s%s\n", d.prefix(), of(p.Round, p.Rounds), describe(p), d.remaining(now))
+	fmt.Fprintln(d.w, d.prefix()+joined("round "+of(p.Round, p.Rounds), describe(p), d.speed.rate(now), d.speed.remaining(p, now)))
 }
 
 // prefix is what plain lines begin with.
@@ -127,32 +133,40 @@ func (d *Display) prefix() string {
 }
 
 // state is the newest state for a terminal: what there is no room for is left out,
-// the training loss first.
+// the training loss first. What changes its width stands at the ends of the rows.
 func (d *Display) state(now time.Time) State {
 	p := d.last
 	s := State{Done: int64(p.Round), All: int64(p.Rounds)}
-	add := func(rank int, behind bool, text string) {
+	add := func(to *[]Part, rank int, behind bool, text string) {
 		if text != "" {
-			s.Parts = append(s.Parts, Part{text, rank, behind})
+			*to = append(*to, Part{text, rank, behind})
 		}
 	}
-	add(1, false, d.label)
+	add(&s.Parts, 1, false, d.label)
 	if p.Preparing {
-		add(3, false, "client tuner prepares")
-		add(2, false, fmt.Sprintf("error %.4f", p.Score))
-	} else {
-		if p.Rounds != p.ToRound {
-			add(3, false, fmt.Sprintf("trial %d (%s)", p.Trial, of(p.TrialRound, p.ToRound)))
-		}
-		if !math.IsNaN(p.Loss) {
-			add(4, false, "loss "+loss(p.Loss))
-		}
-		if !math.IsNaN(p.Best) {
-			add(2, false, fmt.Sprintf("lowest score %.4f", p.Best))
-		}
+		add(&s.Parts, 3, false, "client tuner prepares")
+		add(&s.Parts, 2, false, fmt.Sprintf("error %.4f", p.Score))
 	}
-	add(0, true, of(p.Round, p.Rounds))
-	add(1, true, strings.TrimPrefix(d.remaining(now), ", "))
+	add(&s.Parts, 0, true, padded(p))
+	add(&s.Parts, 1, true, d.speed.remaining(p, now))
+	add(&s.Parts, 2, true, d.speed.rate(now))
+	if p.Preparing {
+		return s
+	}
+	below, behind := &s.Below, false
+	if p.Rounds == p.ToRound && math.IsNaN(p.Best) { // the loss alone is no row
+		below, behind = &s.Parts, true
+	}
+	if !math.IsNaN(p.Best) {
+		add(below, 0, behind, fmt.Sprintf("lowest score %.4f", p.Best))
+	}
+	if !math.IsNaN(p.Loss) {
+		add(below, 4, behind, "loss "+loss(p.Loss))
+	}
+	if p.Rounds != p.ToRound {
+		add(below, 1, behind, trials(p))
+		add(below, 3, behind, fmt.Sprintf("trial %d (%s)", p.Trial, of(p.TrialRound, p.ToRound)))
+	}
 	return s
 }
 
@@ -170,23 +184,12 @@ func (d *Display) end(now time.Time) State {
 	return s
 }
 
-// remaining estimates the time left from the mean time of a round.
-func (d *Display) remaining(now time.Time) string {
-	if d.last.Rounds == 0 {
+// trials tells how many trials go on.
+func trials(p study.Progress) string {
+	if p.Trials == 0 {
 		return ""
 	}
-	if d.last.Preparing && d.last.Rounds <= d.last.Round {
-		return ""
-	}
-	if d.last.Rounds <= d.last.Round {
-		return ", now evaluating"
-	}
-	ended := d.last.Round - d.first
-	if ended == 0 {
-		return ""
-	}
-	left := now.Sub(d.start) / time.Duration(ended) * time.Duration(d.last.Rounds-d.last.Round)
-	return fmt.Sprintf(", %v left", left.Round(time.Second))
+	return fmt.Sprintf("%d of %d trials left", p.TrialsLeft, p.Trials)
 }
 
 // describe says what the newest round tells.
@@ -196,7 +199,7 @@ func describe(p study.Progress) string {
 	}
 	var parts []string
 	if p.Rounds != p.ToRound {
-		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)))
+		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)), trials(p))
 	}
 	if !math.IsNaN(p.Loss) {
 		parts = append(parts, "loss "+loss(p.Loss))
@@ -204,7 +207,21 @@ func describe(p study.Progress) string {
 	if !math.IsNaN(p.Best) {
 		parts = append(parts, fmt.Sprintf("lowest score %.4f", p.Best))
 	}
-	return strings.Join(parts, ", ")
+	return joined(parts...)
+}
+
+// joined lists the parts that say anything.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
+}
+
+// padded tells what has ended in a width that does not change.
+func padded(p study.Progress) string {
+	unit, text := "round ", of(p.Round, p.Rounds)
+	if p.Preparing {
+		unit = ""
+	}
+	return unit + strings.Repeat(" ", max(0, len(of(p.Rounds, p.Rounds))-len(text))) + text
 }
 
 func of(n, all int) string {

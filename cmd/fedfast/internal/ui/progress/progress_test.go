@@ -16,7 +16,7 @@ func TestPlainLines(t *testing.T) {
 	d := New(&out, nil, "a head\n", func() time.Time { return clock })
 	update := func(second, round int, loss, best float64) {
 		clock = time.Unix(int64(second), 0)
-		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: best})
+		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: best, Clients: 12, Trials: 5, TrialsLeft: 3})
 	}
 	update(1, 1, 2, math.NaN())
 	update(6, 3, 1.5, 0.5)
@@ -28,9 +28,9 @@ func TestPlainLines(t *testing.T) {
 	d.Close()
 	d.Close()
 	want := `a head
-round 3 of 10, trial 3 at round 2 of 4, loss 1.5000, lowest score 0.5000, 14s left
+round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.5000, lowest score 0.5000, 4.0 clients/s, 21s left
 log
-round 4 of 10, trial 3 at round 2 of 4, loss 1.2500, lowest score 0.2500, 12s left
+round 4 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.2500, lowest score 0.2500, 6.0 clients/s, 12s left
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -47,8 +47,8 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 		p      study.Progress
 	}{
 		{100, study.Progress{Preparing: true, Round: 4, Rounds: 8, Score: 0.5}},
-		{200, study.Progress{Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(), Best: math.NaN()}},
-		{206, study.Progress{Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(), Best: math.NaN()}},
+		{200, study.Progress{Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(), Best: math.NaN(), Clients: 5}},
+		{206, study.Progress{Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(), Best: math.NaN(), Clients: 5}},
 	} {
 		clock = time.Unix(int64(u.second), 0)
 		d.Update(u.p)
@@ -56,7 +56,7 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 	d.Close()
 	want := `client tuner prepares: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left
 round 1 of 10, loss 2.0000
-round 3 of 10, loss 1.0000, 21s left
+round 3 of 10, loss 1.0000, 0.8 clients/s, 42s left
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -73,6 +73,34 @@ func TestRunSaysNoTrial(t *testing.T) {
 	}
 	if got, want := loss(1.4719306e33), "1.5e+33"; got != want {
 		t.Errorf("a loss that has all but diverged is written as %s, want %s", got, want)
+	}
+}
+
+// TestSpeedIsOfWhatWasTrained leaves out rounds that come from a record.
+func TestSpeedIsOfWhatWasTrained(t *testing.T) {
+	var out strings.Builder
+	clock := time.Unix(0, 0)
+	d := New(&out, nil, "", func() time.Time { return clock })
+	for round := 1; round <= 50; round++ {
+		clients := 0
+		if round > 40 {
+			clients, clock = 20, clock.Add(2*time.Second)
+		}
+		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: math.NaN(), Clients: clients})
+	}
+	d.Close()
+	if want := "round 50 of 100, loss 1.0000, 10 clients/s, 1m40s left\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got\n%s, want %s at the end", out.String(), want)
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for of, want := range map[time.Duration]string{
+		0: "0s", 59499 * time.Millisecond: "59s", time.Minute: "1m00s", 80*time.Minute + 17*time.Second: "1h20m", 50 * time.Hour: "2d02h",
+	} {
+		if got := duration(of); got != want {
+			t.Errorf("%v is written as %s, want %s", of, got, want)
+		}
 	}
 }
 

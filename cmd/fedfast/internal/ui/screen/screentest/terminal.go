@@ -10,8 +10,9 @@ import (
 )
 
 // Terminal shows what is written to it. It knows what fedfast uses: lines, the
-// carriage return and the erasure of everything behind the cursor (ESC [ J);
-// anything else that does not print is an error of Write. Like tmux and most others
+// carriage return, a row up (ESC [ A) and the erasure of everything behind the
+// cursor (ESC [ J) or in its row (ESC [ K); anything else that does not print, such
+// as a colour, is an error of Write. Like tmux and most others
 // it wraps lines anew when its width changes, and the cursor stays at its sign.
 type Terminal struct {
 	columns int
@@ -34,10 +35,8 @@ func (t *Terminal) Columns() int { return t.columns }
 func (t *Terminal) Write(text []byte) (int, error) {
 	rest := string(text)
 	for rest != "" {
-		if after, found := strings.CutPrefix(rest, "\x1b[J"); found {
-			t.lines = t.lines[:t.line+1]
-			t.lines[t.line] = t.lines[t.line][:min(t.at, len(t.lines[t.line]))]
-			rest = after
+		if len(rest) > 2 && rest[:2] == "\x1b[" && t.command(rest[2]) {
+			rest = rest[3:]
 			continue
 		}
 		sign, after, width, _ := uniseg.FirstGraphemeClusterInString(rest, -1)
@@ -55,6 +54,33 @@ func (t *Terminal) Write(text []byte) (int, error) {
 		}
 	}
 	return len(text), nil
+}
+
+// command follows a command of a terminal if it is known.
+func (t *Terminal) command(sign byte) bool {
+	cells := t.lines[t.line]
+	switch sign {
+	case 'J':
+		t.lines = t.lines[:t.line+1]
+		t.lines[t.line] = cells[:min(t.at, len(cells))]
+	case 'K':
+		for i := t.at; i < min(len(cells), t.at-t.column()+t.columns); i++ {
+			cells[i] = " "
+		}
+	case 'A':
+		column := t.column()
+		switch {
+		case t.at >= t.columns:
+			t.at -= t.columns
+		case t.line > 0:
+			t.line--
+			t.at = max(0, len(t.lines[t.line])-1)/t.columns*t.columns + column
+		}
+		t.full = false
+	default:
+		return false
+	}
+	return true
 }
 
 // column returns where in its row the cursor is.

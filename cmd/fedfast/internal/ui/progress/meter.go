@@ -1,0 +1,70 @@
+package progress
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// meter measures how fast a study is.
+type meter struct {
+	since   time.Time
+	ended   int // rounds since then, or trials of a preparation
+	clients int // that trained in the rounds
+}
+
+// add counts a round that has ended, or a trial of a preparation. It begins anew
+// with the first round behind a preparation, which begun says, and with one that
+// was read from a record: neither tells how long rounds take.
+func (m *meter) add(p study.Progress, begun bool, now time.Time) {
+	switch {
+	case p.Preparing:
+		m.ended = p.Round
+	case begun || p.Clients == 0:
+		*m = meter{since: now}
+	default:
+		m.ended++
+		m.clients += p.Clients
+	}
+}
+
+// remaining estimates the time left from the mean time of a round.
+func (m *meter) remaining(p study.Progress, now time.Time) string {
+	switch {
+	case p.Rounds == 0 || p.Preparing && p.Rounds <= p.Round:
+		return ""
+	case p.Rounds <= p.Round:
+		return "now evaluating"
+	case m.ended == 0:
+		return ""
+	}
+	return duration(now.Sub(m.since)/time.Duration(m.ended)*time.Duration(p.Rounds-p.Round)) + " left"
+}
+
+// rate tells how many clients train in a second.
+func (m *meter) rate(now time.Time) string {
+	seconds := now.Sub(m.since).Seconds()
+	if m.clients == 0 || seconds <= 0 {
+		return ""
+	}
+	rate := float64(m.clients) / seconds
+	if rate < 9.95 {
+		return fmt.Sprintf("%.1f clients/s", rate)
+	}
+	return fmt.Sprintf("%.0f clients/s", rate)
+}
+
+// duration writes a time in its two largest units, so that it changes its width
+// seldom.
+func duration(t time.Duration) string {
+	switch t = t.Round(time.Second); {
+	case t >= 24*time.Hour:
+		return fmt.Sprintf("%dd%02dh", t/(24*time.Hour), t%(24*time.Hour)/time.Hour)
+	case t >= time.Hour:
+		return fmt.Sprintf("%dh%02dm", t/time.Hour, t%time.Hour/time.Minute)
+	case t >= time.Minute:
+		return fmt.Sprintf("%dm%02ds", t/time.Minute, t%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%ds", t/time.Second)
+}

@@ -1,0 +1,154 @@
+package fl
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// Fit is how near a regression comes: means over the targets, unweighted. It is zero
+// for other losses.
+type Fit struct {
+	// MSE and MAE are the mean squared and the mean absolute error.
+	MSE, MAE float64
+	// Mean and Square are the means of the targets and of their squares.
+	Mean, Square float64
+}
+
+// RMSE returns the root of the mean squared error.
+func (f Fit) RMSE() float64 { return math.Sqrt(f.MSE) }
+
+// R2 returns the coefficient of determination, 1 - MSE / variance of the targets: of
+// several outputs the variance is that around the mean of all of them. It is 0 where
+// the targets do not differ.
+func (f Fit) R2() float64 {
+	variance := f.Square - float64(f.Mean*f.Mean)
+	if !(variance > 0) {
+		return 0
+	}
+	return 1 - f.MSE/variance
+}
+
+// zero says that there is no regression.
+func (f Fit) zero() bool { return f == Fit{} }
+
+// Score is a model measured on one set of examples.
+type Score struct {
+	// Error is what a model is judged by first, the lower the better: the share of
+	// examples classified wrongly; with several labels the share of labels that are
+	// not among the outputs that count, 1 - recall; of a regression the root of the
+	// mean squared error. Loss is the mean loss, at most DivergedLoss unless it is
+	// that of a regression. Both are NaN without examples; a model whose loss is not
+	// a number has error 1, as a regression DivergedFit.
+	Error float64 `json:"error"`
+	Loss  float64 `json:"loss"`
+	// Fit is that of a regression.
+	Fit Fit `json:"-"`
+}
+
+// DivergedLoss stands for a mean loss that is not finite or higher, so that it
+// can be compared, averaged and sent to a tuner.
+const DivergedLoss = 1e6
+
+// DivergedFit stands for the error of a regression that is not finite or higher; its
+// square is the loss then.
+const DivergedFit = 1e12
+
+func scoreOf(r nn.Result) Score {
+	if r.Fit.Count > 0 {
+		return fitOf(r)
+	}
+	s := Score{Error: float64(r.Count-r.Correct) / float64(r.Count), Loss: r.Mean()}
+	if of := r.Recall; of.Examples > 0 { // without any label none is missed
+		s.Error = float64(of.Labels-of.Found) / float64(max(1, of.Labels))
+	}
+	if r.Count > 0 && math.IsNaN(s.Loss) { // what was the largest logit says nothing then
+		s.Error = 1
+	}
+	if r.Count > 0 && !(s.Loss < DivergedLoss) {
+		s.Loss = DivergedLoss
+	}
+	return s
+}
+
+// fitOf is the score of a regression.
+func fitOf(r nn.Result) Score {
+	n := float64(r.Fit.Count)
+	s := Score{Loss: r.Mean(), Fit: Fit{MSE: r.Fit.Squares / n, MAE: r.Fit.Distances / n, Mean: r.Fit.Sum / n, Square: r.Fit.SquareSum / n}}
+	if !(s.Fit.MSE < DivergedFit*DivergedFit) || !(s.Loss < DivergedFit*DivergedFit) {
+		s.Fit.MSE, s.Fit.MAE, s.Loss = DivergedFit*DivergedFit, DivergedFit, DivergedFit*DivergedFit
+	}
+	s.Error = s.Fit.RMSE()
+	return s
+}
+
+// unscored is the score where nobody asked for one.
+func unscored() Score { return Score{Error: math.NaN(), Loss: math.NaN()} }
+
+// worstScore is that of hyperparameters that train nobody.
+func worstScore(numbers bool) Score {
+	if numbers {
+		return Score{Error: DivergedFit, Loss: DivergedFit * DivergedFit, Fit: Fit{MSE: DivergedFit * DivergedFit, MAE: DivergedFit}}
+	}
+	return Score{Error: 1, Loss: DivergedLoss}
+}
+
+// checkLoss compares the model's loss with what there is to predict.
+func checkLoss(m *nn.Model, d *data.Federation) error {
+	var fit []nn.LossKind
+	switch d.Target {
+	case data.ManyLabels:
+		fit = []nn.LossKind{nn.Sigmoid}
+	case data.Numbers:
+		fit = []nn.LossKind{nn.Squared, nn.Huber}
+	default:
+		fit = []nn.LossKind{nn.CrossEntropy}
+	}
+	kind := cmp.Or(m.Loss().Kind, nn.CrossEntropy)
+	if !slices.Contains(fit, kind) {
+		var names []string
+		for _, k := range fit {
+			names = append(names, string(k))
+		}
+		return fmt.Errorf("loss.name = %q: data %s has a target of %s, which needs %s", kind, d.Name, d.Target, strings.Join(names, " or "))
+	}
+	if d.Target != data.OneClass && m.Classes() != d.Classes {
+		return fmt.Errorf("model %s has %d outputs, data %s %d %s to predict", m.Name(), m.Classes(), d.Name, d.Classes, d.Target)
+	}
+	return nil
+}
+
+// scoreMean is the mean of scores, weighted. That of a regression is the score of
+// all its examples.
+type scoreMean struct {
+	sum    Score
+	weight float64
+}
+
+// add adds a score with its weight.
+func (m *scoreMean) add(s Score, n float64) {
+	m.sum.Error += float64(s.Error * n)
+	m.sum.Loss += float64(s.Loss * n)
+	if f := &m.sum.Fit; !s.Fit.zero() {
+		f.MSE += float64(s.Fit.MSE * n)
+		f.MAE += float64(s.Fit.MAE * n)
+		f.Mean += float64(s.Fit.Mean * n)
+		f.Square += float64(s.Fit.Square * n)
+	}
+	m.weight += n
+}
+
+// mean returns the mean, NaN of no scores.
+func (m *scoreMean) mean() Score {
+	s := Score{Error: m.sum.Error / m.weight, Loss: m.sum.Loss / m.weight}
+	if f := m.sum.Fit; !f.zero() {
+		s.Fit = Fit{MSE: f.MSE / m.weight, MAE: f.MAE / m.weight, Mean: f.Mean / m.weight, Square: f.Square / m.weight}
+		s.Error = s.Fit.RMSE()
+	}
+	return s
+}

@@ -1,0 +1,45 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// Loss holds the keys loss.*.
+type Loss struct {
+	Name           string    `toml:"name" of:"cross_entropy sigmoid squared huber" doc:"what training minimizes, as PyTorch defines it: cross_entropy for a class each, sigmoid for several labels each, squared or huber for numbers; unset is cross_entropy, sigmoid or squared, as the data has it" also:"criterion loss_function"`
+	LabelSmoothing float64   `toml:"label_smoothing" in:"[0, 1)" doc:"share of a label that cross_entropy spreads over all classes" also:"smoothing"`
+	Delta          float64   `toml:"delta" in:"(0, inf)" doc:"distance from which on huber grows linearly; unset is 1" also:"beta"`
+	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight a class: cross_entropy is the mean weighted by those of the labels, sigmoid multiplies by them what the labels that an example has add to the loss; unset weighs all alike" also:"weight pos_weight"`
+	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, how many outputs, the largest ones, count as what the network predicts: recall is the share of all labels among them, and the error the rest; unset is 5" also:"top_k k"`
+}
+
+// of returns the loss for a target of the data.
+func (l Loss) of(t data.Target) nn.Loss {
+	loss := nn.Loss{Kind: nn.LossKind(l.Name), Smoothing: l.LabelSmoothing, Delta: l.Delta, Weights: l.ClassWeights, Top: l.RecallAt}
+	if l.Name == "" {
+		switch t {
+		case data.ManyLabels:
+			loss.Kind = nn.Sigmoid
+		case data.Numbers:
+			loss.Kind = nn.Squared
+		case data.OneClass:
+		}
+	}
+	if loss.Kind == nn.Huber && loss.Delta == 0 {
+		loss.Delta = 1
+	}
+	return loss
+}
+
+// withLoss returns the model with the configured loss.
+func (c *Config) withLoss(m *nn.Model, t data.Target) (*nn.Model, error) {
+	m, err := m.WithLoss(c.Loss.of(t))
+	if err != nil {
+		return nil, &key.Error{Key: "loss", Problem: fmt.Sprintf(": %v", err)}
+	}
+	return m, nil
+}

@@ -1,0 +1,97 @@
+package study
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// meter makes records of what rounds measure. It needs the configuration alone, so
+// that it says the same wherever a round is trained.
+type meter struct {
+	config    *config.Config
+	engine    *fl.Engine
+	objective tuners.Objective
+	unscored  bool // a plain run: there are no scores
+}
+
+func newMeter(c *config.Config, e *fl.Engine) *meter {
+	return &meter{config: c, engine: e, objective: tuners.Objective{Metric: c.Objective, Target: c.Target}}
+}
+
+// scoreOf returns a round's score in the study's objective under a target.
+func (m *meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
+	s := r.NoisyScore(personalized, m.config.Score.Options())
+	if m.objective.Metric == tuners.MetricLoss {
+		return s.Loss
+	}
+	return s.Error
+}
+
+// record keeps of a round's result what is recorded, with the probes that the
+// client tuner observes; tr is the training after the round.
+func (m *meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *fl.RoundResult) (*roundRecord, error) {
+	rec := m.results(observed, r)
+	eval := m.config.Eval
+	if eval.Every == 0 || tr.Rounds()%eval.Every != 0 {
+		return rec, nil
+	}
+	clients := m.engine.EvalSample(eval.Clients)
+	if eval.EveryClients > 0 {
+		clients = m.engine.DrawTested(eval.EveryClients, tr.Rounds())
+	}
+	s, err := m.engine.EvaluateTest(ctx, tr.Weights(), clients)
+	if err != nil {
+		return nil, err
+	}
+	if s.Clients > 0 {
+		rec.TestError = new(real(s.Error))
+	}
+	for _, masked := range s.Masked {
+		if rec.Masked == nil {
+			rec.Masked = map[string]real{}
+		}
+		rec.Masked[masked.Mask] = real(masked.Error)
+	}
+	return rec, nil
+}
+
+// results keeps what the round itself measured.
+func (m *meter) results(observed []string, r *fl.RoundResult) *roundRecord {
+	personalized := m.objective.Target == tuners.TargetPersonalized
+	rec := &roundRecord{
+		Score: real(m.scoreOf(r, personalized)), TrainLoss: real(r.TrainLoss),
+		Steps: r.Steps, Examples: r.Examples, Dropped: r.Dropped, Clients: make([]int, len(r.Slots)),
+	}
+	if m.config.Score.Both && !m.unscored {
+		rec.Other = new(real(m.scoreOf(r, !personalized)))
+	}
+	for i := range r.Slots {
+		rec.Clients[i] = r.Slots[i].Client
+		if r.Slots[i].Dropped {
+			rec.DroppedSlots = append(rec.DroppedSlots, i)
+		}
+	}
+	for _, name := range observed {
+		if _, ofSlots := r.Slots[0].Probe(name); !ofSlots {
+			if rec.Aggregates == nil {
+				rec.Aggregates = map[string]real{}
+			}
+			x, _ := r.Probe(name)
+			rec.Aggregates[name] = real(x)
+			continue
+		}
+		if rec.Probes == nil {
+			rec.Probes = map[string][]real{}
+		}
+		values := make([]real, len(r.Slots))
+		for i := range r.Slots {
+			x, _ := r.Slots[i].Probe(name)
+			values[i] = real(x)
+		}
+		rec.Probes[name] = values
+	}
+	return rec
+}

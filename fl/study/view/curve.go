@@ -1,0 +1,119 @@
+package view
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// Round is a recorded round of a trial.
+type Round struct {
+	// Round is how many rounds the trial had run after it.
+	Round int
+	At    time.Time
+	Seq   int64
+	study.Measured
+	// Mean is the trial's score after the round: those since the last rung, weighed
+	// by score.discount.
+	Mean float64
+}
+
+// follower adds to each round of a trial the mean of the scores since the last rung.
+type follower struct {
+	trial    *Trial
+	discount float64
+	mean     study.Discounted
+	rung     int // the next one
+}
+
+// next reads the round behind those before.
+func (f *follower) next(r store.Row) (Round, error) {
+	e, err := study.ReadEntry(r)
+	if err != nil {
+		return Round{}, err
+	}
+	for f.rung < len(f.trial.Rungs) && f.trial.Rungs[f.rung].Round < e.Round {
+		f.mean = study.Discounted{}
+		f.rung++
+	}
+	round := Round{Round: e.Round, At: e.At, Seq: e.Seq, Measured: *e.Measured, Mean: math.NaN()}
+	if !math.IsNaN(round.Score) {
+		round.Mean = f.mean.Add(round.Score, f.discount)
+	}
+	return round, nil
+}
+
+// Curve returns the rounds of a trial behind one of them, 0 for all. discount is
+// score.discount of the configuration.
+func (s *Study) Curve(ctx context.Context, t *Trial, after int, discount float64) ([]Round, error) {
+	var rounds []Round
+	f := follower{trial: t, discount: discount}
+	err := s.view.Of(ctx, t.Number, t.since(after+1), func(r store.Row) error {
+		round, err := f.next(r)
+		if err == nil && round.Round > after {
+			rounds = append(rounds, round)
+		}
+		return err
+	}, study.KindRound)
+	return rounds, err
+}
+
+// Curves returns the rounds of all trials of an overview, which it tells of, by the
+// places of the trials there. It reads the record once from its beginning on: for
+// many trials that takes less time than Curve for each.
+func (s *Study) Curves(ctx context.Context, o *Overview) ([][]Round, error) {
+	curves := make([][]Round, len(o.Trials))
+	places := make(map[int]int, len(o.Trials))
+	followers := make([]follower, len(o.Trials))
+	for i := range o.Trials {
+		places[o.Trials[i].Number] = i
+		followers[i] = follower{trial: &o.Trials[i], discount: o.Config.Score.Discount}
+	}
+	err := s.view.Each(ctx, func(r store.Row) error {
+		i, ok := places[r.Trial]
+		if !ok || r.Seq > o.Seq {
+			return nil
+		}
+		round, err := followers[i].next(r)
+		curves[i] = append(curves[i], round)
+		return err
+	}, study.KindRound)
+	return curves, err
+}
+
+// Plans calls f for each recorded plan of a trial's client tuner behind a round, in
+// their order: entries of study.KindPlan, whose Round the plan is for.
+func (s *Study) Plans(ctx context.Context, trial, after int, f func(*study.Entry) error) error {
+	return s.view.Of(ctx, trial, after, func(r store.Row) error {
+		e, err := study.ReadEntry(r)
+		if err != nil {
+			return err
+		}
+		return f(e)
+	}, study.KindPlan)
+}
+
+// news are the kinds of entries that Since returns.
+var news = []string{
+	study.KindSession, study.KindSuggest, study.KindTrial, study.KindRound, study.KindRung, study.KindFail, study.KindFinalist, study.KindResult,
+}
+
+// Since returns at most limit entries behind the one numbered after, in order, so
+// that what follows a study at work asks again behind the last one that it got.
+// Plans are not among them. Of an entry that adds to an Overview, all but those of
+// study.KindRound, a reader may simply ask for the overview again.
+func (s *Study) Since(ctx context.Context, after int64, limit int) ([]study.Entry, error) {
+	var entries []study.Entry
+	err := s.view.Since(ctx, after, limit, func(r store.Row) error {
+		e, err := study.ReadEntry(r)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, *e)
+		return nil
+	}, news...)
+	return entries, err
+}

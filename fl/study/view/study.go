@@ -1,0 +1,180 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// State is how far a study is.
+type State string
+
+// The states of a study.
+const (
+	// Finished says that its end is recorded.
+	Finished State = "finished"
+	// Running says that a process holds its lock.
+	Running State = "running"
+	// Unfinished says neither: it was interrupted, or ended with an error, and can
+	// be resumed.
+	Unfinished State = "unfinished"
+)
+
+// Study is a study that is only looked at. Its methods may be called from several
+// goroutines.
+type Study struct {
+	dir  string
+	view *store.View
+}
+
+// Look opens the study in a directory for reading. A directory without one is an
+// error that wraps fs.ErrNotExist.
+func Look(ctx context.Context, dir string) (*Study, error) {
+	v, err := store.Look(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Study{dir, v}, nil
+}
+
+// Close ends the reading.
+func (s *Study) Close() error { return s.view.Close() }
+
+// Dir returns the study's directory.
+func (s *Study) Dir() string { return s.dir }
+
+// Overview is what a study has come to so far, but for its rounds.
+type Overview struct {
+	Dir string
+	// Name is the study's, Mode the command that began it: config.ModeTune or
+	// config.ModeRun.
+	Name, Mode string
+	State      State
+	// PID is the process that works on the study, 0 for none.
+	PID int
+	// Config is the study's configuration. Text is the same as TOML.
+	Config *config.Config
+	Text   string
+	// Started is when the study began, Last when anything was recorded last.
+	Started, Last time.Time
+	// Worked is how long processes have worked on it.
+	Worked time.Duration
+	// Sessions are those processes.
+	Sessions []study.Session
+	// Rounds are those that all trials have run, Budget those that they will have
+	// run together when the study ends, as far as the configuration tells.
+	Rounds, Budget int
+	// Trials are in the order of their numbers.
+	Trials []Trial
+	// Best is the returned model of a finished study, else the rung of the lowest
+	// score; nil before any.
+	Best *Best
+	// Finalists are the models among which the study chooses, as they are scored.
+	Finalists []Finalist
+	// Tune or Run is the end of a finished study, without its weights.
+	Tune *study.Result
+	Run  *study.RunResult
+	// Seq is the last entry of the record that is told here.
+	Seq int64
+}
+
+// Best is the model that is the best so far.
+type Best struct {
+	Trial, Round int
+	Score        float64
+	// Returned says that the study has returned it. Else the score is the rung's.
+	Returned bool
+}
+
+// Finalist is the score of a model among which the study chooses.
+type Finalist struct {
+	Trial, Round int
+	Score        float64
+}
+
+// few are the kinds of rows of which a study has few.
+var few = []string{study.KindSession, study.KindSuggest, study.KindTrial, study.KindRung, study.KindFail, study.KindFinalist}
+
+// Overview reads what the study has come to so far.
+func (s *Study) Overview(ctx context.Context) (*Overview, error) {
+	o := &Overview{Dir: s.dir, State: Unfinished}
+	var err error
+	if o.Seq, err = s.view.Last(ctx); err != nil {
+		return nil, err
+	}
+	stored, err := study.Read(ctx, sparse{s.view})
+	if err != nil {
+		return nil, err
+	}
+	if stored.Config == "" {
+		return nil, fmt.Errorf("%s: its record does not say what was begun there", s.dir)
+	}
+	o.Mode, o.Text, o.Tune, o.Run = stored.Mode, stored.Config, stored.Tune, stored.Run
+	if o.Config, err = config.Load(config.Source{Text: stored.Config}); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.dir, err)
+	}
+	o.Name, o.PID = o.Config.Name, s.view.Busy()
+	switch {
+	case stored.Finished():
+		o.State = Finished
+	case o.PID > 0:
+		o.State = Running
+	}
+	b := &builder{o: o, fork: map[int]int{}, sent: map[int]int{}, stopped: map[int]bool{}}
+	if err := s.view.Few(ctx, o.Seq, b.read, few...); err != nil {
+		return nil, err
+	}
+	last, err := s.view.Latest(ctx, o.Seq, study.KindRound)
+	if err != nil {
+		return nil, err
+	}
+	b.finish(last)
+	return o, s.times(ctx, o)
+}
+
+// times fills in when processes worked on the study.
+func (s *Study) times(ctx context.Context, o *Overview) error {
+	var begins []int64
+	if err := s.view.Few(ctx, o.Seq, func(r store.Row) error {
+		begins = append(begins, r.Seq)
+		return nil
+	}, study.KindSession); err != nil {
+		return err
+	}
+	for i, begin := range begins {
+		end := o.Seq + 1
+		if i+1 < len(begins) {
+			end = begins[i+1]
+		}
+		last, err := s.view.LastBefore(ctx, end)
+		if err != nil {
+			return err
+		}
+		first, err := s.view.LastBefore(ctx, begin+1)
+		if err != nil {
+			return err
+		}
+		o.Worked += last.Sub(first)
+		o.Last = last
+		if i == 0 {
+			o.Started = first
+		}
+	}
+	return nil
+}
+
+// sparse is a store.Reader of kinds of which there are few, which goes through no other rows.
+type sparse struct{ *store.View }
+
+// Each calls f for every row.
+func (v sparse) Each(ctx context.Context, f func(store.Row) error, kinds ...string) error {
+	last, err := v.Last(ctx)
+	if err != nil {
+		return err
+	}
+	return v.Few(ctx, last, f, kinds...)
+}

@@ -1,0 +1,182 @@
+package view
+
+import (
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// TrialState is how far a trial is.
+type TrialState string
+
+// The states of a trial.
+const (
+	// Waiting has not run a round yet.
+	Waiting TrialState = "waiting"
+	// Training is on its way to the next rung, or was when the study was
+	// interrupted.
+	Training TrialState = "training"
+	// Paused stands at a rung, and may be sent on.
+	Paused TrialState = "paused"
+	// Stopped was ended by the tuner before its last round.
+	Stopped TrialState = "stopped"
+	// Complete has run all its rounds, or the study is finished.
+	Complete TrialState = "complete"
+	// Failed cannot go on; Trial.Failed says why.
+	Failed TrialState = "failed"
+)
+
+// Trial is a trial of a study, but for its rounds.
+type Trial struct {
+	Number int
+	State  TrialState
+	Params tuners.Params
+	// Source is the trial that it was forked from, after First rounds; nil and 0
+	// for a trial of its own.
+	Source *int
+	First  int
+	// Rounds are those that the trial has run, To those that it was last sent to.
+	Rounds, To int
+	// Rungs are where the tuner decided about it, in order.
+	Rungs []Rung
+	// Failed says why it cannot go on.
+	Failed string
+	// Opened is when the trial began, Last when it ran its newest round: then Opened
+	// where it ran none.
+	Opened, Last time.Time
+}
+
+// Rung is a score at which the tuner decides about a trial.
+type Rung struct {
+	Round int
+	Score float64
+	// Spent are the rounds that all trials together had run for the rungs up to this
+	// one, in the order in which they were recorded.
+	Spent int
+	At    time.Time
+	Seq   int64
+}
+
+// Score returns that of the newest rung, nil before the first.
+func (t *Trial) Score() *float64 {
+	if len(t.Rungs) == 0 {
+		return nil
+	}
+	return &t.Rungs[len(t.Rungs)-1].Score
+}
+
+// since returns after which round the segment with a round began: the rung before it,
+// or where the trial began.
+func (t *Trial) since(round int) int {
+	from := t.First
+	for _, r := range t.Rungs {
+		if r.Round < round {
+			from = r.Round
+		}
+	}
+	return from
+}
+
+// builder makes an overview of entries.
+type builder struct {
+	o       *Overview
+	fork    map[int]int
+	sent    map[int]int
+	stopped map[int]bool
+	spent   int
+}
+
+// trial returns a trial that was opened, nil for one that was not.
+func (b *builder) trial(number int) *Trial {
+	for i := len(b.o.Trials) - 1; i >= 0; i-- {
+		if b.o.Trials[i].Number == number {
+			return &b.o.Trials[i]
+		}
+	}
+	return nil
+}
+
+// read takes in a row.
+func (b *builder) read(r store.Row) error {
+	if r.Kind == study.KindSession {
+		b.o.Sessions = append(b.o.Sessions, study.ReadSession(r))
+		return nil
+	}
+	e, err := study.ReadEntry(r)
+	if err != nil {
+		return err
+	}
+	for _, d := range e.Decisions {
+		switch d.Kind {
+		case tuners.Start, tuners.Resume, tuners.Fork:
+			b.sent[d.Trial] = d.ToRound
+		case tuners.Stop:
+			b.stopped[d.Trial] = true
+		case tuners.Release, tuners.Wait, tuners.Done:
+		}
+	}
+	switch e.Kind {
+	case study.KindTrial:
+		b.o.Trials = append(b.o.Trials, Trial{Number: e.Trial, Params: e.Opened.Params, Source: e.Opened.Source, First: e.Round, Rounds: e.Round, Opened: e.At, Last: e.At})
+	case study.KindRung:
+		if t := b.trial(e.Trial); t != nil {
+			b.spent += e.Round - t.since(e.Round)
+			t.Rungs = append(t.Rungs, Rung{Round: e.Round, Score: *e.Score, Spent: b.spent, At: e.At, Seq: e.Seq})
+		}
+	case study.KindFail:
+		if t := b.trial(e.Trial); t != nil {
+			t.Failed = *e.Failed
+		}
+	case study.KindFinalist:
+		b.o.Finalists = append(b.o.Finalists, Finalist{e.Trial, e.Round, *e.Score})
+	}
+	return nil
+}
+
+// finish fills in what the newest rounds tell.
+func (b *builder) finish(last map[int]store.Latest) {
+	o := b.o
+	o.Budget = o.Config.Budget.Rounds
+	if o.Mode == config.ModeRun {
+		o.Budget = o.Config.Rounds
+	}
+	for i := range o.Trials {
+		t := &o.Trials[i]
+		if l, ok := last[t.Number]; ok {
+			t.Rounds, t.Last = l.Round, l.At
+		}
+		o.Rounds += t.Rounds - t.First
+		if t.To = b.sent[t.Number]; o.Mode == config.ModeRun {
+			t.To = o.Config.Rounds
+		}
+		t.State = b.state(t)
+		for _, r := range t.Rungs {
+			if o.Best == nil || r.Score < o.Best.Score {
+				o.Best = &Best{Trial: t.Number, Round: r.Round, Score: r.Score}
+			}
+		}
+	}
+	if o.Tune != nil {
+		o.Best = &Best{Trial: o.Tune.Best.Number, Round: o.Tune.Best.Round, Score: o.Tune.Best.Score, Returned: true}
+	}
+}
+
+// state says how far a trial is.
+func (b *builder) state(t *Trial) TrialState {
+	switch {
+	case t.Failed != "":
+		return Failed
+	case b.stopped[t.Number] && t.Rounds < b.o.Config.Budget.TrialRounds:
+		return Stopped
+	case b.stopped[t.Number] || b.o.State == Finished:
+		return Complete
+	case t.Rounds == t.First:
+		return Waiting
+	case t.Rounds < t.To && (len(t.Rungs) == 0 || t.Rungs[len(t.Rungs)-1].Round < t.Rounds):
+		return Training
+	}
+	return Paused
+}

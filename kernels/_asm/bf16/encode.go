@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Go's assembler does not know AVX512_BF16, so its instructions are written as bytes, on registers only: an EVEX prefix of four bytes,
+// the opcode and ModRM. All are 512 bits wide, of map 0F38 and W0, like VFMADD231PS, by which encode_test.go checks the encoding.
+
+// The mandatory prefixes of EVEX.
+const (
+	prefix66 = 1
+	prefixF3 = 2
+	prefixF2 = 3
+)
+
+// encode returns the bytes of an instruction dst, src1, src2 on zmm registers by number, of which the Intel manual writes src1 in the
+// middle, EVEX.vvvv, and src2 last, ModRM.rm.
+func encode(prefix, opcode byte, dst, src1, src2 uint8) [6]byte {
+	not := func(register uint8, bit uint) byte { return ^(register >> bit) & 1 }
+	return [6]byte{
+		0x62,
+		not(dst, 3)<<7 | not(src2, 4)<<6 | not(src2, 3)<<5 | not(dst, 4)<<4 | 0b0010,
+		(^src1&0xf)<<3 | 1<<2 | prefix,
+		0b10<<5 | not(src1, 4)<<3,
+		opcode,
+		0b11<<6 | dst&7<<3 | src2&7,
+	}
+}
+
+// bytes writes an encoded instruction, with its name in a comment.
+func bytes(name string, code [6]byte) {
+	Comment(name)
+	for _, part := range []struct {
+		opcode string
+		value  uint32
+	}{
+		{"LONG", uint32(code[0]) | uint32(code[1])<<8 | uint32(code[2])<<16 | uint32(code[3])<<24},
+		{"WORD", uint32(code[4]) | uint32(code[5])<<8},
+	} {
+		Instruction(&ir.Instruction{Opcode: part.opcode, Operands: []Op{U32(part.value)}, ISA: []string{"AVX512_BF16"}})
+	}
+}
+
+// number returns the number of a zmm register.
+func number(r reg.Register) uint8 {
+	for i, z := range zmm {
+		if z == r {
+			return uint8(i)
+		}
+	}
+	panic("bf16: not a zmm register")
+}
+
+func instruction(name string, prefix, opcode byte, dst, src1, src2 reg.Register) {
+	d, a, b := number(dst), number(src1), number(src2)
+	bytes(fmt.Sprintf("%s Z%d, Z%d, Z%d", name, b, a, d), encode(prefix, opcode, d, a, b))
+}
+
+// dot2 adds to acc the products of the pairs in x and y, the high ones first.
+func dot2(y, x, acc reg.Register) { instruction("VDPBF16PS", prefixF3, 0x52, acc, x, y) }
+
+// convert2 rounds the floats of low and high to the low and the high half of dst.
+func convert2(low, high, dst reg.Register) {
+	instruction("VCVTNE2PS2BF16", prefixF2, 0x72, dst, high, low)
+}
+
+var zmm = []reg.Register{
+	reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
+	reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets in nnArgs.
+const (
+	nnA, nnB, nnC, nnBias            = 0, 8, 16, 24
+	nnLda, nnSegNext, nnSegs, nnK    = 32, 40, 48, 56
+	nnPanel, nnLdc, nnPanels, nnMode = 64, 72, 80, 88
+	nnAhead, nnAheadStep             = 96, 104 // for the tiles of AVX2
+	nnBAt, nnBiasAt, nnSegsLeft      = 112, 120, 128
+)
+
+// The bits of nnArgs.mode.
+const (
+	modeBias       = 1
+	modeAccumulate = 2
+	modeReLU       = 4
+)
+
+// Registers of the functions.
+var (
+	args       = reg.RDI
+	lda        = reg.R8
+	lda3, lda5 = reg.R9, reg.R10
+	a0, a7     = reg.RAX, reg.RBX // rows 0 and 7 of A
+	bp         = reg.RSI
+	panel      = reg.RDX
+	panel3     = reg.R11
+	kc         = reg.RCX
+	cp         = reg.R12
+	panels     = reg.R13
+	tmp        = reg.R14
+)
+
+// nn writes the tile function of one height, as in _asm/gemm: every panel of the call, the widest groups first.
+func nn(rows int) {
+	TEXT(fmt.Sprintf("nnBF16x%d", rows), NOSPLIT, "func(args *nnArgs)")
+	Doc(fmt.Sprintf("nnBF16x%d computes %d rows of an NN product of pairs; see nnArgs.", rows, rows))
+	Pragma("noescape")
+	Load(Param("args"), args)
+	MOVQ(Mem{Base: args, Disp: nnLda}, lda)
+	MOVQ(Mem{Base: args, Disp: nnPanel}, panel)
+	MOVQ(Mem{Base: args, Disp: nnC}, cp)
+	MOVQ(Mem{Base: args, Disp: nnPanels}, panels)
+	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
+	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
+	LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, panel3)
+	for _, n := range groups(rows) {
+		nnGroup(tile{rows, n})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// nnGroup writes the loop over groups of t.panels panels.
+func nnGroup(t tile) {
+	group, done := t.label("group"), t.label("groupdone")
+	Label(group)
+	CMPQ(panels, U32(uint32(t.panels)))
+	JLT(LabelRef(done))
+	MOVQ(Mem{Base: args, Disp: nnA}, a0)
+	if t.rows > 7 {
+		LEAQ(Mem{Base: a0, Index: lda5, Scale: 1}, a7)
+		LEAQ(Mem{Base: a7, Index: lda, Scale: 2}, a7)
+	}
+	MOVQ(Mem{Base: args, Disp: nnB}, bp)
+	ADDQ(Mem{Base: args, Disp: nnBAt}, bp)
+	nnStart(t)
+	MOVQ(Mem{Base: args, Disp: nnSegs}, tmp)
+	MOVQ(tmp, Mem{Base: args, Disp: nnSegsLeft})
+	Label(t.label("seg"))
+	MOVQ(Mem{Base: args, Disp: nnK}, kc)
+	t.loop(kc, 4, func(steps int) {
+		for s := range steps {
+			t.step(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(p int) Mem { return panelOf(p).Offset(64 * s) })
+		}
+		ADDQ(U32(uint32(4*steps)), a0)
+		if t.rows > 7 {
+			ADDQ(U32(uint32(4*steps)), a7)
+		}
+		ADDQ(U32(uint32(64*steps)), bp)
+	})
+	ADDQ(Mem{Base: args, Disp: nnSegNext}, a0)
+	if t.rows > 7 {
+		ADDQ(Mem{Base: args, Disp: nnSegNext}, a7)
+	}
+	DECQ(Mem{Base: args, Disp: nnSegsLeft})
+	JNE(LabelRef(t.label("seg")))
+	nnStore(t)
+
+	ADDQ(U32(uint32(64*t.panels)), cp)
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: nnBiasAt})
+	for range t.panels {
+		ADDQ(panel, Mem{Base: args, Disp: nnBAt})
+	}
+	SUBQ(U32(uint32(t.panels)), panels)
+	JMP(LabelRef(group))
+	Label(done)
+}
+
+// rowOf returns the address of row i of A.
+func rowOf(i int) Mem {
+	m := Mem{Base: a0}
+	if i >= 7 {
+		m.Base, i = a7, i-7
+	}
+	switch i {
+	case 1, 2, 4:
+		m.Index, m.Scale = lda, uint8(i)
+	case 3, 6:
+		m.Index, m.Scale = lda3, uint8(i/3)
+	case 5:
+		m.Index, m.Scale = lda5, 1
+	}
+	return m
+}
+
+// panelOf returns the address of a row of the group's panel p.
+func panelOf(p int) Mem {
+	m := Mem{Base: bp}
+	switch p {
+	case 1, 2:
+		m.Index, m.Scale = panel, uint8(p)
+	case 3:
+		m.Index, m.Scale = panel3, 1
+	}
+	return m
+}
+
+// nnStart sets the sums to zero, the bias or C.
+func nnStart(t tile) {
+	fromBias, fromC, started := t.label("bias"), t.label("accumulate"), t.label("started")
+	MOVQ(Mem{Base: args, Disp: nnMode}, tmp)
+	TESTQ(U32(modeBias), tmp)
+	JNE(LabelRef(fromBias))
+	TESTQ(U32(modeAccumulate), tmp)
+	JNE(LabelRef(fromC))
+	t.zero()
+	JMP(LabelRef(started))
+	Label(fromBias)
+	MOVQ(Mem{Base: args, Disp: nnBias}, tmp)
+	ADDQ(Mem{Base: args, Disp: nnBiasAt}, tmp)
+	t.each(func(i, p int) {
+		if i == 0 {
+			VMOVUPS(Mem{Base: tmp, Disp: 64 * p}, t.acc(0, p))
+		} else {
+			VMOVAPS(t.acc(0, p), t.acc(i, p))
+		}
+	})
+	JMP(LabelRef(started))
+	Label(fromC)
+	t.eachC(func(m Mem, acc reg.Register) { VMOVUPS(m, acc) })
+	Label(started)
+}
+
+// nnStore stores the sums, after the ReLU if asked for: max(0, sum) with the sum as the second source keeps NaN and -0.
+func nnStore(t tile) {
+	store := t.label("store")
+	TESTQ(U32(modeReLU), Mem{Base: args, Disp: nnMode})
+	JEQ(LabelRef(store))
+	VPXORD(zmm[31], zmm[31], zmm[31])
+	t.each(func(i, p int) { VMAXPS(t.acc(i, p), zmm[31], t.acc(i, p)) })
+	Label(store)
+	t.eachC(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
+}
+
+// eachC calls f with the address in C of every sum.
+func (t tile) eachC(f func(m Mem, acc reg.Register)) {
+	MOVQ(cp, tmp)
+	for i := range t.rows {
+		if i > 0 {
+			ADDQ(Mem{Base: args, Disp: nnLdc}, tmp)
+		}
+		for p := range t.panels {
+			f(Mem{Base: tmp, Disp: 64 * p}, t.acc(i, p))
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// maxRows is the highest tile of nn and tn.
+const maxRows = 14
+
+// tile is the accumulators of some rows by some panels of 16 columns.
+type tile struct{ rows, panels int }
+
+// groups returns how many panels a tile of the given height takes at once, widest first: more for low ones, whose sums are too few to
+// hide the latency of an instruction.
+func groups(rows int) []int {
+	if rows <= 6 {
+		return []int{4, 2, 1}
+	}
+	return []int{2, 1}
+}
+
+func (t tile) acc(i, p int) reg.Register { return zmm[i*t.panels+p] }
+
+// step multiplies a column of pairs of the tile's rows by a row of pairs of B: acc[i][p] += a(i) . b(p), where a and b give addresses. One
+// broadcast serves all panels: two loads a cycle are all that there are.
+func (t tile) step(a, b func(i int) Mem) {
+	free := t.rows * t.panels
+	for p := range t.panels {
+		VMOVUPS(b(p), zmm[free+p])
+	}
+	for i := range t.rows {
+		x := zmm[max(free+t.panels, 30)+i%2]
+		if free+t.panels > 30 {
+			x = zmm[31]
+		}
+		VBROADCASTSS(a(i), x)
+		for p := range t.panels {
+			dot2(zmm[free+p], x, t.acc(i, p))
+		}
+	}
+}
+
+// each calls f for every accumulator.
+func (t tile) each(f func(i, p int)) {
+	for i := range t.rows {
+		for p := range t.panels {
+			f(i, p)
+		}
+	}
+}
+
+func (t tile) zero() {
+	t.each(func(i, p int) { VPXORD(t.acc(i, p), t.acc(i, p), t.acc(i, p)) })
+}
+
+// label returns a label that is unique in the function.
+func (t tile) label(name string) string { return fmt.Sprintf("%s%d", name, t.panels) }
+
+// align starts a new 64-byte block of code.
+func align() { Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}}) }
+
+// loop repeats body, which does unroll steps when told so and one otherwise, as often as counter says (at least once).
+func (t tile) loop(counter reg.GPPhysical, unroll int, body func(steps int)) {
+	main, rest, one, done := t.label("steps"), t.label("rest"), t.label("one"), t.label("done")
+	SUBQ(U32(uint32(unroll)), counter)
+	JLT(LabelRef(rest))
+	align()
+	Label(main)
+	body(unroll)
+	SUBQ(U32(uint32(unroll)), counter)
+	JGE(LabelRef(main))
+	Label(rest)
+	ADDQ(U32(uint32(unroll)), counter)
+	JEQ(LabelRef(done))
+	Label(one)
+	body(1)
+	DECQ(counter)
+	JNE(LabelRef(one))
+	Label(done)
+}
+
+// times adds n times a distance to a pointer.
+func times(n int, distance Op, pointer reg.GPPhysical) {
+	for range n {
+		ADDQ(distance, pointer)
+	}
+}

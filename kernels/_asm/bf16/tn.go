@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets in tnArgs.
+const (
+	tnA, tnG, tnC                  = 0, 8, 16
+	tnLda, tnLdg, tnANext, tnGNext = 24, 32, 40, 48
+	tnM, tnSegs, tnPanel, tnPanels = 56, 64, 72, 80
+	tnAccumulate, tnBlocks, tnGAt  = 88, 96, 104
+)
+
+// Registers of a tn function that an nn function does not have.
+var (
+	segs      = reg.R11
+	gp        = reg.RBX
+	ldg, ldg3 = reg.R10, reg.RSI
+)
+
+// tn writes the tile function of one height, as in _asm/gemm: every panel of the call, the widest groups first.
+func tn(rows int) {
+	TEXT(fmt.Sprintf("tnBF16x%d", rows), NOSPLIT, "func(args *tnArgs)")
+	Doc(fmt.Sprintf("tnBF16x%d computes %d rows of a TN product of pairs; see tnArgs.", rows, rows))
+	Pragma("noescape")
+	Load(Param("args"), args)
+	MOVQ(Mem{Base: args, Disp: tnLda}, lda)
+	MOVQ(Mem{Base: args, Disp: tnLdg}, ldg)
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
+	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
+	Label("block")
+	MOVQ(U32(0), Mem{Base: args, Disp: tnGAt})
+	MOVQ(Mem{Base: args, Disp: tnC}, cp)
+	MOVQ(Mem{Base: args, Disp: tnPanels}, panels)
+	for _, n := range groups(rows) {
+		tnGroup(tile{rows, n})
+	}
+	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tnA})
+	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tnC})
+	DECQ(Mem{Base: args, Disp: tnBlocks})
+	JNE(LabelRef("block"))
+	VZEROUPPER()
+	RET()
+}
+
+// tnGroup writes the loop over groups of t.panels panels.
+func tnGroup(t tile) {
+	group, done := t.label("group"), t.label("groupdone")
+	Label(group)
+	CMPQ(panels, U32(uint32(t.panels)))
+	JLT(LabelRef(done))
+	MOVQ(Mem{Base: args, Disp: tnA}, a0)
+	MOVQ(Mem{Base: args, Disp: tnG}, gp)
+	ADDQ(Mem{Base: args, Disp: tnGAt}, gp)
+
+	zero, started := t.label("zero"), t.label("started")
+	CMPQ(Mem{Base: args, Disp: tnAccumulate}, Imm(0))
+	JEQ(LabelRef(zero))
+	t.eachPacked(func(m Mem, acc reg.Register) { VMOVUPS(m, acc) })
+	JMP(LabelRef(started))
+	Label(zero)
+	t.zero()
+	Label(started)
+
+	MOVQ(Mem{Base: args, Disp: tnSegs}, segs)
+	Label(t.label("seg"))
+	MOVQ(Mem{Base: args, Disp: tnM}, kc)
+	t.loop(kc, 4, func(steps int) {
+		for s := range steps {
+			t.step(
+				func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },
+				func(p int) Mem { return stepOf(gp, ldg, ldg3, s).Offset(64 * p) })
+		}
+		if steps == 4 {
+			LEAQ(Mem{Base: a0, Index: lda, Scale: 4}, a0)
+			LEAQ(Mem{Base: gp, Index: ldg, Scale: 4}, gp)
+		} else {
+			ADDQ(lda, a0)
+			ADDQ(ldg, gp)
+		}
+	})
+	ADDQ(Mem{Base: args, Disp: tnANext}, a0)
+	ADDQ(Mem{Base: args, Disp: tnGNext}, gp)
+	DECQ(segs)
+	JNE(LabelRef(t.label("seg")))
+
+	t.eachPacked(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
+	times(t.panels, Mem{Base: args, Disp: tnPanel}, cp)
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: tnGAt})
+	SUBQ(U32(uint32(t.panels)), panels)
+	JMP(LabelRef(group))
+	Label(done)
+}
+
+// stepOf returns base + s*ld.
+func stepOf(base, ld, ld3 reg.GPPhysical, s int) Mem {
+	m := Mem{Base: base}
+	switch s {
+	case 1, 2:
+		m.Index, m.Scale = ld, uint8(s)
+	case 3:
+		m.Index, m.Scale = ld3, 1
+	}
+	return m
+}
+
+// eachPacked calls f with the address in the packed C of every sum.
+func (t tile) eachPacked(f func(m Mem, acc reg.Register)) {
+	MOVQ(cp, tmp)
+	for p := range t.panels {
+		if p > 0 {
+			ADDQ(Mem{Base: args, Disp: tnPanel}, tmp)
+		}
+		for i := range t.rows {
+			f(Mem{Base: tmp, Disp: 64 * i}, t.acc(i, p))
+		}
+	}
+}

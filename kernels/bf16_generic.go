@@ -1,0 +1,131 @@
+package kernels
+
+import (
+	"math"
+	"runtime"
+	"unsafe"
+)
+
+// bf16Generic is the plain Go level, of the same bits as assembly.
+var bf16Generic = bf16Table{
+	nn: nnBF16Generic, tn: tnBF16Generic, nt: ntBF16Generic, pair: pairGeneric, join: joinGeneric, round: roundGeneric,
+	peak: peakBF16Generic, peakFLOPs: 4,
+}
+
+func nnBF16Generic(g *NN) {
+	for p := range g.N / Width {
+		b := g.B[min(p*g.BRows*Width, len(g.B)):]
+		for i := range g.M {
+			c := (*[Width]float32)(g.C[i*g.Ldc+p*Width:])
+			var acc [Width]float32
+			switch {
+			case g.Accumulate:
+				acc = *c
+			case g.Bias != nil:
+				acc = [Width]float32(g.Bias[p*Width:])
+			}
+			for s := range g.Segs {
+				for t := range g.K {
+					dot2Row(&acc, g.A[i*g.Lda+s*g.SegStride+t], b[(s*g.K+t)*Width:])
+				}
+			}
+			if g.ReLU {
+				for j, v := range acc {
+					if v < 0 {
+						acc[j] = 0
+					}
+				}
+			}
+			*c = acc
+		}
+	}
+}
+
+// dot2Row adds the products of the pair x with 16 pairs.
+func dot2Row(acc *[Width]float32, x float32, row []float32) {
+	for j, y := range (*[Width]float32)(row) {
+		acc[j] = Dot2(acc[j], x, y)
+	}
+}
+
+func tnBF16Generic(t *TN) {
+	for p := range t.N / Width {
+		for k := range t.K {
+			c := (*[Width]float32)(t.C[p*t.CRows*Width+k*Width:])
+			var acc [Width]float32
+			if t.Accumulate {
+				acc = *c
+			}
+			for s := range t.Segs {
+				for m := range t.M {
+					dot2Row(&acc, t.A[s*t.ASeg+m*t.Lda+k], t.G[s*t.GSeg+m*t.Ldg+p*Width:])
+				}
+			}
+			*c = acc
+		}
+	}
+}
+
+func ntBF16Generic(g *NT) {
+	for i := range g.M {
+		for k := range g.K {
+			l := (*[Width]float32)(g.L[(i*g.LRows+k)*Width:])
+			var acc [Width]float32
+			if g.Accumulate {
+				acc = *l
+			}
+			for p := range g.N / Width {
+				x := (*[Width]float32)(g.A[i*g.Lda+p*Width:])
+				for j, y := range (*[Width]float32)(g.B[(p*g.BRows+k)*Width:]) {
+					acc[j] = Dot2(acc[j], x[j], y)
+				}
+			}
+			*l = acc
+		}
+	}
+}
+
+// eachGroup calls f with the groups of 16 floats that pair and join take.
+func eachGroup(dst, src *float32, other, step, dstStep, rows, groups int, f func(d, a, b *[Width]float32)) {
+	group := func(p *float32, at int) *[Width]float32 { return (*[Width]float32)(unsafe.Add(unsafe.Pointer(p), at)) }
+	for i := range rows {
+		for j := range groups {
+			at := i*step + 4*j*Width
+			f(group(dst, i*dstStep+4*j*Width), group(src, at), group(src, at+other))
+		}
+	}
+}
+
+func pairGeneric(dst, src *float32, other, step, dstStep, rows, groups int) {
+	eachGroup(dst, src, other, step, dstStep, rows, groups, func(d, a, b *[Width]float32) {
+		for i := range d {
+			d[i] = pairOf(a[i], b[i])
+		}
+	})
+}
+
+func joinGeneric(dst, src *float32, other, step, dstStep, rows, groups int) {
+	eachGroup(dst, src, other, step, dstStep, rows, groups, func(d, a, b *[Width]float32) {
+		for i := range Width / 2 {
+			d[i], d[Width/2+i] = pairOf(a[2*i], a[2*i+1]), pairOf(b[2*i], b[2*i+1])
+		}
+	})
+}
+
+func roundGeneric(dst, src *float32, groups int) {
+	d, s := unsafe.Slice(dst, groups*Width), unsafe.Slice(src, groups*Width)
+	for i, x := range s {
+		d[i] = rounded(x)
+	}
+}
+
+// rounded returns x rounded to bf16.
+func rounded(x float32) float32 { return math.Float32frombits(roundBits(x) << 16) }
+
+func peakBF16Generic(n int) {
+	sum, x := float32(0), pairOf(1, 2)
+	for range n {
+		sum = Dot2(sum, x, x)
+	}
+	runtime.KeepAlive(sum)
+}

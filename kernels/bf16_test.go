@@ -1,0 +1,423 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// forBF16 runs f on every level that multiplies numbers of bf16, and says so where
+// there is no instruction to compare with.
+func forBF16(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	assembly := false
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		if err := kernels.CheckBF16(); err != nil {
+			t.Skip(err)
+		}
+		assembly = assembly || kernels.Current() != kernels.Generic
+		f(t)
+	})
+	if !assembly {
+		t.Skip("SKIPPED for the instructions: no level here has AVX512_BF16; only the plain Go level was tested")
+	}
+}
+
+func bits(x uint32) float32 { return math.Float32frombits(x) }
+
+// sameNumber fails unless two numbers have the same bits.
+func sameNumber(t *testing.T, got, want float32, format string, args ...any) {
+	t.Helper()
+	if math.Float32bits(got) != math.Float32bits(want) {
+		t.Fatalf("%s: %08x, want %08x", fmt.Sprintf(format, args...), math.Float32bits(got), math.Float32bits(want))
+	}
+}
+
+// TestBF16Edges holds what Dot2's comment says by hand-computed cases.
+func TestBF16Edges(t *testing.T) {
+	const one, inf, nan = 0x3f80, 0x7f80, 0x7fa1
+	for _, c := range []struct{ acc, x, y, want uint32 }{
+		{0x3f800000, one<<16 | one, one<<16 | one, 0x40400000},          // 1 + 1 + 1
+		{0x4b800000, one<<16 | one, one<<16 | one, 0x4b800000},          // 2^24 + 1 is rounded before the next 1
+		{0x4b800001, one << 16, one << 16, 0x4b800002},                  // halfway to even, up
+		{0x00800000, 0x8000 | (127-75)<<7, (127 - 75) << 7, 0},          // 2^-126 - 2^-150 is below the normal numbers
+		{0x00800000, 0x8000 | (127-75)<<7, (127 - 76) << 7, 0x00800000}, // 2^-126 - 2^-151 is rounded up to them
+		{0x007fffff, 0, 0, 0},                               // the sum before is flushed
+		{0x80000001, 0x80008000, one<<16 | one, 0x80000000}, // to a zero of its sign
+		{0, 0x0001 << 16, inf << 16, 0xffc00000},            // a factor is flushed, and 0 times infinity is no number
+		{0x80000000, 0, 0, 0},
+		{0, 0x7f7f, 0x7f7f, 0x7f800000},
+		{0xff800000, inf << 16, one << 16, 0xffc00000},
+		{0x7fa30000, nan << 16, 0x7fb2 << 16, 0x7fe10000}, // x first
+		{0x7fa30000, one << 16, 0x7fb2 << 16, 0x7ff20000}, // then y
+		{0x7fa30000, inf << 16, 0, 0x7fe30000},
+		{0, nan<<16 | 0x7fb2, one<<16 | one, 0x7ff20000}, // the low step takes the sum last
+	} {
+		sameNumber(t, kernels.Dot2(bits(c.acc), bits(c.x), bits(c.y)), bits(c.want), "%08x + %08x . %08x", c.acc, c.x, c.y)
+	}
+}
+
+// TestBF16Exact compares Dot2 with arithmetic of 600 bits where all is normal.
+func TestBF16Exact(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	fma := func(acc, x, y float32) float32 {
+		var p, a big.Float
+		p.SetPrec(600).SetFloat64(float64(x) * float64(y))
+		s, _ := p.Add(&p, a.SetFloat64(float64(acc))).Float32()
+		return s
+	}
+	for range 200_000 {
+		number := func() uint32 { return r.Uint32()&0x807f | uint32(110+r.IntN(30))<<7 }
+		x1, x0, y1, y0 := number(), number(), number(), number()
+		acc := bits(r.Uint32()&0x807fffff | uint32(100+r.IntN(50))<<23)
+		want := fma(fma(acc, bits(x1<<16), bits(y1<<16)), bits(x0<<16), bits(y0<<16))
+		sameNumber(t, kernels.Dot2(acc, bits(x1<<16|x0), bits(y1<<16|y0)), want, "%x %x %x %x %x", acc, x1, x0, y1, y0)
+	}
+}
+
+// anyHalf returns the bits of a number of bf16: any, special, or such that products
+// fall around the least normal numbers.
+func anyHalf(r *rand.Rand, small bool) uint32 {
+	v := r.Uint32() & 0xffff
+	switch {
+	case small:
+		return v&0x807f | uint32(40+r.IntN(30))<<7
+	case r.IntN(3) == 0:
+		special := []uint32{0, 0x7f80, 0x7f7f, 0x7fa5, 0x7fff, 0x0080, 0x007f, 0x0001, 0x3f80}
+		return v&0x8000 | special[r.IntN(len(special))]
+	}
+	return v
+}
+
+// TestBF16Bits compares the instructions with Dot2 on bit patterns of all kinds.
+func TestBF16Bits(t *testing.T) {
+	forBF16(t, func(t *testing.T) {
+		rounds := 20_000
+		if kernels.Current() == kernels.Generic {
+			rounds = 200
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		const n = 4 * kernels.Width
+		a, b, c, old := make([]float32, 1), make([]float32, n), make([]float32, n), make([]float32, n)
+		for round := range rounds {
+			small := round%2 == 0
+			pair := func() float32 { return bits(anyHalf(r, small)<<16 | anyHalf(r, small)) }
+			a[0] = pair()
+			for j := range n {
+				b[j] = pair()
+				c[j] = bits(anyHalf(r, false)<<16 | r.Uint32()&0xffff)
+				if small {
+					c[j] = bits(r.Uint32()&0x807fffff | uint32(r.IntN(30))<<23)
+				}
+			}
+			copy(old, c)
+			kernels.GemmNN(&kernels.NN{M: 1, N: n, K: 1, A: a, Lda: 1, B: b, BRows: 1, C: c, Ldc: n, Accumulate: true, BF16: true})
+			for j := range n {
+				sameNumber(t, c[j], kernels.Dot2(old[j], a[0], b[j]), "%08x + %08x . %08x", math.Float32bits(old[j]), math.Float32bits(a[0]), math.Float32bits(b[j]))
+			}
+		}
+	})
+}
+
+// randomPairs returns n pairs of normal numbers between guard words.
+func randomPairs(r *rand.Rand, n, offset int) *kernelstest.Slice {
+	s := kernelstest.NewSlice(n, offset)
+	for i := range s.Data {
+		s.Data[i] = roundedPair(float32(r.NormFloat64()), float32(r.NormFloat64()))
+	}
+	return s
+}
+
+// roundedPair is a pair of two numbers, each rounded by arithmetic.
+func roundedPair(low, high float32) float32 {
+	return bits(roundedHalf(low) | roundedHalf(high)<<16)
+}
+
+// roundedHalf rounds by arithmetic: adding and taking away 2^16 times the number
+// leaves the upper half of its bits.
+func roundedHalf(x float32) uint32 {
+	b := math.Float32bits(x)
+	switch {
+	case x != x:
+		return b>>16 | 0x40
+	case b&0x7f800000 == 0:
+		return b >> 16 & 0x8000
+	case b&0x7f800000 == 0x7f800000:
+		return b >> 16
+	}
+	mantissa, exponent := math.Frexp(float64(x))
+	y := math.Ldexp(math.RoundToEven(mantissa*256)/256, exponent)
+	return math.Float32bits(float32(y)) >> 16
+}
+
+// sweepBF16 calls f with sizes from 0 to 130, few of them on the plain Go level.
+func sweepBF16(f func(n int)) {
+	step := 1
+	if kernels.Current() == kernels.Generic || kernelstest.Small() {
+		step = 37
+	}
+	for n := 0; n <= 130; n += step {
+		f(n)
+	}
+}
+
+// TestBF16NN compares with chains of Dot2: every height of tiles and number of
+// panels, every length up to 130, in all modes, unaligned.
+func TestBF16NN(t *testing.T) {
+	forBF16(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(3, 4))
+		sweepBF16(func(n int) {
+			for _, c := range []nnCase{
+				{m: n, n: 1 + n%7, k: 3, segs: 1, lda: 5, offset: n % 16},
+				{m: 1 + n%17, n: 1 + n%6, k: n, segs: 1, lda: n + n%3, offset: n % 16, bias: true, relu: n%2 == 0},
+				{m: 1 + n%15, n: n % 11, k: 1 + n%5, segs: 1 + n%4, lda: 2, segStride: n % 23, moreRows: n % 3, moreCols: n % 9, acc: true, relu: n%3 == 0},
+			} {
+				c.runBF16(t, r)
+			}
+		})
+	})
+}
+
+func (c nnCase) runBF16(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	g := kernels.NN{
+		M: c.m, N: c.n * kernels.Width, K: c.k, Segs: c.segs, Lda: c.lda, SegStride: c.segStride,
+		BRows: c.segs*c.k + c.moreRows, Ldc: c.n*kernels.Width + c.moreCols, Accumulate: c.acc, ReLU: c.relu, BF16: true,
+	}
+	a := randomPairs(r, max(0, (c.m-1)*c.lda+(c.segs-1)*c.segStride+c.k), c.offset)
+	b := randomPairs(r, g.N*g.BRows, c.offset/2)
+	bias, out := kernelstest.Random(r, g.N, c.offset), kernelstest.Random(r, g.M*g.Ldc, 15-c.offset)
+	g.A, g.B, g.C = a.Data, b.Data, out.Data
+	if c.bias {
+		g.Bias = bias.Data
+	}
+	old := append([]float32(nil), out.Data...)
+	kernels.GemmNN(&g)
+	for _, s := range []*kernelstest.Slice{a, b, bias, out} {
+		s.Check(t, fmt.Sprintf("%+v", c))
+	}
+	for i := range g.M {
+		for j := range g.N {
+			want := float32(0)
+			switch {
+			case c.bias:
+				want = bias.Data[j]
+			case c.acc:
+				want = old[i*g.Ldc+j]
+			}
+			for s := range c.segs {
+				for k := range c.k {
+					want = kernels.Dot2(want, a.Data[i*c.lda+s*c.segStride+k], b.Data[(j/16*g.BRows+s*c.k+k)*16+j%16])
+				}
+			}
+			if c.relu && want < 0 {
+				want = 0
+			}
+			sameNumber(t, out.Data[i*g.Ldc+j], want, "%+v: row %d, column %d", c, i, j)
+		}
+	}
+}
+
+// TestBF16TN does so for weight gradients.
+func TestBF16TN(t *testing.T) {
+	forBF16(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 6))
+		sweepBF16(func(n int) {
+			cases := []kernels.TN{
+				{M: n, K: 1 + n%31, N: 16 * (1 + n%5), Segs: 1},
+				{M: 1 + n%9, K: n, N: 16 * (n % 7), Segs: 1 + n%3, Accumulate: true},
+				{M: 16, K: 56, N: 256 + 16*(n%3), Segs: 1 + n%2}, // rows of G that are copied together
+			}
+			if n%19 > 0 {
+				cases = cases[:2]
+			}
+			for _, c := range cases {
+				c.Lda, c.Ldg, c.CRows = c.K+n%3, c.N+16*(n%2), c.K+n%4
+				c.ASeg, c.GSeg = c.M*c.Lda, c.M*c.Ldg
+				a, g := randomPairs(r, c.Segs*c.M*c.Lda+c.K, n%16), randomPairs(r, c.Segs*c.M*c.Ldg+c.N, 3)
+				out := kernelstest.Random(r, c.CRows*c.N, n%5)
+				c.A, c.G, c.C, c.BF16 = a.Data, g.Data, out.Data, true
+				old := append([]float32(nil), out.Data...)
+				kernels.GemmTN(&c)
+				for _, s := range []*kernelstest.Slice{a, g, out} {
+					s.Check(t, "TN")
+				}
+				for k := range c.K {
+					for j := range c.N {
+						at, want := j/16*c.CRows*16+k*16+j%16, float32(0)
+						if c.Accumulate {
+							want = old[at]
+						}
+						for s := range c.Segs {
+							for m := range c.M {
+								want = kernels.Dot2(want, a.Data[s*c.ASeg+m*c.Lda+k], g.Data[s*c.GSeg+m*c.Ldg+j])
+							}
+						}
+						sameNumber(t, out.Data[at], want, "M %d K %d N %d: row %d, column %d", c.M, c.K, c.N, k, j)
+					}
+				}
+			}
+		})
+	})
+}
+
+// TestBF16NT does so for the lanes of input gradients.
+func TestBF16NT(t *testing.T) {
+	forBF16(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 8))
+		sweepBF16(func(n int) {
+			for _, c := range []kernels.NT{
+				{M: n, K: 1 + n%9, N: 16 * (n % 4)},
+				{M: 1 + n%13, K: n, N: 16 * (1 + n%5), Accumulate: true},
+			} {
+				c.Lda, c.BRows, c.LRows = c.N+n%3, c.K+n%2, c.K+n%3
+				a, b := randomPairs(r, c.M*c.Lda+c.N, n%16), randomPairs(r, c.N*c.BRows+c.K*16, 5)
+				out := kernelstest.Random(r, (c.M*c.LRows+c.K)*16, n%3)
+				c.A, c.B, c.L, c.BF16, c.Next = a.Data, b.Data, out.Data, true, b.Data
+				old := append([]float32(nil), out.Data...)
+				kernels.GemmNT(&c)
+				out.Check(t, "NT")
+				for i := range c.M {
+					for k := range c.K {
+						for l := range 16 {
+							at, want := (i*c.LRows+k)*16+l, float32(0)
+							if c.Accumulate {
+								want = old[at]
+							}
+							for p := range c.N / 16 {
+								want = kernels.Dot2(want, a.Data[i*c.Lda+p*16+l], b.Data[(p*c.BRows+k)*16+l])
+							}
+							sameNumber(t, out.Data[at], want, "M %d K %d N %d: row %d, row %d, lane %d", c.M, c.K, c.N, i, k, l)
+						}
+					}
+				}
+			}
+		})
+	})
+}
+
+// anyFloats returns n floats of all bit patterns, halfway ones between two numbers
+// of bf16 among them.
+func anyFloats(r *rand.Rand, n, offset int) *kernelstest.Slice {
+	s := kernelstest.NewSlice(n, offset)
+	for i := range s.Data {
+		v := r.Uint32()
+		switch r.IntN(4) {
+		case 0:
+			v = v&0xffff0000 | 0x8000
+		case 1:
+			v = anyHalf(r, false)<<16 | v&0xffff
+		}
+		s.Data[i] = bits(v)
+	}
+	return s
+}
+
+// TestBF16Rounding compares all that rounds with arithmetic.
+func TestBF16Rounding(t *testing.T) {
+	forBF16(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(9, 10))
+		sweepBF16(func(n int) {
+			src := anyFloats(r, 8*n+200, n%16)
+			check := func(what string, dst *kernelstest.Slice, at int, want float32) {
+				t.Helper()
+				dst.Check(t, what)
+				sameNumber(t, dst.Data[at], want, "%s: size %d, value %d", what, n, at)
+			}
+			x := src.Data[:n]
+			pairs := kernelstest.NewSlice((n+1)/2, n%5)
+			kernels.RoundPairs(pairs.Data, x)
+			for i := range pairs.Data {
+				high := float32(0)
+				if 2*i+1 < n {
+					high = x[2*i+1]
+				}
+				check("RoundPairs", pairs, i, roundedPair(x[2*i], high))
+			}
+			floats := kernelstest.NewSlice(n, n%3)
+			kernels.RoundBF16(floats.Data, x)
+			for i, v := range x {
+				check("RoundBF16", floats, i, bits(roundedHalf(v)<<16))
+			}
+			for _, single := range []bool{false, true} {
+				p := kernels.PairRows{Rows: 1 + n%5, N: n, Src: src.Data, Step: n + 3, Other: n % 37, Single: single, Ld: n + 2}
+				rows := kernelstest.NewSlice(p.Rows*p.Ld, n%7)
+				p.Dst = rows.Data
+				p.Run()
+				for i := range p.Rows {
+					for j := range n {
+						high := src.Data[i*p.Step+p.Other+j]
+						if single && i == p.Rows-1 {
+							high = 0
+						}
+						check("PairRows", rows, i*p.Ld+j, roundedPair(src.Data[i*p.Step+j], high))
+					}
+				}
+			}
+			rows := n / 3
+			a, b := src.Data[:16*rows+16], src.Data[2*n:]
+			for _, second := range [][]float32{b, nil} {
+				if second != nil && len(second) < 16*rows {
+					continue
+				}
+				joined := kernelstest.NewSlice(16*rows, n%11)
+				kernels.JoinPanels(joined.Data, a, second, rows)
+				for i := range joined.Data {
+					from, j := a, i%16
+					if j >= 8 {
+						from, j = second, j-8
+					}
+					low, high := float32(0), float32(0)
+					if from != nil {
+						low, high = from[i/16*16+2*j], from[i/16*16+2*j+1]
+					}
+					check("JoinPanels", joined, i, roundedPair(low, high))
+				}
+			}
+		})
+	})
+}
+
+// BenchmarkBF16 measures products against those of float32 on one core.
+func BenchmarkBF16(b *testing.B) {
+	if kernels.CheckBF16() != nil || kernels.Current() == kernels.Generic {
+		b.Skip("no AVX512_BF16")
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	b.Run("peak", func(b *testing.B) {
+		flops := int64(0)
+		for b.Loop() {
+			flops = kernels.PeakBF16(1000)
+		}
+		b.ReportMetric(float64(flops)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOPS")
+	})
+	for _, s := range []struct{ m, n, k int }{{8, 1024, 256}, {10, 1024, 256}, {16, 1024, 256}, {128, 1024, 256}, {10, 256, 1024}, {800, 64, 288}, {64, 2048, 3136}} {
+		x, y := randomPairs(r, s.m*max(s.k, s.n), 0), randomPairs(r, max(s.k, s.m)*s.n, 0)
+		c := make([]float32, max(s.m, s.k)*s.n)
+		for _, bf16 := range []bool{false, true} {
+			run := func(name string, f func()) {
+				b.Run(fmt.Sprintf("%s/%dx%dx%d/bf16=%v", name, s.m, s.n, s.k, bf16), func(b *testing.B) {
+					for b.Loop() {
+						f()
+					}
+					b.ReportMetric(2*float64(s.m*s.n*s.k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOPS")
+				})
+			}
+			d := 1
+			if bf16 {
+				d = 2
+			}
+			run("nn", func() {
+				kernels.GemmNN(&kernels.NN{M: s.m, N: s.n, K: s.k / d, A: x.Data, Lda: s.k / d, B: y.Data, C: c, Ldc: s.n, BF16: bf16})
+			})
+			run("tn", func() {
+				kernels.GemmTN(&kernels.TN{M: s.m / d, N: s.n, K: s.k, A: x.Data, Lda: s.k, G: y.Data, Ldg: s.n, C: c, BF16: bf16})
+			})
+		}
+	}
+}
