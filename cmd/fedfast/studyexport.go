@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,9 +31,10 @@ func newExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "export DIR",
 		ValidArgsFunction: completeStudy,
-		Short:             "Write a study's tables as CSV, JSON lines or Parquet",
+		Short:             "Write a study's tables as CSV, JSON lines or Parquet, or its trials for Optuna",
 		Long: "Write a study's tables as CSV, JSON lines or Parquet: all of them into the directory --out, or one to stdout or a file.\n" +
-			"The tables are " + strings.Join(store.Tables(), ", ") + ". They are also views of the database " + store.File + ".",
+			"The tables are " + strings.Join(store.Tables(), ", ") + ". They are also views of the database " + store.File + ".\n" +
+			"--format optuna writes the file " + optunaFile + " into the directory --out: the log of an Optuna JournalStorage.",
 		Args: cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
@@ -40,15 +42,19 @@ func newExport(a *app) *cobra.Command {
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "csv", "csv, jsonl or parquet")
+	f.StringVar(&o.format, "format", "csv", "csv, jsonl, parquet or optuna")
 	f.StringVar(&o.table, "table", "", "one table, to stdout or to the file --out")
 	f.StringVar(&o.out, "out", "", "directory for all tables (default DIR/export), or the file of one")
 	return cmd
 }
 
 func (o *exportOptions) validate() error {
-	if !slices.Contains(tablefile.Formats(), o.format) {
-		return fmt.Errorf("--format %s: must be one of %s", o.format, strings.Join(tablefile.Formats(), ", "))
+	formats := append(tablefile.Formats(), formatOptuna)
+	if !slices.Contains(formats, o.format) {
+		return fmt.Errorf("--format %s: must be one of %s", o.format, strings.Join(formats, ", "))
+	}
+	if o.table != "" && o.format == formatOptuna {
+		return fmt.Errorf("--table %s: --format %s writes no tables, but the trials of the study as one file", o.table, o.format)
 	}
 	if o.table != "" && !slices.Contains(store.Tables(), o.table) {
 		return fmt.Errorf("--table %s: must be one of %s", o.table, strings.Join(store.Tables(), ", "))
@@ -65,6 +71,9 @@ func (o *exportOptions) validate() error {
 func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
 	if workdir.HoldsSeeds(dir) {
 		return usageError{fmt.Errorf("%s: it holds studies of several seeds; export those below it, one by one", dir)}
+	}
+	if o.format == formatOptuna {
+		return o.optuna(ctx, a, dir)
 	}
 	v, err := store.Look(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,28 +92,36 @@ func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
 	if o.table != "" {
 		return o.file(ctx, v, o.table, o.out)
 	}
-	out := o.out
-	if out == "" {
-		out = filepath.Join(dir, "export")
-	}
-	if err := wholefile.Folder(out); err != nil {
+	out, err := o.folder(dir)
+	if err != nil {
 		return err
 	}
-	files := []string{}
+	var files []string
 	for _, name := range store.Tables() {
 		path := filepath.Join(out, name+"."+o.format)
 		if err := o.file(ctx, v, name, path); err != nil {
 			return err
 		}
 		files = append(files, path)
-		if !a.json {
-			fmt.Fprintln(a.out, path)
-		}
 	}
+	return a.printFiles(files)
+}
+
+// folder makes the directory that files are written into.
+func (o *exportOptions) folder(dir string) (string, error) {
+	out := cmp.Or(o.out, filepath.Join(dir, "export"))
+	return out, wholefile.Folder(out)
+}
+
+// printFiles tells which files were written.
+func (a *app) printFiles(files []string) error {
 	if a.json {
 		return a.printJSON(struct {
 			Files []string `json:"files"`
 		}{files})
+	}
+	for _, path := range files {
+		fmt.Fprintln(a.out, path)
 	}
 	return nil
 }

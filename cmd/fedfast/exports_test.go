@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// pythons are the Python interpreters here: those of FEDFAST_PYTHON, a list as PATH
+// is one, and the system's.
+func pythons() []string {
+	var found []string
+	for _, name := range append(filepath.SplitList(os.Getenv("FEDFAST_PYTHON")), "python3", "/usr/bin/python3") {
+		if path, err := exec.LookPath(name); err == nil {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// withPython runs a script with every Python that can import what it imports, and
+// skips the test where none can. It returns what each printed.
+func withPython(t *testing.T, dir, script string, args ...string) (printed []string) {
+	t.Helper()
+	var needs []string
+	for _, m := range regexp.MustCompile(`(?m)^(?:import|from) (\w+)`).FindAllStringSubmatch(script, -1) {
+		needs = append(needs, m[1])
+	}
+	if strings.Contains(script, "read_parquet") {
+		needs = append(needs, "pyarrow")
+	}
+	const probe = "import sys; from importlib.util import find_spec; sys.exit(not all(find_spec(m) for m in sys.argv[1:]))"
+	for _, path := range pythons() {
+		if exec.CommandContext(t.Context(), path, append([]string{"-c", probe}, needs...)...).Run() != nil {
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), path, append([]string{"-c", "import os; os.chdir(" + fmt.Sprintf("%q", dir) + ")\n" + script}, args...)...)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Errorf("%s: %v:\n%s%s", path, err, out, stderr.String())
+		}
+		printed = append(printed, string(out))
+	}
+	if printed == nil {
+		t.Skipf("no Python here has all of %s, which this imports", strings.Join(needs, ", "))
+	}
+	return printed
+}
+
+// exported is a small study of two tuners in a new folder, as first, with all of its
+// exports.
+func exported(t *testing.T) (dir string, o *view.Overview) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, args := range [][]string{
+		{"tune", "--preset", "quickstart", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set", "model=logistic", "--set", "finalists.clients=20", "--set", "data.clients=30"},
+		{"study", "export", "first", "--format", "parquet"},
+		{"study", "export", "first"},
+		{"study", "export", "first", "--format", "optuna"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "fedfast", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v:\n%s", args, err, out)
+		}
+	}
+	v, err := view.Look(t.Context(), filepath.Join(dir, "first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = v.Close() }()
+	if o, err = v.Overview(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return dir, o
+}
+
+// TestExportsInPython runs the blocks of the page about exports as they stand, and
+// compares what they print with the study.
+func TestExportsInPython(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "fl", "study", "exports.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != 6 {
+		t.Fatalf("the page has %d blocks of Python", len(blocks))
+	}
+	dir, o := exported(t)
+	lowest := *o.Trials[0].Score()
+	for i := range o.Trials {
+		lowest = min(lowest, *o.Trials[i].Score())
+	}
+	wants := map[string]string{
+		"pandas":      fmt.Sprintf("trials %d rounds %d lowest rung %v\n", len(o.Trials), o.Rounds, lowest),
+		"sqlite3":     fmt.Sprintf("trials %d rounds %d lowest rung %v\n", len(o.Trials), o.Rounds, lowest),
+		"safetensors": "parameters 48670\n",
+		"json":        "parameters 48670\n",
+		"optuna":      fmt.Sprintf("trials %d best ", len(o.Trials)),
+	}
+	t.Run("optuna", func(t *testing.T) { opensInOptuna(t, dir, o) })
+	for i, block := range blocks {
+		module := regexp.MustCompile(`(?:import|from) (\w+)`).FindStringSubmatch(block[1])[1]
+		t.Run(fmt.Sprintf("%d-%s", i+1, module), func(t *testing.T) {
+			for _, printed := range withPython(t, dir, block[1]) {
+				if want := wants[module]; want == "" || !strings.HasPrefix(printed, want) {
+					t.Errorf("printed is %q, want %q first", printed, want)
+				}
+			}
+		})
+	}
+}
+
+// readOptuna prints the trials of an export as Optuna has them.
+const readOptuna = `
+import optuna
+import json
+try:
+    from optuna.storages.journal import JournalFileBackend as File
+except ImportError:
+    from optuna.storages import JournalFileStorage as File
+study = optuna.load_study(study_name=None, storage=optuna.storages.JournalStorage(File("first/export/optuna.log")))
+for t in study.trials:
+    t._validate()
+print(json.dumps({"direction": study.direction.name, "name": study.study_name, "best": study.best_trial.number, "returned": study.user_attrs["fedfast.best"]["trial"], "trials": [
+    {"state": t.state.name, "value": t.value, "steps": t.intermediate_values, "params": t.params,
+     "start": t.datetime_start.isoformat(), "names": {k: type(d).__name__ + " log" * getattr(d, "log", False) for k, d in t.distributions.items()},
+     "inside": all(d._contains(d.to_internal_repr(t.params[k])) for k, d in t.distributions.items())}
+    for t in study.trials]}))
+`
+
+// opensInOptuna compares every trial with what Optuna reads of the export.
+func opensInOptuna(t *testing.T, dir string, o *view.Overview) {
+	for _, printed := range withPython(t, dir, readOptuna) {
+		var got struct {
+			Direction, Name string
+			Best, Returned  int
+			Trials          []struct {
+				State, Start string
+				Value        *float64
+				Steps        map[int]float64
+				Params       map[string]any
+				Names        map[string]string
+				Inside       bool
+			}
+		}
+		if err := json.Unmarshal([]byte(printed), &got); err != nil {
+			t.Fatalf("%v: %s", err, printed)
+		}
+		if got.Direction != "MINIMIZE" || got.Name != o.Name || got.Returned != o.Best.Trial || len(got.Trials) != len(o.Trials) {
+			t.Fatalf("got %+v of a study of %d trials", got, len(o.Trials))
+		}
+		states := map[view.TrialState]string{view.Stopped: "PRUNED", view.Complete: "COMPLETE"}
+		best := -1
+		for i, g := range got.Trials {
+			w := &o.Trials[i]
+			start, err := time.Parse("2006-01-02T15:04:05", g.Start) // with a fraction, too
+			if err != nil || !start.Equal(w.Opened) || g.State != states[w.State] || g.Value == nil || *g.Value != *w.Score() || len(g.Steps) != len(w.Rungs) || !g.Inside {
+				t.Errorf("trial %d is %+v, want %+v", i, g, w)
+			}
+			for _, r := range w.Rungs {
+				if g.Steps[r.Round] != r.Score {
+					t.Errorf("trial %d has %v at round %d, want %v", i, g.Steps[r.Round], r.Round, r.Score)
+				}
+			}
+			params, err := tuners.ParamsOf(g.Params)
+			if err != nil || !params.Equal(w.Params) {
+				t.Errorf("trial %d has %v, want %v (%v)", i, params, w.Params, err)
+			}
+			if w.State == view.Complete && (best < 0 || *w.Score() < *o.Trials[best].Score()) {
+				best = i
+			}
+		}
+		if got.Best != best {
+			t.Errorf("Optuna's best trial is %d, want %d", got.Best, best)
+		}
+		for name, want := range map[string]string{
+			"client.lr": "FloatDistribution log", "client.batch": "IntDistribution log", "client.epochs": "IntDistribution",
+			"client.momentum": "FloatDistribution", "server.momentum": "CategoricalDistribution", "fedex.gamma": "FloatDistribution",
+		} {
+			if got.Trials[0].Names[name] != want {
+				t.Errorf("%s has a %q, want a %s", name, got.Trials[0].Names[name], want)
+			}
+		}
+	}
+}
