@@ -8,3 +8,9 @@ const (
 	MaxSideRounds  = 1_000_000 // of one trial
 	MaxSideClients = 1_000_000
 )
+
+// What the notes of one plan may hold: names, and numbers of all of them together.
+const (
+	MaxNotes       = 64
+	MaxNoteNumbers = 1024
+)

@@ -39,6 +39,10 @@ type Plan struct {
 	// own params up inside its task, by facts about itself that reach neither the
 	// server nor the tuner.
 	Table []Cell
+	// Notes are for people, who see them in reports: what the tuner knows by name,
+	// numbers or short vectors, all of them finite. They are recorded with a plan for
+	// Train and decide nothing: at most MaxNotes with MaxNoteNumbers together.
+	Notes map[string][]float64 `json:",omitempty"`
 }
 
 // The keys of a Cell: facts about all samples that a client holds, those of its

@@ -215,6 +215,12 @@ func planToWire(p Plan) *tunerv1.PlanRoundReply {
 	for _, c := range p.Table {
 		w.Table = append(w.Table, &tunerv1.Cell{Keys: c.Keys, Params: paramsToWire(c.Params)})
 	}
+	for name, values := range p.Notes {
+		if w.Notes == nil {
+			w.Notes = make(map[string]*tunerv1.Note, len(p.Notes))
+		}
+		w.Notes[name] = &tunerv1.Note{Values: values}
+	}
 	return w
 }
 
@@ -225,6 +231,12 @@ func planFromWire(w *tunerv1.PlanRoundReply) Plan {
 	}
 	for _, c := range w.GetTable() {
 		p.Table = append(p.Table, Cell{Keys: c.GetKeys(), Params: paramsFromWire(c.GetParams())})
+	}
+	for name, note := range w.GetNotes() {
+		if p.Notes == nil {
+			p.Notes = make(map[string][]float64, len(w.GetNotes()))
+		}
+		p.Notes[name] = note.GetValues()
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fedfast/fedfast/tuners"
@@ -79,7 +80,7 @@ func (s *clientSession) repeat(ctx context.Context, live tuners.Session, call in
 		}
 		return live.ObserveRound(ctx, rec.observation(t.number, round))
 	}
-	want, err := t.recordedPlan(ctx, round)
+	data, err := t.recordedPlan(ctx, round)
 	if err != nil {
 		return err
 	}
@@ -87,10 +88,23 @@ func (s *clientSession) repeat(ctx context.Context, live tuners.Session, call in
 	if err != nil {
 		return err
 	}
-	if again, err := json.Marshal(got); err != nil || want == nil || !bytes.Equal(again, want) {
+	if !samePlan(data, got) {
 		return fmt.Errorf("trial %d, round %d: asked again, it plans otherwise than the record says", t.number, round+1)
 	}
 	return nil
+}
+
+// samePlan says whether a recorded plan, nil for none, is one but for its notes.
+func samePlan(data []byte, plan tuners.Plan) bool {
+	var recorded, now map[string]json.RawMessage
+	if data == nil || json.Unmarshal(data, &recorded) != nil {
+		return false
+	}
+	delete(recorded, "Notes")
+	plan.Notes = nil
+	again, err := json.Marshal(plan)
+	return err == nil && json.Unmarshal(again, &now) == nil &&
+		maps.EqualFunc(recorded, now, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
 func (s *clientSession) request(round int) tuners.PlanRequest {
@@ -109,6 +123,9 @@ func (s *clientSession) plan(ctx context.Context) (tuners.Plan, error) {
 	}
 	s.calls++
 	h := t.driver.history
+	if h.version() < 1 {
+		p.Notes = nil
+	}
 	if err := h.append(KindPlan, t.number, t.rounds+1, p); err != nil {
 		return tuners.Plan{}, err
 	}

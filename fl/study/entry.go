@@ -52,6 +52,9 @@ type Measured struct {
 	// TestError is the global model's after the round, NaN where it was not
 	// measured.
 	TestError float64
+	// TestSpread are percentiles of the clients' errors behind it, nil where there is
+	// none, as in studies that earlier versions began.
+	TestSpread *Spread
 	// Examples counts those that the clients trained on, all passes; Steps their
 	// local steps.
 	Examples, Steps int
@@ -138,7 +141,7 @@ func (e *Entry) fillDecisions(r store.Row) error {
 func (rec *roundRecord) measured() *Measured {
 	m := &Measured{
 		Score: float64(rec.Score), Other: math.NaN(), TrainLoss: float64(rec.TrainLoss), TestError: math.NaN(), Seconds: math.NaN(),
-		Examples: rec.Examples, Steps: rec.Steps, Clients: len(rec.Clients), Dropped: rec.Dropped, Params: rec.Params,
+		Examples: rec.Examples, Steps: rec.Steps, Clients: len(rec.Clients), Dropped: rec.Dropped, Params: rec.Params, TestSpread: rec.TestSpread,
 	}
 	if rec.Other != nil {
 		m.Other = float64(*rec.Other)

@@ -86,6 +86,8 @@ type Stored struct {
 	// Tune or Run is the end of a finished study, without its weights.
 	Tune *Result
 	Run  *RunResult
+	// version is the study's recordVersion.
+	version int
 }
 
 // Finished says whether the study has ended.
@@ -109,7 +111,7 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 		case KindStudy:
 			rec, err := decode[studyRecord](r.Kind, r.Data)
 			if err == nil {
-				out.Config, out.Mode = rec.Config, rec.Mode
+				out.Config, out.Mode, out.version = rec.Config, rec.Mode, rec.Version
 			}
 			return err
 		case KindMoved:

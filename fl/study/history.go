@@ -63,6 +63,14 @@ func readHistory(ctx context.Context, s *store.Store) (*history, error) {
 	return h, nil
 }
 
+// version is the recordVersion of the study.
+func (h *history) version() int {
+	if h.study == nil { // it begins
+		return recordVersion
+	}
+	return h.study.Version
+}
+
 // past returns what is recorded of a trial, making room for it.
 func (h *history) past(trial int) *pastTrial {
 	p := h.trials[trial]
@@ -171,7 +179,7 @@ func (h *history) begin(c *config.Config, mode string, fed *data.Federation, m *
 		if err != nil {
 			return err
 		}
-		rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds}
+		rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds, Version: recordVersion}
 		if err := h.append(KindStudy, tuners.StudySession, 0, rec); err != nil {
 			return err
 		}

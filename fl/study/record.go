@@ -38,7 +38,14 @@ type studyRecord struct {
 	// Config is the study file that Encode writes.
 	Config      string `json:"config"`
 	TrialRounds int    `json:"trial_rounds"`
+	// Version is recordVersion of the version of fedfast that began the study: what
+	// later ones would add to its records is left out, so that it goes on as it began.
+	Version int `json:"version,omitempty"`
 }
+
+// recordVersion counts what was added to the records of rounds and plans: 1 the
+// notes of client tuners and the percentiles of test errors over clients.
+const recordVersion = 1
 
 // movedRecord is the study file with other values of keys that change no result.
 type movedRecord struct {
@@ -191,9 +198,18 @@ type roundRecord struct {
 	// TestError is the global model's after the round, where eval.every has it
 	// measured.
 	TestError *real `json:"test_error,omitempty"`
+	// TestSpread are percentiles of the clients' errors behind it.
+	TestSpread *Spread `json:"test_spread,omitempty"`
 	// Masked are the same without the labels of the federation's masks, by their
 	// names.
 	Masked map[string]real `json:"masked_test_errors,omitempty"`
+}
+
+// Spread are percentiles of errors over clients.
+type Spread struct {
+	P10 float64 `json:"p10"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
 }
 
 // rungRecord is a score at which the tuner decides.

@@ -209,8 +209,12 @@ func (t *trial) round(ctx context.Context, plan fl.Plan) (*roundRecord, error) {
 	}
 }
 
-// told adds to a round's record what the client tuner set for all clients alike.
+// told adds to a round's record what the client tuner set for all clients alike, and
+// leaves out what a study of an earlier version does not record.
 func (t *trial) told(rec *roundRecord, plan fl.Plan) {
+	if t.driver.history.version() < 1 {
+		rec.TestSpread = nil
+	}
 	if t.session != nil && len(plan.Clients) == 1 {
 		rec.Params = hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(t.driver.clientControls)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// logs are the natural logarithms of the three hyperparameters. They are the
-// session's whole state.
+// logs are the natural logarithms of the three hyperparameters. All that is decided
+// depends on them alone.
 type logs struct {
 	LR     float64 `json:"log_lr"`
 	Epochs float64 `json:"log_epochs"`
@@ -21,6 +21,33 @@ type logs struct {
 
 func logsOf(lr, epochs, batch float64) logs {
 	return logs{det.Log(lr), det.Log(epochs), det.Log(batch)}
+}
+
+// state is what a session keeps.
+type state struct {
+	logs
+	// Global and Local are what the last step was taken by, nil before the first.
+	Global *float64 `json:"global,omitempty"`
+	Local  *float64 `json:"local,omitempty"`
+}
+
+// notes show people what the hyperparameters are before they are bounded and
+// rounded, and what moved them there.
+func (s *state) notes() map[string][]float64 {
+	all := map[string][]float64{}
+	add := func(name string, x float64) {
+		if finite.Is(x) {
+			all[name] = []float64{x}
+		}
+	}
+	add(lr, det.Exp(s.LR))
+	add(epochs, det.Exp(s.Epochs))
+	add(size, det.Exp(s.Batch))
+	if s.Global != nil {
+		add("cosine of the round", *s.Global)
+		add("cosine of the clients", *s.Local)
+	}
+	return all
 }
 
 // clip bounds each from above. FATHOM has no lower bounds.
@@ -62,7 +89,7 @@ type session struct {
 	record.Record
 	trial    int
 	settings settings
-	logs     logs
+	state
 }
 
 var _ tuners.Prober = (*session)(nil)
@@ -70,10 +97,10 @@ var _ tuners.Prober = (*session)(nil)
 func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 	s := &session{trial: req.Trial, settings: set}
 	if req.State != nil {
-		if err := record.Read("fathom", req.State, &s.logs); err != nil {
+		if err := record.Read("fathom", req.State, &s.state); err != nil {
 			return nil, err
 		}
-		return s, s.Save(&s.logs)
+		return s, s.Save(&s.state)
 	}
 	var start [3]float64
 	for i, name := range []string{lr, epochs, size} {
@@ -85,9 +112,9 @@ func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 	}
 	s.logs = logsOf(start[0], start[1], start[2])
 	if set.clipLogs {
-		s.logs = s.logs.clip(set.most)
+		s.logs = s.clip(set.most)
 	}
-	return s, s.Save(&s.logs)
+	return s, s.Save(&s.state)
 }
 
 // Probes names what the session's steps use.
@@ -98,7 +125,7 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 	if r.Trial != s.trial {
 		return tuners.Plan{}, fmt.Errorf("fathom: a plan for trial %d was asked of the session of trial %d", r.Trial, s.trial)
 	}
-	return tuners.Plan{Clients: []tuners.Params{s.logs.clip(s.settings.most).params()}}, nil
+	return tuners.Plan{Clients: []tuners.Params{s.clip(s.settings.most).params()}, Notes: s.notes()}, nil
 }
 
 // ObserveRound takes the round's step. A client that dropped out, or whose cosine
@@ -130,6 +157,7 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	if weight == 0 || !finite.Is(glob) {
 		return nil
 	}
-	s.logs = s.logs.step(s.settings, glob, sum/weight)
-	return s.Save(&s.logs)
+	local := sum / weight
+	s.logs, s.Global, s.Local = s.step(s.settings, glob, local), &glob, &local
+	return s.Save(&s.state)
 }

@@ -81,13 +81,28 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 		return tuners.Plan{}, fmt.Errorf("fedex: a plan of %d slots for trial %d was asked of the session of trial %d", r.Slots, r.Trial, s.req.Trial)
 	}
 	if s.state.Latched || r.Purpose == tuners.Test && s.options.mle {
-		return tuners.Plan{Clients: []tuners.Params{s.configs[s.state.best()]}}, nil
+		return tuners.Plan{Clients: []tuners.Params{s.configs[s.state.best()]}, Notes: s.notes()}, nil
 	}
-	plan := tuners.Plan{Clients: make([]tuners.Params, r.Slots)}
+	plan := tuners.Plan{Clients: make([]tuners.Params, r.Slots), Notes: s.notes()}
 	for i, j := range s.picks(r) {
 		plan.Clients[i] = s.configs[j]
 	}
 	return plan, nil
+}
+
+// notes show people theta, unless it is too long, with its entropy in nats. Four
+// decimals are enough to look at.
+func (s *session) notes() map[string][]float64 {
+	round := func(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+	notes := map[string][]float64{"entropy": {round(s.state.entropy())}}
+	if len(s.state.Z) < tuners.MaxNoteNumbers {
+		theta := s.state.theta()
+		for j, p := range theta {
+			theta[j] = round(p)
+		}
+		notes["theta"] = theta
+	}
+	return notes
 }
 
 // picks draws j_i for each slot. The draws are keyed, so ObserveRound finds the

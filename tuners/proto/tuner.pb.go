@@ -1610,7 +1610,8 @@ type PlanRoundReply struct {
 	Server        *Params                `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
 	Clients       []*Params              `protobuf:"bytes,2,rep,name=clients,proto3" json:"clients,omitempty"` // one for all slots, or one per slot; none when there is a table
 	State         []byte                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	Table         []*Cell                `protobuf:"bytes,4,rep,name=table,proto3" json:"table,omitempty"` // each client looks its own params up, by facts that it does not tell
+	Table         []*Cell                `protobuf:"bytes,4,rep,name=table,proto3" json:"table,omitempty"`                                                                           // each client looks its own params up, by facts that it does not tell
+	Notes         map[string]*Note       `protobuf:"bytes,5,rep,name=notes,proto3" json:"notes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // of a plan for TRAIN: what people may want to see of the tuner; recorded with the plan, read by no tuner or engine
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1673,6 +1674,58 @@ func (x *PlanRoundReply) GetTable() []*Cell {
 	return nil
 }
 
+func (x *PlanRoundReply) GetNotes() map[string]*Note {
+	if x != nil {
+		return x.Notes
+	}
+	return nil
+}
+
+// Note is a number or a short vector, all finite. A plan has at most 64 notes with 1,024 numbers together.
+type Note struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []float64              `protobuf:"fixed64,1,rep,packed,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Note) Reset() {
+	*x = Note{}
+	mi := &file_tuner_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Note) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Note) ProtoMessage() {}
+
+func (x *Note) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Note.ProtoReflect.Descriptor instead.
+func (*Note) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Note) GetValues() []float64 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // Cell is a row of a table: a client takes the one nearest in "hi", of those the nearest in "samples", of those the first.
 type Cell struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1684,7 +1737,7 @@ type Cell struct {
 
 func (x *Cell) Reset() {
 	*x = Cell{}
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1749,7 @@ func (x *Cell) String() string {
 func (*Cell) ProtoMessage() {}
 
 func (x *Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1762,7 @@ func (x *Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cell.ProtoReflect.Descriptor instead.
 func (*Cell) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{20}
+	return file_tuner_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Cell) GetKeys() map[string]float64 {
@@ -1736,7 +1789,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1748,7 +1801,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1761,7 +1814,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{21}
+	return file_tuner_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Slot) GetProbes() map[string]float64 {
@@ -1792,7 +1845,7 @@ type ObserveRoundRequest struct {
 
 func (x *ObserveRoundRequest) Reset() {
 	*x = ObserveRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +1857,7 @@ func (x *ObserveRoundRequest) String() string {
 func (*ObserveRoundRequest) ProtoMessage() {}
 
 func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +1870,7 @@ func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{22}
+	return file_tuner_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ObserveRoundRequest) GetSession() string {
@@ -1871,7 +1924,7 @@ type ObserveRoundReply struct {
 
 func (x *ObserveRoundReply) Reset() {
 	*x = ObserveRoundReply{}
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +1936,7 @@ func (x *ObserveRoundReply) String() string {
 func (*ObserveRoundReply) ProtoMessage() {}
 
 func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +1949,7 @@ func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundReply.ProtoReflect.Descriptor instead.
 func (*ObserveRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{23}
+	return file_tuner_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ObserveRoundReply) GetState() []byte {
@@ -1915,7 +1968,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_tuner_proto_msgTypes[24]
+	mi := &file_tuner_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +1980,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[24]
+	mi := &file_tuner_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +1993,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{24}
+	return file_tuner_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CloseRequest) GetSession() string {
@@ -1958,7 +2011,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2023,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2036,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{25}
+	return file_tuner_proto_rawDescGZIP(), []int{26}
 }
 
 type DescribeReply_Option struct {
@@ -1998,7 +2051,7 @@ type DescribeReply_Option struct {
 
 func (x *DescribeReply_Option) Reset() {
 	*x = DescribeReply_Option{}
-	mi := &file_tuner_proto_msgTypes[27]
+	mi := &file_tuner_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2063,7 @@ func (x *DescribeReply_Option) String() string {
 func (*DescribeReply_Option) ProtoMessage() {}
 
 func (x *DescribeReply_Option) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[27]
+	mi := &file_tuner_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2117,7 @@ type ValidateReply_Problem struct {
 
 func (x *ValidateReply_Problem) Reset() {
 	*x = ValidateReply_Problem{}
-	mi := &file_tuner_proto_msgTypes[28]
+	mi := &file_tuner_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2129,7 @@ func (x *ValidateReply_Problem) String() string {
 func (*ValidateReply_Problem) ProtoMessage() {}
 
 func (x *ValidateReply_Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[28]
+	mi := &file_tuner_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2120,7 +2173,7 @@ type ValidateReply_Work struct {
 
 func (x *ValidateReply_Work) Reset() {
 	*x = ValidateReply_Work{}
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2132,7 +2185,7 @@ func (x *ValidateReply_Work) String() string {
 func (*ValidateReply_Work) ProtoMessage() {}
 
 func (x *ValidateReply_Work) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,12 +2386,19 @@ const file_tuner_proto_rawDesc = "" +
 	"\apurpose\x18\x06 \x01(\x0e2*.fedfast.tuner.v1.PlanRoundRequest.PurposeR\apurpose\"\x1e\n" +
 	"\aPurpose\x12\t\n" +
 	"\x05TRAIN\x10\x00\x12\b\n" +
-	"\x04TEST\x10\x01\"\xba\x01\n" +
+	"\x04TEST\x10\x01\"\xcf\x02\n" +
 	"\x0ePlanRoundReply\x120\n" +
 	"\x06server\x18\x01 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06server\x122\n" +
 	"\aclients\x18\x02 \x03(\v2\x18.fedfast.tuner.v1.ParamsR\aclients\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\fR\x05state\x12,\n" +
-	"\x05table\x18\x04 \x03(\v2\x16.fedfast.tuner.v1.CellR\x05table\"\xa7\x01\n" +
+	"\x05table\x18\x04 \x03(\v2\x16.fedfast.tuner.v1.CellR\x05table\x12A\n" +
+	"\x05notes\x18\x05 \x03(\v2+.fedfast.tuner.v1.PlanRoundReply.NotesEntryR\x05notes\x1aP\n" +
+	"\n" +
+	"NotesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.fedfast.tuner.v1.NoteR\x05value:\x028\x01\"\x1e\n" +
+	"\x04Note\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\x01R\x06values\"\xa7\x01\n" +
 	"\x04Cell\x124\n" +
 	"\x04keys\x18\x01 \x03(\v2 .fedfast.tuner.v1.Cell.KeysEntryR\x04keys\x120\n" +
 	"\x06params\x18\x02 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06params\x1a7\n" +
@@ -2392,7 +2452,7 @@ func file_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_tuner_proto_goTypes = []any{
 	(Dim_Kind)(0),                 // 0: fedfast.tuner.v1.Dim.Kind
 	(Decision_Kind)(0),            // 1: fedfast.tuner.v1.Decision.Kind
@@ -2417,33 +2477,35 @@ var file_tuner_proto_goTypes = []any{
 	(*ReportReply)(nil),           // 20: fedfast.tuner.v1.ReportReply
 	(*PlanRoundRequest)(nil),      // 21: fedfast.tuner.v1.PlanRoundRequest
 	(*PlanRoundReply)(nil),        // 22: fedfast.tuner.v1.PlanRoundReply
-	(*Cell)(nil),                  // 23: fedfast.tuner.v1.Cell
-	(*Slot)(nil),                  // 24: fedfast.tuner.v1.Slot
-	(*ObserveRoundRequest)(nil),   // 25: fedfast.tuner.v1.ObserveRoundRequest
-	(*ObserveRoundReply)(nil),     // 26: fedfast.tuner.v1.ObserveRoundReply
-	(*CloseRequest)(nil),          // 27: fedfast.tuner.v1.CloseRequest
-	(*CloseReply)(nil),            // 28: fedfast.tuner.v1.CloseReply
-	nil,                           // 29: fedfast.tuner.v1.Params.ValuesEntry
-	(*DescribeReply_Option)(nil),  // 30: fedfast.tuner.v1.DescribeReply.Option
-	(*ValidateReply_Problem)(nil), // 31: fedfast.tuner.v1.ValidateReply.Problem
-	(*ValidateReply_Work)(nil),    // 32: fedfast.tuner.v1.ValidateReply.Work
-	nil,                           // 33: fedfast.tuner.v1.Cell.KeysEntry
-	nil,                           // 34: fedfast.tuner.v1.Slot.ProbesEntry
-	nil,                           // 35: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	(*Note)(nil),                  // 23: fedfast.tuner.v1.Note
+	(*Cell)(nil),                  // 24: fedfast.tuner.v1.Cell
+	(*Slot)(nil),                  // 25: fedfast.tuner.v1.Slot
+	(*ObserveRoundRequest)(nil),   // 26: fedfast.tuner.v1.ObserveRoundRequest
+	(*ObserveRoundReply)(nil),     // 27: fedfast.tuner.v1.ObserveRoundReply
+	(*CloseRequest)(nil),          // 28: fedfast.tuner.v1.CloseRequest
+	(*CloseReply)(nil),            // 29: fedfast.tuner.v1.CloseReply
+	nil,                           // 30: fedfast.tuner.v1.Params.ValuesEntry
+	(*DescribeReply_Option)(nil),  // 31: fedfast.tuner.v1.DescribeReply.Option
+	(*ValidateReply_Problem)(nil), // 32: fedfast.tuner.v1.ValidateReply.Problem
+	(*ValidateReply_Work)(nil),    // 33: fedfast.tuner.v1.ValidateReply.Work
+	nil,                           // 34: fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	nil,                           // 35: fedfast.tuner.v1.Cell.KeysEntry
+	nil,                           // 36: fedfast.tuner.v1.Slot.ProbesEntry
+	nil,                           // 37: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
 }
 var file_tuner_proto_depIdxs = []int32{
-	29, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
+	30, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
 	0,  // 1: fedfast.tuner.v1.Dim.kind:type_name -> fedfast.tuner.v1.Dim.Kind
 	3,  // 2: fedfast.tuner.v1.Dim.choices:type_name -> fedfast.tuner.v1.Value
 	5,  // 3: fedfast.tuner.v1.Space.dims:type_name -> fedfast.tuner.v1.Dim
-	30, // 4: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
+	31, // 4: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
 	5,  // 5: fedfast.tuner.v1.DescribeReply.adds:type_name -> fedfast.tuner.v1.Dim
 	6,  // 6: fedfast.tuner.v1.ValidateRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 7: fedfast.tuner.v1.ValidateRequest.options:type_name -> fedfast.tuner.v1.Params
 	7,  // 8: fedfast.tuner.v1.ValidateRequest.budget:type_name -> fedfast.tuner.v1.Budget
 	8,  // 9: fedfast.tuner.v1.ValidateRequest.objective:type_name -> fedfast.tuner.v1.Objective
-	31, // 10: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
-	32, // 11: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
+	32, // 10: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
+	33, // 11: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
 	6,  // 12: fedfast.tuner.v1.OpenRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 13: fedfast.tuner.v1.OpenRequest.options:type_name -> fedfast.tuner.v1.Params
 	7,  // 14: fedfast.tuner.v1.OpenRequest.budget:type_name -> fedfast.tuner.v1.Budget
@@ -2456,36 +2518,38 @@ var file_tuner_proto_depIdxs = []int32{
 	2,  // 21: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
 	4,  // 22: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
 	4,  // 23: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
-	23, // 24: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
-	33, // 25: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
-	4,  // 26: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
-	34, // 27: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
-	24, // 28: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
-	35, // 29: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
-	3,  // 30: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
-	3,  // 31: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
-	4,  // 32: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
-	9,  // 33: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
-	11, // 34: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
-	13, // 35: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
-	15, // 36: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
-	19, // 37: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
-	21, // 38: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
-	25, // 39: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
-	27, // 40: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
-	10, // 41: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
-	12, // 42: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
-	14, // 43: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
-	18, // 44: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
-	20, // 45: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
-	22, // 46: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
-	26, // 47: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
-	28, // 48: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
-	41, // [41:49] is the sub-list for method output_type
-	33, // [33:41] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	24, // 24: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
+	34, // 25: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	35, // 26: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
+	4,  // 27: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
+	36, // 28: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
+	25, // 29: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
+	37, // 30: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	3,  // 31: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
+	3,  // 32: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
+	4,  // 33: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
+	23, // 34: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
+	9,  // 35: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
+	11, // 36: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
+	13, // 37: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
+	15, // 38: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
+	19, // 39: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
+	21, // 40: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
+	26, // 41: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
+	28, // 42: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
+	10, // 43: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
+	12, // 44: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
+	14, // 45: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
+	18, // 46: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
+	20, // 47: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
+	22, // 48: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
+	27, // 49: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
+	29, // 50: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
+	43, // [43:51] is the sub-list for method output_type
+	35, // [35:43] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_tuner_proto_init() }
@@ -2504,7 +2568,7 @@ func file_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tuner_proto_rawDesc), len(file_tuner_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   33,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -30,6 +30,32 @@ func Plan(about tuners.Description, space tuners.Space, r tuners.PlanRequest, pl
 			return bad(about.Name, where, "slot %d: %v", i, err)
 		}
 	}
+	if err := notes(plan.Notes); err != nil {
+		return bad(about.Name, where, "notes: %v", err)
+	}
+	return nil
+}
+
+// notes checks what a plan tells people.
+func notes(all map[string][]float64) error {
+	if len(all) > tuners.MaxNotes {
+		return fmt.Errorf("there are %d, at most %d are allowed", len(all), tuners.MaxNotes)
+	}
+	numbers := 0
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := (text{"note", name, maxName}).check(); err != nil {
+			return err
+		}
+		for _, x := range all[name] {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return fmt.Errorf("%s holds %v; numbers must be finite", name, x)
+			}
+		}
+		numbers += len(all[name])
+	}
+	if numbers > tuners.MaxNoteNumbers {
+		return fmt.Errorf("they hold %d numbers together, at most %d are allowed", numbers, tuners.MaxNoteNumbers)
+	}
 	return nil
 }
 

@@ -185,6 +185,10 @@ func TestPlansAreChecked(t *testing.T) {
 		{"too large", tuners.Plan{Clients: []tuners.Params{at(3), at(4), at(1e9)}}, "slot 2: client.n = 1e+09 is outside"},
 		{"NaN", tuners.Plan{Clients: []tuners.Params{{"client.lr": tuners.Num(math.NaN())}}}, "client.lr = NaN is not a finite value"},
 		{"not its own", tuners.Plan{Clients: []tuners.Params{{"server.lr": tuners.Num(1)}}}, "server.lr is not among the params that it controls"},
+		{"notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"theta": make([]float64, tuners.MaxNoteNumbers-1), "entropy": {1}}}, ""},
+		{"a note that is no number", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"entropy": {math.Inf(1)}}}, "notes: entropy holds +Inf; numbers must be finite"},
+		{"long notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a": {0}, "theta": make([]float64, tuners.MaxNoteNumbers)}}, "notes: they hold 1025 numbers together, at most 1024 are allowed"},
+		{"a note of no line", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\x1b": {0}}}, "notes: its note has the control character"},
 		{"server", tuners.Plan{Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: []tuners.Params{at(3)}}, "server: server.lr is not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -358,6 +358,7 @@ func TestViews(t *testing.T) {
 	}
 	for _, r := range []Row{
 		{Kind: "round", Trial: 0, Round: 3, Data: []byte(`{"examples":3,"test_error":0.5}`)},
+		{Kind: "plan", Trial: 0, Round: 3, Data: []byte(`{"Server":null,"Clients":[{}],"Table":null,"Notes":{"theta":[0.5,0.5]}}`)},
 		{Kind: "finalist", Trial: 0, Round: 9, Data: []byte(`{"score":0.125,"clients":3,"examples":8}`)},
 		{Kind: "result", Trial: -1, Data: []byte(`{"tune":{"best":{"number":0,"round":9,"score":0.125},"survivor":null}}`)},
 		{Kind: "baseline", Trial: -1, Data: []byte(`{"rounds":9,"trials":[{"params":{},"global_test_error":0.75}]}`)},

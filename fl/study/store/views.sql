@@ -17,7 +17,10 @@ SELECT * FROM (
          sum(json_extract(data, '$.examples')) OVER (PARTITION BY trial ORDER BY round) AS examples,
          json_extract(data, '$.test_error') AS test_error,
          json_extract(data, '$.masked_test_errors') AS masked_test_errors,
-         json_extract(data, '$.params') AS params
+         json_extract(data, '$.params') AS params,
+         json_extract(data, '$.test_spread.p10') AS test_error_p10,
+         json_extract(data, '$.test_spread.p50') AS test_error_p50,
+         json_extract(data, '$.test_spread.p90') AS test_error_p90
   FROM journal WHERE kind = 'round')
 WHERE test_error IS NOT NULL;
 
@@ -58,6 +61,12 @@ SELECT number, model, json_extract(m, '$.number') AS trial, json_extract(m, '$.r
        json_extract(m, '$.unseen_test_error') AS unseen_test_error,
        json_extract(m, '$.weights_sha256') AS weights_sha256
 FROM told WHERE m IS NOT NULL;
+
+DROP VIEW IF EXISTS notes;
+CREATE VIEW notes AS
+SELECT j.trial AS trial, j.round AS round, strftime('%Y-%m-%dT%H:%M:%fZ', j.at / 1000.0, 'unixepoch') AS time, n.key AS note, n.value AS numbers
+FROM journal j, json_each(j.data, '$.Notes') n
+WHERE j.kind = 'plan';
 
 DROP VIEW IF EXISTS reports;
 CREATE VIEW reports AS

@@ -68,7 +68,9 @@ class _Servicer(tuner_pb2_grpc.TunerServicer):
         plan, state = self._change(
             request, context, lambda s: s.plan_round(request.trial, request.round, request.slots, test), changes=not test
         )
-        return pb.PlanRoundReply(server=wire.to_params(plan.server), clients=[wire.to_params(c) for c in plan.clients], state=state)
+        return pb.PlanRoundReply(
+            server=wire.to_params(plan.server), clients=[wire.to_params(c) for c in plan.clients], notes=wire.to_notes(plan.notes), state=state,
+        )
 
     def ObserveRound(self, request, context):
         slots = [None if s.dropped else dict(s.probes) for s in request.slots]

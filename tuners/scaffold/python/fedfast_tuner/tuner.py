@@ -93,10 +93,14 @@ class Done:
 
 @dataclass(frozen=True)
 class Plan:
-    """The params of one round: clients holds one dict for all slots, or one for each."""
+    """The params of one round: clients holds one dict for all slots, or one for each.
+
+    notes are for people, who see them in reports: numbers or short lists of numbers by name, 64 with 1,024 numbers at most.
+    """
 
     clients: list
     server: dict = field(default_factory=dict)
+    notes: dict = field(default_factory=dict)
 
 
 class Tuner:

@@ -31,6 +31,10 @@ def to_params(p):
     return pb.Params(values={name: to_value(v) for name, v in p.items()})
 
 
+def to_notes(notes):
+    return {name: pb.Note(values=x if isinstance(x, (list, tuple)) else [x]) for name, x in notes.items()}
+
+
 def dim(d):
     return Dim(d.name, _KINDS.get(d.kind, ""), d.lo, d.hi, tuple(value(c) for c in d.choices))
 

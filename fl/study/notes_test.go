@@ -1,0 +1,140 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// notingTuner tells people how often any session of it was asked.
+type notingTuner struct {
+	slotTuner
+	asked int
+}
+
+func (n *notingTuner) Open(ctx context.Context, r tuners.OpenRequest) (tuners.Session, error) {
+	s, err := n.slotTuner.Open(ctx, r)
+	return &notingSession{Session: s, tuner: n}, err
+}
+
+type notingSession struct {
+	tuners.Session
+	tuner *notingTuner
+}
+
+func (s *notingSession) PlanRound(ctx context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
+	p, err := s.Session.PlanRound(ctx, r)
+	s.tuner.asked++
+	p.Notes = map[string][]float64{"asked": {float64(s.tuner.asked)}}
+	return p, err
+}
+
+// begin writes the first row as a version of fedfast whose records have a version.
+func begin(t *testing.T, dir string, c *config.Config, version int) {
+	t.Helper()
+	text, err := config.Encode(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := openStore(t, dir)
+	h := &history{store: st}
+	if err := h.append(KindStudy, tuners.StudySession, 0, studyRecord{Name: c.Name, Mode: config.ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds, Version: version}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNotesAreRecorded interrupts studies with a client tuner's notes and with test
+// errors over clients. One that an earlier version began records neither, and all
+// end alike.
+func TestNotesAreRecorded(t *testing.T) {
+	digests := map[string]bool{}
+	for _, version := range []int{recordVersion, 0} {
+		dir := filepath.Join(t.TempDir(), "study")
+		client := &notingTuner{}
+		work := func(stopAfter int) (*Result, error) {
+			s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 3, to: 5})
+			s.ClientTuner, s.Config.Eval.Every = client, 2
+			if stopAfter > 0 && !store.Exists(dir) {
+				begin(t, dir, &s.Config, version)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			st := openStore(t, dir)
+			defer func() { _ = st.Close() }()
+			s.Store, s.Observer = st, &eventLog{stop: stop, after: stopAfter}
+			return Tune(ctx, s)
+		}
+		if _, err := work(2); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		r, err := work(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests[r.WeightsSHA256] = true
+		plans, spreads := toldOf(t, dir)
+		if tells := version > 0; tells != (len(plans) > 0) || tells != (spreads > 0) || tells && len(plans) != r.Rounds {
+			t.Errorf("version %d: %d plans of %d rounds with notes, %d spreads", version, len(plans), r.Rounds, spreads)
+		}
+	}
+	if len(digests) != 1 {
+		t.Errorf("the studies end with different weights: %v", digests)
+	}
+}
+
+// TestNotesDecideNothing compares plans that were recorded with those that a tuner
+// makes when it is asked again.
+func TestNotesDecideNothing(t *testing.T) {
+	plan := func(lr, note float64) tuners.Plan {
+		return tuners.Plan{Clients: []tuners.Params{{"client.lr": tuners.Num(lr)}}, Notes: map[string][]float64{"n": {note}}}
+	}
+	data, err := json.Marshal(plan(0.1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := []byte(`{"Server":null,"Clients":[{"client.lr":0.1}],"Table":null}`) // of an earlier version
+	if !samePlan(data, plan(0.1, 2)) || !samePlan(bare, plan(0.1, 2)) || samePlan(data, plan(0.2, 1)) || samePlan(nil, plan(0.1, 1)) {
+		t.Error("plans are the same where their params are, whatever their notes")
+	}
+}
+
+// toldOf returns the notes and counts the percentiles that a study's record holds.
+func toldOf(t *testing.T, dir string) (notes []float64, spreads int) {
+	t.Helper()
+	v, err := store.Look(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = v.Close() }()
+	if err := v.Each(t.Context(), func(r store.Row) error {
+		e, err := ReadEntry(r)
+		if err != nil {
+			return err
+		}
+		if e.Plan != nil {
+			notes = append(notes, e.Plan.Notes["asked"]...)
+		}
+		if m := e.Measured; m != nil && m.TestSpread != nil {
+			if s := m.TestSpread; !(0 <= s.P10 && s.P10 <= s.P50 && s.P50 <= s.P90 && s.P90 <= 1 && s.P10 <= m.TestError && m.TestError <= 1) || e.Round%2 != 0 {
+				t.Errorf("trial %d, round %d: %+v around %v", e.Trial, e.Round, s, m.TestError)
+			}
+			spreads++
+		} else if m != nil && strings.Contains(string(r.Data), "spread") {
+			t.Errorf("not read: %s", r.Data)
+		}
+		return nil
+	}, KindPlan, KindRound); err != nil {
+		t.Fatal(err)
+	}
+	return notes, spreads
+}
