@@ -76,10 +76,19 @@ func (p *PairRows) Run() {
 		}
 	}
 	if p.Single {
-		src, dst := p.Src[whole*p.Step:], p.Dst[whole*p.Ld:]
-		for j := range p.N {
-			dst[j] = pairOf(src[j], 0)
-		}
+		p.single(p.Src[whole*p.Step:][:p.N], p.Dst[whole*p.Ld:])
+	}
+}
+
+// single pairs a row with zeros.
+func (p *PairRows) single(src, dst []float32) {
+	for len(src) >= Width {
+		n := min(len(src), len(noNumbers)) / Width * Width
+		runPair(bf16s.pair, &dst[0], &src[0], distance(src, noNumbers[:]), 4, 4, 1, n/Width)
+		src, dst = src[n:], dst[n:]
+	}
+	for j, x := range src {
+		dst[j] = pairOf(x, 0)
 	}
 }
 
@@ -132,7 +141,7 @@ func JoinPanels(dst, a, b []float32, rows int) {
 	}
 }
 
-// noNumbers stands for a panel that there is not.
+// noNumbers stands for a row or a panel that there is not.
 var noNumbers [1 << 12]float32
 
 // RoundBF16 writes the numbers of src rounded to bf16 to dst, as floats. They may be

@@ -26,6 +26,13 @@ type Conv2D struct {
 	// NoBias leaves out the bias, as before a normalisation that has its own.
 	NoBias bool
 	Init   Init
+
+	bf16 bool // rounds the factors of products
+}
+
+func (l Conv2D) rounded() Layer {
+	l.bf16 = true
+	return l
 }
 
 // Kind returns "conv".
@@ -55,11 +62,12 @@ func (l fusedConv) Bind(in Flow) (Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.pooled = l.halved && !in.Raw && b.t.CanSparse(); b.pooled {
+	sparse := !in.Raw && b.t.CanSparse() && !l.bf16
+	if b.pooled = l.halved && sparse; b.pooled {
 		b.fast.useInput = false
 	}
 	b.halved = l.halved && (!b.fast.useWeights || b.fast.weights.Pairs())
-	b.thin = !l.maskLater && !in.Raw && b.t.CanSparse() && !b.fast.useWeights
+	b.thin = !l.maskLater && sparse && !b.fast.useWeights
 	return b, nil
 }
 
@@ -89,7 +97,11 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	if l.Pad > 0 {
 		t = tensor.NewPaddedConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, l.Pad)
 	}
-	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: newWinogradPlan(t), relu: relu, mask: mask}, nil
+	b := &boundConv{l: l, in: in, t: t, back: t.Input(), relu: relu, mask: mask}
+	if b.fast.group = 1; !l.bf16 {
+		b.fast = newWinogradPlan(t)
+	}
+	return b, nil
 }
 
 type boundConv struct {

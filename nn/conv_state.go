@@ -21,6 +21,7 @@ type convState struct {
 	fast     winogradState
 
 	tangents *convTangents // nil without
+	bf16     *convBF16     // nil in fp32
 }
 
 func (b *boundConv) NewState(e *Env) State {
@@ -41,6 +42,9 @@ func (b *boundConv) NewState(e *Env) State {
 			s.flipped = e.Arena.Alloc(b.back.Size())
 		}
 		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1, false)
+	}
+	if b.l.bf16 {
+		s.bf16 = newConvBF16(b, e)
 	}
 	if e.Tangents {
 		s.tangents = newConvTangents(b, e)
@@ -71,6 +75,10 @@ func (s *convState) input(x Act, i int) ([]float32, int) {
 
 func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
+	if s.bf16 != nil {
+		s.forwardBF16(r, x, lo, hi)
+		return s.y
+	}
 	s.forward(s.y, x, r.W[s.w:s.bias], s.biases(r.W), s.b.relu, lo, hi)
 	if r.V != nil {
 		s.forwardTangents(r, lo, hi)
@@ -111,6 +119,10 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 			maskRows(dy, s.y, i, s.b.t.OH, s.b.t.OW)
 		}
 		s.b.t.BackwardBias(s.biases(r.G), dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+	}
+	if s.bf16 != nil {
+		s.backwardBF16(r, dy, lo, hi)
+		return s.dx
 	}
 	if s.fast.useWeights {
 		s.weightsWinograd(r, s.x, dy, lo, hi, true, true)

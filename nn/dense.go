@@ -14,6 +14,13 @@ import (
 type Dense struct {
 	Units int
 	Init  Init
+
+	bf16 bool // rounds the factors of products
+}
+
+func (l Dense) rounded() Layer {
+	l.bf16 = true
+	return l
 }
 
 // Kind returns "dense".
@@ -109,6 +116,9 @@ func biasParam(n int, init func([]float32, *kernels.Stream)) Param {
 }
 
 func (b *boundDense) NewState(e *Env) State {
+	if b.l.bf16 {
+		return newDenseBF16(b, e)
+	}
 	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output()}
 	if e.NeedDX {
 		s.dx = e.Gradient()

@@ -134,6 +134,30 @@ func sampled(n int) int {
 	return n
 }
 
+// slopeTable holds the slopes of a slow reference by tensor and element.
+type slopeTable map[[2]int]float64
+
+// compare fails unless each tensor of a gradient differs from the reference by at
+// most a share of its norm, over some of its elements.
+func (s slopeTable) compare(t *testing.T, gradient []Tensor, elements int, share float64, slope func(p, e int) float64) {
+	t.Helper()
+	for p, g := range gradient {
+		var diff, norm float64
+		for e := 0; e < len(g.Data); e += max(1, len(g.Data)/sampled(elements)) {
+			at := [2]int{p, e}
+			if _, ok := s[at]; !ok {
+				s[at] = slope(p, e)
+			}
+			d := float64(g.Data[e]) - s[at]
+			diff += d * d
+			norm += s[at] * s[at]
+		}
+		if norm == 0 || !(math.Sqrt(diff/norm) <= share) {
+			t.Errorf("%s: gradient differs from the reference by %.2g of its norm %.2g", g.Name, math.Sqrt(diff/norm), math.Sqrt(norm))
+		}
+	}
+}
+
 // TestGradient compares loss and gradients of image networks with those
 // of a float64 network written apart. The tolerance, 2e-5 of a
 // tensor's norm, is some hundred roundings of a float32.
@@ -146,28 +170,14 @@ func TestGradient(t *testing.T) {
 			b := images(m, 4)
 			ref := newReference(c.in, c.ops, m.Export(w))
 			loss := ref.loss(b)
-			slopes := map[[2]int]float64{}
+			slopes := slopeTable{}
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
 				ws := m.NewWorkspace()
 				r := ws.Gradient(w, b, TrainOpts{})
 				if got := r.Loss / float64(r.Count); r.Count != 3 || math.Abs(got-loss) > 1e-6 {
 					t.Errorf("mean loss %.9f over %d labels, want %.9f over 3", got, r.Count, loss)
 				}
-				for p, g := range m.Export(ws.Grad()) {
-					var diff, norm float64
-					for e := 0; e < len(g.Data); e += max(1, len(g.Data)/sampled(40)) {
-						at := [2]int{p, e}
-						if _, ok := slopes[at]; !ok {
-							slopes[at] = ref.slope(b, p, e)
-						}
-						d := float64(g.Data[e]) - slopes[at]
-						diff += d * d
-						norm += slopes[at] * slopes[at]
-					}
-					if norm == 0 || math.Sqrt(diff/norm) > 2e-5 {
-						t.Errorf("%s: gradient differs from the reference by %.2g of its norm %.2g", g.Name, math.Sqrt(diff/norm), math.Sqrt(norm))
-					}
-				}
+				slopes.compare(t, m.Export(ws.Grad()), 40, 2e-5, func(p, e int) float64 { return ref.slope(b, p, e) })
 				checkPadding(t, m, ws.Grad())
 			})
 		})

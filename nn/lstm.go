@@ -41,6 +41,13 @@ type LSTM struct {
 	// the trained bias of the forget gates at 1. The others see one kernel of I+H
 	// inputs and 4H outputs, with a zero bias.
 	Init Init
+
+	bf16 bool // rounds the factors of products
+}
+
+func (l LSTM) rounded() Layer {
+	l.bf16 = true
+	return l
 }
 
 // Kind returns "lstm".

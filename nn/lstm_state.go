@@ -29,6 +29,7 @@ type lstmLayer struct {
 	wxT, whT    []float32 // transposed for the backward pass
 
 	tangents *lstmTangents // nil without
+	bf16     *lstmBF16     // nil in fp32
 }
 
 func (b *boundLSTM) NewState(e *Env) State {
@@ -67,6 +68,9 @@ func (b *boundLSTM) NewState(e *Env) State {
 		}
 		if b.l.Droppable && i+1 < b.l.Layers {
 			l.dropped = e.Arena.Alloc(rows * hp)
+		}
+		if b.l.bf16 {
+			l.bf16 = newLSTMBF16(&l, e, rows, b.l.Hidden, hp)
 		}
 		if e.Tangents {
 			l.tangents = newLSTMTangents(l, e, rows, hp)
@@ -136,12 +140,21 @@ func (l *lstmLayer) forward(r *Run, x []float32, ldx, steps, hp int, d LSTM) {
 			bias[gateRow(1, u, 0, 1)] += d.ForgetBias
 		}
 	}
-	kernels.GemmNN(&kernels.NN{M: steps * n, N: g4, K: l.width, A: x, Lda: ldx, B: r.W[l.wx:], Bias: bias, C: l.gates, Ldc: g4})
+	if l.bf16 != nil {
+		l.bf16.load(r, l, d.Hidden, g4)
+		l.bf16.project(l, x, steps*n, g4)
+	} else {
+		kernels.GemmNN(&kernels.NN{M: steps * n, N: g4, K: l.width, A: x, Lda: ldx, B: r.W[l.wx:], Bias: bias, C: l.gates, Ldc: g4})
+	}
 	for t := range steps {
 		gates, at, to := l.gates[t*n*g4:][:n*g4], t*n*hp, (t+1)*n*hp
 		cell := kernels.LSTM{M: n, H: hp, Gates: gates, C: l.c[at:to], TanhC: l.tanhc[at:to], HOut: l.h[at:to], Ldh: hp}
 		if t > 0 {
-			kernels.GemmNN(&kernels.NN{M: n, N: g4, K: d.Hidden, A: l.h[at-n*hp : at], Lda: hp, B: r.W[l.wh:], C: gates, Ldc: g4, Accumulate: true})
+			if h := l.h[at-n*hp : at]; l.bf16 != nil {
+				l.bf16.recur(gates, h, n, d.Hidden, hp)
+			} else {
+				kernels.GemmNN(&kernels.NN{M: n, N: g4, K: d.Hidden, A: h, Lda: hp, B: r.W[l.wh:], C: gates, Ldc: g4, Accumulate: true})
+			}
 			cell.CPrev = l.c[at-n*hp : at]
 		}
 		kernels.LSTMForward(&cell)
@@ -194,6 +207,9 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 		if l.wxT != nil {
 			kernels.PackT(l.wxT, g4, r.W[l.wx:], l.width, l.width, g4)
 		}
+		if l.bf16 != nil {
+			l.bf16.turn(l, hp)
+		}
 	}
 	dc, bias := s.dc[:n*hp], r.G[l.bx:][:g4]
 	clear(dc)
@@ -202,7 +218,11 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 	}
 	for t := steps - 1; t >= 0; t-- {
 		at, to := t*n*hp, (t+1)*n*hp
-		if t+1 < steps {
+		switch {
+		case t+1 == steps:
+		case l.bf16 != nil:
+			l.bf16.back(l.dh[at:to], (t+1)*n, n, hp, every)
+		default:
 			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g4, A: l.gates[(t+1)*n*g4:], Lda: g4, B: l.whT, C: l.dh[at:to], Ldc: hp, Accumulate: every})
 		}
 		gates := l.gates[t*n*g4:][:n*g4]
@@ -212,6 +232,9 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 		}
 		kernels.LSTMBackward(&cell)
 		kernels.ColSum(bias, gates, n, g4, g4) // while they are in the cache
+		if l.bf16 != nil {
+			kernels.RoundPairs(l.bf16.gates[t*n*g4/2:], gates)
+		}
 	}
 	if l.bh >= 0 {
 		copy(r.G[l.bh:][:g4], bias)
@@ -223,6 +246,10 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 func (s *lstmState) weights(r *Run, l *lstmLayer, x []float32, ldx int) {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g4, hidden, add := 4*hp, s.b.l.Hidden, !r.Starts(0)
+	if l.bf16 != nil {
+		l.bf16.weights(r.G[l.wx:][:l.width*g4], r.G[l.wh:][:hidden*g4], l, x, steps*n, n, hidden, hp, add)
+		return
+	}
 	kernels.GemmTN(&kernels.TN{M: steps * n, K: l.width, N: g4, A: x, Lda: ldx, G: l.gates, Ldg: g4, C: r.G[l.wx:], Accumulate: add})
 	kernels.GemmTN(&kernels.TN{M: (steps - 1) * n, K: hidden, N: g4, A: l.h, Lda: hp, G: l.gates[n*g4:], Ldg: g4, C: r.G[l.wh:], Accumulate: add})
 }
@@ -230,5 +257,9 @@ func (s *lstmState) weights(r *Run, l *lstmLayer, x []float32, ldx int) {
 // input computes the gradient of a layer's input.
 func (s *lstmState) input(l *lstmLayer, n int, dx []float32, ld int) {
 	g4 := 4 * s.b.hp
+	if l.bf16 != nil {
+		l.bf16.input(l, s.b.in.Seq*n, s.b.hp, dx, ld)
+		return
+	}
 	kernels.GemmNN(&kernels.NN{M: s.b.in.Seq * n, N: kernels.Pad(l.width), K: g4, A: l.gates, Lda: g4, B: l.wxT, C: dx, Ldc: ld})
 }

@@ -88,29 +88,14 @@ func TestLSTMGradient(t *testing.T) {
 			m.Init(w, 5)
 			b := sequences(m, c.batch, c.mask)
 			ref := newLSTMReference(c.ref, m.Export(w))
-			loss, slopes := ref.loss(b), map[[2]int]float64{}
+			loss, slopes := ref.loss(b), slopeTable{}
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
 				ws := m.NewWorkspace()
 				r := ws.Gradient(w, b, TrainOpts{})
 				if math.Abs(r.Loss/float64(r.Count)-loss) > 1e-6 {
 					t.Errorf("mean loss %.9f, want %.9f", r.Loss/float64(r.Count), loss)
 				}
-				for p, g := range m.Export(ws.Grad()) {
-					var diff, norm float64
-					stride := max(1, len(g.Data)/sampled(60))
-					for e := 0; e < len(g.Data); e += stride {
-						at := [2]int{p, e}
-						if _, ok := slopes[at]; !ok {
-							slopes[at] = ref.slope(b, p, e)
-						}
-						d := float64(g.Data[e]) - slopes[at]
-						diff += d * d
-						norm += slopes[at] * slopes[at]
-					}
-					if norm == 0 || math.Sqrt(diff/norm) > 2e-5 {
-						t.Errorf("%s: gradient differs from the reference by %.2g of its norm %.2g", g.Name, math.Sqrt(diff/norm), math.Sqrt(norm))
-					}
-				}
+				slopes.compare(t, m.Export(ws.Grad()), 60, 2e-5, func(p, e int) float64 { return ref.slope(b, p, e) })
 				checkPadding(t, m, ws.Grad())
 			})
 		})

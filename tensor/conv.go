@@ -19,7 +19,8 @@ type Conv struct {
 	Top, Left   int // zero rows and columns before the image
 	RightBorder int // zero columns that must follow the image in memory
 
-	outPixel int // floats from one output pixel to the next; 0 means N
+	outPixel int  // floats from one output pixel to the next; 0 means N
+	bf16     bool // channels are pairs of bf16
 }
 
 // NewConv fills in the output size for valid or same padding. Same padding, as
@@ -69,7 +70,7 @@ func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []fl
 func (v Conv) ForwardRows(y []float32, yRow, from, to int, x []float32, xRow int, w, bias []float32, relu bool) {
 	g := kernels.NN{
 		M: v.OW, N: v.N, K: v.KW * v.C, Lda: v.Stride * v.C, SegStride: xRow,
-		BRows: v.Rows(), Bias: bias, Ldc: v.outStep(), ReLU: relu,
+		BRows: v.Rows(), Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: v.bf16,
 	}
 	for r := from; r < to; r++ {
 		lo, hi := v.window(r)
@@ -104,23 +105,26 @@ func (v Conv) clearRow(y []float32) {
 // the gradient dy of the output, both placed as in Forward, and gb of the bias
 // unless that is nil; or it adds to them if accumulate.
 func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow int, accumulate bool) {
-	k := v.KW * v.C
-	t := kernels.TN{
-		M: v.OW, K: k, N: v.N, ASeg: v.Stride * xRow, GSeg: dyRow, Lda: v.Stride * v.C, Ldg: v.N,
-		CRows: v.Rows(), Accumulate: accumulate,
-	}
+	v.weights(&kernels.TN{M: v.OW, Lda: v.Stride * v.C, GSeg: dyRow, Accumulate: accumulate}, gw, x, xRow, dy)
+	v.BackwardBias(gb, dy, dyRow, accumulate)
+}
+
+// weights computes the gradient of the weights by a product for each row of the
+// kernel, of which t says how it goes through a row of outputs.
+func (v Conv) weights(t *kernels.TN, gw, x []float32, xRow int, dy []float32) {
+	k, m := v.KW*v.C, t.M
+	t.K, t.N, t.ASeg, t.Ldg, t.CRows = k, v.N, v.Stride*xRow, v.N, v.Rows()
 	for kh := range v.KH {
 		lo := (max(0, v.Top-kh) + v.Stride - 1) / v.Stride
 		hi := min(v.OH, (v.H-1+v.Top-kh+v.Stride)/v.Stride)
 		t.C = gw[kh*k*kernels.Width:]
-		if t.M, t.Segs = v.OW, hi-lo; lo >= hi {
+		if t.M, t.Segs = m, hi-lo; lo >= hi {
 			t.M, t.Segs = 0, 1
 		} else {
-			t.A, t.G = x[(lo*v.Stride-v.Top+kh)*xRow:], dy[lo*dyRow:]
+			t.A, t.G = x[(lo*v.Stride-v.Top+kh)*xRow:], dy[lo*t.GSeg:]
 		}
-		kernels.GemmTN(&t)
+		kernels.GemmTN(t)
 	}
-	v.BackwardBias(gb, dy, dyRow, accumulate)
 }
 
 // BackwardBias computes the gradient gb of the bias, unless that is nil, or adds to

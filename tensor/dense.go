@@ -97,9 +97,14 @@ func (d Dense) inputPart(p Part, dx []float32, lddx int, dy []float32, lddy, m i
 		M: m, K: p.Rows, N: p.Cols, A: dy[p.J:], Lda: lddy, B: w[d.At(p):], BRows: d.K,
 		L: lanes, LRows: pad, Accumulate: p.J > 0, Next: next,
 	})
-	if p.J+p.Cols < d.N {
-		return
+	if p.J+p.Cols == d.N {
+		d.sumLanes(p, dx, lddx, m, lanes)
 	}
+}
+
+// sumLanes adds up the lanes of a block's rows, once all columns are in them.
+func (d Dense) sumLanes(p Part, dx []float32, lddx, m int, lanes []float32) {
+	pad := kernels.Pad(p.Rows)
 	for i := range m {
 		l := lanes[i*pad*kernels.Width:][:pad*kernels.Width]
 		clear(l[p.Rows*kernels.Width:])

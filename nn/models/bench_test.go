@@ -131,3 +131,43 @@ func BenchmarkHessian(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPrecision measures training steps of plain SGD in bf16 against those in
+// fp32, which take turns with them.
+func BenchmarkPrecision(b *testing.B) {
+	if err := nn.BF16.Check(); err != nil || kernels.Current() == kernels.Generic {
+		b.Skip("no AVX512_BF16")
+	}
+	for _, name := range Names() {
+		m, err := New(name, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, n := range []int{10, 16} {
+			b.Run(fmt.Sprintf("model=%s/batch=%d", name, n), func(b *testing.B) {
+				var w [2][]float32
+				var ws [2]*nn.Workspace
+				for i, p := range []nn.Precision{nn.FP32, nn.BF16} {
+					w[i], ws[i] = m.NewParams(), m.WithPrecision(p).NewWorkspace()
+					m.Init(w[i], 1)
+				}
+				batch := torchBatch(m, n)
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				var took [2]float64
+				step := uint32(0)
+				for b.Loop() {
+					for i := range took {
+						start := threadTime()
+						ws[i].Step(w[i], batch, nn.TrainOpts{Step: step, Dropout: -1}, &nn.Optimizer{SGD: nn.SGD{LR: 1e-3}})
+						took[i] += (threadTime() - start).Seconds()
+					}
+					step++
+				}
+				b.ReportMetric(float64(n*b.N)/took[0], "fp32/s")
+				b.ReportMetric(float64(n*b.N)/took[1], "bf16/s")
+				b.ReportMetric(took[0]/took[1], "ratio")
+			})
+		}
+	}
+}

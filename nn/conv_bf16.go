@@ -1,0 +1,57 @@
+package nn
+
+import "github.com/fedfast/fedfast/tensor"
+
+// convBF16 is what a convolution with products of bf16 needs in a workspace.
+type convBF16 struct {
+	tensor.ConvBF16
+	weights, flipped []float32 // rounded, once a batch
+	scratch          *scratch
+}
+
+func newConvBF16(b *boundConv, e *Env) *convBF16 {
+	c := &convBF16{ConvBF16: b.t.BF16()}
+	c.scratch = e.Scratch(c.Space())
+	c.weights = e.Arena.Alloc(c.WeightSize())
+	if e.NeedDX {
+		c.flipped = e.Arena.Alloc(c.FlippedSize())
+	}
+	return c
+}
+
+func (s *convState) forwardBF16(r *Run, x Act, lo, hi int) {
+	c, v, bias := s.bf16, s.b.t, s.biases(r.W)
+	space := c.scratch.floats
+	if r.Starts(lo) {
+		c.Load(c.weights, r.W[s.w:s.bias])
+	}
+	for i := lo; i < hi; i++ {
+		in, row := s.input(x, i)
+		c.Image(in, row, space)
+		if !s.b.halved {
+			c.ForwardRows(s.y.At(i, 0, 0), s.y.Row, 0, v.OH, c.weights, bias, s.b.relu, space)
+			continue
+		}
+		for p := range v.OH / 2 {
+			c.ForwardRows(s.y.Data, s.y.Row, 2*p, 2*p+2, c.weights, bias, s.b.relu, space)
+			s.pool.pair(i, p, s.y)
+		}
+	}
+}
+
+// backwardBF16 computes the gradients of weights and input.
+func (s *convState) backwardBF16(r *Run, dy Act, lo, hi int) {
+	c, space := s.bf16, s.bf16.scratch.floats
+	if s.dx.Data != nil && r.Starts(lo) {
+		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
+		c.Flip(c.flipped, s.flipped)
+	}
+	for i := lo; i < hi; i++ {
+		in, row := s.input(s.x, i)
+		c.BackwardWeights(r.G[s.w:s.bias], in, row, dy.At(i, 0, 0), dy.Row, !r.Starts(i), space)
+		if s.dx.Data != nil {
+			g, row := s.gradient(dy, i)
+			c.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row, g, row, c.flipped, space)
+		}
+	}
+}

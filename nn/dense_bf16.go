@@ -1,0 +1,75 @@
+package nn
+
+import (
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tensor"
+)
+
+// denseBF16 is a dense layer with products of bf16 in one workspace.
+type denseBF16 struct {
+	b        *boundDense
+	t        tensor.DenseBF16
+	w, bias  int // offsets of the parameters
+	x, y, dx Act
+	lanes    []float32 // scratch of the input's gradient
+	grad     []float32 // of a part of the weights
+	scratch  *scratch
+}
+
+func newDenseBF16(b *boundDense, e *Env) *denseBF16 {
+	s := &denseBF16{b: b, t: tensor.DenseBF16{Dense: b.t}, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output()}
+	rows := b.in.Rows(e.Samples)
+	if e.NeedDX {
+		s.dx = e.Gradient()
+		s.lanes = e.Arena.Alloc(b.t.LaneSize(rows))
+	}
+	s.grad = e.Arena.Alloc(b.t.PartSize())
+	s.scratch = e.Scratch(s.t.Space(rows))
+	return s
+}
+
+func (s *denseBF16) Forward(r *Run, x Act, _, _ int) Act {
+	s.x = x
+	w, bias := r.W[s.w:s.bias], r.W[s.bias:s.bias+s.t.N]
+	s.t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), w, bias, s.b.relu, s.scratch.floats)
+	return s.y
+}
+
+func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
+	t, m, add, space := s.t, s.b.in.Rows(r.N), !r.Starts(0), s.scratch.floats
+	g, gw, gb, w := dy.At(0, 0, 0), r.G[s.w:s.bias], r.G[s.bias:s.bias+t.N], r.W[s.w:s.bias]
+	if n := m * t.N; s.b.relu {
+		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])
+	}
+	t.BackwardBias(gb, g, dy.Sample, m, add)
+	t.Load(s.x.At(0, 0, 0), s.x.Sample, g, dy.Sample, m, space)
+	together := r.update != nil && m <= tensor.StepRows // a part of the weights stays in the cache
+	if s.dx.Data != nil && !together {
+		t.BackwardInput(s.dx.Data, s.dx.Sample, m, w, s.lanes, space)
+	}
+	if r.update == nil {
+		t.WeightsPart(t.Whole(), gw, t.K, m, add, space)
+		return s.dx
+	}
+	for p := t.LastPart(); p.Rows > 0; p = t.Before(p) {
+		if s.dx.Data != nil && together {
+			t.InputPart(p, s.dx.Data, s.dx.Sample, 0, m, m, w, s.lanes, space)
+		}
+		s.updatePart(r, p, m, add)
+	}
+	r.update.apply(r.W, gb, s.bias)
+	return s.dx
+}
+
+// updatePart updates a part of the weights. Its gradient goes to memory only if
+// earlier chunks did begin it there.
+func (s *denseBF16) updatePart(r *Run, p tensor.Part, m int, add bool) {
+	at, grad, rows := s.w+s.t.At(p), s.grad, p.Rows
+	if add {
+		grad, rows = r.G[at:s.bias], s.t.K
+	}
+	s.t.WeightsPart(p, grad, rows, m, add, s.scratch.floats)
+	for i := range p.Cols / kernels.Width {
+		r.update.apply(r.W, grad[i*rows*kernels.Width:][:p.Rows*kernels.Width], at+i*s.t.K*kernels.Width)
+	}
+}

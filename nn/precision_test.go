@@ -1,0 +1,122 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
+)
+
+// forBF16 runs f on the levels that multiply numbers of bf16.
+func forBF16(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		if err := BF16.Check(); err != nil {
+			t.Skip(err)
+		}
+		f(t)
+	})
+}
+
+// TestBF16Sequences compares loss and gradients of recurrent networks, which have no
+// kinks, with those of the float64 reference, up to some roundings of 2^-9; with an
+// even and an odd number of samples, since rows are taken in pairs.
+func TestBF16Sequences(t *testing.T) {
+	for _, c := range lstmCases {
+		for _, n := range []int{c.batch, c.batch + 1} {
+			t.Run(fmt.Sprintf("%s, batch %d", c.name, n), func(t *testing.T) {
+				m := c.model(t)
+				w := m.NewParams()
+				m.Init(w, 5)
+				b := sequences(m, n, c.mask)
+				ref := newLSTMReference(c.ref, m.Export(w))
+				loss, slopes := ref.loss(b), slopeTable{}
+				forBF16(t, func(t *testing.T) {
+					ws := m.WithPrecision(BF16).NewWorkspace()
+					r := ws.Gradient(w, b, TrainOpts{})
+					if got := r.Loss / float64(r.Count); math.Abs(got-loss) > 0.005*loss {
+						t.Errorf("mean loss %.9f, want %.9f", got, loss)
+					}
+					slopes.compare(t, m.Export(ws.Grad()), 20, 0.02, func(p, e int) float64 { return ref.slope(b, p, e) })
+					checkPadding(t, m, ws.Grad())
+				})
+			})
+		}
+	}
+}
+
+// TestBF16Images compares with float32, which TestGradient holds to a float64
+// reference, at inputs and weights of few bits. The sums of the forward pass are
+// exact then in both, so that no kink of a ReLU or a pool comes between them, unless
+// a layer divides.
+func TestBF16Images(t *testing.T) {
+	for _, c := range slices.Concat(imageCases, blockCases) {
+		t.Run(c.name, func(t *testing.T) {
+			m := c.model(t)
+			w, b, s := m.NewParams(), images(m, 5), kernels.NewStream(7, 7)
+			ts := m.Export(w)
+			for _, tensor := range ts {
+				for j := range tensor.Data {
+					tensor.Data[j] = float32(s.IntN(3)-1) / 4
+				}
+			}
+			if err := m.Import(w, ts); err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.X {
+				b.X[i] = float32(s.IntN(5) - 2)
+			}
+			forBF16(t, func(t *testing.T) {
+				exact, ws := m.NewWorkspace(), m.WithPrecision(BF16).NewWorkspace()
+				want, r := exact.Gradient(w, b, TrainOpts{}), ws.Gradient(w, b, TrainOpts{})
+				share := 0.01
+				if want.Loss != r.Loss {
+					share = 0.15
+				}
+				if math.Abs(r.Loss-want.Loss) > 0.005*want.Loss {
+					t.Errorf("loss %v, in float32 %v", r.Loss, want.Loss)
+				}
+				gradients := m.Export(exact.Grad())
+				slopeTable{}.compare(t, m.Export(ws.Grad()), 1<<20, share, func(p, e int) float64 { return float64(gradients[p].Data[e]) })
+				checkPadding(t, m, ws.Grad())
+				if got := ws.Evaluate(w, b); got != r {
+					t.Errorf("Evaluate gives %+v, Gradient %+v", got, r)
+				}
+			})
+		})
+	}
+}
+
+// TestBF16Differs makes sure that products are rounded at all.
+func TestBF16Differs(t *testing.T) {
+	forEachNet(t, func(t *testing.T, m *Model) {
+		b, w := images(m, 8), m.NewParams()
+		m.Init(w, 3)
+		exact, rounded := m.NewWorkspace(), m.WithPrecision(BF16).NewWorkspace()
+		exact.Gradient(w, b, TrainOpts{})
+		rounded.Gradient(w, b, TrainOpts{})
+		for i, g := range m.Export(exact.Grad()) {
+			if slices.Equal(g.Data, m.Export(rounded.Grad())[i].Data) {
+				t.Errorf("%s: the gradient has the same bits in both precisions", g.Name)
+			}
+		}
+	})
+}
+
+// TestBF16Networks holds for products of bf16 what is held for those of float32.
+func TestBF16Networks(t *testing.T) {
+	if err := BF16.Check(); err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("FEDFAST_CPU", kernels.Current().String()) // the only level to test
+	forEachNet(t, func(t *testing.T, m *Model) {
+		m = m.WithPrecision(BF16)
+		t.Run("step", func(t *testing.T) { testStep(t, m, rules[0]) })
+		t.Run("reuse", func(t *testing.T) { testWorkspaceReuse(t, m) })
+		t.Run("masked", func(t *testing.T) { testMasked(t, m) })
+		t.Run("allocations", func(t *testing.T) { testAllocations(t, m) })
+	})
+}

@@ -1,0 +1,33 @@
+package tensor
+
+import "github.com/fedfast/fedfast/kernels"
+
+// Pairs of bf16 for products: see kernels.NN.BF16. Two numbers take the place of
+// one float.
+
+// PairedRows returns the rows of pairs that rows of floats make: half of them.
+func PairedRows(rows int) int { return (rows + 1) / 2 }
+
+// PairWeights makes pairs of neighbouring rows of packed weights of k rows and n
+// columns, n a multiple of 16, rounded to bf16: the B of a product over their rows,
+// of PairedRows(k)*n floats. With an odd k the last row is paired with zeros.
+func PairWeights(dst, w []float32, k, n int) {
+	const width = kernels.Width
+	p := kernels.PairRows{Rows: PairedRows(k), N: width, Src: w, Step: 2 * width, Other: width, Single: k%2 > 0, Dst: dst, Ld: width}
+	if !p.Single { // the panels follow one another
+		p.Rows *= n / width
+		p.Run()
+		return
+	}
+	for i := range n / width {
+		p.Src, p.Dst = w[i*k*width:][:k*width], dst[i*p.Rows*width:]
+		p.Run()
+	}
+}
+
+// PairSamples makes pairs of neighbouring rows of n floats, ld apart, rounded to
+// bf16: an operand of a sum over the rows, of n*PairedRows(rows) floats.
+func PairSamples(dst, x []float32, ld, rows, n int) {
+	p := kernels.PairRows{Rows: PairedRows(rows), N: n, Src: x, Step: 2 * ld, Other: ld, Single: rows%2 > 0, Dst: dst, Ld: n}
+	p.Run()
+}
