@@ -21,7 +21,8 @@ type Summary struct {
 	// of examples.
 	Score
 	// MAE and R2 are the mean absolute error of a regression and its coefficient of
-	// determination, over all examples; nil for other losses.
+	// determination, over all examples; nil for other losses, R2 also with several
+	// outputs.
 	MAE *float64 `json:"mae,omitempty"`
 	R2  *float64 `json:"r2,omitempty"`
 	// Unweighted is the plain mean of the clients' errors.
@@ -223,6 +224,9 @@ func (e *Engine) each(ctx context.Context, n int, task func(i int, w *worker) er
 // fold summarizes the clients' scores, with and without what masks hide.
 func (e *Engine) fold(clients []clientScores, of func(*clientScores) setScore) Summary {
 	s := summarize(clients, of)
+	if s.MAE != nil && e.cfg.Model.Classes() == 1 {
+		s.R2 = new(s.Fit.R2())
+	}
 	s.Masked = summarizeMasked(clients, of, e.cfg.Data.Masks)
 	return s
 }
@@ -278,8 +282,8 @@ func summarize(clients []clientScores, of func(*clientScores) setScore) Summary 
 		return Summary{}
 	}
 	s.Score = all.mean()
-	if f := s.Fit; !f.zero() {
-		s.MAE, s.R2 = new(f.MAE), new(f.R2())
+	if !s.Fit.zero() {
+		s.MAE = new(s.Fit.MAE)
 	}
 	s.Unweighted /= float64(s.Clients)
 	slices.Sort(rates)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Fit is how near a regression comes: means over the targets, unweighted. It is zero
@@ -23,9 +24,8 @@ type Fit struct {
 // RMSE returns the root of the mean squared error.
 func (f Fit) RMSE() float64 { return math.Sqrt(f.MSE) }
 
-// R2 returns the coefficient of determination, 1 - MSE / variance of the targets: of
-// several outputs the variance is that around the mean of all of them. It is 0 where
-// the targets do not differ.
+// R2 returns the coefficient of determination of one output, 1 - MSE / variance of
+// the targets, and 0 where these do not differ.
 func (f Fit) R2() float64 {
 	variance := f.Square - float64(f.Mean*f.Mean)
 	if !(variance > 0) {
@@ -93,7 +93,7 @@ func unscored() Score { return Score{Error: math.NaN(), Loss: math.NaN()} }
 // worstScore is that of hyperparameters that train nobody.
 func worstScore(numbers bool) Score {
 	if numbers {
-		return Score{Error: DivergedFit, Loss: DivergedFit * DivergedFit, Fit: Fit{MSE: DivergedFit * DivergedFit, MAE: DivergedFit}}
+		return Score{Error: DivergedFit, Loss: DivergedFit * DivergedFit, Fit: Fit{MSE: DivergedFit * DivergedFit, MAE: DivergedFit, Square: 1}}
 	}
 	return Score{Error: 1, Loss: DivergedLoss}
 }
@@ -121,6 +121,47 @@ func checkLoss(m *nn.Model, d *data.Federation) error {
 		return fmt.Errorf("model %s has %d outputs, data %s %d %s to predict", m.Name(), m.Classes(), d.Name, d.Classes, d.Target)
 	}
 	return nil
+}
+
+// Metric returns the score in a metric of package tuners, NaN for one that there is
+// not.
+func (s Score) Metric(name string) float64 {
+	switch name {
+	case "", tuners.MetricError, tuners.MetricRMSE:
+		return s.Error
+	case tuners.MetricAccuracy, tuners.MetricRecall:
+		return 1 - s.Error
+	case tuners.MetricLoss:
+		return s.Loss
+	case tuners.MetricMAE:
+		return s.Fit.MAE
+	case tuners.MetricR2:
+		return s.Fit.R2()
+	}
+	return math.NaN()
+}
+
+// CheckMetric returns an error for a metric that models of a loss do not have.
+func CheckMetric(m *nn.Model, name string) error {
+	kind := cmp.Or(m.Loss().Kind, nn.CrossEntropy)
+	fits := true
+	switch name {
+	case tuners.MetricAccuracy:
+		fits = kind == nn.CrossEntropy
+	case tuners.MetricRecall:
+		fits = kind == nn.Sigmoid
+	case tuners.MetricRMSE, tuners.MetricMAE:
+		fits = m.Loss().Numbers()
+	case tuners.MetricR2:
+		if fits = m.Loss().Numbers(); fits && m.Classes() > 1 {
+			return fmt.Errorf("objective = %q: the model predicts %d numbers, and this is for one; use rmse, mae, error or loss", name, m.Classes())
+		}
+	}
+	if fits {
+		return nil
+	}
+	names := map[nn.LossKind]string{nn.CrossEntropy: "accuracy, ", nn.Sigmoid: "recall, ", nn.Squared: "rmse, mae, r2, ", nn.Huber: "rmse, mae, r2, "}
+	return fmt.Errorf("objective = %q: models with the loss %q have none; use %serror or loss", name, kind, names[kind])
 }
 
 // scoreMean is the mean of scores, weighted. That of a regression is the score of

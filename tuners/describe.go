@@ -1,5 +1,7 @@
 package tuners
 
+import "cmp"
+
 // Description says what a tuner is, what it can do and what it needs to see.
 type Description struct {
 	Name    string // as in --tuner NAME: lower-case letters, digits, '-' and '_'
@@ -53,17 +55,33 @@ func (d Direction) String() string {
 
 // The metrics and targets of an objective.
 const (
-	MetricError        = "error"        // share of examples classified wrongly, 0..1
+	MetricError        = "error"        // share of examples classified wrongly, 0..1; 1 - recall or RMSE of other losses
 	MetricLoss         = "loss"         // mean loss per example
+	MetricAccuracy     = "accuracy"     // share of examples classified rightly, maximized
+	MetricRecall       = "recall"       // share of labels among the outputs that count, maximized
+	MetricRMSE         = "rmse"         // root of the mean squared error of a regression
+	MetricMAE          = "mae"          // mean absolute error of a regression
+	MetricR2           = "r2"           // coefficient of determination of a regression, maximized
 	TargetPersonalized = "personalized" // the client's model after its local training, on the client's validation examples
 	TargetGlobal       = "global"       // the broadcast model on the client's validation examples
 )
 
 // Objective says what the scores of a study measure.
 type Objective struct {
-	Metric    string // MetricError (also when empty) or MetricLoss
+	Metric    string // MetricError (also when empty) or another of those above
 	Target    string // TargetPersonalized (also when empty) or TargetGlobal
 	Direction Direction
+}
+
+// ObjectiveOf returns the objective of a metric and a target, in the direction in
+// which the metric is better.
+func ObjectiveOf(metric, target string) Objective {
+	o := Objective{Metric: metric, Target: target}
+	switch metric {
+	case MetricAccuracy, MetricRecall, MetricR2:
+		o.Direction = Maximize
+	}
+	return o
 }
 
 // Better says whether score a beats score b strictly. NaN beats nothing and is
@@ -78,6 +96,15 @@ func (o Objective) Better(a, b float64) bool {
 		return a > b
 	}
 	return a < b
+}
+
+// Compare returns -1 if score a comes before score b in the order of the best first,
+// 1 if it comes after it, else 0.
+func (o Objective) Compare(a, b float64) int {
+	if o.Direction == Maximize {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Compare(a, b)
 }
 
 // Budget is what a study may spend.

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // printChoice prints the model that a study returns, how it was chosen, and the
@@ -18,14 +19,14 @@ import (
 func (a *app) printChoice(c *config.Config, r *study.Result) error {
 	if curve := r.Trials[r.Best.Number].Curve; len(curve) > 0 {
 		fmt.Fprintf(a.out, "\nglobal model of trial %d\n", r.Best.Number)
-		if err := printCurve(a.out, curve, r.Goal); err != nil {
+		if err := printCurve(a.out, curve, r.Goal, r.Measure); err != nil {
 			return err
 		}
 	}
 	if err := printFinalists(a.out, c, r); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "\nbest: trial %d after round %d, best score %.4f, %s\n", r.Best.Number, r.Best.Round, r.Best.Score, scoredOn(r))
+	fmt.Fprintf(a.out, "\nbest: trial %d after round %d, best score %.4f%s, %s\n", r.Best.Number, r.Best.Round, r.Best.Score, metricNote(c), scoredOn(r))
 	t := table.New(a.out)
 	for _, key := range r.Best.Params.Keys() {
 		t.Row("  "+key, r.Best.Params[key].String())
@@ -36,10 +37,19 @@ func (a *app) printChoice(c *config.Config, r *study.Result) error {
 	return printErrors(a.out, modelsOf(r)...)
 }
 
+// metricNote names the metric of scores that are no errors.
+func metricNote(c *config.Config) string {
+	aim := c.Aim()
+	if aim.Metric == tuners.MetricError {
+		return ""
+	}
+	return fmt.Sprintf(" (%s, %sd)", aim.Metric, aim.Direction)
+}
+
 // scoredOn says what the best score was taken on.
 func scoredOn(r *study.Result) string {
 	if len(r.Finalists) == 0 {
-		return "the lowest score of any cohort"
+		return "the best score of any cohort"
 	}
 	f := r.Finalists[0]
 	return fmt.Sprintf("on the validation examples of %s clients", table.Count(f.Clients))

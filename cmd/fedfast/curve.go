@@ -18,7 +18,7 @@ const maxPoints = 20
 
 // printCurve prints how the global model learned, with what the client tuner set
 // on the way, and whether it reached its goal.
-func printCurve(w io.Writer, curve []study.CurvePoint, goal float64) error {
+func printCurve(w io.Writer, curve []study.CurvePoint, goal float64, measure string) error {
 	if len(curve) == 0 {
 		return nil
 	}
@@ -27,7 +27,7 @@ func printCurve(w io.Writer, curve []study.CurvePoint, goal float64) error {
 	t := table.New(w, head...)
 	for _, i := range spread(len(curve), maxPoints) {
 		p := curve[i]
-		row := []string{table.Count(p.Round), table.Count(p.Examples), table.Percent(&p.TestError)}
+		row := []string{table.Count(p.Round), table.Count(p.Examples), errorText(measure, &p.TestError)}
 		for _, mask := range masks {
 			x, ok := p.Masked[mask]
 			if !ok {

@@ -93,6 +93,7 @@ type federation struct {
 	Kind      string `json:"kind"`
 	Input     string `json:"input"`
 	Classes   int    `json:"classes"`
+	Target    string `json:"target,omitempty"` // data.Target where it is no class
 	Synthetic bool   `json:"synthetic"`
 	Clients   int    `json:"clients"`
 	Unseen    int    `json:"unseen_clients"`
@@ -130,7 +131,11 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	t.Row("set", f.Name+synthetic)
 	t.Row("what", f.Doc)
 	t.Row("examples", f.Kind+", "+f.Input)
-	t.Row("classes", table.Count(f.Classes))
+	if f.Target == "" {
+		t.Row("classes", table.Count(f.Classes))
+	} else {
+		t.Row("to predict", table.Count(f.Classes)+" "+f.Target)
+	}
 	t.Row("clients", table.Count(f.Clients))
 	if f.Unseen > 0 {
 		t.Row("unseen clients", table.Count(f.Unseen))
@@ -161,6 +166,9 @@ func describe(fed *data.Federation) (federation, error) {
 		Clients: len(fed.Clients), Unseen: len(fed.Unseen), Notes: append([]string{}, fed.Notes...),
 	}
 	f.Input = config.Input(fed).String()
+	if fed.Target != data.OneClass {
+		f.Target = fed.Target.String()
+	}
 	s, err := data.Summarize(fed)
 	if err != nil {
 		return f, err

@@ -100,7 +100,7 @@ func (a *app) printRun(r *study.RunResult, dir string) error {
 	}
 	if len(r.Curve) > 0 {
 		fmt.Fprintln(a.out)
-		if err := printCurve(a.out, r.Curve, r.Goal); err != nil {
+		if err := printCurve(a.out, r.Curve, r.Goal, r.Measure); err != nil {
 			return err
 		}
 	}

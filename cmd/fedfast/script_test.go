@@ -125,7 +125,8 @@ func femnist(ts *testscript.TestScript, neg bool, args []string) {
 
 // ownFile FILE KIND: writes arrays of images, vectors, tokens or text: 20 samples
 // of each of three clients. The class of a sample is told by its first pixel,
-// number or token; text has none.
+// number or token; text has none. To predict of numbers is a float, of labels which
+// of three labels a vector has.
 func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: ownfile FILE KIND")
@@ -151,6 +152,21 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 		x.Shape, x.Values = []int{n, 6, 6}, pixels
 	case "vectors":
 		x.Values = numbers
+	case "numbers":
+		x.Values = numbers
+		targets := make([]float32, n)
+		for i, class := range classes {
+			targets[i] = float32(3*class) + float32(i%5)/10
+		}
+		y.Values = targets
+	case "labels":
+		x.Values = numbers
+		y.Shape = []int{n, 3}
+		has := make([]uint8, 3*n)
+		for i, class := range classes {
+			has[3*i], has[3*i+1+int(class)] = 1, 1
+		}
+		y.Values = has
 	}
 	arrays := []npztest.Array{x, client}
 	switch args[1] {

@@ -58,10 +58,11 @@ type seedEntry struct {
 // seedErrors are a model's errors without their spread over the clients.
 type seedErrors struct {
 	study.Rates
-	Masked []study.MaskedRates `json:"masked,omitempty"`
+	Measure string              `json:"error_measure,omitempty"`
+	Masked  []study.MaskedRates `json:"masked,omitempty"`
 }
 
-func seedErrorsOf(e *study.Errors) *seedErrors { return &seedErrors{e.Rates, e.Masked} }
+func seedErrorsOf(e *study.Errors) *seedErrors { return &seedErrors{e.Rates, e.Measure, e.Masked} }
 
 // notBegun is the state of a study that waits for those of other seeds.
 const notBegun = "not begun"
@@ -253,7 +254,7 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 			row = append(row, scoreText(e.BestScore))
 		}
 		if e.Returned != nil {
-			row = append(row, table.Percent(e.Returned.GlobalTest), table.Percent(e.Returned.PersonalizedTest))
+			row = append(row, errorText(e.Returned.Measure, e.Returned.GlobalTest), errorText(e.Returned.Measure, e.Returned.PersonalizedTest))
 		}
 		t.Row(row...)
 	}
@@ -268,7 +269,7 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 			if of == ofReturned {
 				of = returned
 			}
-			t.Row(append([]string{of}, l.cells()...)...)
+			t.Row(append([]string{of}, l.cells(s.measure())...)...)
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -287,12 +288,24 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 	return err
 }
 
-// cells writes a measure: errors in percent.
-func (l *seedLine) cells() []string {
+// measure says what the errors are, see study.Errors.
+func (s *seedsShown) measure() string {
+	for _, e := range s.Studies {
+		if e.Returned != nil {
+			return e.Returned.Measure
+		}
+	}
+	return ""
+}
+
+// cells writes a measure: errors that are shares in percent.
+func (l *seedLine) cells(measure string) []string {
 	x := l.sample()
 	text := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 	unit := ""
 	switch {
+	case strings.HasSuffix(l.key, "_error") && measure == study.MeasureRMSE:
+		text = func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 	case strings.HasSuffix(l.key, "_error"):
 		text = func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }
 		unit = " %"

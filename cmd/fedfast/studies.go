@@ -209,7 +209,7 @@ func entryOf(ctx context.Context, path string) studyEntry {
 	if c, err := config.Load(config.Source{Text: s.Config}); err == nil {
 		e.Name = c.Name
 		if e.Command == config.ModeTune {
-			e.LowestScore, err = study.Lowest(ctx, v, c.Score.Discount)
+			e.LowestScore, err = study.Lowest(ctx, v, c.Score.Discount, c.Aim())
 		}
 		if err != nil {
 			e.Problem = oneline.Of(err.Error())

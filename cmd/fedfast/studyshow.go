@@ -155,7 +155,7 @@ func (a *app) showEnd(ctx context.Context, v *store.View) error {
 	case s.Run != nil:
 		if len(s.Run.Curve) > 0 {
 			fmt.Fprintln(a.out)
-			if err := printCurve(a.out, s.Run.Curve, s.Run.Goal); err != nil {
+			if err := printCurve(a.out, s.Run.Curve, s.Run.Goal, s.Run.Measure); err != nil {
 				return err
 			}
 		}

@@ -28,7 +28,7 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 	if err := printTableOption(a.out, c, r.Sides); err != nil {
 		return err
 	}
-	if err := printTrials(a.out, r); err != nil {
+	if err := printTrials(a.out, r, c.Aim()); err != nil {
 		return err
 	}
 	if err := a.printChoice(c, r); err != nil {
@@ -54,7 +54,7 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 
 // printTrials prints the arms, those that ran longest first, with their scores
 // by rung.
-func printTrials(w io.Writer, r *study.Result) error {
+func printTrials(w io.Writer, r *study.Result, aim tuners.Objective) error {
 	rungs := map[int]bool{}
 	for _, t := range r.Trials {
 		for _, rung := range t.Rungs {
@@ -77,7 +77,7 @@ func printTrials(w io.Writer, r *study.Result) error {
 	t := table.New(w, append(head, "outcome", "params")...)
 	trials := slices.Clone(r.Trials)
 	slices.SortStableFunc(trials, func(a, b study.TrialResult) int {
-		return cmp.Or(b.Rounds-a.Rounds, cmp.Compare(a.Score, b.Score))
+		return cmp.Or(b.Rounds-a.Rounds, aim.Compare(a.Score, b.Score))
 	})
 	for _, trial := range trials {
 		cells := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Rounds)}
@@ -168,13 +168,13 @@ func printBaseline(w io.Writer, r *study.Result) error {
 	fmt.Fprintf(w, "\nbaseline: %d random configurations, %d rounds each, %.1f seconds\n", len(b.Trials), b.Rounds, b.Seconds)
 	t := table.New(w, "global test", "params")
 	for _, trial := range b.Trials {
-		t.Row(table.Percent(&trial.GlobalTestError), short(trial.Params))
+		t.Row(errorText(r.Measure, &trial.GlobalTestError), short(trial.Params))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("median of the baseline %s, returned model %s", table.Percent(&b.Median), table.Percent(r.GlobalTest))
-	if r.GlobalTest != nil {
+	line := fmt.Sprintf("median of the baseline %s, returned model %s", errorText(r.Measure, &b.Median), errorText(r.Measure, r.GlobalTest))
+	if r.GlobalTest != nil && r.Measure != study.MeasureRMSE {
 		side, points := "below", 100*(b.Median-*r.GlobalTest)
 		if points < 0 {
 			side, points = "above", -points

@@ -113,7 +113,7 @@ func (d *driver) choose(ctx context.Context, r *Result, c candidate) (*Chosen, e
 	if err != nil {
 		return nil, d.crashed(err)
 	}
-	chosen.Errors = errorsOf(e, d.setup.Data.Masks)
+	chosen.Errors = errorsOf(e, d.setup.Model, d.setup.Data.Masks)
 	return chosen, nil
 }
 

@@ -61,6 +61,9 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	if err := checkMetrics(s); err != nil {
+		return nil, err
+	}
 	past, err := readHistory(ctx, s.Store)
 	if err != nil {
 		return nil, err
@@ -93,6 +96,26 @@ func scoreProbes(c *config.Config) []string {
 		return []string{"val_error_after"}
 	}
 	return []string{"val_error_before"}
+}
+
+// checkMetrics returns an error for an objective that the model's loss does not
+// have, and for what needs an error from 0 to 1.
+func checkMetrics(s *Setup) error {
+	if err := checkGoal(s); err != nil {
+		return err
+	}
+	if s.Model.Loss().Numbers() && s.Config.Score.Epsilon > 0 {
+		return errors.New("score.epsilon: the error of a regression has no bound, so no noise makes it private; leave score.epsilon out")
+	}
+	return fl.CheckMetric(s.Model, s.Config.Objective)
+}
+
+// checkGoal returns an error for a goal that no accuracy can reach.
+func checkGoal(s *Setup) error {
+	if l := s.Model.Loss(); l.Numbers() && s.Config.Eval.Goal > 0 {
+		return &key.Error{Key: "eval.goal", Problem: fmt.Sprintf(" = %v: models with the loss %q have no accuracy; leave it out", s.Config.Eval.Goal, l.Kind)}
+	}
+	return nil
 }
 
 // openTuners merges the search space and checks what the client tuner asks for.

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -38,7 +37,7 @@ func (d *driver) finalists(survivor *trial) (all []candidate, survivors int) {
 }
 
 // survivors returns the tuner's choice and those that ran the longest of the
-// trials that were not stopped, the lowest last score first; at most
+// trials that were not stopped, the best last score first; at most
 // finalists.snapshots of them.
 func (d *driver) survivors(choice *trial) []*trial {
 	var alive []*trial
@@ -51,7 +50,7 @@ func (d *driver) survivors(choice *trial) []*trial {
 	}
 	alive = slices.DeleteFunc(alive, func(t *trial) bool { return t == choice || t.rounds < longest })
 	slices.SortStableFunc(alive, func(a, b *trial) int {
-		return cmp.Compare(a.rungs[len(a.rungs)-1].Score, b.rungs[len(b.rungs)-1].Score)
+		return d.objective.Compare(a.rungs[len(a.rungs)-1].Score, b.rungs[len(b.rungs)-1].Score)
 	})
 	if choice != nil {
 		alive = slices.Insert(alive, 0, choice)
@@ -71,10 +70,7 @@ func (d *driver) scoreFinalists(ctx context.Context, models []candidate, survivo
 			if err != nil {
 				return err
 			}
-			rec = &finalistRecord{Score: real(v.Error), Clients: v.Clients, Examples: v.Examples}
-			if d.objective.Metric == tuners.MetricLoss {
-				rec.Score = real(v.Loss)
-			}
+			rec = &finalistRecord{Score: real(v.Metric(d.objective.Metric)), Clients: v.Clients, Examples: v.Examples}
 			if err := h.append(KindFinalist, c.trial.number, c.round, rec); err != nil {
 				return err
 			}

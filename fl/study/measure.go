@@ -32,7 +32,7 @@ func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Para
 	if err != nil {
 		return nil, err
 	}
-	r := errorsOf(e, s.Data.Masks)
+	r := errorsOf(e, s.Model, s.Data.Masks)
 	return &r, nil
 }
 

@@ -18,16 +18,12 @@ type meter struct {
 }
 
 func newMeter(c *config.Config, e *fl.Engine) *meter {
-	return &meter{config: c, engine: e, objective: tuners.Objective{Metric: c.Objective, Target: c.Target}}
+	return &meter{config: c, engine: e, objective: c.Aim()}
 }
 
 // scoreOf returns a round's score in the study's objective under a target.
 func (m *meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
-	s := r.NoisyScore(personalized, m.config.Score.Options())
-	if m.objective.Metric == tuners.MetricLoss {
-		return s.Loss
-	}
-	return s.Error
+	return r.NoisyScore(personalized, m.config.Score.Options()).Metric(m.objective.Metric)
 }
 
 // record keeps of a round's result what is recorded, with the probes that the

@@ -26,7 +26,7 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	session := d.decider(c.ClientTuner.Name, d.setup.ClientTuner, desc, tuners.OpenRequest{
-		Study: c.Name, Space: d.space, Options: d.clientOptions, Budget: d.budget, Objective: tuners.Objective{Metric: c.Objective, Target: tuners.TargetGlobal},
+		Study: c.Name, Space: d.space, Options: d.clientOptions, Budget: d.budget, Objective: d.sideObjective(),
 		Seed: c.Seed, Trial: tuners.PrepareSession,
 	})
 	defer func() {
@@ -48,6 +48,16 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 	}
 	d.prepared = slices.Clone(session.live.State())
 	return nil
+}
+
+// sideObjective is that of trials on proxy federations, which is always minimized:
+// the error in the place of the accuracy.
+func (d *driver) sideObjective() tuners.Objective {
+	o := tuners.ObjectiveOf(d.objective.Metric, tuners.TargetGlobal)
+	if o.Direction == tuners.Maximize {
+		o = tuners.ObjectiveOf(tuners.MetricError, tuners.TargetGlobal)
+	}
+	return o
 }
 
 // reports returns the recorded reports by trial, of a session in which a trial
@@ -110,9 +120,6 @@ func (s *side) trial(ctx context.Context, dec tuners.Decision) (tuners.TrialRepo
 	if err != nil {
 		return failed(err)
 	}
-	r := tuners.TrialReport{Trial: dec.Trial, Round: dec.ToRound, Score: e.Unseen.Error}
-	if d.objective.Metric == tuners.MetricLoss {
-		r.Score = e.Unseen.Loss
-	}
+	r := tuners.TrialReport{Trial: dec.Trial, Round: dec.ToRound, Score: e.Unseen.Metric(d.sideObjective().Metric)}
 	return r, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -96,8 +97,29 @@ type Errors struct {
 	// Masked are the same without the labels of the federation's masks, in their
 	// order; nil where it has none.
 	Masked []MaskedRates `json:"masked,omitempty"`
+	// Measure is what the errors are: MeasureRecall or MeasureRMSE, or empty for the
+	// share of examples classified wrongly.
+	Measure string `json:"error_measure,omitempty"`
 	// Evaluation holds the same with losses and spreads over the clients.
 	Evaluation *fl.Evaluation `json:"evaluation"`
+}
+
+// The values of Errors.Measure: 1 less the recall of several labels, and the root of
+// the mean squared error of a regression.
+const (
+	MeasureRecall = "1 - recall"
+	MeasureRMSE   = "rmse"
+)
+
+// measureOf says what the errors of a model are.
+func measureOf(m *nn.Model) string {
+	switch l := m.Loss(); {
+	case l.Kind == nn.Sigmoid:
+		return MeasureRecall
+	case l.Numbers():
+		return MeasureRMSE
+	}
+	return ""
 }
 
 // MaskedRates are a model's errors without the labels of a mask.
@@ -107,9 +129,9 @@ type MaskedRates struct {
 	Rates
 }
 
-// errorsOf picks the errors of an evaluation on a federation with masks.
-func errorsOf(e *fl.Evaluation, masks []data.Mask) Errors {
-	r := Errors{Evaluation: e, Rates: ratesOf(e, func(s fl.Summary) *float64 {
+// errorsOf picks the errors of an evaluation of a model on a federation with masks.
+func errorsOf(e *fl.Evaluation, m *nn.Model, masks []data.Mask) Errors {
+	r := Errors{Measure: measureOf(m), Evaluation: e, Rates: ratesOf(e, func(s fl.Summary) *float64 {
 		if s.Clients == 0 {
 			return nil
 		}

@@ -50,7 +50,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		return nil, d.crashed(err)
 	}
 	r := &RunResult{
-		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Errors: errorsOf(e, s.Data.Masks), WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
+		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Errors: errorsOf(e, s.Model, s.Data.Masks), WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
 		Rounds: t.rounds, Dropped: t.dropped, Examples: t.examples,
 		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(t.rounds) / trained,
 	}

@@ -29,7 +29,7 @@ type Config struct {
 	Sampling   string `toml:"sampling" of:"without with" doc:"whether a cohort is drawn without or with replacement"`
 	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"what becomes of a client whose result is not finite: it is left out and counted, or the trial is given up"`
 	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of every random draw" also:"random_seed"`
-	Objective  string `toml:"objective" by:"tune" of:"error loss" doc:"what a study minimizes" also:"metric"`
+	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2" doc:"what a study minimizes, or maximizes: error and loss of any data (the error is 1 - recall where examples have several labels, the RMSE where there are numbers to predict), accuracy of classes, recall of several labels, rmse, mae and r2 of one number; accuracy, recall and r2 are maximized" also:"metric"`
 	Target     string `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective measures the models after their clients' training, or the one before it"`
 	Select     string `toml:"select" by:"tune" of:"finalists paper" doc:"how a study chooses the model that it returns: among finalists that are scored on all clients when the budget is spent, or by the lowest score of any cohort"`
 
@@ -104,8 +104,16 @@ type Score struct {
 
 // check returns an error for options that cannot be used with an objective.
 func (s Score) check(objective string) error {
-	if s.Epsilon > 0 && objective == tuners.MetricLoss {
-		return errors.New("score.epsilon: a loss has no bound, so no noise makes it private; use objective = \"error\"")
+	switch objective {
+	case tuners.MetricError, tuners.MetricAccuracy, tuners.MetricRecall:
+	case tuners.MetricLoss:
+		if s.Epsilon > 0 {
+			return errors.New("score.epsilon: a loss has no bound, so no noise makes it private; use objective = \"error\"")
+		}
+	default:
+		if s.Epsilon > 0 {
+			return fmt.Errorf("score.epsilon: objective = %q has no bound, so no noise makes it private; leave score.epsilon out", objective)
+		}
 	}
 	return s.Options().Check()
 }
@@ -219,6 +227,9 @@ func (c *Config) Absolute() (err error) {
 	return err
 }
 
+// Aim returns the objective of a study.
+func (c *Config) Aim() tuners.Objective { return tuners.ObjectiveOf(c.Objective, c.Target) }
+
 // Request is what a tuner with these options is asked about a study of the
 // configuration, whose space lacks what the client tuner adds.
 func (c *Config) Request(options map[string]any) (tuners.ValidateRequest, error) {
@@ -231,7 +242,7 @@ func (c *Config) Request(options map[string]any) (tuners.ValidateRequest, error)
 		return tuners.ValidateRequest{}, fmt.Errorf("options.%w", err)
 	}
 	return tuners.ValidateRequest{
-		Space: space, Options: params, Objective: tuners.Objective{Metric: c.Objective, Target: c.Target},
+		Space: space, Options: params, Objective: c.Aim(),
 		Budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
 	}, nil
 }

@@ -34,7 +34,7 @@ func Start(m *nn.Model) []float32 {
 // RandomBatch returns n samples with uniform inputs and labels.
 func RandomBatch(m *nn.Model, n int) *nn.Batch {
 	s, in := kernels.NewStream(1, 2), m.Input()
-	b := &nn.Batch{N: n, Labels: make([]int32, n*m.LabelsPerExample())}
+	b := &nn.Batch{N: n, Labels: make([]int32, n*m.LabelsPerExample()), Targets: make([]float32, n*m.TargetsPerExample())}
 	for i := range b.Labels {
 		b.Labels[i] = int32(s.IntN(m.Classes()))
 	}

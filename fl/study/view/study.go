@@ -70,7 +70,7 @@ type Overview struct {
 	Rounds, Budget int
 	// Trials are in the order of their numbers.
 	Trials []Trial
-	// Best is the returned model of a finished study, else the rung of the lowest
+	// Best is the returned model of a finished study, else the rung of the best
 	// score; nil before any.
 	Best *Best
 	// Finalists are the models among which the study chooses, as they are scored.

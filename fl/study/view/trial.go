@@ -139,6 +139,7 @@ func (b *builder) read(r store.Row) error {
 // finish fills in what the newest rounds tell.
 func (b *builder) finish(last map[int]store.Latest) {
 	o := b.o
+	aim := o.Config.Aim()
 	o.Budget = o.Config.Budget.Rounds
 	if o.Mode == config.ModeRun {
 		o.Budget = o.Config.Rounds
@@ -154,7 +155,7 @@ func (b *builder) finish(last map[int]store.Latest) {
 		}
 		t.State = b.state(t)
 		for _, r := range t.Rungs {
-			if o.Best == nil || r.Score < o.Best.Score {
+			if o.Best == nil || aim.Better(r.Score, o.Best.Score) {
 				o.Best = &Best{Trial: t.Number, Round: r.Round, Score: r.Score}
 			}
 		}
