@@ -45,6 +45,9 @@ func WithInit(layers []Layer, i Init) []Layer {
 		case Dense:
 			l.Init = i
 			out[k] = l
+		case Attention:
+			l.Init = i
+			out[k] = l
 		case DepthwiseConv2D:
 			l.Init = i
 			out[k] = l

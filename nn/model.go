@@ -33,6 +33,9 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
+	if input.Seq == 0 && masksPadding(layers) {
+		return nil, fmt.Errorf("model %s: attention that masks padding needs tokens as the network's input", name)
+	}
 	if classes < 1 {
 		return nil, fmt.Errorf("model %s: %d classes; there must be at least 1", name, classes)
 	}

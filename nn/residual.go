@@ -1,12 +1,14 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// Residual adds what two branches make of an image: the layers of Body and those of
-// Shortcut, which may be none (He et al. 2016). The parameters are named as in a
+// Residual adds what two branches make of an image, a sequence or a vector: the layers
+// of Body and those of Shortcut, which may be none (He et al. 2016). The parameters are named as in a
 // model, those of the shortcut behind "shortcut.": "residual1.conv2.weight",
 // "residual1.shortcut.conv1.weight". A ReLU that follows is computed within the
 // layer.
@@ -30,8 +32,8 @@ type residualReLU struct{ Residual }
 func (l residualReLU) Bind(in Flow) (Bound, error) { return l.bind(in, true) }
 
 func (l Residual) bind(in Flow, relu bool) (Bound, error) {
-	if in.Seq > 0 {
-		return nil, errors.New("a residual block needs an image as its input")
+	if in.Vocab > 0 {
+		return nil, errors.New("a residual block cannot read tokens; an embedding must come before")
 	}
 	body, out, err := bindBranch("body", l.Body, in, l.to)
 	if err != nil {
@@ -43,36 +45,56 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 		return nil, err
 	case len(body) == 0:
 		return nil, errors.New("the body has no layers; it must have at least one")
-	case out.H != other.H || out.W != other.W || out.C != other.C:
-		return nil, fmt.Errorf("the body gives %v values, the shortcut %v; both must give the same",
-			Shape{H: out.H, W: out.W, C: out.C}, Shape{H: other.H, W: other.W, C: other.C})
+	case out.H != other.H || out.W != other.W || out.C != other.C || out.Seq != other.Seq:
+		return nil, fmt.Errorf("the body gives %v, the shortcut %v; both must give the same", values(out), values(other))
 	case other.Raw:
 		return nil, errors.New("a residual block without a shortcut cannot be the first layer")
 	}
-	b := &boundResidual{in: in, out: out, relu: relu, group: max(body.groups().most(), shortcut.groups().most())}
+	b := &boundResidual{in: in, out: out, relu: relu}
+	if body.perSample() && shortcut.perSample() {
+		b.group = max(body.groups().most(), shortcut.groups().most())
+	} else if in.Image() {
+		return nil, fmt.Errorf("a layer of type %s; a residual block of an image takes only layers on images", cmp.Or(body.whole(), shortcut.whole()))
+	}
 	b.body, b.shortcut = branch{body, b.groups(body)}, branch{shortcut, b.groups(shortcut)}
 	return b, nil
 }
 
-// bindBranch binds the layers of a branch, which must all be layers on images.
+// bindBranch binds the layers of a branch.
 func bindBranch(name string, layers []Layer, in Flow, to binding) (chain, Flow, error) {
 	c, out, err := bindChain(layers, in, to)
 	if err != nil {
 		return nil, out, fmt.Errorf("%s: %w", name, err)
 	}
-	for _, nd := range c {
-		if !nd.Traits().PerSample {
-			return nil, out, fmt.Errorf("%s: a layer of type %s; a residual block takes only layers on images", name, nd.kind)
-		}
-	}
 	return c, out, nil
 }
+
+// values describes what a branch gives.
+func values(f Flow) string {
+	if f.Seq > 0 {
+		return fmt.Sprintf("%d steps of %d values", f.Seq, f.C)
+	}
+	return fmt.Sprintf("%v values", Shape{H: f.H, W: f.W, C: f.C})
+}
+
+// whole returns the kind of the first layer that does not treat each sample of an
+// image alone, "" when all do.
+func (c chain) whole() string {
+	for _, nd := range c {
+		if !nd.Traits().PerSample {
+			return nd.kind
+		}
+	}
+	return ""
+}
+
+func (c chain) perSample() bool { return c.whole() == "" }
 
 type boundResidual struct {
 	in, out        Flow
 	body, shortcut branch
 	relu           bool
-	group          int // samples that go through the branches at a time
+	group          int // samples that go through the branches at a time, 0 means all of a chunk
 }
 
 func (b *boundResidual) Out() Flow { return b.out }
@@ -97,11 +119,16 @@ func (b *boundResidual) groups(c chain) groups {
 
 func (b *boundResidual) Traits() Traits {
 	t := Traits{
-		PerSample: true, ReadsInput: true, ReadsOutput: b.relu,
+		PerSample: b.group > 0, ReadsInput: true, ReadsOutput: b.relu, updates: b.group == 0,
 		InBorder:   b.body.chain[0].Traits().InBorder,
 		GradBorder: b.body.last().Traits().GradBorder,
 		Group:      b.group,
 		Extra:      b.body.floats(b.body.groups) + b.shortcut.floats(b.shortcut.groups),
+	}
+	for _, nd := range slices.Concat(b.body.chain, b.shortcut.chain) {
+		if c := nd.Traits().Chunk; c > 0 && (t.Chunk == 0 || c < t.Chunk) {
+			t.Chunk = c
+		}
 	}
 	if len(b.shortcut.chain) > 0 {
 		s := b.shortcut.chain[0].Traits().InBorder

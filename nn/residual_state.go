@@ -1,19 +1,25 @@
 package nn
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"cmp"
+
+	"github.com/fedfast/fedfast/kernels"
+)
 
 // residualState is a residual block in one workspace. It takes one group of
 // samples after the other through both branches, whatever the range, so that a
-// branch needs the memory of one group.
+// branch needs the memory of one group; layers that do not work sample by sample get
+// all of a chunk.
 type residualState struct {
 	b              *boundResidual
+	at             int // offset of the parameters
 	body, shortcut []State
 	y, dx          Act
 	split          Act // the gradient for the shortcut, since the body may overwrite its own
 }
 
 func (b *boundResidual) NewState(e *Env) State {
-	s := &residualState{b: b, y: e.Output()}
+	s := &residualState{b: b, at: e.Offset, y: e.Output()}
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
@@ -33,10 +39,10 @@ func (b *boundResidual) NewState(e *Env) State {
 }
 
 func (s *residualState) Forward(r *Run, x Act, lo, hi int) Act {
-	for g := s.b.group; lo < hi; lo += g {
+	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
 		end := min(lo+g, hi)
 		a, b := forwardBranch(s.body, r, x, lo, end), forwardBranch(s.shortcut, r, x, lo, end)
-		for i := lo; i < end; i++ {
+		for i := s.b.out.Rows(lo); i < s.b.out.Rows(end); i++ {
 			s.add(i, a, b)
 			if r.V != nil {
 				s.addTangents(i, a.Tangent(), b.Tangent())
@@ -72,10 +78,10 @@ func (s *residualState) addTangents(i int, a, b Act) {
 
 func (s *residualState) Backward(r *Run, dy Act, lo, hi int) Act {
 	out := s.b.out
-	for g := s.b.group; lo < hi; lo += g {
+	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
 		end := min(lo+g, hi)
 		if s.b.relu {
-			for i := lo; i < end; i++ {
+			for i := out.Rows(lo); i < out.Rows(end); i++ {
 				maskRows(dy, s.y, i, out.H, out.W)
 			}
 		}
@@ -94,16 +100,31 @@ func (s *residualState) Backward(r *Run, dy Act, lo, hi int) Act {
 		}
 		addImages(s.dx, a, lo, end, s.b.in)
 	}
+	if r.update != nil && s.b.group == 0 {
+		s.b.body.update(r, s.at)
+		s.b.shortcut.update(r, s.at+s.b.body.size())
+	}
 	return s.dx
 }
 
-// addImages adds the images from lo up to hi, of the size of f, and their tangents
+// update updates the parameters of the layers that do not do so themselves, from at
+// on.
+func (c chain) update(r *Run, at int) {
+	for _, nd := range c {
+		if size := nd.size(); size > 0 && !nd.Traits().updates {
+			lo := at + nd.offset
+			r.update.apply(r.W, r.G[lo:lo+size], lo)
+		}
+	}
+}
+
+// addImages adds the images, or the rows of the samples, from lo up to hi, of the size of f, and their tangents
 // to those of dst.
 func addImages(dst, src Act, lo, hi int, f Flow) {
 	if src.Along > 0 {
 		addImages(dst.Tangent(), src.Tangent(), lo, hi, f)
 	}
-	for i := lo; i < hi; i++ {
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		addImage(dst, i, src, i, f)
 	}
 }
@@ -124,7 +145,7 @@ func copyImages(dst, src Act, lo, hi int, f Flow) {
 		copyImages(dst.Tangent(), src.Tangent(), lo, hi, f)
 	}
 	n := f.W * f.Ld()
-	for i := lo; i < hi; i++ {
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for y := range f.H {
 			copy(dst.At(i, y, 0)[:n], src.At(i, y, 0))
 		}

@@ -37,6 +37,11 @@ type LayerSpec struct {
 	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, 256]" doc:"layers of an LSTM, one above the other, 1 unless set" also:"num_layers"`
 	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"the last step's output, the default, or every step's"`
 	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM, 2 as in PyTorch unless set"`
+	Heads       int         `toml:"heads,omitempty" json:"heads,omitempty" in:"[1, 1048576]" doc:"heads of attention; they must divide the channels" also:"num_heads"`
+	Causal      bool        `toml:"causal,omitempty" json:"causal,omitempty" doc:"keeps later steps from each step of attention"`
+	MaskPadding bool        `toml:"mask_padding,omitempty" json:"mask_padding,omitempty" doc:"keeps the steps whose token is 0 from all in attention"`
+	ClassToken  bool        `toml:"class_token,omitempty" json:"class_token,omitempty" doc:"begins a sequence with a learned vector"`
+	Take        string      `toml:"take,omitempty" json:"take,omitempty" of:"last first mean" doc:"which step goes on, or the mean of all; the last one unless set"`
 	Approximate string      `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh" doc:"GELU by the normal distribution, the default, or by a hyperbolic tangent"`
 	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku" doc:"initialization as PyTorch's, the default, TensorFlow's, Keras's or Haiku's; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
 	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of a residual block's one branch"`
@@ -97,6 +102,16 @@ var layerTypes = map[string]layerType{
 	"squeeze": {"squeeze-and-excitation: a share for each channel of an image, by the means of all", []string{"units", "init"}, []string{"units"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.SqueezeExcitation{Units: s.Units, Init: s.init()}
 	}},
+	"attention": {"multi-head self-attention over a sequence", []string{"heads", "causal", "mask_padding", "init"}, []string{"heads"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.Attention{Heads: s.Heads, Causal: s.Causal, MaskPadding: s.MaskPadding, Init: s.init()}
+	}},
+	"sequence": {"the pixels of an image as a sequence", []string{"class_token"}, nil, func(s LayerSpec, _ int) nn.Layer {
+		return nn.Sequence{ClassToken: s.ClassToken}
+	}},
+	"positions": {"adds a learned vector to each step of a sequence", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Positions{} }},
+	"steps": {"one vector of a sequence", []string{"take"}, nil, func(s LayerSpec, _ int) nn.Layer {
+		return nn.Steps{Take: takes[s.Take]}
+	}},
 	"layernorm": {"normalization of the channels of each step or pixel, or of a vector", nil, nil, func(LayerSpec, int) nn.Layer { return nn.LayerNorm{} }},
 	"rmsnorm":   {"their division by their root mean square", nil, nil, func(LayerSpec, int) nn.Layer { return nn.RMSNorm{} }},
 	"gelu": {"x times the share of a normal distribution below x", []string{"approximate"}, nil, func(s LayerSpec, _ int) nn.Layer {
@@ -109,6 +124,8 @@ var layerTypes = map[string]layerType{
 	"tanh":        {"the hyperbolic tangent", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tanh{} }},
 	residual:      {"the sum of two branches of layers", []string{"body", "shortcut"}, []string{"body"}, nil},
 }
+
+var takes = map[string]nn.Take{"": nn.TakeLast, "last": nn.TakeLast, "first": nn.TakeFirst, "mean": nn.TakeMean}
 
 // residual is the type that is made of other layers.
 const residual = "residual"

@@ -27,6 +27,11 @@ type torchOp struct {
 	Layers     int       `json:"layers,omitempty"`
 	Biases     int       `json:"biases,omitempty"`
 	ForgetBias float64   `json:"forget_bias,omitempty"`
+	Heads      int       `json:"heads,omitempty"`
+	Causal     bool      `json:"causal,omitempty"`
+	Mask       bool      `json:"mask_padding,omitempty"`
+	ClassToken bool      `json:"class_token,omitempty"`
+	Take       string    `json:"take,omitempty"`
 }
 
 var (

@@ -8,6 +8,7 @@ With a direction it does not train: it writes the product of the loss' Hessian w
 
 JOB.json holds
   layers   list of {"op": conv | depthwise | squeeze | pool | lrn | groupnorm | layernorm | rmsnorm | residual | mean | relu | gelu and others |
+           sequence | positions | attention | steps | tied |
            flatten | linear | embedding | lstm | last | every, ...}
   shapes   shape of every parameter, in the order in which the layers consume them
   tokens   list of token sequences (token models), or null
@@ -81,6 +82,18 @@ CURVES = {
 }
 
 
+def attention(layer, x, *weights):
+    """The library's own attention, which wants the steps first."""
+    steps, hidden = x.shape[1], None
+    mask = torch.full((steps, steps), -float("inf")).triu(1) if layer.get("causal") else None
+    if layer.get("mask_padding"):
+        hidden = tokens == 0
+    y, _ = F.multi_head_attention_forward(
+        x.transpose(0, 1), x.transpose(0, 1), x.transpose(0, 1), x.shape[2], layer["heads"], weights[0], weights[1], None, None, False, 0.0,
+        weights[2], weights[3], key_padding_mask=hidden, need_weights=False, attn_mask=mask)
+    return y.transpose(0, 1)
+
+
 def rows(x, f):
     """Applies f to the channels, which come last but in images."""
     return f(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2) if x.dim() == 4 else f(x)
@@ -101,6 +114,18 @@ def forward(layers, it, x):
         elif op == "squeeze":
             gate = F.relu(F.conv2d(x.mean((2, 3), keepdim=True), next(it), next(it)))
             x = x * F.hardsigmoid(F.conv2d(gate, next(it), next(it)))
+        elif op == "sequence":
+            x = x.flatten(2).transpose(1, 2)
+            if layer.get("class_token"):
+                x = torch.cat((next(it).expand(x.shape[0], 1, x.shape[2]), x), 1)
+        elif op == "positions":
+            x = x + next(it)
+        elif op == "attention":
+            x = attention(layer, x, next(it), next(it), next(it), next(it))
+        elif op == "steps":
+            x = {"first": lambda: x[:, 0], "last": lambda: x[:, -1], "mean": lambda: x.mean(1)}[layer["take"]]()
+        elif op == "tied":
+            x = F.linear(x, first)
         elif op in CURVES:
             x = CURVES[op](x)
         elif op == "layernorm":
@@ -170,9 +195,11 @@ def run(job_path, params_path, input_path, out_path, direction_path=None):
     """Does one job and returns the losses."""
     with open(job_path) as f:
         job = json.load(f)
+    global tokens, first  # of the job
     params = build(job, read_floats(params_path))
+    first = params[0]
     if job["tokens"] is not None:
-        x = torch.tensor(job["tokens"], dtype=torch.long)
+        x = tokens = torch.tensor(job["tokens"], dtype=torch.long)
     else:
         x = read_floats(input_path).reshape(job["x"])
     labels = torch.tensor(job["labels"], dtype=torch.long)

@@ -1,0 +1,108 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Attention is multi-head self-attention over a sequence (Vaswani et al. 2017), as
+// PyTorch's MultiheadAttention. Every step gets queries, keys and values of C/Heads
+// channels a head by one dense layer, and C outputs by another one of what a head
+// gives for step t:
+//
+//	sum over s of softmax_s(q_t k_s / sqrt(C/Heads)) v_s
+//
+// The parameters are in_proj_weight [3C, C], in_proj_bias [3C], out_proj.weight [C, C]
+// and out_proj.bias [C]. The softmax is made of a block of queries at a time, and
+// again in the backward pass, so that memory grows with the steps and not with their
+// square.
+type Attention struct {
+	Heads int
+	// Causal keeps the steps behind t from step t.
+	Causal bool
+	// MaskPadding keeps every step whose token is 0 from all; where nothing is left,
+	// a head gives zeros.
+	MaskPadding bool
+	// Init: PyTorch draws in_proj_weight Glorot uniform and starts biases at zero; the
+	// others start two dense layers.
+	Init Init
+}
+
+// Kind returns "attention".
+func (Attention) Kind() string { return "attention" }
+
+// Bind fixes the layer for its input.
+func (l Attention) Bind(in Flow) (Bound, error) {
+	switch {
+	case in.Vocab > 0:
+		return nil, errors.New("an embedding must come before attention on tokens")
+	case in.Seq < 1:
+		return nil, errors.New("attention needs a sequence as its input")
+	case l.Heads < 1 || in.C%l.Heads != 0:
+		return nil, fmt.Errorf("%d heads of %d channels; the heads must divide the channels", l.Heads, in.C)
+	}
+	project, err := Dense{Units: 3 * in.C, Init: l.Init}.bind(in, false)
+	if err != nil {
+		return nil, err
+	}
+	out, err := Dense{Units: in.C, Init: l.Init}.bind(in, false)
+	if err != nil {
+		return nil, err
+	}
+	return &boundAttention{l: l, in: in, project: project.(*boundDense), out: out.(*boundDense), size: in.C / l.Heads}, nil
+}
+
+type boundAttention struct {
+	l            Attention
+	in           Flow
+	project, out *boundDense
+	size         int // channels of a head
+}
+
+func (b *boundAttention) Out() Flow { return b.in }
+
+func (b *boundAttention) Traits() Traits {
+	return Traits{ReadsInput: true, updates: true, Extra: b.in.Seq * (b.project.t.N + b.in.Ld())}
+}
+
+// FLOPs counts the dense layers and the products of the heads, of the steps that a
+// causal one does not see none.
+func (b *boundAttention) FLOPs() int64 {
+	pairs := int64(b.in.Seq) * int64(b.in.Seq)
+	if b.l.Causal {
+		pairs = (pairs + int64(b.in.Seq)) / 2
+	}
+	return b.project.FLOPs() + b.out.FLOPs() + 4*pairs*int64(b.in.C)
+}
+
+func (b *boundAttention) Params() []Param {
+	in, out := b.project.Params(), b.out.Params()
+	in[0].Name, in[1].Name = "in_proj_weight", "in_proj_bias"
+	out[0].Name, out[1].Name = "out_proj.weight", "out_proj.bias"
+	if b.l.Init == InitTorch {
+		in[0].Init = func(t []float32, s *kernels.Stream) { fillUniform(t, math.Sqrt(6/float64(4*b.in.C)), s) }
+		in[1].Init = func([]float32, *kernels.Stream) {}
+		out[1].Init = in[1].Init
+	}
+	return append(in, out...)
+}
+
+// masksPadding reports whether there is attention that looks at tokens.
+func masksPadding(layers []Layer) bool {
+	for _, l := range layers {
+		switch l := l.(type) {
+		case Attention:
+			if l.MaskPadding {
+				return true
+			}
+		case Residual:
+			if masksPadding(l.Body) || masksPadding(l.Shortcut) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,185 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// queryBlock is how many queries go through a head at a time.
+const queryBlock = 64
+
+// attentionState is multi-head self-attention in one workspace. Queries, keys and
+// values of a sample's head are copied out of the rows of all samples, together where
+// the products want them.
+type attentionState struct {
+	b            *boundAttention
+	project, out State
+	rows, heads  Act // queries, keys and values, then their gradients; and what the heads give
+	hidden       []bool
+
+	query, values, keys []float32 // of one head: by steps, and twice packed
+	keysT, valuesT      []float32 // packed by columns
+	shares, dShares     []float32 // of a block of queries
+	block               []float32 // outputs, or their gradients, of a block of queries
+	dQuery              []float32
+	dKeys, dValues      []float32 // packed
+}
+
+func (b *boundAttention) NewState(e *Env) State {
+	s := &attentionState{b: b}
+	first, second := *e, *e
+	first.out, first.outBorder, first.shareOut = b.project.Out(), Border{}, 0
+	s.project = b.project.NewState(&first)
+	second.Offset += b.project.t.K*b.project.t.N + b.project.t.N
+	second.in, second.NeedDX, second.gradBorder, second.shareGrad = b.in, true, Border{}, 0
+	s.out = b.out.NewState(&second)
+	s.heads = newAct(e.Arena, b.in, e.Samples, Border{}, 0, false)
+	steps, width := b.in.Seq, kernels.Pad(b.size)
+	most := min(queryBlock, steps)
+	for _, m := range []*[]float32{&s.query, &s.values, &s.keys, &s.dKeys, &s.dValues} {
+		*m = e.Arena.Alloc(steps * width)
+	}
+	for _, m := range []*[]float32{&s.keysT, &s.valuesT} {
+		*m = e.Arena.Alloc(kernels.Pad(steps) * width)
+	}
+	for _, m := range []*[]float32{&s.shares, &s.dShares} {
+		*m = e.Arena.Alloc(most * kernels.Pad(steps))
+	}
+	for _, m := range []*[]float32{&s.block, &s.dQuery} {
+		*m = e.Arena.Alloc(most * width)
+	}
+	if b.l.MaskPadding {
+		s.hidden = make([]bool, steps)
+	}
+	return s
+}
+
+func (s *attentionState) Forward(r *Run, x Act, lo, hi int) Act {
+	s.rows = s.project.Forward(r, x, lo, hi)
+	steps, width, size := s.b.in.Seq, kernels.Pad(s.b.size), s.b.size
+	for i := range r.N {
+		s.hide(r, i)
+		for h := range s.b.l.Heads {
+			s.load(r, i, h)
+			for q := 0; q < steps; q += queryBlock {
+				n := min(queryBlock, steps-q)
+				keys := s.share(q, n)
+				kernels.GemmNN(&kernels.NN{M: n, N: width, K: keys, A: s.shares, Lda: kernels.Pad(steps), B: s.values, BRows: steps, C: s.block, Ldc: width})
+				for t := range n {
+					copy(s.heads.At((q+t)*r.N+i, 0, 0)[h*size:][:size], s.block[t*width:])
+				}
+			}
+		}
+	}
+	return s.out.Forward(r, s.heads, lo, hi)
+}
+
+// hide finds the steps of sample i that nobody sees.
+func (s *attentionState) hide(r *Run, i int) {
+	for t := range s.hidden {
+		s.hidden[t] = r.Tokens[i*len(s.hidden)+t] == 0
+	}
+}
+
+// load copies the queries, times the scale of the softmax, the keys and the values of
+// head h of sample i.
+func (s *attentionState) load(r *Run, i, h int) {
+	steps, size, width := s.b.in.Seq, s.b.size, kernels.Pad(s.b.size)
+	row := s.rows.At(i, 0, 0)[h*size:]
+	ld, c := r.N*s.rows.Sample, s.b.in.C
+	for t := range steps {
+		copy(s.query[t*width:][:size], row[t*ld:])
+	}
+	kernels.Scale(s.query, s.scale())
+	kernels.Pack(s.keys, row[c:], steps, size, ld)
+	kernels.Pack(s.values, row[2*c:], steps, size, ld)
+	kernels.PackT(s.keysT, width, s.keys, steps, steps, size)
+}
+
+func (s *attentionState) scale() float32 { return float32(1 / math.Sqrt(float64(s.b.size))) }
+
+// share computes the shares that n queries from step q on have in the keys of all
+// steps, and returns how many of these they can see.
+func (s *attentionState) share(q, n int) (keys int) {
+	steps, width := s.b.in.Seq, kernels.Pad(s.b.size)
+	ld := kernels.Pad(steps)
+	keys = steps
+	if s.b.l.Causal {
+		keys = q + n
+	}
+	kernels.GemmNN(&kernels.NN{M: n, N: kernels.Pad(keys), K: s.b.size, A: s.query[q*width:], Lda: width, B: s.keysT, BRows: width, C: s.shares, Ldc: ld})
+	for t := range n {
+		row, seen := s.shares[t*ld:][:kernels.Pad(keys)], keys
+		if s.b.l.Causal {
+			seen = q + t + 1
+			clear(row[seen:])
+		}
+		if s.mask(row[:seen]) {
+			kernels.SoftmaxRows(row, len(row), 1, seen)
+		} else {
+			clear(row)
+		}
+	}
+	return keys
+}
+
+// mask leaves the hidden steps of row out of the softmax, and reports whether others
+// are left.
+func (s *attentionState) mask(row []float32) bool {
+	if s.hidden == nil {
+		return true
+	}
+	left := false
+	for t := range row {
+		if s.hidden[t] {
+			row[t] = float32(math.Inf(-1))
+		} else {
+			left = true
+		}
+	}
+	return left
+}
+
+func (s *attentionState) Backward(r *Run, dy Act, lo, hi int) Act {
+	d := s.out.Backward(r, dy, lo, hi)
+	steps, size, width := s.b.in.Seq, s.b.size, kernels.Pad(s.b.size)
+	ld, c := r.N*s.rows.Sample, s.b.in.C
+	for i := range r.N {
+		s.hide(r, i)
+		for h := range s.b.l.Heads {
+			s.load(r, i, h)
+			kernels.PackT(s.valuesT, width, s.values, steps, steps, size)
+			clear(s.dKeys)
+			clear(s.dValues)
+			row := s.rows.At(i, 0, 0)[h*size:]
+			for q := 0; q < steps; q += queryBlock {
+				n := min(queryBlock, steps-q)
+				for t := range n {
+					copy(s.block[t*width:][:size], d.At((q+t)*r.N+i, 0, 0)[h*size:])
+				}
+				s.backwardBlock(q, n)
+				for t := range n {
+					copy(row[(q+t)*ld:][:size], s.dQuery[t*width:])
+				}
+			}
+			kernels.Unpack(row[c:], s.dKeys, steps, size, ld)
+			kernels.Unpack(row[2*c:], s.dValues, steps, size, ld)
+		}
+	}
+	return s.project.Backward(r, s.rows, lo, hi)
+}
+
+// backwardBlock computes the gradient of n queries from step q on, whose outputs'
+// gradients are in block, and adds to those of keys and values.
+func (s *attentionState) backwardBlock(q, n int) {
+	steps, width := s.b.in.Seq, kernels.Pad(s.b.size)
+	ld := kernels.Pad(steps)
+	keys := s.share(q, n)
+	kernels.GemmTN(&kernels.TN{M: n, K: keys, N: width, A: s.shares, Lda: ld, G: s.block, Ldg: width, C: s.dValues, CRows: steps, Accumulate: true})
+	kernels.GemmNN(&kernels.NN{M: n, N: kernels.Pad(keys), K: s.b.size, A: s.block, Lda: width, B: s.valuesT, BRows: width, C: s.dShares, Ldc: ld})
+	kernels.SoftmaxBackward(s.dShares, s.shares, ld, n, kernels.Pad(keys))
+	kernels.GemmTN(&kernels.TN{M: n, K: keys, N: width, A: s.dShares, Lda: ld, G: s.query[q*width:], Ldg: width, C: s.dKeys, CRows: steps, Accumulate: true})
+	kernels.GemmNN(&kernels.NN{M: n, N: width, K: keys, A: s.dShares, Lda: ld, B: s.keys, BRows: steps, C: s.dQuery, Ldc: width})
+	kernels.Scale(s.dQuery[:n*width], s.scale())
+}
