@@ -37,6 +37,11 @@ func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 	count := map[string]int{}
 	flow, offset := in, 0
 	for _, l := range fuse(layers, to) {
+		if t, ok := l.Layer.(Tied); ok {
+			t.vocab = in.Vocab
+			t.table, _ = layers[0].(Embedding)
+			l.Layer = t
+		}
 		b, err := l.Bind(flow)
 		if err != nil {
 			return nil, flow, fmt.Errorf("layer %d (%s): %w", l.number, l.Kind(), err)
@@ -206,7 +211,7 @@ func (c chain) states(p place) []State {
 			e.shareGrad = p.groups.shares(i - 1)
 		}
 		if i > 0 {
-			e.before = states[i-1]
+			e.before, e.first = states[i-1], states[0]
 		}
 		if nd.Traits().PerSample {
 			if i > 0 {

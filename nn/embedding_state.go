@@ -13,6 +13,7 @@ type embeddingState struct {
 	first   int32 // smallest token that has a row of its own
 	lo, hi  int   // place of the table in the parameters
 	out     Act
+	tied    *tiedState // of the layer that makes outputs by the table, or nil
 
 	used []uint64 // a bit for each token whose row has a gradient
 	zero bool     // the gradient is zero, as an update left it
@@ -64,6 +65,9 @@ func (s *embeddingState) Backward(r *Run, dy Act, _, _ int) Act {
 			s.used[token/64] |= 1 << (token % 64)
 		}
 	}
+	if s.tied != nil && r.last {
+		s.tied.add(grad)
+	}
 	if r.update != nil {
 		s.update(r.W, grad, r.update)
 	}
@@ -73,7 +77,7 @@ func (s *embeddingState) Backward(r *Run, dy Act, _, _ int) Act {
 // update updates the table. A row without a gradient stays as it is unless
 // momentum, weight decay or the proximal term move it.
 func (s *embeddingState) update(w, grad []float32, u *update) {
-	if !u.plain() {
+	if !u.plain() || s.tied != nil {
 		u.apply(w, grad, s.lo)
 		return
 	}

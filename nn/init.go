@@ -24,10 +24,13 @@ const (
 	// InitKeras is InitGlorot for dense and convolutional layers; an embedding
 	// and an LSTM start as Keras has it, which differs.
 	InitKeras
+	// InitGPT2 is that of GPT-2 (Radford et al. 2019): weights and embeddings normal
+	// with deviation 0.02, bias zero.
+	InitGPT2
 )
 
 func (i Init) check() error {
-	if i > InitKeras {
+	if i > InitGPT2 {
 		return fmt.Errorf("unknown initialisation %d", i)
 	}
 	return nil
@@ -76,6 +79,8 @@ func (i Init) weight(t []float32, in, out int, s *kernels.Stream) {
 		fillUniform(t, 1/math.Sqrt(float64(in)), s)
 	case InitGlorot, InitKeras:
 		fillUniform(t, math.Sqrt(6/float64(in+out)), s)
+	case InitGPT2:
+		fillNormal(t, smallDeviation, s)
 	case InitHaiku:
 		deviation := 1 / math.Sqrt(float64(in))
 		for j := range t {

@@ -90,6 +90,7 @@ type Env struct {
 	Tangents bool
 
 	before State // of the layer before in the chain, or nil
+	first  State // of the chain's first layer, or nil
 
 	in, out    Flow
 	outBorder  Border // wished by the next layer around this output

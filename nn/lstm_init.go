@@ -12,7 +12,7 @@ func (i Init) embedding(t []float32, vocab, dim int, s *kernels.Stream) {
 		for j := range t {
 			t[j] = float32(s.NormFloat64())
 		}
-	case InitGlorot:
+	case InitGlorot, InitGPT2:
 		i.weight(t, vocab, dim, s)
 	case InitHaiku:
 		i.weight(t, 1, dim, s)

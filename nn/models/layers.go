@@ -43,7 +43,7 @@ type LayerSpec struct {
 	ClassToken  bool        `toml:"class_token,omitempty" json:"class_token,omitempty" doc:"begins a sequence with a learned vector"`
 	Take        string      `toml:"take,omitempty" json:"take,omitempty" of:"last first mean" doc:"which step goes on, or the mean of all; the last one unless set"`
 	Approximate string      `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh" doc:"GELU by the normal distribution, the default, or by a hyperbolic tangent"`
-	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku" doc:"initialization as PyTorch's, the default, TensorFlow's, Keras's or Haiku's; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
+	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku gpt2" doc:"initialization as PyTorch's, the default, TensorFlow's, Keras's, Haiku's or GPT-2's; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
 	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of a residual block's one branch"`
 	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of its other branch, the input itself unless set"`
 }
@@ -112,6 +112,7 @@ var layerTypes = map[string]layerType{
 	"steps": {"one vector of a sequence", []string{"take"}, nil, func(s LayerSpec, _ int) nn.Layer {
 		return nn.Steps{Take: takes[s.Take]}
 	}},
+	tied:        {"an output for each token, by the table of the embedding", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tied{} }},
 	"layernorm": {"normalization of the channels of each step or pixel, or of a vector", nil, nil, func(LayerSpec, int) nn.Layer { return nn.LayerNorm{} }},
 	"rmsnorm":   {"their division by their root mean square", nil, nil, func(LayerSpec, int) nn.Layer { return nn.RMSNorm{} }},
 	"gelu": {"x times the share of a normal distribution below x", []string{"approximate"}, nil, func(s LayerSpec, _ int) nn.Layer {
@@ -124,6 +125,9 @@ var layerTypes = map[string]layerType{
 	"tanh":        {"the hyperbolic tangent", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tanh{} }},
 	residual:      {"the sum of two branches of layers", []string{"body", "shortcut"}, []string{"body"}, nil},
 }
+
+// tied is the type that may end a network instead of a dense layer.
+const tied = "tied"
 
 var takes = map[string]nn.Take{"": nn.TakeLast, "last": nn.TakeLast, "first": nn.TakeFirst, "mean": nn.TakeMean}
 
@@ -188,7 +192,7 @@ func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, erro
 	for _, s := range specs {
 		kinds = append(kinds, s.Type)
 	}
-	if kinds[len(kinds)-1] != "dense" {
+	if last := kinds[len(kinds)-1]; last != "dense" && last != tied {
 		return nil, fmt.Errorf("model.layers[%d] (%s): the last layer must be dense", len(specs), kinds[len(kinds)-1])
 	}
 	m, err := nn.NewModel("layers", input, classes, chain(specs, classes)...)

@@ -25,11 +25,11 @@ type Options struct {
 }
 
 // inits are the initialisations by name.
-var inits = map[string]nn.Init{"torch": nn.InitTorch, "glorot": nn.InitGlorot, "keras": nn.InitKeras, "haiku": nn.InitHaiku}
+var inits = map[string]nn.Init{"torch": nn.InitTorch, "glorot": nn.InitGlorot, "keras": nn.InitKeras, "haiku": nn.InitHaiku, "gpt2": nn.InitGPT2}
 
 // Inits returns the names of the initialisations: of PyTorch, of TensorFlow, of
-// Keras, which differs for text, and of Haiku.
-func Inits() []string { return []string{"torch", "glorot", "keras", "haiku"} }
+// Keras, which differs for text, of Haiku and of GPT-2.
+func Inits() []string { return []string{"torch", "glorot", "keras", "haiku", "gpt2"} }
 
 // withInit replaces the initialisation of layers by one of a name.
 func withInit(layers []nn.Layer, name string) ([]nn.Layer, error) {
@@ -54,8 +54,8 @@ type model struct {
 // named lists the models in the order in which they are shown.
 var named = []model{
 	logistic,
-	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, resnet18GN, mobilenetSmall,
-	leafCharLSTM, fedexCharLSTM, tffCharLSTM, soNWPLSTM, soTagLR,
+	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, resnet18GN, mobilenetSmall, vitTiny,
+	leafCharLSTM, fedexCharLSTM, tffCharLSTM, soNWPLSTM, charGPT, soTagLR,
 }
 
 // Names returns the names of the models.

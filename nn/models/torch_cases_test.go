@@ -62,6 +62,17 @@ func opBlocks(stride int) []torchOp {
 	return []torchOp{first, opRelu, second, opRelu}
 }
 
+// opTransformer is n blocks of a transformer, the last of which lets one step pass.
+func opTransformer(n int, attention torchOp, take string) []torchOp {
+	var ops []torchOp
+	for range n {
+		ops = append(ops,
+			torchOp{Op: "residual", Body: []torchOp{{Op: "layernorm"}, attention}},
+			torchOp{Op: "residual", Body: []torchOp{{Op: "layernorm"}, opLinear, {Op: "gelu"}, opLinear}})
+	}
+	return append(ops, torchOp{Op: "steps", Take: take})
+}
+
 // opMobile is the network of mobilenet-small.
 func opMobile() []torchOp {
 	swish, channels := torchOp{Op: "hardswish"}, 16
@@ -137,6 +148,13 @@ var torchCases = []struct {
 	{"resnet18-gn", 3, 0.005, slices.Concat(
 		[]torchOp{opPlain(1, 1), opNorm, opRelu}, opBlocks(1), opBlocks(2), opBlocks(2), opBlocks(2), []torchOp{{Op: "mean"}, opLinear},
 	), nn.Shape{H: 10, W: 10, C: 3}},
+	{"char-gpt", 3, 0.05, slices.Concat(
+		[]torchOp{{Op: "embedding"}, {Op: "positions"}}, opTransformer(4, torchOp{Op: "attention", Heads: 4, Causal: true}, "last"), []torchOp{{Op: "layernorm"}, {Op: "tied"}},
+	), nn.Shape{}},
+	{"vit-tiny", 3, 0.02, slices.Concat(
+		[]torchOp{{Op: "conv", Padding: 0, Stride: 4}, {Op: "sequence", ClassToken: true}, {Op: "positions"}},
+		opTransformer(6, torchOp{Op: "attention", Heads: 4}, "first"), []torchOp{{Op: "layernorm"}, opLinear},
+	), nn.Shape{}},
 	{"so-tag-lr", 6, 0.1, []torchOp{opFlatten, opLinear}, nn.Shape{}},
 	{"mobilenet-small", 3, 0.005, opMobile(), nn.Shape{}},
 	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
