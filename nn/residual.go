@@ -56,6 +56,11 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	} else if in.Image() {
 		return nil, fmt.Errorf("a layer of type %s; a residual block of an image takes only layers on images", cmp.Or(body.whole(), shortcut.whole()))
 	}
+	for _, nd := range slices.Concat(body, shortcut) {
+		if c := nd.Traits().Chunk; c > 0 && (b.chunk == 0 || c < b.chunk) {
+			b.chunk = c
+		}
+	}
 	b.body, b.shortcut = branch{body, b.groups(body)}, branch{shortcut, b.groups(shortcut)}
 	return b, nil
 }
@@ -94,6 +99,7 @@ type boundResidual struct {
 	in, out        Flow
 	body, shortcut branch
 	relu           bool
+	chunk          int // most samples of a chunk that a layer wants, 0 if none says
 	group          int // samples that go through the branches at a time, 0 means all of a chunk
 }
 
@@ -123,12 +129,8 @@ func (b *boundResidual) Traits() Traits {
 		InBorder:   b.body.chain[0].Traits().InBorder,
 		GradBorder: b.body.last().Traits().GradBorder,
 		Group:      b.group,
+		Chunk:      b.chunk,
 		Extra:      b.body.floats(b.body.groups) + b.shortcut.floats(b.shortcut.groups),
-	}
-	for _, nd := range slices.Concat(b.body.chain, b.shortcut.chain) {
-		if c := nd.Traits().Chunk; c > 0 && (t.Chunk == 0 || c < t.Chunk) {
-			t.Chunk = c
-		}
 	}
 	if len(b.shortcut.chain) > 0 {
 		s := b.shortcut.chain[0].Traits().InBorder

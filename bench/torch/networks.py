@@ -10,6 +10,8 @@ Image networks read [batch, channels, height, width], channels last in memory, a
 """
 import functools
 
+import json
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -94,6 +96,27 @@ def mobilenet_small():
     return layers + [plain(576), norm(576), swish, dict(type="avgpool"), dense(1024), swish, dropout(0.2), dense()]
 
 
+def transformer(blocks, width, attention, take):
+    """Blocks of a transformer; what one step needs is taken before the last block's dense layers."""
+    norm, layers = dict(type="layernorm"), []
+    for i in range(blocks):
+        layers.append(dict(type="residual", body=[norm, attention]))
+        if i == blocks - 1:
+            layers.append(dict(type="steps", take=take))
+        layers.append(dict(type="residual", body=[norm, dense(4 * width), dict(type="gelu"), dense(width)]))
+    return layers + [norm]
+
+
+def char_gpt():
+    attention = dict(type="attention", heads=4, causal=True)
+    return [embedding(128), dict(type="positions")] + transformer(4, 128, attention, "last") + [dict(type="tied")]
+
+
+def vit_tiny():
+    layers = [conv(128, 4, stride=4), dict(type="sequence", class_token=True), dict(type="positions")]
+    return layers + transformer(6, 128, dict(type="attention", heads=4), "first") + [dense()]
+
+
 def resnet18():
     norm = dict(type="groupnorm", groups=2)
     layers, channels = [conv(64, 3, "same", no_bias=True), norm, RELU], 64
@@ -118,10 +141,12 @@ NETWORKS = {
     "fedtune-4conv2dense": fedtune_four(),
     "resnet18-gn": resnet18(),
     "mobilenet-small": mobilenet_small(),
+    "vit-tiny": vit_tiny(),
     "leaf-char-lstm": [embedding(8), lstm(256, layers=2, biases=1, forget_bias=1), dense()],
     "fedex-char-lstm": [embedding(8, zero_padding=True), lstm(256, layers=2), dense()],
     "tff-char-lstm": [embedding(8), lstm(256, layers=2, biases=1, output="every"), dense()],
     "so-nwp-lstm": [embedding(96), lstm(670, biases=1, output="every"), dense(96), dense()],
+    "char-gpt": char_gpt(),
     "so-tag-lr": [dense()],
 }
 
@@ -205,6 +230,88 @@ class RowNorm(nn.Module):
         return y.permute(0, 3, 1, 2) if image else y
 
 
+class Attention(nn.Module):
+    """Self-attention, samples first, by PyTorch's fused function where it has one."""
+
+    def __init__(self, width, heads, causal):
+        super().__init__()
+        self.in_proj, self.out_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.heads, self.causal, self.mask = heads, causal, None
+
+    def forward(self, x):
+        batch, steps, width = x.shape
+        q, k, v = self.in_proj(x).view(batch, steps, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        if hasattr(F, "scaled_dot_product_attention"):
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        else:
+            scores = (q * (width // self.heads) ** -0.5) @ k.transpose(-2, -1)
+            if self.causal:
+                if self.mask is None:
+                    self.mask = torch.full((steps, steps), -float("inf")).triu(1)
+                scores = scores + self.mask
+            y = scores.softmax(-1) @ v
+        return self.out_proj(y.transpose(1, 2).reshape(batch, steps, width))
+
+
+class Sequence(nn.Module):
+    """The pixels of an image, behind a class token."""
+
+    def __init__(self, channels, token):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 1, channels)) if token else None
+
+    def forward(self, x):
+        x = x.flatten(2).transpose(1, 2)
+        return x if self.token is None else torch.cat((self.token.expand(x.shape[0], -1, -1), x), 1)
+
+
+class Positions(nn.Module):
+    def __init__(self, steps, channels):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(steps, channels))
+
+    def forward(self, x):
+        return x + self.weight
+
+
+class Steps(nn.Module):
+    def __init__(self, take):
+        super().__init__()
+        self.take = take
+
+    def forward(self, x):
+        return x.mean(1) if self.take == "mean" else x[:, 0 if self.take == "first" else -1]
+
+
+class SamplesFirst(nn.Module):
+    """An embedding of tokens [steps, batch] for attention, which wants samples first."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+
+    def forward(self, x):
+        return self.table(x.t().contiguous())
+
+
+class StepsFirst(nn.Module):
+    """Outputs at every step, in the order of labels."""
+
+    def forward(self, x):
+        return x.transpose(0, 1).flatten(0, 1)
+
+
+class Tied(nn.Module):
+    """Outputs by the table of the embedding."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table = [table]  # no module of this one
+
+    def forward(self, x):
+        return F.linear(x, self.table[0].weight)
+
+
 class Mean(nn.Module):
     """The mean over the image."""
 
@@ -269,8 +376,9 @@ class LSTM(nn.Module):
 class Builder:
     """Binds layers to the shape that reaches them: (channels, height, width), or (features,)."""
 
-    def __init__(self, shape, vocab, classes):
-        self.shape, self.vocab, self.classes = shape, vocab, classes
+    def __init__(self, shape, vocab, classes, steps):
+        self.shape, self.vocab, self.classes, self.steps = shape, vocab, classes, steps
+        self.samples_first, self.table = False, None
 
     def chain(self, specs):
         return nn.Sequential(*[m for m in map(self.layer, specs) if m is not None])
@@ -343,6 +451,27 @@ class Builder:
     def make_groupnorm(self, s):
         return nn.GroupNorm(s["groups"], self.shape[0])
 
+    def make_attention(self, s):
+        if s.get("mask_padding"):
+            raise ValueError("attention that masks padding")
+        return Attention(self.shape[0], s["heads"], bool(s.get("causal")))
+
+    def make_sequence(self, s):
+        c, h, w = self.shape
+        token = bool(s.get("class_token"))
+        self.shape, self.steps = (c,), h * w + token
+        return Sequence(c, token)
+
+    def make_positions(self, s):
+        return Positions(self.steps, self.shape[0])
+
+    def make_steps(self, s):
+        self.samples_first = False
+        return Steps(s.get("take", "last"))
+
+    def make_tied(self, s):
+        return Tied(self.table)
+
     def make_depthwise(self, s):
         kernel, stride, dilation = s["kernel"], s.get("stride", 1), s.get("dilation", 1)
         padding, channels = s.get("pad", 0), self.shape[0]
@@ -401,7 +530,8 @@ class Builder:
 
     def make_embedding(self, s):
         self.shape = (s["size"],)
-        return nn.Embedding(self.vocab, s["size"], padding_idx=0 if s.get("zero_padding") else None)
+        self.table = nn.Embedding(self.vocab, s["size"], padding_idx=0 if s.get("zero_padding") else None)
+        return SamplesFirst(self.table) if self.samples_first else self.table
 
     def make_lstm(self, s):
         m = LSTM(self.shape[0], s)
@@ -415,7 +545,11 @@ def build(job):
     if layers is None:
         raise ValueError("no network is called %s" % job["name"])
     with torch.no_grad():
-        net = Builder(tuple(job["shape"]), job["vocab"], job["classes"]).chain(layers)
+        builder = Builder(tuple(job["shape"]), job["vocab"], job["classes"], job["steps"])
+        builder.samples_first = '"attention"' in json.dumps(layers)
+        net = builder.chain(layers)
+        if builder.samples_first and job["vocab"]:  # with outputs at every step
+            net.append(StepsFirst())
     if len(job["shape"]) == 3:
         net = net.to(memory_format=torch.channels_last)  # faster here than PyTorch's default for every network above
     return net
