@@ -75,7 +75,7 @@ func (d Dense) rows() int {
 
 // LaneSize returns the floats of scratch memory that BackwardInput and Step need
 // for up to m rows.
-func (d Dense) LaneSize(m int) int { return min(laneRows, m) * kernels.Pad(d.rows()) * kernels.Width }
+func (d Dense) LaneSize(m int) int { return min(laneRows, m) * laneStride(d.rows()) * kernels.Width }
 
 // BackwardInput computes m rows dx = dy W^T of Pad(K) columns. The sum over the
 // columns of W runs in 16 lanes, column j in lane j%16, which are then added up as
@@ -88,14 +88,17 @@ func (d Dense) BackwardInput(dx []float32, lddx int, dy []float32, lddy, m int, 
 	}
 }
 
+// laneStride returns how many groups of lanes apart the samples' are for a part of
+// the given rows: an odd number, so that no two of them meet in one set of a cache.
+func laneStride(rows int) int { return kernels.Pad(rows) + 1 }
+
 // inputPart adds the columns of a part of W to the lanes, and sums the lanes up
 // with the last ones. The parts of a block must be taken in the order of their
 // columns.
 func (d Dense) inputPart(p Part, dx []float32, lddx int, dy []float32, lddy, m int, w, lanes, next []float32) {
-	pad := kernels.Pad(p.Rows)
 	kernels.GemmNT(&kernels.NT{
 		M: m, K: p.Rows, N: p.Cols, A: dy[p.J:], Lda: lddy, B: w[d.At(p):], BRows: d.K,
-		L: lanes, LRows: pad, Accumulate: p.J > 0, Next: next,
+		L: lanes, LRows: laneStride(p.Rows), Accumulate: p.J > 0, Next: next,
 	})
 	if p.J+p.Cols == d.N {
 		d.sumLanes(p, dx, lddx, m, lanes)
@@ -104,9 +107,9 @@ func (d Dense) inputPart(p Part, dx []float32, lddx int, dy []float32, lddy, m i
 
 // sumLanes adds up the lanes of a block's rows, once all columns are in them.
 func (d Dense) sumLanes(p Part, dx []float32, lddx, m int, lanes []float32) {
-	pad := kernels.Pad(p.Rows)
+	pad, stride := kernels.Pad(p.Rows), laneStride(p.Rows)
 	for i := range m {
-		l := lanes[i*pad*kernels.Width:][:pad*kernels.Width]
+		l := lanes[i*stride*kernels.Width:][:pad*kernels.Width]
 		clear(l[p.Rows*kernels.Width:])
 		kernels.SumLanes(dx[i*lddx+p.K:][:pad], l)
 	}

@@ -86,7 +86,7 @@ func (d DenseBF16) BackwardInput(dx []float32, lddx, m int, w, lanes, scratch []
 // Load, at most StepRows, from row i on. The parts must be taken in their order.
 func (d DenseBF16) InputPart(p Part, dx []float32, lddx, i, n, m int, w, lanes, scratch []float32) {
 	dy, _, _, at := d.space(m, scratch)
-	pairs, panels, pad := scratch[at:], p.Cols/kernels.Width, kernels.Pad(p.Rows)
+	pairs, panels := scratch[at:], p.Cols/kernels.Width
 	for q := 0; q < panels; q += 2 {
 		a, b := w[d.At(p)+q*d.K*kernels.Width:], []float32(nil)
 		if q+1 < panels {
@@ -96,7 +96,7 @@ func (d DenseBF16) InputPart(p Part, dx []float32, lddx, i, n, m int, w, lanes, 
 	}
 	kernels.GemmNT(&kernels.NT{
 		M: n, K: p.Rows, N: (panels + 1) / 2 * kernels.Width, A: dy[i*d.columns()+p.J/2:], Lda: d.columns(), B: pairs,
-		L: lanes, LRows: pad, Accumulate: p.J > 0, BF16: true,
+		L: lanes, LRows: laneStride(p.Rows), Accumulate: p.J > 0, BF16: true,
 	})
 	if p.J+p.Cols == d.N {
 		d.sumLanes(p, dx[i*lddx:], lddx, n, lanes)
