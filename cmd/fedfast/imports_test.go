@@ -38,9 +38,10 @@ var mayImport = map[string][]string{
 	"fl/study":          {"fl/study/config", "fl/study/store", "fl/study/finite"},
 	"fl/study/view":     {"fl/study"},
 	"fl/study/estimate": {"fl/study"},
+	"fl/study/cluster":  {"fl/study"},
 	"fl/study/workdir":  {"fl/study"},
 	"bench/figure":      {},
-	"bench":             {"bench/figure", "fl/study/view", "fl/study/estimate", "fl/study/workdir", "plugins"},
+	"bench":             {"bench/figure", "fl/study/view", "fl/study/estimate", "fl/study/cluster", "fl/study/workdir", "plugins"},
 	"cmd":               {"bench"},
 }
 
@@ -69,7 +70,7 @@ var interfacesOnly = []string{"tuners/host", "tuners/proto"}
 
 // withoutHost are the packages that must not start processes, not even through
 // others: what is decided does not depend on where a tuner runs.
-var withoutHost = []string{"tuners", "tuners/rules", "tuners/play", "fl", "fl/study"}
+var withoutHost = []string{"tuners", "tuners/rules", "tuners/play", "fl", "fl/study", "fl/study/cluster"}
 
 // pkg is what go list tells of a package.
 type pkg struct {

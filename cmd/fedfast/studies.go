@@ -58,6 +58,9 @@ func newResume(a *app) *cobra.Command {
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			o.dir = args[0]
 			if workdir.HoldsSeeds(o.dir) {
+				if err := o.cluster.validate(true); err != nil {
+					return err
+				}
 				return o.resumeSeeds(cmd.Context(), a)
 			}
 			mode, err := modeOf(cmd.Context(), o.dir)
@@ -66,6 +69,9 @@ func newResume(a *app) *cobra.Command {
 			}
 			if a.seedGiven {
 				return usageError{errors.New("--seed: a study keeps its own seed")}
+			}
+			if mode == config.ModeRun && o.cluster.address != "" {
+				return usageError{fmt.Errorf("--cluster: %s holds one training of `fedfast run`, which runs in one process", o.dir)}
 			}
 			if mode == config.ModeRun {
 				r := &runOptions{studyOptions{dir: o.dir, configOptions: o.configOptions}}

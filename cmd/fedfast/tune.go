@@ -15,6 +15,7 @@ import (
 // tuneOptions are the flags of tune.
 type tuneOptions struct {
 	studyOptions
+	cluster          clusterFlag
 	baseline         int
 	allowTunerChange bool
 }
@@ -57,6 +58,7 @@ func (o *tuneOptions) addFlags(cmd *cobra.Command) {
 // addTuneFlags adds the flags that do not belong to the configuration.
 func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	o.cluster.addFlags(f)
 	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "resume a study although its tuner is another program than it recorded")
 	f.IntVar(&o.baseline, "baseline", 0, "afterwards train so many random configurations, each as long as the survivor")
 }
@@ -65,7 +67,7 @@ func (o *tuneOptions) validate() error {
 	if o.baseline < 0 {
 		return fmt.Errorf("--baseline %d: must be 0 or more", o.baseline)
 	}
-	return nil
+	return o.cluster.validate(o.seeds > 0)
 }
 
 // run resumes a study, or prints the stored result of a finished one.
@@ -99,17 +101,20 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 		return r, nil
 	}
 	work, end := s.work(a, config.ModeTune)
+	o.cluster.open(a, &work)
 	work.Launcher = a.launcher(o.allowTunerChange)
 	work.Launched = func(ctx context.Context, tuner, client workdir.Tuner) error {
 		return o.scale.enough(ctx, a, s, tuner, client)
 	}
 	work.Trained = func(ctx context.Context, setup *study.Setup, r *study.Result) (err error) {
 		end()
+		o.cluster.close(true)
 		r.Baseline, err = o.random(ctx, a, s, *setup, r)
 		return err
 	}
 	r, err = s.Tune(ctx, work)
 	end()
+	o.cluster.close(err == nil)
 	return r, interrupted(ctx, s.places.Explain(err), o.resumable())
 }
 

@@ -28,6 +28,8 @@ const (
 	KindFinalist = "finalist" // the score of a model among which the study chooses
 	KindResult   = "result"   // the end of the study
 	KindBaseline = "baseline" // what random configurations reach, of a finished study
+	KindWorker   = "worker"   // a worker elsewhere joined or is gone
+	KindLease    = "lease"    // a worker elsewhere trains a trial from here on
 )
 
 // studyRecord is the first row.

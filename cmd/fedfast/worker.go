@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/fl/study/cluster"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+)
+
+func newWorker(a *app) *cobra.Command {
+	var o cluster.WorkerOptions
+	cmd := &cobra.Command{
+		Use:   "worker --join FILE",
+		Short: "Train trials of a study that another process coordinates",
+		Long: "Train trials of the study of a `fedfast tune --cluster`, here or on another machine. FILE is cluster/join in the study's directory,\n" +
+			"or a copy of it; the worker waits for it, and ends with the study. An interrupt, or SIGTERM, has it hand over its trial and leave.",
+		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error {
+			if o.Join == "" {
+				return errors.New("--join: name the join file, which `fedfast tune --cluster` writes as cluster/join into its study's directory")
+			}
+			return nil
+		},
+		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
+			o.Version, o.Workers, o.Notice = buildVersion(), a.workers, a.notice
+			return cluster.Work(cmd.Context(), o)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Join, "join", "", "the study's join `FILE`")
+	f.StringVar(&o.Data, "data", "", "where this machine has the study's data; default is the study's data.path")
+	return cmd
+}
+
+// notice prints a line about the cluster.
+func (a *app) notice(line string) { fmt.Fprintln(a.logs, "fedfast: "+line) }
+
+// buildVersion tells builds of this program apart, as far as the linker knows.
+func buildVersion() string {
+	v := workdir.ThisVersion()
+	text := v.Version
+	if v.Revision != "" {
+		text += " " + v.Revision
+	}
+	if v.Modified {
+		text += " with changes"
+	}
+	return text
+}

@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// chunk is how much of a blob travels at a time.
+const chunk = 512 << 10
+
+// blobTime bounds the way of one blob. Without a bound the client takes 5 s for all
+// of it.
+const blobTime = 5 * time.Minute
+
+// blobs are snapshots on their way, by their SHA-256. They lie in the server's memory
+// until the coordinator has fetched them.
+type blobs struct{ store jetstream.ObjectStore }
+
+// createBlobs makes the bucket, openBlobs finds it.
+func createBlobs(ctx context.Context, conn *nats.Conn) (*blobs, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, err
+	}
+	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: bucket, Storage: jetstream.MemoryStorage})
+	return &blobs{s}, err
+}
+
+func openBlobs(ctx context.Context, conn *nats.Conn) (*blobs, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, err
+	}
+	s, err := js.ObjectStore(ctx, bucket)
+	return &blobs{s}, err
+}
+
+// put stores a snapshot and returns its digest.
+func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
+	var text bytes.Buffer
+	if _, err := s.WriteTo(&text); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text.Bytes())
+	name := hex.EncodeToString(sum[:])
+	ctx, cancel := context.WithTimeout(ctx, blobTime)
+	defer cancel()
+	if info, err := b.store.GetInfo(ctx, name); err == nil && info.Size == uint64(text.Len()) {
+		return name, nil
+	}
+	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, &text)
+	if err != nil {
+		return "", fmt.Errorf("blob %.8s: %w", name, err)
+	}
+	return name, nil
+}
+
+// get returns a snapshot by its digest.
+func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, blobTime)
+	defer cancel()
+	text, err := b.store.GetBytes(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("blob %.8s: %w", name, err)
+	}
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != name {
+		return nil, fmt.Errorf("blob %.8s: its bytes have another digest", name)
+	}
+	return fl.ReadSnapshot(bytes.NewReader(text))
+}
+
+// remove forgets a blob.
+func (b *blobs) remove(ctx context.Context, name string) error {
+	err := b.store.Delete(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil
+	}
+	return err
+}

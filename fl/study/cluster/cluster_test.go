@@ -1,0 +1,281 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/plugins"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// tinyStudy is a study of a few trials on the embedded set.
+func tinyStudy(t *testing.T, sets ...string) study.Setup {
+	t.Helper()
+	c, err := config.Load(config.Source{Preset: "quickstart", Sets: append([]string{
+		"data.clients=9", "data.samples=30", "cohort=3", `model="logistic"`, "budget.rounds=60", "budget.trial_rounds=11", "tuner.options.eliminations=2",
+	}, sets...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Method != "reptile" { // the preset's space is for that
+		c.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}}
+	}
+	fed, model, err := config.Prepare(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := study.Setup{Config: *c, Data: fed, Model: model, Workers: 1, Tuner: host.Local(plugins.Builtin()[c.Tuner.Name])}
+	if name := c.ClientTuner.Name; name != "" {
+		s.ClientTuner = host.Local(plugins.Builtin()[name])
+	}
+	return s
+}
+
+// lines are the metrics of a study, and what happened to a cluster.
+type lines struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	after func(round int) // called after each round
+	round int
+}
+
+func (l *lines) Event(e study.Event) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	l.text.Write(append(text, '\n'))
+}
+
+func (l *lines) Progress(study.Progress) {
+	l.mu.Lock()
+	l.round++
+	round := l.round
+	l.mu.Unlock()
+	if l.after != nil {
+		l.after(round)
+	}
+}
+
+func (l *lines) Evaluated(int, int) {}
+
+// outcome is what must not depend on where a study was trained.
+func outcome(r *study.Result, l *lines) string {
+	r.Seconds, r.RoundsPerSecond = 0, 0
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	return string(text) + "\n" + l.text.String()
+}
+
+// alone runs a study in one process.
+func alone(t *testing.T, s study.Setup) string {
+	t.Helper()
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "alone"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = st.Close() }()
+	l := &lines{}
+	s.Store, s.Observer = st, l
+	r, err := study.Tune(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome(r, l)
+}
+
+// run is a study with a cluster in a test.
+type run struct {
+	t       *testing.T
+	dir     string
+	setup   func() study.Setup
+	options Options
+	after   func(round int)
+
+	mu      sync.Mutex
+	notices []string
+}
+
+func newRun(t *testing.T, setup func() study.Setup) *run {
+	return &run{t: t, dir: filepath.Join(t.TempDir(), "study"), setup: setup, options: Options{Version: "test", Beat: 100 * time.Millisecond, Silence: 5 * time.Second}}
+}
+
+func (r *run) notice(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notices = append(r.notices, line)
+}
+
+// told says how many notices hold some text.
+func (r *run) told(text string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, line := range r.notices {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *run) join() string { return filepath.Join(r.dir, Folder, JoinFile) }
+
+// tune runs the coordinator until the study or ctx ends.
+func (r *run) tune(ctx context.Context) (string, error) {
+	st, err := store.Open(context.WithoutCancel(ctx), r.dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = st.Close() }()
+	l := &lines{after: r.after}
+	s := r.setup()
+	s.Store, s.Observer = st, l
+	r.options.Notice = r.notice
+	c, err := Open(ctx, &s, "127.0.0.1:0", r.options)
+	if err != nil {
+		return "", err
+	}
+	s.Trainer = c
+	result, err := study.Tune(ctx, s)
+	c.Close(err == nil)
+	if err != nil {
+		return "", err
+	}
+	return outcome(result, l), nil
+}
+
+// worker starts a worker in a goroutine; the channel tells how it ended.
+func (r *run) worker(ctx context.Context, change func(*WorkerOptions)) chan error {
+	o := WorkerOptions{Join: r.join(), Version: "test", Workers: 1, Notice: r.notice, Patience: 10 * time.Second}
+	if change != nil {
+		change(&o)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- Work(ctx, o) }()
+	return ended
+}
+
+// ends waits for a worker's end.
+func ends(t *testing.T, ended chan error) error {
+	t.Helper()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(60 * time.Second):
+		t.Fatal("a worker does not end")
+		return nil
+	}
+}
+
+// TestClusterIsTheSame runs a study with two workers, one of which is asked to leave
+// on the way: everything is as in one process.
+func TestClusterIsTheSame(t *testing.T) {
+	for name, sets := range map[string][]string{
+		"sha over fedex": nil,
+		"asha":           {"tuner.name=asha", "client_tuner.name=", "tuner.parallel=4"},
+		"client states":  {"client_tuner.name=", "method=scaffold", "target=global", "eval.every=4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, func() study.Setup { return tinyStudy(t, sets...) })
+			leave, ask := context.WithCancel(t.Context())
+			defer ask()
+			r.after = func(round int) {
+				if round == 12 {
+					ask()
+				}
+			}
+			first, second := r.worker(t.Context(), nil), r.worker(leave, nil)
+			got, err := r.tune(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range []chan error{first, second} {
+				if err := ends(t, w); err != nil {
+					t.Error(err)
+				}
+			}
+			if want := alone(t, r.setup()); got != want {
+				t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
+			}
+			if r.told("joined (") != 2 || r.told(" left; 1 worker") != 1 || r.told("is lost") != 0 {
+				t.Errorf("notices %q", r.notices)
+			}
+		})
+	}
+}
+
+// TestClusterRefuses has a coordinator refuse workers that would not come to the same
+// bits.
+func TestClusterRefuses(t *testing.T) {
+	r := newRun(t, func() study.Setup { return tinyStudy(t) })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.tune(ctx)
+		ended <- err
+	}()
+	err := ends(t, r.worker(t.Context(), func(o *WorkerOptions) { o.Version = "0.1" }))
+	if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Why != "it is fedfast 0.1, the coordinator is fedfast test: run the coordinator's version there" {
+		t.Errorf("another version: %v", err)
+	}
+	c := &Coordinator{options: Options{Version: "test"}, level: "avx2", facts: study.Facts{Data: "these", Layout: "a", Golden: "b"}}
+	good := hello{Machine: Machine{Protocol: protocolVersion, Version: "test", Level: "avx512"}, Facts: &study.Facts{Data: "these", Layout: "a", Golden: "b"}}
+	if why := c.refuse(&good); why != "" {
+		t.Errorf("a good worker is refused: %s", why)
+	}
+	for want, change := range map[string]func(*hello){
+		"it speaks version 7":                        func(h *hello) { h.Protocol = 7 },
+		"it computes at level generic":               func(h *hello) { h.Level = "generic" },
+		"its data are those; the study's are these":  func(h *hello) { h.Facts = &study.Facts{Data: "those", Layout: "a", Golden: "b"} },
+		"its network has another memory layout":      func(h *hello) { h.Facts = &study.Facts{Data: "these", Layout: "c", Golden: "b"} },
+		"its first rounds have other bits than the ": func(h *hello) { h.Facts = &study.Facts{Data: "these", Layout: "a", Golden: "c"} },
+	} {
+		h := good
+		change(&h)
+		if why := c.refuse(&h); !strings.HasPrefix(why, want) || strings.Contains(why, "\n") {
+			t.Errorf("refused with %q, want %q", why, want)
+		}
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestPlanKeepsItsBits sends every hyperparameter there and back.
+func TestPlanKeepsItsBits(t *testing.T) {
+	p := samplePlan(t)
+	wire, err := encodePlan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got plan
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	back, err := got.decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := fmt.Sprintf("%#v", p), fmt.Sprintf("%#v", back); a != b {
+		t.Errorf("sent\n%s\narrived\n%s", a, b)
+	}
+}

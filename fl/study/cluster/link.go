@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// link is a worker's connection to a coordinator.
+type link struct {
+	conn   *nats.Conn
+	blobs  *blobs
+	worker string
+	beat   time.Duration
+	seq    int64
+	key    string // of the join file
+	path   string // of the join file
+
+	stop chan struct{}
+	work sync.WaitGroup
+}
+
+// connect connects to the coordinator of a join file.
+func connect(j *join, path string) (*link, error) {
+	key, err := nkeys.FromSeed([]byte(j.Key))
+	if err != nil {
+		return nil, fmt.Errorf("--join %s: its key is none: %w", path, err)
+	}
+	name := token()
+	options := []nats.Option{
+		nats.Name(name), nats.CustomInboxPrefix(inboxes + name), signed(key), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
+		nats.Timeout(10 * time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(3), nats.IgnoreDiscoveredServers(),
+	}
+	if j.CA != "" {
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM([]byte(j.CA)) {
+			return nil, fmt.Errorf("--join %s: its certificate cannot be read", path)
+		}
+		options = append(options, nats.Secure(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}))
+	}
+	conn, err := nats.Connect(strings.Join(j.URLs, ","), options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errNoLink, j.URLs[0], err)
+	}
+	return &link{conn: conn, key: j.Key, path: path, beat: time.Second, stop: make(chan struct{})}, nil
+}
+
+// close ends the connection, once what was said is sent.
+func (l *link) close() {
+	close(l.stop)
+	l.work.Wait()
+	_ = l.conn.FlushTimeout(time.Second) // nobody may be there any more
+	l.conn.Close()
+}
+
+// begin says from now on that the worker lives.
+func (l *link) begin(worker string, every time.Duration) {
+	l.worker, l.beat = worker, every
+	text, err := json.Marshal(beat{Worker: worker})
+	if err != nil {
+		return
+	}
+	l.work.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_ = l.conn.Publish(subjectBeat, text) // the next one may arrive
+			case <-l.stop:
+				return
+			}
+		}
+	})
+}
+
+// hello says hello until it is answered.
+func (l *link) hello(ctx context.Context, h hello) (*welcome, error) {
+	var answer welcome
+	if err := l.request(ctx, subjectHello, h, 5*time.Second, func(text []byte) bool { return json.Unmarshal(text, &answer) == nil }); err != nil {
+		return nil, err
+	}
+	if answer.Refused != "" {
+		return nil, &RefusedError{answer.Refused}
+	}
+	return &answer, nil
+}
+
+// ask tells what was done and returns what to do next.
+func (l *link) ask(ctx context.Context, t turn) (*order, error) {
+	l.seq++
+	t.Seq, t.Worker = l.seq, l.worker
+	var o order
+	err := l.request(ctx, subjectTurn, t, max(l.beat, 100*time.Millisecond), func(text []byte) bool {
+		o = order{}
+		return json.Unmarshal(text, &o) == nil && o.Seq == t.Seq
+	})
+	return &o, err
+}
+
+// request sends a message until an answer is taken, as long as there is a connection
+// or hope for one.
+func (l *link) request(ctx context.Context, subject string, v any, patience time.Duration, take func([]byte) bool) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	for {
+		once, cancel := context.WithTimeout(ctx, patience)
+		m, err := l.conn.RequestWithContext(once, subject, text)
+		cancel()
+		if err == nil && take(m.Data) {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errLeaving
+		}
+		if l.dead() {
+			return errNoLink
+		}
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			time.Sleep(50 * time.Millisecond) // nobody listens, or not yet
+		}
+	}
+}
+
+// dead says whether there is nothing to hope for: the connection is closed, or the
+// join file leads to another coordinator.
+func (l *link) dead() bool {
+	if l.conn.IsClosed() {
+		return true
+	}
+	if l.conn.IsConnected() {
+		return false
+	}
+	j, err := readJoin(l.path)
+	return err != nil || j.Key != l.key
+}

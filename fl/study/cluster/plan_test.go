@@ -1,0 +1,45 @@
+package cluster
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// samplePlan returns a plan in which every hyperparameter has an odd value of its own.
+func samplePlan(t *testing.T) fl.Plan {
+	t.Helper()
+	n := 0.0
+	odd := func(v reflect.Value) {
+		for i := range v.NumField() {
+			f := v.Field(i)
+			if !f.CanSet() {
+				continue
+			}
+			n++
+			switch f.Kind() {
+			case reflect.Float64:
+				f.SetFloat(math.Nextafter(1/(3*n), 1))
+			case reflect.Int:
+				f.SetInt(int64(n))
+			case reflect.Bool:
+				f.SetBool(!f.Bool())
+			case reflect.String:
+				f.SetString("adam")
+			default:
+				t.Fatalf("%s: a kind of hyperparameter that this test does not know", v.Type().Field(i).Name)
+			}
+		}
+	}
+	params := func() fl.ClientParams {
+		c := fl.DefaultClientParams()
+		odd(reflect.ValueOf(&c).Elem())
+		return c
+	}
+	p := fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{params(), params()}, Probes: []string{"val_error_after", "examples_val"}}
+	odd(reflect.ValueOf(&p.Server).Elem())
+	p.Table = []fl.Cell{{HI: 0.1, Samples: 1.0 / 3, Params: params()}}
+	return p
+}

@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// seat is a worker as its coordinator sees it. Coordinator.mu guards it.
+type seat struct {
+	name    string
+	inbox   string // the name of its connection
+	machine Machine
+
+	seen, connected time.Time // when it was last heard of, and connected
+	out             bool      // it was lost or has left
+	gone            chan struct{}
+	taken           bool // a placement has it
+	leaving         bool
+
+	lease         int64 // 0 for none
+	trial, rounds int
+	busy          bool // it runs the round after so many
+
+	pending *turn     // that waits for an order
+	reply   *nats.Msg // which it came with
+	last    *order    // the answer to the turn before
+	arrived chan struct{}
+}
+
+func newSeat(h hello, inbox, name string) *seat {
+	return &seat{name: name, inbox: inbox, machine: h.Machine, seen: time.Now(), connected: time.Now(), gone: make(chan struct{}), arrived: make(chan struct{}, 1)}
+}
+
+// free says whether the worker waits for a trial.
+func (s *seat) free() bool {
+	return !s.out && !s.taken && !s.leaving && s.lease == 0 && s.pending != nil && s.pending.State == stateIdle
+}
+
+// answer gives the worker that waits an order.
+func (s *seat) answer(o order) {
+	o.Seq = s.pending.Seq
+	s.last, s.pending = &o, nil
+	respond(s.reply, o)
+}
+
+// beat hears that a worker lives.
+func (c *Coordinator) beat(m *nats.Msg) {
+	var b beat
+	if json.Unmarshal(m.Data, &b) != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.seats[b.Worker]; s != nil {
+		s.seen = time.Now()
+	}
+}
+
+// turn hears what a worker has done. Whoever waits for that goes on; a worker whose
+// lease is not the present one has its record compared and drops the trial.
+func (c *Coordinator) turn(m *nats.Msg) {
+	var t turn
+	if json.Unmarshal(m.Data, &t) != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.seats[t.Worker]
+	if s == nil {
+		respond(m, order{Seq: t.Seq, Order: orderAgain})
+		return
+	}
+	s.seen = time.Now()
+	if s.last != nil && t.Seq <= s.last.Seq { // its answer was lost
+		if t.Seq == s.last.Seq {
+			respond(m, s.last)
+		}
+		return
+	}
+	again := s.pending != nil && s.pending.Seq == t.Seq
+	s.pending, s.reply = &t, m
+	s.leaving = s.leaving || t.Leaving
+	if again { // it waits longer than an answer may take
+		return
+	}
+	if t.State == stateRound && t.Record != nil {
+		if err := c.judge(s.name, place{t.Trial, t.Rounds - 1}, t.Record); err != nil {
+			s.answer(order{Order: orderLeave, Why: err.Error()})
+			return
+		}
+	}
+	switch {
+	case t.State == stateBye:
+		s.answer(order{Order: orderStop})
+		if !s.out {
+			c.remove(s, study.WorkerLeft)
+			c.options.Notice(fmt.Sprintf("%s left; %s", s.name, c.count()))
+		}
+	case s.out:
+		s.answer(order{Order: orderAgain})
+	case t.State == stateIdle && s.lease == 0:
+		c.offer(s)
+	case t.Lease != s.lease:
+		if t.State == stateIdle { // it has given its trial up
+			s.lease = 0
+			s.wake()
+		}
+		s.answer(order{Order: orderDrop})
+	default:
+		s.wake()
+	}
+}
+
+// wake tells who waits for the worker that it has done something.
+func (s *seat) wake() {
+	select {
+	case s.arrived <- struct{}{}:
+	default:
+	}
+}

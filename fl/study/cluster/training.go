@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// training is a trial that is leased to a worker. It is the study's Training.
+type training struct {
+	coordinator *Coordinator
+	seat        *seat
+	lease       int64
+	trial       int
+	rounds      int
+	keep        bool // with the next order
+	fetched     bool // since the worker said that it leaves
+}
+
+var _ study.Training = (*training)(nil)
+
+// call gives the worker an order and waits for what it says when that is done. The
+// worker must be waiting for an order, as it is but between call and answer.
+func (t *training) call(ctx context.Context, o order, want string) (*turn, error) {
+	c, s := t.coordinator, t.seat
+	c.mu.Lock()
+	switch {
+	case c.err != nil:
+		defer c.mu.Unlock()
+		return nil, c.err
+	case s.out || s.lease != t.lease || s.pending == nil:
+		c.mu.Unlock()
+		return nil, study.ErrLost
+	}
+	o.Keep, t.keep = t.keep, false
+	select {
+	case <-s.arrived: // of the turn that is now answered
+	default:
+	}
+	s.answer(o)
+	s.busy = true
+	c.mu.Unlock()
+	select {
+	case <-s.arrived:
+	case <-s.gone:
+		return nil, study.ErrLost
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.busy = false
+	got := s.pending
+	switch {
+	case got == nil || got.Lease != t.lease:
+		return nil, study.ErrLost
+	case got.State == stateFailed:
+		return nil, fmt.Errorf("worker %s: trial %d, round %d: %s", s.name, t.trial, t.rounds+1, got.Problem)
+	case got.State != want:
+		return nil, fmt.Errorf("worker %s: trial %d, round %d: it says %q where %q was asked for", s.name, t.trial, t.rounds+1, got.State, want)
+	}
+	return got, nil
+}
+
+// Round has the worker run a round.
+func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []string) ([]byte, error) {
+	if t.Leaving() && t.fetched {
+		return nil, study.ErrLost // as it will be
+	}
+	wire, err := encodePlan(p)
+	if err != nil {
+		return nil, err
+	}
+	got, err := t.call(ctx, order{Order: orderRound, Rounds: rounds, Plan: wire, Observed: observed}, stateRound)
+	if err != nil {
+		return nil, err
+	}
+	if got.Panic != "" {
+		return nil, &fl.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
+	}
+	if got.Trial != t.trial || got.Rounds != rounds+1 || got.Record == nil {
+		return nil, fmt.Errorf("worker %s: it has run trial %d to round %d where trial %d was to run to round %d", t.seat.name, got.Trial, got.Rounds, t.trial, rounds+1)
+	}
+	t.coordinator.mu.Lock()
+	t.rounds, t.seat.rounds = got.Rounds, got.Rounds
+	t.coordinator.mu.Unlock()
+	return got.Record, nil
+}
+
+// Keep has the worker keep the model as it is now.
+func (t *training) Keep() { t.keep = true }
+
+// Fetch brings blobs here.
+func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
+	got, err := t.call(ctx, order{Order: orderFetch, Model: kept, State: state}, stateFetched)
+	if err != nil {
+		return nil, nil, err
+	}
+	if kept {
+		model, err = t.coordinator.fetch(ctx, got.Model)
+	}
+	if state && err == nil {
+		trial, err = t.coordinator.fetch(ctx, got.Snapshot)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("worker %s: %w", t.seat.name, err)
+	}
+	t.fetched = t.fetched || state && t.Leaving()
+	return model, trial, nil
+}
+
+// fetch brings a blob here and has it forgotten there.
+func (c *Coordinator) fetch(ctx context.Context, name string) (*fl.Snapshot, error) {
+	if name == "" {
+		return nil, errors.New("it has nothing of what was asked for")
+	}
+	s, err := c.blobs.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s, c.blobs.remove(ctx, name)
+}
+
+// Leaving says whether the worker was asked to end.
+func (t *training) Leaving() bool {
+	t.coordinator.mu.Lock()
+	defer t.coordinator.mu.Unlock()
+	return t.seat.leaving
+}
+
+// End takes the trial from the worker.
+func (t *training) End() {
+	c, s := t.coordinator, t.seat
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.out || s.lease != t.lease {
+		return
+	}
+	s.lease, s.busy = 0, false
+	if s.pending != nil {
+		s.answer(order{Order: orderDrop})
+	}
+}

@@ -1,0 +1,196 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/klauspost/cpuid/v2"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// WorkerOptions say how a worker works. None of them reaches a result.
+type WorkerOptions struct {
+	// Join is the path of the join file, which may be yet to come.
+	Join string
+	// Data is where this machine has the data; empty is where the study has them.
+	Data string
+	// Version is what this fedfast is.
+	Version string
+	// Workers is how many clients train at once; 0 is one a processor.
+	Workers int
+	// Notice is told in lines what happens; nil is nobody.
+	Notice func(line string)
+	// Patience is how long the worker looks for a coordinator that it had and lost,
+	// 0 for 10 minutes.
+	Patience time.Duration
+
+	change func(record []byte) []byte // tests have it lie
+	slow   time.Duration              // tests have each round take longer
+}
+
+// A worker's session ends, besides with an error, when it must say hello again, or
+// when its connection is lost.
+var (
+	errAgain   = errors.New("the coordinator has given this worker up")
+	errNoLink  = errors.New("the connection is lost")
+	errLeaving = errors.New("this worker was asked to end")
+)
+
+// RefusedError says why a coordinator does not want a worker.
+type RefusedError struct{ Why string }
+
+// Error tells why.
+func (e *RefusedError) Error() string { return "the coordinator refuses this worker: " + e.Why }
+
+// thisMachine says where and what this process is.
+func thisMachine(version string) Machine {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "worker"
+	}
+	return Machine{
+		Protocol: protocolVersion, Version: version, Level: kernels.Current().String(), Host: host, PID: os.Getpid(), CPU: cpuid.CPU.BrandName,
+	}
+}
+
+// worker is this process as a worker.
+type worker struct {
+	options WorkerOptions
+	machine Machine
+
+	config string // the study file for which it is prepared, empty for none
+	study  *study.Worker
+	facts  study.Facts
+	rounds int
+}
+
+// Work joins the cluster of a join file, as soon as that is there, and trains until
+// the study ends, or until ctx does and the trial at hand is handed over. It waits
+// for a coordinator that is lost, which may be resumed elsewhere.
+func Work(ctx context.Context, o WorkerOptions) error {
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Minute
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	w := &worker{options: o, machine: thisMachine(o.Version)}
+	w.machine.Workers = o.Workers
+	defer w.forget()
+	lost := time.Time{} // since when there is no coordinator
+	for {
+		err := w.session(ctx, &lost)
+		switch {
+		case err == nil:
+			o.Notice(fmt.Sprintf("the study has ended; this worker trained %d rounds", w.rounds))
+			return nil
+		case errors.Is(err, errLeaving):
+			o.Notice(fmt.Sprintf("left; this worker trained %d rounds", w.rounds))
+			return nil
+		case errors.Is(err, errAgain):
+			lost = time.Time{}
+			continue
+		case !errors.Is(err, errNoLink):
+			return err
+		}
+		if lost.IsZero() {
+			lost = time.Now()
+			o.Notice(fmt.Sprintf("%v; trying to reach the coordinator of %s again", err, o.Join))
+		}
+		if time.Since(lost) > o.Patience {
+			return fmt.Errorf("no coordinator was found by %s for %v: %w", o.Join, o.Patience, err)
+		}
+		select {
+		case <-time.After(300 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// forget ends the engine.
+func (w *worker) forget() {
+	if w.study != nil {
+		w.study.Close()
+		w.study, w.config = nil, ""
+	}
+}
+
+// session is one time with a coordinator, from the hello on. It sets lost to zero
+// when it has found one.
+func (w *worker) session(ctx context.Context, lost *time.Time) error {
+	var j *join
+	var err error
+	if lost.IsZero() {
+		j, err = waitJoin(ctx, w.options.Join, w.options.Notice)
+	} else if j, err = readJoin(w.options.Join); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %w", errNoLink, err)
+	}
+	if err != nil {
+		return err
+	}
+	l, err := connect(j, w.options.Join)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	first, err := l.hello(ctx, hello{Machine: w.machine})
+	if err != nil {
+		return err
+	}
+	if err := w.prepare(ctx, first.Config); err != nil {
+		return err
+	}
+	second, err := l.hello(ctx, hello{Machine: w.machine, Worker: first.Worker, Facts: &w.facts})
+	if err != nil {
+		return err
+	}
+	*lost = time.Time{}
+	w.options.Notice(fmt.Sprintf("joined as %s", second.Name))
+	l.begin(first.Worker, time.Duration(first.Beat)*time.Millisecond)
+	return (&desk{worker: w, link: l}).serve(ctx)
+}
+
+// prepare opens the data and builds the network of a study file, and trains a few
+// rounds to see what bits they have here.
+func (w *worker) prepare(ctx context.Context, text string) error {
+	if w.config == text {
+		return nil
+	}
+	w.forget()
+	c, err := config.Load(config.Source{Text: text})
+	if err != nil {
+		return fmt.Errorf("the study's configuration: %w", err)
+	}
+	if w.options.Data != "" {
+		if err := c.Move([]string{"data.path=" + strconv.Quote(w.options.Data)}); err != nil {
+			return fmt.Errorf("--data: %w", err)
+		}
+		if err := c.Absolute(); err != nil {
+			return fmt.Errorf("--data: %w", err)
+		}
+	}
+	s := study.Setup{Config: *c, Workers: w.options.Workers}
+	if s.Data, s.Model, err = config.Prepare(ctx, &s.Config); err != nil {
+		return err
+	}
+	if w.study, err = study.NewWorker(s); err != nil {
+		return err
+	}
+	if w.facts, err = w.study.Facts(ctx); err != nil {
+		return err
+	}
+	w.config = text
+	return nil
+}

@@ -1,0 +1,77 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// The states of a WorkerRecord.
+const (
+	WorkerJoined = "joined"
+	WorkerLeft   = "left"
+	WorkerLost   = "lost"
+)
+
+// WorkerRecord is a row about a worker elsewhere: that it joined, with what it is, or
+// is gone. No result depends on it.
+type WorkerRecord struct {
+	Worker  string `json:"worker"`
+	State   string `json:"state"`
+	Host    string `json:"host,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	CPU     string `json:"cpu,omitempty"`
+	Level   string `json:"level,omitempty"`
+	Workers int    `json:"workers,omitempty"`
+}
+
+// LeaseRecord says that a worker trains a trial from a round on, until another lease
+// of the trial. Leases are numbered over all processes of a study.
+type LeaseRecord struct {
+	Lease  int64  `json:"lease"`
+	Worker string `json:"worker"`
+}
+
+// RecordWorker adds a row about a worker to a study's record.
+func RecordWorker(s *store.Store, r WorkerRecord) error {
+	return recordOf(s, KindWorker, tuners.StudySession, 0, r)
+}
+
+// RecordLease adds a lease of a trial that has run so many rounds, and makes it
+// durable.
+func RecordLease(s *store.Store, trial, round int, r LeaseRecord) error {
+	if err := recordOf(s, KindLease, trial, round, r); err != nil {
+		return err
+	}
+	return s.Flush()
+}
+
+func recordOf(s *store.Store, kind string, trial, round int, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return s.Append(kind, trial, round, data)
+}
+
+// Leases returns how many workers a study has had, and the number of its newest
+// lease.
+func Leases(ctx context.Context, s store.Reader) (workers int, lease int64, err error) {
+	err = s.Each(ctx, func(r store.Row) error {
+		if r.Kind == KindLease {
+			rec, err := decode[LeaseRecord](r.Kind, r.Data)
+			if err == nil {
+				lease = max(lease, rec.Lease)
+			}
+			return err
+		}
+		rec, err := decode[WorkerRecord](r.Kind, r.Data)
+		if err == nil && rec.State == WorkerJoined {
+			workers++
+		}
+		return err
+	}, KindWorker, KindLease)
+	return workers, lease, err
+}
