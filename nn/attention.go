@@ -29,6 +29,13 @@ type Attention struct {
 	// Init: PyTorch draws in_proj_weight Glorot uniform and starts biases at zero; the
 	// others start two dense layers.
 	Init Init
+
+	bf16 bool // rounds the factors of the dense layers' products
+}
+
+func (l Attention) rounded() Layer {
+	l.bf16 = true
+	return l
 }
 
 // Kind returns "attention".
@@ -44,11 +51,11 @@ func (l Attention) Bind(in Flow) (Bound, error) {
 	case l.Heads < 1 || in.C%l.Heads != 0:
 		return nil, fmt.Errorf("%d heads of %d channels; the heads must divide the channels", l.Heads, in.C)
 	}
-	project, err := Dense{Units: 3 * in.C, Init: l.Init}.bind(in, false)
+	project, err := Dense{Units: 3 * in.C, Init: l.Init, steps: true, bf16: l.bf16}.bind(in, false)
 	if err != nil {
 		return nil, err
 	}
-	out, err := Dense{Units: in.C, Init: l.Init}.bind(in, false)
+	out, err := Dense{Units: in.C, Init: l.Init, steps: true, bf16: l.bf16}.bind(in, false)
 	if err != nil {
 		return nil, err
 	}

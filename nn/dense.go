@@ -16,6 +16,10 @@ type Dense struct {
 	Init  Init
 
 	bf16 bool // rounds the factors of products
+	// steps says that there are many rows, those of all steps of sequences, so that the
+	// gradient of the input is best made with transposed weights: each element is then
+	// one chain over the outputs, and no sum of lanes.
+	steps bool
 }
 
 func (l Dense) rounded() Layer {
@@ -120,7 +124,10 @@ func (b *boundDense) NewState(e *Env) State {
 		return newDenseBF16(b, e)
 	}
 	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output()}
-	if e.NeedDX {
+	if e.NeedDX && b.l.steps && !e.Tangents {
+		s.dx = e.Gradient()
+		s.across = e.Arena.Alloc(kernels.Pad(b.t.K) * b.t.N)
+	} else if e.NeedDX {
 		s.dx = e.Gradient()
 		s.lanes = e.Arena.Alloc(b.t.LaneSize(b.in.Rows(e.Samples)))
 		if e.Tangents {

@@ -11,6 +11,7 @@ type denseState struct {
 	w, bias  int // offsets of the parameters
 	x, y, dx Act
 	lanes    []float32 // scratch of the input's gradient
+	across   []float32 // the weights transposed, of layers on steps, in place of lanes
 	grad     []float32 // of a part of the weights
 	panels   densePanels
 	products [tensor.ProductSize]float32 // of a part of the weights
@@ -39,12 +40,15 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])
 	}
 	t.BackwardBias(gb, g, dy.Sample, rows, add)
+	if s.across != nil {
+		s.inputAcross(r, g, dy.Sample, rows)
+	}
 	u := r.update
 	if u != nil && !add && rows <= tensor.StepRows {
 		s.step(r, x, g, dy.Sample, rows)
 		return s.dx
 	}
-	if s.dx.Data != nil {
+	if s.lanes != nil {
 		t.BackwardInput(s.dx.Data, s.dx.Sample, g, dy.Sample, rows, w, s.lanes)
 	}
 	if u != nil {
@@ -53,6 +57,16 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 	}
 	t.BackwardWeights(gw, x, s.x.Sample, g, dy.Sample, rows, add)
 	return s.dx
+}
+
+// inputAcross computes the gradient of the input with weights that are transposed with
+// the first samples of every batch.
+func (s *denseState) inputAcross(r *Run, g []float32, ldg, m int) {
+	t := s.b.t
+	if r.Starts(0) {
+		kernels.PackT(s.across, t.N, r.W[s.w:s.bias], t.K, t.K, t.N)
+	}
+	kernels.GemmNN(&kernels.NN{M: m, N: kernels.Pad(t.K), K: t.N, A: g, Lda: ldg, B: s.across, C: s.dx.Data, Ldc: s.dx.Sample})
 }
 
 // step does all that is left of a training step in one pass over the weights.
@@ -68,6 +82,9 @@ func (s *denseState) step(r *Run, x, g []float32, ldg, m int) {
 	step := tensor.Step{
 		M: m, X: x, LdX: s.x.Sample, DY: g, LdY: ldg, DX: s.dx.Data, LdDX: s.dx.Sample,
 		SGD: r.update.step(r.W, s.w, s.bias), Lanes: s.lanes,
+	}
+	if s.across != nil {
+		step.DX = nil // is there
 	}
 	switch {
 	case r.update.plain():

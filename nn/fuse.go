@@ -24,6 +24,10 @@ func fuse(layers []Layer, to binding) []placed {
 				l = b.rounded()
 			}
 		}
+		if d, ok := l.(Dense); ok {
+			d.steps = to.steps
+			l = d
+		}
 		if len(out) > 0 {
 			last := &out[len(out)-1]
 			switch now := l.(type) {

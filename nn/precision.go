@@ -71,6 +71,7 @@ func (m *Model) Precision() Precision { return m.precision }
 type binding struct {
 	tangents  bool // they are to take tangents along
 	precision Precision
+	steps     bool // they are within a residual block of a sequence
 }
 
 // bind binds the layers anew, for something else.

@@ -35,6 +35,9 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	if in.Vocab > 0 {
 		return nil, errors.New("a residual block cannot read tokens; an embedding must come before")
 	}
+	if in.Seq > 0 {
+		l.to.steps = true
+	}
 	body, out, err := bindBranch("body", l.Body, in, l.to)
 	if err != nil {
 		return nil, err
