@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
@@ -18,93 +17,240 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The suite accuracy trains every method on real data: the folder femnist of the
-// environment variable FEDFAST_DATA, LEAF's FEMNIST with the preset of that name,
-// else the embedded set with the quickstart's network.
+// The suite accuracy trains every method, every model by federated averaging, and
+// plays two studies, on real data: the folders of the environment variable
+// FEDFAST_DATA, LEAF's FEMNIST with the preset of that name and others for models of
+// another input; without it every method on the embedded set with the quickstart's
+// network.
 const (
 	accuracyRounds, quickAccuracy = 40, 4
-	accuracySeed                  = 1
+	accuracySeeds                 = 3
 	accuracyTail                  = 5 // rounds whose losses the end is the mean of
 )
 
-// Accuracy is what a row of the suite accuracy reached.
-type Accuracy struct {
-	Data   string `json:"data"`
-	Rounds int    `json:"rounds"`
-	// FirstLoss and LastLoss are the training losses of the first and the mean of
-	// those of the last rounds.
-	FirstLoss float64 `json:"first_loss"`
-	LastLoss  float64 `json:"last_loss"`
-	// Errors on the test examples: of the global and of the personalized models.
-	GlobalError       float64 `json:"global_test_error"`
-	PersonalizedError float64 `json:"personalized_test_error"`
-	Dropped           int     `json:"dropped,omitempty"` // client results that were not finite
+// training is one thing to train in every precision and from every seed.
+type training struct {
+	name   string
+	shape  string
+	preset string
+	sets   []string
+
+	opened map[uint64]opened // by seed, once one needed it; methods and studies share it
 }
 
-// String says it in a cell.
-func (a *Accuracy) String() string {
-	s := fmt.Sprintf("loss %.3f to %.3f, test error %s, personalized %s", a.FirstLoss, a.LastLoss, percent(a.GlobalError), percent(a.PersonalizedError))
-	if a.Dropped > 0 {
-		s += fmt.Sprintf(", %d results dropped", a.Dropped)
-	}
-	return s
+// opened is the data and the network of trainings.
+type opened struct {
+	fed   *data.Federation
+	model *nn.Model
 }
 
-// accuracyRows lists the methods.
+// modelData says on what the models train: a preset with settings, and a folder
+// below FEDFAST_DATA.
+var modelData = []struct {
+	preset, folder string
+	part           int // one of so many rounds: a step takes long
+	sets           []string
+	models         []string
+}{
+	{
+		"femnist", "femnist", 1, []string{"cohort=5", "data.max_samples=50", "client.batch=10", "eval.clients=30"},
+		[]string{"logistic", "leaf-femnist-cnn", "fedex-femnist-cnn", "fedtune-2conv2dense"},
+	},
+	{
+		"cifar10-fedex", "cifar10/cifar-10-batches-bin", 1,
+		[]string{"method=fedavg", "tuner.name=none", "cohort=5", "client.lr=0.05", "client.batch=10", "eval.clients=20"},
+		[]string{"fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-4conv2dense"},
+	},
+	{
+		"cifar10-fedex", "cifar10/cifar-10-batches-bin", 4,
+		[]string{"method=fedavg", "tuner.name=none", "cohort=2", "client.lr=0.05", "client.batch=10", "eval.clients=10", "eval.personalized=false"},
+		[]string{"resnet18-gn", "mobilenet-small"},
+	},
+	{
+		"shakespeare", "shakespeare/leaf_small", 2, []string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false"},
+		[]string{"leaf-char-lstm"},
+	},
+	{
+		"shakespeare", "shakespeare/leaf_small", 2,
+		[]string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false", "data.encoding=fedex"}, []string{"fedex-char-lstm"},
+	},
+	{
+		"stackoverflow-fathom", "stackexchange", 4,
+		[]string{
+			"data.name=stackexchange", "data.split=80/20", "tuner.name=none", "cohort=4", "data.max_samples=64", "eval.clients=5", "eval.every=0",
+			"eval.every_clients=0", "eval.goal=0",
+		},
+		[]string{"so-nwp-lstm"},
+	},
+}
+
+// accuracyRows lists the methods, the models and the studies.
 func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {
-	preset, sets := "quickstart", []string{}
-	if path := filepath.Join(os.Getenv("FEDFAST_DATA"), "femnist"); os.Getenv("FEDFAST_DATA") != "" && !cfg.Quick {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("FEDFAST_DATA: %s is not there; it must hold LEAF's files of FEMNIST", path)
-		}
-		preset, sets = "femnist", []string{"data.path=" + strconv.Quote(path)}
-	}
-	rounds := accuracyRounds
-	if cfg.Quick {
-		rounds = quickAccuracy
-		sets = append(sets, "data.clients=20", "data.samples=40")
-	}
-	sets = append(sets, "rounds="+strconv.Itoa(rounds), "client_tuner.name=none")
-	seed := uint64(accuracySeed)
-	load := func(method string) (*config.Config, error) {
-		return config.Load(config.Source{Preset: preset, Sets: append(slices.Clone(sets), "method="+method), Seed: &seed})
-	}
-	c, err := load("fedavg")
-	if err != nil {
-		return nil, err
-	}
-	fed, model, err := config.Prepare(ctx, c)
+	trainings, err := trainings(cfg)
 	if err != nil {
 		return nil, err
 	}
 	var rows []row
-	for _, method := range fl.Methods() {
-		shape := fmt.Sprintf("data=%s,model=%s,rounds=%d", c.Data.Name, strings.ReplaceAll(model.Name(), " ", "-"), rounds)
-		rows = append(rows, row{name: method, shape: shape, run: func(ctx context.Context, _ *meter) ([]Result, error) {
-			c, err := load(method)
-			if err != nil {
-				return nil, err
+	for i := range trainings {
+		t := &trainings[i]
+		rows = append(rows, row{name: t.name, shape: t.shape, run: func(ctx context.Context, _ *meter) ([]Result, error) {
+			results, err := t.run(ctx, cfg)
+			if t.preset != trainings[0].preset {
+				clear(t.opened) // nobody else's, and the next row's may need the memory
 			}
-			return train(ctx, *c, fed, model, shape, cfg.workers())
+			return results, err
 		}})
 	}
-	return rows, nil
+	decisions, err := decisionRows(cfg, trainings[0].opened)
+	return append(rows, decisions...), err
 }
 
-// train runs one method; the time is that of a round.
-func train(ctx context.Context, c config.Config, fed *data.Federation, model *nn.Model, shape string, workers int) ([]Result, error) {
-	r, err := study.Run(ctx, study.Setup{Config: c, Data: fed, Model: model, Workers: workers})
+// accuracyData returns the preset of the methods and the studies, and the settings
+// of its data.
+func accuracyData(cfg Config) (preset string, sets []string, err error) {
+	root := os.Getenv("FEDFAST_DATA")
+	switch {
+	case cfg.Quick:
+		return "quickstart", []string{"data.clients=20", "data.samples=40"}, nil
+	case root == "":
+		return "quickstart", nil, nil
+	}
+	path, err := realData(root, "femnist")
+	return "femnist", []string{path, "cohort=5", "data.max_samples=50", "client.batch=10", "eval.clients=30"}, err
+}
+
+// trainings lists what is trained: the methods and, on real data, the models.
+func trainings(cfg Config) ([]training, error) {
+	preset, base, err := accuracyData(cfg)
 	if err != nil {
 		return nil, err
 	}
-	a := &Accuracy{Data: c.Data.Name, Rounds: r.Rounds, FirstLoss: r.TrainLoss[0], GlobalError: *r.GlobalTest, PersonalizedError: *r.PersonalizedTest, Dropped: r.Dropped}
-	tail := r.TrainLoss[max(0, len(r.TrainLoss)-accuracyTail):]
-	for _, loss := range tail {
-		a.LastLoss += loss / float64(len(tail))
+	rounds := accuracyRounds
+	switch {
+	case cfg.Rounds > 0:
+		rounds = cfg.Rounds
+	case cfg.Quick:
+		rounds = quickAccuracy
 	}
-	seconds := 1 / r.RoundsPerSecond
-	return []Result{{
-		Name: c.Method, Shape: shape, Level: machine().Level, Threads: workers, Batch: c.Client.Batch,
-		Seconds: seconds, SamplesPerSecond: float64(r.Examples) / float64(r.Rounds) / seconds, Accuracy: a,
-	}}, nil
+	var all []training
+	shared := map[uint64]opened{}
+	for _, method := range fl.Methods() {
+		all = append(all, training{name: method, preset: preset, sets: slices.Concat(base, single(rounds), []string{"method=" + method}), opened: shared})
+	}
+	if preset == "femnist" {
+		for _, d := range modelData {
+			path, err := realData(os.Getenv("FEDFAST_DATA"), d.folder)
+			if err != nil {
+				return nil, err
+			}
+			for _, model := range d.models {
+				all = append(all, training{name: "fedavg", preset: d.preset, sets: slices.Concat(d.sets, single(rounds/d.part), []string{"model=" + model, path}), opened: map[uint64]opened{}})
+			}
+		}
+	}
+	for i := range all {
+		c, err := all[i].config(nn.FP32, 1)
+		if err != nil {
+			return nil, err
+		}
+		model := c.Model.Name
+		if model == "" {
+			model = "composed"
+		}
+		all[i].shape = fmt.Sprintf("data=%s,model=%s,rounds=%d", c.Data.Name, model, c.Rounds)
+	}
+	return all, nil
+}
+
+// single is the settings of one training of so many rounds.
+func single(rounds int) []string {
+	return []string{"client_tuner.name=none", "rounds=" + strconv.Itoa(max(rounds, 2))}
+}
+
+// realData returns the setting of a folder below that of all data.
+func realData(root, folder string) (string, error) {
+	path := filepath.Join(root, folder)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("FEDFAST_DATA: %s is not there; data/README.md says what it holds", path)
+	}
+	return "data.path=" + strconv.Quote(path), nil
+}
+
+// config returns the configuration of one precision and seed.
+func (t *training) config(p nn.Precision, seed int) (*config.Config, error) {
+	s := uint64(seed)
+	return config.Load(config.Source{Preset: t.preset, Sets: append(slices.Clone(t.sets), "precision="+p.String()), Seed: &s})
+}
+
+// prepare opens the data, once a seed, and binds the model to a precision.
+func (t *training) prepare(ctx context.Context, c *config.Config) (*data.Federation, *nn.Model, error) {
+	o, ok := t.opened[c.Seed]
+	if !ok {
+		var err error
+		if o.fed, o.model, err = config.Prepare(ctx, c); err != nil {
+			return nil, nil, err
+		}
+		t.opened[c.Seed] = o
+	}
+	m, err := c.WithPrecision(o.model)
+	return o.fed, m, err
+}
+
+// run trains in every precision and from every seed, and pairs what the precisions
+// came to.
+func (t *training) run(ctx context.Context, cfg Config) ([]Result, error) {
+	var results []Result
+	var first []outcome
+	for _, p := range cfg.precisions() {
+		var all []outcome
+		for seed := 1; seed <= cfg.seeds(); seed++ {
+			o, err := t.train(ctx, cfg, p, seed)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, *o)
+		}
+		x := Result{
+			Name: t.name, Shape: t.shape, Level: machine().Level, Precision: p.String(), Threads: cfg.workers(), Batch: all[0].Batch,
+			Accuracy: accuracyOf(all),
+		}
+		for _, o := range all {
+			x.Seconds += o.RoundSeconds / float64(len(all))
+		}
+		x.SamplesPerSecond = float64(all[0].Examples) / float64(all[0].Rounds) / x.Seconds
+		if first == nil {
+			first = all
+		} else {
+			x.Accuracy.pair(first, all)
+		}
+		results = append(results, x)
+	}
+	gains(results)
+	return results, nil
+}
+
+// train trains once, unless that is kept.
+func (t *training) train(ctx context.Context, cfg Config, p nn.Precision, seed int) (*outcome, error) {
+	c, err := t.config(p, seed)
+	if err != nil {
+		return nil, err
+	}
+	return kept(cfg.Keep, c, func() (*outcome, error) {
+		fed, model, err := t.prepare(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		r, err := study.Run(ctx, study.Setup{Config: *c, Data: fed, Model: model, Workers: cfg.workers()})
+		if err != nil {
+			return nil, err
+		}
+		o := &outcome{
+			Data: c.Data.Name, Batch: c.Client.Batch, Rounds: r.Rounds, Examples: r.Examples, Losses: r.TrainLoss, Dropped: r.Dropped,
+			GlobalError: *r.GlobalTest, RoundSeconds: 1 / r.RoundsPerSecond,
+		}
+		if r.PersonalizedTest != nil {
+			o.PersonalizedError = *r.PersonalizedTest
+		}
+		return o, nil
+	})
 }

@@ -35,7 +35,12 @@ type Config struct {
 	// so many of the usual passes are made as Passes says; 0 means all.
 	Precisions []nn.Precision
 	Passes     int
-	Tuners     host.Paths // where the suite tuner finds the built-in tuners
+	// Of the suite accuracy: seeds and rounds of every training, 0 being the usual
+	// ones, and a folder that keeps what each came to, so that it is not trained again;
+	// empty keeps nothing.
+	Seeds, Rounds int
+	Keep          string
+	Tuners        host.Paths // where the suite tuner finds the built-in tuners
 }
 
 // workers returns how many client tasks run at once.
@@ -52,6 +57,17 @@ func (c *Config) precisions() []nn.Precision {
 		return c.Precisions
 	}
 	return []nn.Precision{nn.FP32}
+}
+
+// seeds returns how many the suite accuracy trains from.
+func (c *Config) seeds() int {
+	switch {
+	case c.Seeds > 0:
+		return c.Seeds
+	case c.Quick:
+		return 1
+	}
+	return accuracySeeds
 }
 
 // suite is a named list of rows.
@@ -94,7 +110,7 @@ func suites() []suite {
 		{"fl", "whole rounds of federated averaging, with one worker and with all", roundRows, false},
 		{"tuner", "calls of a tuner in its own process", tunerRows, false},
 		{"scale", "rounds of many clients, of many clients in all, and of many trials at once; small models", scaleRows, false},
-		{"accuracy", "every method trained on FEMNIST, if FEDFAST_DATA is set, else on glyphs: minutes, only when named", accuracyRows, true},
+		{"accuracy", "methods, models and two studies trained on the data of FEDFAST_DATA, or methods on glyphs: minutes, only when named", accuracyRows, true},
 		{"faults", "studies that are killed, and memory over 10,000 rounds: minutes, only when named", faultRows, true},
 	}
 }

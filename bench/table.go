@@ -96,7 +96,7 @@ func (r *Report) rounds() bool {
 
 // findings says whether the report has rows of faults or accuracies.
 func (r *Report) findings() bool {
-	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Fault != nil || x.Accuracy != nil })
+	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Fault != nil || x.Accuracy != nil || x.Decisions != nil })
 }
 
 // cells are the texts of one row, one a column.
@@ -137,6 +137,8 @@ func (r *Report) cells(x Result) []string {
 			found = x.Fault.String()
 		case x.Accuracy != nil:
 			found = x.Accuracy.String()
+		case x.Decisions != nil:
+			found = x.Decisions.String()
 		}
 		cells = append(cells, found)
 	}

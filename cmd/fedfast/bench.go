@@ -84,6 +84,9 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.pythons, "python", nil, "Pythons for --against torch, each with its own PyTorch (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
 	f.StringSliceVar(&o.precise, "precision", nil, "precisions of products: fp32 (default), bf16, or both to compare them, and PyTorch's autocast")
 	f.IntVar(&o.config.Passes, "passes", 0, "turns that fedfast and its rivals take in each row of the suite fl; 0 is 5")
+	f.IntVar(&o.config.Seeds, "seeds", 0, "seeds of the suite accuracy; 0 is 3")
+	f.IntVar(&o.config.Rounds, "rounds", 0, "rounds of its trainings; 0 is 40")
+	f.StringVar(&o.config.Keep, "keep", "", "folder that keeps what its trainings came to: a run that was interrupted goes on there")
 	f.StringVar(&o.report, "report", "", "also write the report as JSON to this file")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
 	o.plot.addFlags(cmd, "also draw the suite scale")
@@ -114,6 +117,12 @@ func (o *benchOptions) validate() error {
 			return fmt.Errorf("--precision %s: %w", name, err)
 		}
 		o.config.Precisions = append(o.config.Precisions, p)
+	}
+	if o.config.Seeds < 0 || o.config.Rounds < 0 {
+		return errors.New("--seeds and --rounds: must be 1 or more, or 0 for the usual ones")
+	}
+	if err := keepable(o.config.Keep); err != nil {
+		return err
 	}
 	if o.config.Passes < 0 {
 		return fmt.Errorf("--passes %d: must be 1 or more, or 0 for the usual ones", o.config.Passes)
@@ -192,6 +201,17 @@ func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	return errors.Join(err, o.print(a, report), o.write(report))
+}
+
+// keepable refuses a --keep that is no folder to write into.
+func keepable(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("--keep %s: name a folder that is there", folder)
+	}
+	return nil
 }
 
 // startTorch starts a PyTorch for every Python.
