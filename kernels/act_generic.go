@@ -2,8 +2,7 @@ package kernels
 
 import "math"
 
-// actGeneric is the plain Go level. It differs from the assembly only in rounding
-// each product before the sum.
+// actGeneric is the plain Go level, of the same bits as assembly.
 var actGeneric = actTable{exp: expGeneric, sigmoid: sigmoidGeneric, tanh: tanhGeneric, reluBackward: reluBackwardGeneric}
 
 // The constants of the exponential, the same on all levels. With n =
@@ -39,13 +38,13 @@ const (
 func reduce(x float32) (n, q float32) {
 	const magic = 3 << 22 // adding it leaves no room for a fraction
 	n = float32(float32(x*log2e)+magic) - magic
-	r := x - float32(n*ln2Hi)
-	r -= float32(n * ln2Lo)
-	p := float32(float32(exp6*r) + exp5)
-	p = float32(float32(p*r) + exp4)
-	p = float32(float32(p*r) + exp3)
-	p = float32(float32(p*r) + exp2)
-	return n, float32(p*float32(r*r)) + r
+	r := mulAdd(-n, ln2Hi, x)
+	r = mulAdd(-n, ln2Lo, r)
+	p := mulAdd(exp6, r, exp5)
+	p = mulAdd(p, r, exp4)
+	p = mulAdd(p, r, exp3)
+	p = mulAdd(p, r, exp2)
+	return n, mulAdd(p, r*r, r)
 }
 
 // power returns 2^n for -126 <= n <= 127.
@@ -69,7 +68,7 @@ func exp32(x float32) float32 {
 	n, q := reduce(clamp(x, expLow, expHigh))
 	half := int32(n) >> 1
 	s := power(half)
-	return float32(float32(q*s)+s) * power(int32(n)-half)
+	return mulAdd(q, s, s) * power(int32(n)-half)
 }
 
 func sigmoid32(x float32) float32 {
@@ -78,7 +77,7 @@ func sigmoid32(x float32) float32 {
 	}
 	n, q := reduce(clamp(-x, sigmoidLow, sigmoidHigh))
 	s := power(int32(n))
-	return 1 / (1 + (float32(q*s) + s))
+	return 1 / (1 + mulAdd(q, s, s))
 }
 
 func tanh32(x float32) float32 {
@@ -90,7 +89,7 @@ func tanh32(x float32) float32 {
 	a := clamp(math.Float32frombits(b&^sign), 0, tanhHigh)
 	n, q := reduce(a + a)
 	s := power(int32(n))
-	t := float32(q*s) + (s - 1) // e^2a - 1
+	t := mulAdd(q, s, s-1) // e^2a - 1
 	return math.Float32frombits(math.Float32bits(t/(t+2)) | b&sign)
 }
 

@@ -13,5 +13,5 @@ func CheckBF16() error {
 	case current == AVX512:
 		why = "this processor lacks"
 	}
-	return fmt.Errorf("it needs AVX512_BF16, which %s; use fp32, or the CPU level generic, which gives the same bits slowly", why)
+	return fmt.Errorf("it needs AVX512_BF16, which %s; use fp32, or --cpu generic, which gives the same bits slowly", why)
 }

@@ -59,6 +59,18 @@ func firstNaN(numbers ...float32) float32 {
 	return math.Float32frombits(0xffc00000)
 }
 
+// mulAdd returns x*y + z rounded once, as the fused multiply-add of a processor.
+func mulAdd(x, y, z float32) float32 {
+	p := float64(x) * float64(y) // exact
+	s := p + float64(z)
+	// Rounding s once more errs only if it lies halfway between two float32, whose
+	// last bits are elsewhere below the normal ones.
+	if math.Float64bits(s)&(1<<29-1) == 1<<28 || s > -leastNormal && s < leastNormal {
+		s = sumOdd(p, float64(z))
+	}
+	return float32(s)
+}
+
 // sumOdd returns p + c rounded to odd: the last bit is set if anything was lost. So
 // rounding it further, to float32, is the only rounding.
 func sumOdd(p, c float64) float64 {

@@ -9,7 +9,7 @@ func lstmForwardGeneric(gates, cPrev, c, tanhC, h []float32) {
 		b[0], b[Width], b[2*Width], b[3*Width] = i, f, g, o
 		cell := float32(i * g)
 		if len(cPrev) > 0 {
-			cell += float32(f * cPrev[j])
+			cell = mulAdd(f, cPrev[j], cell)
 		}
 		c[j] = cell
 		tanhC[j] = tanh32(cell)
@@ -23,15 +23,15 @@ func lstmBackwardGeneric(dGates, gates, cPrev, tanhC, dh, dc []float32) {
 		b, d := gates[at:], dGates[at:]
 		i, f, g, o := b[0], b[Width], b[2*Width], b[3*Width]
 		t := tanhC[j]
-		dcell := float32(float32(dh[j]*o)*(1-float32(t*t))) + dc[j]
+		dcell := mulAdd(dh[j]*o, mulAdd(-t, t, 1), dc[j])
 		prev := float32(0)
 		if len(cPrev) > 0 {
 			prev = cPrev[j]
 		}
-		d[0] = float32(dcell*g) * (i - float32(i*i))
-		d[Width] = float32(dcell*prev) * (f - float32(f*f))
-		d[2*Width] = float32(dcell*i) * (1 - float32(g*g))
-		d[3*Width] = float32(dh[j]*t) * (o - float32(o*o))
+		d[0] = float32(dcell*g) * mulAdd(-i, i, i)
+		d[Width] = float32(dcell*prev) * mulAdd(-f, f, f)
+		d[2*Width] = float32(dcell*i) * mulAdd(-g, g, 1)
+		d[3*Width] = float32(dh[j]*t) * mulAdd(-o, o, o)
 		dc[j] = dcell * f
 	}
 }

@@ -29,19 +29,15 @@ func TestSGDStep(t *testing.T) {
 					for _, x := range []*kernelstest.Slice{w, g, v, anchor} {
 						x.Check(t, "slice")
 					}
-					step := fma
-					if kernels.Current() == kernels.Generic {
-						step = func(x, y, z float32) float32 { return float32(x*y) + z }
-					}
 					for i := range n {
-						d := step(s.WeightDecay, oldW[i], oldG[i])
+						d := fma(s.WeightDecay, oldW[i], oldG[i])
 						if proximal {
-							d = step(s.Mu, oldW[i]-oldAnchor[i], d)
+							d = fma(s.Mu, oldW[i]-oldAnchor[i], d)
 						}
 						want := oldV[i]
 						switch {
 						case momentum && !first:
-							d = step(s.Momentum, oldV[i], d)
+							d = fma(s.Momentum, oldV[i], d)
 							want = d
 						case momentum:
 							want = d
@@ -49,7 +45,7 @@ func TestSGDStep(t *testing.T) {
 						if !equal(v.Data[i], want) {
 							t.Fatalf("n=%d: V[%d] = %v, want %v", n, i, v.Data[i], want)
 						}
-						if want := step(-s.LR, d, oldW[i]); !equal(w.Data[i], want) {
+						if want := fma(-s.LR, d, oldW[i]); !equal(w.Data[i], want) {
 							t.Fatalf("n=%d: W[%d] = %v, want %v", n, i, w.Data[i], want)
 						}
 						if g.Data[i] != oldG[i] || anchor.Data[i] != oldAnchor[i] {

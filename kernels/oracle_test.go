@@ -9,8 +9,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
-// The functions here say, one fused step after the other, what every assembly level
-// must return to the bit.
+// The functions here say, one fused step after the other, what every level must
+// return to the bit.
 
 var fma = kernelstest.FMA32
 
@@ -100,18 +100,11 @@ func ulps(got float32, want float64) float64 {
 	return math.Inf(1)
 }
 
-// expect compares got with what the oracle says: exactly on assembly levels, and on
-// the plain Go level within tolerance*|want| + tiny.
-func expect(t testing.TB, what string, i int, got, want float32, tolerance float64) {
+// expect compares got with what the oracle says, on every level.
+func expect(t testing.TB, what string, i int, got, want float32) {
 	t.Helper()
-	if kernels.Current() != kernels.Generic {
-		if !equal(got, want) {
-			t.Fatalf("%s: element %d is %v (%#08x), want %v (%#08x)", what, i, got, math.Float32bits(got), want, math.Float32bits(want))
-		}
-		return
-	}
-	if !(equal(got, want) || math.Abs(float64(got)-float64(want)) <= tolerance*math.Abs(float64(want))+1e-40) {
-		t.Fatalf("%s: element %d is %v, want %v within %v of it", what, i, got, want, tolerance)
+	if !equal(got, want) {
+		t.Fatalf("%s: element %d is %v (%#08x), want %v (%#08x)", what, i, got, math.Float32bits(got), want, math.Float32bits(want))
 	}
 }
 

@@ -12,7 +12,7 @@ func awayGeneric(w, g, anchor []float32) (gg, gd, dd float32) {
 func dotGeneric(x, y []float32) float32 {
 	var lanes [16]float32
 	for i, v := range x {
-		lanes[i%16] += float32(v * y[i])
+		lanes[i%16] = mulAdd(v, y[i], lanes[i%16])
 	}
 	return tree(&lanes)
 }

@@ -40,5 +40,5 @@ func softmax32(x float32) float32 {
 	}
 	n, q := reduce(x)
 	s := power(int32(n))
-	return float32(q*s) + s
+	return mulAdd(q, s, s)
 }

@@ -4,7 +4,7 @@ var vectorGeneric = vectorTable{axpy: axpyGeneric, scale: scaleGeneric, add: add
 
 func axpyGeneric(y, x []float32, alpha float32) {
 	for i, v := range x {
-		y[i] += float32(alpha * v)
+		y[i] = mulAdd(alpha, v, y[i])
 	}
 }
 

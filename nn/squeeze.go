@@ -17,6 +17,13 @@ import (
 type SqueezeExcitation struct {
 	Units int
 	Init  Init
+
+	bf16 bool // rounds the factors of products
+}
+
+func (l SqueezeExcitation) rounded() Layer {
+	l.bf16 = true
+	return l
 }
 
 // Kind returns "squeeze".
@@ -79,6 +86,7 @@ type squeezeState struct {
 	lanes                  []float32
 	norm                   kernels.ImageNorm
 	zero                   []float32
+	scratch                *scratch // of products of bf16
 }
 
 func (b *boundSqueeze) NewState(e *Env) State {
@@ -98,7 +106,40 @@ func (b *boundSqueeze) NewState(e *Env) State {
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
+	if b.l.bf16 {
+		s.scratch = e.Scratch(max(tensor.DenseBF16{Dense: b.down}.Space(1), tensor.DenseBF16{Dense: b.up}.Space(1)))
+	}
 	return s
+}
+
+// multiply is the forward pass of one of the two layers.
+func (s *squeezeState) multiply(d tensor.Dense, y, x, w, bias []float32, relu bool) {
+	if s.b.l.bf16 {
+		tensor.DenseBF16{Dense: d}.Forward(y, len(y), x, len(x), 1, w, bias, relu, s.scratch.floats)
+		return
+	}
+	d.Forward(y, len(y), x, len(x), 1, w, bias, relu)
+}
+
+// back is the backward pass of one of the two layers, whose biases follow its
+// weights, at w in the parameters. dx is nil if it is not wanted.
+func (s *squeezeState) back(r *Run, d tensor.Dense, w int, dx, x, dy []float32, add bool) {
+	size := d.K * d.N
+	gw, weights := r.G[w:w+size], r.W[w:w+size]
+	d.BackwardBias(r.G[w+size:][:d.N], dy, d.N, 1, add)
+	if s.b.l.bf16 {
+		half := tensor.DenseBF16{Dense: d}
+		half.Load(x, len(x), dy, d.N, 1, s.scratch.floats)
+		half.WeightsPart(d.Whole(), gw, d.K, 1, add, s.scratch.floats)
+		if dx != nil {
+			half.BackwardInput(dx, len(dx), 1, weights, s.lanes, s.scratch.floats)
+		}
+		return
+	}
+	d.BackwardWeights(gw, x, len(x), dy, d.N, 1, add)
+	if dx != nil {
+		d.BackwardInput(dx, len(dx), dy, d.N, 1, weights, s.lanes)
+	}
 }
 
 func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
@@ -112,8 +153,8 @@ func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
 			kernels.ColSum(means, x.At(i, y, 0), b.in.W, ld, ld)
 		}
 		kernels.Scale(means, 1/float32(b.in.H*b.in.W))
-		b.down.Forward(hidden, units, means, ld, 1, r.W[s.w1:s.b1], r.W[s.b1:s.w2], true)
-		b.up.Forward(gate, ld, hidden, units, 1, r.W[s.w2:s.b2], r.W[s.b2:s.end], false)
+		s.multiply(b.down, hidden, means, r.W[s.w1:s.b1], r.W[s.b1:s.w2], true)
+		s.multiply(b.up, gate, hidden, r.W[s.w2:s.b2], r.W[s.b2:s.end], false)
 		kernels.Curves(kernels.CurveHardSigmoid, gate, s.slope[i*ld:][:ld], gate)
 		n.X, n.XRow, n.Y, n.YRow = x.At(i, 0, 0), x.Row, s.y.At(i, 0, 0), s.y.Row
 		n.Value, n.Shift = gate, s.zero
@@ -134,16 +175,16 @@ func (s *squeezeState) Backward(r *Run, dy Act, lo, hi int) Act {
 			s.dGate[c] = float32(n.Inner[c]) * s.slope[i*ld+c]
 		}
 		hidden := s.hidden[i*units:][:units]
-		b.up.BackwardBias(r.G[s.b2:s.end], s.dGate, ld, 1, add)
-		b.up.BackwardWeights(r.G[s.w2:s.b2], hidden, units, s.dGate, ld, 1, add)
-		b.up.BackwardInput(s.dHidden, units, s.dGate, ld, 1, r.W[s.w2:s.b2], s.lanes)
+		s.back(r, b.up, s.w2, s.dHidden, hidden, s.dGate, add)
 		kernels.ReLUBackward(s.dHidden, s.dHidden, hidden)
-		b.down.BackwardBias(r.G[s.b1:s.w2], s.dHidden, units, 1, add)
-		b.down.BackwardWeights(r.G[s.w1:s.b1], s.means[i*ld:], ld, s.dHidden, units, 1, add)
+		dMeans := s.dMeans
 		if s.dx.Data == nil {
+			dMeans = nil
+		}
+		s.back(r, b.down, s.w1, dMeans, s.means[i*ld:][:ld], s.dHidden, add)
+		if dMeans == nil {
 			continue
 		}
-		b.down.BackwardInput(s.dMeans, ld, s.dHidden, units, 1, r.W[s.w1:s.b1], s.lanes)
 		kernels.Scale(s.dMeans, 1/float32(b.in.H*b.in.W))
 		n.X, n.XRow, n.Y, n.YRow = dy.At(i, 0, 0), dy.Row, s.dx.At(i, 0, 0), s.dx.Row
 		n.Value, n.Shift = s.gate[i*ld:][:ld], s.dMeans

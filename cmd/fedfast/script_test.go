@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fedfast/fedfast/data/sets/npz/npztest"
+	"github.com/fedfast/fedfast/kernels"
 )
 
 func TestMain(m *testing.M) {
@@ -48,6 +50,12 @@ func TestScripts(t *testing.T) {
 
 			"earlykills": earlyKills,
 			"limited":    limited,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "bf16" { // the processor has the instructions
+				return kernels.Current() != kernels.Generic && kernels.CheckBF16() == nil, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FEDFAST_CPU", os.Getenv("FEDFAST_CPU"))

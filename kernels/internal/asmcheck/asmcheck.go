@@ -20,7 +20,7 @@ type Function struct {
 
 var (
 	textLine   = regexp.MustCompile(`^TEXT ·(\w+)\(SB\)`)
-	levelName  = regexp.MustCompile(`(AVX2|AVX512)(x\d+)?$`)
+	levelName  = regexp.MustCompile(`(AVX2|AVX512|BF16)(x\d+)?$`)
 	wideVector = regexp.MustCompile(`\b[YZ]\d+\b`)
 	evexOnly   = regexp.MustCompile(`\b(Z\d+|K[0-7]|[XY](1[6-9]|2\d|3[01]))\b`)
 	framePtr   = regexp.MustCompile(`\bBP\b`)
@@ -58,10 +58,11 @@ func Functions(source string) []Function {
 var guaranteed = map[string][]string{
 	"AVX2":   {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT"},
 	"AVX512": {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL"},
+	"BF16":   {"MMX+", "SSE", "SSE2", "AVX", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL", "AVX512_BF16"},
 }
 
-// LevelOf returns the level, AVX2 or AVX512, that a function's name ends in (a tile
-// height may follow), or "".
+// LevelOf returns the level, AVX2, AVX512 or BF16 (AVX512 with AVX512_BF16), that a
+// function's name ends in (a tile height may follow), or "".
 func LevelOf(name string) string {
 	if m := levelName.FindStringSubmatch(name); m != nil {
 		return m[1]
