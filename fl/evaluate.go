@@ -98,6 +98,9 @@ type EvalConfig struct {
 	// Server holds the server hyperparameters that such training looks at; nil is
 	// the method's defaults.
 	Server *ServerParams
+	// Round is how many rounds the model has trained: schedules of learning rates are
+	// that far in the local training.
+	Round int
 	// State is the method's memory of the trial, see Trial.State. nil is that of a
 	// trial that has not begun.
 	State *State
@@ -143,7 +146,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 		if s.globalTest, err = w.score(weights, c.Test, fed.Masks); err != nil || cfg.Clients == nil {
 			return err
 		}
-		l, err := e.personal(w, weights, ids[i], &plan, cfg.State, memory)
+		l, err := e.personal(w, weights, ids[i], cfg.Round, &plan, cfg.State, memory)
 		if err != nil {
 			return err
 		}
@@ -193,13 +196,13 @@ func (e *Engine) evalPlan(clients []ClientParams, server *ServerParams) (Plan, e
 
 // personal trains a client's own model from weights, by a random stream that
 // belongs to evaluation. memory is the server's, of the state.
-func (e *Engine) personal(w *worker, weights []float32, client int, plan *Plan, state *State, memory Server) (*Local, error) {
+func (e *Engine) personal(w *worker, weights []float32, client, round int, plan *Plan, state *State, memory Server) (*Local, error) {
 	params, err := plan.client(e, client, client)
 	if err != nil {
 		return nil, err
 	}
 	l, err := w.begin(localTask{
-		engine: e, client: client, params: params, server: plan.Server, weights: weights,
+		engine: e, client: client, params: params.InRound(round), server: plan.Server, weights: weights,
 		state: memory, kept: state.of(client), key: kernels.Key(e.cfg.Seed, uint64(client), purposeTest),
 	})
 	if err != nil {

@@ -167,7 +167,7 @@ func (w *worker) begin(v localTask) (*Local, error) {
 	e := v.engine
 	c := &e.cfg.Data.Clients[v.client]
 	l := &Local{
-		Params: v.params, ServerParams: v.server, Round: v.round, Client: v.client, Train: c.Train, Val: c.Val,
+		Params: v.params.InRound(v.round), ServerParams: v.server, Round: v.round, Client: v.client, Train: c.Train, Val: c.Val,
 		Setup: e.setup, Server: v.state, Broadcast: v.weights, Weights: w.local, Fresh: v.kept == nil, Weight: float64(c.Train.Len()),
 		engine: e, worker: w, key: v.key,
 		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumParams(),

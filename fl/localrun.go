@@ -60,8 +60,12 @@ func (l *Local) SGD(r LocalRun) error {
 		opts.Probe = &l.worker.probe
 		opts.Probe.Anchor, opts.Probe.Prior = start, l.wantPrior
 	}
-	batches := l.Batches(0, p)
-	for step := range p.LocalSteps(l.Train.Len()) {
+	if p.BiasDecay >= 0 {
+		opt.Biases, opt.BiasDecay = l.model().Biases(), float32(p.BiasDecay)
+	}
+	batches, steps := l.Batches(0, p), p.LocalSteps(l.Train.Len())
+	for step := range steps {
+		opt.LR = float32(p.RateAt(step, steps))
 		b, err := batches.Next()
 		if err != nil {
 			return err
@@ -87,6 +91,14 @@ func (l *Local) SGD(r LocalRun) error {
 		}
 	}
 	return nil
+}
+
+// model returns what the client trains.
+func (l *Local) model() *nn.Model {
+	if l.subnet != nil {
+		return l.subnet.model
+	}
+	return l.engine.cfg.Model
 }
 
 // second returns memory for the second moments of what the client trains.

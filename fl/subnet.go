@@ -22,6 +22,7 @@ func (s *Subnet) Place() []int32 { return s.place }
 
 // subnetWorker is what a worker trains a sub-network in.
 type subnetWorker struct {
+	model                    *nn.Model
 	ws                       *nn.Workspace
 	weights, start, velocity []float32
 	second                   []float32 // nil until a client trains with Adam
@@ -36,7 +37,7 @@ func (l *Local) TrainSubnet(s *Subnet) []float32 {
 	sub := w.subnets[s]
 	if sub == nil {
 		m := s.model
-		sub = &subnetWorker{ws: m.NewWorkspace(), weights: m.NewParams(), start: m.NewParams(), velocity: m.NewParams()}
+		sub = &subnetWorker{model: m, ws: m.NewWorkspace(), weights: m.NewParams(), start: m.NewParams(), velocity: m.NewParams()}
 		if w.subnets == nil {
 			w.subnets = map[*Subnet]*subnetWorker{}
 		}

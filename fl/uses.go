@@ -46,17 +46,18 @@ func Needing(name, in, why string) []Use {
 // Fixed says whether the method needs one value alone.
 func (u Use) Fixed() bool { return u.In.Single() || len(u.Words) == 1 }
 
-// UsingSteps lists what Batches goes by: the learning rate, the number of steps and
+// UsingSteps lists what Batches goes by: the learning rate, which the engine changes
+// from round to round as its schedule says, the number of steps and
 // the batches of local training, and dropout.
 func UsingSteps() []Use {
-	return Using("client.lr", "client.epochs", "client.steps", "client.batch", "client.dropout", "client.wrap", "client.floor")
+	return Using("client.lr", "client.lr_schedule", "client.lr_min", "client.lr_length", "client.lr_every", "client.lr_factor", "client.lr_warmup", "client.epochs", "client.steps", "client.batch", "client.dropout", "client.wrap", "client.floor")
 }
 
 // UsingSGD lists what Local.SGD goes by: UsingSteps, the optimizer, clipping
 // and weight decay.
 func UsingSGD() []Use {
 	return slices.Concat(UsingSteps(), Using("client.optimizer", "client.momentum", "client.nesterov", "client.clip_norm",
-		"client.beta1", "client.beta2", "client.eps", "client.weight_decay"))
+		"client.beta1", "client.beta2", "client.eps", "client.weight_decay", "client.bias_decay", "client.lr_over"))
 }
 
 // KeyError says what is wrong with the value of a key, such as client.lr.

@@ -63,7 +63,7 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) 
 				return err
 			}
 		} else {
-			l, err := e.personal(w, weights, ids[i], &plan, v.State, memory)
+			l, err := e.personal(w, weights, ids[i], v.Round, &plan, v.State, memory)
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ type Model struct {
 	precision Precision // of the layers' products
 	start     []float32 // weights that Init fills in, nil to draw them
 	loss      Loss
+	biases    []Span // see Biases
 }
 
 // NewModel chains layers into a classifier of classes classes. The last layer
@@ -47,6 +48,11 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 			name, Shape{H: flow.H, W: flow.W, C: flow.C}, classes, classes)
 	}
 	m.groups = m.nodes.groups()
+	m.each(func(_ int, _ string, p Param, offset int) {
+		if len(p.Shape) == 1 {
+			m.biases = append(m.biases, Span{offset, offset + p.Size})
+		}
+	})
 	return m, nil
 }
 
@@ -167,6 +173,10 @@ func (m *Model) each(f func(i int, name string, p Param, offset int)) {
 		}
 	}
 }
+
+// Biases returns where the parameters of one dimension lie, biases and the scales and
+// shifts of normalisations, in ascending order; read-only.
+func (m *Model) Biases() []Span { return m.biases }
 
 // Init fills w with initial weights. Each tensor has its own stream under key
 // and is drawn in canonical order, so that the values do not depend on packing. A

@@ -31,6 +31,10 @@ type Optimizer struct {
 	Second []float32
 	// Anchor has the model's size; it may be nil when Mu is 0.
 	Anchor []float32
+	// Biases, when not nil, are places in ascending order where BiasDecay is in the
+	// place of WeightDecay, see Model.Biases.
+	Biases    []Span
+	BiasDecay float32
 	// Steps counts the steps taken. At 0 the next one starts the velocity and the
 	// moments afresh, whatever is in them.
 	Steps int
@@ -59,6 +63,10 @@ func (o *Optimizer) update(t TrainOpts) update {
 	if o.Adam.On {
 		u.second, u.adam = o.Second, o.Adam.step(o.SGD, o.Steps)
 	}
+	if o.Biases != nil {
+		u.biases, u.plainDecay, u.biasDecay = o.Biases, u.WeightDecay, o.BiasDecay
+		u.rule, u.steps = o.Adam, o.Steps
+	}
 	return u
 }
 
@@ -72,6 +80,19 @@ type update struct {
 	only             Span
 	shift            []float32
 	probe            *Displacement
+
+	// Of a step that decays biases by themselves:
+	biases                []Span
+	plainDecay, biasDecay float32
+	rule                  Adam
+	steps                 int
+}
+
+// decays sets the weight decay of what is stepped next.
+func (u *update) decays(by float32) {
+	if u.WeightDecay = by; u.second != nil {
+		u.adam = u.rule.step(u.SGD, u.steps)
+	}
 }
 
 // fused reports whether the step is one that kernels take along with a product.
@@ -184,14 +205,43 @@ func (u *update) apply(w, grad []float32, at int) {
 	if u.probe != nil && u.probe.Prior {
 		u.probe.add(&u.probe.prior, w[at:end], grad, at)
 	}
-	if u.second != nil {
+	u.parts(w, grad, at)
+	if u.probe != nil {
+		u.probe.add(&u.probe.sums, w[at:end], grad, at)
+	}
+}
+
+// parts takes the step on the weights from at on, those with a decay of their own
+// apart.
+func (u *update) parts(w, grad []float32, at int) {
+	end := at + len(grad)
+	for _, b := range u.biases {
+		lo, hi := max(at, b.Lo), min(end, b.Hi)
+		if lo >= hi {
+			continue
+		}
+		u.decays(u.plainDecay)
+		u.part(w, grad[:lo-at], at)
+		u.decays(u.biasDecay)
+		u.part(w, grad[lo-at:hi-at], lo)
+		grad, at = grad[hi-at:], hi
+	}
+	if u.biases != nil {
+		u.decays(u.plainDecay)
+	}
+	u.part(w, grad, at)
+}
+
+// part takes the step on the weights from at on.
+func (u *update) part(w, grad []float32, at int) {
+	end := at + len(grad)
+	switch {
+	case len(grad) == 0:
+	case u.second != nil:
 		u.stepAdam(w, grad, at, end)
-	} else {
+	default:
 		k := u.step(w, at, end)
 		k.G = grad
 		kernels.SGDStep(&k)
-	}
-	if u.probe != nil {
-		u.probe.add(&u.probe.sums, w[at:end], grad, at)
 	}
 }

@@ -154,8 +154,8 @@ func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Re
 	ws.m.check(w)
 	ws.step = opt.update(o)
 	u := &ws.step
-	if u.ClipNorm > 0 {
-		u = nil // all of the gradient must be known before the first weight changes
+	if u.ClipNorm > 0 || u.biases != nil {
+		u = nil // all of the gradient must be known before the first weight changes, or layers would decay their biases
 	}
 	sum := ws.train(w, b, o, o.Only, u)
 	if sum.Count == 0 || u == nil {

@@ -8,7 +8,9 @@ const OwnDropout = -1
 // since fields at 0 would not be their defaults (a Dropout of 0 is no dropout);
 // Check refuses others.
 type Client struct {
-	LR          float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of the local steps" also:"learning_rate step_size eta eta_l local_lr"`
+	LR float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of the local steps" also:"learning_rate step_size eta eta_l local_lr"`
+	Schedule
+	LROver      string  `toml:"lr_over" of:"rounds steps" off:"rounds" doc:"whether client.lr_schedule and client.lr_warmup count rounds, or the steps of each local training" also:"schedule_over"`
 	Optimizer   string  `toml:"optimizer" of:"sgd adam adamw" off:"sgd" doc:"rule of the local steps, in PyTorch's form; what it remembers, moments or the momentum's buffer, starts afresh in each local training" also:"local_optimizer optim"`
 	Momentum    float64 `toml:"momentum" in:"[0, 1]" off:"0" doc:"heavy-ball momentum of local SGD; its buffer starts afresh in each round" also:"beta"`
 	Nesterov    bool    `toml:"nesterov" off:"0" doc:"takes the steps of client.momentum in Nesterov's form, which looks ahead along the buffer" also:"nesterov_momentum"`
@@ -17,6 +19,7 @@ type Client struct {
 	Beta2       float64 `toml:"beta2" in:"[0, 1)" off:"0.999" doc:"decay rate of the second moment of local Adam and AdamW" also:"beta_2"`
 	Eps         float64 `toml:"eps" in:"[1e-30, inf)" off:"1e-8" doc:"what local Adam and AdamW add to the root of the second moment" also:"epsilon"`
 	WeightDecay float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters; with AdamW they shrink by it directly" also:"wd l2 decay"`
+	BiasDecay   float64 `toml:"bias_decay" in:"[0, inf) or -1" off:"-1" doc:"L2 coefficient on biases and the parameters of normalisations in the place of client.weight_decay; -1 takes that" also:"norm_decay bias_weight_decay"`
 	Mu          float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective" also:"proximal prox proximal_mu"`
 	Epochs      float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training examples in a round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
 	Steps       int     `toml:"steps" in:"[0, inf)" doc:"local steps in a round; 0 takes client.epochs" also:"local_steps num_steps iterations"`
@@ -42,7 +45,8 @@ type Client struct {
 
 // Server are the hyperparameters of the server, b in Agg_b.
 type Server struct {
-	LR       float64 `toml:"lr" in:"(0, inf)" off:"1" doc:"server learning rate of the first round" also:"learning_rate step_size eta eta_g global_lr server_lr"`
+	LR float64 `toml:"lr" in:"(0, inf)" off:"1" doc:"server learning rate of the first round" also:"learning_rate step_size eta eta_g global_lr server_lr"`
+	Schedule
 	Momentum float64 `toml:"momentum" in:"[0, 1)" off:"0" doc:"heavy-ball momentum of the server's step" also:"server_momentum"`
 	Decay    float64 `toml:"decay" in:"(0, 1]" off:"1" doc:"factor gamma of the server learning rate a round: lr gamma^t in round t" also:"lr_decay gamma"`
 

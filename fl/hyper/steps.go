@@ -31,8 +31,15 @@ func (c Client) Examples(n int) int {
 	return min(steps*c.Batch, int(math.Ceil(c.Epochs*float64(n))))
 }
 
-// Rate returns the server's learning rate in round t = 0, 1, ...: lr gamma^t.
-func (s Server) Rate(t int) float64 { return s.LR * wholePower(s.Decay, t) }
+// Rate returns the server's learning rate in round t = 0, 1, ...: lr gamma^t, with lr
+// that of its schedule.
+func (s Server) Rate(t int) float64 {
+	lr := s.LR
+	if !s.constant() {
+		lr = s.rate(lr, t, s.Length)
+	}
+	return lr * wholePower(s.Decay, t)
+}
 
 // wholePower returns x^n for n >= 0 by repeated squaring: products only, so
 // the same bits on every machine.

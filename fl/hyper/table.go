@@ -107,7 +107,8 @@ func defaults() Values {
 func (p Param) field(v *Values) reflect.Value { return reflect.ValueOf(v).Elem().FieldByIndex(p.Index) }
 
 // Get returns the value as a number; of truths 0 is false and 1 true, of texts it
-// is the place in Words, -1 for one that is not among them.
+// is the place in Words, Default for an empty one and -1 for one that is not among
+// them.
 func (p Param) Get(v *Values) float64 {
 	switch f := p.field(v); {
 	case p.Truth():
@@ -115,6 +116,8 @@ func (p Param) Get(v *Values) float64 {
 			return 1
 		}
 		return 0
+	case p.Text() && f.String() == "":
+		return p.Default
 	case p.Text():
 		return float64(slices.Index(p.Words, f.String()))
 	case p.Whole():
@@ -194,6 +197,9 @@ func (c Client) Check() error {
 	if err := c.checkRule(); err != nil {
 		return err
 	}
+	if err := c.checkSchedule(); err != nil {
+		return err
+	}
 	if c.Nesterov && c.Momentum == 0 {
 		return &key.Error{Key: "client.nesterov", Problem: " = true: must be false unless client.momentum is above 0"}
 	}
@@ -219,7 +225,15 @@ func (c Client) checkRule() error {
 }
 
 // Check returns an error that names the first hyperparameter out of its range.
-func (s Server) Check() error { return check(&Values{Server: s}, "server.") }
+func (s Server) Check() error {
+	if s.Kind == "" { // a literal's
+		s.Kind = scheduleConstant
+	}
+	if err := check(&Values{Server: s}, "server."); err != nil {
+		return err
+	}
+	return s.checkWhole("server", true)
+}
 
 func check(v *Values, prefix string) error {
 	for _, p := range table {

@@ -84,7 +84,7 @@ func (fedOpt) Paper() string {
 }
 
 func (m fedOpt) Uses() []fl.Use {
-	uses := slices.Concat(fl.UsingSGD(), fl.Using("server.lr", "server.decay", "server.beta1", "server.weighted"), fl.Needing("server.tau", "(0, inf)", "such as 0.001"),
+	uses := slices.Concat(fl.UsingSGD(), serverRate, fl.Using("server.beta1", "server.weighted"), fl.Needing("server.tau", "(0, inf)", "such as 0.001"),
 		fl.Needing("server.momentum", "0", "its momentum is server.beta1"))
 	if m.beta2 > 0 {
 		uses = append(uses, fl.Using("server.beta2")...)

@@ -31,4 +31,7 @@ func init() {
 }
 
 // serverStep is what the server of Reptile uses.
-var serverStep = fl.Using("server.lr", "server.momentum", "server.decay")
+var serverStep = slices.Concat(serverRate, fl.Using("server.momentum"))
+
+// serverRate is what the server's learning rate of a round goes by.
+var serverRate = fl.Using("server.lr", "server.lr_schedule", "server.lr_min", "server.lr_length", "server.lr_every", "server.lr_factor", "server.lr_warmup", "server.decay")

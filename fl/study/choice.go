@@ -109,7 +109,7 @@ func (d *driver) choose(ctx context.Context, r *Result, c candidate) (*Chosen, e
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.Evaluate(ctx, c.weights, evaluation(&d.setup.Config, clients, c.trial.hyper.Server, c.memory, d.setup.Observer))
+	e, err := d.engine.Evaluate(ctx, c.weights, evaluation(&d.setup.Config, c.round, clients, c.trial.hyper.Server, c.memory, d.setup.Observer))
 	if err != nil {
 		return nil, d.crashed(err)
 	}

@@ -28,7 +28,7 @@ func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Para
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Evaluate(ctx, weights, evaluation(&s.Config, []fl.ClientParams{h.Client}, h.Server, nil, s.Observer))
+	e, err := engine.Evaluate(ctx, weights, evaluation(&s.Config, h.Client.Length, []fl.ClientParams{h.Client}, h.Server, nil, s.Observer))
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +47,12 @@ func Predict(ctx context.Context, s Setup, weights []float32, splits []fl.Split,
 	return engine.Predict(ctx, weights, splits, each)
 }
 
-// evaluation returns how the end result of a configuration is measured, with the
+// evaluation returns how a model after a round of a configuration is measured, with the
 // hyperparameters of the personalized model's local training. The method remembers
 // memory of the trial.
-func evaluation(c *config.Config, clients []fl.ClientParams, server fl.ServerParams, memory *fl.State, o Observer) fl.EvalConfig {
+func evaluation(c *config.Config, round int, clients []fl.ClientParams, server fl.ServerParams, memory *fl.State, o Observer) fl.EvalConfig {
 	if !c.Eval.Personalized {
 		clients = nil
 	}
-	return fl.EvalConfig{Clients: clients, Server: &server, State: memory, Sample: c.Eval.Clients, Done: o.Evaluated}
+	return fl.EvalConfig{Clients: clients, Round: round, Server: &server, State: memory, Sample: c.Eval.Clients, Done: o.Evaluated}
 }

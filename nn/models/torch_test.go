@@ -28,6 +28,7 @@ type torchJob struct {
 	Betas       []float64 `json:"betas"`
 	Eps         float64   `json:"eps"`
 	WeightDecay float64   `json:"weight_decay"`
+	BiasDecay   float64   `json:"bias_decay"`
 	Steps       int       `json:"steps"`
 	Loss        torchLoss `json:"loss"`
 }
@@ -74,11 +75,16 @@ func TestOptimizersMatchTorch(t *testing.T) {
 			"adam":                   {SGD: nn.SGD{LR: 1e-3}, Adam: nn.Adam{On: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
 			"adam, all the rest":     {SGD: nn.SGD{LR: 1e-3, WeightDecay: 1e-2, ClipNorm: 0.1}, Adam: nn.Adam{On: true, Beta1: 0.8, Beta2: 0.95, Eps: 1e-8}},
 			"adamw":                  {SGD: nn.SGD{LR: 1e-3, WeightDecay: 0.1}, Adam: nn.Adam{On: true, Decoupled: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
+			"biases apart":           {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, WeightDecay: 1e-3}, BiasDecay: 0.2},
+			"biases apart, adamw":    {SGD: nn.SGD{LR: 1e-3, WeightDecay: 0.1}, Adam: nn.Adam{On: true, Decoupled: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}, BiasDecay: 2},
 		} {
 			t.Run(c.model+"/"+name, func(t *testing.T) {
 				m, err := New(c.model, Options{Input: c.input})
 				if err != nil {
 					t.Fatal(err)
+				}
+				if opt.BiasDecay > 0 {
+					opt.Biases = m.Biases()
 				}
 				compareSteps(t, python, m, c.ops, torchBatch(m, c.batch), opt)
 			})
@@ -278,6 +284,9 @@ func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn
 	t.Helper()
 	job := newTorchJob(m, ops, b)
 	job.LR, job.Momentum, job.WeightDecay, job.Steps = float64(opt.LR), float64(opt.Momentum), float64(opt.WeightDecay), 5
+	if job.BiasDecay = job.WeightDecay; opt.Biases != nil {
+		job.BiasDecay = float64(opt.BiasDecay)
+	}
 	job.Nesterov, job.ClipNorm, job.Optimizer = opt.Nesterov, float64(opt.ClipNorm), "sgd"
 	if a := opt.Adam; a.On {
 		job.Optimizer, job.Betas, job.Eps = "adam", []float64{a.Beta1, a.Beta2}, a.Eps

@@ -14,7 +14,7 @@ JOB.json holds
   tokens   list of token sequences (token models), or null
   x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
   labels   one label a sample, or one a position, sample by sample; -1 is masked
-  lr, momentum, nesterov, weight_decay, clip_norm (0 is none), steps
+  lr, momentum, nesterov, weight_decay, bias_decay (of what has one dimension), clip_norm (0 is none), steps
   optimizer  sgd, adam or adamw, which have betas and eps
   loss     {"kind": cross_entropy | sigmoid | squared | huber, "smoothing", "delta", "weights": one a class or null,
            "targets": one a sample and output, or null}
@@ -208,12 +208,16 @@ def run(job_path, params_path, input_path, out_path, direction_path=None):
         gradient = torch.autograd.grad(loss, params, create_graph=True)
         write(out_path, torch.autograd.grad(gradient, params, grad_outputs=build(job, read_floats(direction_path))))
         return []
+    groups = [{"params": [p for p in params if p.dim() > 1]}]
+    biases = [p for p in params if p.dim() == 1]
+    if biases:
+        groups.append({"params": biases, "weight_decay": job["bias_decay"]})
     if job["optimizer"] == "sgd":
         optimizer = torch.optim.SGD(
-            params, lr=job["lr"], momentum=job["momentum"], nesterov=job["nesterov"], weight_decay=job["weight_decay"])
+            groups, lr=job["lr"], momentum=job["momentum"], nesterov=job["nesterov"], weight_decay=job["weight_decay"])
     else:
         adam = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[job["optimizer"]]
-        optimizer = adam(params, lr=job["lr"], betas=job["betas"], eps=job["eps"], weight_decay=job["weight_decay"])
+        optimizer = adam(groups, lr=job["lr"], betas=job["betas"], eps=job["eps"], weight_decay=job["weight_decay"])
     losses = []
     for _ in range(job["steps"]):
         optimizer.zero_grad()

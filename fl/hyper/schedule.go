@@ -1,0 +1,135 @@
+package hyper
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/fl/key"
+)
+
+// The words of Schedule.Kind.
+const (
+	scheduleConstant = "constant"
+	scheduleCosine   = "cosine"
+	scheduleLinear   = "linear"
+	scheduleStep     = "step"
+)
+
+// Schedule says how a learning rate changes with time, which counts rounds or local
+// steps from 0.
+type Schedule struct {
+	Kind   string  `toml:"lr_schedule" of:"constant cosine linear step" off:"constant" doc:"how the learning rate falls: along half a cosine or a line to lr_min, by lr_factor every lr_every, or not; it is said beside in which unit" also:"schedule scheduler lr_scheduler"`
+	Min    float64 `toml:"lr_min" in:"[0, inf)" off:"0" doc:"where the schedules cosine and linear end, and below which step does not fall; above the learning rate it is that" also:"min_lr eta_min"`
+	Length int     `toml:"lr_length" in:"[0, inf)" off:"0" doc:"rounds in which the schedules cosine and linear reach lr_min; over local steps 0 is all of a local training" also:"t_max total_rounds"`
+	Every  int     `toml:"lr_every" in:"[0, inf)" off:"0" doc:"rounds or local steps from one fall of the schedule step to the next" also:"step_size lr_step"`
+	Factor float64 `toml:"lr_factor" in:"[0, 1]" off:"0" doc:"what the schedule step multiplies the learning rate by; 0 is 0.1" also:"lr_gamma"`
+	Warmup int     `toml:"lr_warmup" in:"[0, inf)" off:"0" doc:"first rounds, or local steps, in which the learning rate rises in equal steps; a schedule begins behind them" also:"warmup warmup_rounds warmup_steps"`
+}
+
+// constant reports whether the rate is always the same.
+func (s *Schedule) constant() bool {
+	return (s.Kind == scheduleConstant || s.Kind == "") && s.Warmup == 0
+}
+
+// rate returns the learning rate at time t, which begins at lr; length is the time
+// in which the schedule ends.
+func (s *Schedule) rate(lr float64, t, length int) float64 {
+	if t < s.Warmup {
+		return lr * (float64(t+1) / float64(s.Warmup+1))
+	}
+	t, length = t-s.Warmup, max(1, length-s.Warmup)
+	least := min(s.Min, lr)
+	share := min(1, float64(t)/float64(length))
+	switch s.Kind {
+	case scheduleCosine:
+		c := cosine(share)
+		return least + float64(float64(lr-least)*float64(c*c)) // (1 + cos(pi t/T)) / 2
+	case scheduleLinear:
+		return least + float64(float64(lr-least)*(1-share))
+	case scheduleStep:
+		return max(least, float64(lr*wholePower(cmp.Or(s.Factor, defaultFactor), t/max(1, s.Every))))
+	}
+	return lr
+}
+
+// cosine returns cos(pi/2 x) for x in [0, 1] by its series, the same bits on every
+// machine.
+func cosine(x float64) float64 {
+	if x == 1 {
+		return 0
+	}
+	y := float64(math.Pi / 2 * x)
+	square, term, sum := float64(y*y), 1.0, 1.0
+	for k := 2.0; k <= 24; k += 2 {
+		term = -float64(term*square) / float64(k*(k-1))
+		sum += term
+	}
+	return sum
+}
+
+// check returns an error for what the schedule does not use, or lacks; table is
+// client or server.
+func (s *Schedule) checkWhole(table string, needsLength bool) error {
+	bad := func(name, format string, args ...any) error {
+		return &key.Error{Key: table + "." + name, Problem: fmt.Sprintf(format, args...)}
+	}
+	falls := s.Kind == scheduleCosine || s.Kind == scheduleLinear
+	switch {
+	case falls && s.Length == 0 && needsLength:
+		return bad("lr_length", " is not set: %s.lr_schedule = %q needs the rounds in which the learning rate falls to %[1]s.lr_min", table, s.Kind)
+	case !falls && s.Length != 0:
+		return bad("lr_length", " = %d: must be left out unless %s.lr_schedule is cosine or linear", s.Length, table)
+	case s.Kind == scheduleStep && s.Every == 0:
+		return bad("lr_every", " is not set: %s.lr_schedule = \"step\" needs the time from one fall to the next", table)
+	case s.Kind != scheduleStep && s.Every != 0:
+		return bad("lr_every", " = %d: must be left out unless %s.lr_schedule is step", s.Every, table)
+	case s.Kind != scheduleStep && s.Factor != 0:
+		return bad("lr_factor", " = %v: must be left out unless %s.lr_schedule is step", s.Factor, table)
+	case s.Kind == scheduleConstant && s.Min != 0:
+		return bad("lr_min", " = %v: must be left out unless %s.lr_schedule falls", s.Min, table)
+	case falls && s.Length > 0 && s.Warmup >= s.Length:
+		return bad("lr_warmup", " = %d: must be below %s.lr_length = %d", s.Warmup, table, s.Length)
+	}
+	return nil
+}
+
+// defaultFactor is Schedule.Factor where it is 0.
+const defaultFactor = 0.1
+
+// InRound returns the hyperparameters of round t = 0, 1, ...: with the learning rate
+// that a schedule over rounds has then. Those of a schedule over local steps stay.
+func (c Client) InRound(t int) Client {
+	if c.LROver == overRounds && !c.constant() {
+		c.LR = c.rate(c.LR, t, c.Length)
+		c.Schedule = Schedule{Kind: scheduleConstant}
+	}
+	return c
+}
+
+// RateAt returns the learning rate of local step t of so many: that of InRound
+// unless the schedule is over local steps.
+func (c *Client) RateAt(t, steps int) float64 {
+	if c.LROver == overRounds || c.constant() {
+		return c.LR
+	}
+	length := c.Length
+	if length == 0 {
+		length = steps
+	}
+	return c.rate(c.LR, t, length)
+}
+
+// The words of Client.LROver.
+const (
+	overRounds = "rounds"
+	overSteps  = "steps"
+)
+
+// checkSchedule returns an error for a schedule that is not whole.
+func (c *Client) checkSchedule() error {
+	if c.LROver == overSteps && c.constant() {
+		return &key.Error{Key: "client.lr_over", Problem: " = \"steps\": must be left out unless there is a client.lr_schedule or client.lr_warmup"}
+	}
+	return c.checkWhole("client", c.LROver == overRounds)
+}
