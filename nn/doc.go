@@ -36,9 +36,9 @@
 // then the cut of a batch into chunks does not show in the bits of the result. A
 // gradient passed to Backward may be overwritten.
 //
-// A layer may hold others: [Residual] binds two chains of them and takes each
-// sample through both. All layers that treat each sample of an image alone can be
-// in it.
+// A layer may hold others: [Residual] binds two chains of them. Layers that all treat
+// each sample of an image alone get a group of samples after the other; others, on
+// sequences and vectors, all samples of a chunk. [Attention] holds two dense layers.
 //
 // A product with the Hessian ([Workspace.Hessian]) takes a tangent along with every
 // activation and gradient: its derivative as the parameters W move along Run.V.
