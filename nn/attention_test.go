@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -108,4 +109,23 @@ func TestAttentionErrors(t *testing.T) {
 			t.Errorf("%v: error %v, want %q", c.layers, err, c.want)
 		}
 	}
+}
+
+// TestAttentionInBF16 holds that the dense layers of attention take the precision of
+// the model, and that little changes.
+func TestAttentionInBF16(t *testing.T) {
+	if BF16.Check() != nil {
+		t.Skip("no bf16 here")
+	}
+	m := attentionNet(t)
+	w := m.NewParams()
+	m.Init(w, 3)
+	b := images(m, 9)
+	want := m.NewWorkspace().Gradient(w, b, TrainOpts{}).Loss
+	rounded := m.WithPrecision(BF16)
+	got := rounded.NewWorkspace().Gradient(w, b, TrainOpts{}).Loss
+	if d := math.Abs(got - want); d == 0 || d > 0.02*want {
+		t.Errorf("loss %v in bf16, %v in float32", got, want)
+	}
+	sameBits(t, train(rounded, rounded.newWorkspace(4), b), train(rounded, rounded.newWorkspace(4), b), "two trainings")
 }

@@ -150,11 +150,11 @@ var torchCases = []struct {
 	), nn.Shape{H: 10, W: 10, C: 3}},
 	{"char-gpt", 3, 0.05, slices.Concat(
 		[]torchOp{{Op: "embedding"}, {Op: "positions"}}, opTransformer(4, torchOp{Op: "attention", Heads: 4, Causal: true}, "last"), []torchOp{{Op: "layernorm"}, {Op: "tied"}},
-	), nn.Shape{}},
+	), nn.Shape{Seq: 24, Vocab: 80}},
 	{"vit-tiny", 3, 0.02, slices.Concat(
 		[]torchOp{{Op: "conv", Padding: 0, Stride: 4}, {Op: "sequence", ClassToken: true}, {Op: "positions"}},
 		opTransformer(6, torchOp{Op: "attention", Heads: 4}, "first"), []torchOp{{Op: "layernorm"}, opLinear},
-	), nn.Shape{}},
+	), nn.Shape{H: 16, W: 12, C: 3}},
 	{"so-tag-lr", 6, 0.1, []torchOp{opFlatten, opLinear}, nn.Shape{}},
 	{"mobilenet-small", 3, 0.005, opMobile(), nn.Shape{}},
 	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
