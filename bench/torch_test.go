@@ -82,7 +82,8 @@ func TestTorchThatCrashes(t *testing.T) {
 	}
 	table := strings.Join(append(report.Heading(), strings.Join(report.Table()[1], " ")), "\n")
 	for _, want := range []string{
-		"PyTorch 9.1, Python 3, BLAS libblas, its kernel Zen; run without OPENBLAS_CORETYPE=Haswell and OPENBLAS_L2_SIZE=",
+		"PyTorch 9.1, Python 3, BLAS libblas, its kernel Zen; run with MALLOC_",
+		"; without OPENBLAS_CORETYPE=Haswell and OPENBLAS_L2_SIZE=",
 		"640 (9.2 1 thread), failed (9.1 1 thread: PyTorch ended: signal: killed)",
 	} {
 		if !strings.Contains(table, want) {
