@@ -96,3 +96,26 @@ func TestGobench(t *testing.T) {
 		t.Errorf("%d samples of the training step: %v", n, names)
 	}
 }
+
+// TestJoin compares a row with what another report measured of it, and refuses
+// another machine's.
+func TestJoin(t *testing.T) {
+	a, b := sampleReport(), sampleReport()
+	b.Torch[0].Version, b.Results = "2.6", b.Results[:1]
+	x := &b.Results[0]
+	x.Precision, x.SamplesPerSecond = "bf16", 15e3
+	x.Torch = []bench.Rival{{Version: "2.6", Precision: "bf16", Threads: 1, Processes: 1, SamplesPerSecond: 8e3, Ratio: 15. / 8}}
+	a.Results[0].Precision = "fp32"
+	all, err := bench.Join(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := all.Results[0], all.Results[3]
+	if len(all.Torch) != 2 || len(first.Torch) != 2 || len(last.Torch) != 2 || first.Ratio != 1.25 || last.Ratio != 1.875 || last.Gain != 1.5 {
+		t.Errorf("%d PyTorches; %+v; %+v", len(all.Torch), first, last)
+	}
+	b.Machine.CPU = "Another"
+	if _, err := bench.Join(a, b); err == nil || !strings.Contains(err.Error(), "Another") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -118,7 +118,7 @@ func gains(results []Result) {
 	for i := range results {
 		x := &results[i]
 		for _, y := range results {
-			if x.Precision == nn.BF16.String() && y.Precision == nn.FP32.String() && x.Threads == y.Threads {
+			if x.Precision == nn.BF16.String() && y.Precision == nn.FP32.String() && x.alike(&y) {
 				x.Gain = x.SamplesPerSecond / y.SamplesPerSecond
 			}
 		}

@@ -30,7 +30,7 @@ type benchOptions struct {
 	report   string
 	markdown string
 	plot     plotOptions
-	from     string
+	from     []string
 	profile  string
 	gobench  bool
 }
@@ -90,7 +90,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.report, "report", "", "also write the report as JSON to this file")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
 	o.plot.addFlags(cmd, "also draw the suite scale")
-	f.StringVar(&o.from, "from", "", "measure nothing: show and draw the report that --report wrote into this `FILE`")
+	f.StringSliceVar(&o.from, "from", nil, "measure nothing: show and draw the report that --report wrote into this `FILE`; several of one machine are joined")
 	f.BoolVar(&o.gobench, "gobench", false, "print every sample as a line that benchstat reads, in place of the table")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this file")
 }
@@ -146,7 +146,7 @@ func (o *benchOptions) validate() error {
 	if err := o.plot.validate(); err != nil {
 		return err
 	}
-	if o.from != "" && (len(o.config.Suites) > 0 || o.gobench || o.against != "" || o.profile != "") {
+	if len(o.from) > 0 && (len(o.config.Suites) > 0 || o.gobench || o.against != "" || o.profile != "") {
 		return errors.New("--from shows a report that is there: it does not go with --suite, --against, --gobench and --profile")
 	}
 	for _, name := range o.config.Suites {
@@ -162,8 +162,8 @@ func (o *benchOptions) validate() error {
 }
 
 func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
-	if o.from != "" {
-		report, err := bench.ReadReport(o.from)
+	if len(o.from) > 0 {
+		report, err := readReports(o.from)
 		if err != nil {
 			return fmt.Errorf("--from: %w", err)
 		}
@@ -212,6 +212,22 @@ func keepable(folder string) error {
 		return fmt.Errorf("--keep %s: name a folder that is there", folder)
 	}
 	return nil
+}
+
+// readReports reads a report, or joins several.
+func readReports(paths []string) (*bench.Report, error) {
+	var reports []*bench.Report
+	for _, path := range paths {
+		r, err := bench.ReadReport(path)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+	}
+	if len(reports) == 1 {
+		return reports[0], nil
+	}
+	return bench.Join(reports...)
 }
 
 // startTorch starts a PyTorch for every Python.
