@@ -13,7 +13,7 @@ func newConvBF16(b *boundConv, e *Env) *convBF16 {
 	c := &convBF16{ConvBF16: b.t.BF16()}
 	c.scratch = e.Scratch(c.Space())
 	c.weights = e.Arena.Alloc(c.WeightSize())
-	if e.NeedDX && !b.pooled {
+	if e.NeedDX {
 		c.flipped = e.Arena.Alloc(c.FlippedSize())
 	}
 	return c

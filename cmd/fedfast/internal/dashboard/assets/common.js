@@ -1,0 +1,33 @@
+"use strict";
+
+/** make returns an element with a text and attributes. */
+function make(tag, text, attributes) {
+  const e = document.createElement(tag);
+  if (text !== undefined && text !== null) e.textContent = text;
+  for (const [name, value] of Object.entries(attributes || {})) e.setAttribute(name, value);
+  return e;
+}
+
+/** ask fetches JSON; an answer that is an error throws its line. */
+async function ask(path, query) {
+  const answer = await fetch(path + "?" + new URLSearchParams(query || {}));
+  if (!answer.ok) throw new Error((await answer.text()).trim());
+  return answer.json();
+}
+
+const count = new Intl.NumberFormat("en");
+
+/** span writes seconds in their two largest units. */
+function span(seconds) {
+  const s = Math.round(seconds), pad = (n) => String(n).padStart(2, "0");
+  if (s >= 86400) return Math.floor(s / 86400) + "d" + pad(Math.floor((s % 86400) / 3600)) + "h";
+  if (s >= 3600) return Math.floor(s / 3600) + "h" + pad(Math.floor((s % 3600) / 60)) + "m";
+  if (s >= 60) return Math.floor(s / 60) + "m" + pad(s % 60) + "s";
+  return s + "s";
+}
+
+/** score writes a score, or that there is none. */
+const score = (x) => (x === null || x === undefined ? "–" : x.toFixed(4));
+
+/** day writes a time of the record. */
+const day = (t) => (t ? new Date(t).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }) : "–");

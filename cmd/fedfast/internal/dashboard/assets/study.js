@@ -1,0 +1,163 @@
+"use strict";
+
+/** News are drawn together, this many milliseconds after the first. */
+const together = 250;
+
+const dir = new URLSearchParams(location.search).get("dir") || ".";
+const by = (id) => document.getElementById(id);
+const page = { study: null, waiting: [], metric: "", rows: new Map(), behind: 0 };
+const curves = new Curves(by("chart"), by("over"), light);
+window.fedfast = { times: curves.times, curves, page }; // for tests and the curious
+
+/** light marks the row of a trial. */
+function light(number) {
+  for (const [n, tr] of page.rows) tr.classList.toggle("lit", n === number);
+}
+
+/** facts shows what the study has come to. */
+function facts(s) {
+  document.title = s.name + " – fedfast";
+  by("title").textContent = s.name;
+  const facts = [
+    ["rounds", count.format(s.rounds), "of " + count.format(s.budget)],
+    ["best score", s.best ? score(s.best.score) : "–", s.best ? "trial " + s.best.trial + ", round " + s.best.round : ""],
+    ["trials", count.format(s.trials), s.all.filter((t) => ["waiting", "training", "paused"].includes(t.state)).length + " left"],
+    ["time left", s.left === null ? "–" : span(s.left), ""],
+    ["worked", span(s.worked), ""],
+    ["command", s.command, s.pid ? "process " + s.pid : ""],
+    ...(s.errors || []).filter((e) => e.value !== null).map((e) => [e.name, (100 * e.value).toFixed(2) + " %", ""]),
+  ];
+  by("facts").replaceChildren(...facts.map(([name, value, more]) => {
+    const div = make("div"), dd = make("dd", value);
+    if (more) dd.append(" ", make("small", more));
+    div.append(make("dt", name), dd);
+    return div;
+  }));
+  by("progress").value = s.budget ? s.rounds / s.budget : 0;
+  state(s.state);
+}
+
+/** state shows how far the study is. */
+function state(name) {
+  by("state").textContent = name;
+  by("state").className = "state " + name;
+}
+
+/** table shows the trials. */
+function table(s) {
+  const keys = [...new Set(s.all.flatMap((t) => Object.keys(t.params || {})))].sort();
+  const head = make("tr");
+  for (const [name, n] of [["trial", 1], ["state", 0], ["rounds", 1], ["score", 1], ...keys.map((k) => [k, 1])]) head.append(make("th", name, n ? { scope: "col", class: "n" } : { scope: "col" }));
+  by("trial-head").replaceChildren(head);
+  page.rows.clear();
+  by("trials").replaceChildren(...s.all.map((t) => {
+    const tr = make("tr", null, s.best && s.best.trial === t.number ? { class: "best" } : {});
+    const told = make("td", t.state, { class: "state " + t.state });
+    if (t.failed) told.append(" ", make("span", t.failed, { class: "note" }));
+    tr.append(make("th", t.number, { scope: "row", class: "n" }), told, make("td", t.rounds + " of " + t.to, { class: "n" }), make("td", score(t.score), { class: "n" }));
+    for (const k of keys) tr.append(make("td", param((t.params || {})[k]), { class: "n" }));
+    page.rows.set(t.number, tr);
+    return tr;
+  }));
+  by("sessions").replaceChildren(...s.sessions.map((x) => {
+    const tr = make("tr");
+    tr.append(make("td", day(x.at)), make("td", x.workers, { class: "n" }), make("td", x.cpu), make("td", x.level), make("td", x.version));
+    return tr;
+  }));
+}
+
+const param = (v) => (v === undefined ? "–" : typeof v === "number" ? String(+v.toPrecision(4)) : String(v));
+
+/** best is the number of the trial that stands out, -1 for none. */
+const best = () => (page.study.best ? page.study.best.trial : -1);
+
+/** refresh asks for all but the curves again. */
+async function refresh() {
+  page.study = await ask("/api/study", { dir });
+  facts(page.study);
+  table(page.study);
+}
+
+/** draw draws the curves so far, and follows the study from there on. */
+async function draw() {
+  const drawn = await ask("/api/curves", { dir });
+  page.waiting = [];
+  page.behind = 0;
+  curves.set(page.study.length, drawn, page.metric, best());
+  page.drawn = performance.now();
+  follow(drawn.seq);
+}
+
+/** follow listens to what is recorded behind an entry: one stream a tab. */
+function follow(after) {
+  page.stream?.close();
+  page.stream = new EventSource("/api/events?" + new URLSearchParams({ dir, after }));
+  page.stream.addEventListener("news", (e) => news(JSON.parse(e.data)));
+  page.stream.addEventListener("state", (e) => {
+    if (JSON.parse(e.data).state !== page.study.state) refresh().catch(tell);
+  });
+  page.stream.addEventListener("cut", () => location.reload());
+  page.stream.onopen = () => (by("note").textContent = "");
+  page.stream.onerror = () => {
+    by("note").textContent = "fedfast does not answer; this page comes back by itself.";
+    if (page.stream.readyState === EventSource.CLOSED) setTimeout(() => draw().catch(tell), 2000);
+  };
+}
+
+/** news keeps what was told until it is drawn. */
+function news(n) {
+  if (page.waiting.length === 0 && !page.changed) setTimeout(() => show().catch(tell), together);
+  page.waiting.push(...n.rounds);
+  page.behind += n.rounds.length;
+  page.changed ||= n.changed;
+}
+
+/** show draws what waits. */
+async function show() {
+  const rows = page.waiting, changed = page.changed;
+  page.waiting = [];
+  page.changed = false;
+  if (changed) await refresh();
+  else tally(rows);
+  if (rows.length > 0 || changed) curves.update(rows, best());
+  page.behind -= rows.length;
+}
+
+/** tally counts rounds that nothing else came with. */
+function tally(rows) {
+  page.study.rounds += rows.length;
+  if (page.study.left !== null) page.study.left = Math.max(0, page.study.left - together / 1000);
+  const grown = new Set();
+  for (const [number, round] of rows) {
+    const t = page.study.all[number];
+    if (t) grown.add(t);
+    if (t) t.rounds = Math.max(t.rounds, round);
+  }
+  for (const t of grown) page.rows.get(t.number).children[2].textContent = t.rounds + " of " + t.to;
+  facts(page.study);
+}
+
+function tell(e) {
+  by("note").textContent = e.message;
+}
+
+/** metrics lets a person choose what the curves tell. */
+function metrics(names) {
+  for (const [i, name] of names.entries()) {
+    const label = make("label"), input = make("input", null, { type: "radio", name: "metric", value: name });
+    input.checked = i === 0;
+    input.addEventListener("change", () => {
+      page.metric = name;
+      if (curves.sets) curves.choose(name);
+    });
+    label.append(input, metricName[name]);
+    by("metrics").append(label);
+  }
+}
+
+refresh().then(() => {
+  page.painted = performance.now();
+  metrics(page.study.metrics);
+  page.metric = page.study.metrics[0];
+  return draw();
+}).catch(tell);

@@ -1,0 +1,105 @@
+package dashboard
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/fl/study/finite"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Server shows the studies below a folder.
+type Server struct {
+	// Root is the folder.
+	Root string
+	// Poll is how often records are asked for news, 0 for four times a second.
+	Poll time.Duration
+}
+
+// Handler answers all that the pages ask, from hosts of the loopback only.
+func (s *Server) Handler() http.Handler {
+	files, err := fs.Sub(assets, "assets")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /assets/", http.StripPrefix("/assets/", http.FileServerFS(files)))
+	for path, file := range map[string]string{"GET /{$}": "index.html", "GET /study": "study.html"} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, file) })
+	}
+	mux.HandleFunc("GET /api/studies", answer(func(r *http.Request) (any, error) { return s.studies(r.Context()) }))
+	mux.HandleFunc("GET /api/study", answer(s.study))
+	mux.HandleFunc("GET /api/curves", answer(s.curves))
+	mux.HandleFunc("GET /api/events", s.events)
+	return guarded(mux)
+}
+
+// Serve answers on a listener until the context ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // it ends the streams
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nothing is lost: pages ask again
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// answer writes what a function returns as JSON, or its error as a line.
+func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := f(r)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		text, err := finite.Marshal(v)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(text) // who asked may be gone
+	}
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, err error) {
+	code := http.StatusInternalServerError
+	if errors.Is(err, fs.ErrNotExist) {
+		code = http.StatusNotFound
+	}
+	http.Error(w, oneline.Of(err.Error()), code)
+}
+
+// errNoStudy is about a folder that is none of the server's studies.
+type errNoStudy string
+
+// Error names the folder.
+func (dir errNoStudy) Error() string { return string(dir) + ": there is no such study here" }
+
+// Is makes it an fs.ErrNotExist.
+func (errNoStudy) Is(target error) bool { return target == fs.ErrNotExist }
+
+// folder is that of the study that a request is about, by its path below the root.
+func (s *Server) folder(r *http.Request) (string, error) {
+	name := r.FormValue("dir")
+	path := filepath.FromSlash(name)
+	if !filepath.IsLocal(path) || !store.Exists(filepath.Join(s.Root, path)) {
+		return "", errNoStudy(name)
+	}
+	return filepath.Join(s.Root, path), nil
+}

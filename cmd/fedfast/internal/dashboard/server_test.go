@@ -1,0 +1,225 @@
+package dashboard
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/view"
+)
+
+// TestVendoredFiles compares the files that others wrote with their digests.
+func TestVendoredFiles(t *testing.T) {
+	page, err := fs.ReadFile(assets, "assets/VENDORED.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?m)^\\| `(.+)` \\| `(.+)` \\|$").FindAllStringSubmatch(string(page), -1)
+	if len(found) != 3 {
+		t.Fatalf("%d files are listed", len(found))
+	}
+	for _, m := range found {
+		content, err := fs.ReadFile(assets, "assets/"+m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha512.Sum512(content); base64.StdEncoding.EncodeToString(sum[:]) != m[2] {
+			t.Errorf("%s is not the file that %s lists", m[1], "VENDORED.md")
+		}
+	}
+}
+
+// recorded is a study at work of one trial, begun in a folder, and what records its
+// next round. Its scores are 1, 1/2, 1/3 and so on, half as heavy with each round.
+func recorded(t *testing.T, dir string) (st *store.Store, round func()) {
+	t.Helper()
+	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{"score.discount=0.5"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := config.Encode(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err = store.Open(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	add := func(kind string, trial, round int, form string, values ...any) {
+		if err := st.Append(kind, trial, round, fmt.Appendf(nil, form, values...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(study.KindStudy, -1, 0, `{"name":"one","mode":"tune","config":%q,"trial_rounds":100}`, text)
+	add(study.KindSession, -1, 0, `{"version":"test","workers":2}`)
+	add(study.KindTrial, 0, 0, `{"params":{"client.lr":0.1}}`)
+	n := 0
+	return st, func() {
+		n++
+		add(study.KindRound, 0, n, `{"score":%v,"train_loss":2,"clients":[1]}`, 1/float64(n))
+	}
+}
+
+// served serves a folder, and returns where.
+func served(t *testing.T, root string) string {
+	t.Helper()
+	s := httptest.NewServer((&Server{Root: root, Poll: 5 * time.Millisecond}).Handler())
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestGuard refuses foreign hosts, foreign pages and paths outside of the folder,
+// and lets pages load nothing from elsewhere.
+func TestGuard(t *testing.T) {
+	root := t.TempDir()
+	recorded(t, filepath.Join(root, "below", "one"))
+	url := served(t, filepath.Join(root, "below"))
+	for name, tt := range map[string]struct {
+		method, path, host, origin string
+		want                       int
+	}{
+		"the list":           {"GET", "/", "", "", 200},
+		"by name":            {"GET", "/", "localhost:80", "", 200},
+		"IPv6":               {"GET", "/", "[::1]:80", "", 200},
+		"a foreign name":     {"GET", "/api/studies", "evil.example", "", 421},
+		"one that ends well": {"GET", "/", "127.0.0.1.evil.example", "", 421},
+		"this network":       {"GET", "/", "192.168.1.2", "", 421},
+		"a foreign page":     {"POST", "/api/studies", "", "https://evil.example", 403},
+		"nothing to post":    {"POST", "/api/studies", "", "", 405},
+		"a study":            {"GET", "/api/study?dir=one", "", "", 200},
+		"none":               {"GET", "/api/study?dir=two", "", "", 404},
+		"above":              {"GET", "/api/study?dir=../below/one", "", "", 404},
+		"no number":          {"GET", "/api/events?dir=one&after=x", "", "", 400},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), tt.method, url+tt.path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = tt.host
+		if tt.origin != "" {
+			r.Header.Set("Origin", tt.origin)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close() // it was read
+		if err != nil || answer.StatusCode != tt.want {
+			t.Errorf("%s: %d (%v): %s", name, answer.StatusCode, err, body)
+		}
+		if p := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(p, "default-src 'none'; script-src 'self'; style-src 'self';") || strings.Contains(p, "unsafe") {
+			t.Errorf("%s: the policy is %q", name, p)
+		}
+	}
+}
+
+// listen reads events until one of a number has come, and returns the rounds that
+// they told.
+func listen(t *testing.T, url, header string, until int64) (rounds []string) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != "" {
+		r.Header.Set("Last-Event-ID", header)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it ends here
+	id := int64(0)
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		_, _ = fmt.Sscanf(lines.Text(), "id: %d", &id) // other lines have none
+		text, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var n struct{ Rounds []json.RawMessage }
+		if err := json.Unmarshal([]byte(text), &n); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range n.Rounds {
+			rounds = append(rounds, string(r))
+		}
+		if id >= until {
+			return rounds
+		}
+	}
+	t.Fatalf("the stream ends at %d", id)
+	return nil
+}
+
+// TestEventsResumeExactly drops the stream at every entry and comes back: each round
+// is told once, with the score that the study goes by.
+func TestEventsResumeExactly(t *testing.T) {
+	root := t.TempDir()
+	st, round := recorded(t, filepath.Join(root, "one"))
+	begun := st.Seq()
+	for range 6 {
+		round()
+	}
+	url := served(t, root) + "/api/events?dir=one&after=0"
+	whole := listen(t, url, "", st.Seq())
+	want := []string{`[0,1,1,2,null]`, `[0,2,0.66667,2,null]`, `[0,3,0.47619,2,null]`, `[0,4,0.35556,2,null]`, `[0,5,0.27527,2,null]`, `[0,6,0.22011,2,null]`}
+	if fmt.Sprint(whole) != fmt.Sprint(want) {
+		t.Errorf("told are %v, want %v", whole, want)
+	}
+	for at := begun; at < st.Seq(); at++ {
+		if got := listen(t, url, fmt.Sprint(at), st.Seq()); fmt.Sprint(got) != fmt.Sprint(want[at-begun:]) {
+			t.Errorf("behind entry %d: %v, want %v", at, got, want[at-begun:])
+		}
+	}
+	told := make(chan []string)
+	last := st.Seq()
+	go func() { told <- listen(t, url, fmt.Sprint(last), last+1) }()
+	round()
+	if got := <-told; len(got) != 1 {
+		t.Errorf("a new round is told as %v", got)
+	}
+}
+
+// TestThin keeps the lowest and the highest of each column and no more points than
+// a picture has room for.
+func TestThin(t *testing.T) {
+	var rounds []view.Round
+	for i := range 10 {
+		rounds = append(rounds, view.Round{Round: i + 1, Mean: float64(i * i % 7)})
+	}
+	for width, want := range map[int]string{
+		1: "[0,1,4,2,2,4,1,0,1,4]",
+		3: "[0,4,2,4,0,1,4,4]",
+	} {
+		got, err := json.Marshal(thin(rounds, measure["score"], width))
+		if err != nil || string(got) != want {
+			t.Errorf("columns of %d rounds: %s, %v, want %s", width, got, err, want)
+		}
+	}
+	for _, tt := range []struct{ length, curves, want int }{{100, 27, 1}, {4000, 1, 4}, {4000, 20, 4}, {4000, 200, 40}, {50_000, 3, 50}} {
+		if got := width(tt.length, tt.curves); got != tt.want {
+			t.Errorf("%d curves of %d rounds have columns of %d, want %d", tt.curves, tt.length, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package dashboard
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// entry is a study in the list, and the head of its own page.
+type entry struct {
+	Dir     string     `json:"dir"` // below the root
+	Name    string     `json:"name"`
+	Command string     `json:"command"`
+	State   view.State `json:"state"`
+	PID     int        `json:"pid,omitempty"`
+	Trials  int        `json:"trials"`
+	Rounds  int        `json:"rounds"`
+	Budget  int        `json:"budget"`
+	Best    *best      `json:"best"`
+	// Left is the estimated time to the end in seconds, of a running study.
+	Left    *float64   `json:"left"`
+	Worked  float64    `json:"worked"` // seconds
+	Started *time.Time `json:"started"`
+	Problem string     `json:"problem,omitempty"`
+}
+
+// best is the best model so far, or the returned one.
+type best struct {
+	Trial    int     `json:"trial"`
+	Round    int     `json:"round"`
+	Score    float64 `json:"score"`
+	Returned bool    `json:"returned"`
+}
+
+// studies lists what there is below the root.
+func (s *Server) studies(ctx context.Context) ([]entry, error) {
+	entries := []entry{}
+	err := filepath.WalkDir(s.Root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && store.Exists(path) {
+			entries = append(entries, s.entry(ctx, path))
+			return fs.SkipDir
+		}
+		return ctx.Err()
+	})
+	return entries, err
+}
+
+// entry sums a study up.
+func (s *Server) entry(ctx context.Context, dir string) entry {
+	o, err := overview(ctx, dir)
+	if err != nil {
+		return entry{Dir: s.below(dir), Problem: oneline.Of(err.Error())}
+	}
+	return s.head(o)
+}
+
+// below is a folder's path as pages name it.
+func (s *Server) below(dir string) string {
+	path, err := filepath.Rel(s.Root, dir)
+	if err != nil {
+		path = dir
+	}
+	return filepath.ToSlash(path)
+}
+
+// overview reads a study.
+func overview(ctx context.Context, dir string) (*view.Overview, error) {
+	v, err := view.Look(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	return v.Overview(ctx)
+}
+
+// head is what the list tells of a study.
+func (s *Server) head(o *view.Overview) entry {
+	e := entry{
+		Dir: s.below(o.Dir), Name: o.Name, Command: o.Mode, State: o.State, PID: o.PID,
+		Trials: len(o.Trials), Rounds: o.Rounds, Budget: o.Budget, Worked: o.Worked.Seconds(),
+	}
+	if !o.Started.IsZero() {
+		e.Started = &o.Started
+	}
+	if b := o.Best; b != nil {
+		e.Best = &best{b.Trial, b.Round, b.Score, b.Returned}
+	}
+	if left := o.Budget - o.Rounds; o.State == view.Running && o.Rounds > 0 && left >= 0 {
+		e.Left = new(e.Worked / float64(o.Rounds) * float64(left))
+	}
+	return e
+}
+
+// page is what the page of a study tells but for curves.
+type page struct {
+	entry
+	// Seq is the last entry of the record that is told here.
+	Seq int64 `json:"seq"`
+	// Length is how many rounds a trial has at most.
+	Length   int        `json:"length"`
+	All      []trial    `json:"all"`
+	Sessions []session  `json:"sessions"`
+	Metrics  []string   `json:"metrics"` // that curves can tell
+	Errors   []measured `json:"errors"`  // of the returned model
+}
+
+// trial is a row of the table of trials.
+type trial struct {
+	Number int             `json:"number"`
+	State  view.TrialState `json:"state"`
+	Rounds int             `json:"rounds"`
+	To     int             `json:"to"`
+	Score  *float64        `json:"score"`
+	Params tuners.Params   `json:"params"`
+	Source *int            `json:"source,omitempty"`
+	Failed string          `json:"failed,omitempty"`
+}
+
+// session is a process that worked on the study.
+type session struct {
+	At      time.Time `json:"at"`
+	Version string    `json:"version"`
+	CPU     string    `json:"cpu"`
+	Level   string    `json:"level"`
+	Workers int       `json:"workers"`
+}
+
+// measured is an error of the returned model.
+type measured struct {
+	Name  string   `json:"name"`
+	Value *float64 `json:"value"`
+}
+
+// study tells of a study what its page needs first.
+func (s *Server) study(r *http.Request) (any, error) {
+	dir, err := s.folder(r)
+	if err != nil {
+		return nil, err
+	}
+	o, err := overview(r.Context(), dir)
+	if err != nil {
+		return nil, err
+	}
+	p := page{entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o)}
+	for i := range o.Trials {
+		t := &o.Trials[i]
+		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Failed})
+	}
+	for _, x := range o.Sessions {
+		p.Sessions = append(p.Sessions, session{x.At, x.Version, x.CPU, x.Level, x.Workers})
+	}
+	if o.Tune != nil {
+		p.Errors = []measured{{"global test error", o.Tune.GlobalTest}, {"personalized test error", o.Tune.PersonalizedTest}}
+	}
+	if o.Run != nil {
+		p.Errors = []measured{{"global test error", o.Run.GlobalTest}, {"personalized test error", o.Run.PersonalizedTest}}
+	}
+	return p, nil
+}
+
+// length is how many rounds a trial of the study has at most.
+func length(o *view.Overview) int {
+	n := o.Config.Budget.TrialRounds
+	if o.Mode == config.ModeRun {
+		n = o.Config.Rounds
+	}
+	for i := range o.Trials {
+		n = max(n, o.Trials[i].Rounds)
+	}
+	return n
+}
+
+// metrics are those that rounds of the study tell.
+func metrics(o *view.Overview) []string {
+	var names []string
+	if o.Mode == config.ModeTune {
+		names = append(names, "score")
+	}
+	names = append(names, "loss")
+	if o.Config.Eval.Every > 0 {
+		names = append(names, "test")
+	}
+	return names
+}
