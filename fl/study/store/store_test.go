@@ -357,7 +357,10 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []Row{
+		{Kind: "worker", Trial: -1, Data: []byte(`{"worker":"a-1","state":"joined","host":"a","pid":7,"level":"avx2","workers":2}`)},
+		{Kind: "lease", Trial: 0, Round: 2, Data: []byte(`{"lease":1,"worker":"a-1"}`)},
 		{Kind: "round", Trial: 0, Round: 3, Data: []byte(`{"examples":3,"test_error":0.5}`)},
+		{Kind: "worker", Trial: -1, Data: []byte(`{"worker":"a-1","state":"lost"}`)},
 		{Kind: "plan", Trial: 0, Round: 3, Data: []byte(`{"Server":null,"Clients":[{}],"Table":null,"Notes":{"theta":[0.5,0.5]}}`)},
 		{Kind: "finalist", Trial: 0, Round: 9, Data: []byte(`{"score":0.125,"clients":3,"examples":8}`)},
 		{Kind: "result", Trial: -1, Data: []byte(`{"tune":{"best":{"number":0,"round":9,"score":0.125},"survivor":null}}`)},
@@ -394,6 +397,11 @@ func TestViews(t *testing.T) {
 		if err := v.db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+view).Scan(&n); err != nil || n != want {
 			t.Errorf("%s has %d rows, %v; want %d", view, n, err, want)
 		}
+	}
+	var told string
+	const workers = "SELECT w.worker || ' ' || state || ' ' || rounds || ': ' || r.trial || ' ' || r.round FROM workers w JOIN worker_rounds r ON r.worker = w.worker"
+	if err := v.db.QueryRowContext(t.Context(), workers).Scan(&told); err != nil || told != "a-1 lost 1: 0 3" {
+		t.Errorf("the workers are %q, %v", told, err)
 	}
 	sum, err := v.Summary(t.Context())
 	if err != nil || sum.Trials != 4 || sum.Rounds != 4 {
