@@ -53,7 +53,8 @@ var modelData = []struct {
 	models         []string
 }{
 	{
-		"femnist", "femnist", 1, []string{"cohort=5", "data.max_samples=50", "client.batch=10", "eval.clients=30"},
+		"femnist", "femnist", 1,
+		[]string{"cohort=5", "data.max_samples=50", "client.batch=10", "eval.clients=30"},
 		[]string{"logistic", "leaf-femnist-cnn", "fedex-femnist-cnn", "fedtune-2conv2dense"},
 	},
 	{
@@ -67,12 +68,14 @@ var modelData = []struct {
 		[]string{"resnet18-gn", "mobilenet-small"},
 	},
 	{
-		"shakespeare", "shakespeare/leaf_small", 2, []string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false"},
+		"shakespeare", "shakespeare/leaf_small", 2,
+		[]string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false"},
 		[]string{"leaf-char-lstm"},
 	},
 	{
 		"shakespeare", "shakespeare/leaf_small", 2,
-		[]string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false", "data.encoding=fedex"}, []string{"fedex-char-lstm"},
+		[]string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false", "data.encoding=fedex"},
+		[]string{"fedex-char-lstm"},
 	},
 	{
 		"stackoverflow-fathom", "stackexchange", 4,
