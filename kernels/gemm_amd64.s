@@ -13424,6 +13424,8 @@ mone4x0:
 mdone4x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured4x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal4x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain4x0
 	CMPQ         80(DI), $0x00
@@ -13563,6 +13565,102 @@ alone4x0:
 	VMOVUPS      Z4, (R14)
 	JMP          stepped4x0
 
+proximal4x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled4x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z0
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z0
+	VMOVUPS           (R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z4
+	VMOVUPS           Z4, (R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z1
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z1
+	VMOVUPS           (R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z4
+	VMOVUPS           Z4, (R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z2
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z2
+	VMOVUPS           (R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z2
+	VMOVUPS           Z2, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z4
+	VMOVUPS           Z4, (R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z3
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z3
+	VMOVUPS           (R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z3
+	VMOVUPS           Z3, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z4
+	VMOVUPS           Z4, (R14)
+	JMP               stepped4x0
+
+pulled4x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z0
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z4
+	VMOVUPS           Z4, (R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z1
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z4
+	VMOVUPS           Z4, (R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z2
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z4
+	VMOVUPS           Z4, (R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z3
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z4
+	VMOVUPS           Z4, (R14)
+	JMP               stepped4x0
+
 measured4x0:
 	MOVQ              R12, R14
 	MOVQ              136(DI), CX
@@ -13700,6 +13798,8 @@ mone2x0:
 mdone2x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -13782,6 +13882,60 @@ alone2x0:
 	VFNMADD231PS Z1, Z3, Z2
 	VMOVUPS      Z2, (R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z2
+	VFMADD231PS.BCST  96(DI), Z2, Z0
+	VSUBPS            (R14)(CX*1), Z2, Z3
+	VFMADD231PS.BCST  160(DI), Z3, Z0
+	VMOVUPS           (R14)(R13*1), Z3
+	VFMADD231PS.BCST  92(DI), Z3, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z2
+	VMOVUPS           Z2, (R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z2
+	VFMADD231PS.BCST  96(DI), Z2, Z1
+	VSUBPS            (R14)(CX*1), Z2, Z3
+	VFMADD231PS.BCST  160(DI), Z3, Z1
+	VMOVUPS           (R14)(R13*1), Z3
+	VFMADD231PS.BCST  92(DI), Z3, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z2
+	VMOVUPS           Z2, (R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z2
+	VFMADD231PS.BCST  96(DI), Z2, Z0
+	VSUBPS            (R14)(CX*1), Z2, Z3
+	VFMADD231PS.BCST  160(DI), Z3, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z2
+	VMOVUPS           Z2, (R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z2
+	VFMADD231PS.BCST  96(DI), Z2, Z1
+	VSUBPS            (R14)(CX*1), Z2, Z3
+	VFMADD231PS.BCST  160(DI), Z3, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z2
+	VMOVUPS           Z2, (R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -13874,6 +14028,8 @@ mone1x0:
 mdone1x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -13928,6 +14084,39 @@ alone1x0:
 	VFNMADD231PS Z0, Z2, Z1
 	VMOVUPS      Z1, (R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z1
+	VFMADD231PS.BCST  96(DI), Z1, Z0
+	VSUBPS            (R14)(CX*1), Z1, Z2
+	VFMADD231PS.BCST  160(DI), Z2, Z0
+	VMOVUPS           (R14)(R13*1), Z2
+	VFMADD231PS.BCST  92(DI), Z2, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z1
+	VMOVUPS           Z1, (R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z1
+	VFMADD231PS.BCST  96(DI), Z1, Z0
+	VSUBPS            (R14)(CX*1), Z1, Z2
+	VFMADD231PS.BCST  160(DI), Z2, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z1
+	VMOVUPS           Z1, (R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -14097,6 +14286,8 @@ mone4x0:
 mdone4x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured4x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal4x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain4x0
 	CMPQ         80(DI), $0x00
@@ -14331,6 +14522,178 @@ alone4x0:
 	VFNMADD231PS Z7, Z9, Z8
 	VMOVUPS      Z8, 64(R14)
 	JMP          stepped4x0
+
+proximal4x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled4x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z0
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z0
+	VMOVUPS           (R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z4
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z4
+	VMOVUPS           64(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z4
+	VMOVUPS           Z4, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z8
+	VMOVUPS           Z8, 64(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z1
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z1
+	VMOVUPS           (R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z5
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z5
+	VMOVUPS           64(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z5
+	VMOVUPS           Z5, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z8
+	VMOVUPS           Z8, 64(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z2
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z2
+	VMOVUPS           (R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z2
+	VMOVUPS           Z2, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z6
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z6
+	VMOVUPS           64(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z6
+	VMOVUPS           Z6, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z8
+	VMOVUPS           Z8, 64(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z3
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z3
+	VMOVUPS           (R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z3
+	VMOVUPS           Z3, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z7
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z7
+	VMOVUPS           64(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z7
+	VMOVUPS           Z7, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z8
+	VMOVUPS           Z8, 64(R14)
+	JMP               stepped4x0
+
+pulled4x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z0
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z4
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z8
+	VMOVUPS           Z8, 64(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z1
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z5
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z8
+	VMOVUPS           Z8, 64(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z2
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z6
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z8
+	VMOVUPS           Z8, 64(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z3
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z7
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z8
+	VMOVUPS           Z8, 64(R14)
+	JMP               stepped4x0
 
 measured4x0:
 	MOVQ              R12, R14
@@ -14544,6 +14907,8 @@ mone2x0:
 mdone2x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -14674,6 +15039,98 @@ alone2x0:
 	VFNMADD231PS Z3, Z5, Z4
 	VMOVUPS      Z4, 64(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z0
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z0
+	VMOVUPS           (R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z4
+	VMOVUPS           Z4, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z2
+	VSUBPS            64(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z2
+	VMOVUPS           64(R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z4
+	VMOVUPS           Z4, 64(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z1
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z1
+	VMOVUPS           (R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z4
+	VMOVUPS           Z4, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z3
+	VSUBPS            64(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z3
+	VMOVUPS           64(R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z4
+	VMOVUPS           Z4, 64(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z0
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z4
+	VMOVUPS           Z4, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z2
+	VSUBPS            64(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z4
+	VMOVUPS           Z4, 64(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z1
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z4
+	VMOVUPS           Z4, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z3
+	VSUBPS            64(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z4
+	VMOVUPS           Z4, 64(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -14806,6 +15263,8 @@ mone1x0:
 mdone1x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -14884,6 +15343,58 @@ alone1x0:
 	VFNMADD231PS Z1, Z3, Z2
 	VMOVUPS      Z2, 64(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z2
+	VFMADD231PS.BCST  96(DI), Z2, Z0
+	VSUBPS            (R14)(CX*1), Z2, Z3
+	VFMADD231PS.BCST  160(DI), Z3, Z0
+	VMOVUPS           (R14)(R13*1), Z3
+	VFMADD231PS.BCST  92(DI), Z3, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z2
+	VMOVUPS           Z2, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z2
+	VFMADD231PS.BCST  96(DI), Z2, Z1
+	VSUBPS            64(R14)(CX*1), Z2, Z3
+	VFMADD231PS.BCST  160(DI), Z3, Z1
+	VMOVUPS           64(R14)(R13*1), Z3
+	VFMADD231PS.BCST  92(DI), Z3, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z2
+	VMOVUPS           Z2, 64(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z2
+	VFMADD231PS.BCST  96(DI), Z2, Z0
+	VSUBPS            (R14)(CX*1), Z2, Z3
+	VFMADD231PS.BCST  160(DI), Z3, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z2
+	VMOVUPS           Z2, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z2
+	VFMADD231PS.BCST  96(DI), Z2, Z1
+	VSUBPS            64(R14)(CX*1), Z2, Z3
+	VFMADD231PS.BCST  160(DI), Z3, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z2
+	VMOVUPS           Z2, 64(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -15094,6 +15605,8 @@ mone4x0:
 mdone4x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured4x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal4x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain4x0
 	CMPQ         80(DI), $0x00
@@ -15424,6 +15937,254 @@ alone4x0:
 	VFNMADD231PS Z11, Z13, Z12
 	VMOVUPS      Z12, 128(R14)
 	JMP          stepped4x0
+
+proximal4x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled4x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z0
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z0
+	VMOVUPS           (R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z4
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z4
+	VMOVUPS           64(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z4
+	VMOVUPS           Z4, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z8
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z8
+	VMOVUPS           128(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z8
+	VMOVUPS           Z8, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z12
+	VMOVUPS           Z12, 128(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z1
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z1
+	VMOVUPS           (R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z5
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z5
+	VMOVUPS           64(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z5
+	VMOVUPS           Z5, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z9
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z9
+	VMOVUPS           128(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z9
+	VMOVUPS           Z9, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z12
+	VMOVUPS           Z12, 128(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z2
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z2
+	VMOVUPS           (R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z2
+	VMOVUPS           Z2, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z6
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z6
+	VMOVUPS           64(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z6
+	VMOVUPS           Z6, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z10
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z10
+	VMOVUPS           128(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z10
+	VMOVUPS           Z10, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z12
+	VMOVUPS           Z12, 128(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z3
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z3
+	VMOVUPS           (R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z3
+	VMOVUPS           Z3, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z7
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z7
+	VMOVUPS           64(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z7
+	VMOVUPS           Z7, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z11
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z11
+	VMOVUPS           128(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z11
+	VMOVUPS           Z11, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z12
+	VMOVUPS           Z12, 128(R14)
+	JMP               stepped4x0
+
+pulled4x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z0
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z4
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z8
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z12
+	VMOVUPS           Z12, 128(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z1
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z5
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z9
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z12
+	VMOVUPS           Z12, 128(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z2
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z6
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z10
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z12
+	VMOVUPS           Z12, 128(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z3
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z7
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z11
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z12
+	VMOVUPS           Z12, 128(R14)
+	JMP               stepped4x0
 
 measured4x0:
 	MOVQ              R12, R14
@@ -15702,6 +16463,8 @@ mone2x0:
 mdone2x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -15881,6 +16644,136 @@ alone2x0:
 	VMOVUPS      Z6, 128(R14)
 	JMP          stepped2x0
 
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z0
+	VSUBPS            (R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z0
+	VMOVUPS           (R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z6
+	VMOVUPS           Z6, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z2
+	VSUBPS            64(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z2
+	VMOVUPS           64(R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z6
+	VMOVUPS           Z6, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z4
+	VSUBPS            128(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z4
+	VMOVUPS           128(R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z6
+	VMOVUPS           Z6, 128(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z1
+	VSUBPS            (R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z1
+	VMOVUPS           (R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z6
+	VMOVUPS           Z6, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z3
+	VSUBPS            64(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z3
+	VMOVUPS           64(R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z6
+	VMOVUPS           Z6, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z5
+	VSUBPS            128(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z5
+	VMOVUPS           128(R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z6
+	VMOVUPS           Z6, 128(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z0
+	VSUBPS            (R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z6
+	VMOVUPS           Z6, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z2
+	VSUBPS            64(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z6
+	VMOVUPS           Z6, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z4
+	VSUBPS            128(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z6
+	VMOVUPS           Z6, 128(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z1
+	VSUBPS            (R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z6
+	VMOVUPS           Z6, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z3
+	VSUBPS            64(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z6
+	VMOVUPS           Z6, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z5
+	VSUBPS            128(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z6
+	VMOVUPS           Z6, 128(R14)
+	JMP               stepped2x0
+
 measured2x0:
 	MOVQ              R12, R14
 	MOVQ              136(DI), CX
@@ -16047,6 +16940,8 @@ mone1x0:
 mdone1x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -16149,6 +17044,77 @@ alone1x0:
 	VFNMADD231PS Z2, Z4, Z3
 	VMOVUPS      Z3, 128(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z3
+	VFMADD231PS.BCST  96(DI), Z3, Z0
+	VSUBPS            (R14)(CX*1), Z3, Z4
+	VFMADD231PS.BCST  160(DI), Z4, Z0
+	VMOVUPS           (R14)(R13*1), Z4
+	VFMADD231PS.BCST  92(DI), Z4, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z3
+	VMOVUPS           Z3, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z3
+	VFMADD231PS.BCST  96(DI), Z3, Z1
+	VSUBPS            64(R14)(CX*1), Z3, Z4
+	VFMADD231PS.BCST  160(DI), Z4, Z1
+	VMOVUPS           64(R14)(R13*1), Z4
+	VFMADD231PS.BCST  92(DI), Z4, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z3
+	VMOVUPS           Z3, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z3
+	VFMADD231PS.BCST  96(DI), Z3, Z2
+	VSUBPS            128(R14)(CX*1), Z3, Z4
+	VFMADD231PS.BCST  160(DI), Z4, Z2
+	VMOVUPS           128(R14)(R13*1), Z4
+	VFMADD231PS.BCST  92(DI), Z4, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z3
+	VMOVUPS           Z3, 128(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z3
+	VFMADD231PS.BCST  96(DI), Z3, Z0
+	VSUBPS            (R14)(CX*1), Z3, Z4
+	VFMADD231PS.BCST  160(DI), Z4, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z3
+	VMOVUPS           Z3, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z3
+	VFMADD231PS.BCST  96(DI), Z3, Z1
+	VSUBPS            64(R14)(CX*1), Z3, Z4
+	VFMADD231PS.BCST  160(DI), Z4, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z3
+	VMOVUPS           Z3, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z3
+	VFMADD231PS.BCST  96(DI), Z3, Z2
+	VSUBPS            128(R14)(CX*1), Z3, Z4
+	VFMADD231PS.BCST  160(DI), Z4, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z3
+	VMOVUPS           Z3, 128(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -16371,6 +17337,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -16598,6 +17566,174 @@ alone2x0:
 	VMOVUPS      Z8, 192(R14)
 	JMP          stepped2x0
 
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z0
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z0
+	VMOVUPS           (R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z2
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z2
+	VMOVUPS           64(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z8
+	VMOVUPS           Z8, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z4
+	VSUBPS            128(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z4
+	VMOVUPS           128(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z8
+	VMOVUPS           Z8, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z6
+	VSUBPS            192(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z6
+	VMOVUPS           192(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z8
+	VMOVUPS           Z8, 192(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z1
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z1
+	VMOVUPS           (R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z3
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z3
+	VMOVUPS           64(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z8
+	VMOVUPS           Z8, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z5
+	VSUBPS            128(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z5
+	VMOVUPS           128(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z8
+	VMOVUPS           Z8, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z7
+	VSUBPS            192(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z7
+	VMOVUPS           192(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z8
+	VMOVUPS           Z8, 192(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z0
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z2
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z8
+	VMOVUPS           Z8, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z4
+	VSUBPS            128(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z8
+	VMOVUPS           Z8, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z6
+	VSUBPS            192(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z8
+	VMOVUPS           Z8, 192(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z1
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z3
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z8
+	VMOVUPS           Z8, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z5
+	VSUBPS            128(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z8
+	VMOVUPS           Z8, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z7
+	VSUBPS            192(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z8
+	VMOVUPS           Z8, 192(R14)
+	JMP               stepped2x0
+
 measured2x0:
 	MOVQ              R12, R14
 	MOVQ              136(DI), CX
@@ -16814,6 +17950,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -16940,6 +18078,96 @@ alone1x0:
 	VFNMADD231PS Z3, Z5, Z4
 	VMOVUPS      Z4, 192(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z0
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z0
+	VMOVUPS           (R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z4
+	VMOVUPS           Z4, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z1
+	VSUBPS            64(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z1
+	VMOVUPS           64(R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z4
+	VMOVUPS           Z4, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z2
+	VSUBPS            128(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z2
+	VMOVUPS           128(R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z4
+	VMOVUPS           Z4, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z3
+	VSUBPS            192(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z3
+	VMOVUPS           192(R14)(R13*1), Z5
+	VFMADD231PS.BCST  92(DI), Z5, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z4
+	VMOVUPS           Z4, 192(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z0
+	VSUBPS            (R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z4
+	VMOVUPS           Z4, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z1
+	VSUBPS            64(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z4
+	VMOVUPS           Z4, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z2
+	VSUBPS            128(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z4
+	VMOVUPS           Z4, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z4
+	VFMADD231PS.BCST  96(DI), Z4, Z3
+	VSUBPS            192(R14)(CX*1), Z4, Z5
+	VFMADD231PS.BCST  160(DI), Z5, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z4
+	VMOVUPS           Z4, 192(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -17187,6 +18415,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -17461,6 +18691,212 @@ alone2x0:
 	VFNMADD231PS Z9, Z11, Z10
 	VMOVUPS      Z10, 256(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z0
+	VSUBPS            (R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z0
+	VMOVUPS           (R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z10
+	VMOVUPS           Z10, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z2
+	VSUBPS            64(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z2
+	VMOVUPS           64(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z10
+	VMOVUPS           Z10, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z4
+	VSUBPS            128(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z4
+	VMOVUPS           128(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z10
+	VMOVUPS           Z10, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z6
+	VSUBPS            192(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z6
+	VMOVUPS           192(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z10
+	VMOVUPS           Z10, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z8
+	VSUBPS            256(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z8
+	VMOVUPS           256(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z10
+	VMOVUPS           Z10, 256(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z1
+	VSUBPS            (R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z1
+	VMOVUPS           (R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z10
+	VMOVUPS           Z10, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z3
+	VSUBPS            64(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z3
+	VMOVUPS           64(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z10
+	VMOVUPS           Z10, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z5
+	VSUBPS            128(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z5
+	VMOVUPS           128(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z10
+	VMOVUPS           Z10, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z7
+	VSUBPS            192(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z7
+	VMOVUPS           192(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z10
+	VMOVUPS           Z10, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z9
+	VSUBPS            256(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z9
+	VMOVUPS           256(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z10
+	VMOVUPS           Z10, 256(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z0
+	VSUBPS            (R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z10
+	VMOVUPS           Z10, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z2
+	VSUBPS            64(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z10
+	VMOVUPS           Z10, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z4
+	VSUBPS            128(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z10
+	VMOVUPS           Z10, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z6
+	VSUBPS            192(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z10
+	VMOVUPS           Z10, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z8
+	VSUBPS            256(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z10
+	VMOVUPS           Z10, 256(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z1
+	VSUBPS            (R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z10
+	VMOVUPS           Z10, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z3
+	VSUBPS            64(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z10
+	VMOVUPS           Z10, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z5
+	VSUBPS            128(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z10
+	VMOVUPS           Z10, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z7
+	VSUBPS            192(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z10
+	VMOVUPS           Z10, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z9
+	VSUBPS            256(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z10
+	VMOVUPS           Z10, 256(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -17711,6 +19147,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -17861,6 +19299,115 @@ alone1x0:
 	VFNMADD231PS Z4, Z6, Z5
 	VMOVUPS      Z5, 256(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z0
+	VSUBPS            (R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z0
+	VMOVUPS           (R14)(R13*1), Z6
+	VFMADD231PS.BCST  92(DI), Z6, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z5
+	VMOVUPS           Z5, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z1
+	VSUBPS            64(R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z1
+	VMOVUPS           64(R14)(R13*1), Z6
+	VFMADD231PS.BCST  92(DI), Z6, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z5
+	VMOVUPS           Z5, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z2
+	VSUBPS            128(R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z2
+	VMOVUPS           128(R14)(R13*1), Z6
+	VFMADD231PS.BCST  92(DI), Z6, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z5
+	VMOVUPS           Z5, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z3
+	VSUBPS            192(R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z3
+	VMOVUPS           192(R14)(R13*1), Z6
+	VFMADD231PS.BCST  92(DI), Z6, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z5
+	VMOVUPS           Z5, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z4
+	VSUBPS            256(R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z4
+	VMOVUPS           256(R14)(R13*1), Z6
+	VFMADD231PS.BCST  92(DI), Z6, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z5
+	VMOVUPS           Z5, 256(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z0
+	VSUBPS            (R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z5
+	VMOVUPS           Z5, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z1
+	VSUBPS            64(R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z5
+	VMOVUPS           Z5, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z2
+	VSUBPS            128(R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z5
+	VMOVUPS           Z5, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z3
+	VSUBPS            192(R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z5
+	VMOVUPS           Z5, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z5
+	VFMADD231PS.BCST  96(DI), Z5, Z4
+	VSUBPS            256(R14)(CX*1), Z5, Z6
+	VFMADD231PS.BCST  160(DI), Z6, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z5
+	VMOVUPS           Z5, 256(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -18136,6 +19683,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -18458,6 +20007,250 @@ alone2x0:
 	VFNMADD231PS Z11, Z13, Z12
 	VMOVUPS      Z12, 320(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z0
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z0
+	VMOVUPS           (R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z2
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z2
+	VMOVUPS           64(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z4
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z4
+	VMOVUPS           128(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z12
+	VMOVUPS           Z12, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z6
+	VSUBPS            192(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z6
+	VMOVUPS           192(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z12
+	VMOVUPS           Z12, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z8
+	VSUBPS            256(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z8
+	VMOVUPS           256(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z12
+	VMOVUPS           Z12, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z10
+	VSUBPS            320(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z10
+	VMOVUPS           320(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z10
+	VMOVUPS           Z10, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z12
+	VMOVUPS           Z12, 320(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z1
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z1
+	VMOVUPS           (R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z3
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z3
+	VMOVUPS           64(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z5
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z5
+	VMOVUPS           128(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z12
+	VMOVUPS           Z12, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z7
+	VSUBPS            192(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z7
+	VMOVUPS           192(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z12
+	VMOVUPS           Z12, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z9
+	VSUBPS            256(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z9
+	VMOVUPS           256(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z12
+	VMOVUPS           Z12, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z11
+	VSUBPS            320(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z11
+	VMOVUPS           320(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z11
+	VMOVUPS           Z11, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z12
+	VMOVUPS           Z12, 320(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z0
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z2
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z4
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z12
+	VMOVUPS           Z12, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z6
+	VSUBPS            192(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z12
+	VMOVUPS           Z12, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z8
+	VSUBPS            256(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z12
+	VMOVUPS           Z12, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z10
+	VSUBPS            320(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z12
+	VMOVUPS           Z12, 320(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z1
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z3
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z5
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z12
+	VMOVUPS           Z12, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z7
+	VSUBPS            192(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z12
+	VMOVUPS           Z12, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z9
+	VSUBPS            256(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z12
+	VMOVUPS           Z12, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z11
+	VSUBPS            320(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z12
+	VMOVUPS           Z12, 320(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -18741,6 +20534,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -18915,6 +20710,134 @@ alone1x0:
 	VFNMADD231PS Z5, Z7, Z6
 	VMOVUPS      Z6, 320(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z0
+	VSUBPS            (R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z0
+	VMOVUPS           (R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z6
+	VMOVUPS           Z6, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z1
+	VSUBPS            64(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z1
+	VMOVUPS           64(R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z6
+	VMOVUPS           Z6, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z2
+	VSUBPS            128(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z2
+	VMOVUPS           128(R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z6
+	VMOVUPS           Z6, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z3
+	VSUBPS            192(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z3
+	VMOVUPS           192(R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z6
+	VMOVUPS           Z6, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z4
+	VSUBPS            256(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z4
+	VMOVUPS           256(R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z6
+	VMOVUPS           Z6, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z5
+	VSUBPS            320(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z5
+	VMOVUPS           320(R14)(R13*1), Z7
+	VFMADD231PS.BCST  92(DI), Z7, Z5
+	VMOVUPS           Z5, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z6
+	VMOVUPS           Z6, 320(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z0
+	VSUBPS            (R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z6
+	VMOVUPS           Z6, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z1
+	VSUBPS            64(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z6
+	VMOVUPS           Z6, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z2
+	VSUBPS            128(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z6
+	VMOVUPS           Z6, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z3
+	VSUBPS            192(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z6
+	VMOVUPS           Z6, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z4
+	VSUBPS            256(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z6
+	VMOVUPS           Z6, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z6
+	VFMADD231PS.BCST  96(DI), Z6, Z5
+	VSUBPS            320(R14)(CX*1), Z6, Z7
+	VFMADD231PS.BCST  160(DI), Z7, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z6
+	VMOVUPS           Z6, 320(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -19218,6 +21141,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -19588,6 +21513,288 @@ alone2x0:
 	VFNMADD231PS Z13, Z15, Z14
 	VMOVUPS      Z14, 384(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z0
+	VSUBPS            (R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z0
+	VMOVUPS           (R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z14
+	VMOVUPS           Z14, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z2
+	VSUBPS            64(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z2
+	VMOVUPS           64(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z14
+	VMOVUPS           Z14, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z4
+	VSUBPS            128(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z4
+	VMOVUPS           128(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z14
+	VMOVUPS           Z14, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z6
+	VSUBPS            192(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z6
+	VMOVUPS           192(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z14
+	VMOVUPS           Z14, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z8
+	VSUBPS            256(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z8
+	VMOVUPS           256(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z14
+	VMOVUPS           Z14, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z10
+	VSUBPS            320(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z10
+	VMOVUPS           320(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z10
+	VMOVUPS           Z10, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z14
+	VMOVUPS           Z14, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z12
+	VSUBPS            384(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z12
+	VMOVUPS           384(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z12
+	VMOVUPS           Z12, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z14
+	VMOVUPS           Z14, 384(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z1
+	VSUBPS            (R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z1
+	VMOVUPS           (R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z14
+	VMOVUPS           Z14, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z3
+	VSUBPS            64(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z3
+	VMOVUPS           64(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z14
+	VMOVUPS           Z14, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z5
+	VSUBPS            128(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z5
+	VMOVUPS           128(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z14
+	VMOVUPS           Z14, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z7
+	VSUBPS            192(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z7
+	VMOVUPS           192(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z14
+	VMOVUPS           Z14, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z9
+	VSUBPS            256(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z9
+	VMOVUPS           256(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z14
+	VMOVUPS           Z14, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z11
+	VSUBPS            320(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z11
+	VMOVUPS           320(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z11
+	VMOVUPS           Z11, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z14
+	VMOVUPS           Z14, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z13
+	VSUBPS            384(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z13
+	VMOVUPS           384(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z13
+	VMOVUPS           Z13, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z13, Z14
+	VMOVUPS           Z14, 384(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z0
+	VSUBPS            (R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z14
+	VMOVUPS           Z14, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z2
+	VSUBPS            64(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z14
+	VMOVUPS           Z14, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z4
+	VSUBPS            128(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z14
+	VMOVUPS           Z14, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z6
+	VSUBPS            192(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z14
+	VMOVUPS           Z14, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z8
+	VSUBPS            256(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z14
+	VMOVUPS           Z14, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z10
+	VSUBPS            320(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z14
+	VMOVUPS           Z14, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z12
+	VSUBPS            384(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z14
+	VMOVUPS           Z14, 384(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z1
+	VSUBPS            (R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z14
+	VMOVUPS           Z14, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z3
+	VSUBPS            64(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z14
+	VMOVUPS           Z14, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z5
+	VSUBPS            128(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z14
+	VMOVUPS           Z14, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z7
+	VSUBPS            192(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z14
+	VMOVUPS           Z14, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z9
+	VSUBPS            256(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z14
+	VMOVUPS           Z14, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z11
+	VSUBPS            320(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z14
+	VMOVUPS           Z14, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z13
+	VSUBPS            384(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z14
+	VMOVUPS           Z14, 384(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -19904,6 +22111,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -20102,6 +22311,153 @@ alone1x0:
 	VFNMADD231PS Z6, Z8, Z7
 	VMOVUPS      Z7, 384(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z0
+	VSUBPS            (R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z0
+	VMOVUPS           (R14)(R13*1), Z8
+	VFMADD231PS.BCST  92(DI), Z8, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z7
+	VMOVUPS           Z7, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z1
+	VSUBPS            64(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z1
+	VMOVUPS           64(R14)(R13*1), Z8
+	VFMADD231PS.BCST  92(DI), Z8, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z7
+	VMOVUPS           Z7, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z2
+	VSUBPS            128(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z2
+	VMOVUPS           128(R14)(R13*1), Z8
+	VFMADD231PS.BCST  92(DI), Z8, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z7
+	VMOVUPS           Z7, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z3
+	VSUBPS            192(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z3
+	VMOVUPS           192(R14)(R13*1), Z8
+	VFMADD231PS.BCST  92(DI), Z8, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z7
+	VMOVUPS           Z7, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z4
+	VSUBPS            256(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z4
+	VMOVUPS           256(R14)(R13*1), Z8
+	VFMADD231PS.BCST  92(DI), Z8, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z7
+	VMOVUPS           Z7, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z5
+	VSUBPS            320(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z5
+	VMOVUPS           320(R14)(R13*1), Z8
+	VFMADD231PS.BCST  92(DI), Z8, Z5
+	VMOVUPS           Z5, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z7
+	VMOVUPS           Z7, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z6
+	VSUBPS            384(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z6
+	VMOVUPS           384(R14)(R13*1), Z8
+	VFMADD231PS.BCST  92(DI), Z8, Z6
+	VMOVUPS           Z6, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z7
+	VMOVUPS           Z7, 384(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z0
+	VSUBPS            (R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z7
+	VMOVUPS           Z7, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z1
+	VSUBPS            64(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z7
+	VMOVUPS           Z7, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z2
+	VSUBPS            128(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z7
+	VMOVUPS           Z7, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z3
+	VSUBPS            192(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z7
+	VMOVUPS           Z7, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z4
+	VSUBPS            256(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z7
+	VMOVUPS           Z7, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z5
+	VSUBPS            320(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z7
+	VMOVUPS           Z7, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z7
+	VFMADD231PS.BCST  96(DI), Z7, Z6
+	VSUBPS            384(R14)(CX*1), Z7, Z8
+	VFMADD231PS.BCST  160(DI), Z8, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z7
+	VMOVUPS           Z7, 384(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -20433,6 +22789,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -20851,6 +23209,326 @@ alone2x0:
 	VFNMADD231PS Z15, Z17, Z16
 	VMOVUPS      Z16, 448(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z0
+	VSUBPS            (R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z0
+	VMOVUPS           (R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z16
+	VMOVUPS           Z16, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z2
+	VSUBPS            64(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z2
+	VMOVUPS           64(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z16
+	VMOVUPS           Z16, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z4
+	VSUBPS            128(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z4
+	VMOVUPS           128(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z16
+	VMOVUPS           Z16, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z6
+	VSUBPS            192(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z6
+	VMOVUPS           192(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z16
+	VMOVUPS           Z16, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z8
+	VSUBPS            256(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z8
+	VMOVUPS           256(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z16
+	VMOVUPS           Z16, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z10
+	VSUBPS            320(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z10
+	VMOVUPS           320(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z10
+	VMOVUPS           Z10, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z16
+	VMOVUPS           Z16, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z12
+	VSUBPS            384(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z12
+	VMOVUPS           384(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z12
+	VMOVUPS           Z12, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z16
+	VMOVUPS           Z16, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z14
+	VSUBPS            448(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z14
+	VMOVUPS           448(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z14
+	VMOVUPS           Z14, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z14, Z16
+	VMOVUPS           Z16, 448(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z1
+	VSUBPS            (R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z1
+	VMOVUPS           (R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z16
+	VMOVUPS           Z16, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z3
+	VSUBPS            64(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z3
+	VMOVUPS           64(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z16
+	VMOVUPS           Z16, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z5
+	VSUBPS            128(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z5
+	VMOVUPS           128(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z16
+	VMOVUPS           Z16, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z7
+	VSUBPS            192(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z7
+	VMOVUPS           192(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z16
+	VMOVUPS           Z16, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z9
+	VSUBPS            256(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z9
+	VMOVUPS           256(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z16
+	VMOVUPS           Z16, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z11
+	VSUBPS            320(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z11
+	VMOVUPS           320(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z11
+	VMOVUPS           Z11, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z16
+	VMOVUPS           Z16, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z13
+	VSUBPS            384(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z13
+	VMOVUPS           384(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z13
+	VMOVUPS           Z13, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z13, Z16
+	VMOVUPS           Z16, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z15
+	VSUBPS            448(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z15
+	VMOVUPS           448(R14)(R13*1), Z17
+	VFMADD231PS.BCST  92(DI), Z17, Z15
+	VMOVUPS           Z15, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z15, Z16
+	VMOVUPS           Z16, 448(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z0
+	VSUBPS            (R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z16
+	VMOVUPS           Z16, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z2
+	VSUBPS            64(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z16
+	VMOVUPS           Z16, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z4
+	VSUBPS            128(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z16
+	VMOVUPS           Z16, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z6
+	VSUBPS            192(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z16
+	VMOVUPS           Z16, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z8
+	VSUBPS            256(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z16
+	VMOVUPS           Z16, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z10
+	VSUBPS            320(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z16
+	VMOVUPS           Z16, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z12
+	VSUBPS            384(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z16
+	VMOVUPS           Z16, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z14
+	VSUBPS            448(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z16
+	VMOVUPS           Z16, 448(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z1
+	VSUBPS            (R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z16
+	VMOVUPS           Z16, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z3
+	VSUBPS            64(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z16
+	VMOVUPS           Z16, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z5
+	VSUBPS            128(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z16
+	VMOVUPS           Z16, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z7
+	VSUBPS            192(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z16
+	VMOVUPS           Z16, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z9
+	VSUBPS            256(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z16
+	VMOVUPS           Z16, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z11
+	VSUBPS            320(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z16
+	VMOVUPS           Z16, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z13
+	VSUBPS            384(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z16
+	VMOVUPS           Z16, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z16
+	VFMADD231PS.BCST  96(DI), Z16, Z15
+	VSUBPS            448(R14)(CX*1), Z16, Z17
+	VFMADD231PS.BCST  160(DI), Z17, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z16
+	VMOVUPS           Z16, 448(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -21200,6 +23878,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -21422,6 +24102,172 @@ alone1x0:
 	VFNMADD231PS Z7, Z9, Z8
 	VMOVUPS      Z8, 448(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z0
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z0
+	VMOVUPS           (R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z1
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z1
+	VMOVUPS           64(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z8
+	VMOVUPS           Z8, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z2
+	VSUBPS            128(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z2
+	VMOVUPS           128(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z8
+	VMOVUPS           Z8, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z3
+	VSUBPS            192(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z3
+	VMOVUPS           192(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z8
+	VMOVUPS           Z8, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z4
+	VSUBPS            256(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z4
+	VMOVUPS           256(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z8
+	VMOVUPS           Z8, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z5
+	VSUBPS            320(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z5
+	VMOVUPS           320(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z5
+	VMOVUPS           Z5, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z8
+	VMOVUPS           Z8, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z6
+	VSUBPS            384(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z6
+	VMOVUPS           384(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z6
+	VMOVUPS           Z6, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z8
+	VMOVUPS           Z8, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z7
+	VSUBPS            448(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z7
+	VMOVUPS           448(R14)(R13*1), Z9
+	VFMADD231PS.BCST  92(DI), Z9, Z7
+	VMOVUPS           Z7, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z8
+	VMOVUPS           Z8, 448(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z0
+	VSUBPS            (R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z8
+	VMOVUPS           Z8, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z1
+	VSUBPS            64(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z8
+	VMOVUPS           Z8, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z2
+	VSUBPS            128(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z8
+	VMOVUPS           Z8, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z3
+	VSUBPS            192(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z8
+	VMOVUPS           Z8, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z4
+	VSUBPS            256(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z8
+	VMOVUPS           Z8, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z5
+	VSUBPS            320(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z8
+	VMOVUPS           Z8, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z6
+	VSUBPS            384(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z8
+	VMOVUPS           Z8, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z8
+	VFMADD231PS.BCST  96(DI), Z8, Z7
+	VSUBPS            448(R14)(CX*1), Z8, Z9
+	VFMADD231PS.BCST  160(DI), Z9, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z8
+	VMOVUPS           Z8, 448(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -21781,6 +24627,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -22247,6 +25095,364 @@ alone2x0:
 	VFNMADD231PS Z17, Z19, Z18
 	VMOVUPS      Z18, 512(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z0
+	VSUBPS            (R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z0
+	VMOVUPS           (R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z18
+	VMOVUPS           Z18, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z2
+	VSUBPS            64(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z2
+	VMOVUPS           64(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z18
+	VMOVUPS           Z18, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z4
+	VSUBPS            128(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z4
+	VMOVUPS           128(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z18
+	VMOVUPS           Z18, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z6
+	VSUBPS            192(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z6
+	VMOVUPS           192(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z18
+	VMOVUPS           Z18, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z8
+	VSUBPS            256(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z8
+	VMOVUPS           256(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z18
+	VMOVUPS           Z18, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z10
+	VSUBPS            320(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z10
+	VMOVUPS           320(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z10
+	VMOVUPS           Z10, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z18
+	VMOVUPS           Z18, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z12
+	VSUBPS            384(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z12
+	VMOVUPS           384(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z12
+	VMOVUPS           Z12, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z18
+	VMOVUPS           Z18, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z14
+	VSUBPS            448(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z14
+	VMOVUPS           448(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z14
+	VMOVUPS           Z14, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z14, Z18
+	VMOVUPS           Z18, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z16
+	VSUBPS            512(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z16
+	VMOVUPS           512(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z16
+	VMOVUPS           Z16, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z16, Z18
+	VMOVUPS           Z18, 512(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z1
+	VSUBPS            (R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z1
+	VMOVUPS           (R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z18
+	VMOVUPS           Z18, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z3
+	VSUBPS            64(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z3
+	VMOVUPS           64(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z18
+	VMOVUPS           Z18, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z5
+	VSUBPS            128(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z5
+	VMOVUPS           128(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z18
+	VMOVUPS           Z18, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z7
+	VSUBPS            192(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z7
+	VMOVUPS           192(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z18
+	VMOVUPS           Z18, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z9
+	VSUBPS            256(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z9
+	VMOVUPS           256(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z18
+	VMOVUPS           Z18, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z11
+	VSUBPS            320(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z11
+	VMOVUPS           320(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z11
+	VMOVUPS           Z11, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z18
+	VMOVUPS           Z18, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z13
+	VSUBPS            384(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z13
+	VMOVUPS           384(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z13
+	VMOVUPS           Z13, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z13, Z18
+	VMOVUPS           Z18, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z15
+	VSUBPS            448(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z15
+	VMOVUPS           448(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z15
+	VMOVUPS           Z15, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z15, Z18
+	VMOVUPS           Z18, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z17
+	VSUBPS            512(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z17
+	VMOVUPS           512(R14)(R13*1), Z19
+	VFMADD231PS.BCST  92(DI), Z19, Z17
+	VMOVUPS           Z17, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z17, Z18
+	VMOVUPS           Z18, 512(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z0
+	VSUBPS            (R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z18
+	VMOVUPS           Z18, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z2
+	VSUBPS            64(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z18
+	VMOVUPS           Z18, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z4
+	VSUBPS            128(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z18
+	VMOVUPS           Z18, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z6
+	VSUBPS            192(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z18
+	VMOVUPS           Z18, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z8
+	VSUBPS            256(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z18
+	VMOVUPS           Z18, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z10
+	VSUBPS            320(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z18
+	VMOVUPS           Z18, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z12
+	VSUBPS            384(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z18
+	VMOVUPS           Z18, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z14
+	VSUBPS            448(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z18
+	VMOVUPS           Z18, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z16
+	VSUBPS            512(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z16
+	VFNMADD231PS.BCST 88(DI), Z16, Z18
+	VMOVUPS           Z18, 512(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z1
+	VSUBPS            (R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z18
+	VMOVUPS           Z18, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z3
+	VSUBPS            64(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z18
+	VMOVUPS           Z18, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z5
+	VSUBPS            128(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z18
+	VMOVUPS           Z18, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z7
+	VSUBPS            192(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z18
+	VMOVUPS           Z18, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z9
+	VSUBPS            256(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z18
+	VMOVUPS           Z18, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z11
+	VSUBPS            320(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z18
+	VMOVUPS           Z18, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z13
+	VSUBPS            384(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z18
+	VMOVUPS           Z18, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z15
+	VSUBPS            448(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z18
+	VMOVUPS           Z18, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z18
+	VFMADD231PS.BCST  96(DI), Z18, Z17
+	VSUBPS            512(R14)(CX*1), Z18, Z19
+	VFMADD231PS.BCST  160(DI), Z19, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z18
+	VMOVUPS           Z18, 512(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -22629,6 +25835,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -22875,6 +26083,191 @@ alone1x0:
 	VFNMADD231PS Z8, Z10, Z9
 	VMOVUPS      Z9, 512(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z0
+	VSUBPS            (R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z0
+	VMOVUPS           (R14)(R13*1), Z10
+	VFMADD231PS.BCST  92(DI), Z10, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z9
+	VMOVUPS           Z9, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z1
+	VSUBPS            64(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z1
+	VMOVUPS           64(R14)(R13*1), Z10
+	VFMADD231PS.BCST  92(DI), Z10, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z9
+	VMOVUPS           Z9, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z2
+	VSUBPS            128(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z2
+	VMOVUPS           128(R14)(R13*1), Z10
+	VFMADD231PS.BCST  92(DI), Z10, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z9
+	VMOVUPS           Z9, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z3
+	VSUBPS            192(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z3
+	VMOVUPS           192(R14)(R13*1), Z10
+	VFMADD231PS.BCST  92(DI), Z10, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z9
+	VMOVUPS           Z9, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z4
+	VSUBPS            256(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z4
+	VMOVUPS           256(R14)(R13*1), Z10
+	VFMADD231PS.BCST  92(DI), Z10, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z9
+	VMOVUPS           Z9, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z5
+	VSUBPS            320(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z5
+	VMOVUPS           320(R14)(R13*1), Z10
+	VFMADD231PS.BCST  92(DI), Z10, Z5
+	VMOVUPS           Z5, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z9
+	VMOVUPS           Z9, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z6
+	VSUBPS            384(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z6
+	VMOVUPS           384(R14)(R13*1), Z10
+	VFMADD231PS.BCST  92(DI), Z10, Z6
+	VMOVUPS           Z6, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z9
+	VMOVUPS           Z9, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z7
+	VSUBPS            448(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z7
+	VMOVUPS           448(R14)(R13*1), Z10
+	VFMADD231PS.BCST  92(DI), Z10, Z7
+	VMOVUPS           Z7, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z9
+	VMOVUPS           Z9, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z8
+	VSUBPS            512(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z8
+	VMOVUPS           512(R14)(R13*1), Z10
+	VFMADD231PS.BCST  92(DI), Z10, Z8
+	VMOVUPS           Z8, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z9
+	VMOVUPS           Z9, 512(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z0
+	VSUBPS            (R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z9
+	VMOVUPS           Z9, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z1
+	VSUBPS            64(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z9
+	VMOVUPS           Z9, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z2
+	VSUBPS            128(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z9
+	VMOVUPS           Z9, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z3
+	VSUBPS            192(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z9
+	VMOVUPS           Z9, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z4
+	VSUBPS            256(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z9
+	VMOVUPS           Z9, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z5
+	VSUBPS            320(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z9
+	VMOVUPS           Z9, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z6
+	VSUBPS            384(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z9
+	VMOVUPS           Z9, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z7
+	VSUBPS            448(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z9
+	VMOVUPS           Z9, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z9
+	VFMADD231PS.BCST  96(DI), Z9, Z8
+	VSUBPS            512(R14)(CX*1), Z9, Z10
+	VFMADD231PS.BCST  160(DI), Z10, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z9
+	VMOVUPS           Z9, 512(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -23262,6 +26655,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -23776,6 +27171,402 @@ alone2x0:
 	VFNMADD231PS Z19, Z21, Z20
 	VMOVUPS      Z20, 576(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z0
+	VSUBPS            (R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z0
+	VMOVUPS           (R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z20
+	VMOVUPS           Z20, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z2
+	VSUBPS            64(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z2
+	VMOVUPS           64(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z20
+	VMOVUPS           Z20, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z4
+	VSUBPS            128(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z4
+	VMOVUPS           128(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z20
+	VMOVUPS           Z20, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z6
+	VSUBPS            192(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z6
+	VMOVUPS           192(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z20
+	VMOVUPS           Z20, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z8
+	VSUBPS            256(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z8
+	VMOVUPS           256(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z20
+	VMOVUPS           Z20, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z10
+	VSUBPS            320(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z10
+	VMOVUPS           320(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z10
+	VMOVUPS           Z10, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z20
+	VMOVUPS           Z20, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z12
+	VSUBPS            384(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z12
+	VMOVUPS           384(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z12
+	VMOVUPS           Z12, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z20
+	VMOVUPS           Z20, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z14
+	VSUBPS            448(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z14
+	VMOVUPS           448(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z14
+	VMOVUPS           Z14, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z14, Z20
+	VMOVUPS           Z20, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z16
+	VSUBPS            512(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z16
+	VMOVUPS           512(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z16
+	VMOVUPS           Z16, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z16, Z20
+	VMOVUPS           Z20, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z18
+	VSUBPS            576(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z18
+	VMOVUPS           576(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z18
+	VMOVUPS           Z18, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z18, Z20
+	VMOVUPS           Z20, 576(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z1
+	VSUBPS            (R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z1
+	VMOVUPS           (R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z20
+	VMOVUPS           Z20, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z3
+	VSUBPS            64(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z3
+	VMOVUPS           64(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z20
+	VMOVUPS           Z20, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z5
+	VSUBPS            128(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z5
+	VMOVUPS           128(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z20
+	VMOVUPS           Z20, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z7
+	VSUBPS            192(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z7
+	VMOVUPS           192(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z20
+	VMOVUPS           Z20, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z9
+	VSUBPS            256(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z9
+	VMOVUPS           256(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z20
+	VMOVUPS           Z20, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z11
+	VSUBPS            320(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z11
+	VMOVUPS           320(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z11
+	VMOVUPS           Z11, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z20
+	VMOVUPS           Z20, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z13
+	VSUBPS            384(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z13
+	VMOVUPS           384(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z13
+	VMOVUPS           Z13, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z13, Z20
+	VMOVUPS           Z20, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z15
+	VSUBPS            448(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z15
+	VMOVUPS           448(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z15
+	VMOVUPS           Z15, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z15, Z20
+	VMOVUPS           Z20, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z17
+	VSUBPS            512(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z17
+	VMOVUPS           512(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z17
+	VMOVUPS           Z17, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z17, Z20
+	VMOVUPS           Z20, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z19
+	VSUBPS            576(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z19
+	VMOVUPS           576(R14)(R13*1), Z21
+	VFMADD231PS.BCST  92(DI), Z21, Z19
+	VMOVUPS           Z19, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z19, Z20
+	VMOVUPS           Z20, 576(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z0
+	VSUBPS            (R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z20
+	VMOVUPS           Z20, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z2
+	VSUBPS            64(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z20
+	VMOVUPS           Z20, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z4
+	VSUBPS            128(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z20
+	VMOVUPS           Z20, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z6
+	VSUBPS            192(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z20
+	VMOVUPS           Z20, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z8
+	VSUBPS            256(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z20
+	VMOVUPS           Z20, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z10
+	VSUBPS            320(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z20
+	VMOVUPS           Z20, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z12
+	VSUBPS            384(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z20
+	VMOVUPS           Z20, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z14
+	VSUBPS            448(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z20
+	VMOVUPS           Z20, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z16
+	VSUBPS            512(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z16
+	VFNMADD231PS.BCST 88(DI), Z16, Z20
+	VMOVUPS           Z20, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z18
+	VSUBPS            576(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z18
+	VFNMADD231PS.BCST 88(DI), Z18, Z20
+	VMOVUPS           Z20, 576(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z1
+	VSUBPS            (R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z20
+	VMOVUPS           Z20, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z3
+	VSUBPS            64(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z20
+	VMOVUPS           Z20, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z5
+	VSUBPS            128(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z20
+	VMOVUPS           Z20, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z7
+	VSUBPS            192(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z20
+	VMOVUPS           Z20, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z9
+	VSUBPS            256(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z20
+	VMOVUPS           Z20, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z11
+	VSUBPS            320(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z20
+	VMOVUPS           Z20, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z13
+	VSUBPS            384(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z20
+	VMOVUPS           Z20, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z15
+	VSUBPS            448(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z20
+	VMOVUPS           Z20, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z17
+	VSUBPS            512(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z20
+	VMOVUPS           Z20, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z20
+	VFMADD231PS.BCST  96(DI), Z20, Z19
+	VSUBPS            576(R14)(CX*1), Z20, Z21
+	VFMADD231PS.BCST  160(DI), Z21, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z20
+	VMOVUPS           Z20, 576(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -24191,6 +27982,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -24461,6 +28254,210 @@ alone1x0:
 	VFNMADD231PS Z9, Z11, Z10
 	VMOVUPS      Z10, 576(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z0
+	VSUBPS            (R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z0
+	VMOVUPS           (R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z10
+	VMOVUPS           Z10, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z1
+	VSUBPS            64(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z1
+	VMOVUPS           64(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z10
+	VMOVUPS           Z10, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z2
+	VSUBPS            128(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z2
+	VMOVUPS           128(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z10
+	VMOVUPS           Z10, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z3
+	VSUBPS            192(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z3
+	VMOVUPS           192(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z10
+	VMOVUPS           Z10, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z4
+	VSUBPS            256(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z4
+	VMOVUPS           256(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z10
+	VMOVUPS           Z10, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z5
+	VSUBPS            320(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z5
+	VMOVUPS           320(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z5
+	VMOVUPS           Z5, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z10
+	VMOVUPS           Z10, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z6
+	VSUBPS            384(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z6
+	VMOVUPS           384(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z6
+	VMOVUPS           Z6, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z10
+	VMOVUPS           Z10, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z7
+	VSUBPS            448(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z7
+	VMOVUPS           448(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z7
+	VMOVUPS           Z7, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z10
+	VMOVUPS           Z10, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z8
+	VSUBPS            512(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z8
+	VMOVUPS           512(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z8
+	VMOVUPS           Z8, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z10
+	VMOVUPS           Z10, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z9
+	VSUBPS            576(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z9
+	VMOVUPS           576(R14)(R13*1), Z11
+	VFMADD231PS.BCST  92(DI), Z11, Z9
+	VMOVUPS           Z9, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z10
+	VMOVUPS           Z10, 576(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z0
+	VSUBPS            (R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z10
+	VMOVUPS           Z10, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z1
+	VSUBPS            64(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z10
+	VMOVUPS           Z10, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z2
+	VSUBPS            128(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z10
+	VMOVUPS           Z10, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z3
+	VSUBPS            192(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z10
+	VMOVUPS           Z10, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z4
+	VSUBPS            256(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z10
+	VMOVUPS           Z10, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z5
+	VSUBPS            320(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z10
+	VMOVUPS           Z10, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z6
+	VSUBPS            384(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z10
+	VMOVUPS           Z10, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z7
+	VSUBPS            448(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z10
+	VMOVUPS           Z10, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z8
+	VSUBPS            512(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z10
+	VMOVUPS           Z10, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z10
+	VFMADD231PS.BCST  96(DI), Z10, Z9
+	VSUBPS            576(R14)(CX*1), Z10, Z11
+	VFMADD231PS.BCST  160(DI), Z11, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z10
+	VMOVUPS           Z10, 576(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -24876,6 +28873,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -25438,6 +29437,440 @@ alone2x0:
 	VFNMADD231PS Z21, Z23, Z22
 	VMOVUPS      Z22, 640(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z0
+	VSUBPS            (R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z0
+	VMOVUPS           (R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z22
+	VMOVUPS           Z22, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z2
+	VSUBPS            64(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z2
+	VMOVUPS           64(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z22
+	VMOVUPS           Z22, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z4
+	VSUBPS            128(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z4
+	VMOVUPS           128(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z22
+	VMOVUPS           Z22, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z6
+	VSUBPS            192(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z6
+	VMOVUPS           192(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z22
+	VMOVUPS           Z22, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z8
+	VSUBPS            256(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z8
+	VMOVUPS           256(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z22
+	VMOVUPS           Z22, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z10
+	VSUBPS            320(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z10
+	VMOVUPS           320(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z10
+	VMOVUPS           Z10, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z22
+	VMOVUPS           Z22, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z12
+	VSUBPS            384(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z12
+	VMOVUPS           384(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z12
+	VMOVUPS           Z12, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z22
+	VMOVUPS           Z22, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z14
+	VSUBPS            448(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z14
+	VMOVUPS           448(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z14
+	VMOVUPS           Z14, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z14, Z22
+	VMOVUPS           Z22, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z16
+	VSUBPS            512(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z16
+	VMOVUPS           512(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z16
+	VMOVUPS           Z16, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z16, Z22
+	VMOVUPS           Z22, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z18
+	VSUBPS            576(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z18
+	VMOVUPS           576(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z18
+	VMOVUPS           Z18, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z18, Z22
+	VMOVUPS           Z22, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z20
+	VSUBPS            640(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z20
+	VMOVUPS           640(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z20
+	VMOVUPS           Z20, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z20, Z22
+	VMOVUPS           Z22, 640(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z1
+	VSUBPS            (R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z1
+	VMOVUPS           (R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z22
+	VMOVUPS           Z22, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z3
+	VSUBPS            64(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z3
+	VMOVUPS           64(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z22
+	VMOVUPS           Z22, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z5
+	VSUBPS            128(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z5
+	VMOVUPS           128(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z22
+	VMOVUPS           Z22, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z7
+	VSUBPS            192(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z7
+	VMOVUPS           192(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z22
+	VMOVUPS           Z22, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z9
+	VSUBPS            256(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z9
+	VMOVUPS           256(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z22
+	VMOVUPS           Z22, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z11
+	VSUBPS            320(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z11
+	VMOVUPS           320(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z11
+	VMOVUPS           Z11, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z22
+	VMOVUPS           Z22, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z13
+	VSUBPS            384(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z13
+	VMOVUPS           384(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z13
+	VMOVUPS           Z13, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z13, Z22
+	VMOVUPS           Z22, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z15
+	VSUBPS            448(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z15
+	VMOVUPS           448(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z15
+	VMOVUPS           Z15, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z15, Z22
+	VMOVUPS           Z22, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z17
+	VSUBPS            512(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z17
+	VMOVUPS           512(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z17
+	VMOVUPS           Z17, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z17, Z22
+	VMOVUPS           Z22, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z19
+	VSUBPS            576(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z19
+	VMOVUPS           576(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z19
+	VMOVUPS           Z19, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z19, Z22
+	VMOVUPS           Z22, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z21
+	VSUBPS            640(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z21
+	VMOVUPS           640(R14)(R13*1), Z23
+	VFMADD231PS.BCST  92(DI), Z23, Z21
+	VMOVUPS           Z21, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z21, Z22
+	VMOVUPS           Z22, 640(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z0
+	VSUBPS            (R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z22
+	VMOVUPS           Z22, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z2
+	VSUBPS            64(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z22
+	VMOVUPS           Z22, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z4
+	VSUBPS            128(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z22
+	VMOVUPS           Z22, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z6
+	VSUBPS            192(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z22
+	VMOVUPS           Z22, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z8
+	VSUBPS            256(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z22
+	VMOVUPS           Z22, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z10
+	VSUBPS            320(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z22
+	VMOVUPS           Z22, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z12
+	VSUBPS            384(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z22
+	VMOVUPS           Z22, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z14
+	VSUBPS            448(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z22
+	VMOVUPS           Z22, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z16
+	VSUBPS            512(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z16
+	VFNMADD231PS.BCST 88(DI), Z16, Z22
+	VMOVUPS           Z22, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z18
+	VSUBPS            576(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z18
+	VFNMADD231PS.BCST 88(DI), Z18, Z22
+	VMOVUPS           Z22, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z20
+	VSUBPS            640(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z20
+	VFNMADD231PS.BCST 88(DI), Z20, Z22
+	VMOVUPS           Z22, 640(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z1
+	VSUBPS            (R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z22
+	VMOVUPS           Z22, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z3
+	VSUBPS            64(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z22
+	VMOVUPS           Z22, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z5
+	VSUBPS            128(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z22
+	VMOVUPS           Z22, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z7
+	VSUBPS            192(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z22
+	VMOVUPS           Z22, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z9
+	VSUBPS            256(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z22
+	VMOVUPS           Z22, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z11
+	VSUBPS            320(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z22
+	VMOVUPS           Z22, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z13
+	VSUBPS            384(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z22
+	VMOVUPS           Z22, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z15
+	VSUBPS            448(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z22
+	VMOVUPS           Z22, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z17
+	VSUBPS            512(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z22
+	VMOVUPS           Z22, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z19
+	VSUBPS            576(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z22
+	VMOVUPS           Z22, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z22
+	VFMADD231PS.BCST  96(DI), Z22, Z21
+	VSUBPS            640(R14)(CX*1), Z22, Z23
+	VFMADD231PS.BCST  160(DI), Z23, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z22
+	VMOVUPS           Z22, 640(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -25886,6 +30319,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -26180,6 +30615,229 @@ alone1x0:
 	VFNMADD231PS Z10, Z12, Z11
 	VMOVUPS      Z11, 640(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z0
+	VSUBPS            (R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z0
+	VMOVUPS           (R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z11
+	VMOVUPS           Z11, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z1
+	VSUBPS            64(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z1
+	VMOVUPS           64(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z11
+	VMOVUPS           Z11, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z2
+	VSUBPS            128(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z2
+	VMOVUPS           128(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z11
+	VMOVUPS           Z11, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z3
+	VSUBPS            192(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z3
+	VMOVUPS           192(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z11
+	VMOVUPS           Z11, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z4
+	VSUBPS            256(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z4
+	VMOVUPS           256(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z11
+	VMOVUPS           Z11, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z5
+	VSUBPS            320(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z5
+	VMOVUPS           320(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z5
+	VMOVUPS           Z5, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z11
+	VMOVUPS           Z11, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z6
+	VSUBPS            384(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z6
+	VMOVUPS           384(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z6
+	VMOVUPS           Z6, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z11
+	VMOVUPS           Z11, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z7
+	VSUBPS            448(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z7
+	VMOVUPS           448(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z7
+	VMOVUPS           Z7, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z11
+	VMOVUPS           Z11, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z8
+	VSUBPS            512(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z8
+	VMOVUPS           512(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z8
+	VMOVUPS           Z8, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z11
+	VMOVUPS           Z11, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z9
+	VSUBPS            576(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z9
+	VMOVUPS           576(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z9
+	VMOVUPS           Z9, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z11
+	VMOVUPS           Z11, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z10
+	VSUBPS            640(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z10
+	VMOVUPS           640(R14)(R13*1), Z12
+	VFMADD231PS.BCST  92(DI), Z12, Z10
+	VMOVUPS           Z10, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z11
+	VMOVUPS           Z11, 640(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z0
+	VSUBPS            (R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z11
+	VMOVUPS           Z11, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z1
+	VSUBPS            64(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z11
+	VMOVUPS           Z11, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z2
+	VSUBPS            128(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z11
+	VMOVUPS           Z11, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z3
+	VSUBPS            192(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z11
+	VMOVUPS           Z11, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z4
+	VSUBPS            256(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z11
+	VMOVUPS           Z11, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z5
+	VSUBPS            320(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z11
+	VMOVUPS           Z11, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z6
+	VSUBPS            384(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z11
+	VMOVUPS           Z11, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z7
+	VSUBPS            448(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z11
+	VMOVUPS           Z11, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z8
+	VSUBPS            512(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z11
+	VMOVUPS           Z11, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z9
+	VSUBPS            576(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z11
+	VMOVUPS           Z11, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z11
+	VFMADD231PS.BCST  96(DI), Z11, Z10
+	VSUBPS            640(R14)(CX*1), Z11, Z12
+	VFMADD231PS.BCST  160(DI), Z12, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z11
+	VMOVUPS           Z11, 640(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -26623,6 +31281,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -27233,6 +31893,478 @@ alone2x0:
 	VFNMADD231PS Z23, Z25, Z24
 	VMOVUPS      Z24, 704(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z0
+	VSUBPS            (R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z0
+	VMOVUPS           (R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z24
+	VMOVUPS           Z24, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z2
+	VSUBPS            64(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z2
+	VMOVUPS           64(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z24
+	VMOVUPS           Z24, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z4
+	VSUBPS            128(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z4
+	VMOVUPS           128(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z24
+	VMOVUPS           Z24, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z6
+	VSUBPS            192(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z6
+	VMOVUPS           192(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z24
+	VMOVUPS           Z24, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z8
+	VSUBPS            256(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z8
+	VMOVUPS           256(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z24
+	VMOVUPS           Z24, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z10
+	VSUBPS            320(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z10
+	VMOVUPS           320(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z10
+	VMOVUPS           Z10, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z24
+	VMOVUPS           Z24, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z12
+	VSUBPS            384(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z12
+	VMOVUPS           384(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z12
+	VMOVUPS           Z12, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z24
+	VMOVUPS           Z24, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z14
+	VSUBPS            448(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z14
+	VMOVUPS           448(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z14
+	VMOVUPS           Z14, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z14, Z24
+	VMOVUPS           Z24, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z16
+	VSUBPS            512(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z16
+	VMOVUPS           512(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z16
+	VMOVUPS           Z16, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z16, Z24
+	VMOVUPS           Z24, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z18
+	VSUBPS            576(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z18
+	VMOVUPS           576(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z18
+	VMOVUPS           Z18, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z18, Z24
+	VMOVUPS           Z24, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z20
+	VSUBPS            640(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z20
+	VMOVUPS           640(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z20
+	VMOVUPS           Z20, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z20, Z24
+	VMOVUPS           Z24, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z22
+	VSUBPS            704(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z22
+	VMOVUPS           704(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z22
+	VMOVUPS           Z22, 704(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z22, Z24
+	VMOVUPS           Z24, 704(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z1
+	VSUBPS            (R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z1
+	VMOVUPS           (R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z24
+	VMOVUPS           Z24, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z3
+	VSUBPS            64(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z3
+	VMOVUPS           64(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z24
+	VMOVUPS           Z24, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z5
+	VSUBPS            128(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z5
+	VMOVUPS           128(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z24
+	VMOVUPS           Z24, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z7
+	VSUBPS            192(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z7
+	VMOVUPS           192(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z24
+	VMOVUPS           Z24, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z9
+	VSUBPS            256(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z9
+	VMOVUPS           256(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z24
+	VMOVUPS           Z24, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z11
+	VSUBPS            320(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z11
+	VMOVUPS           320(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z11
+	VMOVUPS           Z11, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z24
+	VMOVUPS           Z24, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z13
+	VSUBPS            384(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z13
+	VMOVUPS           384(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z13
+	VMOVUPS           Z13, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z13, Z24
+	VMOVUPS           Z24, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z15
+	VSUBPS            448(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z15
+	VMOVUPS           448(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z15
+	VMOVUPS           Z15, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z15, Z24
+	VMOVUPS           Z24, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z17
+	VSUBPS            512(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z17
+	VMOVUPS           512(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z17
+	VMOVUPS           Z17, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z17, Z24
+	VMOVUPS           Z24, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z19
+	VSUBPS            576(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z19
+	VMOVUPS           576(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z19
+	VMOVUPS           Z19, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z19, Z24
+	VMOVUPS           Z24, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z21
+	VSUBPS            640(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z21
+	VMOVUPS           640(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z21
+	VMOVUPS           Z21, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z21, Z24
+	VMOVUPS           Z24, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z23
+	VSUBPS            704(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z23
+	VMOVUPS           704(R14)(R13*1), Z25
+	VFMADD231PS.BCST  92(DI), Z25, Z23
+	VMOVUPS           Z23, 704(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z23, Z24
+	VMOVUPS           Z24, 704(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z0
+	VSUBPS            (R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z24
+	VMOVUPS           Z24, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z2
+	VSUBPS            64(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z24
+	VMOVUPS           Z24, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z4
+	VSUBPS            128(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z24
+	VMOVUPS           Z24, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z6
+	VSUBPS            192(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z24
+	VMOVUPS           Z24, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z8
+	VSUBPS            256(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z24
+	VMOVUPS           Z24, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z10
+	VSUBPS            320(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z24
+	VMOVUPS           Z24, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z12
+	VSUBPS            384(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z24
+	VMOVUPS           Z24, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z14
+	VSUBPS            448(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z24
+	VMOVUPS           Z24, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z16
+	VSUBPS            512(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z16
+	VFNMADD231PS.BCST 88(DI), Z16, Z24
+	VMOVUPS           Z24, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z18
+	VSUBPS            576(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z18
+	VFNMADD231PS.BCST 88(DI), Z18, Z24
+	VMOVUPS           Z24, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z20
+	VSUBPS            640(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z20
+	VFNMADD231PS.BCST 88(DI), Z20, Z24
+	VMOVUPS           Z24, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z22
+	VSUBPS            704(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z22
+	VFNMADD231PS.BCST 88(DI), Z22, Z24
+	VMOVUPS           Z24, 704(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z1
+	VSUBPS            (R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z24
+	VMOVUPS           Z24, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z3
+	VSUBPS            64(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z24
+	VMOVUPS           Z24, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z5
+	VSUBPS            128(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z24
+	VMOVUPS           Z24, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z7
+	VSUBPS            192(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z24
+	VMOVUPS           Z24, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z9
+	VSUBPS            256(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z24
+	VMOVUPS           Z24, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z11
+	VSUBPS            320(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z24
+	VMOVUPS           Z24, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z13
+	VSUBPS            384(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z24
+	VMOVUPS           Z24, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z15
+	VSUBPS            448(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z24
+	VMOVUPS           Z24, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z17
+	VSUBPS            512(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z24
+	VMOVUPS           Z24, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z19
+	VSUBPS            576(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z24
+	VMOVUPS           Z24, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z21
+	VSUBPS            640(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z24
+	VMOVUPS           Z24, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z24
+	VFMADD231PS.BCST  96(DI), Z24, Z23
+	VSUBPS            704(R14)(CX*1), Z24, Z25
+	VFMADD231PS.BCST  160(DI), Z25, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z24
+	VMOVUPS           Z24, 704(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -27714,6 +32846,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -28032,6 +33166,248 @@ alone1x0:
 	VFNMADD231PS Z11, Z13, Z12
 	VMOVUPS      Z12, 704(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z0
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z0
+	VMOVUPS           (R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z1
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z1
+	VMOVUPS           64(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z2
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z2
+	VMOVUPS           128(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z12
+	VMOVUPS           Z12, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z3
+	VSUBPS            192(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z3
+	VMOVUPS           192(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z12
+	VMOVUPS           Z12, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z4
+	VSUBPS            256(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z4
+	VMOVUPS           256(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z12
+	VMOVUPS           Z12, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z5
+	VSUBPS            320(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z5
+	VMOVUPS           320(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z5
+	VMOVUPS           Z5, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z12
+	VMOVUPS           Z12, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z6
+	VSUBPS            384(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z6
+	VMOVUPS           384(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z6
+	VMOVUPS           Z6, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z12
+	VMOVUPS           Z12, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z7
+	VSUBPS            448(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z7
+	VMOVUPS           448(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z7
+	VMOVUPS           Z7, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z12
+	VMOVUPS           Z12, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z8
+	VSUBPS            512(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z8
+	VMOVUPS           512(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z8
+	VMOVUPS           Z8, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z12
+	VMOVUPS           Z12, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z9
+	VSUBPS            576(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z9
+	VMOVUPS           576(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z9
+	VMOVUPS           Z9, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z12
+	VMOVUPS           Z12, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z10
+	VSUBPS            640(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z10
+	VMOVUPS           640(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z10
+	VMOVUPS           Z10, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z12
+	VMOVUPS           Z12, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z11
+	VSUBPS            704(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z11
+	VMOVUPS           704(R14)(R13*1), Z13
+	VFMADD231PS.BCST  92(DI), Z13, Z11
+	VMOVUPS           Z11, 704(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z12
+	VMOVUPS           Z12, 704(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z0
+	VSUBPS            (R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z12
+	VMOVUPS           Z12, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z1
+	VSUBPS            64(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z12
+	VMOVUPS           Z12, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z2
+	VSUBPS            128(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z12
+	VMOVUPS           Z12, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z3
+	VSUBPS            192(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z12
+	VMOVUPS           Z12, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z4
+	VSUBPS            256(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z12
+	VMOVUPS           Z12, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z5
+	VSUBPS            320(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z12
+	VMOVUPS           Z12, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z6
+	VSUBPS            384(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z12
+	VMOVUPS           Z12, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z7
+	VSUBPS            448(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z12
+	VMOVUPS           Z12, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z8
+	VSUBPS            512(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z12
+	VMOVUPS           Z12, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z9
+	VSUBPS            576(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z12
+	VMOVUPS           Z12, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z10
+	VSUBPS            640(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z12
+	VMOVUPS           Z12, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z12
+	VFMADD231PS.BCST  96(DI), Z12, Z11
+	VSUBPS            704(R14)(CX*1), Z12, Z13
+	VFMADD231PS.BCST  160(DI), Z13, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z12
+	VMOVUPS           Z12, 704(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -28503,6 +33879,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -29161,6 +34539,516 @@ alone2x0:
 	VFNMADD231PS Z25, Z27, Z26
 	VMOVUPS      Z26, 768(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z0
+	VSUBPS            (R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z0
+	VMOVUPS           (R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z26
+	VMOVUPS           Z26, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z2
+	VSUBPS            64(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z2
+	VMOVUPS           64(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z26
+	VMOVUPS           Z26, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z4
+	VSUBPS            128(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z4
+	VMOVUPS           128(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z26
+	VMOVUPS           Z26, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z6
+	VSUBPS            192(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z6
+	VMOVUPS           192(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z26
+	VMOVUPS           Z26, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z8
+	VSUBPS            256(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z8
+	VMOVUPS           256(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z26
+	VMOVUPS           Z26, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z10
+	VSUBPS            320(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z10
+	VMOVUPS           320(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z10
+	VMOVUPS           Z10, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z26
+	VMOVUPS           Z26, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z12
+	VSUBPS            384(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z12
+	VMOVUPS           384(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z12
+	VMOVUPS           Z12, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z26
+	VMOVUPS           Z26, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z14
+	VSUBPS            448(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z14
+	VMOVUPS           448(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z14
+	VMOVUPS           Z14, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z14, Z26
+	VMOVUPS           Z26, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z16
+	VSUBPS            512(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z16
+	VMOVUPS           512(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z16
+	VMOVUPS           Z16, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z16, Z26
+	VMOVUPS           Z26, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z18
+	VSUBPS            576(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z18
+	VMOVUPS           576(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z18
+	VMOVUPS           Z18, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z18, Z26
+	VMOVUPS           Z26, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z20
+	VSUBPS            640(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z20
+	VMOVUPS           640(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z20
+	VMOVUPS           Z20, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z20, Z26
+	VMOVUPS           Z26, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z22
+	VSUBPS            704(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z22
+	VMOVUPS           704(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z22
+	VMOVUPS           Z22, 704(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z22, Z26
+	VMOVUPS           Z26, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z24
+	VSUBPS            768(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z24
+	VMOVUPS           768(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z24
+	VMOVUPS           Z24, 768(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z24, Z26
+	VMOVUPS           Z26, 768(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z1
+	VSUBPS            (R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z1
+	VMOVUPS           (R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z26
+	VMOVUPS           Z26, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z3
+	VSUBPS            64(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z3
+	VMOVUPS           64(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z26
+	VMOVUPS           Z26, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z5
+	VSUBPS            128(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z5
+	VMOVUPS           128(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z26
+	VMOVUPS           Z26, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z7
+	VSUBPS            192(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z7
+	VMOVUPS           192(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z26
+	VMOVUPS           Z26, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z9
+	VSUBPS            256(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z9
+	VMOVUPS           256(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z26
+	VMOVUPS           Z26, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z11
+	VSUBPS            320(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z11
+	VMOVUPS           320(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z11
+	VMOVUPS           Z11, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z26
+	VMOVUPS           Z26, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z13
+	VSUBPS            384(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z13
+	VMOVUPS           384(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z13
+	VMOVUPS           Z13, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z13, Z26
+	VMOVUPS           Z26, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z15
+	VSUBPS            448(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z15
+	VMOVUPS           448(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z15
+	VMOVUPS           Z15, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z15, Z26
+	VMOVUPS           Z26, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z17
+	VSUBPS            512(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z17
+	VMOVUPS           512(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z17
+	VMOVUPS           Z17, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z17, Z26
+	VMOVUPS           Z26, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z19
+	VSUBPS            576(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z19
+	VMOVUPS           576(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z19
+	VMOVUPS           Z19, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z19, Z26
+	VMOVUPS           Z26, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z21
+	VSUBPS            640(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z21
+	VMOVUPS           640(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z21
+	VMOVUPS           Z21, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z21, Z26
+	VMOVUPS           Z26, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z23
+	VSUBPS            704(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z23
+	VMOVUPS           704(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z23
+	VMOVUPS           Z23, 704(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z23, Z26
+	VMOVUPS           Z26, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z25
+	VSUBPS            768(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z25
+	VMOVUPS           768(R14)(R13*1), Z27
+	VFMADD231PS.BCST  92(DI), Z27, Z25
+	VMOVUPS           Z25, 768(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z25, Z26
+	VMOVUPS           Z26, 768(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z0
+	VSUBPS            (R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z26
+	VMOVUPS           Z26, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z2
+	VSUBPS            64(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z26
+	VMOVUPS           Z26, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z4
+	VSUBPS            128(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z26
+	VMOVUPS           Z26, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z6
+	VSUBPS            192(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z26
+	VMOVUPS           Z26, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z8
+	VSUBPS            256(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z26
+	VMOVUPS           Z26, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z10
+	VSUBPS            320(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z26
+	VMOVUPS           Z26, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z12
+	VSUBPS            384(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z26
+	VMOVUPS           Z26, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z14
+	VSUBPS            448(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z26
+	VMOVUPS           Z26, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z16
+	VSUBPS            512(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z16
+	VFNMADD231PS.BCST 88(DI), Z16, Z26
+	VMOVUPS           Z26, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z18
+	VSUBPS            576(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z18
+	VFNMADD231PS.BCST 88(DI), Z18, Z26
+	VMOVUPS           Z26, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z20
+	VSUBPS            640(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z20
+	VFNMADD231PS.BCST 88(DI), Z20, Z26
+	VMOVUPS           Z26, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z22
+	VSUBPS            704(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z22
+	VFNMADD231PS.BCST 88(DI), Z22, Z26
+	VMOVUPS           Z26, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z24
+	VSUBPS            768(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z24
+	VFNMADD231PS.BCST 88(DI), Z24, Z26
+	VMOVUPS           Z26, 768(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z1
+	VSUBPS            (R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z26
+	VMOVUPS           Z26, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z3
+	VSUBPS            64(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z26
+	VMOVUPS           Z26, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z5
+	VSUBPS            128(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z26
+	VMOVUPS           Z26, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z7
+	VSUBPS            192(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z26
+	VMOVUPS           Z26, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z9
+	VSUBPS            256(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z26
+	VMOVUPS           Z26, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z11
+	VSUBPS            320(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z26
+	VMOVUPS           Z26, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z13
+	VSUBPS            384(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z26
+	VMOVUPS           Z26, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z15
+	VSUBPS            448(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z26
+	VMOVUPS           Z26, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z17
+	VSUBPS            512(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z26
+	VMOVUPS           Z26, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z19
+	VSUBPS            576(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z26
+	VMOVUPS           Z26, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z21
+	VSUBPS            640(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z26
+	VMOVUPS           Z26, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z23
+	VSUBPS            704(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z26
+	VMOVUPS           Z26, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z26
+	VFMADD231PS.BCST  96(DI), Z26, Z25
+	VSUBPS            768(R14)(CX*1), Z26, Z27
+	VFMADD231PS.BCST  160(DI), Z27, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z26
+	VMOVUPS           Z26, 768(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -29675,6 +35563,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -30017,6 +35907,267 @@ alone1x0:
 	VFNMADD231PS Z12, Z14, Z13
 	VMOVUPS      Z13, 768(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z0
+	VSUBPS            (R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z0
+	VMOVUPS           (R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z13
+	VMOVUPS           Z13, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z1
+	VSUBPS            64(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z1
+	VMOVUPS           64(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z13
+	VMOVUPS           Z13, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z2
+	VSUBPS            128(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z2
+	VMOVUPS           128(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z13
+	VMOVUPS           Z13, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z3
+	VSUBPS            192(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z3
+	VMOVUPS           192(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z13
+	VMOVUPS           Z13, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z4
+	VSUBPS            256(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z4
+	VMOVUPS           256(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z13
+	VMOVUPS           Z13, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z5
+	VSUBPS            320(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z5
+	VMOVUPS           320(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z5
+	VMOVUPS           Z5, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z13
+	VMOVUPS           Z13, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z6
+	VSUBPS            384(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z6
+	VMOVUPS           384(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z6
+	VMOVUPS           Z6, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z13
+	VMOVUPS           Z13, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z7
+	VSUBPS            448(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z7
+	VMOVUPS           448(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z7
+	VMOVUPS           Z7, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z13
+	VMOVUPS           Z13, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z8
+	VSUBPS            512(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z8
+	VMOVUPS           512(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z8
+	VMOVUPS           Z8, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z13
+	VMOVUPS           Z13, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z9
+	VSUBPS            576(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z9
+	VMOVUPS           576(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z9
+	VMOVUPS           Z9, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z13
+	VMOVUPS           Z13, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z10
+	VSUBPS            640(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z10
+	VMOVUPS           640(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z10
+	VMOVUPS           Z10, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z13
+	VMOVUPS           Z13, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z11
+	VSUBPS            704(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z11
+	VMOVUPS           704(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z11
+	VMOVUPS           Z11, 704(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z13
+	VMOVUPS           Z13, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z12
+	VSUBPS            768(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z12
+	VMOVUPS           768(R14)(R13*1), Z14
+	VFMADD231PS.BCST  92(DI), Z14, Z12
+	VMOVUPS           Z12, 768(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z13
+	VMOVUPS           Z13, 768(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z0
+	VSUBPS            (R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z13
+	VMOVUPS           Z13, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z1
+	VSUBPS            64(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z13
+	VMOVUPS           Z13, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z2
+	VSUBPS            128(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z13
+	VMOVUPS           Z13, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z3
+	VSUBPS            192(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z13
+	VMOVUPS           Z13, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z4
+	VSUBPS            256(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z13
+	VMOVUPS           Z13, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z5
+	VSUBPS            320(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z13
+	VMOVUPS           Z13, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z6
+	VSUBPS            384(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z13
+	VMOVUPS           Z13, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z7
+	VSUBPS            448(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z13
+	VMOVUPS           Z13, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z8
+	VSUBPS            512(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z13
+	VMOVUPS           Z13, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z9
+	VSUBPS            576(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z13
+	VMOVUPS           Z13, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z10
+	VSUBPS            640(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z13
+	VMOVUPS           Z13, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z11
+	VSUBPS            704(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z13
+	VMOVUPS           Z13, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z13
+	VFMADD231PS.BCST  96(DI), Z13, Z12
+	VSUBPS            768(R14)(CX*1), Z13, Z14
+	VFMADD231PS.BCST  160(DI), Z14, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z13
+	VMOVUPS           Z13, 768(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -30516,6 +36667,8 @@ fetched12x0:
 	JLT          again2x0
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -31222,6 +37375,554 @@ alone2x0:
 	VFNMADD231PS Z27, Z29, Z28
 	VMOVUPS      Z28, 832(R14)
 	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled2x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z0
+	VSUBPS            (R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z0
+	VMOVUPS           (R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z28
+	VMOVUPS           Z28, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z2
+	VSUBPS            64(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z2
+	VMOVUPS           64(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z2
+	VMOVUPS           Z2, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z28
+	VMOVUPS           Z28, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z4
+	VSUBPS            128(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z4
+	VMOVUPS           128(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z4
+	VMOVUPS           Z4, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z28
+	VMOVUPS           Z28, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z6
+	VSUBPS            192(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z6
+	VMOVUPS           192(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z6
+	VMOVUPS           Z6, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z28
+	VMOVUPS           Z28, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z8
+	VSUBPS            256(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z8
+	VMOVUPS           256(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z8
+	VMOVUPS           Z8, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z28
+	VMOVUPS           Z28, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z10
+	VSUBPS            320(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z10
+	VMOVUPS           320(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z10
+	VMOVUPS           Z10, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z28
+	VMOVUPS           Z28, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z12
+	VSUBPS            384(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z12
+	VMOVUPS           384(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z12
+	VMOVUPS           Z12, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z28
+	VMOVUPS           Z28, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z14
+	VSUBPS            448(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z14
+	VMOVUPS           448(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z14
+	VMOVUPS           Z14, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z14, Z28
+	VMOVUPS           Z28, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z16
+	VSUBPS            512(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z16
+	VMOVUPS           512(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z16
+	VMOVUPS           Z16, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z16, Z28
+	VMOVUPS           Z28, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z18
+	VSUBPS            576(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z18
+	VMOVUPS           576(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z18
+	VMOVUPS           Z18, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z18, Z28
+	VMOVUPS           Z28, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z20
+	VSUBPS            640(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z20
+	VMOVUPS           640(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z20
+	VMOVUPS           Z20, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z20, Z28
+	VMOVUPS           Z28, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z22
+	VSUBPS            704(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z22
+	VMOVUPS           704(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z22
+	VMOVUPS           Z22, 704(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z22, Z28
+	VMOVUPS           Z28, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z24
+	VSUBPS            768(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z24
+	VMOVUPS           768(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z24
+	VMOVUPS           Z24, 768(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z24, Z28
+	VMOVUPS           Z28, 768(R14)
+	PREFETCHT1        832(R14)(R11*1)
+	PREFETCHT1        832(R14)(R15*1)
+	VMOVUPS           832(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z26
+	VSUBPS            832(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z26
+	VMOVUPS           832(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z26
+	VMOVUPS           Z26, 832(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z26, Z28
+	VMOVUPS           Z28, 832(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z1
+	VSUBPS            (R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z1
+	VMOVUPS           (R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z1
+	VMOVUPS           Z1, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z28
+	VMOVUPS           Z28, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z3
+	VSUBPS            64(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z3
+	VMOVUPS           64(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z3
+	VMOVUPS           Z3, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z28
+	VMOVUPS           Z28, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z5
+	VSUBPS            128(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z5
+	VMOVUPS           128(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z5
+	VMOVUPS           Z5, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z28
+	VMOVUPS           Z28, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z7
+	VSUBPS            192(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z7
+	VMOVUPS           192(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z7
+	VMOVUPS           Z7, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z28
+	VMOVUPS           Z28, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z9
+	VSUBPS            256(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z9
+	VMOVUPS           256(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z9
+	VMOVUPS           Z9, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z28
+	VMOVUPS           Z28, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z11
+	VSUBPS            320(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z11
+	VMOVUPS           320(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z11
+	VMOVUPS           Z11, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z28
+	VMOVUPS           Z28, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z13
+	VSUBPS            384(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z13
+	VMOVUPS           384(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z13
+	VMOVUPS           Z13, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z13, Z28
+	VMOVUPS           Z28, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z15
+	VSUBPS            448(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z15
+	VMOVUPS           448(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z15
+	VMOVUPS           Z15, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z15, Z28
+	VMOVUPS           Z28, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z17
+	VSUBPS            512(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z17
+	VMOVUPS           512(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z17
+	VMOVUPS           Z17, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z17, Z28
+	VMOVUPS           Z28, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z19
+	VSUBPS            576(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z19
+	VMOVUPS           576(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z19
+	VMOVUPS           Z19, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z19, Z28
+	VMOVUPS           Z28, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z21
+	VSUBPS            640(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z21
+	VMOVUPS           640(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z21
+	VMOVUPS           Z21, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z21, Z28
+	VMOVUPS           Z28, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z23
+	VSUBPS            704(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z23
+	VMOVUPS           704(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z23
+	VMOVUPS           Z23, 704(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z23, Z28
+	VMOVUPS           Z28, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z25
+	VSUBPS            768(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z25
+	VMOVUPS           768(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z25
+	VMOVUPS           Z25, 768(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z25, Z28
+	VMOVUPS           Z28, 768(R14)
+	PREFETCHT1        832(R14)(R11*1)
+	PREFETCHT1        832(R14)(R15*1)
+	VMOVUPS           832(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z27
+	VSUBPS            832(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z27
+	VMOVUPS           832(R14)(R13*1), Z29
+	VFMADD231PS.BCST  92(DI), Z29, Z27
+	VMOVUPS           Z27, 832(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z27, Z28
+	VMOVUPS           Z28, 832(R14)
+	JMP               stepped2x0
+
+pulled2x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z0
+	VSUBPS            (R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z28
+	VMOVUPS           Z28, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z2
+	VSUBPS            64(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z28
+	VMOVUPS           Z28, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z4
+	VSUBPS            128(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z28
+	VMOVUPS           Z28, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z6
+	VSUBPS            192(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z28
+	VMOVUPS           Z28, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z8
+	VSUBPS            256(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z28
+	VMOVUPS           Z28, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z10
+	VSUBPS            320(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z28
+	VMOVUPS           Z28, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z12
+	VSUBPS            384(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z28
+	VMOVUPS           Z28, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z14
+	VSUBPS            448(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z14
+	VFNMADD231PS.BCST 88(DI), Z14, Z28
+	VMOVUPS           Z28, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z16
+	VSUBPS            512(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z16
+	VFNMADD231PS.BCST 88(DI), Z16, Z28
+	VMOVUPS           Z28, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z18
+	VSUBPS            576(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z18
+	VFNMADD231PS.BCST 88(DI), Z18, Z28
+	VMOVUPS           Z28, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z20
+	VSUBPS            640(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z20
+	VFNMADD231PS.BCST 88(DI), Z20, Z28
+	VMOVUPS           Z28, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z22
+	VSUBPS            704(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z22
+	VFNMADD231PS.BCST 88(DI), Z22, Z28
+	VMOVUPS           Z28, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z24
+	VSUBPS            768(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z24
+	VFNMADD231PS.BCST 88(DI), Z24, Z28
+	VMOVUPS           Z28, 768(R14)
+	PREFETCHT1        832(R14)(R11*1)
+	PREFETCHT1        832(R14)(R15*1)
+	VMOVUPS           832(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z26
+	VSUBPS            832(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z26
+	VFNMADD231PS.BCST 88(DI), Z26, Z28
+	VMOVUPS           Z28, 832(R14)
+	ADDQ              56(DI), R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z1
+	VSUBPS            (R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z28
+	VMOVUPS           Z28, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z3
+	VSUBPS            64(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z28
+	VMOVUPS           Z28, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z5
+	VSUBPS            128(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z28
+	VMOVUPS           Z28, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z7
+	VSUBPS            192(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z28
+	VMOVUPS           Z28, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z9
+	VSUBPS            256(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z28
+	VMOVUPS           Z28, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z11
+	VSUBPS            320(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z28
+	VMOVUPS           Z28, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z13
+	VSUBPS            384(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z28
+	VMOVUPS           Z28, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z15
+	VSUBPS            448(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z15
+	VFNMADD231PS.BCST 88(DI), Z15, Z28
+	VMOVUPS           Z28, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z17
+	VSUBPS            512(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z17
+	VFNMADD231PS.BCST 88(DI), Z17, Z28
+	VMOVUPS           Z28, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z19
+	VSUBPS            576(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z19
+	VFNMADD231PS.BCST 88(DI), Z19, Z28
+	VMOVUPS           Z28, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z21
+	VSUBPS            640(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z21
+	VFNMADD231PS.BCST 88(DI), Z21, Z28
+	VMOVUPS           Z28, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z23
+	VSUBPS            704(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z23
+	VFNMADD231PS.BCST 88(DI), Z23, Z28
+	VMOVUPS           Z28, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z25
+	VSUBPS            768(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z25
+	VFNMADD231PS.BCST 88(DI), Z25, Z28
+	VMOVUPS           Z28, 768(R14)
+	PREFETCHT1        832(R14)(R11*1)
+	PREFETCHT1        832(R14)(R15*1)
+	VMOVUPS           832(R14), Z28
+	VFMADD231PS.BCST  96(DI), Z28, Z27
+	VSUBPS            832(R14)(CX*1), Z28, Z29
+	VFMADD231PS.BCST  160(DI), Z29, Z27
+	VFNMADD231PS.BCST 88(DI), Z27, Z28
+	VMOVUPS           Z28, 832(R14)
+	JMP               stepped2x0
 
 measured2x0:
 	MOVQ              R12, R14
@@ -31769,6 +38470,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -32135,6 +38838,286 @@ alone1x0:
 	VFNMADD231PS Z13, Z15, Z14
 	VMOVUPS      Z14, 832(R14)
 	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ              24(DI), $0x00
+	JEQ               pulled1x0
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z0
+	VSUBPS            (R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z0
+	VMOVUPS           (R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z0
+	VMOVUPS           Z0, (R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z0, Z14
+	VMOVUPS           Z14, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z1
+	VSUBPS            64(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z1
+	VMOVUPS           64(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z1
+	VMOVUPS           Z1, 64(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z1, Z14
+	VMOVUPS           Z14, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z2
+	VSUBPS            128(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z2
+	VMOVUPS           128(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z2
+	VMOVUPS           Z2, 128(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z2, Z14
+	VMOVUPS           Z14, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z3
+	VSUBPS            192(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z3
+	VMOVUPS           192(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z3
+	VMOVUPS           Z3, 192(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z3, Z14
+	VMOVUPS           Z14, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z4
+	VSUBPS            256(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z4
+	VMOVUPS           256(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z4
+	VMOVUPS           Z4, 256(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z4, Z14
+	VMOVUPS           Z14, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z5
+	VSUBPS            320(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z5
+	VMOVUPS           320(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z5
+	VMOVUPS           Z5, 320(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z5, Z14
+	VMOVUPS           Z14, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z6
+	VSUBPS            384(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z6
+	VMOVUPS           384(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z6
+	VMOVUPS           Z6, 384(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z6, Z14
+	VMOVUPS           Z14, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z7
+	VSUBPS            448(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z7
+	VMOVUPS           448(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z7
+	VMOVUPS           Z7, 448(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z7, Z14
+	VMOVUPS           Z14, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z8
+	VSUBPS            512(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z8
+	VMOVUPS           512(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z8
+	VMOVUPS           Z8, 512(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z8, Z14
+	VMOVUPS           Z14, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z9
+	VSUBPS            576(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z9
+	VMOVUPS           576(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z9
+	VMOVUPS           Z9, 576(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z9, Z14
+	VMOVUPS           Z14, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z10
+	VSUBPS            640(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z10
+	VMOVUPS           640(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z10
+	VMOVUPS           Z10, 640(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z10, Z14
+	VMOVUPS           Z14, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z11
+	VSUBPS            704(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z11
+	VMOVUPS           704(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z11
+	VMOVUPS           Z11, 704(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z11, Z14
+	VMOVUPS           Z14, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z12
+	VSUBPS            768(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z12
+	VMOVUPS           768(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z12
+	VMOVUPS           Z12, 768(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z12, Z14
+	VMOVUPS           Z14, 768(R14)
+	PREFETCHT1        832(R14)(R11*1)
+	PREFETCHT1        832(R14)(R15*1)
+	VMOVUPS           832(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z13
+	VSUBPS            832(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z13
+	VMOVUPS           832(R14)(R13*1), Z15
+	VFMADD231PS.BCST  92(DI), Z15, Z13
+	VMOVUPS           Z13, 832(R14)(R13*1)
+	VFNMADD231PS.BCST 88(DI), Z13, Z14
+	VMOVUPS           Z14, 832(R14)
+	JMP               stepped1x0
+
+pulled1x0:
+	MOVQ              152(DI), CX
+	LEAQ              (CX)(R11*1), R15
+	MOVQ              R12, R14
+	PREFETCHT1        (R14)(R11*1)
+	PREFETCHT1        (R14)(R15*1)
+	VMOVUPS           (R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z0
+	VSUBPS            (R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z0
+	VFNMADD231PS.BCST 88(DI), Z0, Z14
+	VMOVUPS           Z14, (R14)
+	PREFETCHT1        64(R14)(R11*1)
+	PREFETCHT1        64(R14)(R15*1)
+	VMOVUPS           64(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z1
+	VSUBPS            64(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z1
+	VFNMADD231PS.BCST 88(DI), Z1, Z14
+	VMOVUPS           Z14, 64(R14)
+	PREFETCHT1        128(R14)(R11*1)
+	PREFETCHT1        128(R14)(R15*1)
+	VMOVUPS           128(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z2
+	VSUBPS            128(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z2
+	VFNMADD231PS.BCST 88(DI), Z2, Z14
+	VMOVUPS           Z14, 128(R14)
+	PREFETCHT1        192(R14)(R11*1)
+	PREFETCHT1        192(R14)(R15*1)
+	VMOVUPS           192(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z3
+	VSUBPS            192(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z3
+	VFNMADD231PS.BCST 88(DI), Z3, Z14
+	VMOVUPS           Z14, 192(R14)
+	PREFETCHT1        256(R14)(R11*1)
+	PREFETCHT1        256(R14)(R15*1)
+	VMOVUPS           256(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z4
+	VSUBPS            256(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z4
+	VFNMADD231PS.BCST 88(DI), Z4, Z14
+	VMOVUPS           Z14, 256(R14)
+	PREFETCHT1        320(R14)(R11*1)
+	PREFETCHT1        320(R14)(R15*1)
+	VMOVUPS           320(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z5
+	VSUBPS            320(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z5
+	VFNMADD231PS.BCST 88(DI), Z5, Z14
+	VMOVUPS           Z14, 320(R14)
+	PREFETCHT1        384(R14)(R11*1)
+	PREFETCHT1        384(R14)(R15*1)
+	VMOVUPS           384(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z6
+	VSUBPS            384(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z6
+	VFNMADD231PS.BCST 88(DI), Z6, Z14
+	VMOVUPS           Z14, 384(R14)
+	PREFETCHT1        448(R14)(R11*1)
+	PREFETCHT1        448(R14)(R15*1)
+	VMOVUPS           448(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z7
+	VSUBPS            448(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z7
+	VFNMADD231PS.BCST 88(DI), Z7, Z14
+	VMOVUPS           Z14, 448(R14)
+	PREFETCHT1        512(R14)(R11*1)
+	PREFETCHT1        512(R14)(R15*1)
+	VMOVUPS           512(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z8
+	VSUBPS            512(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z8
+	VFNMADD231PS.BCST 88(DI), Z8, Z14
+	VMOVUPS           Z14, 512(R14)
+	PREFETCHT1        576(R14)(R11*1)
+	PREFETCHT1        576(R14)(R15*1)
+	VMOVUPS           576(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z9
+	VSUBPS            576(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z9
+	VFNMADD231PS.BCST 88(DI), Z9, Z14
+	VMOVUPS           Z14, 576(R14)
+	PREFETCHT1        640(R14)(R11*1)
+	PREFETCHT1        640(R14)(R15*1)
+	VMOVUPS           640(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z10
+	VSUBPS            640(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z10
+	VFNMADD231PS.BCST 88(DI), Z10, Z14
+	VMOVUPS           Z14, 640(R14)
+	PREFETCHT1        704(R14)(R11*1)
+	PREFETCHT1        704(R14)(R15*1)
+	VMOVUPS           704(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z11
+	VSUBPS            704(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z11
+	VFNMADD231PS.BCST 88(DI), Z11, Z14
+	VMOVUPS           Z14, 704(R14)
+	PREFETCHT1        768(R14)(R11*1)
+	PREFETCHT1        768(R14)(R15*1)
+	VMOVUPS           768(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z12
+	VSUBPS            768(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z12
+	VFNMADD231PS.BCST 88(DI), Z12, Z14
+	VMOVUPS           Z14, 768(R14)
+	PREFETCHT1        832(R14)(R11*1)
+	PREFETCHT1        832(R14)(R15*1)
+	VMOVUPS           832(R14), Z14
+	VFMADD231PS.BCST  96(DI), Z14, Z13
+	VSUBPS            832(R14)(CX*1), Z14, Z15
+	VFMADD231PS.BCST  160(DI), Z15, Z13
+	VFNMADD231PS.BCST 88(DI), Z13, Z14
+	VMOVUPS           Z14, 832(R14)
+	JMP               stepped1x0
 
 measured1x0:
 	MOVQ              R12, R14
@@ -42328,6 +49311,8 @@ mone4x0:
 mdone4x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured4x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal4x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain4x0
 	CMPQ         80(DI), $0x00
@@ -42547,6 +49532,218 @@ alone4x0:
 	VMOVUPS      Y8, 32(R14)
 	JMP          stepped4x0
 
+proximal4x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled4x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VMOVUPS      (R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y0, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VMOVUPS      32(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y1, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VMOVUPS      (R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VMOVUPS      Y2, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y2, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VMOVUPS      32(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VMOVUPS      Y3, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y3, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VMOVUPS      (R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VMOVUPS      Y4, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y4, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      32(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      Y5, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VMOVUPS      (R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VMOVUPS      Y6, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VMOVUPS      32(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VMOVUPS      Y7, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	JMP          stepped4x0
+
+pulled4x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y0, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y1, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y2, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y3, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y4, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	JMP          stepped4x0
+
 measured4x0:
 	MOVQ         R12, R14
 	MOVQ         136(DI), CX
@@ -42760,6 +49957,8 @@ mone2x0:
 mdone2x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -42879,6 +50078,118 @@ alone2x0:
 	VMOVUPS      Y4, (R14)
 	VMOVUPS      32(R14), Y4
 	VFMADD231PS  Y4, Y6, Y3
+	VFNMADD231PS Y3, Y5, Y4
+	VMOVUPS      Y4, 32(R14)
+	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled2x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VSUBPS       (R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VMOVUPS      (R14)(R13*1), Y5
+	VBROADCASTSS 92(DI), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      32(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VSUBPS       32(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      32(R14)(R13*1), Y5
+	VBROADCASTSS 92(DI), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VMOVUPS      Y4, 32(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VSUBPS       (R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVUPS      (R14)(R13*1), Y5
+	VBROADCASTSS 92(DI), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVUPS      Y2, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y2, Y5, Y4
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      32(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	VSUBPS       32(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      32(R14)(R13*1), Y5
+	VBROADCASTSS 92(DI), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      Y3, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y3, Y5, Y4
+	VMOVUPS      Y4, 32(R14)
+	JMP          stepped2x0
+
+pulled2x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VSUBPS       (R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      32(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VSUBPS       32(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VMOVUPS      Y4, 32(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VSUBPS       (R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y2, Y5, Y4
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      32(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	VSUBPS       32(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS 88(DI), Y5
 	VFNMADD231PS Y3, Y5, Y4
 	VMOVUPS      Y4, 32(R14)
 	JMP          stepped2x0
@@ -43012,6 +50323,8 @@ mone1x0:
 mdone1x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -43083,6 +50396,68 @@ alone1x0:
 	VMOVUPS      Y2, (R14)
 	VMOVUPS      32(R14), Y2
 	VFMADD231PS  Y2, Y4, Y1
+	VFNMADD231PS Y1, Y3, Y2
+	VMOVUPS      Y2, 32(R14)
+	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled1x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS 96(DI), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VSUBPS       (R14)(CX*1), Y2, Y3
+	VBROADCASTSS 160(DI), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VMOVUPS      (R14)(R13*1), Y3
+	VBROADCASTSS 92(DI), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y3
+	VFNMADD231PS Y0, Y3, Y2
+	VMOVUPS      Y2, (R14)
+	VMOVUPS      32(R14), Y2
+	VBROADCASTSS 96(DI), Y4
+	VFMADD231PS  Y2, Y4, Y1
+	VSUBPS       32(R14)(CX*1), Y2, Y3
+	VBROADCASTSS 160(DI), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VMOVUPS      32(R14)(R13*1), Y3
+	VBROADCASTSS 92(DI), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y3
+	VFNMADD231PS Y1, Y3, Y2
+	VMOVUPS      Y2, 32(R14)
+	JMP          stepped1x0
+
+pulled1x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS 96(DI), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VSUBPS       (R14)(CX*1), Y2, Y3
+	VBROADCASTSS 160(DI), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS 88(DI), Y3
+	VFNMADD231PS Y0, Y3, Y2
+	VMOVUPS      Y2, (R14)
+	VMOVUPS      32(R14), Y2
+	VBROADCASTSS 96(DI), Y4
+	VFMADD231PS  Y2, Y4, Y1
+	VSUBPS       32(R14)(CX*1), Y2, Y3
+	VBROADCASTSS 160(DI), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 88(DI), Y3
 	VFNMADD231PS Y1, Y3, Y2
 	VMOVUPS      Y2, 32(R14)
 	JMP          stepped1x0
@@ -43271,6 +50646,8 @@ mone2x0:
 mdone2x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -43478,6 +50855,214 @@ alone2x0:
 	VMOVUPS      Y8, 64(R14)
 	VMOVUPS      96(R14), Y8
 	VFMADD231PS  Y8, Y10, Y7
+	VFNMADD231PS Y7, Y9, Y8
+	VMOVUPS      Y8, 96(R14)
+	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled2x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VMOVUPS      (R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y0, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VMOVUPS      32(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y1, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VSUBPS       64(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VMOVUPS      64(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VMOVUPS      Y4, 64(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y4, Y9, Y8
+	VMOVUPS      Y8, 64(R14)
+	VMOVUPS      96(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VSUBPS       96(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      96(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      Y5, 96(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 96(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VMOVUPS      (R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VMOVUPS      Y2, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y2, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VMOVUPS      32(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VMOVUPS      Y3, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y3, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VSUBPS       64(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VMOVUPS      64(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VMOVUPS      Y6, 64(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMOVUPS      Y8, 64(R14)
+	VMOVUPS      96(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	VSUBPS       96(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VMOVUPS      96(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VMOVUPS      Y7, 96(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMOVUPS      Y8, 96(R14)
+	JMP          stepped2x0
+
+pulled2x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y0, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y1, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VSUBPS       64(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y4, Y9, Y8
+	VMOVUPS      Y8, 64(R14)
+	VMOVUPS      96(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VSUBPS       96(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 96(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y2, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y3, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VSUBPS       64(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMOVUPS      Y8, 64(R14)
+	VMOVUPS      96(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	VSUBPS       96(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 88(DI), Y9
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 96(R14)
 	JMP          stepped2x0
@@ -43682,6 +51267,8 @@ mone1x0:
 mdone1x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -43797,6 +51384,116 @@ alone1x0:
 	VMOVUPS      Y4, 64(R14)
 	VMOVUPS      96(R14), Y4
 	VFMADD231PS  Y4, Y6, Y3
+	VFNMADD231PS Y3, Y5, Y4
+	VMOVUPS      Y4, 96(R14)
+	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled1x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VSUBPS       (R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VMOVUPS      (R14)(R13*1), Y5
+	VBROADCASTSS 92(DI), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      32(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VSUBPS       32(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      32(R14)(R13*1), Y5
+	VBROADCASTSS 92(DI), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VMOVUPS      Y4, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VSUBPS       64(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVUPS      64(R14)(R13*1), Y5
+	VBROADCASTSS 92(DI), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVUPS      Y2, 64(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y2, Y5, Y4
+	VMOVUPS      Y4, 64(R14)
+	VMOVUPS      96(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	VSUBPS       96(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      96(R14)(R13*1), Y5
+	VBROADCASTSS 92(DI), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      Y3, 96(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y3, Y5, Y4
+	VMOVUPS      Y4, 96(R14)
+	JMP          stepped1x0
+
+pulled1x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VSUBPS       (R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      32(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VSUBPS       32(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VMOVUPS      Y4, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VSUBPS       64(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS 88(DI), Y5
+	VFNMADD231PS Y2, Y5, Y4
+	VMOVUPS      Y4, 64(R14)
+	VMOVUPS      96(R14), Y4
+	VBROADCASTSS 96(DI), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	VSUBPS       96(R14)(CX*1), Y4, Y5
+	VBROADCASTSS 160(DI), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS 88(DI), Y5
 	VFNMADD231PS Y3, Y5, Y4
 	VMOVUPS      Y4, 96(R14)
 	JMP          stepped1x0
@@ -44036,6 +51733,8 @@ mone2x0:
 mdone2x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured2x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal2x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain2x0
 	CMPQ         80(DI), $0x00
@@ -44331,6 +52030,310 @@ alone2x0:
 	VMOVUPS      Y12, 128(R14)
 	VMOVUPS      160(R14), Y12
 	VFMADD231PS  Y12, Y14, Y11
+	VFNMADD231PS Y11, Y13, Y12
+	VMOVUPS      Y12, 160(R14)
+	JMP          stepped2x0
+
+proximal2x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled2x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VSUBPS       (R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y0
+	VMOVUPS      (R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y0, Y13, Y12
+	VMOVUPS      Y12, (R14)
+	VMOVUPS      32(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y1
+	VSUBPS       32(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y1
+	VMOVUPS      32(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y1, Y13, Y12
+	VMOVUPS      Y12, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VSUBPS       64(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVUPS      64(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVUPS      Y4, 64(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y4, Y13, Y12
+	VMOVUPS      Y12, 64(R14)
+	VMOVUPS      96(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y5
+	VSUBPS       96(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y5
+	VMOVUPS      96(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y5
+	VMOVUPS      Y5, 96(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y5, Y13, Y12
+	VMOVUPS      Y12, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VSUBPS       128(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y8
+	VMOVUPS      128(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y8
+	VMOVUPS      Y8, 128(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y8, Y13, Y12
+	VMOVUPS      Y12, 128(R14)
+	VMOVUPS      160(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y9
+	VSUBPS       160(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      160(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      Y9, 160(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y9, Y13, Y12
+	VMOVUPS      Y12, 160(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VSUBPS       (R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y2
+	VMOVUPS      (R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y2
+	VMOVUPS      Y2, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y2, Y13, Y12
+	VMOVUPS      Y12, (R14)
+	VMOVUPS      32(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y3
+	VSUBPS       32(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVUPS      32(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVUPS      Y3, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y3, Y13, Y12
+	VMOVUPS      Y12, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VSUBPS       64(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y6
+	VMOVUPS      64(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y6
+	VMOVUPS      Y6, 64(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y6, Y13, Y12
+	VMOVUPS      Y12, 64(R14)
+	VMOVUPS      96(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y7
+	VSUBPS       96(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y7
+	VMOVUPS      96(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y7
+	VMOVUPS      Y7, 96(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y7, Y13, Y12
+	VMOVUPS      Y12, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VSUBPS       128(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y10
+	VMOVUPS      128(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y10
+	VMOVUPS      Y10, 128(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y10, Y13, Y12
+	VMOVUPS      Y12, 128(R14)
+	VMOVUPS      160(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VSUBPS       160(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      160(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      Y11, 160(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y11, Y13, Y12
+	VMOVUPS      Y12, 160(R14)
+	JMP          stepped2x0
+
+pulled2x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VSUBPS       (R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y0
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y0, Y13, Y12
+	VMOVUPS      Y12, (R14)
+	VMOVUPS      32(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y1
+	VSUBPS       32(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y1, Y13, Y12
+	VMOVUPS      Y12, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VSUBPS       64(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y4
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y4, Y13, Y12
+	VMOVUPS      Y12, 64(R14)
+	VMOVUPS      96(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y5
+	VSUBPS       96(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y5, Y13, Y12
+	VMOVUPS      Y12, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VSUBPS       128(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y8
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y8, Y13, Y12
+	VMOVUPS      Y12, 128(R14)
+	VMOVUPS      160(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y9
+	VSUBPS       160(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y9, Y13, Y12
+	VMOVUPS      Y12, 160(R14)
+	ADDQ         56(DI), R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VSUBPS       (R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y2
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y2, Y13, Y12
+	VMOVUPS      Y12, (R14)
+	VMOVUPS      32(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y3
+	VSUBPS       32(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y3, Y13, Y12
+	VMOVUPS      Y12, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VSUBPS       64(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y6
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y6, Y13, Y12
+	VMOVUPS      Y12, 64(R14)
+	VMOVUPS      96(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y7
+	VSUBPS       96(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y7, Y13, Y12
+	VMOVUPS      Y12, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VSUBPS       128(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y10
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y10, Y13, Y12
+	VMOVUPS      Y12, 128(R14)
+	VMOVUPS      160(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VSUBPS       160(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y11
+	VBROADCASTSS 88(DI), Y13
 	VFNMADD231PS Y11, Y13, Y12
 	VMOVUPS      Y12, 160(R14)
 	JMP          stepped2x0
@@ -44596,6 +52599,8 @@ mone1x0:
 mdone1x0:
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -44755,6 +52760,164 @@ alone1x0:
 	VMOVUPS      Y6, 128(R14)
 	VMOVUPS      160(R14), Y6
 	VFMADD231PS  Y6, Y8, Y5
+	VFNMADD231PS Y5, Y7, Y6
+	VMOVUPS      Y6, 160(R14)
+	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled1x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VSUBPS       (R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VMOVUPS      (R14)(R13*1), Y7
+	VBROADCASTSS 92(DI), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y0, Y7, Y6
+	VMOVUPS      Y6, (R14)
+	VMOVUPS      32(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y1
+	VSUBPS       32(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VMOVUPS      32(R14)(R13*1), Y7
+	VBROADCASTSS 92(DI), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y1, Y7, Y6
+	VMOVUPS      Y6, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VSUBPS       64(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVUPS      64(R14)(R13*1), Y7
+	VBROADCASTSS 92(DI), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVUPS      Y2, 64(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y2, Y7, Y6
+	VMOVUPS      Y6, 64(R14)
+	VMOVUPS      96(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y3
+	VSUBPS       96(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VMOVUPS      96(R14)(R13*1), Y7
+	VBROADCASTSS 92(DI), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VMOVUPS      Y3, 96(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y3, Y7, Y6
+	VMOVUPS      Y6, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VSUBPS       128(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVUPS      128(R14)(R13*1), Y7
+	VBROADCASTSS 92(DI), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVUPS      Y4, 128(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y4, Y7, Y6
+	VMOVUPS      Y6, 128(R14)
+	VMOVUPS      160(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y5
+	VSUBPS       160(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VMOVUPS      160(R14)(R13*1), Y7
+	VBROADCASTSS 92(DI), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VMOVUPS      Y5, 160(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y5, Y7, Y6
+	VMOVUPS      Y6, 160(R14)
+	JMP          stepped1x0
+
+pulled1x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VSUBPS       (R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y0, Y7, Y6
+	VMOVUPS      Y6, (R14)
+	VMOVUPS      32(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y1
+	VSUBPS       32(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y1, Y7, Y6
+	VMOVUPS      Y6, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VSUBPS       64(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y2, Y7, Y6
+	VMOVUPS      Y6, 64(R14)
+	VMOVUPS      96(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y3
+	VSUBPS       96(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y3, Y7, Y6
+	VMOVUPS      Y6, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VSUBPS       128(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS 88(DI), Y7
+	VFNMADD231PS Y4, Y7, Y6
+	VMOVUPS      Y6, 128(R14)
+	VMOVUPS      160(R14), Y6
+	VBROADCASTSS 96(DI), Y8
+	VFMADD231PS  Y6, Y8, Y5
+	VSUBPS       160(R14)(CX*1), Y6, Y7
+	VBROADCASTSS 160(DI), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS 88(DI), Y7
 	VFNMADD231PS Y5, Y7, Y6
 	VMOVUPS      Y6, 160(R14)
 	JMP          stepped1x0
@@ -45010,6 +53173,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -45213,6 +53378,212 @@ alone1x0:
 	VMOVUPS      Y8, 192(R14)
 	VMOVUPS      224(R14), Y8
 	VFMADD231PS  Y8, Y10, Y7
+	VFNMADD231PS Y7, Y9, Y8
+	VMOVUPS      Y8, 224(R14)
+	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled1x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VMOVUPS      (R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y0, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VMOVUPS      32(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y1, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VSUBPS       64(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VMOVUPS      64(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VMOVUPS      Y2, 64(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y2, Y9, Y8
+	VMOVUPS      Y8, 64(R14)
+	VMOVUPS      96(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VSUBPS       96(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VMOVUPS      96(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VMOVUPS      Y3, 96(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y3, Y9, Y8
+	VMOVUPS      Y8, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VSUBPS       128(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VMOVUPS      128(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VMOVUPS      Y4, 128(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y4, Y9, Y8
+	VMOVUPS      Y8, 128(R14)
+	VMOVUPS      160(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VSUBPS       160(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      160(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      Y5, 160(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 160(R14)
+	PREFETCHT1   192(R14)(R11*1)
+	PREFETCHT1   192(R14)(R15*1)
+	VMOVUPS      192(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VSUBPS       192(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VMOVUPS      192(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VMOVUPS      Y6, 192(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMOVUPS      Y8, 192(R14)
+	VMOVUPS      224(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	VSUBPS       224(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VMOVUPS      224(R14)(R13*1), Y9
+	VBROADCASTSS 92(DI), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VMOVUPS      Y7, 224(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMOVUPS      Y8, 224(R14)
+	JMP          stepped1x0
+
+pulled1x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VSUBPS       (R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y0, Y9, Y8
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      32(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VSUBPS       32(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y1, Y9, Y8
+	VMOVUPS      Y8, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VSUBPS       64(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y2, Y9, Y8
+	VMOVUPS      Y8, 64(R14)
+	VMOVUPS      96(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VSUBPS       96(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y3, Y9, Y8
+	VMOVUPS      Y8, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VSUBPS       128(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y4, Y9, Y8
+	VMOVUPS      Y8, 128(R14)
+	VMOVUPS      160(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VSUBPS       160(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 160(R14)
+	PREFETCHT1   192(R14)(R11*1)
+	PREFETCHT1   192(R14)(R15*1)
+	VMOVUPS      192(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VSUBPS       192(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS 88(DI), Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMOVUPS      Y8, 192(R14)
+	VMOVUPS      224(R14), Y8
+	VBROADCASTSS 96(DI), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	VSUBPS       224(R14)(CX*1), Y8, Y9
+	VBROADCASTSS 160(DI), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 88(DI), Y9
 	VFNMADD231PS Y7, Y9, Y8
 	VMOVUPS      Y8, 224(R14)
 	JMP          stepped1x0
@@ -45503,6 +53874,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -45750,6 +54123,260 @@ alone1x0:
 	VMOVUPS      Y10, 256(R14)
 	VMOVUPS      288(R14), Y10
 	VFMADD231PS  Y10, Y12, Y9
+	VFNMADD231PS Y9, Y11, Y10
+	VMOVUPS      Y10, 288(R14)
+	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled1x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VSUBPS       (R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VMOVUPS      (R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y0, Y11, Y10
+	VMOVUPS      Y10, (R14)
+	VMOVUPS      32(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VSUBPS       32(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VMOVUPS      32(R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y1, Y11, Y10
+	VMOVUPS      Y10, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y2
+	VSUBPS       64(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VMOVUPS      64(R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VMOVUPS      Y2, 64(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y2, Y11, Y10
+	VMOVUPS      Y10, 64(R14)
+	VMOVUPS      96(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y3
+	VSUBPS       96(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VMOVUPS      96(R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VMOVUPS      Y3, 96(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y3, Y11, Y10
+	VMOVUPS      Y10, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VSUBPS       128(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VMOVUPS      128(R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VMOVUPS      Y4, 128(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y4, Y11, Y10
+	VMOVUPS      Y10, 128(R14)
+	VMOVUPS      160(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y5
+	VSUBPS       160(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VMOVUPS      160(R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VMOVUPS      Y5, 160(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y5, Y11, Y10
+	VMOVUPS      Y10, 160(R14)
+	PREFETCHT1   192(R14)(R11*1)
+	PREFETCHT1   192(R14)(R15*1)
+	VMOVUPS      192(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y6
+	VSUBPS       192(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VMOVUPS      192(R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VMOVUPS      Y6, 192(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y6, Y11, Y10
+	VMOVUPS      Y10, 192(R14)
+	VMOVUPS      224(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y7
+	VSUBPS       224(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VMOVUPS      224(R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VMOVUPS      Y7, 224(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y7, Y11, Y10
+	VMOVUPS      Y10, 224(R14)
+	PREFETCHT1   256(R14)(R11*1)
+	PREFETCHT1   256(R14)(R15*1)
+	VMOVUPS      256(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VSUBPS       256(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VMOVUPS      256(R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VMOVUPS      Y8, 256(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y8, Y11, Y10
+	VMOVUPS      Y10, 256(R14)
+	VMOVUPS      288(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y9
+	VSUBPS       288(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VMOVUPS      288(R14)(R13*1), Y11
+	VBROADCASTSS 92(DI), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VMOVUPS      Y9, 288(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y9, Y11, Y10
+	VMOVUPS      Y10, 288(R14)
+	JMP          stepped1x0
+
+pulled1x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VSUBPS       (R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y0, Y11, Y10
+	VMOVUPS      Y10, (R14)
+	VMOVUPS      32(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VSUBPS       32(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y1, Y11, Y10
+	VMOVUPS      Y10, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y2
+	VSUBPS       64(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y2, Y11, Y10
+	VMOVUPS      Y10, 64(R14)
+	VMOVUPS      96(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y3
+	VSUBPS       96(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y3, Y11, Y10
+	VMOVUPS      Y10, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VSUBPS       128(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y4, Y11, Y10
+	VMOVUPS      Y10, 128(R14)
+	VMOVUPS      160(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y5
+	VSUBPS       160(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y5, Y11, Y10
+	VMOVUPS      Y10, 160(R14)
+	PREFETCHT1   192(R14)(R11*1)
+	PREFETCHT1   192(R14)(R15*1)
+	VMOVUPS      192(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y6
+	VSUBPS       192(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y6, Y11, Y10
+	VMOVUPS      Y10, 192(R14)
+	VMOVUPS      224(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y7
+	VSUBPS       224(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y7, Y11, Y10
+	VMOVUPS      Y10, 224(R14)
+	PREFETCHT1   256(R14)(R11*1)
+	PREFETCHT1   256(R14)(R15*1)
+	VMOVUPS      256(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VSUBPS       256(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS 88(DI), Y11
+	VFNMADD231PS Y8, Y11, Y10
+	VMOVUPS      Y10, 256(R14)
+	VMOVUPS      288(R14), Y10
+	VBROADCASTSS 96(DI), Y12
+	VFMADD231PS  Y10, Y12, Y9
+	VSUBPS       288(R14)(CX*1), Y10, Y11
+	VBROADCASTSS 160(DI), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS 88(DI), Y11
 	VFNMADD231PS Y9, Y11, Y10
 	VMOVUPS      Y10, 288(R14)
 	JMP          stepped1x0
@@ -46078,6 +54705,8 @@ fetched11x0:
 	JLT          again1x0
 	CMPQ         112(DI), $0x00
 	JNE          measured1x0
+	CMPQ         152(DI), $0x00
+	JNE          proximal1x0
 	CMPQ         24(DI), $0x00
 	JEQ          plain1x0
 	CMPQ         80(DI), $0x00
@@ -46369,6 +54998,308 @@ alone1x0:
 	VMOVUPS      Y12, 320(R14)
 	VMOVUPS      352(R14), Y12
 	VFMADD231PS  Y12, Y14, Y11
+	VFNMADD231PS Y11, Y13, Y12
+	VMOVUPS      Y12, 352(R14)
+	JMP          stepped1x0
+
+proximal1x0:
+	CMPQ         24(DI), $0x00
+	JEQ          pulled1x0
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VSUBPS       (R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y0
+	VMOVUPS      (R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y0
+	VMOVUPS      Y0, (R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y0, Y13, Y12
+	VMOVUPS      Y12, (R14)
+	VMOVUPS      32(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y1
+	VSUBPS       32(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y1
+	VMOVUPS      32(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y1
+	VMOVUPS      Y1, 32(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y1, Y13, Y12
+	VMOVUPS      Y12, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VSUBPS       64(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y2
+	VMOVUPS      64(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y2
+	VMOVUPS      Y2, 64(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y2, Y13, Y12
+	VMOVUPS      Y12, 64(R14)
+	VMOVUPS      96(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y3
+	VSUBPS       96(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVUPS      96(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVUPS      Y3, 96(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y3, Y13, Y12
+	VMOVUPS      Y12, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VSUBPS       128(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVUPS      128(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVUPS      Y4, 128(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y4, Y13, Y12
+	VMOVUPS      Y12, 128(R14)
+	VMOVUPS      160(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y5
+	VSUBPS       160(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y5
+	VMOVUPS      160(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y5
+	VMOVUPS      Y5, 160(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y5, Y13, Y12
+	VMOVUPS      Y12, 160(R14)
+	PREFETCHT1   192(R14)(R11*1)
+	PREFETCHT1   192(R14)(R15*1)
+	VMOVUPS      192(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VSUBPS       192(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y6
+	VMOVUPS      192(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y6
+	VMOVUPS      Y6, 192(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y6, Y13, Y12
+	VMOVUPS      Y12, 192(R14)
+	VMOVUPS      224(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y7
+	VSUBPS       224(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y7
+	VMOVUPS      224(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y7
+	VMOVUPS      Y7, 224(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y7, Y13, Y12
+	VMOVUPS      Y12, 224(R14)
+	PREFETCHT1   256(R14)(R11*1)
+	PREFETCHT1   256(R14)(R15*1)
+	VMOVUPS      256(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VSUBPS       256(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y8
+	VMOVUPS      256(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y8
+	VMOVUPS      Y8, 256(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y8, Y13, Y12
+	VMOVUPS      Y12, 256(R14)
+	VMOVUPS      288(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y9
+	VSUBPS       288(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      288(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      Y9, 288(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y9, Y13, Y12
+	VMOVUPS      Y12, 288(R14)
+	PREFETCHT1   320(R14)(R11*1)
+	PREFETCHT1   320(R14)(R15*1)
+	VMOVUPS      320(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VSUBPS       320(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y10
+	VMOVUPS      320(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y10
+	VMOVUPS      Y10, 320(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y10, Y13, Y12
+	VMOVUPS      Y12, 320(R14)
+	VMOVUPS      352(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VSUBPS       352(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      352(R14)(R13*1), Y13
+	VBROADCASTSS 92(DI), Y14
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      Y11, 352(R14)(R13*1)
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y11, Y13, Y12
+	VMOVUPS      Y12, 352(R14)
+	JMP          stepped1x0
+
+pulled1x0:
+	MOVQ         152(DI), CX
+	LEAQ         (CX)(R11*1), R15
+	MOVQ         R12, R14
+	PREFETCHT1   (R14)(R11*1)
+	PREFETCHT1   (R14)(R15*1)
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VSUBPS       (R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y0
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y0, Y13, Y12
+	VMOVUPS      Y12, (R14)
+	VMOVUPS      32(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y1
+	VSUBPS       32(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y1, Y13, Y12
+	VMOVUPS      Y12, 32(R14)
+	PREFETCHT1   64(R14)(R11*1)
+	PREFETCHT1   64(R14)(R15*1)
+	VMOVUPS      64(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VSUBPS       64(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y2
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y2, Y13, Y12
+	VMOVUPS      Y12, 64(R14)
+	VMOVUPS      96(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y3
+	VSUBPS       96(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y3, Y13, Y12
+	VMOVUPS      Y12, 96(R14)
+	PREFETCHT1   128(R14)(R11*1)
+	PREFETCHT1   128(R14)(R15*1)
+	VMOVUPS      128(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VSUBPS       128(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y4
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y4, Y13, Y12
+	VMOVUPS      Y12, 128(R14)
+	VMOVUPS      160(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y5
+	VSUBPS       160(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y5, Y13, Y12
+	VMOVUPS      Y12, 160(R14)
+	PREFETCHT1   192(R14)(R11*1)
+	PREFETCHT1   192(R14)(R15*1)
+	VMOVUPS      192(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VSUBPS       192(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y6
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y6, Y13, Y12
+	VMOVUPS      Y12, 192(R14)
+	VMOVUPS      224(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y7
+	VSUBPS       224(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y7, Y13, Y12
+	VMOVUPS      Y12, 224(R14)
+	PREFETCHT1   256(R14)(R11*1)
+	PREFETCHT1   256(R14)(R15*1)
+	VMOVUPS      256(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VSUBPS       256(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y8
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y8, Y13, Y12
+	VMOVUPS      Y12, 256(R14)
+	VMOVUPS      288(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y9
+	VSUBPS       288(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y9, Y13, Y12
+	VMOVUPS      Y12, 288(R14)
+	PREFETCHT1   320(R14)(R11*1)
+	PREFETCHT1   320(R14)(R15*1)
+	VMOVUPS      320(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VSUBPS       320(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y10
+	VBROADCASTSS 88(DI), Y13
+	VFNMADD231PS Y10, Y13, Y12
+	VMOVUPS      Y12, 320(R14)
+	VMOVUPS      352(R14), Y12
+	VBROADCASTSS 96(DI), Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VSUBPS       352(R14)(CX*1), Y12, Y13
+	VBROADCASTSS 160(DI), Y14
+	VFMADD231PS  Y13, Y14, Y11
+	VBROADCASTSS 88(DI), Y13
 	VFNMADD231PS Y11, Y13, Y12
 	VMOVUPS      Y12, 352(R14)
 	JMP          stepped1x0

@@ -74,4 +74,7 @@ type tsArgs struct {
 	sums *float32 // of products, three times 16 lanes a panel; nil when there are none
 
 	_ [4]int // the function's scratch: where it is in g, panels left, where it is in the sums, where what it prefetches ends
+
+	anchor int // from w to its anchor; 0 without a proximal term
+	mu     float32
 }

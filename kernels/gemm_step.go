@@ -141,13 +141,14 @@ func (s *panelSums) finish(dst []float32, n int) {
 // step is GemmTNStep.
 func (t *tiles) step(s *TNStep) {
 	g := &s.Grad
-	if t.ts == nil || g.M == 0 || s.Step.Anchor != nil || s.Step.V != nil && (s.Step.First || s.From != nil) {
+	if t.ts == nil || g.M == 0 || s.From != nil && (s.Step.V != nil || s.Step.Anchor != nil) || s.Step.V != nil && s.Step.First {
 		stepInParts(s)
 		return
 	}
 	args := tsArgs{
 		lda: 4 * g.Lda, ldg: 4 * g.Ldg, m: g.M, panel: 4 * Width * g.CRows, ahead: distance(s.Step.W, s.Next), aheadV: distance(s.Step.V, s.NextV),
 		lr: s.Step.LR, momentum: s.Step.Momentum, decay: s.Step.WeightDecay,
+		anchor: distance(s.Step.W, s.Step.Anchor), mu: s.Step.Mu,
 	}
 	if s.From != nil {
 		t.stepMeasured(s, args)

@@ -62,12 +62,12 @@ func (l fusedConv) Bind(in Flow) (Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	sparse := !in.Raw && b.t.CanSparse() && !l.bf16
+	sparse := !in.Raw && b.t.CanSparse()
 	if b.pooled = l.halved && sparse; b.pooled {
 		b.fast.useInput = false
 	}
 	b.halved = l.halved && (!b.fast.useWeights || b.fast.weights.Pairs())
-	b.thin = !l.maskLater && sparse && !b.fast.useWeights
+	b.thin = !l.maskLater && sparse && !b.fast.useWeights && !l.bf16
 	return b, nil
 }
 

@@ -13,7 +13,7 @@ func newConvBF16(b *boundConv, e *Env) *convBF16 {
 	c := &convBF16{ConvBF16: b.t.BF16()}
 	c.scratch = e.Scratch(c.Space())
 	c.weights = e.Arena.Alloc(c.WeightSize())
-	if e.NeedDX {
+	if e.NeedDX && !b.pooled {
 		c.flipped = e.Arena.Alloc(c.FlippedSize())
 	}
 	return c

@@ -17,7 +17,7 @@ func newSparseState(b *boundConv, e *Env) sparseState {
 	if !b.pooled && !b.thin || e.Tangents {
 		return sparseState{}
 	}
-	return sparseState{Sparse: tensor.NewSparse(b.t, e.Arena, e.NeedDX, b.pooled)}
+	return sparseState{Sparse: tensor.NewSparse(b.t, e.Arena, e.NeedDX, b.pooled, b.l.bf16)}
 }
 
 // choosesSparse reports whether the batch at work goes by the values that are not

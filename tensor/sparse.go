@@ -19,6 +19,7 @@ type Sparse struct {
 	tile    []float32 // one pixel of the kernel: by 16 channels, filter
 	x       []float32 // an image with its padding on all sides, block by block, if it has padding or more than one block
 	dx      []float32 // an image's gradient with the padding of its rows, if there is any
+	bf16    bool      // the factors of products are rounded
 }
 
 // bandBytes is three quarters of a first-level cache.
@@ -30,9 +31,10 @@ func (v Conv) CanSparse() bool {
 }
 
 // NewSparse allocates what the gradients of v take. Without input, BackwardInput
-// must not be called; if maxima, All must not.
-func NewSparse(v Conv, a *Arena, input, maxima bool) *Sparse {
-	s := &Sparse{v: v}
+// must not be called; if maxima, All must not. With bf16 both factors of products are
+// rounded to bf16, so that a product is exact in float32 where it does not underflow.
+func NewSparse(v Conv, a *Arena, input, maxima, bf16 bool) *Sparse {
+	s := &Sparse{v: v, bf16: bf16}
 	row, pixel := s.layout()
 	s.band = min(max((bandBytes/(4*row)-v.KH+1)&^1, 2), v.OH)
 	entries := v.OH * v.OW * v.N
@@ -45,7 +47,7 @@ func NewSparse(v Conv, a *Arena, input, maxima bool) *Sparse {
 	room := kernels.Pad(s.band*v.OW) | kernels.Width
 	s.filters = kernels.SparseFilters{Room: room, Tail: make([]int32, v.N), Value: a.Alloc(v.N * room), At: make([]uint32, v.N*room)}
 	s.sums, s.tile = a.Alloc(v.Rows()*v.N), a.Alloc(v.C*v.N)
-	if s.padded() || pixel < v.C {
+	if s.padded() || pixel < v.C || bf16 {
 		blocks := (v.C + pixel - 1) / pixel
 		s.x = a.Alloc(blocks * (v.OH + v.KH - 1) * row)
 	}
@@ -84,6 +86,7 @@ func (s *Sparse) Load(w []float32) {
 		kernels.PackT(s.tile, v.N, w[k*v.C*kernels.Width:], v.Rows(), v.C, v.N)
 		s.chunks(s.weights, 1, k, func(block, tile *[kernels.Width]float32) { *block = *tile })
 	}
+	s.round(s.weights)
 }
 
 // Store writes the sums of BackwardWeights to the packed gradient gw.
@@ -156,6 +159,7 @@ func (s *Sparse) BackwardWeights(gb, x []float32, xRow int) {
 		row, pixel = s.layout()
 		s.copyImage(x, xRow, row, pixel)
 		x = s.x
+		s.round(x)
 	}
 	if l.Sum = gb; gb == nil {
 		l.Sum = s.tile // never read
@@ -166,6 +170,7 @@ func (s *Sparse) BackwardWeights(gb, x []float32, xRow int) {
 		for y := range min(s.band, v.OH-from) {
 			kernels.AppendByFilter(l, &s.pixels, (from+y)*v.OW, v.OW, y*row, pixel)
 		}
+		s.round(l.Value)
 		for ky := 0; ky < v.KH; ky += rows {
 			s.blocks(func(lo, groups int) {
 				at := (from+ky)*row + lo*kernels.Width
@@ -178,6 +183,13 @@ func (s *Sparse) BackwardWeights(gb, x []float32, xRow int) {
 				})
 			})
 		}
+	}
+}
+
+// round rounds factors of products, if they are to be.
+func (s *Sparse) round(x []float32) {
+	if s.bf16 {
+		kernels.RoundBF16(x, x)
 	}
 }
 
@@ -197,8 +209,9 @@ func (s *Sparse) copyImage(x []float32, xRow, row, pixel int) {
 }
 
 // BackwardInput computes the gradient dx of the image, whose rows are dxRow floats
-// apart, with the weights of Load.
+// apart, with the weights of Load. It comes after BackwardWeights.
 func (s *Sparse) BackwardInput(dx []float32, dxRow int) {
+	s.round(s.pixels.Value[:s.pixels.Start[s.v.OH*s.v.OW]])
 	v := s.v
 	to, toRow := dx, dxRow
 	if s.padded() {

@@ -15,7 +15,7 @@ func BenchmarkSparse(b *testing.B) {
 	for _, c := range []sparseCase{{26, 26, 32, 64, 3, false}, {14, 14, 32, 64, 5, true}, {16, 16, 32, 64, 3, true}, {12, 12, 64, 64, 5, true}} {
 		v := NewConv(c.h, c.w, c.c, c.n, c.size, c.size, 1, c.same)
 		var a Arena
-		p := NewSparse(v, &a, true, true)
+		p := NewSparse(v, &a, true, true, false)
 		s := kernels.NewStream(3, 4)
 		x, xRow := bordered(draw(s, c.h*c.w*c.c), c.h, c.w, c.c, v.Left, v.RightBorder)
 		image := Aligned(len(x))

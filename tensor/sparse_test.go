@@ -51,7 +51,7 @@ func testSparse(t *testing.T, c sparseCase, share int, maxima bool) {
 		t.Fatal("there are no kernels for this convolution")
 	}
 	var a Arena
-	p := NewSparse(v, &a, true, maxima)
+	p := NewSparse(v, &a, true, maxima, false)
 	s := kernels.NewStream(3, 4)
 	in := v.Input()
 	w, flipped := draw(s, v.Rows()*v.N), make([]float32, in.Size())

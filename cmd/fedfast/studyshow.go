@@ -23,6 +23,7 @@ type studyShown struct {
 	Curves    []map[string]any `json:"curves"`
 	Baseline  []map[string]any `json:"baseline"`
 	Sessions  []map[string]any `json:"sessions"`
+	Workers   []map[string]any `json:"workers"`
 }
 
 // showStudy prints what a study has done so far.
@@ -73,6 +74,9 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := a.showWorkers(ctx, v); err != nil {
+		return err
+	}
 	if err := a.showTrials(ctx, v); err != nil {
 		return err
 	}
@@ -98,6 +102,7 @@ func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) e
 		{"curves", &shown.Curves},
 		{"baseline", &shown.Baseline},
 		{"sessions", &shown.Sessions},
+		{"workers", &shown.Workers},
 	} {
 		rows, err := v.Table(ctx, t.name)
 		if err != nil {
@@ -107,6 +112,25 @@ func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) e
 		*t.into = records(rows)
 	}
 	return a.printJSON(shown)
+}
+
+// showWorkers prints the workers of a study with a cluster.
+func (a *app) showWorkers(ctx context.Context, v *store.View) error {
+	workers, err := v.Table(ctx, "workers")
+	if err != nil || len(workers.Rows) == 0 {
+		return err
+	}
+	shown := []string{"worker", "state", "last_trial", "trials", "rounds", "rounds_per_second", "workers", "level", "cpu"}
+	fmt.Fprintln(a.out)
+	t := table.New(a.out, shown...)
+	for _, row := range workers.Rows {
+		var cells []string
+		for _, name := range shown {
+			cells = append(cells, cell(workers, row, name))
+		}
+		t.Row(cells...)
+	}
+	return t.Flush()
 }
 
 // showTrials prints the trials so far.

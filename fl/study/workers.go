@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
@@ -56,9 +57,9 @@ func recordOf(s *store.Store, kind string, trial, round int, v any) error {
 	return s.Append(kind, trial, round, data)
 }
 
-// Leases returns how many workers a study has had, and the number of its newest
-// lease.
-func Leases(ctx context.Context, s store.Reader) (workers int, lease int64, err error) {
+// Leases returns how many workers a study has had, which of them are not recorded as
+// gone, and the number of its newest lease.
+func Leases(ctx context.Context, s store.Reader) (workers int, here []string, lease int64, err error) {
 	err = s.Each(ctx, func(r store.Row) error {
 		if r.Kind == KindLease {
 			rec, err := decode[LeaseRecord](r.Kind, r.Data)
@@ -68,10 +69,15 @@ func Leases(ctx context.Context, s store.Reader) (workers int, lease int64, err 
 			return err
 		}
 		rec, err := decode[WorkerRecord](r.Kind, r.Data)
-		if err == nil && rec.State == WorkerJoined {
-			workers++
+		switch {
+		case err != nil:
+			return err
+		case rec.State == WorkerJoined:
+			workers, here = workers+1, append(here, rec.Worker)
+		default:
+			here = slices.DeleteFunc(here, func(name string) bool { return name == rec.Worker })
 		}
-		return err
+		return nil
 	}, KindWorker, KindLease)
-	return workers, lease, err
+	return workers, here, lease, err
 }

@@ -105,8 +105,9 @@ type run struct {
 	options Options
 	after   func(round int)
 
-	mu      sync.Mutex
-	notices []string
+	mu          sync.Mutex
+	notices     []string
+	coordinator *Coordinator // nil before it is open
 }
 
 func newRun(t *testing.T, setup func() study.Setup) *run {
@@ -132,6 +133,23 @@ func (r *run) told(text string) int {
 	return n
 }
 
+// loses has the coordinator give up the workers for which that is asked.
+func (r *run) loses(which func(*seat) bool) {
+	r.mu.Lock()
+	c := r.coordinator
+	r.mu.Unlock()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.seats {
+		if !s.out && which(s) {
+			c.lose(s, "the test says so")
+		}
+	}
+}
+
 func (r *run) join() string { return filepath.Join(r.dir, Folder, JoinFile) }
 
 // tune runs the coordinator until the study or ctx ends.
@@ -149,6 +167,9 @@ func (r *run) tune(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	r.mu.Lock()
+	r.coordinator = c
+	r.mu.Unlock()
 	s.Trainer = c
 	result, err := study.Tune(ctx, s)
 	c.Close(err == nil)

@@ -67,6 +67,8 @@ type Coordinator struct {
 	waiting []chan *seat // placements, the first come first
 	joined  int          // workers so far, of all processes
 	lease   int64        // the newest
+	begun   bool         // the study, whose first row is its own
+	early   []study.WorkerRecord
 	rounds  map[place]result
 	lost    map[place][]string // names of the workers that were lost at a round
 	err     error              // ends the study
@@ -96,8 +98,12 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 		return nil, err
 	}
 	c.config = string(text)
-	if c.joined, c.lease, err = study.Leases(ctx, s.Store); err != nil {
+	var here []string
+	if c.joined, here, c.lease, err = study.Leases(ctx, s.Store); err != nil {
 		return nil, err
+	}
+	for _, name := range here { // the coordinator was killed
+		c.early = append(c.early, study.WorkerRecord{Worker: name, State: study.WorkerLost})
 	}
 	w, err := study.NewWorker(*s)
 	if err != nil {
@@ -128,14 +134,17 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 func (c *Coordinator) Close(ended bool) {
 	close(c.stop)
 	c.work.Wait()
-	if ended {
-		c.mu.Lock()
-		for _, s := range c.seats {
-			if s.pending != nil {
-				s.answer(order{Order: orderStop})
-			}
+	c.mu.Lock()
+	for _, s := range c.seats {
+		if !s.out {
+			c.record(study.WorkerRecord{Worker: s.name, State: study.WorkerLeft})
 		}
-		c.mu.Unlock()
+		if ended && s.pending != nil {
+			s.answer(order{Order: orderStop})
+		}
+	}
+	c.mu.Unlock()
+	if ended {
 		_ = c.broker.conn.FlushTimeout(time.Second) // who does not hear it finds the file gone
 	}
 	c.broker.close()
@@ -236,9 +245,18 @@ func (c *Coordinator) refuse(h *hello) string {
 	return ""
 }
 
-// record writes a row about a worker. An error of the store comes back with the next
-// row of the study itself.
-func (c *Coordinator) record(r study.WorkerRecord) { _ = study.RecordWorker(c.store, r) }
+// record writes a row about a worker, once the study has begun. An error of the store
+// comes back with the next row of the study itself.
+func (c *Coordinator) record(rows ...study.WorkerRecord) {
+	c.early = append(c.early, rows...)
+	if !c.begun {
+		return
+	}
+	for _, r := range c.early {
+		_ = study.RecordWorker(c.store, r)
+	}
+	c.early = nil
+}
 
 // fail ends the study with an error.
 func (c *Coordinator) fail(err error) {
@@ -320,6 +338,10 @@ func (c *Coordinator) remove(s *seat, state string) {
 
 // Place begins or resumes the training of a trial at the next free worker.
 func (c *Coordinator) Place(ctx context.Context, trial int, start func() (*fl.Snapshot, error)) (study.Training, error) {
+	c.mu.Lock()
+	c.begun = true
+	c.record()
+	c.mu.Unlock()
 	for {
 		s, err := c.take(ctx)
 		if err != nil {

@@ -27,6 +27,7 @@ func (d *desk) serve(ctx context.Context) error {
 	if d.link.blobs, err = openBlobs(ctx, d.link.conn); err != nil {
 		return fmt.Errorf("%w: %w", errNoLink, err)
 	}
+	d.link.leaving = func() bool { return ctx.Err() != nil }
 	last := turn{State: stateIdle}
 	for {
 		if ctx.Err() != nil && d.job == nil {

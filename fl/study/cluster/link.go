@@ -25,9 +25,14 @@ type link struct {
 	key    string // of the join file
 	path   string // of the join file
 
+	leaving func() bool // says that the worker is to leave; nil is no
+
 	stop chan struct{}
 	work sync.WaitGroup
 }
+
+// blip is how long a connection may be down before the worker begins anew.
+const blip = 10 * time.Second
 
 // connect connects to the coordinator of a join file.
 func connect(j *join, path string) (*link, error) {
@@ -114,6 +119,7 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 	if err != nil {
 		return err
 	}
+	down := time.Time{}
 	for {
 		once, cancel := context.WithTimeout(ctx, patience)
 		m, err := l.conn.RequestWithContext(once, subject, text)
@@ -124,7 +130,15 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		if ctx.Err() != nil {
 			return errLeaving
 		}
-		if l.dead() {
+		switch {
+		case l.conn.IsConnected():
+			down = time.Time{}
+		case l.leaving != nil && l.leaving():
+			return errLeaving
+		case down.IsZero():
+			down = time.Now()
+		}
+		if l.dead() || !down.IsZero() && time.Since(down) > blip {
 			return errNoLink
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {

@@ -19,6 +19,7 @@ const (
 	tsSums                    = 112
 	tsGAt, tsLeft, tsSumsAt   = 120, 128, 136
 	tsEnd                     = 144
+	tsAnchor, tsMu            = 152, 160
 )
 
 // Registers of a ts function that a tn function does not have.
@@ -28,6 +29,8 @@ var (
 	nextV = reg.RDX // from the weights to what is prefetched beside them
 	sums  = reg.RCX // of the products of a panel; the counter is free then
 	apart = reg.R15 // from a panel to the next
+	back  = reg.RCX // from the weights to their anchor
+	nextA = reg.R15 // from the weights to what is prefetched of the anchor
 )
 
 // ts writes the tile function of one height: the gradient of the weights as in tn, and with it, while it is in registers, a step of
@@ -70,6 +73,7 @@ func ts(v isa, rows int) {
 func tsGroup(t tile) {
 	group, done, stepped := t.label("group"), t.label("groupdone"), t.label("stepped")
 	weights, plain, alone, measured := t.label("weights"), t.label("plain"), t.label("alone"), t.label("measured")
+	proximal, pulled := t.label("proximal"), t.label("pulled")
 	Label(group)
 	SUBQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 	JLT(LabelRef(done))
@@ -107,6 +111,8 @@ func tsGroup(t tile) {
 	}
 	CMPQ(Mem{Base: args, Disp: tsSums}, Imm(0))
 	JNE(LabelRef(measured))
+	CMPQ(Mem{Base: args, Disp: tsAnchor}, Imm(0))
+	JNE(LabelRef(proximal))
 	CMPQ(Mem{Base: args, Disp: tsV}, Imm(0))
 	JEQ(LabelRef(plain))
 	CMPQ(Mem{Base: args, Disp: tsAheadV}, Imm(0))
@@ -123,6 +129,14 @@ func tsGroup(t tile) {
 	JMP(LabelRef(stepped))
 	Label(alone)
 	t.descend(false, false, false)
+	JMP(LabelRef(stepped))
+	Label(proximal)
+	CMPQ(Mem{Base: args, Disp: tsV}, Imm(0))
+	JEQ(LabelRef(pulled))
+	t.descendProximal(true)
+	JMP(LabelRef(stepped))
+	Label(pulled)
+	t.descendProximal(false)
 	JMP(LabelRef(stepped))
 	Label(measured)
 	t.measure()
@@ -168,6 +182,53 @@ func (t tile) descend(momentum, fetch, fetchV bool) {
 					VMOVUPS(d, v)
 				}
 				VFNMADD231PS(d, lr, x)
+				VMOVUPS(x, w)
+			}
+		}
+	}
+}
+
+// descendProximal is descend with a proximal term. It fetches the next rows of the weights and of the anchor.
+func (t tile) descendProximal(momentum bool) {
+	free := t.rows * t.vecs() // first register that holds no sum
+	x, away := t.reg(free), t.reg(free+1)
+	add := func(constant int, y, d reg.Register) {
+		if m := (Mem{Base: args, Disp: constant}); t.zmm {
+			VFMADD231PS_BCST(m, y, d)
+		} else {
+			VBROADCASTSS(m, t.reg(free+2))
+			VFMADD231PS(y, t.reg(free+2), d)
+		}
+	}
+	MOVQ(Mem{Base: args, Disp: tsAnchor}, back)
+	LEAQ(Mem{Base: back, Index: next, Scale: 1}, nextA)
+	MOVQ(cp, tmp)
+	for p := range t.panels {
+		if p > 0 {
+			ADDQ(Mem{Base: args, Disp: tsPanel}, tmp)
+		}
+		for i := range t.rows {
+			PREFETCHT1(Mem{Base: tmp, Index: next, Scale: 1, Disp: 64 * i})
+			PREFETCHT1(Mem{Base: tmp, Index: nextA, Scale: 1, Disp: 64 * i})
+			for h := range t.perPa {
+				d := t.acc(i, p*t.perPa+h)
+				w := Mem{Base: tmp, Disp: 64*i + h*t.bytes()}
+				VMOVUPS(w, x)
+				add(tsDecay, x, d)
+				VSUBPS(Mem{Base: tmp, Index: back, Scale: 1, Disp: w.Disp}, x, away)
+				add(tsMu, away, d)
+				if momentum {
+					v := Mem{Base: tmp, Index: speed, Scale: 1, Disp: w.Disp}
+					VMOVUPS(v, away)
+					add(tsMomentum, away, d)
+					VMOVUPS(d, v)
+				}
+				if lr := (Mem{Base: args, Disp: tsLR}); t.zmm {
+					VFNMADD231PS_BCST(lr, d, x)
+				} else {
+					VBROADCASTSS(lr, away)
+					VFNMADD231PS(d, away, x)
+				}
 				VMOVUPS(x, w)
 			}
 		}

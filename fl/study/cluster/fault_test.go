@@ -1,0 +1,342 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// The variables by which a test runs itself as a process that can be killed, and the
+// one that says how many are; without it few are.
+const (
+	roleVariable  = "FEDFAST_TEST_CLUSTER"
+	dirVariable   = "FEDFAST_TEST_CLUSTER_DIR"
+	killsVariable = "FEDFAST_CLUSTER_KILLS"
+)
+
+// longer makes rounds of the study take some 10 ms each.
+func longer(t *testing.T) study.Setup {
+	s := tinyStudy(t, "client.epochs=20", "tuner.name=asha", "client_tuner.name=", "tuner.parallel=4")
+	delete(s.Config.Space, "client.epochs")
+	s.Config.Budget.Rounds, s.SnapshotEvery = 80, 50*time.Millisecond
+	return s
+}
+
+// TestFaultProcess is no test: it is the process that TestFaultKills kills.
+func TestFaultProcess(t *testing.T) {
+	r := newRun(t, func() study.Setup { return longer(t) })
+	r.dir = os.Getenv(dirVariable)
+	switch os.Getenv(roleVariable) {
+	case "":
+		t.Skip("it is a process of TestFaultKills")
+	case "worker":
+		if err := ends(t, r.worker(t.Context(), nil)); err != nil {
+			t.Fatal(err)
+		}
+	case "coordinator":
+		got, err := r.tune(t.Context())
+		if err == nil {
+			err = os.WriteFile(r.dir+".outcome", []byte(got), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// process is a worker or a coordinator that can be killed.
+type process struct {
+	*exec.Cmd
+	ended chan struct{}
+	err   error // how it ended
+}
+
+func begin(t *testing.T, role, dir string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFaultProcess$"), ended: make(chan struct{})}
+	p.Env = append(os.Environ(), roleVariable+"="+role, dirVariable+"="+dir)
+	var out bytes.Buffer
+	p.Stdout, p.Stderr = &out, &out
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = p.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("%s %d: %s", role, p.Process.Pid, &out)
+		}
+	})
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// TestFaultKills kills workers, and now and then the coordinator, until so many were
+// killed, and lets the study end: it ends as in one process.
+func TestFaultKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	kills := 3
+	if text := os.Getenv(killsVariable); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("%s=%s: %v", killsVariable, text, err)
+		}
+		kills = n
+	}
+	dir := filepath.Join(t.TempDir(), "study")
+	fate := rand.New(rand.NewPCG(1, 2))
+	coordinator := begin(t, "coordinator", dir)
+	workers := []*process{begin(t, "worker", dir), begin(t, "worker", dir)}
+	killed := 0
+	for killed < kills {
+		before := rows(t, dir)
+		for coordinator.running() && rows(t, dir) < before+6 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if !coordinator.running() {
+			break
+		}
+		if killed%4 == 3 {
+			coordinator.kill()
+			coordinator = begin(t, "coordinator", dir)
+		} else {
+			i := fate.IntN(len(workers))
+			workers[i].kill()
+			workers[i] = begin(t, "worker", dir)
+		}
+		killed++
+	}
+	for i, p := range append(workers, coordinator) {
+		select {
+		case <-p.ended:
+		case <-time.After(60 * time.Second):
+			t.Fatalf("process %d does not end", i)
+		}
+		if p.err != nil {
+			t.Errorf("process %d: %v", i, p.err)
+		}
+	}
+	got, err := os.ReadFile(dir + ".outcome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := alone(t, longer(t)); string(got) != want {
+		t.Errorf("after %d kills\n%s\nin one process\n%s", killed, got, want)
+	}
+	t.Logf("%d kills", killed)
+	if killed < min(kills, 3) {
+		t.Errorf("only %d processes were killed before the study ended", killed)
+	}
+}
+
+// rows counts the recorded rounds of a study.
+func rows(t *testing.T, dir string) int {
+	v, err := store.Look(t.Context(), dir)
+	if err != nil {
+		return 0 // it has not begun
+	}
+	defer func() { _ = v.Close() }()
+	sum, err := v.Summary(t.Context())
+	if err != nil {
+		return 0
+	}
+	return sum.Rounds
+}
+
+// TestFaultLyingWorker has a worker tell other numbers than it has measured: what
+// another one trains again shows it, and the study ends with both their names.
+func TestFaultLyingWorker(t *testing.T) {
+	r := newRun(t, func() study.Setup { return tinyStudy(t) })
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	liar := r.worker(ctx, func(o *WorkerOptions) {
+		o.slow = 20 * time.Millisecond
+		o.change = func(record []byte) []byte { return bytes.Replace(record, []byte(`"steps":`), []byte(`"steps":1`), 1) }
+	})
+	var honest chan error
+	r.after = func(round int) {
+		if round == 3 {
+			honest = r.worker(ctx, nil)
+			r.loses(func(*seat) bool { return true })
+		}
+	}
+	_, err := r.tune(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "have come to different bits") || strings.Count(err.Error(), ", level ") != 2 {
+		t.Errorf("the study ends with %v", err)
+	}
+	stop()
+	for _, w := range []chan error{liar, honest} {
+		_ = ends(t, w) // it was refused, or could not find the coordinator any more
+	}
+}
+
+// TestFaultRoundThatKills ends the study, and not the trial, where worker after worker
+// is lost at one round.
+func TestFaultRoundThatKills(t *testing.T) {
+	r := newRun(t, func() study.Setup {
+		s := tinyStudy(t, "tuner.name=random", "client_tuner.name=")
+		s.Config.Tuner.Options, s.Config.Budget = nil, config.Budget{Rounds: 5, TrialRounds: 5}
+		return s
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var workers []chan error
+	for range mostLost {
+		workers = append(workers, r.worker(ctx, func(o *WorkerOptions) { o.slow = time.Second }))
+	}
+	go func() {
+		for ctx.Err() == nil {
+			r.loses(func(s *seat) bool { return s.busy && s.last.Order == orderRound })
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	_, err := r.tune(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "trial 0, round 1: 3 workers were lost while they trained it: ") {
+		t.Errorf("the study ends with %v", err)
+	}
+	stop()
+	for _, w := range workers {
+		_ = ends(t, w) // it was asked to
+	}
+}
+
+// TestFaultPartition cuts a worker off while it trains, for longer than the
+// coordinator waits: another one takes over, and what the first one says when it is
+// back is dropped, being equal.
+func TestFaultPartition(t *testing.T) {
+	r := newRun(t, func() study.Setup { return tinyStudy(t) })
+	r.options.Silence = 500 * time.Millisecond
+	cable := &cable{}
+	slow := r.worker(t.Context(), func(o *WorkerOptions) { o.slow, o.Join = 30*time.Millisecond, cable.join(t, r.join()) })
+	var fast chan error
+	r.after = func(round int) {
+		if round == 4 {
+			cable.cut(true)
+			fast = r.worker(t.Context(), func(o *WorkerOptions) { o.slow = 30 * time.Millisecond })
+			time.AfterFunc(1500*time.Millisecond, func() { cable.cut(false) })
+		}
+	}
+	got, err := r.tune(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []chan error{slow, fast} {
+		if err := ends(t, w); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := alone(t, r.setup()); got != want {
+		t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
+	}
+	if r.told("nothing was heard of it") != 1 || r.told(" joined (") != 3 {
+		t.Errorf("notices %q", r.notices)
+	}
+}
+
+// cable is a way to the coordinator that can be cut: nothing passes then, and nobody
+// is told.
+type cable struct {
+	mu    sync.Mutex
+	isCut bool
+}
+
+func (c *cable) cut(cut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isCut = cut
+}
+
+func (c *cable) whole() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.isCut
+}
+
+// join returns the path of a join file that leads through the cable, once that of the
+// coordinator is there.
+func (c *cable) join(t *testing.T, path string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	through := filepath.Join(t.TempDir(), "through")
+	go func() {
+		j, err := waitJoin(t.Context(), path, func(string) {})
+		if err != nil {
+			return
+		}
+		to := strings.TrimPrefix(j.URLs[0], "nats://")
+		j.URLs = []string{"nats://" + l.Addr().String()}
+		text, err := json.Marshal(j)
+		if err == nil {
+			err = wholefile.Write(through, text, 0o600)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			go c.pass(near, far)
+			go c.pass(far, near)
+		}
+	}()
+	return through
+}
+
+// pass passes on what comes while the cable is whole.
+func (c *cable) pass(from, to net.Conn) {
+	defer func() { _, _ = from.Close(), to.Close() }()
+	part := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(part)
+		for !c.whole() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if _, failed := to.Write(part[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}
