@@ -12,7 +12,8 @@ import (
 func samplePlan(t *testing.T) fl.Plan {
 	t.Helper()
 	n := 0.0
-	odd := func(v reflect.Value) {
+	var odd func(v reflect.Value)
+	odd = func(v reflect.Value) {
 		for i := range v.NumField() {
 			f := v.Field(i)
 			if !f.CanSet() {
@@ -20,6 +21,8 @@ func samplePlan(t *testing.T) fl.Plan {
 			}
 			n++
 			switch f.Kind() {
+			case reflect.Struct:
+				odd(f)
 			case reflect.Float64:
 				f.SetFloat(math.Nextafter(1/(3*n), 1))
 			case reflect.Int:
