@@ -49,6 +49,34 @@ func (b *Bars) check() error {
 
 func (b *Bars) classes() int { return len(b.Bars[0].Counts) }
 
+func (b *Bars) shades() int { return b.classes() }
+
+func (b *Bars) legend() []entry {
+	if b.classes() > mostNames {
+		return []entry{{text: b.className(0) + " to " + b.className(b.classes()-1), at: -1, of: b.classes()}}
+	}
+	var all []entry
+	for class := range b.classes() {
+		all = append(all, entry{text: b.className(class), at: class, of: b.classes()})
+	}
+	return all
+}
+
+func (b *Bars) scales(*Panel) (x, y scale) {
+	zero := Axis{Zero: true}
+	return scale{lo: 0, hi: float64(len(b.shown()))}, zero.layOut(0, float64(max(1, b.tallest())), mostY)
+}
+
+func (b *Bars) labels(p *Panel) (x, y string) { return b.label(), p.Y.Label }
+
+func (*Bars) height() vg.Length { return panelHeight }
+
+func (b *Bars) plotter(s *sheet) plot.Plotter { return stack{b, s.colors} }
+
+func (b *Bars) describe(p *Panel) string {
+	return fmt.Sprintf("Stacked bars of %s by %s for %s; the tallest has %s.", p.Y.Label, b.Class, b.label(), number(float64(b.tallest()), 0))
+}
+
 // className names class i.
 func (b *Bars) className(i int) string { return fmt.Sprintf("%s %d", b.Class, i) }
 

@@ -1,5 +1,5 @@
-// Package figure draws what was measured: lines with intervals and stacked bars, in
-// one style, as SVG and PNG, with the same numbers as a table behind each picture.
+// Package figure draws what was measured: lines with intervals, dots, stacked bars,
+// parallel coordinates, timelines and heat maps, in one style, as SVG and PNG, with the same numbers as a table behind each picture.
 //
 // Colours are told apart also by those who see few of them, and lines besides by
 // their markers. An SVG follows its viewer from light to dark; a PNG is drawn in
@@ -27,14 +27,19 @@ type Figure struct {
 	Panels []Panel
 }
 
-// Panel is a field with two axes. It holds lines or bars.
+// Panel is a field with two axes. It holds lines and dots, or one of the others.
 type Panel struct {
 	// Title is empty where that of the figure says all.
 	Title string
 	X, Y  Axis
 	Lines []Line
-	// Bars, unless nil, are drawn in place of lines.
-	Bars *Bars
+	// Dots are drawn over the lines.
+	Dots []Dots
+	// One of these, unless nil, is drawn in place of lines.
+	Bars  *Bars
+	Paths *Paths
+	Spans *Spans
+	Heat  *Heat
 }
 
 // Axis is one of the two.
@@ -55,6 +60,20 @@ type Line struct {
 	Step bool
 	// Runs are what the points are a mean of; they are drawn thin.
 	Runs [][]Point
+}
+
+// Dots are single points of one kind. Dots of one name look alike in all panels, and
+// those of a line's name as its markers.
+type Dots struct {
+	Name   string
+	Points []Dot
+}
+
+// Dot is one of them, in any order.
+type Dot struct {
+	X, Y float64
+	// Name says in the table which one it is.
+	Name string
 }
 
 // Point is what was measured at X. Points stand in the order of X; one whose Y is
@@ -119,8 +138,8 @@ func (f *Figure) check() error {
 	points := 0
 	for i := range f.Panels {
 		p := &f.Panels[i]
-		if p.Bars != nil {
-			if err := p.Bars.check(); err != nil {
+		if c := p.chart(); c != nil {
+			if err := c.check(); err != nil {
 				return fmt.Errorf("%s: %w", f.Title, err)
 			}
 			points++
@@ -137,6 +156,14 @@ func (f *Figure) check() error {
 				return fmt.Errorf("%s: %s: %w", f.Title, l.Name, err)
 			}
 			points += n
+		}
+		for _, d := range p.Dots {
+			for _, q := range d.Points {
+				if _, err := p.checkPoints([]Point{{X: q.X, Y: q.Y}}); err != nil {
+					return fmt.Errorf("%s: %s: %w", f.Title, d.Name, err)
+				}
+				points++
+			}
 		}
 	}
 	if points == 0 {

@@ -45,8 +45,9 @@ type sheet struct {
 type entry struct {
 	text  string
 	width vg.Length
-	at    int // of the line or class
-	bars  *Bars
+	at    int // of the line or class; -1 is a ramp of all classes
+	of    int // classes, 0 for a line
+	dots  bool
 }
 
 // sheet lays out a figure.
@@ -59,7 +60,15 @@ func (f *Figure) sheet(theme Theme) *sheet {
 	s.title = wrap(clean(f.Title), s.style(titleSize, true, s.colors.text), room)
 	s.note = wrap(clean(f.Note), s.style(noteSize, false, s.colors.faint), room)
 	s.layLegend(room)
-	s.height = 2*margin + s.titleHeight() + panelHeight + s.belowHeight()
+	tall := vg.Length(0)
+	for i := range f.Panels {
+		if c := f.Panels[i].chart(); c != nil {
+			tall = max(tall, c.height())
+		} else {
+			tall = max(tall, panelHeight)
+		}
+	}
+	s.height = 2*margin + s.titleHeight() + tall + s.belowHeight()
 	return s
 }
 
@@ -101,21 +110,21 @@ func (s *sheet) layLegend(room vg.Length) {
 	var all []entry
 	for i := range s.Panels {
 		p := &s.Panels[i]
-		if b := p.Bars; b != nil {
-			if b.classes() > mostNames {
-				all = append(all, entry{b.className(0) + " to " + b.className(b.classes()-1), 0, -1, b})
-				continue
-			}
-			for class := range b.classes() {
-				all = append(all, entry{b.className(class), 0, class, b})
-			}
+		if c := p.chart(); c != nil {
+			all = append(all, c.legend()...)
 			continue
 		}
-		for _, l := range p.Lines {
-			if !slices.Contains(s.names, l.Name) {
-				s.names = append(s.names, l.Name)
-				all = append(all, entry{clean(l.Name), 0, len(s.names) - 1, nil})
+		name := func(name string, dots bool) {
+			if !slices.Contains(s.names, name) {
+				s.names = append(s.names, name)
+				all = append(all, entry{text: clean(name), at: len(s.names) - 1, dots: dots})
 			}
+		}
+		for _, l := range p.Lines {
+			name(l.Name, false)
+		}
+		for _, d := range p.Dots {
+			name(d.Name, true)
 		}
 	}
 	used := room + legendGap + 1
@@ -132,7 +141,7 @@ func (s *sheet) layLegend(room vg.Length) {
 // swatch is the width of what an entry shows.
 func (e *entry) swatch() vg.Length {
 	switch {
-	case e.bars == nil:
+	case e.of == 0:
 		return swatch
 	case e.at < 0:
 		return 10 * swatch
@@ -183,18 +192,20 @@ func corners(lo, hi vg.Point) []vg.Point {
 // drawEntry draws what an entry shows, and its text.
 func (s *sheet) drawEntry(c draw.Canvas, e entry, at vg.Point) {
 	middle := at.Y + textSize/2 - 1
-	if e.bars == nil {
-		c.StrokeLine2(s.lineStyle(e.at), at.X, middle, at.X+swatch, middle)
+	if e.of == 0 {
+		if !e.dots {
+			c.StrokeLine2(s.lineStyle(e.at), at.X, middle, at.X+swatch, middle)
+		}
 		c.DrawGlyph(s.glyph(e.at), vg.Point{X: at.X + swatch/2, Y: middle})
 	} else {
 		first, last := e.at, e.at
 		if e.at < 0 {
-			first, last = 0, e.bars.classes()-1
+			first, last = 0, e.of-1
 		}
 		wide := e.swatch() / vg.Length(last-first+1)
 		for class := first; class <= last; class++ {
 			x, end := at.X+vg.Length(class-first)*wide, at.X+e.swatch() // the next ones cover the rest, without seams
-			c.FillPolygon(s.colors.class(class, e.bars.classes()), corners(vg.Point{X: x, Y: middle - 5}, vg.Point{X: end, Y: middle + 5}))
+			c.FillPolygon(s.colors.class(class, e.of), corners(vg.Point{X: x, Y: middle - 5}, vg.Point{X: end, Y: middle + 5}))
 		}
 	}
 	c.FillText(s.style(textSize, false, s.colors.text), vg.Point{X: at.X + e.swatch() + 6, Y: at.Y}, e.text)
@@ -219,12 +230,16 @@ func (s *sheet) panel(p *Panel) *plot.Plot {
 	out.Title.TextStyle = s.style(headSize, false, s.colors.text)
 	out.Title.TextStyle.XAlign, out.Title.TextStyle.YAlign = align.XAlign, align.YAlign
 	x, y := s.scales(p)
+	xLabel, yLabel := p.X.Label, p.Y.Label
+	if c := p.chart(); c != nil {
+		xLabel, yLabel = c.labels(p)
+	}
 	for _, a := range []struct {
 		axis  *plot.Axis
 		label string
 		log   bool
 		scale
-	}{{&out.X, p.X.Label, p.X.Log, x}, {&out.Y, p.Y.Label, p.Y.Log, y}} {
+	}{{&out.X, xLabel, p.X.Log, x}, {&out.Y, yLabel, p.Y.Log, y}} {
 		a.axis.Label.Text, a.axis.Label.Padding = clean(a.label), 5
 		a.axis.Min, a.axis.Max, a.axis.Padding = a.lo, a.hi, 0
 		a.axis.Tick.Marker = plot.ConstantTicks(a.ticks)
@@ -244,9 +259,8 @@ func (s *sheet) panel(p *Panel) *plot.Plot {
 	grid.Horizontal.Color, grid.Vertical.Color = s.colors.grid, s.colors.grid
 	grid.Horizontal.Width, grid.Vertical.Width = 0.8, 0.8
 	out.Add(grid)
-	if p.Bars != nil {
-		out.X.Label.Text = clean(p.Bars.label())
-		out.Add(stack{p.Bars, s.colors})
+	if c := p.chart(); c != nil {
+		out.Add(c.plotter(s))
 		return out
 	}
 	for _, draw := range []func(*plot.Plot, *Line, int, float64, float64){s.addBand, s.addRuns, s.addLine} {
@@ -255,15 +269,23 @@ func (s *sheet) panel(p *Panel) *plot.Plot {
 			draw(out, l, slices.Index(s.names, l.Name), y.lo, y.hi)
 		}
 	}
+	for _, d := range p.Dots {
+		marks := &plotter.Scatter{GlyphStyle: s.glyph(slices.Index(s.names, d.Name))}
+		for _, q := range d.Points {
+			marks.XYs = append(marks.XYs, plotter.XY{X: q.X, Y: q.Y})
+		}
+		if len(marks.XYs) > 0 {
+			out.Add(marks)
+		}
+	}
 	return out
 }
 
 // scales lays out both axes of a panel. Bands that reach far beyond what was
 // measured are cut at the edge.
 func (s *sheet) scales(p *Panel) (x, y scale) {
-	if b := p.Bars; b != nil {
-		zero := Axis{Zero: true}
-		return scale{lo: 0, hi: float64(len(b.shown()))}, zero.layOut(0, float64(max(1, b.tallest())), mostY)
+	if c := p.chart(); c != nil {
+		return c.scales(p)
 	}
 	lo, hi := Point{X: math.Inf(1), Y: math.Inf(1)}, Point{X: math.Inf(-1), Y: math.Inf(-1)}
 	see := func(points []Point) {
@@ -278,6 +300,11 @@ func (s *sheet) scales(p *Panel) (x, y scale) {
 		see(l.Points)
 		for _, run := range l.Runs {
 			see(run)
+		}
+	}
+	for _, d := range p.Dots {
+		for _, q := range d.Points {
+			see([]Point{{X: q.X, Y: q.Y}})
 		}
 	}
 	if lo.X > hi.X { // a panel without points beside others that have some

@@ -87,11 +87,12 @@ func (f *Figure) darkOf() map[string]string {
 		}
 	}
 	for _, p := range f.Panels {
-		if p.Bars == nil {
+		c := p.chart()
+		if c == nil {
 			continue
 		}
-		for i := range p.Bars.classes() {
-			colors[css(light.class(i, p.Bars.classes()))] = css(dark.class(i, p.Bars.classes()))
+		for i := range c.shades() {
+			colors[css(light.class(i, c.shades()))] = css(dark.class(i, c.shades()))
 		}
 	}
 	return colors

@@ -4,26 +4,37 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// writeCSV writes the numbers of a figure. Of lines it has a row for each point:
-// the panel, by what its y axis says, the line, the run within it, which is empty
-// for the line itself, the point, and half of its interval. Of bars it has one row
-// each.
+// Table is what a panel is drawn of.
+type Table struct {
+	Title string
+	Head  []string
+	Rows  [][]string
+}
+
+// writeCSV writes the numbers of a figure. Of lines and dots it has a row for each
+// point: the panel, by what its y axis says, the line, the run within it, which is
+// empty for the line itself, or the name of the dot, the point, and half of its
+// interval. Of other panels it has their tables.
 func (f *Figure) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	var rows [][]string
+	head := false
 	for i := range f.Panels {
 		p := &f.Panels[i]
-		if b := p.Bars; b != nil {
-			rows = append(rows, b.rows()...)
+		if c := p.chart(); c != nil {
+			t := c.table(p)
+			rows = append(append(rows, t.Head), t.Rows...)
 			continue
 		}
-		if len(rows) == 0 {
-			rows = append(rows, []string{"panel", "line", "run", p.X.Label, "value", "half_interval"})
+		if !head {
+			rows, head = append(rows, []string{"panel", "line", "run", p.X.Label, "value", "half_interval"}), true
 		}
 		for _, l := range p.Lines {
 			rows = append(rows, p.rows(l.Name, "", l.Points)...)
@@ -31,11 +42,89 @@ func (f *Figure) writeCSV(w io.Writer) error {
 				rows = append(rows, p.rows(l.Name, strconv.Itoa(n+1), run)...)
 			}
 		}
+		for _, d := range p.Dots {
+			for _, q := range d.Points {
+				rows = append(rows, p.rows(d.Name, q.Name, []Point{{X: q.X, Y: q.Y}})...)
+			}
+		}
 	}
 	if err := out.WriteAll(rows); err != nil {
 		return err
 	}
 	return out.Error()
+}
+
+// Tables returns the numbers of each panel for people to read: lines beside each
+// other, by x.
+func (f *Figure) Tables() []Table {
+	var all []Table
+	for i := range f.Panels {
+		p := &f.Panels[i]
+		if c := p.chart(); c != nil {
+			all = append(all, c.table(p))
+			continue
+		}
+		if t := p.lineTable(); len(t.Rows) > 0 {
+			all = append(all, t)
+		}
+		if t := p.dotTable(); len(t.Rows) > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// lineTable has a row for each x and a column for each line, and for its interval
+// where it has one.
+func (p *Panel) lineTable() Table {
+	t := Table{Title: p.Y.Label, Head: []string{p.X.Label}}
+	rows := map[float64][]string{}
+	add := func(name string, points []Point, of func(Point) float64) {
+		t.Head = append(t.Head, name)
+		for _, q := range points {
+			row := rows[q.X]
+			for len(row) < len(t.Head)-2 {
+				row = append(row, "")
+			}
+			if len(row) == len(t.Head)-2 { // of several points at one x the first
+				rows[q.X] = append(row, blank(of(q)))
+			}
+		}
+	}
+	for _, l := range p.Lines {
+		if len(l.Points) > 0 {
+			add(l.Name, l.Points, func(q Point) float64 { return q.Y })
+		}
+		if slices.ContainsFunc(l.Points, func(q Point) bool { return q.Half > 0 }) {
+			add(l.Name+", half of the interval", l.Points, func(q Point) float64 { return q.Half })
+		}
+	}
+	for _, x := range slices.Sorted(maps.Keys(rows)) {
+		row := append([]string{exact(x)}, rows[x]...)
+		for len(row) < len(t.Head) {
+			row = append(row, "")
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func (p *Panel) dotTable() Table {
+	t := Table{Title: p.Y.Label, Head: []string{"kind", "name", p.X.Label, p.Y.Label}}
+	for _, d := range p.Dots {
+		for _, q := range d.Points {
+			t.Rows = append(t.Rows, []string{d.Name, q.Name, exact(q.X), exact(q.Y)})
+		}
+	}
+	return t
+}
+
+// blank writes a number, and nothing for none.
+func blank(x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return exact(x)
 }
 
 func (p *Panel) rows(line, run string, points []Point) [][]string {
@@ -56,20 +145,19 @@ func (p *Panel) rows(line, run string, points []Point) [][]string {
 // exact writes a number so that reading it gives the same.
 func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-func (b *Bars) rows() [][]string {
-	head := []string{b.Unit}
+func (b *Bars) table(p *Panel) Table {
+	t := Table{Title: p.Y.Label, Head: []string{b.Unit}}
 	for class := range b.classes() {
-		head = append(head, b.className(class))
+		t.Head = append(t.Head, b.className(class))
 	}
-	rows := [][]string{head}
 	for _, x := range b.Bars {
 		row := []string{x.Name}
 		for _, n := range x.Counts {
 			row = append(row, strconv.Itoa(n))
 		}
-		rows = append(rows, row)
+		t.Rows = append(t.Rows, row)
 	}
-	return rows
+	return t
 }
 
 // describe says in words what a picture shows, for those who do not see it.
@@ -77,8 +165,8 @@ func (f *Figure) describe() string {
 	var parts []string
 	for i := range f.Panels {
 		p := &f.Panels[i]
-		if b := p.Bars; b != nil {
-			parts = append(parts, fmt.Sprintf("Stacked bars of %s by %s for %s; the tallest has %s.", p.Y.Label, b.Class, b.label(), number(float64(b.tallest()), 0)))
+		if c := p.chart(); c != nil {
+			parts = append(parts, c.describe(p))
 			continue
 		}
 		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s: %s, against %s.", p.Title, p.Y.Label, p.X.Label)))
@@ -86,6 +174,9 @@ func (f *Figure) describe() string {
 			if text := l.describe(); text != "" {
 				parts = append(parts, text)
 			}
+		}
+		for _, d := range p.Dots {
+			parts = append(parts, fmt.Sprintf("%d dots: %s.", len(d.Points), d.Name))
 		}
 	}
 	if f.Note != "" {

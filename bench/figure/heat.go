@@ -1,0 +1,137 @@
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Heat is a map of numbers by rows and columns.
+type Heat struct {
+	// Columns and Rows are named from left to right and from the top on. The panel's
+	// axes say what they are.
+	Columns, Rows []string
+	// Of says what the numbers are.
+	Of string
+	// Cells are numbers by row and column, NaN for none.
+	Cells [][]float64
+}
+
+func (h *Heat) check() error {
+	if len(h.Rows) == 0 || len(h.Columns) == 0 {
+		return errEmpty
+	}
+	if len(h.Cells) != len(h.Rows) {
+		return fmt.Errorf("%d rows of numbers, want %d", len(h.Cells), len(h.Rows))
+	}
+	for i, row := range h.Cells {
+		if len(row) != len(h.Columns) {
+			return fmt.Errorf("row %s has %d numbers, want %d", h.Rows[i], len(row), len(h.Columns))
+		}
+		for _, x := range row {
+			if math.IsInf(x, 0) {
+				return errors.New("row " + h.Rows[i] + " holds a number that is not finite")
+			}
+		}
+	}
+	if lo, _ := h.ends(); math.IsNaN(lo) {
+		return errEmpty
+	}
+	return nil
+}
+
+func (h *Heat) ends() (lo, hi float64) {
+	var all []float64
+	for _, row := range h.Cells {
+		all = append(all, row...)
+	}
+	return ends(all)
+}
+
+func (h *Heat) shades() int { return levels }
+
+func (h *Heat) legend() []entry {
+	lo, hi := h.ends()
+	return []entry{ramp(h.Of, lo, hi)}
+}
+
+// few are ticks for at most so many of the names, at even distances, in the middle
+// of their places; places are counted from the other end on where down is set.
+func few(names []string, most int, down bool) []plot.Tick {
+	every := (len(names) + most - 1) / most
+	var ticks []plot.Tick
+	for i := 0; i < len(names); i += every {
+		at := float64(i) + 0.5
+		if down {
+			at = float64(len(names)) - at
+		}
+		ticks = append(ticks, plot.Tick{Value: at, Label: clean(names[i])})
+	}
+	return ticks
+}
+
+func (h *Heat) scales(*Panel) (x, y scale) {
+	return scale{hi: float64(len(h.Columns)), ticks: few(h.Columns, mostX, false)}, scale{hi: float64(len(h.Rows)), ticks: few(h.Rows, 2*mostX, true)}
+}
+
+func (*Heat) labels(p *Panel) (x, y string) { return p.X.Label, p.Y.Label }
+
+func (*Heat) height() vg.Length { return panelHeight }
+
+func (h *Heat) plotter(s *sheet) plot.Plotter { return heatMap{h, s.colors} }
+
+func (h *Heat) table(p *Panel) Table {
+	t := Table{Title: h.Of, Head: append([]string{p.Y.Label}, h.Columns...)}
+	for i, row := range h.Cells {
+		cells := []string{h.Rows[i]}
+		for _, x := range row {
+			cells = append(cells, blank(x))
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
+func (h *Heat) describe(p *Panel) string {
+	lo, hi := h.ends()
+	return fmt.Sprintf("Heat map of %s for %d values of %s and %d of %s: from %.4g to %.4g.", h.Of, len(h.Columns), p.X.Label, len(h.Rows), p.Y.Label, lo, hi)
+}
+
+// heatMap draws a map as gonum/plot has plotters do.
+type heatMap struct {
+	*Heat
+	colors palette
+}
+
+// Plot draws all cells of a shade as one path; neighbours in a row as one rectangle.
+func (m heatMap) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	lo, hi := m.ends()
+	parts := make([]vg.Path, levels)
+	for i, row := range m.Cells {
+		top := y(float64(len(m.Rows) - i))
+		bottom := y(float64(len(m.Rows) - i - 1))
+		for j := 0; j < len(row); {
+			from, at := j, -1
+			if !math.IsNaN(row[j]) {
+				at = level(row[j], lo, hi)
+			}
+			for j < len(row) && (at < 0 && math.IsNaN(row[j]) || at >= 0 && !math.IsNaN(row[j]) && level(row[j], lo, hi) == at) {
+				j++
+			}
+			if at >= 0 {
+				box(&parts[at], vg.Point{X: x(float64(from)), Y: bottom}, vg.Point{X: x(float64(j)), Y: top})
+			}
+		}
+	}
+	for at, part := range parts {
+		if len(part) > 0 {
+			c.SetColor(m.colors.class(at, levels))
+			c.Fill(part)
+		}
+	}
+}
