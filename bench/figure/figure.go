@@ -60,6 +60,8 @@ type Line struct {
 	Step bool
 	// Runs are what the points are a mean of; they are drawn thin.
 	Runs [][]Point
+	// Names are those of the runs in tables; unset numbers them.
+	Names []string
 }
 
 // Dots are single points of one kind. Dots of one name look alike in all panels, and

@@ -3,7 +3,7 @@ package figure
 import (
 	"fmt"
 	"math"
-	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -121,14 +121,11 @@ func (a *Paths) table(*Panel) Table {
 }
 
 func (a *Paths) describe(*Panel) string {
-	text := "Parallel coordinates of " + strconv.Itoa(len(a.Paths)) + " paths across " + strconv.Itoa(len(a.Axes)) + " axes:"
+	labels := make([]string, len(a.Axes))
 	for i, axis := range a.Axes {
-		if i > 0 {
-			text += ","
-		}
-		text += " " + axis.Label
+		labels[i] = axis.Label
 	}
-	return text + "."
+	return fmt.Sprintf("Parallel coordinates of %d paths across %d axes: %s.", len(a.Paths), len(labels), strings.Join(labels, ", "))
 }
 
 // layOut returns the scale of axis i.
@@ -149,7 +146,7 @@ func (a *Paths) layOut(i int) scale {
 	if math.IsNaN(lo) {
 		lo, hi = 1, 1
 	}
-	return axis.Axis.layOut(lo, hi, mostY)
+	return axis.layOut(lo, hi, mostY)
 }
 
 // at is where a number stands on a scale, from 0 to 1.

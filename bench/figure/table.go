@@ -39,7 +39,7 @@ func (f *Figure) writeCSV(w io.Writer) error {
 		for _, l := range p.Lines {
 			rows = append(rows, p.rows(l.Name, "", l.Points)...)
 			for n, run := range l.Runs {
-				rows = append(rows, p.rows(l.Name, strconv.Itoa(n+1), run)...)
+				rows = append(rows, p.rows(l.Name, l.runName(n), run)...)
 			}
 		}
 		for _, d := range p.Dots {
@@ -98,6 +98,9 @@ func (p *Panel) lineTable() Table {
 		if slices.ContainsFunc(l.Points, func(q Point) bool { return q.Half > 0 }) {
 			add(l.Name+", half of the interval", l.Points, func(q Point) float64 { return q.Half })
 		}
+		for n, run := range l.Runs {
+			add(l.Name+", "+l.runName(n), run, func(q Point) float64 { return q.Y })
+		}
 	}
 	for _, x := range slices.Sorted(maps.Keys(rows)) {
 		row := append([]string{exact(x)}, rows[x]...)
@@ -125,6 +128,14 @@ func blank(x float64) string {
 		return ""
 	}
 	return exact(x)
+}
+
+// runName names a run.
+func (l *Line) runName(n int) string {
+	if n < len(l.Names) {
+		return l.Names[n]
+	}
+	return strconv.Itoa(n + 1)
 }
 
 func (p *Panel) rows(line, run string, points []Point) [][]string {

@@ -1,0 +1,310 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/view"
+)
+
+// mostPoints is how many columns of a curve are drawn, the lowest and the highest
+// point of each.
+const mostPoints = 150
+
+// thin leaves of many points the lowest and the highest of each of mostPoints columns,
+// and the first and the last.
+func thin(points []figure.Point) []figure.Point {
+	if len(points) <= 2*mostPoints {
+		return points
+	}
+	var out []figure.Point
+	for c := range mostPoints {
+		part := points[c*len(points)/mostPoints : (c+1)*len(points)/mostPoints]
+		lo, hi := 0, 0
+		for i, q := range part {
+			if q.Y < part[lo].Y {
+				lo = i
+			}
+			if q.Y > part[hi].Y {
+				hi = i
+			}
+		}
+		if lo != hi {
+			out = append(out, part[min(lo, hi)])
+		}
+		out = append(out, part[max(lo, hi)])
+	}
+	if last := points[len(points)-1]; out[len(out)-1].X < last.X {
+		out = append(out, last)
+	}
+	return out
+}
+
+// objective names what the study minimizes.
+func (s *Study) objective() string {
+	return s.Config.Target + " validation " + s.Config.Objective
+}
+
+// unit is that of a score, with what it is multiplied by.
+func (s *Study) unit() (unit string, by float64) {
+	if s.Config.Objective == "error" {
+		return ", %", 100
+	}
+	return "", 1
+}
+
+// points are those of a curve that are numbers.
+func points(rounds []view.Round, of func(*view.Round) float64, by float64) []figure.Point {
+	var all []figure.Point
+	for i := range rounds {
+		if y := of(&rounds[i]); !math.IsNaN(y) && !math.IsInf(y, 0) {
+			all = append(all, figure.Point{X: float64(rounds[i].Round), Y: by * y})
+		}
+	}
+	return thin(all)
+}
+
+// lines draws a curve of each trial: some by name, the others thin.
+func (s *Study) lines(of func(*view.Round) float64, by float64) []figure.Line {
+	var lines []figure.Line
+	named := s.named()
+	others := figure.Line{Name: "other trials"}
+	for _, i := range named {
+		if p := points(s.curves[i], of, by); len(p) > 0 {
+			lines = append(lines, figure.Line{Name: s.trialName(i), Points: p})
+		}
+	}
+	for i := range s.Trials {
+		if p := points(s.curves[i], of, by); !slices.Contains(named, i) && len(p) > 0 && len(others.Runs) < mostRuns {
+			others.Runs = append(others.Runs, p)
+			others.Names = append(others.Names, s.trialName(i))
+		}
+	}
+	if len(others.Runs) > 0 {
+		lines = append(lines, others)
+	}
+	return lines
+}
+
+// mostRuns is how many other trials are drawn.
+const mostRuns = 100
+
+// curvePictures are those of what each round measured.
+func (s *Study) curvePictures() []*figure.Figure {
+	unit, by := s.unit()
+	x := figure.Axis{Label: "rounds of the trial", Zero: true}
+	var all []*figure.Figure
+	add := func(name, title, label string, of func(*view.Round) float64, by float64, dots []figure.Dots) {
+		if lines := s.lines(of, by); len(lines) > 0 {
+			all = append(all, &figure.Figure{Name: name, Title: title, Panels: []figure.Panel{{X: x, Y: figure.Axis{Label: label}, Lines: lines, Dots: dots}}})
+		}
+	}
+	rungs := figure.Dots{Name: "rung, where the tuner decides"}
+	for i := range s.Trials {
+		for _, r := range s.Trials[i].Rungs {
+			if !math.IsInf(r.Score, 0) && !math.IsNaN(r.Score) {
+				rungs.Points = append(rungs.Points, figure.Dot{X: float64(r.Round), Y: by * r.Score, Name: s.trialName(i)})
+			}
+		}
+	}
+	if s.Mode == config.ModeTune {
+		add("score", "Scores of the trials and their rungs", s.objective()+unit, func(r *view.Round) float64 { return r.Mean }, by, []figure.Dots{rungs})
+	}
+	add("loss", "Training loss", "training loss", func(r *view.Round) float64 { return r.TrainLoss }, 1, nil)
+	add("test", "Test error of the global model", "test error, %", func(r *view.Round) float64 { return r.TestError }, 100, nil)
+	return all
+}
+
+// history shows what the study had found as it spent its rounds.
+func (s *Study) history() *figure.Figure {
+	unit, by := s.unit()
+	dots := figure.Dots{Name: "a trial at a rung"}
+	for i := range s.Trials {
+		for _, r := range s.Trials[i].Rungs {
+			if !math.IsInf(r.Score, 0) && !math.IsNaN(r.Score) {
+				dots.Points = append(dots.Points, figure.Dot{X: float64(r.Spent), Y: by * r.Score, Name: s.trialName(i)})
+			}
+		}
+	}
+	best := figure.Line{Name: "lowest score so far", Step: true}
+	for _, p := range s.online() {
+		if !math.IsNaN(p.score) && !math.IsInf(p.score, 0) {
+			best.Points = append(best.Points, figure.Point{X: float64(p.spent), Y: by * p.score})
+		}
+	}
+	if len(best.Points) == 0 {
+		return nil
+	}
+	best.Points = thin(best.Points)
+	return &figure.Figure{Name: "history", Title: "What the tuner was told", Panels: []figure.Panel{{
+		X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: s.objective() + unit},
+		Lines: []figure.Line{best}, Dots: []figure.Dots{dots},
+	}}}
+}
+
+// spent shows the test error of the best trial so far as the study spends its rounds.
+func (s *Study) spent() *figure.Figure {
+	line := figure.Line{Name: "test error of the trial of the lowest score so far", Step: s.Mode == config.ModeTune}
+	for _, p := range s.online() {
+		if !math.IsNaN(p.test) {
+			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: 100 * p.test})
+		}
+	}
+	if len(line.Points) == 0 {
+		return nil
+	}
+	line.Points = thin(line.Points)
+	return &figure.Figure{Name: "spent", Title: "Test error against rounds spent", Panels: []figure.Panel{{
+		X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: "test error, %"}, Lines: []figure.Line{line},
+	}}}
+}
+
+// lastScore is a trial's last score, NaN without any that is a number.
+func (s *Study) lastScore(i int) float64 {
+	if x := s.Trials[i].Score(); x != nil && !math.IsInf(*x, 0) {
+		_, by := s.unit()
+		return by * *x
+	}
+	return math.NaN()
+}
+
+// parallel shows the trials' params and scores on parallel axes.
+func (s *Study) parallel() *figure.Figure {
+	unit, _ := s.unit()
+	p := &figure.Paths{Of: s.objective() + strings.TrimPrefix(unit, ",")}
+	dims := s.dims()
+	if len(dims) == 0 || len(s.Trials) < 2 {
+		return nil
+	}
+	for _, d := range dims {
+		p.Axes = append(p.Axes, figure.PathAxis{Axis: d.axis(), Names: d.names})
+	}
+	p.Axes = append(p.Axes, figure.PathAxis{Axis: figure.Axis{Label: "score" + unit}})
+	best := s.best()
+	for i := range s.Trials {
+		q := figure.Path{Name: s.trialName(i), Value: s.lastScore(i), Bold: i == best}
+		for _, d := range dims {
+			q.At = append(q.At, d.at(s.Trials[i].Params))
+		}
+		p.Paths = append(p.Paths, figure.Path{Name: q.Name, Value: q.Value, Bold: q.Bold, At: append(q.At, q.Value)})
+	}
+	return &figure.Figure{Name: "parallel", Title: "Configurations and their last scores", Panels: []figure.Panel{{Paths: p}}}
+}
+
+// slices shows the score at the first rung against each param.
+func (s *Study) slices() []*figure.Figure {
+	unit, by := s.unit()
+	var all []*figure.Figure
+	for _, d := range s.dims() {
+		if d.names != nil {
+			continue // parallel coordinates show choices
+		}
+		first := figure.Dots{Name: "a trial at its first rung"}
+		last := figure.Dots{Name: "the best trial there"}
+		for i := range s.Trials {
+			t := &s.Trials[i]
+			x := d.at(t.Params)
+			if math.IsNaN(x) || len(t.Rungs) == 0 || math.IsInf(t.Rungs[0].Score, 0) || math.IsNaN(t.Rungs[0].Score) {
+				continue
+			}
+			dot := figure.Dot{X: x, Y: by * t.Rungs[0].Score, Name: s.trialName(i)}
+			if i == s.best() {
+				last.Points = append(last.Points, dot)
+			} else {
+				first.Points = append(first.Points, dot)
+			}
+		}
+		if len(first.Points) > 1 {
+			all = append(all, &figure.Figure{Name: "slice-" + d.name, Title: "Score against " + d.name, Panels: []figure.Panel{{
+				X: d.axis(), Y: figure.Axis{Label: s.objective() + unit}, Dots: []figure.Dots{first, last},
+			}}})
+		}
+	}
+	return all
+}
+
+// importance shows which params made the difference.
+func (s *Study) importance() *figure.Figure {
+	all := s.importances()
+	if len(all) == 0 {
+		return nil
+	}
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		if all[a] != all[b] {
+			if all[a] > all[b] {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	bars := &figure.Spans{Row: "param", Rows: names, Classes: []string{"importance"}}
+	for i, name := range names {
+		bars.Spans = append(bars.Spans, figure.Span{Row: i, To: 100 * all[name]})
+	}
+	return &figure.Figure{
+		Name: "importance", Title: "Importance for being among the best quarter at the first rung",
+		Note:   "PED-ANOVA on the first rung, where all trials have spent the same.",
+		Panels: []figure.Panel{{X: figure.Axis{Label: "importance, %", Zero: true}, Spans: bars}},
+	}
+}
+
+// timeline shows when each trial trained.
+func (s *Study) timeline() *figure.Figure {
+	spans := &figure.Spans{Row: "trial", Classes: []string{"trains to its next rung", "ended with a failure"}}
+	var begin float64
+	at := func(r *view.Round) float64 { return float64(r.At.UnixMilli())/60e3 - begin }
+	begin = float64(s.Started.UnixMilli()) / 60e3
+	for i := range s.Trials {
+		t := &s.Trials[i]
+		if len(s.curves[i]) == 0 {
+			continue
+		}
+		row := len(spans.Rows)
+		spans.Rows = append(spans.Rows, fmt.Sprintf("trial %d", t.Number))
+		ends := map[int]bool{}
+		for _, r := range t.Rungs {
+			ends[r.Round] = true
+		}
+		from := -1
+		for j := range s.curves[i] {
+			r := &s.curves[i][j]
+			if from < 0 {
+				from = j
+			}
+			pause := j+1 < len(s.curves[i]) && s.paused(r, &s.curves[i][j+1])
+			if ends[r.Round] || pause || j+1 == len(s.curves[i]) {
+				class := 0
+				if t.Failed != "" && j+1 == len(s.curves[i]) {
+					class = 1
+				}
+				spans.Spans = append(spans.Spans, figure.Span{Row: row, Class: class, From: at(&s.curves[i][from]), To: at(r)})
+				from = -1
+			}
+		}
+	}
+	if len(spans.Spans) == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(spans.Spans, func(x figure.Span) bool { return x.Class == 1 }) {
+		spans.Classes = spans.Classes[:1]
+	}
+	return &figure.Figure{Name: "timeline", Title: "When trials trained", Panels: []figure.Panel{{
+		X: figure.Axis{Label: "minutes since the study began", Zero: true}, Spans: spans,
+	}}}
+}
+
+// paused says whether a process ended between two rounds.
+func (s *Study) paused(a, b *view.Round) bool {
+	for _, p := range s.Sessions {
+		if p.At.After(a.At) && p.At.Before(b.At) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/view"
+)
+
+// tunerPictures show what the client tuner told and set on its way.
+func (s *Study) tunerPictures() []*figure.Figure {
+	return slices.Concat(s.traces(), s.vectors(), s.planned())
+}
+
+// traces are the notes that are one number, by name, for several trials.
+func (s *Study) traces() []*figure.Figure {
+	lines := map[string][]figure.Line{}
+	for _, n := range s.noted {
+		points := map[string][]figure.Point{}
+		for i, notes := range n.notes {
+			for name, values := range notes {
+				if len(values) == 1 {
+					points[name] = append(points[name], figure.Point{X: float64(n.rounds[i]), Y: values[0]})
+				}
+			}
+		}
+		for name, p := range points {
+			lines[name] = append(lines[name], figure.Line{Name: fmt.Sprintf("trial %d", n.trial.Number), Points: thin(p)})
+		}
+	}
+	var all []*figure.Figure
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		all = append(all, &figure.Figure{Name: "note-" + name, Title: "The client tuner's " + name, Panels: []figure.Panel{{
+			X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: name}, Lines: lines[name],
+		}}})
+	}
+	return all
+}
+
+// mostColumns is how many rounds a heat map has room for.
+const mostColumns = 80
+
+// vectors are the notes that are several numbers, of the best trial that has any.
+func (s *Study) vectors() []*figure.Figure {
+	if len(s.noted) == 0 {
+		return nil
+	}
+	n := s.noted[0]
+	long := map[string]int{}
+	for _, notes := range n.notes {
+		for name, values := range notes {
+			if len(values) > 1 {
+				long[name] = max(long[name], len(values))
+			}
+		}
+	}
+	var all []*figure.Figure
+	for _, name := range slices.Sorted(maps.Keys(long)) {
+		h := &figure.Heat{Of: name}
+		for j := range long[name] {
+			h.Rows, h.Cells = append(h.Rows, strconv.Itoa(j)), append(h.Cells, nil)
+		}
+		every := (len(n.rounds) + mostColumns - 1) / mostColumns
+		for i := 0; i < len(n.rounds); i += every {
+			h.Columns = append(h.Columns, strconv.Itoa(n.rounds[i]))
+			values := n.notes[i][name]
+			for j := range h.Rows {
+				x := math.NaN()
+				if j < len(values) {
+					x = values[j]
+				}
+				h.Cells[j] = append(h.Cells[j], x)
+			}
+		}
+		all = append(all, &figure.Figure{
+			Name: "note-" + name, Title: fmt.Sprintf("The client tuner's %s, trial %d", name, n.trial.Number),
+			Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "entry of " + name}, Heat: h}},
+		})
+	}
+	return all
+}
+
+// planned are the hyperparameters that the client tuner set for all clients alike.
+func (s *Study) planned() []*figure.Figure {
+	keys := map[string]bool{}
+	for _, i := range s.named() {
+		for _, r := range s.curves[i] {
+			for key := range r.Params {
+				keys[key] = true
+			}
+		}
+	}
+	var all []*figure.Figure
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		var lines []figure.Line
+		for _, i := range s.named() {
+			if p := points(s.curves[i], func(r *view.Round) float64 { return r.Params.Float(key, math.NaN()) }, 1); len(p) > 0 {
+				lines = append(lines, figure.Line{Name: s.trialName(i), Points: p, Step: true})
+			}
+		}
+		if len(lines) > 0 {
+			all = append(all, &figure.Figure{Name: "set-" + key, Title: key + " as the client tuner set it", Panels: []figure.Panel{{
+				X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: key}, Lines: lines,
+			}}})
+		}
+	}
+	return all
+}
+
+// sides shows what trials on proxy federations came to.
+func (s *Study) sides() *figure.Figure {
+	if s.Tune == nil || len(s.Tune.Sides) == 0 {
+		return nil
+	}
+	t := study.BestSides(s.Tune.Sides)
+	h := &figure.Heat{Of: "lowest score"}
+	for _, hi := range t.HIs {
+		h.Columns = append(h.Columns, strconv.FormatFloat(hi, 'g', 3, 64))
+	}
+	for i, n := range t.Samples {
+		h.Rows, h.Cells = append(h.Rows, strconv.Itoa(n)), append(h.Cells, nil)
+		for _, cell := range t.Cells[i] {
+			x := math.NaN()
+			if cell != nil {
+				x = *cell.Score
+			}
+			h.Cells[i] = append(h.Cells[i], x)
+		}
+	}
+	return &figure.Figure{Name: "sides", Title: "Best scores on proxy federations", Panels: []figure.Panel{{
+		X: figure.Axis{Label: "heterogeneity index"}, Y: figure.Axis{Label: "samples of a client"}, Heat: h,
+	}}}
+}
+
+// spreads shows percentiles of the clients' errors: of the returned model, global and
+// personalized, and of the best trial as it learned.
+func (s *Study) spreads() []*figure.Figure {
+	var all []*figure.Figure
+	if f := s.endSpread(); f != nil {
+		all = append(all, f)
+	}
+	best := s.best()
+	if best < 0 {
+		return all
+	}
+	var lines []figure.Line
+	for _, p := range []struct {
+		name string
+		of   func(*study.Spread) float64
+	}{
+		{"90 % of the clients are below", func(x *study.Spread) float64 { return x.P90 }},
+		{"half of the clients are below", func(x *study.Spread) float64 { return x.P50 }},
+		{"10 % of the clients are below", func(x *study.Spread) float64 { return x.P10 }},
+	} {
+		if q := points(s.curves[best], func(r *view.Round) float64 {
+			if r.TestSpread == nil {
+				return math.NaN()
+			}
+			return p.of(r.TestSpread)
+		}, 100); len(q) > 0 {
+			lines = append(lines, figure.Line{Name: p.name, Points: q})
+		}
+	}
+	if len(lines) > 0 {
+		all = append(all, &figure.Figure{Name: "spread", Title: "Test errors of the clients, " + s.trialName(best), Panels: []figure.Panel{{
+			X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test error of the global model, %"}, Lines: lines,
+		}}})
+	}
+	return all
+}
+
+// endSpread is that of the model that the study returned.
+func (s *Study) endSpread() *figure.Figure {
+	spans := &figure.Spans{Row: "model", Classes: []string{"global", "personalized"}}
+	for _, row := range s.evaluated() {
+		if row.P90 < row.P10 || row.Clients == 0 {
+			continue
+		}
+		class := 0
+		if row.Personalized {
+			class = 1
+		}
+		mark := 100 * row.P50
+		spans.Spans = append(spans.Spans, figure.Span{Row: len(spans.Rows), Class: class, From: 100 * row.P10, To: 100 * row.P90, Mark: &mark})
+		spans.Rows = append(spans.Rows, row.Name)
+	}
+	if len(spans.Spans) == 0 {
+		return nil
+	}
+	return &figure.Figure{
+		Name: "clients", Title: "Errors of the returned model over the clients", Note: "From the 10th to the 90th percentile of the clients' errors, with the median marked.",
+		Panels: []figure.Panel{{X: figure.Axis{Label: "error, %", Zero: true}, Spans: spans}},
+	}
+}
