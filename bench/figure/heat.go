@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -65,11 +66,11 @@ func few(names []string, most int, down bool) []plot.Tick {
 	every := (len(names) + most - 1) / most
 	var ticks []plot.Tick
 	for i := 0; i < len(names); i += every {
-		at := float64(i) + 0.5
-		if down {
-			at = float64(len(names)) - at
+		at, label := float64(i)+0.5, clean(names[i])
+		if down { // room for a viewer with wider letters
+			at, label = float64(len(names))-at, label+strings.Repeat("\u00a0", len(label)/4)
 		}
-		ticks = append(ticks, plot.Tick{Value: at, Label: clean(names[i])})
+		ticks = append(ticks, plot.Tick{Value: at, Label: label})
 	}
 	return ticks
 }

@@ -78,7 +78,7 @@ func (s *Study) readNotes(ctx context.Context, v *view.Study, t *view.Trial) err
 }
 
 // mostNamed is how many trials have a line of their own in pictures.
-const mostNamed = 5
+const mostNamed = 4
 
 // named are the places of the trials that have a line of their own: the best one,
 // those that ran the longest, and of these those of the lowest scores.
