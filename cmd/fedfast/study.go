@@ -78,7 +78,7 @@ type studyOptions struct {
 
 func (o *studyOptions) addFlags(cmd *cobra.Command) {
 	o.configOptions.addFlags(cmd)
-	cmd.Flags().StringVar(&o.init, "init", "", "how the network starts, as the key init: torch, glorot, keras, haiku, or a .safetensors `FILE`")
+	cmd.Flags().StringVar(&o.init, "init", "", "how the network starts, as the key init: torch, glorot, keras, haiku, gpt2, or a .safetensors `FILE`")
 	cmd.Flags().StringVar(&o.dir, "study", "", "directory of the study: a new one, or one to resume (default studies/DATE-NAME)")
 	cmd.Flags().Var(&o.scale, "scale", "shrink rounds, budgets and proxy federations by this factor, above 0 to 1, to try things out")
 	cmd.Flags().Var(&o.seeds, "seeds", "train with so many seeds, from the study's own on, each in a study of its own below --study")

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -242,11 +243,12 @@ func checkCurves(t *testing.T, v *view.Study, o *view.Overview, events []study.E
 }
 
 // lines tell of rounds what a curve is drawn of.
-func lines(rounds []view.Round) (text string) {
+func lines(rounds []view.Round) string {
+	var text strings.Builder
 	for _, r := range rounds {
-		text += fmt.Sprintln(r.Seq, r.Round, r.Mean, r.TrainLoss, r.TestError, r.TestSpread != nil)
+		fmt.Fprintln(&text, r.Seq, r.Round, r.Mean, r.TrainLoss, r.TestError, r.TestSpread != nil)
 	}
-	return text
+	return text.String()
 }
 
 // TestRunIsSeen looks at a plain training, which has no rungs.

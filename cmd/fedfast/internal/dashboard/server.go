@@ -85,21 +85,21 @@ func fail(w http.ResponseWriter, err error) {
 	http.Error(w, oneline.Of(err.Error()), code)
 }
 
-// errNoStudy is about a folder that is none of the server's studies.
-type errNoStudy string
+// noStudyError is about a folder that is none of the server's studies.
+type noStudyError string
 
 // Error names the folder.
-func (dir errNoStudy) Error() string { return string(dir) + ": there is no such study here" }
+func (dir noStudyError) Error() string { return string(dir) + ": there is no such study here" }
 
 // Is makes it an fs.ErrNotExist.
-func (errNoStudy) Is(target error) bool { return target == fs.ErrNotExist }
+func (noStudyError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // folder is that of the study that a request is about, by its path below the root.
 func (s *Server) folder(r *http.Request) (string, error) {
 	name := r.FormValue("dir")
 	path := filepath.FromSlash(name)
 	if !filepath.IsLocal(path) || !store.Exists(filepath.Join(s.Root, path)) {
-		return "", errNoStudy(name)
+		return "", noStudyError(name)
 	}
 	return filepath.Join(s.Root, path), nil
 }

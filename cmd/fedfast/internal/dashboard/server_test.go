@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -188,13 +189,13 @@ func TestEventsResumeExactly(t *testing.T) {
 		t.Errorf("told are %v, want %v", whole, want)
 	}
 	for at := begun; at < st.Seq(); at++ {
-		if got := listen(t, url, fmt.Sprint(at), st.Seq()); fmt.Sprint(got) != fmt.Sprint(want[at-begun:]) {
+		if got := listen(t, url, strconv.FormatInt(at, 10), st.Seq()); fmt.Sprint(got) != fmt.Sprint(want[at-begun:]) {
 			t.Errorf("behind entry %d: %v, want %v", at, got, want[at-begun:])
 		}
 	}
 	told := make(chan []string)
 	last := st.Seq()
-	go func() { told <- listen(t, url, fmt.Sprint(last), last+1) }()
+	go func() { told <- listen(t, url, strconv.FormatInt(last, 10), last+1) }()
 	round()
 	if got := <-told; len(got) != 1 {
 		t.Errorf("a new round is told as %v", got)
