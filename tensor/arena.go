@@ -39,14 +39,16 @@ type Arena struct {
 	blocks [][]float32
 	at     Mark
 	count  bool
-	asked  int
+	asked  int // of whole blocks, when counting
+	room   int // in the newest block, when counting
 }
 
 // Counting returns an arena that counts what it is asked for. All that it hands out
 // is the same memory, which nobody may use.
 func Counting() *Arena { return &Arena{count: true} }
 
-// Asked returns the floats that a counting arena was asked for.
+// Asked returns the floats of the blocks that would hold what a counting arena was
+// asked for.
 func (a *Arena) Asked() int { return a.asked }
 
 // Mark is a position in an arena to release to.
@@ -57,7 +59,12 @@ type Mark struct{ block, used int }
 func (a *Arena) Alloc(n int) []float32 {
 	size := (n + line - 1) / line * line
 	if a.count {
-		if a.asked += size; a.asked > MostCounted || n > mostPiece {
+		if size > a.room {
+			a.room = max(size, blockSize)
+			a.asked += a.room
+		}
+		a.room -= size
+		if a.asked > MostCounted || n > mostPiece {
 			panic(ErrUncounted)
 		}
 		if len(a.blocks) == 0 || len(a.blocks[0]) < n {
