@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// listen answers workers.
+func (c *Coordinator) listen() error {
+	handle := func(subject string, f func(*nats.Msg)) error {
+		_, err := c.broker.conn.Subscribe(subject, f)
+		return err
+	}
+	return errors.Join(handle(subjectHello, c.hello), handle(subjectTurn, c.turn), handle(subjectBeat, c.beat))
+}
+
+// respond answers a message.
+func respond(m *nats.Msg, v any) {
+	text, err := json.Marshal(v)
+	if err == nil {
+		_ = m.Respond(text) // who does not hear it asks again
+	}
+}
+
+// hello lets a worker in, in two messages, or refuses it.
+func (c *Coordinator) hello(m *nats.Msg) {
+	var h hello
+	if err := json.Unmarshal(m.Data, &h); err != nil {
+		respond(m, welcome{Refused: "its hello cannot be read: " + err.Error()})
+		return
+	}
+	if why := c.refuse(&h); why != "" {
+		c.options.Notice(fmt.Sprintf("a worker on %s was refused: %s", h.Host, why))
+		respond(m, welcome{Refused: why})
+		return
+	}
+	if h.Facts == nil {
+		respond(m, welcome{Worker: token(), Config: c.config, Beat: c.options.Beat.Milliseconds()})
+		return
+	}
+	if !isToken(h.Worker) {
+		respond(m, welcome{Refused: "it has not said hello before"})
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.seats[h.Worker]
+	if s == nil { // else the answer was lost
+		c.joined++
+		s = newSeat(h, inboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
+		c.seats[h.Worker] = s
+		c.record(study.WorkerRecord{Worker: s.name, State: study.WorkerJoined, Host: h.Host, PID: h.PID, CPU: h.CPU, Level: h.Level, Workers: h.Workers})
+		c.options.Notice(fmt.Sprintf("%s joined (%s, level %s, %d at once); %s", s.name, h.CPU, h.Level, h.Workers, c.count()))
+	}
+	respond(m, welcome{Worker: h.Worker, Name: s.name})
+}
+
+// inboxOf is the name of a connection, as a reply to it begins with it.
+func inboxOf(reply string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(reply, inboxes), ".")
+	return name
+}
+
+// count says how many workers there are.
+func (c *Coordinator) count() string {
+	n := 0
+	for _, s := range c.seats {
+		if !s.out {
+			n++
+		}
+	}
+	if n == 1 {
+		return "1 worker"
+	}
+	return fmt.Sprintf("%d workers", n)
+}
+
+// refuse says why a worker may not join, empty if it may.
+func (c *Coordinator) refuse(h *hello) string {
+	generic := func(level string) bool { return level == "generic" }
+	switch {
+	case h.Protocol != protocolVersion:
+		return fmt.Sprintf("it speaks version %d of the protocol, the coordinator version %d: run the coordinator's version of fedfast there", h.Protocol, protocolVersion)
+	case h.Version != c.options.Version:
+		return fmt.Sprintf("it is fedfast %s, the coordinator is fedfast %s: run the coordinator's version there", h.Version, c.options.Version)
+	case generic(h.Level) != generic(c.level):
+		return fmt.Sprintf("it computes at level %s, the coordinator at level %s, which has other bits: choose the same with --cpu", h.Level, c.level)
+	case h.Facts == nil:
+		return ""
+	case h.Facts.Data != c.facts.Data:
+		return fmt.Sprintf("its data are %s; the study's are %s: name the study's with --data", h.Facts.Data, c.facts.Data)
+	case h.Facts.Layout != c.facts.Layout:
+		return "its network has another memory layout than the study's: run the coordinator's version of fedfast there"
+	case h.Facts.Golden != c.facts.Golden:
+		return fmt.Sprintf("its first rounds have other bits than the study's (%.12s instead of %.12s), so its kind of CPU (%s, level %s) or its build of fedfast cannot be used for this study", h.Facts.Golden, c.facts.Golden, h.CPU, h.Level)
+	}
+	return ""
+}

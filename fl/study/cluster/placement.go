@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// Place begins or resumes the training of a trial at the next free worker.
+func (c *Coordinator) Place(ctx context.Context, trial int, start func() (*fl.Snapshot, error)) (study.Training, error) {
+	c.mu.Lock()
+	c.begun = true
+	c.record()
+	c.mu.Unlock()
+	for {
+		s, err := c.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t, err := c.begin(ctx, s, trial, start)
+		if err == nil {
+			return t, nil
+		}
+		if t != nil {
+			t.End()
+		}
+		if !errors.Is(err, study.ErrLost) {
+			return nil, err
+		}
+	}
+}
+
+// take waits for a free worker.
+func (c *Coordinator) take(ctx context.Context) (*seat, error) {
+	c.mu.Lock()
+	if c.err != nil {
+		defer c.mu.Unlock()
+		return nil, c.err
+	}
+	for _, s := range c.seats {
+		if s.free() {
+			s.taken = true
+			c.mu.Unlock()
+			return s, nil
+		}
+	}
+	w := make(chan *seat, 1)
+	c.waiting = append(c.waiting, w)
+	c.mu.Unlock()
+	select {
+	case s, ok := <-w:
+		if !ok {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return nil, c.err
+		}
+		return s, nil
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = slices.DeleteFunc(c.waiting, func(o chan *seat) bool { return o == w })
+	select {
+	case s, ok := <-w: // it came meanwhile
+		if ok {
+			s.taken = false
+			c.offer(s)
+		}
+	default:
+	}
+	return nil, ctx.Err()
+}
+
+// offer gives a free worker to who waits for one.
+func (c *Coordinator) offer(s *seat) {
+	if s.free() && len(c.waiting) > 0 {
+		s.taken = true
+		c.waiting[0] <- s
+		c.waiting = c.waiting[1:]
+	}
+}
+
+// begin leases a trial to a worker.
+func (c *Coordinator) begin(ctx context.Context, s *seat, trial int, start func() (*fl.Snapshot, error)) (*training, error) {
+	from, err := start()
+	rounds, blob := 0, ""
+	if err == nil && from != nil {
+		rounds = from.Round
+		blob, err = c.blobs.put(ctx, from)
+	}
+	c.mu.Lock()
+	s.taken = false
+	if err != nil {
+		c.offer(s)
+		c.mu.Unlock()
+		return nil, err
+	}
+	c.lease++
+	t := &training{coordinator: c, seat: s, lease: c.lease, trial: trial, rounds: rounds}
+	if !s.out {
+		s.lease, s.trial, s.rounds, s.busy = t.lease, trial, rounds, false
+	}
+	c.mu.Unlock()
+	if err := study.RecordLease(c.store, trial, rounds, study.LeaseRecord{Lease: t.lease, Worker: s.name}); err != nil {
+		return t, err
+	}
+	_, err = t.call(ctx, order{Order: orderStart, Lease: t.lease, Trial: trial, Snapshot: blob}, stateReady)
+	if blob != "" {
+		err = errors.Join(err, c.blobs.remove(context.WithoutCancel(ctx), blob))
+	}
+	return t, err
+}
