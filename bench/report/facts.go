@@ -1,0 +1,104 @@
+package report
+
+import (
+	_ "embed" // the page
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// sentence says how far the study is.
+func (s *Study) sentence() string {
+	done := fmt.Sprintf("%s of %s rounds", count(s.Rounds), count(s.Budget))
+	switch s.State {
+	case view.Finished:
+		return "Finished after " + count(s.Rounds) + " rounds."
+	case view.Running:
+		return fmt.Sprintf("Running in process %d: %s so far; this page shows what was recorded until %s.", s.PID, done, stamp(s.Last))
+	case view.Unfinished:
+	}
+	return fmt.Sprintf("Not finished: it stopped after %s, interrupted or with an error. Resume it with: fedfast study resume %s", done, s.Dir)
+}
+
+// stamp writes a moment.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// count writes a number with commas between thousands.
+func count(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// scoreText writes a score.
+func scoreText(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
+
+func (s *Study) facts() []fact {
+	c := s.Config
+	facts := []fact{{"directory", s.Dir}, {"command", "fedfast " + s.Mode}}
+	if s.Mode == config.ModeTune {
+		tuner := c.Tuner.Name
+		if c.ClientTuner.Name != "" && c.ClientTuner.Name != "none" {
+			tuner += " with " + c.ClientTuner.Name
+		}
+		facts = append(facts, fact{"tuner", tuner}, fact{"objective", s.objective()}, fact{"trials", count(len(s.Trials))})
+		failed := 0
+		for _, t := range s.Trials {
+			if t.State == view.Failed {
+				failed++
+			}
+		}
+		if failed > 0 {
+			facts = append(facts, fact{"failed trials", count(failed)})
+		}
+	}
+	model := c.Model.Name
+	if model == "" {
+		model = "layers of its own"
+	}
+	facts = append(facts,
+		fact{"method", c.Method}, fact{"data", c.Data.Name}, fact{"model", model}, fact{"clients a round", count(c.Cohort)}, fact{"seed", strconv.FormatUint(c.Seed, 10)},
+		fact{"started", stamp(s.Started)}, fact{"worked", s.Worked.Round(100 * time.Millisecond).String()})
+	if b := s.Best; b != nil {
+		name := "lowest score so far"
+		if b.Returned {
+			name = "score of the returned model"
+		}
+		facts = append(facts, fact{name, fmt.Sprintf("%s, trial %d after round %d", scoreText(b.Score), b.Trial, b.Round)})
+	}
+	return facts
+}
+
+// bestParams are the params of the best trial.
+func (s *Study) bestParams() []fact {
+	best := s.best()
+	if best < 0 {
+		return nil
+	}
+	return paramFacts(s.Trials[best].Params)
+}
+
+func paramFacts(p tuners.Params) []fact {
+	var facts []fact
+	for _, key := range p.Keys() {
+		facts = append(facts, fact{key, short(p[key])})
+	}
+	return facts
+}
+
+// short writes a value, a number with four digits.
+func short(v tuners.Value) string {
+	if x, ok := v.Float(); ok {
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	if x, ok := v.Text(); ok {
+		return x
+	}
+	return v.String()
+}
