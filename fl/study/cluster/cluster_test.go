@@ -133,6 +133,13 @@ func (r *run) told(text string) int {
 	return n
 }
 
+// await waits until so many workers have joined, so that a study does not end before.
+func (r *run) await(workers int) {
+	for end := time.Now().Add(time.Minute); r.told(" joined (") < workers && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
 // loses has the coordinator give up the workers for which that is asked.
 func (r *run) loses(which func(*seat) bool) {
 	r.mu.Lock()
@@ -215,6 +222,7 @@ func TestClusterIsTheSame(t *testing.T) {
 			leave, ask := context.WithCancel(t.Context())
 			defer ask()
 			r.after = func(round int) {
+				r.await(2)
 				if round == 12 {
 					ask()
 				}

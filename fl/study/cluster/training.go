@@ -105,6 +105,9 @@ func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *f
 	if state && err == nil {
 		trial, err = t.coordinator.fetch(ctx, got.Snapshot)
 	}
+	if err == nil {
+		err = t.coordinator.forget(ctx, got.Model, got.Snapshot)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("worker %s: %w", t.seat.name, err)
 	}
@@ -112,16 +115,26 @@ func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *f
 	return model, trial, nil
 }
 
-// fetch brings a blob here and has it forgotten there.
+// fetch brings a blob here.
 func (c *Coordinator) fetch(ctx context.Context, name string) (*fl.Snapshot, error) {
 	if name == "" {
 		return nil, errors.New("it has nothing of what was asked for")
 	}
-	s, err := c.blobs.get(ctx, name)
-	if err != nil {
-		return nil, err
+	return c.blobs.get(ctx, name)
+}
+
+// forget removes blobs that are here. The model that a trial keeps and its state may
+// be the same bytes, so it comes after both were fetched.
+func (c *Coordinator) forget(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		if err := c.blobs.remove(ctx, name); err != nil {
+			return err
+		}
 	}
-	return s, c.blobs.remove(ctx, name)
+	return nil
 }
 
 // Leaving says whether the worker was asked to end.
