@@ -23,7 +23,7 @@ var tinyTransformers = []struct {
 			nn.Attention{Heads: 3, MaskPadding: true},
 			nn.RMSNorm{},
 			nn.Residual{Body: []nn.Layer{nn.LayerNorm{}, nn.Attention{Heads: 1, MaskPadding: true}}},
-			nn.ReLU{},
+			nn.SiLU{}, // smooth: a ReLU's kink lets levels that round differently part
 			nn.Dense{Units: 6},
 		},
 		[]torchOp{
@@ -32,7 +32,7 @@ var tinyTransformers = []struct {
 			{Op: "attention", Heads: 3, Mask: true},
 			{Op: "rmsnorm"},
 			{Op: "residual", Body: []torchOp{{Op: "layernorm"}, {Op: "attention", Heads: 1, Mask: true}}},
-			opRelu, opLinear, opEvery,
+			{Op: "silu"}, opLinear, opEvery,
 		},
 	},
 	{
