@@ -32,7 +32,8 @@ var tinyTransformers = []struct {
 			{Op: "attention", Heads: 3, Mask: true},
 			{Op: "rmsnorm"},
 			{Op: "residual", Body: []torchOp{{Op: "layernorm"}, {Op: "attention", Heads: 1, Mask: true}}},
-			{Op: "silu"}, opLinear, opEvery,
+			{Op: "silu"},
+			opLinear, opEvery,
 		},
 	},
 	{
