@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners/host"
+	"github.com/nats-io/nkeys"
 )
 
 // tinyStudy is a study of a few trials on the embedded set.
@@ -306,5 +307,37 @@ func TestPlanKeepsItsBits(t *testing.T) {
 	}
 	if a, b := fmt.Sprintf("%#v", p), fmt.Sprintf("%#v", back); a != b {
 		t.Errorf("sent\n%s\narrived\n%s", a, b)
+	}
+}
+
+// TestWorkerEndsWithTheJoinFile has a worker look for a coordinator that died and was
+// resumed elsewhere, where the study ended meanwhile: nobody tells the worker, but the
+// join file goes.
+func TestWorkerEndsWithTheJoinFile(t *testing.T) {
+	r := newRun(t, func() study.Setup { return tinyStudy(t) })
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := key.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := join{Fedfast: protocolVersion, URLs: []string{"nats://127.0.0.1:1"}, Key: string(seed)} // nobody listens there
+	if _, err := j.write(r.dir); err != nil {
+		t.Fatal(err)
+	}
+	ended := r.worker(t.Context(), func(o *WorkerOptions) { o.Patience = time.Hour })
+	for r.told("trying to reach the coordinator") == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := removeJoin(r.join()); err != nil {
+		t.Fatal(err)
+	}
+	if err := ends(t, ended); err != nil {
+		t.Error(err)
+	}
+	if r.told("the study has ended") != 1 {
+		t.Errorf("notices %q", r.notices)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"strconv"
@@ -42,7 +43,11 @@ var (
 	errAgain   = errors.New("the coordinator has given this worker up")
 	errNoLink  = errors.New("the connection is lost")
 	errLeaving = errors.New("this worker was asked to end")
+	errGone    = errors.New("the join file was removed, as at the end of a study")
 )
+
+// grace is how long a join file may be out of sight before the study has ended.
+const grace = 3 * time.Second
 
 // RefusedError says why a coordinator does not want a worker.
 type RefusedError struct{ Why string }
@@ -70,11 +75,14 @@ type worker struct {
 	study  *study.Worker
 	facts  study.Facts
 	rounds int
+
+	found bool // the join file was there
 }
 
 // Work joins the cluster of a join file, as soon as that is there, and trains until
 // the study ends, or until ctx does and the trial at hand is handed over. It waits
-// for a coordinator that is lost, which may be resumed elsewhere.
+// for a coordinator that is lost, which may be resumed elsewhere, as long as the join
+// file is there: a study that ends removes it.
 func Work(ctx context.Context, o WorkerOptions) error {
 	if o.Notice == nil {
 		o.Notice = func(string) {}
@@ -88,9 +96,16 @@ func Work(ctx context.Context, o WorkerOptions) error {
 	w := &worker{options: o, machine: thisMachine(o.Version)}
 	w.machine.Workers = o.Workers
 	defer w.forget()
-	lost := time.Time{} // since when there is no coordinator
+	var lost, gone time.Time // since when there is no coordinator, no join file
 	for {
 		err := w.session(ctx, &lost)
+		if !errors.Is(err, errGone) {
+			gone = time.Time{}
+		} else if gone.IsZero() {
+			gone = time.Now()
+		} else if time.Since(gone) > grace {
+			err = nil
+		}
 		switch {
 		case err == nil:
 			o.Notice(fmt.Sprintf("the study has ended; this worker trained %d rounds", w.rounds))
@@ -101,7 +116,7 @@ func Work(ctx context.Context, o WorkerOptions) error {
 		case errors.Is(err, errAgain):
 			lost = time.Time{}
 			continue
-		case !errors.Is(err, errNoLink):
+		case !errors.Is(err, errNoLink) && !errors.Is(err, errGone):
 			return err
 		}
 		if lost.IsZero() {
@@ -130,13 +145,7 @@ func (w *worker) forget() {
 // session is one time with a coordinator, from the hello on. It sets lost to zero
 // when it has found one.
 func (w *worker) session(ctx context.Context, lost *time.Time) error {
-	var j *join
-	var err error
-	if lost.IsZero() {
-		j, err = waitJoin(ctx, w.options.Join, w.options.Notice)
-	} else if j, err = readJoin(w.options.Join); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w: %w", errNoLink, err)
-	}
+	j, err := w.join(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,6 +169,20 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 	w.options.Notice(fmt.Sprintf("joined as %s", second.Name))
 	l.begin(first.Worker, time.Duration(first.Beat)*time.Millisecond)
 	return (&desk{worker: w, link: l}).serve(ctx)
+}
+
+// join reads the join file, for which it waits the first time.
+func (w *worker) join(ctx context.Context) (*join, error) {
+	if w.found {
+		j, err := readJoin(w.options.Join)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errGone
+		}
+		return j, err
+	}
+	j, err := waitJoin(ctx, w.options.Join, w.options.Notice)
+	w.found = err == nil
+	return j, err
 }
 
 // prepare opens the data and builds the network of a study file, and trains a few
