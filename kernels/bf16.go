@@ -70,6 +70,9 @@ func (p *PairRows) Run() {
 		}
 	}
 	for i := range whole {
+		if groups*Width == p.N {
+			break // the usual case has no rest
+		}
 		src, dst := p.Src[i*p.Step:], p.Dst[i*p.Ld:]
 		for j := groups * Width; j < p.N; j++ {
 			dst[j] = pairOf(src[j], src[j+p.Other])

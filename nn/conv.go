@@ -97,11 +97,7 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	if l.Pad > 0 {
 		t = tensor.NewPaddedConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, l.Pad)
 	}
-	b := &boundConv{l: l, in: in, t: t, back: t.Input(), relu: relu, mask: mask}
-	if b.fast.group = 1; !l.bf16 {
-		b.fast = newWinogradPlan(t)
-	}
-	return b, nil
+	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: newWinogradPlan(t, l.bf16), relu: relu, mask: mask}, nil
 }
 
 type boundConv struct {

@@ -2,7 +2,7 @@ package nn
 
 import "github.com/fedfast/fedfast/tensor"
 
-// convBF16 is what a convolution with products of bf16 needs in a workspace.
+// convBF16 is what a direct convolution with products of bf16 needs in a workspace.
 type convBF16 struct {
 	tensor.ConvBF16
 	weights, flipped []float32 // rounded, once a batch
@@ -39,19 +39,23 @@ func (s *convState) forwardBF16(r *Run, x Act, lo, hi int) {
 	}
 }
 
-// backwardBF16 computes the gradients of weights and input.
-func (s *convState) backwardBF16(r *Run, dy Act, lo, hi int) {
-	c, space := s.bf16, s.bf16.scratch.floats
-	if s.dx.Data != nil && r.Starts(lo) {
+// weightsBF16 computes the gradient of the weights.
+func (s *convState) weightsBF16(r *Run, dy Act, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		in, row := s.input(s.x, i)
+		s.bf16.BackwardWeights(r.G[s.w:s.bias], in, row, dy.At(i, 0, 0), dy.Row, !r.Starts(i), s.bf16.scratch.floats)
+	}
+}
+
+// inputBF16 computes dx from dy.
+func (s *convState) inputBF16(r *Run, dy Act, lo, hi int) {
+	c := s.bf16
+	if r.Starts(lo) {
 		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
 		c.Flip(c.flipped, s.flipped)
 	}
 	for i := lo; i < hi; i++ {
-		in, row := s.input(s.x, i)
-		c.BackwardWeights(r.G[s.w:s.bias], in, row, dy.At(i, 0, 0), dy.Row, !r.Starts(i), space)
-		if s.dx.Data != nil {
-			g, row := s.gradient(dy, i)
-			c.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row, g, row, c.flipped, space)
-		}
+		g, row := s.gradient(dy, i)
+		c.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row, g, row, c.flipped, c.scratch.floats)
 	}
 }

@@ -21,7 +21,7 @@ type convState struct {
 	fast     winogradState
 
 	tangents *convTangents // nil without
-	bf16     *convBF16     // nil in fp32
+	bf16     *convBF16     // of direct passes; nil in fp32
 }
 
 func (b *boundConv) NewState(e *Env) State {
@@ -43,7 +43,7 @@ func (b *boundConv) NewState(e *Env) State {
 		}
 		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1, false)
 	}
-	if b.l.bf16 {
+	if b.l.bf16 && (!b.fast.useWeights || !b.fast.useInput && !b.pooled && e.NeedDX) {
 		s.bf16 = newConvBF16(b, e)
 	}
 	if e.Tangents {
@@ -75,7 +75,7 @@ func (s *convState) input(x Act, i int) ([]float32, int) {
 
 func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
-	if s.bf16 != nil {
+	if s.bf16 != nil && !s.fast.useWeights {
 		s.forwardBF16(r, x, lo, hi)
 		return s.y
 	}
@@ -120,18 +120,21 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 		}
 		s.b.t.BackwardBias(s.biases(r.G), dy.At(i, 0, 0), dy.Row, !r.Starts(i))
 	}
-	if s.bf16 != nil {
-		s.backwardBF16(r, dy, lo, hi)
-		return s.dx
-	}
-	if s.fast.useWeights {
+	switch {
+	case s.fast.useWeights:
 		s.weightsWinograd(r, s.x, dy, lo, hi, true, true)
-	} else {
+	case s.bf16 != nil:
+		s.weightsBF16(r, dy, lo, hi)
+	default:
 		for i := lo; i < hi; i++ {
 			s.backwardWeights(r, s.x, dy, i, !r.Starts(i))
 		}
 	}
-	if s.dx.Data != nil {
+	switch {
+	case s.dx.Data == nil:
+	case s.bf16 != nil && !s.fast.useInput:
+		s.inputBF16(r, dy, lo, hi)
+	default:
 		s.backwardInput(r, s.dx, dy, r.W[s.w:s.bias], s.flipped, lo, hi)
 	}
 	return s.dx

@@ -9,6 +9,11 @@ const (
 	winogradGroup = 16 // most samples of a call
 )
 
+// roundedLeast is the fewest channels and filters with which the gradient of the input
+// goes by Winograd's algorithm in bf16: direct products are twice as fast there, and
+// with 32 the transforms cost more than the products save (BenchmarkWinograd).
+const roundedLeast = 64
+
 // winogradPlan says which passes of a convolution go by Winograd's F(2x2, 3x3): the
 // forward pass and the gradient of the weights by weights, and then perhaps that of
 // the input by input.
@@ -18,11 +23,15 @@ type winogradPlan struct {
 	group                int // samples of a call
 }
 
-func newWinogradPlan(t tensor.Conv) winogradPlan {
+func newWinogradPlan(t tensor.Conv, bf16 bool) winogradPlan {
 	p := winogradPlan{group: 1}
 	p.weights, p.useWeights = t.Winograd()
 	if p.input, p.useInput = t.WinogradInput(); !p.useWeights {
 		p.useInput = false
+	}
+	if bf16 {
+		p.weights, p.input = p.weights.BF16(), p.input.BF16()
+		p.useInput = p.useInput && min(p.input.C, p.input.N) >= roundedLeast
 	}
 	for p.group < winogradGroup && p.group*p.weights.Tiles() < winogradRows {
 		p.group *= 2
@@ -66,18 +75,22 @@ func (a Act) images(lo int) tensor.Images {
 }
 
 // loadImages transforms the samples [lo, hi) of x, of the layer's input or the
-// like.
-func (s *convState) loadImages(x Act, lo, hi int) {
+// like, for the gradient of the weights if backward.
+func (s *convState) loadImages(x Act, lo, hi int, backward bool) {
 	for i := lo; i < hi; i++ {
 		in, row := s.input(x, i)
-		s.fast.weights.Input(s.fast.scratch.floats, hi-lo, i-lo, in, row)
+		if backward {
+			s.fast.weights.InputTiles(s.fast.scratch.floats, hi-lo, i-lo, in, row)
+		} else {
+			s.fast.weights.Input(s.fast.scratch.floats, hi-lo, i-lo, in, row)
+		}
 	}
 }
 
 func (s *convState) forwardWinograd(y, x Act, w, bias []float32, relu bool, lo, hi int) {
 	for ; lo < hi; lo += s.fast.group {
 		end := min(lo+s.fast.group, hi)
-		s.loadImages(x, lo, end)
+		s.loadImages(x, lo, end, false)
 		to := y.images(lo)
 		to.Pair, s.first = s.pair, lo
 		s.fast.weights.Forward(to, end-lo, s.fast.scratch.floats, w, bias, relu)
@@ -95,7 +108,7 @@ func (s *convState) weightsWinograd(r *Run, x, dy Act, lo, hi int, starts, ends 
 		if whole := first && last; f.sums == nil && !whole {
 			f.sums = f.arena.Alloc(f.weights.Sums())
 		}
-		s.loadImages(x, lo, end)
+		s.loadImages(x, lo, end, true)
 		f.weights.BackwardWeights(r.G[s.w:s.bias], f.sums, dy.images(lo), end-lo, f.scratch.floats, first, last)
 	}
 }

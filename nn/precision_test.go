@@ -139,6 +139,10 @@ func TestBF16Levels(t *testing.T) {
 		n = 2
 	}
 	forEachNet(t, func(t *testing.T, m *Model) { check(t, m, images(m, n)) })
+	t.Run("winograd", func(t *testing.T) {
+		m := winogradNet(t)
+		check(t, m, images(m, 2))
+	})
 	for _, c := range lstmCases {
 		m := c.model(t)
 		t.Run(c.name, func(t *testing.T) { check(t, m, sequences(m, c.batch, c.mask)) })

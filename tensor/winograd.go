@@ -23,7 +23,8 @@ import "github.com/fedfast/fedfast/kernels"
 type Winograd struct {
 	Conv       // what is computed; for an input's gradient a convolution of the output's
 	turned     bool
-	rows, cols int // of tiles in an image
+	bf16       bool // the factors of products are rounded
+	rows, cols int  // of tiles in an image
 }
 
 // Images is where images lie: image i starts at Data[i*Sample], its first pixel or
@@ -107,36 +108,50 @@ type winogradSpace struct {
 	w    []float32     // turned weights
 	zero []float32     // a row of zeros
 	edge []float32     // a tile over the edge of an odd image
+	wide []float32     // what is rounded next; see winogradBF16
 }
 
 // Space returns the floats of scratch memory that the methods need for n images.
 func (w Winograd) Space(n int) int {
 	s := w.sizes(n)
-	return s[0] + s[1] + s[2] + s[3] + s[4] + s[5]
+	return s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6]
 }
 
-func (w Winograd) sizes(n int) [6]int {
+func (w Winograd) sizes(n int) [7]int {
 	cols := w.panels() * kernels.Width
-	s := [6]int{16 * n * w.Tiles() * w.ld(), 16 * w.C * cols, 16 * n * w.Tiles() * cols, 0, (2*w.cols + 2) * max(w.C, w.N), 4 * cols}
+	s := [7]int{16 * n * w.Tiles() * w.ld(), 16 * w.C * cols, 16 * n * w.Tiles() * cols, 0, (2*w.cols + 2) * max(w.C, w.N), 4 * cols, 0}
 	if w.turned {
 		s[3] = 9 * w.C * cols
+	}
+	if w.bf16 {
+		s[6] = w.wide(cols)
 	}
 	return s
 }
 
 func (w Winograd) space(n int, scratch []float32) (s winogradSpace) {
-	var parts [6][]float32
+	var parts [7][]float32
 	for i, size := range w.sizes(n) {
 		parts[i], scratch = scratch[:size], scratch[size:]
 	}
 	s.v = kernels.Tiles{Data: parts[0], Plane: n * w.Tiles() * w.ld(), Ld: w.ld()}
-	s.u, s.m, s.w, s.zero, s.edge = parts[1], parts[2], parts[3], parts[4], parts[5]
+	s.u, s.m, s.w, s.zero, s.edge, s.wide = parts[1], parts[2], parts[3], parts[4], parts[5], parts[6]
 	return s
 }
 
-// Input transforms image i of the n images of the calls that follow. x starts at
-// the left border of the image's first row.
+// Input transforms image i of the n images of the calls of Forward that follow, and
+// InputTiles of those of BackwardWeights. x starts at the left border of the image's
+// first row.
 func (w Winograd) Input(scratch []float32, n, i int, x []float32, xRow int) {
+	w.input(scratch, n, i, x, xRow, false)
+}
+
+// InputTiles is that for BackwardWeights; see Input.
+func (w Winograd) InputTiles(scratch []float32, n, i int, x []float32, xRow int) {
+	w.input(scratch, n, i, x, xRow, true)
+}
+
+func (w Winograd) input(scratch []float32, n, i int, x []float32, xRow int, byTiles bool) {
 	s := w.space(n, scratch)
 	clear(s.zero)
 	for r := range w.rows {
@@ -148,8 +163,19 @@ func (w Winograd) Input(scratch []float32, n, i int, x []float32, xRow int) {
 			}
 		}
 		v := s.v
-		v.Data = v.Data[(i*w.rows+r)*w.cols*v.Ld:]
+		if w.bf16 {
+			v = w.row(&s, w.C)
+		} else {
+			v.Data = v.Data[(i*w.rows+r)*w.cols*v.Ld:]
+		}
 		kernels.WinogradInput(v, &rows, w.C, w.cols, w.C)
+		switch {
+		case !w.bf16:
+		case byTiles:
+			w.pairTiles(w.tilePairs(s.v.Data, n, w.ld()), v, i*w.rows+r, w.C)
+		default:
+			w.pairChannels(w.channelPairs(&s, n), v, i*w.rows+r)
+		}
 	}
 }
 
@@ -163,7 +189,7 @@ func (w Winograd) Forward(y Images, n int, scratch, weights, bias []float32, rel
 		panels := min(w.panels(), w.N/kernels.Width-p)
 		w.transform(&s, weights, p, panels)
 		for r := 0; r < n*w.rows; r += step {
-			w.block(y, &s, bias, p, panels, r, min(step, n*w.rows-r), relu)
+			w.block(y, n, &s, bias, p, panels, r, min(step, n*w.rows-r), relu)
 		}
 	}
 }
@@ -180,19 +206,27 @@ func (w Winograd) transform(s *winogradSpace, weights []float32, p, panels int) 
 		from = s.w
 	}
 	n := w.C * kernels.Width
+	if w.bf16 {
+		w.roundWeights(s, from, panels)
+		return
+	}
 	for i := range panels {
 		kernels.WinogradWeights(s.u[i*n:], panels*n, from[i*size:], n, n)
 	}
 }
 
 // block computes the outputs of rows rows of tiles from row r on, in some panels.
-func (w Winograd) block(y Images, s *winogradSpace, bias []float32, p, panels, r, rows int, relu bool) {
+func (w Winograd) block(y Images, n int, s *winogradSpace, bias []float32, p, panels, r, rows int, relu bool) {
 	cols := panels * kernels.Width
 	m := kernels.Tiles{Data: s.m, Plane: rows * w.cols * cols, Ld: cols}
-	g := kernels.NN{M: rows * w.cols, N: cols, K: w.C, Lda: s.v.Ld, Ldc: cols}
+	v, depth := s.v, w.C
+	if w.bf16 {
+		v, depth = w.channelPairs(s, n), w.C/2
+	}
+	g := kernels.NN{M: rows * w.cols, N: cols, K: depth, Lda: v.Ld, Ldc: cols, BF16: w.bf16}
 	for i := range 16 {
-		g.A = s.v.Data[i*s.v.Plane+r*w.cols*s.v.Ld:]
-		g.B = s.u[i*cols*w.C:]
+		g.A = v.Data[i*v.Plane+r*w.cols*v.Ld:]
+		g.B = s.u[i*cols*depth:]
 		g.C = m.Data[i*m.Plane:]
 		kernels.GemmNN(&g)
 	}

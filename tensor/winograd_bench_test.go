@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/kernels"
@@ -35,7 +36,47 @@ func BenchmarkWinograd(b *testing.B) {
 		xRow, dyRow := (c.h+3)*c.c, (v.OW+4)*c.n
 		xSize, dySize := c.h*xRow, v.OH*dyRow
 		name := fmt.Sprintf("shape=%dx%dx%d-%d/isa=%s/", c.h, c.h, c.c, c.n, kernels.Current())
+		half, fast, fastBack := v.BF16(), f.BF16(), back.BF16()
+		pairs, flippedPairs := make([]float32, half.WeightSize()), make([]float32, half.FlippedSize())
+		rounded := make([]float32, max(half.Space(), fast.Space(c.images), fastBack.Space(c.images)))
 		passes := map[string]func(){
+			"y/direct-bf16": func() {
+				half.Load(pairs, w)
+				for i := range c.images {
+					half.Image(x[i*xSize:], xRow, rounded)
+					half.ForwardRows(y[i*v.OH*v.OW*c.n:], v.OW*c.n, 0, v.OH, pairs, nil, false, rounded)
+				}
+			},
+			"y/winograd-bf16": func() {
+				for i := range c.images {
+					fast.Input(rounded, c.images, i, x[i*xSize:], xRow)
+				}
+				fast.Forward(Images{Data: y, Sample: v.OH * v.OW * c.n, Row: v.OW * c.n}, c.images, rounded, w, nil, false)
+			},
+			"dx/direct-bf16": func() {
+				direct.Flip(flipped, w)
+				half.Flip(flippedPairs, flipped)
+				for i := range c.images {
+					half.BackwardInput(dx[i*c.h*c.h*c.c:], c.h*c.c, dy[i*dySize:], dyRow, flippedPairs, rounded)
+				}
+			},
+			"dx/winograd-bf16": func() {
+				for i := range c.images {
+					fastBack.Input(rounded, c.images, i, dy[i*dySize:], dyRow)
+				}
+				fastBack.Forward(Images{Data: dx, Sample: c.h * c.h * c.c, Row: c.h * c.c}, c.images, rounded, w, nil, false)
+			},
+			"dw/direct-bf16": func() {
+				for i := range c.images {
+					half.BackwardWeights(gw, x[i*xSize:], xRow, dy[i*dySize:], dyRow, i > 0, rounded)
+				}
+			},
+			"dw/winograd-bf16": func() {
+				for i := range c.images {
+					fast.InputTiles(rounded, c.images, i, x[i*xSize:], xRow)
+				}
+				fast.BackwardWeights(gw, nil, Images{Data: dy, Sample: dySize, Row: dyRow}, c.images, rounded, true, true)
+			},
 			"y/direct": func() {
 				for i := range c.images {
 					v.Forward(y[i*v.OH*v.OW*c.n:], v.OW*c.n, x[i*xSize:], xRow, w, nil, false)
@@ -65,12 +106,18 @@ func BenchmarkWinograd(b *testing.B) {
 			},
 			"dw/winograd": func() {
 				for i := range c.images {
-					f.Input(scratch, c.images, i, x[i*xSize:], xRow)
+					f.InputTiles(scratch, c.images, i, x[i*xSize:], xRow)
 				}
 				f.BackwardWeights(gw, nil, Images{Data: dy, Sample: dySize, Row: dyRow}, c.images, scratch, true, true)
 			},
 		}
-		for _, pass := range []string{"y/direct", "y/winograd", "dx/direct", "dx/winograd", "dw/direct", "dw/winograd"} {
+		for _, pass := range []string{
+			"y/direct", "y/winograd", "y/direct-bf16", "y/winograd-bf16", "dx/direct", "dx/winograd", "dx/direct-bf16", "dx/winograd-bf16",
+			"dw/direct", "dw/winograd", "dw/direct-bf16", "dw/winograd-bf16",
+		} {
+			if strings.HasSuffix(pass, "bf16") && (kernels.CheckBF16() != nil || kernels.Current() == kernels.Generic) {
+				continue
+			}
 			b.Run(name+"pass="+pass, func(b *testing.B) {
 				runtime.LockOSThread()
 				defer runtime.UnlockOSThread()

@@ -10,14 +10,20 @@ const winogradDepth = 64
 // one call of BackwardWeights to the next.
 func (w Winograd) Sums() int { return 16 * w.C * w.N }
 
-// BackwardWeights adds up the gradient of the weights over the n images that Input
+// BackwardWeights adds up the gradient of the weights over the n images that InputTiles
 // got and the gradients dy of their outputs. Sums are taken over the tiles (image,
 // row, column) before the transform, from the first call of a batch to the last,
 // which overwrites gw with the gradient. In between they are in sums; a call that
 // is first and last does not need it.
 func (w Winograd) BackwardWeights(gw, sums []float32, dy Images, n int, scratch []float32, first, last bool) {
 	s := w.space(n, scratch)
-	t := kernels.TN{M: n * w.Tiles(), Lda: s.v.Ld, Accumulate: !first}
+	v := s.v
+	t := kernels.TN{M: n * w.Tiles(), Accumulate: !first, BF16: w.bf16}
+	if w.bf16 {
+		v = w.tilePairs(s.v.Data, n, w.ld())
+		t.M = n * w.rows * PairedRows(w.cols)
+	}
+	t.Lda = v.Ld
 	for p := 0; p < w.N/kernels.Width; p += w.panels() {
 		panels := min(w.panels(), w.N/kernels.Width-p)
 		cols := panels * kernels.Width
@@ -31,7 +37,7 @@ func (w Winograd) BackwardWeights(gw, sums []float32, dy Images, n int, scratch 
 			}
 			t.K, t.N, t.Ldg = depth, cols, cols
 			for i := range 16 {
-				t.A = s.v.Data[i*s.v.Plane+c:]
+				t.A = v.Data[i*v.Plane+c:]
 				t.G = s.m[i*plane:]
 				t.C = u[i*depth*cols:]
 				kernels.GemmTN(&t)
@@ -57,8 +63,15 @@ func (w Winograd) spread(dy Images, n int, s *winogradSpace, p, cols int) {
 			rows[1] = top[dy.Row:]
 		}
 		t := z
-		t.Data = z.Data[i*w.cols*cols:]
+		if w.bf16 {
+			t = w.row(s, cols)
+		} else {
+			t.Data = z.Data[i*w.cols*cols:]
+		}
 		w.spreadRow(t, s, &rows, cols)
+		if w.bf16 {
+			w.pairTiles(w.tilePairs(s.m, n, cols), t, i, cols)
+		}
 	}
 }
 

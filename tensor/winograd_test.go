@@ -55,22 +55,37 @@ func TestWinograd(t *testing.T) {
 			size, back := winogradSize{f, c.images}, winogradSize{b, c.images}
 			yBounds, dxBounds, dwBounds := size.outputs(x, w), back.outputs(dy, turned(w, c.c, c.n)), size.weights(x, dy)
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
-				within(t, "y", winogradForward(f, x, packed, bias, c.images), y, yBounds)
-				within(t, "dx", winogradForward(b, dy, packed, nil, c.images), dx, dxBounds)
-				for _, calls := range []int{1, c.images} {
-					gw := winogradGradient(f, x, dy, c.images, calls)
-					plain := make([]float32, len(dw))
-					kernels.Unpack(plain, gw, v.Rows(), c.n, c.n)
-					within(t, "dw", plain, dw, dwBounds)
+				check := func(name string, f, b Winograd, rounded, mean float64) {
+					within(t, name+"y", winogradForward(f, x, packed, bias, c.images), y, widened(yBounds, rounded/float64(c.c+14)), mean)
+					within(t, name+"dx", winogradForward(b, dy, packed, nil, c.images), dx, widened(dxBounds, rounded/float64(c.n+14)), mean)
+					for _, calls := range []int{1, c.images} {
+						gw := winogradGradient(f, x, dy, c.images, calls)
+						plain := make([]float32, len(dw))
+						kernels.Unpack(plain, gw, v.Rows(), c.n, c.n)
+						within(t, name+"dw", plain, dw, widened(dwBounds, rounded/float64(c.images*f.Tiles()+14)), mean)
+					}
+				}
+				check("", f, b, 0, 0.02)
+				if kernels.CheckBF16() == nil && kernels.Current() != kernels.Generic { // which has the same bits: TestWinogradBits
+					check("bf16: ", f.BF16(), b.BF16(), 1<<16, 0.15) // 2^-8 of every product
 				}
 			})
 		})
 	}
 }
 
+// widened returns the bounds, each larger by a share of itself.
+func widened(bounds []float64, share float64) []float64 {
+	wide := make([]float64, len(bounds))
+	for i, b := range bounds {
+		wide[i] = (1 + share) * b
+	}
+	return wide
+}
+
 // within fails unless every value is as near to the exact one as its bound says,
-// and all of them as near as rounding errors come typically: 2 % of it.
-func within(t *testing.T, what string, got []float32, want, bounds []float64) {
+// and all of them as near as rounding errors come typically: a small part of it.
+func within(t *testing.T, what string, got []float32, want, bounds []float64, typical float64) {
 	t.Helper()
 	var errors, sum float64
 	for i, v := range want {
@@ -81,7 +96,7 @@ func within(t *testing.T, what string, got []float32, want, bounds []float64) {
 		errors += d * d
 		sum += bounds[i] * bounds[i]
 	}
-	if mean := math.Sqrt(errors / sum); mean > 0.02 {
+	if mean := math.Sqrt(errors / sum); mean > typical {
 		t.Errorf("%s: the mean error is %.2g of the bound", what, mean)
 	}
 }
@@ -103,18 +118,31 @@ func TestWinogradErrors(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		direct, gw, plain := make([]float32, len(dy)), make([]float32, len(w)), make([]float32, len(w))
 		v.Forward(direct, v.OW*v.N, in, row, packed, nil, false)
-		ratio(t, "y", winogradForward(f, x, packed, nil, 1), direct, y)
+		ratio(t, "y", winogradForward(f, x, packed, nil, 1), direct, y, 1.2)
 		v.BackwardWeights(gw, nil, in, row, dy, v.OW*v.N, false)
 		kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)
 		fast := make([]float32, len(w))
 		kernels.Unpack(fast, winogradGradient(f, x, dy, 1, 1), v.Rows(), v.N, v.N)
-		ratio(t, "dw", fast, plain, dw)
+		ratio(t, "dw", fast, plain, dw, 1.2)
+		if kernels.CheckBF16() != nil {
+			return
+		}
+		half := v.BF16()
+		pairs, scratch := make([]float32, half.WeightSize()), make([]float32, half.Space())
+		half.Load(pairs, packed)
+		half.Image(in, row, scratch)
+		half.ForwardRows(direct, v.OW*v.N, 0, v.OH, pairs, nil, false, scratch)
+		ratio(t, "bf16: y", winogradForward(f.BF16(), x, packed, nil, 1), direct, y, 2)
+		half.BackwardWeights(gw, in, row, dy, v.OW*v.N, false, scratch)
+		kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)
+		kernels.Unpack(fast, winogradGradient(f.BF16(), x, dy, 1, 1), v.Rows(), v.N, v.N)
+		ratio(t, "bf16: dw", fast, plain, dw, 2)
 	})
 }
 
-// ratio fails unless the root of the mean square of the errors in got is hardly
-// larger than in direct.
-func ratio(t *testing.T, what string, got, direct []float32, want []float64) {
+// ratio fails unless the root of the mean square of the errors in got is at most that
+// many times as large as in direct.
+func ratio(t *testing.T, what string, got, direct []float32, want []float64, most float64) {
 	t.Helper()
 	var a, b float64
 	for i, v := range want {
@@ -123,13 +151,15 @@ func ratio(t *testing.T, what string, got, direct []float32, want []float64) {
 	}
 	r := math.Sqrt(a / b)
 	t.Logf("%s: %.2f times the error of the direct form", what, r)
-	if !(r < 1.2) {
+	if !(r < most) {
 		t.Errorf("%s: the error is %.2f times that of the direct form", what, r)
 	}
 }
 
 // load transforms image after image of x.
-func (w Winograd) load(x []float32, n int) []float32 {
+func (w Winograd) load(x []float32, n int) []float32 { return w.loadBy(x, n, Winograd.Input) }
+
+func (w Winograd) loadBy(x []float32, n int, input func(w Winograd, scratch []float32, n, i int, x []float32, xRow int)) []float32 {
 	scratch := make([]float32, w.Space(n))
 	for i := range scratch {
 		scratch[i] = float32(math.NaN()) // nothing may be expected of it
@@ -137,7 +167,7 @@ func (w Winograd) load(x []float32, n int) []float32 {
 	size := w.H * w.W * w.C
 	for i := range n {
 		in, row := bordered(x[i*size:][:size], w.H, w.W, w.C, w.Left, w.RightBorder)
-		w.Input(scratch, n, i, in, row)
+		input(w, scratch, n, i, in, row)
 	}
 	return scratch
 }
@@ -158,21 +188,22 @@ func winogradGradient(w Winograd, x, dy []float32, n, calls int) []float32 {
 	size := w.OH * w.OW * w.N
 	for at := 0; at < n; at += n / calls {
 		m := min(n/calls, n-at)
-		w.BackwardWeights(gw, sums, Images{Data: dy[at*size:], Sample: size, Row: w.OW * w.N}, m, w.load(x[at*w.H*w.W*w.C:], m), at == 0, at+m == n)
+		w.BackwardWeights(gw, sums, Images{Data: dy[at*size:], Sample: size, Row: w.OW * w.N}, m, w.loadBy(x[at*w.H*w.W*w.C:], m, Winograd.InputTiles), at == 0, at+m == n)
 	}
 	return gw
 }
 
 // TestWinogradBits holds that neither the level nor the number of images in a call
-// shows in the bits, and that a ReLU changes nothing else.
+// shows in the bits, and that a ReLU changes nothing else. In bf16 plain Go has the
+// same bits, too.
 func TestWinogradBits(t *testing.T) {
 	v := NewConv(9, 11, 32, 48, 3, 3, 1, true)
 	f, _ := v.Winograd()
 	const n = 4
 	s := kernels.NewStream(3, 4)
 	x, w, dy := draw(s, n*v.H*v.W*v.C), draw(s, v.Rows()*v.N), draw(s, n*v.OH*v.OW*v.N)
-	var want []float32
-	kernelstest.ForEachLevel(t, func(t *testing.T) {
+	var want, wantRounded []float32
+	both := func(t *testing.T, f Winograd) []float32 {
 		got := append(winogradForward(f, x, w, dy[:v.N], n), winogradGradient(f, x, dy, n, 1)...)
 		var single []float32
 		for i := range n {
@@ -180,6 +211,17 @@ func TestWinogradBits(t *testing.T) {
 		}
 		single = append(single, winogradGradient(f, x, dy, n, n)...)
 		sameFloats(t, "image by image", single, got)
+		return got
+	}
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		got := both(t, f)
+		if kernels.CheckBF16() == nil {
+			rounded := both(t, f.BF16())
+			if wantRounded == nil {
+				wantRounded = rounded
+			}
+			sameFloats(t, "bf16 on another level", rounded, wantRounded)
+		}
 		if kernels.Current() == kernels.Generic {
 			return
 		}
