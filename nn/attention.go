@@ -100,7 +100,13 @@ func (b *boundAttention) Params() []Param {
 // masksPadding reports whether there is attention that looks at tokens.
 func masksPadding(layers []Layer) bool {
 	for _, l := range layers {
-		switch l := l.(type) {
+		switch l := unnamed(l).(type) {
+		case Graph:
+			for _, b := range l.Branches {
+				if masksPadding(b.Layers) {
+					return true
+				}
+			}
 		case Attention:
 			if l.MaskPadding {
 				return true

@@ -14,7 +14,7 @@ type chain []node
 type node struct {
 	Bound
 	kind   string
-	prefix string // of its parameters' names
+	prefix string // of its parameters' names, with its dot
 	in     Flow
 	offset int // of its parameters, from the chain's first
 	params []Param
@@ -34,25 +34,30 @@ func (n node) size() int {
 // are to take tangents along are fused less.
 func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 	var c chain
-	count := map[string]int{}
+	if to.count == nil {
+		to.count = map[string]int{}
+	}
 	flow, offset := in, 0
 	for _, l := range fuse(layers, to) {
 		if t, ok := l.Layer.(Tied); ok {
 			t.vocab = in.Vocab
-			t.table, _ = layers[0].(Embedding)
+			t.table, _ = unnamed(layers[0]).(Embedding)
 			l.Layer = t
 		}
 		b, err := l.Bind(flow)
-		if err != nil {
+		_, graph := l.Layer.(Graph)
+		switch {
+		case err != nil && graph: // it names the layer
+			return nil, flow, err
+		case err != nil:
 			return nil, flow, fmt.Errorf("layer %d (%s): %w", l.number, l.Kind(), err)
-		}
-		if b == nil {
+		case b == nil:
 			continue
 		}
-		count[l.Kind()]++
-		n := node{
-			Bound: b, kind: l.Kind(), prefix: fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]),
-			in: flow, offset: offset, params: b.Params(),
+		n := node{Bound: b, kind: l.Kind(), in: flow, offset: offset, params: b.Params()}
+		if !graph {
+			to.count[l.Kind()]++
+			n.prefix = cmp.Or(l.name, fmt.Sprintf("%s%d", l.Kind(), to.count[l.Kind()])) + "."
 		}
 		offset += n.size()
 		c = append(c, n)
@@ -74,12 +79,21 @@ func (c chain) size() int {
 // all do.
 func (c chain) rigid() string {
 	for _, nd := range c {
-		if b, ok := nd.Bound.(*boundResidual); ok {
-			if kind := cmp.Or(b.body.rigid(), b.shortcut.rigid()); kind != "" {
-				return kind
+		kind := ""
+		switch b := nd.Bound.(type) {
+		case *boundResidual:
+			kind = cmp.Or(b.body.rigid(), b.shortcut.rigid())
+		case *boundGraph:
+			for _, p := range b.parts {
+				kind = cmp.Or(kind, p.rigid())
 			}
-		} else if !nd.Traits().Tangents {
-			return nd.kind
+		default:
+			if !nd.Traits().Tangents {
+				kind = nd.kind
+			}
+		}
+		if kind != "" {
+			return kind
 		}
 	}
 	return ""
@@ -103,7 +117,7 @@ func (c chain) parameters(prefix string) []Param {
 	var ps []Param
 	for _, nd := range c {
 		for _, p := range nd.params {
-			p.Name = prefix + nd.prefix + "." + p.Name
+			p.Name = prefix + nd.prefix + p.Name
 			ps = append(ps, p)
 		}
 	}
@@ -191,8 +205,11 @@ type place struct {
 	scratch *scratch
 	// needDX says that the first layer must return its input's gradient.
 	needDX   bool
+	whole    bool // that gradient has memory for all samples of a chunk
 	tangents bool
-	index    func(i int) int // the number of layer i for drawing keys
+	// outBorder is wished around the last layer's output.
+	outBorder Border
+	index     func(i int) int // the number of layer i for drawing keys
 }
 
 // states makes the layers' states.
@@ -209,6 +226,8 @@ func (c chain) states(p place) []State {
 		}
 		if i > 0 {
 			e.shareGrad = p.groups.shares(i - 1)
+		} else if p.whole {
+			e.shareGrad = 0
 		}
 		if i > 0 {
 			e.before, e.first = states[i-1], states[0]
@@ -219,10 +238,45 @@ func (c chain) states(p place) []State {
 			}
 			if i+1 < len(c) {
 				e.outBorder = c[i+1].Traits().InBorder
+			} else {
+				e.outBorder = p.outBorder
 			}
 		}
 		states = append(states, nd.NewState(e))
 		need = need || len(nd.params) > 0
 	}
 	return states
+}
+
+// forward takes the samples [lo, hi) through layers, group after group.
+func (g groups) forward(states []State, r *Run, x Act, lo, hi int) Act {
+	for i := 0; i < len(states); {
+		end, n := g.end(i), cmp.Or(g[i], hi-lo)
+		var y Act
+		for at := lo; at < hi; at += n {
+			y = x
+			for _, s := range states[i:end] {
+				y = s.Forward(r, y, at, min(at+n, hi))
+			}
+		}
+		i, x = end, y
+	}
+	return x
+}
+
+// backward takes the gradients of the samples [lo, hi) back through layers down to
+// the lowest, as far as a layer needs them.
+func (g groups) backward(states []State, lowest int, r *Run, dy Act, lo, hi int) Act {
+	for end := len(states); end > lowest && dy.Data != nil; {
+		i, n := g.start(end-1), cmp.Or(g[end-1], hi-lo)
+		var d Act
+		for at := lo; at < hi; at += n {
+			d = dy
+			for j := end - 1; j >= max(i, lowest) && d.Data != nil; j-- {
+				d = states[j].Backward(r, d, at, min(at+n, hi))
+			}
+		}
+		end, dy = i, d
+	}
+	return dy
 }

@@ -1,9 +1,12 @@
 package nn
 
+import "cmp"
+
 // placed is a layer with its number, from 1, in the description of the model.
 type placed struct {
 	Layer
 	number int
+	name   string // of its parameters, "" to go by its kind
 }
 
 // fuse folds layers into the ones before them where one kernel does both: a ReLU
@@ -15,8 +18,17 @@ type placed struct {
 func fuse(layers []Layer, to binding) []placed {
 	var out []placed
 	for i, l := range layers {
+		number, name := i+1, ""
+		if n, ok := l.(Named); ok {
+			l, name = n.Layer, n.Name
+			number = cmp.Or(n.Number, number)
+		}
 		switch b := l.(type) {
 		case Residual:
+			b.to = to
+			b.to.count = nil
+			l = b
+		case Graph:
 			b.to = to
 			l = b
 		case rounder:
@@ -49,7 +61,7 @@ func fuse(layers []Layer, to binding) []placed {
 				}
 			}
 		}
-		out = append(out, placed{l, i + 1})
+		out = append(out, placed{l, number, name})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -37,7 +38,7 @@ func (i Init) check() error {
 }
 
 // WithInit returns the layers with another initialisation of every one that has
-// weights to draw, those of residual blocks included.
+// weights to draw, those of residual blocks and graphs included.
 func WithInit(layers []Layer, i Init) []Layer {
 	out := make([]Layer, len(layers))
 	for k, l := range layers {
@@ -62,6 +63,15 @@ func WithInit(layers []Layer, i Init) []Layer {
 			out[k] = l
 		case LSTM:
 			l.Init = i
+			out[k] = l
+		case Named:
+			l.Layer = WithInit([]Layer{l.Layer}, i)[0]
+			out[k] = l
+		case Graph:
+			l.Branches = slices.Clone(l.Branches)
+			for b := range l.Branches {
+				l.Branches[b].Layers = WithInit(l.Branches[b].Layers, i)
+			}
 			out[k] = l
 		case Residual:
 			l.Body, l.Shortcut = WithInit(l.Body, i), WithInit(l.Shortcut, i)

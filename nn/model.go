@@ -48,12 +48,31 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 			name, Shape{H: flow.H, W: flow.W, C: flow.C}, classes, classes)
 	}
 	m.groups = m.nodes.groups()
+	if err := m.checkNames(); err != nil {
+		return nil, fmt.Errorf("model %s: %w", name, err)
+	}
 	m.each(func(_ int, _ string, p Param, offset int) {
 		if len(p.Shape) == 1 {
 			m.biases = append(m.biases, Span{offset, offset + p.Size})
 		}
 	})
 	return m, nil
+}
+
+// checkNames finds parameters that share a name.
+func (m *Model) checkNames() error {
+	var twice string
+	seen := map[string]bool{}
+	m.each(func(_ int, name string, _ Param, _ int) {
+		if seen[name] {
+			twice = name
+		}
+		seen[name] = true
+	})
+	if twice != "" {
+		return fmt.Errorf("two parameters are called %q; layers that are named must have other names", twice)
+	}
+	return nil
 }
 
 func (s Shape) flow() (Flow, error) {
@@ -167,7 +186,7 @@ func (m *Model) each(f func(i int, name string, p Param, offset int)) {
 	for _, nd := range m.nodes {
 		at := nd.offset
 		for _, p := range nd.params {
-			f(i, nd.prefix+"."+p.Name, p, at)
+			f(i, nd.prefix+p.Name, p, at)
 			at += p.Size
 			i++
 		}

@@ -32,13 +32,15 @@ func narrowed(layers []Layer, width float64, whole bool) ([]Layer, error) {
 	channels := func(n int) int { return int(math.Ceil(width * float64(n))) }
 	last := -1
 	for i, l := range layers {
-		if _, dense := l.(Dense); dense && whole {
+		if _, dense := unnamed(l).(Dense); dense && whole {
 			last = i
 		}
 	}
 	var out []Layer
 	scale := false // a scale is due behind the layers that commute with it
 	for i, l := range layers {
+		name, _ := l.(Named)
+		l = unnamed(l)
 		switch l.(type) {
 		case ReLU, MaxPool, AvgPool, Flatten:
 		default:
@@ -68,6 +70,10 @@ func narrowed(layers []Layer, width float64, whole bool) ([]Layer, error) {
 		case ReLU, MaxPool, AvgPool, Flatten, Dropout, GroupNorm, LRN, Scale:
 		default:
 			return nil, fmt.Errorf("layer %d (%s): widths are defined for convolutions and dense layers", i+1, l.Kind())
+		}
+		if name.Layer != nil {
+			name.Layer = l
+			l = name
 		}
 		out = append(out, l)
 	}

@@ -74,6 +74,8 @@ type binding struct {
 	tangents  bool // they are to take tangents along
 	precision Precision
 	steps     bool // they are within a residual block of a sequence
+	// count counts the layers of each kind, also those of graphs, for their names.
+	count map[string]int
 }
 
 // bind binds the layers anew, for something else.

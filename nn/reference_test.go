@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 	"math/cmplx"
+	"slices"
 )
 
 // reference is a float64 image network written from the textbook definitions. It
@@ -31,6 +32,14 @@ type refOp struct {
 	lrn          LRN
 	body         []refOp
 	shortcut     []refOp
+	branches     []refBranch
+}
+
+// refBranch is a branch of the op "graph".
+type refBranch struct {
+	from   []int // earlier branches, -1 for the graph's input
+	concat bool  // else the sum
+	ops    []refOp
 }
 
 func newReference(in Shape, ops []refOp, ts []Tensor) *reference {
@@ -261,6 +270,8 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 			for i := range m.v {
 				m.v[i] = a.v[i] + b.v[i]
 			}
+		case "graph":
+			m = r.graph(m, o.branches, next)
 		case "relu":
 			out := newRefImage(m.c, m.h, m.w)
 			for i, v := range m.v {
@@ -282,6 +293,28 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 		}
 	}
 	return m
+}
+
+// graph runs branches one after the other and returns what the last one gives.
+func (r *reference) graph(in refImage, branches []refBranch, next *int) refImage {
+	given := map[int]refImage{-1: in}
+	for i, b := range branches {
+		m := given[b.from[0]]
+		for _, from := range b.from[1:] {
+			v := given[from]
+			if b.concat {
+				m = refImage{m.c + v.c, m.h, m.w, slices.Concat(m.v, v.v)}
+				continue
+			}
+			sum := newRefImage(m.c, m.h, m.w)
+			for k := range sum.v {
+				sum.v[k] = m.v[k] + v.v[k]
+			}
+			m = sum
+		}
+		given[i] = r.run(m, b.ops, next)
+	}
+	return given[len(branches)-1]
 }
 
 // refCurves are the smooth activations.

@@ -137,7 +137,7 @@ func (b *boundResidual) Traits() Traits {
 	}
 	if len(b.shortcut.chain) > 0 {
 		s := b.shortcut.chain[0].Traits().InBorder
-		t.InBorder = Border{max(t.InBorder.Left, s.Left), max(t.InBorder.Right, s.Right)}
+		t.InBorder = t.InBorder.wider(s)
 	}
 	return t
 }

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -250,7 +249,7 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		} else {
 			x = Act{Data: b.X[at*in.Size() : (at+r.N)*in.Size()], Sample: in.Size(), Row: in.W * in.C, Pixel: in.C}
 		}
-		logits := ws.forward(x)
+		logits := ws.m.groups.forward(ws.states, r, x, 0, r.N)
 		if ws.m.loss.plain() {
 			sum.Add(ws.classify(b, at, logits, scale))
 		} else {
@@ -260,7 +259,7 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 			r.update, r.last = u, true
 		}
 		if r.Train {
-			ws.backward(ws.dlogit)
+			ws.m.groups.backward(ws.states, ws.lowest, r, ws.dlogit, 0, r.N)
 		}
 	}
 	return sum
@@ -392,36 +391,5 @@ func (ws *Workspace) hold(rows Act, n int) {
 		for _, class := range ws.absent {
 			row[class] = 0
 		}
-	}
-}
-
-func (ws *Workspace) forward(x Act) Act {
-	r, g := &ws.run, ws.m.groups
-	for i := 0; i < len(ws.states); {
-		end, n := g.end(i), cmp.Or(g[i], r.N)
-		var y Act
-		for at := 0; at < r.N; at += n {
-			y = x
-			for _, s := range ws.states[i:end] {
-				y = s.Forward(r, y, at, min(at+n, r.N))
-			}
-		}
-		i, x = end, y
-	}
-	return x
-}
-
-func (ws *Workspace) backward(dy Act) {
-	r, g := &ws.run, ws.m.groups
-	for end := len(ws.states); end > ws.lowest && dy.Data != nil; {
-		i, n := g.start(end-1), cmp.Or(g[end-1], r.N)
-		var d Act
-		for at := 0; at < r.N; at += n {
-			d = dy
-			for j := end - 1; j >= max(i, ws.lowest) && d.Data != nil; j-- {
-				d = ws.states[j].Backward(r, d, at, min(at+n, r.N))
-			}
-		}
-		end, dy = i, d
 	}
 }

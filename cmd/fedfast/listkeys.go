@@ -115,7 +115,11 @@ func (a *app) listLayers(context.Context) error {
 		}
 		t.Row(e.Name, e.Doc, dash(strings.Join(keys, ", ")))
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, "\nAny layer takes a name, and input = \"NAME\" to read another layer than the one before.")
+	return nil
 }
 
 // showLayer prints a type of layers with its keys.

@@ -17,6 +17,9 @@ import (
 // key; of are the values that a text may have.
 type LayerSpec struct {
 	Type        string      `toml:"type" json:"type" doc:"what kind of layer it is"`
+	Name        string      `toml:"name,omitempty" json:"name,omitempty" doc:"name of a layer, for the inputs of others and for its parameters, which else go by its type and number"`
+	Input       string      `toml:"input,omitempty" json:"input,omitempty" doc:"name of the layer that this one reads, the one before unless set; input is what the first layer reads"`
+	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add and concat join"`
 	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first of squeeze-and-excitation; the last layer of a network may leave it out: it has one a class" also:"size neurons out_features"`
 	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, 1048576]" doc:"output channels of a convolution" also:"channels out_channels"`
 	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 of a depthwise one" also:"kernel_size"`
@@ -123,6 +126,8 @@ var layerTypes = map[string]layerType{
 	"hardsigmoid": {"min(max(x+3, 0), 6)/6", nil, nil, func(LayerSpec, int) nn.Layer { return nn.HardSigmoid{} }},
 	"sigmoid":     {"1/(1+e^-x)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Logistic{} }},
 	"tanh":        {"the hyperbolic tangent", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tanh{} }},
+	add:           {"the sum of what several layers give", []string{"inputs"}, []string{"inputs"}, nil},
+	concat:        {"the channels of several layers side by side", []string{"inputs"}, []string{"inputs"}, nil},
 	residual:      {"the sum of two branches of layers", []string{"body", "shortcut"}, []string{"body"}, nil},
 }
 
@@ -144,9 +149,16 @@ func (s LayerSpec) layer(classes int) nn.Layer {
 
 // chain makes the layers of specs that were checked.
 func chain(specs []LayerSpec, classes int) []nn.Layer {
+	if branched(specs) {
+		return graph(specs, classes)
+	}
 	var layers []nn.Layer
 	for _, s := range specs {
-		layers = append(layers, s.layer(classes))
+		l := s.layer(classes)
+		if s.Name != "" {
+			l = nn.Named{Layer: l, Name: s.Name}
+		}
+		layers = append(layers, l)
 	}
 	return layers
 }
@@ -237,6 +249,13 @@ func checkLayers(key string, specs []LayerSpec, network bool) error {
 			return err
 		}
 	}
+	reads, err := sources(specs)
+	if err == nil {
+		_, err = sorted(specs, reads)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
 	return nil
 }
 
@@ -248,7 +267,7 @@ func (s LayerSpec) check(t layerType, last bool) error {
 		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
 		f, words := v.Field(i), strings.Fields(v.Type().Field(i).Tag.Get("of"))
 		switch {
-		case key == "type":
+		case key == "type" || key == "name" || key == "input" && !s.joins():
 		case f.IsZero():
 			if slices.Contains(t.required, key) || key == "units" && s.Type == "dense" && !last {
 				return fmt.Errorf("key %q is missing", key)
@@ -264,6 +283,8 @@ func (s LayerSpec) check(t layerType, last bool) error {
 		}
 	}
 	switch {
+	case s.joins() && len(s.Inputs) < 2:
+		return fmt.Errorf("inputs names %d layer; there must be at least 2", len(s.Inputs))
 	case s.Rate != nil && !(*s.Rate >= 0 && *s.Rate < 1):
 		return fmt.Errorf("rate = %v; it must be at least 0 and below 1", *s.Rate)
 	case s.Padding != "" && s.Pad > 0:

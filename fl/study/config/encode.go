@@ -97,7 +97,8 @@ func (w *writer) layer(at string, l models.LayerSpec) {
 	fmt.Fprintf(&w.out, "\n[[%s]]\n", at)
 	v := reflect.ValueOf(l)
 	for i := range v.NumField() {
-		if f := v.Field(i); !f.IsZero() && f.Kind() != reflect.Slice {
+		f := v.Field(i)
+		if _, branch := reflect.TypeAssert[[]models.LayerSpec](f); !f.IsZero() && !branch {
 			w.line(layerKey(v.Type().Field(i)), reflect.Indirect(f).Interface())
 		}
 	}

@@ -1,0 +1,230 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Graph is a part of a network that is no chain: branches that read the graph's input
+// or what earlier branches gave. The last branch joins others and gives the graph's
+// output. Parameters are named as in the chain that the graph stands in.
+type Graph struct {
+	Branches []Branch
+
+	to binding // of the branches
+}
+
+// Branch is a chain of layers of a Graph, behind what it reads.
+type Branch struct {
+	// From numbers what is read: earlier branches, from 0 on, or GraphInput.
+	From []int
+	// Join says how several inputs become one.
+	Join   Join
+	Layers []Layer
+	// Number is that of the join in messages, from 1; 0 is that of the branch.
+	Number int
+}
+
+// GraphInput stands for the input of a graph among the branches.
+const GraphInput = -1
+
+// Join says how the inputs of a branch become one.
+type Join uint8
+
+// The sum of inputs of one shape, or their channels side by side in the order in which
+// they are named.
+const (
+	Sum Join = iota + 1
+	Concat
+)
+
+var joins = []string{"", "add", "concat"}
+
+// Named is a layer with a name of its own, by which its parameters go in place of its
+// kind and number: "stem.weight". Number, unless 0, is the layer's in messages.
+type Named struct {
+	Layer
+	Name   string
+	Number int
+}
+
+// unnamed returns a layer without its name.
+func unnamed(l Layer) Layer {
+	if n, ok := l.(Named); ok {
+		return n.Layer
+	}
+	return l
+}
+
+// Kind returns "graph".
+func (Graph) Kind() string { return "graph" }
+
+// Bind fixes the layers of all branches for their input. Errors name the layer.
+func (l Graph) Bind(in Flow) (Bound, error) {
+	if in.Vocab > 0 {
+		return nil, errors.New("a graph of layers cannot read tokens; an embedding must come before its branches")
+	}
+	if n := len(l.Branches); n < 2 || len(l.Branches[n-1].Layers) > 0 || l.Branches[n-1].Join == 0 {
+		return nil, errors.New("a graph must end with a join of branches")
+	}
+	l.to.steps = l.to.steps || in.Seq > 0
+	b := &boundGraph{in: in, group: 1}
+	flows, offset := []Flow{}, 0
+	for i, br := range l.Branches {
+		flow, err := br.input(i, in, flows)
+		if err != nil {
+			return nil, fmt.Errorf("layer %d (%s): %w", max(br.Number, 1), joins[br.Join], err)
+		}
+		p := part{branch: branch{}, from: br.From, join: br.Join, in: flow, offset: offset}
+		var out Flow
+		if p.chain, out, err = bindChain(br.Layers, flow, l.to); err != nil {
+			return nil, err
+		}
+		offset += p.size()
+		flows = append(flows, out)
+		b.parts = append(b.parts, p)
+	}
+	b.out = flows[len(flows)-1]
+	b.plan()
+	return b, nil
+}
+
+// input returns the flow that branch i reads.
+func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
+	var flows []Flow
+	for _, from := range br.From {
+		if from < GraphInput || from >= i {
+			return Flow{}, fmt.Errorf("it reads branch %d; there are %d before it", from, i)
+		}
+		if from == GraphInput {
+			flows = append(flows, in)
+		} else {
+			flows = append(flows, before[from])
+		}
+	}
+	switch {
+	case len(flows) == 0 || len(flows) == 1 && br.Join != 0 || len(flows) > 1 && br.Join == 0 || br.Join > Concat:
+		return Flow{}, fmt.Errorf("%d inputs; a join has at least 2, and without one there is 1", len(flows))
+	case len(flows) == 1:
+		return flows[0], nil
+	}
+	out := flows[0]
+	for k, f := range flows {
+		switch {
+		case f.Raw:
+			return Flow{}, errors.New("it reads the network's input as it is; a layer must come between")
+		case k == 0:
+		case f.H != out.H || f.W != out.W || f.Seq != out.Seq || br.Join == Sum && f.C != out.C:
+			what := map[Join]string{Sum: "all must be the same", Concat: "all must have the same height, width and steps"}
+			return Flow{}, fmt.Errorf("input 1 has %s, input %d %s; %s", values(flows[0]), k+1, values(f), what[br.Join])
+		case br.Join == Concat:
+			out.C += f.C
+		}
+	}
+	return out, nil
+}
+
+// part is a branch that is bound.
+type part struct {
+	branch
+	from   []int
+	join   Join
+	in     Flow // of the chain, behind the join
+	offset int  // of its parameters, from the graph's first
+}
+
+// out returns the flow that the part gives.
+func (p part) out() Flow {
+	if len(p.chain) == 0 {
+		return p.in
+	}
+	return p.last().Out()
+}
+
+type boundGraph struct {
+	in, out Flow
+	parts   []part
+	group   int // samples that go through all parts at a time, 0 means all of a chunk
+}
+
+// plan decides how many samples go through the parts at a time. Parts on images alone
+// take few of them at a time, else each part all of a chunk in the groups that its
+// layers want. What a part gives is kept, since several others may read it.
+func (b *boundGraph) plan() {
+	for _, p := range b.parts {
+		if !p.perSample() || !p.in.Image() {
+			b.group = 0
+			break
+		}
+		b.group = max(b.group, p.chain.groups().most())
+	}
+	for i := range b.parts {
+		p := &b.parts[i]
+		p.groups = p.chain.groups()
+		if b.group > 0 {
+			p.groups = slices.Repeat(groups{b.group}, len(p.chain)+1)
+			p.groups[len(p.chain)] = 0
+		}
+	}
+}
+
+func (b *boundGraph) Out() Flow { return b.out }
+
+// readers calls f with every part that reads what part i gives, or the input.
+func (b *boundGraph) readers(i int, f func(p part)) {
+	for _, p := range b.parts {
+		if slices.Contains(p.from, i) {
+			f(p)
+		}
+	}
+}
+
+// border returns the widest border that is wished around what part i gives.
+func (b *boundGraph) border(i int) Border {
+	var w Border
+	b.readers(i, func(p part) {
+		if p.join == 0 && len(p.chain) > 0 {
+			w = w.wider(p.chain[0].Traits().InBorder)
+		}
+	})
+	return w
+}
+
+func (b Border) wider(o Border) Border { return Border{max(b.Left, o.Left), max(b.Right, o.Right)} }
+
+func (b *boundGraph) Traits() Traits {
+	t := Traits{PerSample: b.group > 0, ReadsInput: true, updates: b.group == 0, InBorder: b.border(GraphInput), Group: b.group, Tangents: true}
+	for _, p := range b.parts {
+		t.Extra += p.floats(p.groups)
+		if p.join != 0 {
+			t.Extra += max(1, p.in.Seq) * p.in.H * p.in.W * p.in.Ld()
+		}
+		for _, nd := range p.chain {
+			traits := nd.Traits()
+			t.Tangents = t.Tangents && traits.Tangents
+			if c := traits.Chunk; c > 0 && (t.Chunk == 0 || c < t.Chunk) {
+				t.Chunk = c
+			}
+		}
+	}
+	return t
+}
+
+func (b *boundGraph) FLOPs() int64 {
+	var n int64
+	for _, p := range b.parts {
+		for _, nd := range p.chain {
+			n += nd.FLOPs()
+		}
+	}
+	return n
+}
+
+func (b *boundGraph) Params() []Param {
+	var ps []Param
+	for _, p := range b.parts {
+		ps = append(ps, p.parameters("")...)
+	}
+	return ps
+}

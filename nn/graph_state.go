@@ -1,0 +1,194 @@
+package nn
+
+import (
+	"cmp"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// graphState is a graph in one workspace.
+type graphState struct {
+	b     *boundGraph
+	at    int // offset of the parameters
+	parts []partState
+	dx    Act  // gradient of the input
+	begun bool // dx has the gradient of a reader
+}
+
+// partState is a part of it.
+type partState struct {
+	states []State
+	joined Act // what is read, if it is a join
+	y      Act // what the part gave
+	grad   Act // its gradient, the sum over its readers; empty if none is needed
+	begun  bool
+}
+
+func (b *boundGraph) NewState(e *Env) State {
+	s := &graphState{b: b, at: e.Offset, parts: make([]partState, len(b.parts))}
+	if e.NeedDX {
+		s.dx = e.Gradient()
+	}
+	for i, p := range b.parts {
+		ps := &s.parts[i]
+		need := false // the gradient of what the part reads
+		for _, from := range p.from {
+			need = need || s.gradient(from).Data != nil
+		}
+		switch last := i+1 == len(b.parts); {
+		case last:
+			ps.joined = e.Output()
+		case p.join != 0:
+			border := b.border(i)
+			if len(p.chain) > 0 {
+				border = p.chain[0].Traits().InBorder
+			}
+			ps.joined = newAct(e.Arena, p.in, e.Samples, border, 0, e.Tangents)
+		}
+		if need || p.size() > 0 {
+			border := Border{}
+			if len(p.chain) > 0 {
+				border = p.last().Traits().GradBorder
+			}
+			ps.grad = newAct(e.Arena, p.out(), e.Samples, border, b.group, e.Tangents)
+		}
+		ps.states = p.states(place{
+			arena: e.Arena, samples: e.Samples, offset: e.Offset + p.offset, groups: p.groups, needDX: need, whole: b.group == 0,
+			tangents: e.Tangents, scratch: e.scratch, outBorder: b.border(i),
+			// No layer of a model or of a residual block has such a number.
+			index: func(k int) int { return ((e.Index+1)<<14+i+1)<<10 + k },
+		})
+	}
+	return s
+}
+
+// gradient returns the memory for that of what part i gives, or of the input.
+func (s *graphState) gradient(i int) Act {
+	if i == GraphInput {
+		return s.dx
+	}
+	return s.parts[i].grad
+}
+
+func (s *graphState) Forward(r *Run, x Act, lo, hi int) Act {
+	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
+		end := min(lo+g, hi)
+		for i := range s.parts {
+			p, ps := &s.b.parts[i], &s.parts[i]
+			ps.y = s.read(p, ps, x, lo, end)
+			ps.y = p.groups.forward(ps.states, r, ps.y, lo, end)
+		}
+	}
+	return s.parts[len(s.parts)-1].y
+}
+
+// value returns what part i gave, or the input x.
+func (s *graphState) value(i int, x Act) Act {
+	if i == GraphInput {
+		return x
+	}
+	return s.parts[i].y
+}
+
+// read returns what a part reads of the samples [lo, hi).
+func (s *graphState) read(p *part, ps *partState, x Act, lo, hi int) Act {
+	if p.join == 0 {
+		return s.value(p.from[0], x)
+	}
+	at := 0
+	for k, from := range p.from {
+		v, f := s.value(from, x), s.flow(from)
+		switch {
+		case p.join == Concat:
+			moveChannels(ps.joined, v, lo, hi, f, at, 0, false)
+			at += f.C
+		case k == 0:
+			copyImages(ps.joined, v, lo, hi, f)
+		default:
+			addImages(ps.joined, v, lo, hi, f)
+		}
+	}
+	return ps.joined
+}
+
+// flow returns that of what part i gives, or of the input.
+func (s *graphState) flow(i int) Flow {
+	if i == GraphInput {
+		return s.b.in
+	}
+	return s.b.parts[i].out()
+}
+
+func (s *graphState) Backward(r *Run, dy Act, lo, hi int) Act {
+	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
+		s.backward(r, dy, lo, min(lo+g, hi))
+	}
+	if r.update != nil && s.b.group == 0 {
+		for _, p := range s.b.parts {
+			p.update(r, s.at+p.offset)
+		}
+	}
+	return s.dx
+}
+
+// backward takes the gradients of the samples [lo, hi) back through all parts.
+func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
+	s.begun = false
+	for i := range s.parts {
+		s.parts[i].begun = false
+	}
+	for i := len(s.parts) - 1; i >= 0; i-- {
+		p, ps := &s.b.parts[i], &s.parts[i]
+		d := ps.grad
+		if i+1 == len(s.parts) {
+			d = dy
+		}
+		if d.Data == nil {
+			continue
+		}
+		if d = p.groups.backward(ps.states, 0, r, d, lo, hi); d.Data == nil {
+			continue
+		}
+		at := 0
+		for _, from := range p.from {
+			s.give(from, d, lo, hi, at)
+			if p.join == Concat {
+				at += s.flow(from).C
+			}
+		}
+	}
+}
+
+// give adds the gradient d, from channel at on, to that of what part i gave, or of the
+// input.
+func (s *graphState) give(i int, d Act, lo, hi, at int) {
+	to, begun, f := &s.dx, &s.begun, s.flow(i)
+	if i != GraphInput {
+		to, begun = &s.parts[i].grad, &s.parts[i].begun
+	}
+	if to.Data == nil {
+		return
+	}
+	moveChannels(*to, d, lo, hi, f, 0, at, *begun)
+	*begun = true
+}
+
+// moveChannels copies the samples from lo up to hi, of the size of f, from channel
+// from of src to channel to of dst, or adds them; and their tangents.
+func moveChannels(dst, src Act, lo, hi int, f Flow, to, from int, add bool) {
+	if src.Along > 0 {
+		moveChannels(dst.Tangent(), src.Tangent(), lo, hi, f, to, from, add)
+	}
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
+		for y := range f.H {
+			for x := range f.W {
+				d, s := dst.At(i, y, x)[to:][:f.C], src.At(i, y, x)[from:][:f.C]
+				if add {
+					kernels.Add(d, d, s)
+				} else {
+					copy(d, s)
+				}
+			}
+		}
+	}
+}

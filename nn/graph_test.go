@@ -1,0 +1,182 @@
+package nn
+
+import (
+	"strings"
+	"testing"
+)
+
+// graphCases are networks of branches for TestGradient, TestEvaluate and TestHessian.
+var graphCases = []imageCase{
+	{
+		"branches of an image, side by side and added",
+		Shape{H: 7, W: 6, C: 2},
+		[]Layer{
+			Conv2D{Filters: 6, Kernel: 3, Same: true},
+			ReLU{},
+			Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 7, Kernel: 1}}},
+				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 18, Kernel: 3, Pad: 1}, ReLU{}, Conv2D{Filters: 7, Kernel: 5, Pad: 2}}},
+				{From: []int{0}, Layers: []Layer{ReLU{}, Conv2D{Filters: 7, Kernel: 3, Same: true}}},
+				{From: []int{1, 2, 0}, Join: Sum, Layers: []Layer{GroupNorm{Groups: 1}, ReLU{}}},
+				{From: []int{GraphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 1, Same: true}}},
+				{From: []int{3, 4, GraphInput, 1}, Join: Concat},
+			}},
+			ReLU{},
+			Conv2D{Filters: 4, Kernel: 2},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			conv(1, 1, 1), relu,
+			{op: "graph", branches: []refBranch{
+				{from: []int{-1}, ops: []refOp{conv(1, 0, 0)}},
+				{from: []int{-1}, ops: []refOp{conv(1, 1, 1), relu, conv(1, 2, 2)}},
+				{from: []int{0}, ops: []refOp{relu, conv(1, 1, 1)}},
+				{from: []int{1, 2, 0}, ops: []refOp{groupNorm(1), relu}},
+				{from: []int{-1}, ops: []refOp{poolSame(3, 1, 1, 1)}},
+				{from: []int{3, 4, -1, 1}, concat: true},
+			}},
+			relu,
+			conv(1, 0, 0),
+			dense,
+		},
+	},
+	{
+		"branches of the network's input that end in vectors",
+		Shape{H: 8, W: 8, C: 1},
+		[]Layer{
+			Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 18, Kernel: 3, Same: true}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 3, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Flatten{}, Dense{Units: 9}, ReLU{}}},
+				{From: []int{GraphInput}, Layers: []Layer{Flatten{}, Dense{Units: 17}, ReLU{}}},
+				{From: []int{1}, Layers: []Layer{Dense{Units: 9}}},
+				{From: []int{0, 2}, Join: Sum},
+				{From: []int{3, 1}, Join: Concat},
+			}},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			{op: "graph", branches: []refBranch{
+				{from: []int{-1}, ops: []refOp{conv(1, 1, 1), relu, pool(2), conv(1, 0, 0), relu, pool(2), dense, relu}},
+				{from: []int{-1}, ops: []refOp{dense, relu}},
+				{from: []int{1}, ops: []refOp{dense}},
+				{from: []int{0, 2}},
+				{from: []int{3, 1}, concat: true},
+			}},
+			dense,
+		},
+	},
+	{
+		"a graph within a residual block, and one in a graph",
+		Shape{H: 5, W: 5, C: 1},
+		[]Layer{
+			Conv2D{Filters: 4, Kernel: 3, Same: true},
+			Residual{Body: []Layer{Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 2, Kernel: 3, Same: true}, Graph{Branches: []Branch{
+					{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 2, Kernel: 1}}},
+					{From: []int{0, GraphInput}, Join: Sum},
+				}}}},
+				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 2, Kernel: 1}, ReLU{}}},
+				{From: []int{1, 0}, Join: Concat},
+			}}}},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			conv(1, 1, 1),
+			{op: "residual", body: []refOp{{op: "graph", branches: []refBranch{
+				{from: []int{-1}, ops: []refOp{conv(1, 1, 1), {op: "graph", branches: []refBranch{{from: []int{-1}, ops: []refOp{conv(1, 0, 0)}}, {from: []int{0, -1}}}}}},
+				{from: []int{-1}, ops: []refOp{conv(1, 0, 0), relu}},
+				{from: []int{1, 0}, concat: true},
+			}}}},
+			dense,
+		},
+	},
+}
+
+// graphNet is a graph on images in front of one on sequences.
+func graphNet(t testing.TB) *Model {
+	t.Helper()
+	m, err := NewModel("test", Shape{H: 8, W: 10, C: 3}, 7,
+		Conv2D{Filters: 21, Kernel: 2, Stride: 2},
+		Named{Name: "branches", Layer: Graph{Branches: []Branch{
+			{From: []int{GraphInput}, Layers: []Layer{Named{Name: "left", Layer: Conv2D{Filters: 40, Kernel: 3, Pad: 1}}, ReLU{}, Dropout{Rate: 0.1}}},
+			{From: []int{GraphInput}, Layers: []Layer{DepthwiseConv2D{Kernel: 3, Pad: 1}, SiLU{}}},
+			{From: []int{0, 1}, Join: Concat},
+		}}},
+		Sequence{}, Dense{Units: 20},
+		Graph{Branches: []Branch{
+			{From: []int{GraphInput}, Layers: []Layer{LayerNorm{}, Attention{Heads: 2}, Dropout{Rate: 0.2}}},
+			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 20}, GELU{}}},
+			{From: []int{0}, Layers: []Layer{LSTM{Hidden: 20, EveryStep: true}}},
+			{From: []int{0, GraphInput, 1, 2}, Join: Sum},
+		}},
+		Steps{Take: TakeMean}, Dense{Units: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestGraph holds for a network of branches what other tests hold for the networks of
+// forEachNet, but for the cut into chunks, which sums over the rows of sequences show.
+func TestGraph(t *testing.T) {
+	for name, f := range map[string]func(t *testing.T, m *Model){
+		"reuse": testWorkspaceReuse, "levels": testLevels, "masked": testMasked, "allocations": testAllocations, "dropout": testDropout,
+	} {
+		t.Run(name, func(t *testing.T) { f(t, graphNet(t)) })
+	}
+	forEachRule(t, func(t *testing.T, rule Optimizer) {
+		testStep(t, graphNet(t), rule)
+		testShiftAndDisplacement(t, graphNet(t), rule)
+	})
+}
+
+// TestGraphNames checks the names of parameters and that none is given twice.
+func TestGraphNames(t *testing.T) {
+	var names []string
+	m := graphNet(t)
+	for _, p := range m.Export(m.NewParams()) {
+		if strings.HasSuffix(p.Name, "weight") {
+			names = append(names, p.Name)
+		}
+	}
+	want := "conv1.weight left.weight depthwise1.weight dense1.weight layernorm1.weight attention1.in_proj_weight attention1.out_proj.weight dense2.weight dense3.weight"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("names are %s, want %s", got, want)
+	}
+	_, err := NewModel("test", Shape{H: 4, W: 4, C: 1}, 3, Named{Name: "dense2", Layer: Dense{Units: 4}}, Dense{Units: 3})
+	if want := `model test: two parameters are called "dense2.bias"; layers that are named must have other names`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestGraphErrors checks the messages of branches that cannot be joined.
+func TestGraphErrors(t *testing.T) {
+	text, image := Shape{Seq: 6, Vocab: 9}, Shape{H: 8, W: 8, C: 3}
+	in := []int{GraphInput}
+	join := func(j Join, branches ...Branch) []Layer {
+		var from []int
+		for i := range branches {
+			from = append(from, i)
+		}
+		return []Layer{Conv2D{Filters: 4, Kernel: 1}, Graph{Branches: append(branches, Branch{From: from, Join: j, Number: 9})}}
+	}
+	wide, small := Branch{From: in, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}}}, Branch{From: in, Layers: []Layer{MaxPool{Size: 2}}}
+	for _, c := range []struct {
+		in     Shape
+		layers []Layer
+		want   string
+	}{
+		{image, join(Sum, Branch{From: in}, wide), "layer 9 (add): input 1 has 8 x 8 x 4 values, input 2 8 x 8 x 5 values; all must be the same"},
+		{image, join(Concat, wide, small), "layer 9 (concat): input 1 has 8 x 8 x 5 values, input 2 4 x 4 x 4 values; all must have the same height, width and steps"},
+		{image, join(Sum, wide), "layer 9 (add): 1 inputs; a join has at least 2"},
+		{image, join(Sum, Branch{From: []int{3}}, wide), "layer 1 (): it reads branch 3; there are 0 before it"},
+		{image, []Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum, Number: 2}}}}, "layer 2 (add): it reads the network's input as it is; a layer must come between"},
+		{image, []Layer{Graph{}}, "a graph must end with a join of branches"},
+		{text, []Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum}}}}, "a graph of layers cannot read tokens; an embedding must come before its branches"},
+		{image, join(Sum, Branch{From: in, Layers: []Layer{Named{Number: 5, Name: "a", Layer: Attention{Heads: 1}}}}, wide), "layer 5 (attention): attention needs a sequence as its input"},
+	} {
+		_, err := NewModel("test", c.in, 3, append(c.layers, Dense{Units: 3})...)
+		if err == nil || !strings.HasPrefix(err.Error(), "model test: "+c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: error %v, want %q", c.layers, err, c.want)
+		}
+	}
+}
