@@ -7,25 +7,23 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// aggregate sums the weighted changes of a round's clients in the order of
-// their tasks, whatever the order in which they finish. A result that comes
+// aggregate sums the weighted changes of one group of a round's clients, in the
+// order of their tasks, whatever the order in which they finish. A result that comes
 // early waits in a spare buffer, so few workers ever wait for each other.
 type aggregate struct {
 	pool *pool
-
-	hasExtra, hasSigns bool
+	of   sums // which sums there are
+	left int  // results to come
 
 	mu      sync.Mutex
 	moved   *sync.Cond
-	sum     []float32 // sum of weight_i delta_i over the results taken
-	extra   []float32 // the method's second sum, nil unless it has one
-	signs   []float32 // sum of weight_i sign(delta_i), nil unless asked for
-	weight  float64   // sum of the weights
-	number  float64   // sum of weight_i number_i
-	taken   int       // results with a weight
-	next    int       // the task whose result comes next
+	part    Part
+	next    int // the task of the group whose result comes next
 	pending map[int]contribution
 }
+
+// sums says which sums a round has besides that of the changes.
+type sums struct{ extra, signs bool }
 
 // contribution is one client's change w - w_i; weight 0 leaves it out.
 type contribution struct {
@@ -35,8 +33,8 @@ type contribution struct {
 	number float64                      // see Update.Number
 }
 
-func newAggregate(p *pool, extra, signs bool) *aggregate {
-	a := &aggregate{pool: p, hasExtra: extra, hasSigns: signs, pending: map[int]contribution{}}
+func newAggregate(p *pool, of sums, tasks int) *aggregate {
+	a := &aggregate{pool: p, of: of, left: tasks, pending: map[int]contribution{}}
 	a.moved = sync.NewCond(&a.mu)
 	return a
 }
@@ -44,31 +42,32 @@ func newAggregate(p *pool, extra, signs bool) *aggregate {
 // begin borrows the memory of the sums when it is needed first, so that rounds
 // which wait for workers hold none.
 func (a *aggregate) begin() {
-	if a.sum != nil {
+	if a.part.Sum != nil {
 		return
 	}
-	a.sum = a.pool.borrowSum()
-	if a.hasExtra {
-		a.extra = a.pool.borrowSum()
+	a.part.Sum = a.pool.borrowSum()
+	if a.of.extra {
+		a.part.Extra = a.pool.borrowSum()
 	}
-	if a.hasSigns {
-		a.signs = a.pool.borrowSum()
+	if a.of.signs {
+		a.part.Signs = a.pool.borrowSum()
 	}
 }
 
-// deliver takes the result of a task and returns the buffer that the worker
-// may use from now on: its own, or a spare one when the result has to wait.
+// deliver takes the result of a task, by its number in the group, and returns the
+// buffer that the worker may use from now on: its own, or a spare one when the result
+// has to wait. whole is the group's sum for the one who delivers its last result.
 //
-// A worker that finds no spare buffer waits. That cannot lock up: tasks start
-// in order, so the task that comes next is always at work or delivered, and
+// A worker that finds no spare buffer waits. That cannot lock up: tasks of a group
+// start in order, so the task that comes next is always at work or delivered, and
 // its worker never waits here.
-func (a *aggregate) deliver(task int, c contribution) []float32 {
+func (a *aggregate) deliver(task int, c contribution) (buffer []float32, whole *Part) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for task != a.next {
 		if spare := a.pool.spare(); spare != nil {
 			a.pending[task] = c
-			return spare
+			return spare, nil
 		}
 		a.moved.Wait()
 	}
@@ -83,22 +82,27 @@ func (a *aggregate) deliver(task int, c contribution) []float32 {
 		a.pool.giveBack(waiting.delta)
 	}
 	a.moved.Broadcast()
-	return c.delta
+	if a.left == 0 {
+		whole = &a.part
+	}
+	return c.delta, whole
 }
 
 func (a *aggregate) take(c contribution) {
 	a.next++
+	a.left--
 	a.begin()
+	p := &a.part
 	if c.weight > 0 {
-		kernels.Axpy(a.sum, float32(c.weight), c.delta)
-		a.weight += c.weight
-		a.number += float64(c.weight * c.number)
-		a.taken++
+		kernels.Axpy(p.Sum, float32(c.weight), c.delta)
+		p.Weight += c.weight
+		p.Number += float64(c.weight * c.number)
+		p.Taken++
 		if c.gather != nil {
-			c.gather(a.extra, c.delta)
+			c.gather(p.Extra, c.delta)
 		}
-		if a.signs != nil {
-			addSigns(a.signs, float32(c.weight), c.delta)
+		if p.Signs != nil {
+			addSigns(p.Signs, float32(c.weight), c.delta)
 		}
 	}
 }
@@ -113,26 +117,6 @@ func addSigns(sum []float32, weight float32, delta []float32) {
 			sum[i] -= weight
 		}
 	}
-}
-
-// release gives the memory back; the results are not valid after it.
-func (a *aggregate) release() {
-	for _, sum := range [][]float32{a.sum, a.extra, a.signs} {
-		if sum != nil {
-			a.pool.returnSum(sum)
-		}
-	}
-}
-
-// mean returns sum_i p_i (w - w_i), the server's pseudo-gradient, with p_i the
-// shares of the weights that were taken, and sum_i p_i number_i. They are 0 when
-// those were all 0; there must have been a result.
-func (a *aggregate) mean() (delta []float32, number float64) {
-	if a.weight == 0 {
-		return a.sum, 0
-	}
-	kernels.Scale(a.sum, float32(1/a.weight))
-	return a.sum, a.number / a.weight
 }
 
 // deltaBlock is how many weights are worked on while they are in the first cache:

@@ -46,6 +46,14 @@ type Config struct {
 	// memory.
 	Trials, Kept int
 
+	// Chain sums the clients of a round in one chain, as earlier versions did, whose
+	// results it gives for cohorts of more than 16. Such rounds cannot be cut.
+	Chain bool
+
+	// Elsewhere has parts of rounds and evaluations done by other engines; nil has
+	// this one do all.
+	Elsewhere Elsewhere
+
 	// NewTrainer makes the trainer of a worker; nil is Model.NewWorkspace.
 	NewTrainer func() Trainer
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -122,49 +121,15 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 		return nil, err
 	}
 	ids, unseenIDs := e.evalSample(len(fed.Clients), cfg.Sample), e.evalSample(len(fed.Unseen), cfg.Sample)
-	of := len(ids) + len(unseenIDs)
-	var measured atomic.Int64
-	each := func(n int, task func(i int, w *worker) error) error {
-		return e.each(ctx, n, func(i int, w *worker) error {
-			if err := task(i, w); err != nil {
-				return err
-			}
-			if cfg.Done != nil {
-				cfg.Done(int(measured.Add(1)), of)
-			}
-			return nil
-		})
-	}
-	memory := e.serverOf(cfg.State)
-	seen := make([]clientScores, len(ids))
-	err = each(len(ids), func(i int, w *worker) error {
-		c, s := &fed.Clients[ids[i]], &seen[i]
-		var err error
-		if s.globalVal, err = w.score(weights, c.Val, fed.Masks); err != nil {
-			return err
-		}
-		if s.globalTest, err = w.score(weights, c.Test, fed.Masks); err != nil || cfg.Clients == nil {
-			return err
-		}
-		l, err := e.personal(w, weights, ids[i], cfg.Round, &plan, cfg.State, memory)
-		if err != nil {
-			return err
-		}
-		if s.personalVal, err = l.scoreSet(c.Val); err != nil {
-			return err
-		}
-		s.personalTest, err = l.scoreSet(c.Test)
-		return err
-	})
+	done := counted(cfg.Done, len(ids)+len(unseenIDs))
+	seen, err := e.measure(ctx, &Exam{
+		Weights: weights, Clients: ids, GlobalVal: true, GlobalTest: true, PersonalVal: cfg.Clients != nil, PersonalTest: cfg.Clients != nil,
+		Params: paramsOf(cfg.Clients, ids), Server: plan.Server, Round: cfg.Round,
+	}, cfg.State, e.serverOf(cfg.State), done)
 	if err != nil {
 		return nil, err
 	}
-	unseen := make([]clientScores, len(unseenIDs))
-	err = each(len(unseenIDs), func(i int, w *worker) error {
-		var err error
-		unseen[i].globalTest, err = w.score(weights, fed.Unseen[unseenIDs[i]].Test, fed.Masks)
-		return err
-	})
+	unseen, err := e.measure(ctx, &Exam{Weights: weights, Clients: unseenIDs, Unseen: true, GlobalTest: true}, nil, nil, done)
 	if err != nil {
 		return nil, err
 	}
@@ -194,15 +159,23 @@ func (e *Engine) evalPlan(clients []ClientParams, server *ServerParams) (Plan, e
 	return plan, nil
 }
 
+// paramsOf returns the hyperparameters of some clients, where each has its own.
+func paramsOf(all []ClientParams, clients []int) []ClientParams {
+	if len(all) <= 1 {
+		return all
+	}
+	some := make([]ClientParams, len(clients))
+	for i, c := range clients {
+		some[i] = all[c]
+	}
+	return some
+}
+
 // personal trains a client's own model from weights, by a random stream that
 // belongs to evaluation. memory is the server's, of the state.
-func (e *Engine) personal(w *worker, weights []float32, client, round int, plan *Plan, state *State, memory Server) (*Local, error) {
-	params, err := plan.client(e, client, client)
-	if err != nil {
-		return nil, err
-	}
+func (e *Engine) personal(w *worker, weights []float32, client, round int, params ClientParams, server ServerParams, state *State, memory Server) (*Local, error) {
 	l, err := w.begin(localTask{
-		engine: e, client: client, params: params.InRound(round), server: plan.Server, weights: weights,
+		engine: e, client: client, params: params.InRound(round), server: server, weights: weights,
 		state: memory, kept: state.of(client), key: kernels.Key(e.cfg.Seed, uint64(client), purposeTest),
 	})
 	if err != nil {

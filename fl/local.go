@@ -36,8 +36,8 @@ type Local struct {
 	Train, Val data.View
 	// Setup is what the method's Prepare returned, shared by all clients.
 	Setup any
-	// Server is the server side of the trial, to be read alone. It is nil in an
-	// evaluation, unless the method is Stateful.
+	// Server is the server side of the trial, to be read alone. It is nil unless the
+	// method is Stateful.
 	Server Server
 	// Broadcast holds the weights that the server sent; read-only.
 	Broadcast []float32

@@ -46,7 +46,14 @@ func (c *Config) checkMemory() error {
 	if second {
 		borrowed = 4
 	}
-	vectors := float64(engineVectors+server) + float64(trials*(trialVectors+server)+c.Kept) + float64(c.Workers*(workerVectors+borrowed))
+	sums := 0 // of groups, besides the first
+	if !c.Chain {
+		sums = openSums(c.Cohort) - 1
+		if _, ok := c.Method.(Gatherer); ok {
+			sums *= 2
+		}
+	}
+	vectors := float64(engineVectors+server) + float64(min(trials, c.Workers)*sums) + float64(trials*(trialVectors+server)+c.Kept) + float64(c.Workers*(workerVectors+borrowed))
 	bytes := vectors*4*float64(c.Model.Size()) + float64(c.Workers)*float64(c.Model.WorkspaceBytes(second))
 	return checkMemory(c.Model, c.Workers, trials, int64(min(bytes, math.MaxInt64/2)))
 }

@@ -100,8 +100,8 @@ type Personalizer interface {
 type Gatherer interface {
 	// Gather adds a client's part to the sum, which has the model's size and is 0
 	// at first; delta is w - w_i. The engine calls it after the client's Local, for
-	// one client after the other in an order that is fixed before the round. It may
-	// read of l what Local left there, but neither its weights nor its scratch
+	// one client after the other of a group, in an order that is fixed before the round;
+	// the sums of groups are added up. It may read of l what Local left there, but neither its weights nor its scratch
 	// memory, which another client may have then.
 	Gather(extra, delta []float32, l *Local)
 }

@@ -97,7 +97,7 @@ func (p *pool) giveBack(buf []float32) {
 	p.mu.Unlock()
 }
 
-// borrowSum returns a zeroed weight-sized buffer; returnSum takes it back.
+// borrowSum returns a zeroed weight-sized buffer.
 func (p *pool) borrowSum() []float32 {
 	p.mu.Lock()
 	n := len(p.sums)
@@ -112,9 +112,10 @@ func (p *pool) borrowSum() []float32 {
 	return sum
 }
 
-func (p *pool) returnSum(sum []float32) {
+// returnSums takes back those of a part.
+func (p *pool) returnSums(part *Part) {
 	p.mu.Lock()
-	p.sums = append(p.sums, sum)
+	p.sums = append(p.sums, part.vectors()...)
 	p.mu.Unlock()
 }
 

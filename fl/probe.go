@@ -201,9 +201,9 @@ func direction(phi float64) float64 {
 }
 
 // observe takes the measurements of the whole round, before the server's step.
-func (t *Trial) observe(r *RoundResult, u *Update, a *aggregate, probes probeSet) {
+func (t *Trial) observe(r *RoundResult, u *Update, signs []float32, probes probeSet) {
 	if probes.signs {
-		r.aggregates[signAgreement] = agreement(a.signs, u)
+		r.aggregates[signAgreement] = agreement(signs, u)
 	}
 	for _, p := range probes.smoothed {
 		r.aggregates[p.name] = t.smoothed(p, u.Mean)

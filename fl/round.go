@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/kernels"
@@ -112,53 +111,40 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		return nil, err
 	}
 	result := &RoundResult{
-		Round: t.round, Slots: make([]Slot, cfg.Cohort), aggregates: map[string]float64{},
+		Round: t.round, aggregates: map[string]float64{},
 		draws: kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeScore), numbers: cfg.Model.Loss().Numbers(),
 	}
-	for i, client := range t.cohort() {
-		c := &cfg.Data.Clients[client]
-		params, err := plan.client(t.engine, i, client)
-		if err != nil {
-			return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
-		}
-		result.Slots[i] = Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
-	}
-	order := longestFirst(result.Slots)
-	_, gathers := cfg.Method.(Gatherer)
-	agg := newAggregate(t.engine.pool, gathers, probes.signs)
-	defer agg.release()
-	left := make([]*block, cfg.Cohort)
-	err = t.engine.pool.run(len(order), func(task int, w *worker) error {
-		i := order[task]
-		delivered := false
-		defer func() { // a panic must not leave the others waiting
-			if !delivered {
-				w.local = agg.deliver(task, contribution{delta: w.local})
-			}
-		}()
-		c, state, err := t.localTask(w, i, &result.Slots[i], plan.Server, probes)
-		if err != nil {
-			return err
-		}
-		left[i] = state
-		delivered = true
-		w.local = agg.deliver(task, c)
-		return nil
-	})
-	if err != nil {
-		for _, b := range left {
-			t.engine.store.recycle(b)
-		}
+	if result.Slots, err = t.slots(plan); err != nil {
 		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
 	}
-	mean, number := agg.mean()
-	u := &Update{Mean: mean, Number: number, Extra: agg.extra, Weight: agg.weight, Taken: agg.taken, Clients: len(cfg.Data.Clients), Round: t.round}
-	t.observe(result, u, agg, probes)
+	r := &round{Trial: t, plan: plan, probes: probes, slots: result.Slots}
+	whole, err := r.train(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
+	}
+	mean, number := whole.mean()
+	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
+	t.observe(result, u, whole.Signs, probes)
 	t.server.Step(t.weights, u, plan.Server)
-	t.commit(result.Slots, left)
+	t.engine.pool.returnSums(whole)
+	t.commit(result.Slots, r.left)
 	t.round++
 	result.total()
 	return result, nil
+}
+
+// slots returns the places of the next round's cohort, before anything is measured.
+func (t *Trial) slots(plan Plan) ([]Slot, error) {
+	slots := make([]Slot, t.engine.cfg.Cohort)
+	for i, client := range t.cohort() {
+		c := &t.engine.cfg.Data.Clients[client]
+		params, err := plan.client(t.engine, i, client)
+		if err != nil {
+			return nil, err
+		}
+		slots[i] = Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
+	}
+	return slots, nil
 }
 
 // localTask trains the client of a slot and measures it. It returns the client's
@@ -177,9 +163,9 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		}
 		s.Before = scoreOf(r)
 	}
-	v := localTask{engine: e, client: s.Client, params: s.Params, server: server, round: t.round, weights: t.weights, state: t.server, key: key}
+	v := localTask{engine: e, client: s.Client, params: s.Params, server: server, round: t.round, weights: t.weights, key: key}
 	if t.clients != nil {
-		v.kept = t.clients[s.Client]
+		v.kept, v.state = t.clients[s.Client], t.server
 	}
 	l, err := w.begin(v)
 	if err != nil {
@@ -230,19 +216,6 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	}
 	state, err := e.store.write(l.State)
 	return c, state, err
-}
-
-// longestFirst returns the slots in the order in which their tasks start and
-// their results are summed: most work first, so that no long task is left for
-// the end. It depends only on the plan, never on the machine.
-func longestFirst(slots []Slot) []int {
-	order := make([]int, len(slots))
-	for i := range order {
-		order[i] = i
-	}
-	work := func(i int) int { return slots[i].Params.Examples(slots[i].TrainExamples) }
-	slices.SortStableFunc(order, func(a, b int) int { return work(b) - work(a) })
-	return order
 }
 
 // total fills the sums over the slots.

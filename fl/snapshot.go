@@ -68,7 +68,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // WriteTo writes the snapshot in its binary form, which ReadSnapshot reads.
 func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
-	e := &snapshotWriter{w: bufio.NewWriterSize(w, 1<<16), crc: crc32.New(castagnoli)}
+	e := newSnapshotWriter(w)
 	e.write([]byte(snapshotMagic))
 	e.text(s.Model)
 	e.text(s.Method)
@@ -94,14 +94,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 		e.text(p.Name)
 		e.vector(p.Values)
 	}
-	e.write(binary.LittleEndian.AppendUint32(nil, e.crc.Sum32()))
-	if e.err == nil {
-		e.err = e.w.Flush()
-	}
-	if e.err != nil {
-		return e.n, fmt.Errorf("snapshot of trial %d: %w", s.Number, e.err)
-	}
-	return e.n, nil
+	return e.end(fmt.Sprintf("snapshot of trial %d", s.Number))
 }
 
 // Values returns the state's numbers; they may be read only.
@@ -157,7 +150,7 @@ const (
 // more than a buffer. A file that is cut off, damaged or of another version is an
 // error, and memory is taken only for what the file holds.
 func ReadSnapshot(r io.Reader) (*Snapshot, error) {
-	d := &snapshotReader{r: bufio.NewReaderSize(r, 1<<16), crc: crc32.New(castagnoli)}
+	d := newSnapshotReader(r)
 	s := &Snapshot{}
 	magic := d.bytes(len(snapshotMagic))
 	if d.err == nil && string(magic[:6]) != snapshotMagic[:6] {
@@ -188,15 +181,8 @@ func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 			break
 		}
 	}
-	want := d.crc.Sum32()
-	if sum := d.bytes(4); d.err == nil && binary.LittleEndian.Uint32(sum) != want {
-		d.err = errors.New("it is damaged: its checksum is wrong")
-	}
-	if errors.Is(d.err, io.EOF) || errors.Is(d.err, io.ErrUnexpectedEOF) {
-		d.err = errors.New("it is cut off")
-	}
-	if d.err != nil {
-		return nil, fmt.Errorf("snapshot: %w", d.err)
+	if err := d.end("snapshot"); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -220,7 +206,7 @@ func (d *snapshotReader) bytes(n int) []byte {
 func (d *snapshotReader) count() int { return int(binary.LittleEndian.Uint32(d.bytes(4))) }
 
 func (d *snapshotReader) index() int {
-	n := binary.LittleEndian.Uint64(d.bytes(8))
+	n := d.uint64()
 	if n > math.MaxInt32 && d.err == nil {
 		d.err = fmt.Errorf("it is damaged: a number of %d", n)
 	}
@@ -240,7 +226,7 @@ func (d *snapshotReader) text() string {
 
 // vector reads in parts, so that a wrong length ends with the file.
 func (d *snapshotReader) vector() []float32 {
-	n := binary.LittleEndian.Uint64(d.bytes(8))
+	n := d.uint64()
 	var x []float32
 	for n > 0 && d.err == nil {
 		part := min(n, vectorPart)

@@ -11,13 +11,7 @@ import (
 // with the given indices, and nothing else. Of the same clients it gives what
 // Evaluate calls GlobalTest, bit for bit.
 func (e *Engine) EvaluateTest(ctx context.Context, weights []float32, clients []int) (Summary, error) {
-	fed := e.cfg.Data
-	scores := make([]clientScores, len(clients))
-	err := e.each(ctx, len(clients), func(i int, w *worker) error {
-		var err error
-		scores[i].globalTest, err = w.score(weights, fed.Clients[clients[i]].Test, fed.Masks)
-		return err
-	})
+	scores, err := e.measure(ctx, &Exam{Weights: weights, Clients: clients, GlobalTest: true}, nil, nil, func(int) {})
 	if err != nil {
 		return Summary{}, err
 	}

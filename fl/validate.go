@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -52,32 +51,18 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) 
 	if len(ids) == 0 {
 		return nil, fmt.Errorf("evaluation: none of the %d clients has validation examples", len(e.cfg.Data.Clients))
 	}
-	scores := make([]setScore, len(ids))
-	memory := e.serverOf(v.State)
-	var done atomic.Int64
-	err = e.each(ctx, len(ids), func(i int, w *worker) error {
-		val := e.cfg.Data.Clients[ids[i]].Val
-		if v.Clients == nil {
-			var err error
-			if scores[i], err = w.score(weights, val, nil); err != nil {
-				return err
-			}
-		} else {
-			l, err := e.personal(w, weights, ids[i], v.Round, &plan, v.State, memory)
-			if err != nil {
-				return err
-			}
-			if scores[i], err = l.scoreSet(val); err != nil {
-				return err
-			}
-		}
-		if v.Done != nil {
-			v.Done(int(done.Add(1)), len(ids))
-		}
-		return nil
-	})
+	measured, err := e.measure(ctx, &Exam{
+		Weights: weights, Clients: ids, GlobalVal: v.Clients == nil, PersonalVal: v.Clients != nil,
+		Params: paramsOf(v.Clients, ids), Server: plan.Server, Round: v.Round,
+	}, v.State, e.serverOf(v.State), counted(v.Done, len(ids)))
 	if err != nil {
 		return nil, err
+	}
+	scores := make([]setScore, len(ids))
+	for i := range measured {
+		if scores[i] = measured[i].globalVal; v.Clients != nil {
+			scores[i] = measured[i].personalVal
+		}
 	}
 	return foldValidated(scores, v.Score, stream), nil
 }

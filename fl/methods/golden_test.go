@@ -33,6 +33,32 @@ func TestGoldenRun(t *testing.T) {
 	}
 }
 
+// goldenChain is the digest after two rounds of a cohort of 20 as versions before the
+// tree of sums trained it: studies that they began go on with such bits.
+const goldenChain = "5c467c51636680fc2eb1b033301647f9b4d5075c3935a05cc23184aefbc14a73"
+
+// TestGoldenChain holds that Config.Chain has the bits of earlier versions, and that
+// without it only cohorts of more than 16 have others.
+func TestGoldenChain(t *testing.T) {
+	if kernels.Current() == kernels.Generic {
+		t.Skip("the plain Go level rounds in its own way")
+	}
+	fed := fltest.OpenGlyphs(t, 48, 12)
+	model := fltest.SmallCNN(t, fed)
+	trained := func(cohort int, chain bool) string {
+		e := newEngine(t, fl.Config{Model: model, Data: fed, Method: Reptile{}, Cohort: cohort, Seed: 6, Chain: chain})
+		tr := e.NewTrial(2)
+		runRounds(t, tr, mixedPlan(cohort), 2)
+		return fl.WeightsSHA256(model, tr.Weights())
+	}
+	if got := trained(20, true); got != goldenChain {
+		t.Errorf("one chain trains to weights %s, want %s", got, goldenChain)
+	}
+	if trained(20, false) == goldenChain || trained(16, false) != trained(16, true) {
+		t.Error("the tree of sums has the bits of a chain where it must not, or others where it must")
+	}
+}
+
 // mixedPlan gives every slot its own hyperparameters, so that tasks differ in
 // length and kind.
 func mixedPlan(slots int) fl.Plan {

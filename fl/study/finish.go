@@ -141,6 +141,13 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 	return out, err
 }
 
+// Chained says whether a store holds a study that was begun by a version of fedfast
+// which summed the clients of a round in one chain, as it goes on to do.
+func Chained(ctx context.Context, s store.Reader) (bool, error) {
+	r, err := Read(ctx, s)
+	return err == nil && r.Config != "" && r.version < treeVersion, err
+}
+
 // match returns an error when a study is not the recorded one.
 func (r *studyRecord) match(dir string, c *config.Config, mode string) error {
 	if r.Mode != mode {

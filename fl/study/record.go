@@ -46,8 +46,12 @@ type studyRecord struct {
 }
 
 // recordVersion counts what was added to the records of rounds and plans: 1 the
-// notes of client tuners and the percentiles of test errors over clients.
-const recordVersion = 1
+// notes of client tuners and the percentiles of test errors over clients, 2 that
+// rounds of more than 16 clients are summed as a tree.
+const recordVersion = 2
+
+// treeVersion is the recordVersion from which on rounds are summed as a tree.
+const treeVersion = 2
 
 // movedRecord is the study file with other values of keys that change no result.
 type movedRecord struct {

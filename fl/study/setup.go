@@ -47,6 +47,9 @@ type Setup struct {
 	// Trainer trains the trials of a Tune elsewhere; nil is in this process. It
 	// needs a Store.
 	Trainer Trainer
+	// Chain has rounds summed as versions before the tree of sums did. Run and Tune set
+	// it by what the Store holds; see Chained.
+	Chain bool
 	// Log is told about failed trials and damaged files; nil drops that.
 	Log *slog.Logger
 
@@ -90,6 +93,6 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	return fl.New(fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, StateMemory: int64(c.Data.StateMemory) << 20,
-		Trials: max(1, c.Tuner.Parallel), Kept: kept,
+		Trials: max(1, c.Tuner.Parallel), Kept: kept, Chain: s.Chain,
 	})
 }

@@ -52,6 +52,7 @@ type Coordinator struct {
 	blobs   *blobs
 	store   *store.Store
 	config  string // the study file
+	chain   bool   // see study.Setup
 	facts   study.Facts
 	level   string
 	stop    chan struct{}
@@ -100,6 +101,10 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	for _, name := range here { // the coordinator was killed
 		c.early = append(c.early, study.WorkerRecord{Worker: name, State: study.WorkerLost})
 	}
+	if s.Chain, err = study.Chained(ctx, s.Store); err != nil {
+		return nil, err
+	}
+	c.chain = s.Chain
 	w, err := study.NewWorker(*s)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,8 @@ type welcome struct {
 	Name   string `json:"name,omitempty"`
 	// Config is the study file.
 	Config string `json:"config,omitempty"`
+	// Chain is that of study.Setup.
+	Chain bool `json:"chain,omitempty"`
 	// Beat is how often, in milliseconds, the worker says that it lives.
 	Beat int64 `json:"beat,omitempty"`
 }

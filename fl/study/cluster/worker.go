@@ -71,7 +71,7 @@ type worker struct {
 	options WorkerOptions
 	machine Machine
 
-	config string // the study file for which it is prepared, empty for none
+	of     welcome // says for what it is prepared, empty for nothing
 	study  *study.Worker
 	facts  study.Facts
 	rounds int
@@ -138,7 +138,7 @@ func Work(ctx context.Context, o WorkerOptions) error {
 func (w *worker) forget() {
 	if w.study != nil {
 		w.study.Close()
-		w.study, w.config = nil, ""
+		w.study, w.of = nil, welcome{}
 	}
 }
 
@@ -158,7 +158,7 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := w.prepare(ctx, first.Config); err != nil {
+	if err := w.prepare(ctx, first); err != nil {
 		return err
 	}
 	second, err := l.hello(ctx, hello{Machine: w.machine, Worker: first.Worker, Facts: &w.facts})
@@ -187,12 +187,13 @@ func (w *worker) join(ctx context.Context) (*join, error) {
 
 // prepare opens the data and builds the network of a study file, and trains a few
 // rounds to see what bits they have here.
-func (w *worker) prepare(ctx context.Context, text string) error {
-	if w.config == text {
+func (w *worker) prepare(ctx context.Context, of *welcome) error {
+	task := welcome{Config: of.Config, Chain: of.Chain}
+	if w.of == task {
 		return nil
 	}
 	w.forget()
-	c, err := config.Load(config.Source{Text: text})
+	c, err := config.Load(config.Source{Text: task.Config})
 	if err != nil {
 		return fmt.Errorf("the study's configuration: %w", err)
 	}
@@ -204,7 +205,7 @@ func (w *worker) prepare(ctx context.Context, text string) error {
 			return fmt.Errorf("--data: %w", err)
 		}
 	}
-	s := study.Setup{Config: *c, Workers: w.options.Workers}
+	s := study.Setup{Config: *c, Workers: w.options.Workers, Chain: task.Chain}
 	if s.Data, s.Model, err = config.Prepare(ctx, &s.Config); err != nil {
 		return err
 	}
@@ -214,6 +215,6 @@ func (w *worker) prepare(ctx context.Context, text string) error {
 	if w.facts, err = w.study.Facts(ctx); err != nil {
 		return err
 	}
-	w.config = text
+	w.of = task
 	return nil
 }

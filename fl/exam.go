@@ -1,0 +1,169 @@
+package fl
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Exam says which clients measure a model, and how. What a client measures depends
+// on no other one, so an exam can be cut anywhere.
+type Exam struct {
+	// Weights are the model's; read-only.
+	Weights []float32
+	// Clients are indices of clients; with Unseen they are of those that never train.
+	Clients []int
+	Unseen  bool
+	// GlobalVal and GlobalTest have the weights as they are measured on validation
+	// and test examples, PersonalVal and PersonalTest those that each client trains
+	// from them.
+	GlobalVal, GlobalTest, PersonalVal, PersonalTest bool
+	// Params are the hyperparameters of that training, one for all or one for each of
+	// Clients, and Server those of the server.
+	Params []ClientParams
+	Server ServerParams
+	// Round is how many rounds the model has trained.
+	Round int
+}
+
+// personal says whether clients train.
+func (x *Exam) personal() bool { return x.PersonalVal || x.PersonalTest }
+
+// part is the exam of the clients from lo to before hi.
+func (x Exam) part(lo, hi int) Exam {
+	x.Clients = x.Clients[lo:hi]
+	if len(x.Params) > 1 {
+		x.Params = x.Params[lo:hi]
+	}
+	return x
+}
+
+// check returns an error for an exam that this engine does not have.
+func (e *Engine) check(x *Exam) error {
+	n := len(e.cfg.Data.Clients)
+	if x.Unseen {
+		n = len(e.cfg.Data.Unseen)
+	}
+	for _, c := range x.Clients {
+		if c < 0 || c >= n {
+			return fmt.Errorf("evaluation: client %d is asked for; there are %d", c, n)
+		}
+	}
+	switch {
+	case len(x.Weights) != e.cfg.Model.Size():
+		return fmt.Errorf("evaluation: %d weights arrived, model %s has %d", len(x.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
+	case x.personal() && (x.Unseen || e.store != nil || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
+		return fmt.Errorf("evaluation: personalized scores of %d clients with %d configurations cannot be had here", len(x.Clients), len(x.Params))
+	}
+	return nil
+}
+
+// Scores are what the clients of an exam measured, in their order.
+type Scores struct{ clients []clientScores }
+
+// Measure has clients measure a model. Methods whose clients keep a state have no
+// personalized scores here.
+func (e *Engine) Measure(ctx context.Context, x Exam) (*Scores, error) {
+	if err := e.check(&x); err != nil {
+		return nil, err
+	}
+	s, err := e.measureHere(ctx, &x, nil, nil, func(int) {})
+	return &Scores{s}, err
+}
+
+// measure has clients measure a model here or elsewhere; done is told how many more
+// have done so.
+func (e *Engine) measure(ctx context.Context, x *Exam, state *State, memory Server, done func(clients int)) ([]clientScores, error) {
+	if e.cfg.Elsewhere != nil && (e.store == nil || !x.personal()) && len(x.Clients) > 0 {
+		if n := e.cfg.Elsewhere.Exams(len(x.Clients)); n > 0 {
+			return e.measureElsewhere(ctx, x, n, done)
+		}
+	}
+	return e.measureHere(ctx, x, state, memory, done)
+}
+
+func (e *Engine) measureElsewhere(ctx context.Context, x *Exam, n int, done func(clients int)) ([]clientScores, error) {
+	all := make([]clientScores, len(x.Clients))
+	g, ctx := errgroup.WithContext(ctx)
+	n = min(n, len(all))
+	for i := range n {
+		lo, hi := i*len(all)/n, (i+1)*len(all)/n
+		g.Go(func() error {
+			s, err := e.cfg.Elsewhere.Measure(ctx, x.part(lo, hi))
+			if err != nil {
+				return err
+			}
+			if len(s.clients) != hi-lo {
+				return fmt.Errorf("evaluation: the scores of %d clients came back, those of %d were asked for", len(s.clients), hi-lo)
+			}
+			copy(all[lo:], s.clients)
+			done(hi - lo)
+			return nil
+		})
+	}
+	return all, g.Wait()
+}
+
+// measureHere has this engine's workers measure a model.
+func (e *Engine) measureHere(ctx context.Context, x *Exam, state *State, memory Server, done func(clients int)) ([]clientScores, error) {
+	all := make([]clientScores, len(x.Clients))
+	clients, masks := e.cfg.Data.Clients, e.cfg.Data.Masks
+	if x.Unseen {
+		clients = e.cfg.Data.Unseen
+	}
+	err := e.each(ctx, len(all), func(i int, w *worker) (err error) {
+		c, s := &clients[x.Clients[i]], &all[i]
+		if x.GlobalVal {
+			if s.globalVal, err = w.score(x.Weights, c.Val, masks); err != nil {
+				return err
+			}
+		}
+		if x.GlobalTest {
+			if s.globalTest, err = w.score(x.Weights, c.Test, masks); err != nil {
+				return err
+			}
+		}
+		if x.personal() {
+			if err := e.scorePersonal(w, x, i, s, state, memory); err != nil {
+				return err
+			}
+		}
+		done(1)
+		return nil
+	})
+	return all, err
+}
+
+// scorePersonal has a client train and measure a model of its own.
+func (e *Engine) scorePersonal(w *worker, x *Exam, i int, s *clientScores, state *State, memory Server) error {
+	params := x.Params[0]
+	if len(x.Params) > 1 {
+		params = x.Params[i]
+	}
+	l, err := e.personal(w, x.Weights, x.Clients[i], x.Round, params, x.Server, state, memory)
+	if err != nil {
+		return err
+	}
+	if x.PersonalVal {
+		if s.personalVal, err = l.scoreSet(l.Val); err != nil {
+			return err
+		}
+	}
+	if x.PersonalTest {
+		s.personalTest, err = l.scoreSet(e.cfg.Data.Clients[x.Clients[i]].Test)
+	}
+	return err
+}
+
+// counted returns a function that adds up how many clients have measured.
+func counted(done func(clients, of int), of int) func(int) {
+	var sum atomic.Int64
+	return func(n int) {
+		now := int(sum.Add(int64(n)))
+		if done != nil {
+			done(now, of)
+		}
+	}
+}

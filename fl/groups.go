@@ -1,0 +1,107 @@
+package fl
+
+import (
+	"context"
+	"slices"
+)
+
+// round is a round at work.
+type round struct {
+	*Trial
+	plan   Plan
+	probes probeSet
+	slots  []Slot   // of the whole cohort
+	left   []*block // states that the slots' clients leave
+}
+
+// group returns how many slots are summed in one chain.
+func (c *Config) group() int {
+	if c.Chain {
+		return c.Cohort
+	}
+	return groupSlots
+}
+
+// train trains the whole cohort.
+func (r *round) train(ctx context.Context) (*Part, error) {
+	if r.engine.cuts() {
+		if n := r.engine.cfg.Elsewhere.Parts(r.number, r.round, len(r.slots)); n > 0 {
+			return r.trainElsewhere(ctx, n)
+		}
+	}
+	return r.trainHere(Span{0, len(r.slots)})
+}
+
+// trainHere trains the clients of a span that begins with a group on the engine's
+// workers.
+func (r *round) trainHere(span Span) (*Part, error) {
+	e := r.engine
+	size := e.cfg.group()
+	_, gathers := e.cfg.Method.(Gatherer)
+	groups := make([]*aggregate, 0, (span.Hi-span.Lo+size-1)/size)
+	for lo := span.Lo; lo < span.Hi; lo += size {
+		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(size, span.Hi-lo)))
+	}
+	all := newTree(len(groups), e.pool.returnSums)
+	order, number := taskOrder(r.slots[span.Lo:span.Hi], size)
+	r.left = make([]*block, len(r.slots))
+	err := e.pool.run(len(order), func(task int, w *worker) error {
+		i, group := span.Lo+order[task], order[task]/size
+		var c contribution
+		delivered := false
+		defer func() { // a panic must not leave the others waiting
+			if !delivered {
+				c = contribution{delta: w.local}
+			}
+			var whole *Part
+			if w.local, whole = groups[group].deliver(number[task], c); whole != nil {
+				all.add(group, whole)
+			}
+		}()
+		var err error
+		if c, r.left[i], err = r.localTask(w, i, &r.slots[i], r.plan.Server, r.probes); err != nil {
+			return err
+		}
+		delivered = true
+		return nil
+	})
+	if err != nil {
+		all.release()
+		for _, b := range r.left {
+			e.store.recycle(b)
+		}
+		return nil, err
+	}
+	p := all.root
+	p.Lo, p.Slots = span.Lo, r.slots[span.Lo:span.Hi]
+	return p, nil
+}
+
+// taskOrder returns the slots in the order in which their tasks start, and the number
+// of each task in its group of so many slots, where it comes in the chain of the sum.
+// Most work comes first, so that no long task is left for the end, but only so many
+// groups are begun at a time as a window has. It depends only on the plan, never on
+// the machine.
+func taskOrder(slots []Slot, size int) (order, number []int) {
+	window := max(size, windowSlots)
+	begun := make([]int, (len(slots)+size-1)/size)
+	for lo := 0; lo < len(slots); lo += window {
+		for _, i := range longestFirst(slots[lo:min(lo+window, len(slots))]) {
+			group := (lo + i) / size
+			order, number = append(order, lo+i), append(number, begun[group])
+			begun[group]++
+		}
+	}
+	return order, number
+}
+
+// longestFirst returns the slots by their work, the most first.
+func longestFirst(slots []Slot) []int {
+	order := make([]int, len(slots))
+	for i := range order {
+		order[i] = i
+	}
+	work := func(i int) int { return slots[i].Params.Examples(slots[i].TrainExamples) }
+	slices.SortStableFunc(order, func(a, b int) int { return work(b) - work(a) })
+	return order
+}

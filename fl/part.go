@@ -1,0 +1,151 @@
+package fl
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Part is what some of a round's clients have come to together: whole groups of
+// neighbouring slots, added up. The parts of a round add up to the same bits however
+// it is cut.
+type Part struct {
+	// Sum is the sum of weight_i (w - w_i), in the model's packed layout; Weight that
+	// of the weights, Number that of weight_i n_i, see Update.Number; Taken counts
+	// the clients that are in them.
+	Sum            []float32
+	Weight, Number float64
+	Taken          int
+	// Extra is the second sum of a Gatherer, Signs that of weight_i sign(w - w_i)
+	// where a probe asks for it; nil without.
+	Extra, Signs []float32
+	// Slots are the places of the cohort in which the clients are, measured, from
+	// slot Lo of the round on.
+	Slots []Slot
+	Lo    int
+}
+
+// vectors are the part's sums that there are.
+func (p *Part) vectors() [][]float32 {
+	var all [][]float32
+	for _, v := range [][]float32{p.Sum, p.Extra, p.Signs} {
+		if v != nil {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// add adds the clients of a part behind this one.
+func (p *Part) add(o *Part) {
+	into := p.vectors()
+	for i, v := range o.vectors() {
+		kernels.Add(into[i], into[i], v)
+	}
+	p.Weight += o.Weight
+	p.Number += o.Number
+	p.Taken += o.Taken
+}
+
+// mean returns sum_i p_i (w - w_i), the server's pseudo-gradient, with p_i the
+// shares of the weights that were taken, and sum_i p_i number_i. They are 0 when
+// those were all 0; there must have been a result.
+func (p *Part) mean() (delta []float32, number float64) {
+	if p.Weight == 0 {
+		return p.Sum, 0
+	}
+	kernels.Scale(p.Sum, float32(1/p.Weight))
+	return p.Sum, p.Number / p.Weight
+}
+
+// A round is summed as a tree that only the size of its cohort decides. Its leaves
+// are groups of groupSlots neighbouring slots, each one chain in the order of tasks;
+// neighbours are added up two by two, then the sums of those, where one without a
+// neighbour goes up as it is. So a cohort can be cut anywhere between two groups.
+const groupSlots = 16
+
+// windowSlots is how many slots start in the order of their work: as many groups are
+// open at once, each with its sums.
+const windowSlots = 4 * groupSlots
+
+// Span are the slots of a cohort from Lo to before Hi.
+type Span struct{ Lo, Hi int }
+
+// Cut cuts a cohort into n or more parts, if it has so many groups, and into as few
+// as that allows. Each part is a subtree of the tree of sums.
+func Cut(cohort, n int) []Span {
+	size := groupSlots
+	for (cohort+2*size-1)/(2*size) >= n {
+		if size >= cohort {
+			break
+		}
+		size *= 2
+	}
+	var spans []Span
+	for lo := 0; lo < cohort; lo += size {
+		spans = append(spans, Span{lo, min(lo+size, cohort)})
+	}
+	return spans
+}
+
+// openSums bounds the sums of a round that are there at once.
+func openSums(cohort int) int {
+	groups := (cohort + groupSlots - 1) / groupSlots
+	return min(groups, windowSlots/groupSlots+bits.Len(uint(groups)))
+}
+
+// tree adds up the leaves of a tree of sums, in whatever order they come.
+type tree struct {
+	leaves int
+	free   func(*Part) // takes one that was added to its neighbour
+
+	mu      sync.Mutex
+	waiting map[node]*Part
+	root    *Part
+}
+
+// node is a place in the tree, by its height and its number at that.
+type node struct{ height, at int }
+
+func newTree(leaves int, free func(*Part)) *tree {
+	return &tree{leaves: leaves, free: free, waiting: map[node]*Part{}}
+}
+
+// add adds a leaf, and whatever is complete by that.
+func (t *tree) add(leaf int, p *Part) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := node{0, leaf}
+	for width := t.leaves; width > 1; width = (width + 1) / 2 {
+		if n.at|1 < width { // it has a neighbour
+			beside := node{n.height, n.at ^ 1}
+			other := t.waiting[beside]
+			if other == nil {
+				t.waiting[n] = p
+				return
+			}
+			delete(t.waiting, beside)
+			if beside.at < n.at {
+				p, other = other, p
+			}
+			p.add(other)
+			t.free(other)
+		}
+		n = node{n.height + 1, n.at / 2}
+	}
+	t.root = p
+}
+
+// release gives back all that is in the tree.
+func (t *tree) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.waiting {
+		t.free(p)
+	}
+	if t.root != nil {
+		t.free(t.root)
+	}
+	t.waiting, t.root = nil, nil
+}
