@@ -66,6 +66,7 @@ type Result struct {
 	Fault            *Fault     `json:"fault,omitempty"`          // of suite faults
 	Accuracy         *Accuracy  `json:"accuracy,omitempty"`       // of suite accuracy
 	Decisions        *Decisions `json:"decisions,omitempty"`      // of suite accuracy: studies
+	Cluster          *Cluster   `json:"cluster,omitempty"`        // of suite cluster
 	times            []float64
 }
 

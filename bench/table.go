@@ -94,9 +94,11 @@ func (r *Report) rounds() bool {
 	return false
 }
 
-// findings says whether the report has rows of faults or accuracies.
+// findings says whether the report has rows of faults, accuracies or clusters.
 func (r *Report) findings() bool {
-	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Fault != nil || x.Accuracy != nil || x.Decisions != nil })
+	return slices.ContainsFunc(r.Results, func(x Result) bool {
+		return x.Fault != nil || x.Accuracy != nil || x.Decisions != nil || x.Cluster != nil
+	})
 }
 
 // cells are the texts of one row, one a column.
@@ -139,6 +141,8 @@ func (r *Report) cells(x Result) []string {
 			found = x.Accuracy.String()
 		case x.Decisions != nil:
 			found = x.Decisions.String()
+		case x.Cluster != nil:
+			found = x.Cluster.String()
 		}
 		cells = append(cells, found)
 	}

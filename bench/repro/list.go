@@ -66,8 +66,12 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 // cost is that of training.
 type cost struct{ seconds, flop float64 }
 
-// costs are those of one trial: of its proxy federations and of its rounds.
-type costs struct{ sides, rounds cost }
+// costs are those of one trial: of its proxy federations and of its rounds, with the
+// bytes of the model.
+type costs struct {
+	sides, rounds cost
+	bytes         int
+}
 
 // of is the cost of some trials, with one table for all or with a table each.
 func (c costs) of(trials int, oneTable bool) cost {
@@ -104,7 +108,7 @@ func (t *Training) cost(ctx context.Context, o Options, workers int, probe *esti
 		return costs{}, err
 	}
 	rounds, err := costOf(ctx, workers, probe, plan.Work)
-	return costs{sides, rounds}, err
+	return costs{sides, rounds, 4 * s.Model.Size()}, err
 }
 
 // costOf estimates work.

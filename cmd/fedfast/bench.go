@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 // benchOptions are the flags of bench.
 type benchOptions struct {
 	config   bench.Config
+	rows     string
 	input    string
 	against  string
 	pythons  []string
@@ -75,6 +77,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.config.Suites, "suite", nil, "suites to run (default all but those that run only when named)")
 	f.BoolVar(&o.config.Quick, "quick", false, "fewer rows and shorter samples: seconds")
+	f.StringVar(&o.rows, "rows", "", "only rows whose name and shape, as the report writes them, match this `REGEXP`")
 	f.BoolVar(&o.config.Full, "full", false, "every row count of every product")
 	f.StringSliceVar(&o.config.Models, "model", nil, "models of the suites nn, nn-forward and fl: names or study files (default all)")
 	f.StringVar(&o.input, "input", "", "shape of a sample for --model: 28x28x1, 784, or 80of90 for 80 tokens of 90; empty is the model's own or that of the study's data")
@@ -96,6 +99,12 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 }
 
 func (o *benchOptions) validate() error {
+	if o.rows != "" {
+		var err error
+		if o.config.Rows, err = regexp.Compile(o.rows); err != nil {
+			return fmt.Errorf("--rows %s: %w", o.rows, err)
+		}
+	}
 	if o.config.Batch < 0 {
 		return fmt.Errorf("--batch %d: must be 1 or more, or 0 for each model's own", o.config.Batch)
 	}

@@ -48,6 +48,7 @@ func openBlobs(ctx context.Context, conn *nats.Conn) (*blobs, error) {
 // put stores a snapshot and returns its digest.
 func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
 	var text bytes.Buffer
+	text.Grow(4*len(s.Weights) + 4096)
 	if _, err := s.WriteTo(&text); err != nil {
 		return "", err
 	}
@@ -81,6 +82,8 @@ func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
 
 // remove forgets a blob.
 func (b *blobs) remove(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, blobTime)
+	defer cancel()
 	err := b.store.Delete(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil

@@ -66,6 +66,7 @@ type Coordinator struct {
 	begun   bool         // the study, whose first row is its own
 	early   []study.WorkerRecord
 	rounds  map[place]result
+	settled map[int]int        // rounds of trials whose state is here: they are trained no more
 	lost    map[place][]string // names of the workers that were lost at a round
 	err     error              // ends the study
 }
@@ -87,7 +88,7 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	o.fill()
 	c := &Coordinator{
 		options: o, store: s.Store, stop: make(chan struct{}), seats: map[string]*seat{},
-		rounds: map[place]result{}, lost: map[place][]string{},
+		rounds: map[place]result{}, settled: map[int]int{}, lost: map[place][]string{},
 	}
 	text, err := config.Encode(&s.Config)
 	if err != nil {
@@ -247,6 +248,9 @@ func (c *Coordinator) remove(s *seat, state string) {
 // judge compares a round's record with what another worker has measured. The first
 // one stands.
 func (c *Coordinator) judge(worker string, p place, record []byte) error {
+	if p.rounds < c.settled[p.trial] {
+		return nil
+	}
 	now := result{sha256.Sum256(record), worker}
 	then, known := c.rounds[p]
 	if !known {
@@ -260,6 +264,16 @@ func (c *Coordinator) judge(worker string, p place, record []byte) error {
 		p.trial, p.rounds+1, then.worker, now.worker, c.describe(then.worker), c.describe(now.worker))
 	c.fail(err)
 	return err
+}
+
+// settle forgets who trained the rounds of a trial up to a state that is here. What is
+// trained again after all, since the state was lost, is compared with the journal.
+func (c *Coordinator) settle(trial, rounds int) {
+	for at := c.settled[trial]; at < rounds; at++ {
+		delete(c.rounds, place{trial, at})
+		delete(c.lost, place{trial, at})
+	}
+	c.settled[trial] = max(c.settled[trial], rounds)
 }
 
 // describe says what a worker is.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
 )
 
 // desk is a worker at work: it does one order after the other.
@@ -17,7 +16,7 @@ type desk struct {
 
 	lease int64
 	trial int
-	job   *study.Job // nil without a lease
+	job   job // nil without a lease
 }
 
 // serve does orders until the study ends, the worker is to leave and has handed over

@@ -69,16 +69,21 @@ func inboxOf(reply string) string {
 
 // count says how many workers there are.
 func (c *Coordinator) count() string {
+	if n := c.here(); n != 1 {
+		return fmt.Sprintf("%d workers", n)
+	}
+	return "1 worker"
+}
+
+// here is how many workers there are.
+func (c *Coordinator) here() int {
 	n := 0
 	for _, s := range c.seats {
 		if !s.out {
 			n++
 		}
 	}
-	if n == 1 {
-		return "1 worker"
-	}
-	return fmt.Sprintf("%d workers", n)
+	return n
 }
 
 // refuse says why a worker may not join, empty if it may.

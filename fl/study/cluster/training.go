@@ -111,6 +111,11 @@ func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *f
 	if err != nil {
 		return nil, nil, fmt.Errorf("worker %s: %w", t.seat.name, err)
 	}
+	if state {
+		t.coordinator.mu.Lock()
+		t.coordinator.settle(t.trial, t.rounds)
+		t.coordinator.mu.Unlock()
+	}
 	t.fetched = t.fetched || state && t.Leaving()
 	return model, trial, nil
 }

@@ -72,7 +72,7 @@ type worker struct {
 	machine Machine
 
 	of     welcome // says for what it is prepared, empty for nothing
-	study  *study.Worker
+	study  trainer
 	facts  study.Facts
 	rounds int
 
@@ -95,15 +95,22 @@ func Work(ctx context.Context, o WorkerOptions) error {
 	}
 	w := &worker{options: o, machine: thisMachine(o.Version)}
 	w.machine.Workers = o.Workers
+	return w.work(ctx)
+}
+
+// work is Work.
+func (w *worker) work(ctx context.Context) error {
+	o := &w.options
 	defer w.forget()
 	var lost, gone time.Time // since when there is no coordinator, no join file
 	for {
 		err := w.session(ctx, &lost)
-		if !errors.Is(err, errGone) {
+		switch {
+		case !errors.Is(err, errGone):
 			gone = time.Time{}
-		} else if gone.IsZero() {
+		case gone.IsZero():
 			gone = time.Now()
-		} else if time.Since(gone) > grace {
+		case time.Since(gone) > grace:
 			err = nil
 		}
 		switch {
@@ -209,10 +216,12 @@ func (w *worker) prepare(ctx context.Context, of *welcome) error {
 	if s.Data, s.Model, err = config.Prepare(ctx, &s.Config); err != nil {
 		return err
 	}
-	if w.study, err = study.NewWorker(s); err != nil {
+	trains, err := study.NewWorker(s)
+	if err != nil {
 		return err
 	}
-	if w.facts, err = w.study.Facts(ctx); err != nil {
+	w.study = engine{trains}
+	if w.facts, err = trains.Facts(ctx); err != nil {
 		return err
 	}
 	w.of = task

@@ -1,0 +1,152 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// Two workers of one processor each train the study that one process with two does:
+// trials of one length, so that neither waits at the end.
+const (
+	pairTrials = 8
+	pairPasses = 3
+	pairRounds = 20 // of a trial
+	quickPair  = 5
+	pairFile   = `name = "pair"
+method = "fedavg"
+model = %q
+cohort = 10
+seed = 1
+
+[data]
+name = "glyphs"
+clients = 40
+samples = 60
+
+[client]
+lr = 0.01
+batch = 20
+
+[budget]
+rounds = %d
+trial_rounds = %d
+
+[tuner]
+name = "random"
+
+[space]
+"client.lr" = {log10 = [-3, -1]}
+`
+)
+
+// pair is the study in both ways.
+type pair struct {
+	exe, model     string
+	rounds, passes int
+}
+
+func (p *pair) shape() string {
+	return fmt.Sprintf("%s,trials=%d,rounds=%d", p.model, pairTrials, p.rounds)
+}
+
+// compare runs the study in both ways, in turns.
+func (p *pair) compare(ctx context.Context) (r []Result, err error) {
+	dir, err := os.MkdirTemp("", "fedfast-pair-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	file := filepath.Join(dir, "pair.toml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, pairFile, p.model, pairTrials*p.rounds, p.rounds), 0o600); err != nil {
+		return nil, err
+	}
+	var one, two []float64 // seconds a round
+	for pass := range p.passes {
+		alone, shared := filepath.Join(dir, fmt.Sprintf("one-%d", pass)), filepath.Join(dir, fmt.Sprintf("two-%d", pass))
+		if err := finish(exec.CommandContext(ctx, p.exe, "tune", file, "--study", alone, "--workers", "2")); err != nil {
+			return nil, err
+		}
+		if err := p.share(ctx, file, shared); err != nil {
+			return nil, err
+		}
+		if err := sameEnd(alone, shared); err != nil {
+			return nil, err
+		}
+		a, err := pace(ctx, alone)
+		if err != nil {
+			return nil, err
+		}
+		b, err := pace(ctx, shared)
+		if err != nil {
+			return nil, err
+		}
+		one, two = append(one, a), append(two, b)
+	}
+	ours, theirs := callResult("two-workers", p.shape(), two), callResult("one-process", p.shape(), one)
+	ours.Cluster = &Cluster{Ratio: theirs.Seconds / ours.Seconds}
+	ours.Threads, ours.P99, theirs.Threads, theirs.P99 = 2, 0, 2, 0
+	return []Result{ours, theirs}, nil
+}
+
+// share runs the study with a coordinator and two workers.
+func (p *pair) share(ctx context.Context, file, dir string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	join := filepath.Join(dir, cluster.Folder, cluster.JoinFile)
+	ended := make(chan error, 2) // a worker each
+	for range cap(ended) {
+		go func() { ended <- finish(exec.CommandContext(ctx, p.exe, "worker", "--join", join, "--workers", "1")) }()
+	}
+	err := finish(exec.CommandContext(ctx, p.exe, "tune", file, "--study", dir, "--workers", "1", "--cluster", "127.0.0.1:0"))
+	if err != nil {
+		stop()
+		_, _ = <-ended, <-ended // they were killed
+		return err
+	}
+	return errors.Join(<-ended, <-ended)
+}
+
+// finish runs a command to its end.
+func finish(cmd *exec.Cmd) error {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return nil
+}
+
+// pace returns the seconds a round of a study, from when a tenth of the rounds has
+// run, and so all workers have come.
+func pace(ctx context.Context, dir string) (float64, error) {
+	v, err := store.Look(ctx, dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	var at []time.Time
+	err = study.Rounds(ctx, v, func(r study.RoundRow) error {
+		at = append(at, r.At)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	first := len(at) / 10  //nolint:mnd // see above
+	if len(at)-first < 2 { //nolint:mnd // an interval
+		return 0, fmt.Errorf("%s: only %d rounds were recorded", dir, len(at))
+	}
+	return at[len(at)-1].Sub(at[first]).Seconds() / float64(len(at)-1-first), nil
+}
