@@ -181,10 +181,13 @@ func (e *Engine) personal(w *worker, weights []float32, client, round int, param
 	if err != nil {
 		return nil, err
 	}
+	train := e.cfg.Method.Local
 	if p, ok := e.cfg.Method.(Personalizer); ok {
-		return l, p.Personalize(l)
+		train = p.Personalize
 	}
-	return l, e.cfg.Method.Local(l)
+	err = train(l)
+	l.hold()
+	return l, err
 }
 
 // each runs n tasks of an evaluation, until ctx ends.

@@ -139,6 +139,16 @@ func (l *Local) ScorePersonalized(m Personalizer) error {
 	return err
 }
 
+// hold puts the frozen parameters back where a method's arithmetic has moved them by
+// a rounding error, and takes them out of what it uploads.
+func (l *Local) hold() {
+	m := l.engine.cfg.Model
+	m.Hold(l.Weights, l.Broadcast)
+	if l.Upload != nil {
+		m.Hold(l.Upload, nil)
+	}
+}
+
 // measure scores the client's model as it is after its training on a set of
 // examples. t, when not nil, counts what masks leave.
 func (l *Local) measure(v data.View, aug *data.Augment, t *tally) (nn.Result, error) {
@@ -170,7 +180,7 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		Params: v.params.InRound(v.round), ServerParams: v.server, Round: v.round, Client: v.client, Train: c.Train, Val: c.Val,
 		Setup: e.setup, Server: v.state, Broadcast: v.weights, Weights: w.local, Fresh: v.kept == nil, Weight: float64(c.Train.Len()),
 		engine: e, worker: w, key: v.key,
-		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumParams(),
+		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumTrainable(),
 	}
 	if e.store == nil {
 		return l, nil

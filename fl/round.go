@@ -125,7 +125,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	mean, number := whole.mean()
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	t.observe(result, u, whole.Signs, probes)
-	t.server.Step(t.weights, u, plan.Server)
+	t.step(u, plan.Server)
 	t.engine.pool.returnSums(whole)
 	t.commit(result.Slots, r.left)
 	t.round++
@@ -145,6 +145,21 @@ func (t *Trial) slots(plan Plan) ([]Slot, error) {
 		slots[i] = Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
 	}
 	return slots, nil
+}
+
+// step has the server move the weights. Frozen ones stay, whatever the method's
+// arithmetic makes of a change of 0.
+func (t *Trial) step(u *Update, p ServerParams) {
+	m := t.engine.cfg.Model
+	if len(m.Frozen()) == 0 {
+		t.server.Step(t.weights, u, p)
+		return
+	}
+	before := t.engine.pool.borrowSum()
+	defer t.engine.pool.returnSums(&Part{Sum: before})
+	m.Hold(before, t.weights)
+	t.server.Step(t.weights, u, p)
+	m.Hold(t.weights, before)
 }
 
 // localTask trains the client of a slot and measures it. It returns the client's
@@ -182,6 +197,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	if err := e.cfg.Method.Local(l); err != nil {
 		return contribution{}, nil, err
 	}
+	l.hold()
 	if l.score != nil {
 		r, err := l.measure(client.Val, aug, nil)
 		if err != nil {

@@ -49,6 +49,6 @@ func (l *Local) TrainSubnet(s *Subnet) []float32 {
 		}
 	}
 	copy(sub.start, sub.weights)
-	l.subnet, l.exampleFLOPs, l.traffic = sub, s.flops, s.model.NumParams()
+	l.subnet, l.exampleFLOPs, l.traffic = sub, s.flops, s.model.NumTrainable()
 	return sub.weights
 }

@@ -99,19 +99,6 @@ func (c chain) rigid() string {
 	return ""
 }
 
-// lowest returns the first layer with parameters in a span, 0 when it is empty.
-func (c chain) lowest(s Span) int {
-	if s.empty() {
-		return 0
-	}
-	for i, nd := range c {
-		if size := nd.size(); size > 0 && nd.offset+size > s.Lo {
-			return i
-		}
-	}
-	return 0
-}
-
 // parameters returns those of all layers, each behind its layer's prefix.
 func (c chain) parameters(prefix string) []Param {
 	var ps []Param

@@ -64,6 +64,7 @@ func (ws *Workspace) Hessian(dst, w, v []float32, b *Batch, o TrainOpts) {
 	}
 	t.start(Run{W: w, V: v, G: dst}, o)
 	t.chunks(b, t.scale(b, count), nil)
+	ws.m.Hold(dst, nil)
 }
 
 // softmaxTangents computes the tangents of dlogit = scale*(p - onehot) from those

@@ -23,6 +23,8 @@ type Model struct {
 	start     []float32 // weights that Init fills in, nil to draw them
 	loss      Loss
 	biases    []Span // see Biases
+	trainable []bool // which parameters are, in their order; nil are all
+	frozen    []Span // see Frozen
 }
 
 // NewModel chains layers into a classifier of classes classes. The last layer
@@ -155,11 +157,14 @@ func (m *Model) NewParams() []float32 { return tensor.Aligned(m.Size()) }
 // FLOPs returns the multiplications and additions for one sample: of the forward
 // pass, and of a training step's forward and backward passes.
 func (m *Model) FLOPs() (forward, train int64) {
-	learned := false
-	for _, nd := range m.nodes {
+	learned, lowest := false, m.lowest(Span{})
+	for i, nd := range m.nodes {
 		f := nd.FLOPs()
 		forward += f
 		train += f
+		if i < lowest {
+			continue
+		}
 		if len(nd.params) > 0 {
 			train += f
 		}

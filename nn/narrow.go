@@ -23,7 +23,8 @@ func (m *Model) Narrow(width float64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	narrow.loss = m.loss
+	narrow.loss, narrow.trainable = m.loss, m.trainable
+	narrow.freeze()
 	return narrow.WithPrecision(m.precision), nil
 }
 

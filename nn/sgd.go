@@ -78,6 +78,7 @@ type update struct {
 	second           []float32    // not nil in a step of Adam
 	adam             kernels.Adam // without its slices
 	only             Span
+	frozen           []Span // that the step leaves as they are
 	shift            []float32
 	probe            *Displacement
 
@@ -97,7 +98,7 @@ func (u *update) decays(by float32) {
 
 // fused reports whether the step is one that kernels take along with a product.
 func (u *update) fused() bool {
-	return u.only.empty() && u.shift == nil && u.second == nil && !u.Nesterov
+	return u.only.empty() && u.frozen == nil && u.shift == nil && u.second == nil && !u.Nesterov
 }
 
 // plain reports whether such a step is all there is to do with a gradient.
@@ -198,6 +199,23 @@ func (u *update) apply(w, grad []float32, at int) {
 			return
 		}
 		grad, at, end = grad[lo-at:hi-at], lo, hi
+	}
+	for _, f := range u.frozen {
+		lo, hi := max(at, f.Lo), min(end, f.Hi)
+		if lo >= hi {
+			continue
+		}
+		u.applyTo(w, grad[:lo-at], at)
+		grad, at = grad[hi-at:], hi
+	}
+	u.applyTo(w, grad, at)
+}
+
+// applyTo updates weights of which none is frozen.
+func (u *update) applyTo(w, grad []float32, at int) {
+	end := at + len(grad)
+	if len(grad) == 0 {
+		return
 	}
 	if u.shift != nil {
 		kernels.Add(grad, grad, u.shift[at:end])

@@ -143,7 +143,9 @@ func (ws *Workspace) Grad() []float32 { return ws.grad }
 // labels into Grad, overwriting it.
 func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 	ws.m.check(w)
-	return ws.train(w, b, o, Span{}, nil)
+	sum := ws.train(w, b, o, Span{}, nil)
+	ws.m.Hold(ws.grad, nil)
+	return sum
 }
 
 // Step does what Gradient and then Optimizer.Step do, bit for bit, in fewer passes
@@ -152,12 +154,14 @@ func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Result {
 	ws.m.check(w)
 	ws.step = opt.update(o)
+	ws.step.frozen = ws.m.frozen
 	u := &ws.step
 	if u.ClipNorm > 0 || u.biases != nil {
 		u = nil // all of the gradient must be known before the first weight changes, or layers would decay their biases
 	}
 	sum := ws.train(w, b, o, o.Only, u)
 	if sum.Count == 0 || u == nil {
+		ws.m.Hold(ws.grad, nil)
 		ws.step.whole(w, ws.grad)
 		if sum.Count == 0 {
 			clear(ws.grad) // of what Shift left there
@@ -184,7 +188,7 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, only Span, u *upd
 		return Result{}
 	}
 	ws.start(Run{W: w, G: ws.grad}, o)
-	ws.lowest = ws.m.nodes.lowest(only)
+	ws.lowest = ws.m.lowest(only)
 	return ws.chunks(b, ws.scale(b, count), u)
 }
 

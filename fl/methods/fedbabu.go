@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // fedBABU is FedBABU (Oh et al. 2022): the clients train and the server averages
@@ -40,9 +41,16 @@ func (m fedBABU) Local(l *fl.Local) error {
 // Personalize tunes the head.
 func (fedBABU) Personalize(l *fl.Local) error { return trainHead(l) }
 
-// needsBody returns an error for a model that is all head.
+// needsBody returns an error for a model that is all head, and for one of whose body
+// or head nothing is trainable: a method that treats them apart trains both.
 func needsBody(cfg *fl.Config) error {
-	if cfg.Head().Lo > 0 {
+	head := cfg.Head()
+	switch {
+	case head.Lo > 0 && !cfg.Model.Trains(nn.Span{Hi: head.Lo}):
+		return fmt.Errorf("client.trainable leaves nothing of the body to train, which is what the clients of method %q share; add body.* or use method \"fedavg\"", cfg.Method.Name())
+	case head.Lo > 0 && !cfg.Model.Trains(head):
+		return fmt.Errorf("client.trainable leaves nothing of the head to train, which is each client's own in method %q; add head.* or use method \"fedavg\"", cfg.Method.Name())
+	case head.Lo > 0:
 		return nil
 	}
 	return fmt.Errorf("head_layers = %d: model %s has no layer with parameters before them, and method %q trains a body; lower it or take a deeper model",

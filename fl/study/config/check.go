@@ -28,7 +28,7 @@ func (c *Config) Check() error {
 // checkHead returns an error for a head that the method does not have.
 func (c *Config) checkHead() error {
 	m, err := fl.MethodByName(c.Method)
-	if err != nil || c.HeadLayers == 1 || slices.Contains(fl.Settings(m), "head_layers") {
+	if err != nil || c.HeadLayers == 1 || len(c.Client.Trainable) > 0 || slices.Contains(fl.Settings(m), "head_layers") {
 		return err
 	}
 	return &key.Error{Key: "head_layers", Problem: fmt.Sprintf(" = %d: method %q treats no head apart; leave it out", c.HeadLayers, c.Method)}

@@ -304,20 +304,18 @@ func assign(f reflect.Value, s setting) error {
 	}
 }
 
-// assignList writes a list of a decoder into a field. Where numbers are wanted,
-// one number is a list of one; no numbers are nil.
+// assignList writes a list of a decoder into a field. One number, or one text, is a
+// list of one; an empty list is nil.
 func assignList(f reflect.Value, s setting) error {
-	want, numbers := "a list of strings", true
+	want := "a list of strings"
 	switch f.Interface().(type) {
 	case []int:
 		want = "a list of whole numbers"
 	case []float64:
 		want = "a list of numbers"
-	default:
-		numbers = false
 	}
 	list, ok := s.value.([]any)
-	if !ok && numbers {
+	if !ok {
 		list, ok = []any{s.value}, true
 	}
 	values := reflect.MakeSlice(f.Type(), len(list), len(list))
@@ -326,7 +324,7 @@ func assignList(f reflect.Value, s setting) error {
 			ok = false
 		}
 	}
-	if numbers && len(list) == 0 {
+	if len(list) == 0 {
 		values = reflect.Zero(f.Type())
 	}
 	f.Set(values)

@@ -46,6 +46,9 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 	if m, err = c.WithPrecision(m); err != nil {
 		return nil, err
 	}
+	if m, err = m.WithTrainable(c.Client.Trainable, c.HeadLayers); err != nil {
+		return nil, &key.Error{Key: "client.trainable", Problem: ": " + err.Error()}
+	}
 	if FromFile(c.Init) {
 		w, err := fl.ReadSafetensors(c.Init, m)
 		if err != nil {
