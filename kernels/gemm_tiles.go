@@ -283,8 +283,11 @@ func runNN(f func(*nnArgs), args *nnArgs) { f(args) }
 func runTN(f func(*tnArgs), args *tnArgs) { f(args) }
 
 // noescape returns p and hides it from escape analysis, which can't see that a
-// function called through a table keeps no pointer.
+// function called through a table keeps no pointer. It must be a call: inlined, what
+// it returns may be kept where the runtime does not see it, and then leads to where
+// the stack was before it grew.
 //
+//go:noinline
 //go:nosplit
 func noescape[T any](p *T) *T {
 	x := uintptr(unsafe.Pointer(p))
