@@ -91,6 +91,59 @@ var graphCases = []imageCase{
 	},
 }
 
+// groupedCases are networks for the same tests.
+var groupedCases = []imageCase{
+	{
+		"grouped convolutions of all strides and paddings",
+		Shape{H: 9, W: 8, C: 4},
+		[]Layer{
+			GroupedConv2D{Filters: 6, Kernel: 3, Groups: 2, Same: true},
+			GroupedConv2D{Filters: 12, Kernel: 3, Groups: 3, Stride: 2, Pad: 1, NoBias: true},
+			ReLU{},
+			GroupedConv2D{Filters: 40, Kernel: 2, Groups: 4, Same: true},
+			GroupedConv2D{Filters: 5, Kernel: 1, Groups: 5},
+			Dense{Units: 3},
+		},
+		[]refOp{conv(1, 1, 1), plainConv(2, 1, 1), relu, conv(1, 0, 1), conv(1, 0, 0), dense},
+	},
+	{
+		"dilated convolutions, alone and in groups",
+		Shape{H: 10, W: 11, C: 2},
+		[]Layer{
+			GroupedConv2D{Filters: 18, Kernel: 3, Dilation: 2, Pad: 1},
+			ReLU{},
+			GroupedConv2D{Filters: 4, Kernel: 2, Dilation: 3, Same: true, Groups: 2},
+			GroupedConv2D{Filters: 6, Kernel: 3, Dilation: 4, Pad: 8, NoBias: true},
+			GroupedConv2D{Filters: 3, Kernel: 1, Dilation: 2},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			{op: "conv", stride: 1, dilation: 2, before: 1, after: 1},
+			relu,
+			{op: "conv", stride: 1, dilation: 3, before: 1, after: 2},
+			{op: "conv", stride: 1, dilation: 4, before: 8, after: 8, noBias: true},
+			conv(1, 0, 0), dense,
+		},
+	},
+	{
+		"many channels of a group",
+		Shape{H: 8, W: 8, C: 1},
+		[]Layer{
+			Conv2D{Filters: 64, Kernel: 1},
+			GroupedConv2D{Filters: 64, Kernel: 3, Groups: 2, Pad: 1},
+			GroupedConv2D{Filters: 32, Kernel: 3, Dilation: 2, Pad: 2},
+			AvgPool{},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			conv(1, 0, 0), conv(1, 1, 1),
+			{op: "conv", stride: 1, dilation: 2, before: 2, after: 2},
+			{op: "avgpool", size: 8, stride: 1},
+			dense,
+		},
+	},
+}
+
 // graphNet is a graph on images in front of one on sequences.
 func graphNet(t testing.TB) *Model {
 	t.Helper()
@@ -98,14 +151,14 @@ func graphNet(t testing.TB) *Model {
 		Conv2D{Filters: 21, Kernel: 2, Stride: 2},
 		Named{Name: "branches", Layer: Graph{Branches: []Branch{
 			{From: []int{GraphInput}, Layers: []Layer{Named{Name: "left", Layer: Conv2D{Filters: 40, Kernel: 3, Pad: 1}}, ReLU{}, Dropout{Rate: 0.1}}},
-			{From: []int{GraphInput}, Layers: []Layer{DepthwiseConv2D{Kernel: 3, Pad: 1}, SiLU{}}},
+			{From: []int{GraphInput}, Layers: []Layer{DepthwiseConv2D{Kernel: 3, Pad: 1}, SiLU{}, GroupedConv2D{Filters: 12, Kernel: 2, Groups: 3, Dilation: 2, Same: true}}},
 			{From: []int{0, 1}, Join: Concat},
 		}}},
 		Sequence{}, Dense{Units: 20},
 		Graph{Branches: []Branch{
 			{From: []int{GraphInput}, Layers: []Layer{LayerNorm{}, Attention{Heads: 2}, Dropout{Rate: 0.2}}},
 			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 20}, GELU{}}},
-			{From: []int{0}, Layers: []Layer{LSTM{Hidden: 20, EveryStep: true}}},
+			{From: []int{0}, Layers: []Layer{GRU{Hidden: 20, EveryStep: true}}},
 			{From: []int{0, GraphInput, 1, 2}, Join: Sum},
 		}},
 		Steps{Take: TakeMean}, Dense{Units: 7})
@@ -138,7 +191,7 @@ func TestGraphNames(t *testing.T) {
 			names = append(names, p.Name)
 		}
 	}
-	want := "conv1.weight left.weight depthwise1.weight dense1.weight layernorm1.weight attention1.in_proj_weight attention1.out_proj.weight dense2.weight dense3.weight"
+	want := "conv1.weight left.weight depthwise1.weight conv3.weight dense1.weight layernorm1.weight attention1.in_proj_weight attention1.out_proj.weight dense2.weight dense3.weight"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("names are %s, want %s", got, want)
 	}
@@ -171,6 +224,11 @@ func TestGraphErrors(t *testing.T) {
 		{image, join(Sum, Branch{From: []int{3}}, wide), "layer 1 (): it reads branch 3; there are 0 before it"},
 		{image, []Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum, Number: 2}}}}, "layer 2 (add): it reads the network's input as it is; a layer must come between"},
 		{image, []Layer{Graph{}}, "a graph must end with a join of branches"},
+		{image, []Layer{GroupedConv2D{Filters: 4, Kernel: 3, Groups: 2}}, "layer 1 (conv): 2 groups of 3 channels and 4 filters; the groups must divide both"},
+		{image, []Layer{GroupedConv2D{Filters: 4, Kernel: 3, Dilation: 2, Stride: 2}}, "layer 1 (conv): dilation 2 with stride 2; one of them must be 1"},
+		{image, []Layer{GroupedConv2D{Filters: 4, Kernel: 5, Dilation: 2}}, "layer 1 (conv): a kernel that reaches over 9 pixels on an image of 8 x 8"},
+		{image, []Layer{GRU{Hidden: 3}}, "layer 1 (gru): a GRU needs a sequence as its input"},
+		{text, []Layer{GRU{Hidden: 3}}, "layer 1 (gru): an embedding must come before a GRU on tokens"},
 		{text, []Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum}}}}, "a graph of layers cannot read tokens; an embedding must come before its branches"},
 		{image, join(Sum, Branch{From: in, Layers: []Layer{Named{Number: 5, Name: "a", Layer: Attention{Heads: 1}}}}, wide), "layer 5 (attention): attention needs a sequence as its input"},
 	} {

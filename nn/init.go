@@ -55,10 +55,16 @@ func WithInit(layers []Layer, i Init) []Layer {
 		case DepthwiseConv2D:
 			l.Init = i
 			out[k] = l
+		case GroupedConv2D:
+			l.Init = i
+			out[k] = l
 		case SqueezeExcitation:
 			l.Init = i
 			out[k] = l
 		case Embedding:
+			l.Init = i
+			out[k] = l
+		case GRU:
 			l.Init = i
 			out[k] = l
 		case LSTM:

@@ -17,6 +17,7 @@ type lstmReference struct {
 	biases             int // bias vectors of a recurrent layer: 1 or 2
 	forget             float64
 	every              bool
+	gru                bool
 	layers             int
 	denses             int // dense layers after the recurrent ones, no activation between
 	params             complexParams
@@ -55,6 +56,10 @@ func (r *lstmReference) sample(tokens []int32) [][]complex128 {
 	}
 	for range r.layers {
 		wx, wh := take(), take()
+		if r.gru {
+			xs = gruSteps(xs, wx, wh, take(), take())
+			continue
+		}
 		bias := append([]complex128(nil), take()...)
 		if r.biases == 2 {
 			for i, v := range take() {
@@ -90,6 +95,31 @@ func (r *lstmReference) sample(tokens []int32) [][]complex128 {
 		}
 	}
 	return xs
+}
+
+// gruSteps runs a layer of gated recurrent units with PyTorch's equations:
+//
+//	r, z = sigmoid(W_i x + b_i + W_h h + b_h)
+//	n = tanh(W_in x + b_in + r (W_hn h + b_hn))
+//	h = (1 - z) n + z h
+func gruSteps(xs [][]complex128, wx, wh, bx, bh []complex128) [][]complex128 {
+	hidden := len(bx) / 3
+	h := make([]complex128, hidden)
+	var hs [][]complex128
+	for _, x := range xs {
+		a, b := append([]complex128(nil), bx...), append([]complex128(nil), bh...)
+		affine(a, wx, x)
+		affine(b, wh, h)
+		next := make([]complex128, hidden)
+		for u := range hidden {
+			r, z := sigmoid64(a[u]+b[u]), sigmoid64(a[hidden+u]+b[hidden+u])
+			n := cmplx.Tanh(a[2*hidden+u] + r*b[2*hidden+u])
+			next[u] = (1-z)*n + z*h[u]
+		}
+		h = next
+		hs = append(hs, h)
+	}
+	return hs
 }
 
 // loss is the mean cross-entropy over the unmasked labels of a batch.

@@ -48,6 +48,16 @@ var lstmCases = []lstmCase{
 			Dense{Units: 11},
 		},
 	},
+	{
+		name: "gated recurrent units, two layers, last step, more than a chunk", vocab: 9, batch: lstmChunk + 3,
+		ref:    lstmReference{seq: 5, embed: 3, hidden: 17, padding: 0, gru: true, layers: 2, denses: 1},
+		layers: []Layer{Embedding{Dim: 3, ZeroPadding: true}, GRU{Hidden: 17, EveryStep: true}, GRU{Hidden: 17}, Dense{Units: 4}},
+	},
+	{
+		name: "gated recurrent units, every step, masked", vocab: 11, batch: 4, mask: true,
+		ref:    lstmReference{seq: 6, embed: 20, hidden: 7, padding: -1, gru: true, every: true, layers: 1, denses: 1},
+		layers: []Layer{Embedding{Dim: 20}, GRU{Hidden: 7, EveryStep: true, Init: InitKeras}, Dense{Units: 11}},
+	},
 }
 
 func (c lstmCase) model(t testing.TB) *Model {

@@ -135,16 +135,17 @@ func (m refImage) at(c, y, x int) complex128 {
 }
 
 func (m refImage) conv(w []complex128, shape []int, b []complex128, o refOp) refImage {
-	kh, kw := shape[2], shape[3]
-	out := newRefImage(shape[0], (m.h+o.before+o.after-kh)/o.stride+1, (m.w+o.before+o.after-kw)/o.stride+1)
+	kh, kw, d := shape[2], shape[3], max(o.dilation, 1)
+	out := newRefImage(shape[0], (m.h+o.before+o.after-d*(kh-1)-1)/o.stride+1, (m.w+o.before+o.after-d*(kw-1)-1)/o.stride+1)
+	in, each := shape[1], shape[0]*shape[1]/m.c // channels that a filter reads, and filters of a group
 	for f := range out.c {
 		for y := range out.h {
 			for x := range out.w {
 				s := b[f]
-				for c := range m.c {
+				for c := range in {
 					for i := range kh {
 						for j := range kw {
-							s += w[((f*m.c+c)*kh+i)*kw+j] * m.at(c, y*o.stride+i-o.before, x*o.stride+j-o.before)
+							s += w[((f*in+c)*kh+i)*kw+j] * m.at(f/each*in+c, y*o.stride+i*d-o.before, x*o.stride+j*d-o.before)
 						}
 					}
 				}

@@ -27,16 +27,16 @@ type LayerSpec struct {
 	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zeros on each side of a convolution's image, as PyTorch has it, instead of padding"`
 	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"leaves out a convolution's bias"`
 	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"step of a convolution, 1 unless set, or of a pool, its size unless set"`
-	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"distance between neighbours of a depthwise convolution's kernel, 1 unless set"`
+	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"distance between neighbours of a convolution's kernel, 1 unless set"`
 	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool, without which an average pool takes the mean of the whole image, or width of an embedding" also:"dim pool_size embedding_dim"`
 	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"makes an embedding's token 0 a row of zeros that is not trained"`
-	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"groups of channels that are normalized together" also:"num_groups"`
+	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"groups of channels that are normalized together, or that a convolution keeps apart, 1 unless set" also:"num_groups"`
 	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, 1048576]" doc:"channels on each side that normalize one"`
 	Bias        *float64    `toml:"bias,omitempty" json:"bias,omitempty" doc:"bias of the normalization's base, 1 unless set"`
 	Alpha       *float64    `toml:"alpha,omitempty" json:"alpha,omitempty" doc:"factor of the sum of squares"`
 	Beta        *float64    `toml:"beta,omitempty" json:"beta,omitempty" in:"0.25 or 0.5 or 0.75 or 1" doc:"exponent of the normalization, 0.75 unless set"`
 	Rate        *float64    `toml:"rate,omitempty" json:"rate,omitempty" in:"[0, 1)" doc:"share of values that dropout leaves out; of an LSTM, between its layers" also:"dropout p"`
-	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, 1048576]" doc:"units of an LSTM" also:"hidden_size units"`
+	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, 1048576]" doc:"units of an LSTM or a GRU" also:"hidden_size units"`
 	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, 256]" doc:"layers of an LSTM, one above the other, 1 unless set" also:"num_layers"`
 	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"the last step's output, the default, or every step's"`
 	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM, 2 as in PyTorch unless set"`
@@ -60,7 +60,10 @@ type layerType struct {
 }
 
 var layerTypes = map[string]layerType{
-	"conv": {"a convolution of images", []string{"filters", "kernel", "padding", "pad", "no_bias", "stride", "init"}, []string{"filters", "kernel"}, func(s LayerSpec, _ int) nn.Layer {
+	"conv": {"a convolution of images", []string{"filters", "kernel", "padding", "pad", "no_bias", "stride", "groups", "dilation", "init"}, []string{"filters", "kernel"}, func(s LayerSpec, _ int) nn.Layer {
+		if s.Groups > 1 || s.Dilation > 1 {
+			return nn.GroupedConv2D{Filters: s.Filters, Kernel: s.Kernel, Groups: s.Groups, Dilation: s.Dilation, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
+		}
 		return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
 	}},
 	"dense": {"a fully connected layer", []string{"units", "init"}, nil, func(s LayerSpec, classes int) nn.Layer {
@@ -98,6 +101,9 @@ var layerTypes = map[string]layerType{
 			l.ForgetBias = 1
 		}
 		return l
+	}},
+	"gru": {"gated recurrent units over a sequence", []string{"hidden", "output", "init"}, []string{"hidden"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.GRU{Hidden: s.Hidden, EveryStep: s.Output == "every", Init: s.init()}
 	}},
 	"depthwise": {"a convolution of each channel by itself", []string{"kernel", "padding", "pad", "no_bias", "stride", "dilation", "init"}, []string{"kernel"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.DepthwiseConv2D{Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, Dilation: s.Dilation, NoBias: s.NoBias, Init: s.init()}

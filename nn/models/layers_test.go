@@ -318,11 +318,11 @@ func TestFromLayersErrors(t *testing.T) {
 		want  string
 	}{
 		{nil, image, "model.layers is empty"},
-		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; there are add, attention, avgpool, concat, conv, dense, depthwise, dropout, embedding, flatten, gelu, groupnorm, hardsigmoid, hardswish, layernorm, lrn, lstm, maxpool, positions, relu, residual, rmsnorm, sequence, sigmoid, silu, squeeze, steps, tanh, tied`},
+		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; there are add, attention, avgpool, concat, conv, dense, depthwise, dropout, embedding, flatten, gelu, groupnorm, gru, hardsigmoid, hardswish, layernorm, lrn, lstm, maxpool, positions, relu, residual, rmsnorm, sequence, sigmoid, silu, squeeze, steps, tanh, tied`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3}, dense}, image, `model.layers[1] (conv): key "filters" is missing`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: -4}, dense}, image, "model.layers[1] (conv): filters = -4; it must be at least 1"},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "full"}, dense}, image, `model.layers[1] (conv): padding = "full"; it must be valid or same`},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Units: 4}, dense}, image, `model.layers[1] (conv): key "units" does not belong to this type; it takes filters, kernel, padding, pad, no_bias, stride, init`},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Units: 4}, dense}, image, `model.layers[1] (conv): key "units" does not belong to this type; it takes filters, kernel, padding, pad, no_bias, stride, groups, dilation, init`},
 		{[]LayerSpec{{Type: "dense", Units: 5}, {Type: "relu", Size: 2}, dense}, image, `model.layers[2] (relu): key "size" does not belong to this type; it takes no keys`},
 		{[]LayerSpec{{Type: "dense"}, dense}, image, `model.layers[1] (dense): key "units" is missing`},
 		{[]LayerSpec{{Type: "dropout"}, dense}, image, `model.layers[1] (dropout): key "rate" is missing`},

@@ -32,6 +32,16 @@ type torchOp struct {
 	Mask       bool      `json:"mask_padding,omitempty"`
 	ClassToken bool      `json:"class_token,omitempty"`
 	Take       string    `json:"take,omitempty"`
+
+	Branches []torchBranch `json:"branches,omitempty"`
+}
+
+// torchBranch is a branch of a graph: what it reads, -1 being the graph's input, side by
+// side or added, and its layers.
+type torchBranch struct {
+	From   []int     `json:"from"`
+	Concat bool      `json:"concat,omitempty"`
+	Body   []torchOp `json:"body"`
 }
 
 var (

@@ -6,14 +6,16 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// tinyTransformers are transformers with what the named ones lack, each with
-// PyTorch's network.
-var tinyTransformers = []struct {
+// tinyNet is a small network and PyTorch's.
+type tinyNet struct {
 	name   string
 	input  nn.Shape
 	layers []nn.Layer
 	ops    []torchOp
-}{
+}
+
+// tinyTransformers are transformers with what the named ones lack.
+var tinyTransformers = []tinyNet{
 	{
 		"masks and heads of odd sizes",
 		nn.Shape{Seq: 9, Vocab: 6},
@@ -73,10 +75,94 @@ var tinyTransformers = []struct {
 	},
 }
 
+// tinyGraphs are networks of branches and of gated recurrent units.
+var tinyGraphs = []tinyNet{
+	{
+		"gated recurrent units",
+		nn.Shape{Seq: 9, Vocab: 12},
+		[]nn.Layer{nn.Embedding{Dim: 7}, nn.GRU{Hidden: 20, EveryStep: true}, nn.GRU{Hidden: 9}, nn.Dense{Units: 5}},
+		[]torchOp{{Op: "embedding"}, {Op: "gru"}, {Op: "gru"}, opLast, opLinear},
+	},
+	{
+		"branches of an image",
+		nn.Shape{H: 9, W: 8, C: 2},
+		[]nn.Layer{
+			nn.Graph{Branches: []nn.Branch{
+				{From: []int{nn.GraphInput}, Layers: []nn.Layer{nn.Conv2D{Filters: 10, Kernel: 3, Pad: 1}, nn.SiLU{}}},
+				{From: []int{0}, Layers: []nn.Layer{nn.Conv2D{Filters: 6, Kernel: 1}}},
+				{From: []int{0}, Layers: []nn.Layer{nn.Conv2D{Filters: 6, Kernel: 5, Pad: 2}, nn.GELU{}}},
+				{From: []int{1, 2}, Join: nn.Sum, Layers: []nn.Layer{nn.GroupNorm{Groups: 2}}},
+				{From: []int{3, 0, 2}, Join: nn.Concat},
+			}},
+			nn.SiLU{}, nn.Conv2D{Filters: 4, Kernel: 3, Stride: 2}, nn.Dense{Units: 3},
+		},
+		[]torchOp{
+			{Op: "graph", Branches: []torchBranch{
+				{From: []int{-1}, Body: []torchOp{opSame(1), {Op: "silu"}}},
+				{From: []int{0}, Body: []torchOp{opSame(0)}},
+				{From: []int{0}, Body: []torchOp{opSame(2), {Op: "gelu"}}},
+				{From: []int{1, 2}, Body: []torchOp{opNorm}},
+				{From: []int{3, 0, 2}, Concat: true, Body: []torchOp{}},
+			}},
+			{Op: "silu"},
+			{Op: "conv", Padding: 0, Stride: 2}, opFlatten, opLinear,
+		},
+	},
+	{
+		"grouped and dilated convolutions",
+		nn.Shape{H: 9, W: 8, C: 2},
+		[]nn.Layer{
+			nn.GroupedConv2D{Filters: 12, Kernel: 3, Dilation: 2, Pad: 2},
+			nn.SiLU{},
+			nn.GroupedConv2D{Filters: 8, Kernel: 3, Groups: 4, Stride: 2, Pad: 1},
+			nn.GroupedConv2D{Filters: 6, Kernel: 2, Groups: 2, Dilation: 3, NoBias: true},
+			nn.Dense{Units: 3},
+		},
+		[]torchOp{
+			{Op: "conv", Padding: 2, Dilation: 2},
+			{Op: "silu"},
+			{Op: "conv", Padding: 1, Stride: 2, Groups: 4},
+			{Op: "conv", Padding: 0, Dilation: 3, Groups: 2, NoBias: true},
+			opFlatten, opLinear,
+		},
+	},
+	{
+		"branches of a sequence",
+		nn.Shape{Seq: 7, Vocab: 9},
+		[]nn.Layer{
+			nn.Embedding{Dim: 18},
+			nn.Graph{Branches: []nn.Branch{
+				{From: []int{nn.GraphInput}, Layers: []nn.Layer{nn.LayerNorm{}, nn.Attention{Heads: 2}}},
+				{From: []int{nn.GraphInput}, Layers: []nn.Layer{nn.GRU{Hidden: 11, EveryStep: true}}},
+				{From: []int{0, nn.GraphInput}, Join: nn.Sum},
+				{From: []int{1, 2}, Join: nn.Concat},
+			}},
+			nn.Steps{Take: nn.TakeMean}, nn.Dense{Units: 4},
+		},
+		[]torchOp{
+			{Op: "embedding"},
+			{Op: "graph", Branches: []torchBranch{
+				{From: []int{-1}, Body: []torchOp{{Op: "layernorm"}, {Op: "attention", Heads: 2}}},
+				{From: []int{-1}, Body: []torchOp{{Op: "gru"}}},
+				{From: []int{0, -1}, Body: []torchOp{}},
+				{From: []int{1, 2}, Concat: true, Body: []torchOp{}},
+			}},
+			{Op: "steps", Take: "mean"},
+			opLinear,
+		},
+	},
+}
+
 // TestTransformerStepsMatchTorch compares steps of small transformers with PyTorch's.
-func TestTransformerStepsMatchTorch(t *testing.T) {
+func TestTransformerStepsMatchTorch(t *testing.T) { compareTiny(t, tinyTransformers) }
+
+// TestGraphStepsMatchTorch compares those of networks of branches and of GRUs.
+func TestGraphStepsMatchTorch(t *testing.T) { compareTiny(t, tinyGraphs) }
+
+func compareTiny(t *testing.T, nets []tinyNet) {
+	t.Helper()
 	python := findTorch(t)
-	for _, c := range tinyTransformers {
+	for _, c := range nets {
 		t.Run(c.name, func(t *testing.T) {
 			classes := c.layers[len(c.layers)-1].(nn.Dense).Units
 			m, err := nn.NewModel("tiny", c.input, classes, c.layers...)

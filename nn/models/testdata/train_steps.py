@@ -9,7 +9,7 @@ With a direction it does not train: it writes the product of the loss' Hessian w
 JOB.json holds
   layers   list of {"op": conv | depthwise | squeeze | pool | lrn | groupnorm | layernorm | rmsnorm | residual | mean | relu | gelu and others |
            sequence | positions | attention | steps | tied |
-           flatten | linear | embedding | lstm | last | every, ...}
+           flatten | linear | embedding | lstm | gru | graph (branches of from, concat, body) | last | every, ...}
   shapes   shape of every parameter, in the order in which the layers consume them
   tokens   list of token sequences (token models), or null
   x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
@@ -106,7 +106,8 @@ def forward(layers, it, x):
         if op == "conv":
             weight = next(it)
             bias = None if layer.get("no_bias") else next(it)
-            x = F.conv2d(x, weight, bias, stride=layer.get("stride", 1), padding=layer["padding"])
+            x = F.conv2d(x, weight, bias, stride=layer.get("stride", 1), padding=layer["padding"],
+                         dilation=layer.get("dilation", 1), groups=layer.get("groups", 1))
         elif op == "depthwise":
             weight = next(it)
             bias = None if layer.get("no_bias") else next(it)
@@ -162,6 +163,17 @@ def forward(layers, it, x):
                 weights += [next(it), next(it), next(it)]
                 weights.append(next(it) if layer["biases"] == 2 else forget_bias(layer, weights[-1]))
             x = torch_lstm(x, weights)
+        elif op == "gru":
+            weights = [next(it), next(it), next(it), next(it)]
+            zero = x.new_zeros(1, x.shape[0], weights[1].shape[1])
+            x = torch._VF.gru(x, zero, weights, True, 1, 0.0, False, False, True)[0]
+        elif op == "graph":
+            given = [x]
+            for branch in layer["branches"]:
+                read = [given[i + 1] for i in branch["from"]]
+                y = torch.cat(read, 1 if read[0].dim() == 4 else -1) if branch.get("concat") else sum(read[1:], read[0])
+                given.append(forward(branch["body"], it, y))
+            x = given[-1]
         elif op == "last":
             x = x[:, -1]
         elif op == "every":

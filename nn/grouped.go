@@ -1,0 +1,121 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// GroupedConv2D is a convolution whose filters are in groups that read a group of
+// channels each, or whose kernel's neighbours are apart: PyTorch's Conv2d with groups
+// between 1 and the number of channels, for which there is DepthwiseConv2D, or with a
+// dilation. The parameters are weight [Filters, channels/Groups, Kernel, Kernel] and,
+// unless NoBias, bias [Filters]. Products are float32 in any precision.
+type GroupedConv2D struct {
+	Filters, Kernel int
+	Groups          int // 0 means 1; must divide the channels and Filters
+	Dilation        int // the distance of the kernel's neighbours, 0 means 1; above 1 the stride must be 1
+	Stride          int // 0 means 1
+	// Same and Pad are those of Conv2D; Pad must be less than the kernel reaches.
+	Same   bool
+	Pad    int
+	NoBias bool
+	Init   Init
+}
+
+// Kind returns "conv".
+func (GroupedConv2D) Kind() string { return "conv" }
+
+// Bind fixes the layer for its input.
+func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
+	l.Groups, l.Dilation, l.Stride = max(l.Groups, 1), max(l.Dilation, 1), max(l.Stride, 1)
+	wide := (l.Kernel-1)*l.Dilation + 1
+	switch {
+	case in.Seq > 0:
+		return nil, errors.New("a convolution needs an image as its input")
+	case in.C%l.Groups != 0 || l.Filters < 1 || l.Filters%l.Groups != 0:
+		return nil, fmt.Errorf("%d groups of %d channels and %d filters; the groups must divide both", l.Groups, in.C, l.Filters)
+	case l.Dilation > 1 && l.Stride > 1:
+		return nil, fmt.Errorf("dilation %d with stride %d; one of them must be 1", l.Dilation, l.Stride)
+	case l.Pad < 0 || l.Pad >= max(wide, 1) || l.Same && l.Pad > 0:
+		return nil, fmt.Errorf("padding %d with a kernel that reaches over %d pixels; it must be less, and 0 where the padding is \"same\"", l.Pad, wide)
+	case !l.Same && (wide > in.H+2*l.Pad || wide > in.W+2*l.Pad):
+		return nil, fmt.Errorf("a kernel that reaches over %d pixels on an image of %d x %d; a valid convolution needs the image to be as large", wide, in.H, in.W)
+	}
+	b := &boundGrouped{l: l, in: in, d: l.Dilation, part: Flow{H: in.H, W: in.W, C: in.C / l.Groups}}
+	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: true, Init: l.Init}
+	if b.d > 1 {
+		b.before, b.after = l.Pad, l.Pad
+		if l.Same {
+			b.before, b.after = (wide-1)/2, wide/2
+		}
+		b.part.H, b.part.W = (in.H+b.before+b.after+b.d-1)/b.d, (in.W+b.before+b.after+b.d-1)/b.d
+		conv.Same, conv.Pad = false, 0
+	}
+	var err error
+	if b.conv, err = conv.bind(b.part, false, false); err != nil {
+		return nil, err
+	}
+	b.out = Flow{H: b.conv.t.OH, W: b.conv.t.OW, C: l.Filters}
+	if b.d > 1 {
+		b.out.H, b.out.W = in.H+b.before+b.after-wide+1, in.W+b.before+b.after-wide+1
+	}
+	return b, nil
+}
+
+// boundGrouped takes an image apart: the channels of each group, and of these, with a
+// dilation d, the d x d images of every d-th row and column, on which a kernel's
+// neighbours are side by side.
+type boundGrouped struct {
+	l             GroupedConv2D
+	in, out       Flow
+	d             int
+	before, after int        // rows and columns of zeros around the image, with a dilation
+	part          Flow       // of one of the images
+	conv          *boundConv // on it
+}
+
+func (b *boundGrouped) Out() Flow { return b.out }
+
+func (b *boundGrouped) Traits() Traits {
+	from, to := b.part, b.conv.Out()
+	return Traits{
+		PerSample: true, Tangents: true,
+		Extra: b.l.Groups * b.d * b.d * (from.H*from.W*from.Ld() + to.H*to.W*to.Ld()),
+	}
+}
+
+// FLOPs counts the products with padding, too, where there is a dilation.
+func (b *boundGrouped) FLOPs() int64 {
+	if b.d == 1 {
+		return int64(b.l.Groups) * b.conv.FLOPs()
+	}
+	return 2 * int64(b.out.H*b.out.W) * int64(b.l.Kernel*b.l.Kernel*b.part.C) * int64(b.l.Filters)
+}
+
+// weights returns the packed floats of a group's weights.
+func (b *boundGrouped) weights() int { return b.conv.t.Rows() * b.conv.t.N }
+
+func (b *boundGrouped) Params() []Param {
+	one := b.conv.Params()[0]
+	size, n := one.Size, one.Len()
+	ps := []Param{{
+		Name: "weight", Shape: append([]int{b.l.Filters}, one.Shape[1:]...), Size: b.l.Groups * size, Init: one.Init,
+		Pack: func(packed, t []float32) {
+			for g := range b.l.Groups {
+				one.Pack(packed[g*size:][:size], t[g*n:][:n])
+			}
+		},
+		Unpack: func(t, packed []float32) {
+			for g := range b.l.Groups {
+				one.Unpack(t[g*n:][:n], packed[g*size:][:size])
+			}
+		},
+	}}
+	if b.l.NoBias {
+		return ps
+	}
+	fan := b.l.Kernel * b.l.Kernel * b.part.C
+	return append(ps, biasParam(b.l.Filters, func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, fan, s) }))
+}

@@ -1,0 +1,146 @@
+package nn
+
+import "github.com/fedfast/fedfast/kernels"
+
+// groupedState is a GroupedConv2D in one workspace: a convolution for each group, on
+// parts of the image that are copied out of it.
+type groupedState struct {
+	b     *boundGrouped
+	bias  int // offset of the parameter
+	parts []groupState
+	run   Run // of the parts
+	y, dx Act
+}
+
+// groupState is one group.
+type groupState struct {
+	conv State
+	x    Act // the parts of each sample, one after the other
+	dy   Act
+}
+
+func (b *boundGrouped) NewState(e *Env) State {
+	s := &groupedState{b: b, bias: e.Offset + b.l.Groups*b.weights(), y: e.Output(), parts: make([]groupState, b.l.Groups)}
+	if e.NeedDX {
+		s.dx = e.Gradient()
+	}
+	n := e.Samples * b.d * b.d
+	for g := range s.parts {
+		part := *e
+		part.Samples, part.Offset = n, e.Offset+g*b.weights()
+		part.in, part.out, part.outBorder, part.gradBorder, part.shareOut, part.shareGrad = b.part, b.conv.Out(), Border{}, Border{}, 0, 0
+		s.parts[g] = groupState{
+			conv: b.conv.NewState(&part),
+			x:    newAct(e.Arena, b.part, n, b.conv.border(), 0, e.Tangents && e.NeedDX),
+			dy:   newAct(e.Arena, b.conv.Out(), n, b.conv.backBorder(), 0, e.Tangents),
+		}
+	}
+	return s
+}
+
+// within runs the parts of a group as samples of their own.
+func (s *groupedState) within(r *Run) *Run {
+	all := s.b.d * s.b.d
+	s.run = *r
+	s.run.N, s.run.Base = r.N*all, r.Base*all
+	return &s.run
+}
+
+// pair is a pixel of a whole image, and where it is among the parts of the samples.
+type pair struct{ i, y, x, part, py, px int }
+
+// each calls f with all pixels of the samples [lo, hi) of an image of the size of w
+// that lies at an offset in the parts.
+func (s *groupedState) each(w Flow, offset, lo, hi int, f func(p pair)) {
+	d := s.b.d
+	for i := lo; i < hi; i++ {
+		for y := range w.H {
+			for x := range w.W {
+				py, px := y+offset, x+offset
+				f(pair{i, y, x, (i*d+py%d)*d + px%d, py / d, px / d})
+			}
+		}
+	}
+}
+
+func (s *groupedState) Forward(r *Run, x Act, lo, hi int) Act {
+	c, f, all := s.b.part.C, s.b.conv.l.Filters, s.b.d*s.b.d
+	run := s.within(r)
+	for g := range s.parts {
+		part := &s.parts[g]
+		s.takeApart(part.x, x, s.b.in, s.b.before, lo, hi, g*c, c)
+		y := part.conv.Forward(run, part.x, lo*all, hi*all)
+		s.putTogether(s.y, y, s.b.out, 0, lo, hi, g*f, f)
+	}
+	s.shift(s.y, r.W, lo, hi)
+	if r.V != nil {
+		s.shift(s.y.Tangent(), r.V, lo, hi)
+	}
+	return s.y
+}
+
+// shift adds the biases among the parameters w to the samples [lo, hi) of y.
+func (s *groupedState) shift(y Act, w []float32, lo, hi int) {
+	if s.b.l.NoBias {
+		return
+	}
+	bias := w[s.bias:][:s.b.out.Ld()]
+	for i := lo; i < hi; i++ {
+		for row := range s.b.out.H {
+			for x := range s.b.out.W {
+				p := y.At(i, row, x)[:len(bias)]
+				kernels.Add(p, p, bias)
+			}
+		}
+	}
+}
+
+func (s *groupedState) Backward(r *Run, dy Act, lo, hi int) Act {
+	c, f, all := s.b.part.C, s.b.conv.l.Filters, s.b.d*s.b.d
+	if !s.b.l.NoBias {
+		s.sum(r, dy, lo, hi)
+	}
+	run := s.within(r)
+	for g := range s.parts {
+		part := &s.parts[g]
+		s.takeApart(part.dy, dy, s.b.out, 0, lo, hi, g*f, f)
+		if dx := part.conv.Backward(run, part.dy, lo*all, hi*all); dx.Data != nil {
+			s.putTogether(s.dx, dx, s.b.in, s.b.before, lo, hi, g*c, c)
+		}
+	}
+	return s.dx
+}
+
+// sum adds the gradient of the biases, or its tangents.
+func (s *groupedState) sum(r *Run, dy Act, lo, hi int) {
+	ld := s.b.out.Ld()
+	bias := r.G[s.bias:][:ld]
+	if r.Starts(lo) {
+		clear(bias)
+	}
+	if r.V != nil {
+		dy = dy.Tangent()
+	}
+	for i := lo; i < hi; i++ {
+		for y := range s.b.out.H {
+			kernels.ColSum(bias, dy.At(i, y, 0), s.b.out.W, ld, dy.Pixel)
+		}
+	}
+}
+
+// takeApart copies n channels, from channel at on, of the samples [lo, hi) of images of
+// the size of w into the parts; the other pixels of these stay zero.
+func (s *groupedState) takeApart(parts, x Act, w Flow, offset, lo, hi, at, n int) {
+	if parts.Along > 0 {
+		s.takeApart(parts.Tangent(), x.Tangent(), w, offset, lo, hi, at, n)
+	}
+	s.each(w, offset, lo, hi, func(p pair) { copy(parts.At(p.part, p.py, p.px)[:n], x.At(p.i, p.y, p.x)[at:]) })
+}
+
+// putTogether copies the parts back.
+func (s *groupedState) putTogether(x, parts Act, w Flow, offset, lo, hi, at, n int) {
+	if parts.Along > 0 {
+		s.putTogether(x.Tangent(), parts.Tangent(), w, offset, lo, hi, at, n)
+	}
+	s.each(w, offset, lo, hi, func(p pair) { copy(x.At(p.i, p.y, p.x)[at:][:n], parts.At(p.part, p.py, p.px)) })
+}

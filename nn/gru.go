@@ -1,0 +1,108 @@
+package nn
+
+import (
+	"errors"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// GRU is a layer of gated recurrent units over a sequence, with PyTorch's equations:
+//
+//	r, z = sigmoid(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh)
+//	n = tanh(W_in x_t + b_in + r (W_hn h_{t-1} + b_hn))
+//	h_t = (1 - z) n + z h_{t-1},   h_0 = 0
+//
+// The parameters are weight_ih_l0 [3H, I], weight_hh_l0 [3H, H], bias_ih_l0 [3H] and
+// bias_hh_l0 [3H] with the gates in the order r, z, n, as in PyTorch. Several layers
+// are several GRUs, of which all but the last give every step. Products are float32
+// in any precision. Sums over a sequence run as in an [LSTM].
+type GRU struct {
+	Hidden int
+	// EveryStep gives h_t of every step, else of the last one.
+	EveryStep bool
+	// Init: PyTorch draws everything uniform in +-1/sqrt(Hidden). Keras draws
+	// weight_ih Glorot uniform and weight_hh with orthonormal columns. The others see
+	// one kernel of I+H inputs and 3H outputs. Their biases are zero.
+	Init Init
+}
+
+// Kind returns "gru".
+func (GRU) Kind() string { return "gru" }
+
+// Bind fixes the layer for a sequence of vectors.
+func (l GRU) Bind(in Flow) (Bound, error) {
+	switch {
+	case in.Vocab > 0:
+		return nil, errors.New("an embedding must come before a GRU on tokens")
+	case in.Seq < 1:
+		return nil, errors.New("a GRU needs a sequence as its input")
+	case l.Hidden < 1:
+		return nil, errors.New("the hidden size must be at least 1")
+	}
+	if err := l.Init.check(); err != nil {
+		return nil, err
+	}
+	return &boundGRU{l: l, in: in, hp: kernels.Pad(l.Hidden)}, nil
+}
+
+type boundGRU struct {
+	l  GRU
+	in Flow
+	hp int // hidden size padded to a multiple of 16
+}
+
+func (b *boundGRU) Out() Flow {
+	f := Flow{H: 1, W: 1, C: b.l.Hidden}
+	if b.l.EveryStep {
+		f.Seq = b.in.Seq
+	}
+	return f
+}
+
+func (b *boundGRU) Traits() Traits {
+	return Traits{ReadsInput: true, Chunk: lstmChunk, Tangents: true, Extra: b.in.Seq * 8 * b.hp}
+}
+
+func (b *boundGRU) FLOPs() int64 {
+	return 2 * int64(b.in.C+b.l.Hidden) * int64(3*b.l.Hidden) * int64(b.in.Seq)
+}
+
+func (b *boundGRU) Params() []Param {
+	hidden, width := b.l.Hidden, b.in.C
+	var ps []Param
+	gates := func(name string, shape []int, rows int, fill func([]float32, *kernels.Stream)) {
+		walk := func(f func(at, i int)) {
+			for i := range 3 * hidden * rows {
+				g, u, k := i/rows/hidden, i/rows%hidden, i%rows
+				f(packedAt(k, g*b.hp+u, rows), i)
+			}
+		}
+		ps = append(ps, Param{
+			Name: name, Shape: shape, Size: rows * 3 * b.hp, Init: fill,
+			Pack:   func(packed, t []float32) { walk(func(at, i int) { packed[at] = t[i] }) },
+			Unpack: func(t, packed []float32) { walk(func(at, i int) { t[i] = packed[at] }) },
+		})
+	}
+	input, recurrent := b.l.Init.gates(width, hidden)
+	bias := func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, hidden, s) }
+	gates("weight_ih_l0", []int{3 * hidden, width}, width, input)
+	gates("weight_hh_l0", []int{3 * hidden, hidden}, hidden, recurrent)
+	gates("bias_ih_l0", []int{3 * hidden}, 1, bias)
+	gates("bias_hh_l0", []int{3 * hidden}, 1, bias)
+	return ps
+}
+
+// gates returns how the two weights of a GRU are drawn.
+func (i Init) gates(width, hidden int) (input, recurrent func([]float32, *kernels.Stream)) {
+	switch i {
+	case InitTorch:
+		f := func(t []float32, s *kernels.Stream) { i.bias(t, hidden, s) }
+		return f, f
+	case InitKeras:
+		input = func(t []float32, s *kernels.Stream) { i.weight(t, width, 3*hidden, s) }
+		return input, func(t []float32, s *kernels.Stream) { fillOrthonormal(t, hidden, s) }
+	default:
+		f := func(t []float32, s *kernels.Stream) { i.weight(t, width+hidden, 3*hidden, s) }
+		return f, f
+	}
+}

@@ -1,0 +1,216 @@
+package nn
+
+import "github.com/fedfast/fedfast/kernels"
+
+// gruState holds the activations of one chunk. Every buffer is time-major, as those
+// of lstmState are.
+type gruState struct {
+	b                *boundGRU
+	needDX           bool
+	wx, wh, bx, bh   int // offsets of the parameters
+	x                Act
+	gates            []float32 // r, z, n, then the gradient of what W_ih gives, seq x n x 3hp
+	recur            []float32 // what W_hh gives, then its gradient, seq x n x 3hp
+	h, dh            []float32 // seq x n x hp
+	wxT, whT         []float32 // transposed for the backward pass
+	dz, dn, dr, keep []float32 // of one row
+	out, dx          Act
+
+	tangents *gruTangents // nil without
+}
+
+func (b *boundGRU) NewState(e *Env) State {
+	hp, rows, at := b.hp, b.in.Seq*e.Samples, e.Offset
+	next := func(rows int) int {
+		at += rows * 3 * hp
+		return at - rows*3*hp
+	}
+	s := &gruState{
+		b: b, needDX: e.NeedDX, out: e.Output(),
+		wx: next(b.in.C), wh: next(b.l.Hidden), bx: next(1), bh: next(1),
+		gates: e.Arena.Alloc(rows * 3 * hp), recur: e.Arena.Alloc(rows * 3 * hp),
+		h: e.Arena.Alloc(rows * hp), dh: e.Arena.Alloc(rows * hp), whT: e.Arena.Alloc(3 * hp * hp),
+		dz: e.Arena.Alloc(hp), dn: e.Arena.Alloc(hp), dr: e.Arena.Alloc(hp), keep: e.Arena.Alloc(hp),
+	}
+	if e.NeedDX {
+		s.dx = e.Gradient()
+		s.wxT = e.Arena.Alloc(3 * hp * kernels.Pad(b.in.C))
+	}
+	if e.Tangents {
+		s.tangents = newGRUTangents(s, e, rows)
+	}
+	return s
+}
+
+// gru is the part of one row in the buffers of a step.
+type gru struct{ r, z, n, ar, az, an, h, prev []float32 }
+
+// row returns that of row i of step t; prev is nil in the first step.
+func (s *gruState) row(gates, recur, h []float32, t, n, i int) gru {
+	hp := s.b.hp
+	at := (t*n + i) * hp
+	a, c := gates[3*at:][:3*hp], recur[3*at:][:3*hp]
+	v := gru{a[:hp], a[hp : 2*hp], a[2*hp:], c[:hp], c[hp : 2*hp], c[2*hp:], h[at:][:hp], nil}
+	if t > 0 {
+		v.prev = h[at-n*hp:][:hp]
+	}
+	return v
+}
+
+func (s *gruState) Forward(r *Run, x Act, _, _ int) Act {
+	s.x = x
+	steps, hp, n, hidden := s.b.in.Seq, s.b.hp, r.N, s.b.l.Hidden
+	g3 := 3 * hp
+	kernels.GemmNN(&kernels.NN{M: steps * n, N: g3, K: s.b.in.C, A: x.Data[x.Origin:], Lda: x.Sample, B: r.W[s.wx:], Bias: r.W[s.bx:][:g3], C: s.gates, Ldc: g3})
+	for t := range steps {
+		recur := s.recur[t*n*g3:][:n*g3]
+		if t > 0 {
+			kernels.GemmNN(&kernels.NN{M: n, N: g3, K: hidden, A: s.h[(t-1)*n*hp:], Lda: hp, B: r.W[s.wh:], Bias: r.W[s.bh:][:g3], C: recur, Ldc: g3})
+		}
+		for i := range n {
+			if t == 0 {
+				copy(recur[i*g3:][:g3], r.W[s.bh:])
+			}
+			v := s.row(s.gates, s.recur, s.h, t, n, i)
+			both := s.gates[(t*n+i)*g3:][:2*hp] // r and z
+			kernels.Add(both, both, recur[i*g3:][:2*hp])
+			kernels.Sigmoid(both, both)
+			kernels.Mul(v.h, v.r, v.an)
+			kernels.Add(v.n, v.n, v.h)
+			kernels.Tanh(v.n, v.n)
+			if v.prev == nil {
+				kernels.Mul(v.h, v.z, v.n)
+				kernels.Sub(v.h, v.n, v.h)
+				continue
+			}
+			kernels.Sub(v.h, v.prev, v.n)
+			kernels.Mul(v.h, v.z, v.h)
+			kernels.Add(v.h, v.n, v.h)
+		}
+	}
+	s.give(s.out, s.h, n)
+	if r.V != nil {
+		s.forwardTangents(r)
+	}
+	return s.out
+}
+
+// give copies the steps of h that the layer gives to y.
+func (s *gruState) give(y Act, h []float32, n int) {
+	steps, size := s.b.in.Seq, n*s.b.hp
+	if s.b.l.EveryStep {
+		copy(y.Data, h[:steps*size])
+	} else {
+		copy(y.Data, h[(steps-1)*size:steps*size])
+	}
+}
+
+// take copies the gradient of what the layer gives to that of h.
+func (s *gruState) take(dh []float32, dy Act, n int) {
+	steps, size := s.b.in.Seq, n*s.b.hp
+	if s.b.l.EveryStep {
+		copy(dh[:steps*size], dy.Data[dy.Origin:])
+		return
+	}
+	clear(dh[:(steps-1)*size])
+	copy(dh[(steps-1)*size:steps*size], dy.Data[dy.Origin:])
+}
+
+func (s *gruState) Backward(r *Run, dy Act, _, _ int) Act {
+	if r.V != nil {
+		return s.backwardTangents(r, dy)
+	}
+	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
+	g3 := 3 * hp
+	s.take(s.dh, dy, n)
+	s.turn(r)
+	for t := steps - 1; t >= 0; t-- {
+		for i := range n {
+			s.backwardRow(t, n, i)
+		}
+		if t > 0 {
+			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g3, A: s.recur[t*n*g3:], Lda: g3, B: s.whT, C: s.dh[(t-1)*n*hp:], Ldc: hp, Accumulate: true})
+		}
+	}
+	s.sums(r, s.gates, s.recur)
+	s.products(r, s.x.Data[s.x.Origin:], s.h, s.gates, s.recur, !r.Starts(0))
+	if s.needDX {
+		s.input(s.dx, s.gates, s.wxT, n, false)
+	}
+	return s.dx
+}
+
+// turn transposes the weights, which change from batch to batch only.
+func (s *gruState) turn(r *Run) {
+	g3 := 3 * s.b.hp
+	if r.Base == 0 {
+		kernels.PackT(s.whT, g3, r.W[s.wh:], s.b.l.Hidden, s.b.l.Hidden, g3)
+		if s.needDX {
+			kernels.PackT(s.wxT, g3, r.W[s.wx:], s.b.in.C, s.b.in.C, g3)
+		}
+	}
+}
+
+// backwardRow replaces the activations of row i of step t by the gradients of what the
+// products gave, and adds what goes by z to the gradient of the step before.
+func (s *gruState) backwardRow(t, n, i int) {
+	hp := s.b.hp
+	at := (t*n + i) * hp
+	v, dh := s.row(s.gates, s.recur, s.h, t, n, i), s.dh[at:][:hp]
+	kernels.Mul(s.keep, dh, v.z)
+	kernels.Sub(s.dn, dh, s.keep)
+	if v.prev != nil {
+		kernels.Sub(s.dz, v.prev, v.n)
+		kernels.Mul(s.dz, s.dz, dh)
+		back := s.dh[at-n*hp:][:hp]
+		kernels.Add(back, back, s.keep)
+	} else {
+		kernels.Mul(s.dz, v.n, dh)
+		kernels.Scale(s.dz, -1)
+	}
+	kernels.Mul(s.keep, s.dn, v.n) // times the slope 1 - n²
+	kernels.Mul(s.keep, s.keep, v.n)
+	kernels.Sub(v.n, s.dn, s.keep)
+	kernels.Mul(s.dr, v.n, v.an)
+	kernels.Mul(v.an, v.n, v.r)
+	kernels.Mul(s.dz, s.dz, v.z) // times z (1 - z)
+	kernels.Mul(s.keep, s.dz, v.z)
+	kernels.Sub(v.z, s.dz, s.keep)
+	kernels.Mul(s.dr, s.dr, v.r)
+	kernels.Mul(s.keep, s.dr, v.r)
+	kernels.Sub(v.r, s.dr, s.keep)
+	copy(v.ar, v.r)
+	copy(v.az, v.z)
+}
+
+// sums adds the gradient of the biases.
+func (s *gruState) sums(r *Run, gates, recur []float32) {
+	g3, m := 3*s.b.hp, s.b.in.Seq*r.N
+	for _, p := range []struct {
+		at   int
+		rows []float32
+	}{{s.bx, gates}, {s.bh, recur}} {
+		bias := r.G[p.at:][:g3]
+		if r.Starts(0) {
+			clear(bias)
+		}
+		kernels.ColSum(bias, p.rows, m, g3, g3)
+	}
+}
+
+// products adds the gradient of the weights, each by one product over the rows of all
+// steps.
+func (s *gruState) products(r *Run, x, h, gates, recur []float32, add bool) {
+	hp, n, m := s.b.hp, r.N, s.b.in.Seq*r.N
+	g3 := 3 * hp
+	kernels.GemmTN(&kernels.TN{M: m, K: s.b.in.C, N: g3, A: x, Lda: s.x.Sample, G: gates, Ldg: g3, C: r.G[s.wx:], Accumulate: add})
+	kernels.GemmTN(&kernels.TN{M: m - n, K: s.b.l.Hidden, N: g3, A: h, Lda: hp, G: recur[n*g3:], Ldg: g3, C: r.G[s.wh:], Accumulate: add})
+}
+
+// input computes the gradient of the input, or adds it, from the transposed weights.
+func (s *gruState) input(dx Act, gates, wxT []float32, n int, add bool) {
+	g3 := 3 * s.b.hp
+	kernels.GemmNN(&kernels.NN{
+		M: s.b.in.Seq * n, N: kernels.Pad(s.b.in.C), K: g3, A: gates, Lda: g3, B: wxT, C: dx.Data[dx.Origin:], Ldc: dx.Sample, Accumulate: add,
+	})
+}
