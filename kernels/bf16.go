@@ -3,9 +3,11 @@ package kernels
 // bf16Table holds the products of pairs of bf16 and the packing for them of one
 // level. See gemmTable for the products.
 type bf16Table struct {
-	nn func(g *NN)
-	tn func(t *TN)
-	nt func(g *NT)
+	nn, nnFloats func(g *NN)
+
+	tn   func(t *TN)
+	nt   func(g *NT)
+	step func(t *TNStep)
 
 	// pair rounds rows of groups of 16 floats of two sources, the second other bytes
 	// behind the first, to pairs of a float of each. The rows are step bytes apart,
@@ -117,34 +119,7 @@ func RoundPairs(dst, src []float32) {
 	}
 }
 
-// JoinPanels rounds rows of two panels to the B of an NT.BF16: for every row, of 16
-// floats, the 8 pairs of neighbours of a and then the 8 of b, which may be nil and
-// counts as zeros then. dst must not overlap them.
-func JoinPanels(dst, a, b []float32, rows int) {
-	if rows < 0 || len(a) < rows*Width || b != nil && len(b) < rows*Width || len(dst) < rows*Width {
-		panic(msgPairs)
-	}
-	if rows == 0 {
-		return
-	}
-	raceRead(a[:rows*Width])
-	raceWrite(dst[:rows*Width])
-	if b != nil {
-		raceRead(b[:rows*Width])
-	}
-	other, most := distance(a, b), pairCall
-	if b == nil {
-		most = len(noNumbers) / Width
-	}
-	for i := 0; i < rows; i += most {
-		if b == nil {
-			other = distance(a[i*Width:], noNumbers[:])
-		}
-		runPair(bf16s.join, &dst[i*Width], &a[i*Width], other, 4, 4, 1, min(most, rows-i))
-	}
-}
-
-// noNumbers stands for a row or a panel that there is not.
+// noNumbers stands for a row that there is not.
 var noNumbers [1 << 12]float32
 
 // RoundBF16 writes the numbers of src rounded to bf16 to dst, as floats. They may be

@@ -19,9 +19,25 @@ var tilesBF16 = tiles{
 		tnBF16x1, tnBF16x2, tnBF16x3, tnBF16x4, tnBF16x5, tnBF16x6, tnBF16x7,
 		tnBF16x8, tnBF16x9, tnBF16x10, tnBF16x11, tnBF16x12, tnBF16x13, tnBF16x14,
 	},
-	nt:     []func(*ntArgs){ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6},
+	nt: []func(*ntArgs){
+		ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6, ntBF16x7,
+		ntBF16x8, ntBF16x9, ntBF16x10, ntBF16x11, ntBF16x12, ntBF16x13, ntBF16x14,
+	},
+	ts: []func(*tsArgs){
+		tsBF16x1, tsBF16x2, tsBF16x3, tsBF16x4, tsBF16x5, tsBF16x6, tsBF16x7,
+		tsBF16x8, tsBF16x9, tsBF16x10, tsBF16x11, tsBF16x12, tsBF16x13, tsBF16x14,
+	},
 	wide:   2,
 	gather: []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
+}
+
+// floatsBF16 multiplies pairs by floats.
+var floatsBF16 = tiles{
+	flops: maxFLOPs,
+	nn: []func(*nnArgs){
+		nnRoundBF16x1, nnRoundBF16x2, nnRoundBF16x3, nnRoundBF16x4, nnRoundBF16x5, nnRoundBF16x6, nnRoundBF16x7,
+		nnRoundBF16x8, nnRoundBF16x9, nnRoundBF16x10, nnRoundBF16x11, nnRoundBF16x12, nnRoundBF16x13, nnRoundBF16x14,
+	},
 }
 
 // bf16At returns the products of bf16 of level l. Those of a level that CheckBF16
@@ -29,7 +45,8 @@ var tilesBF16 = tiles{
 func bf16At(l Level) bf16Table {
 	if l == AVX512 && hasBF16 {
 		return bf16Table{
-			nn: tilesBF16.multiply, tn: tilesBF16.multiplyT, nt: tilesBF16.multiplyNT, pair: pairBF16, join: joinBF16, round: roundBF16,
+			nn: tilesBF16.multiply, nnFloats: floatsBF16.multiply, tn: tilesBF16.multiplyT, nt: tilesBF16.multiplyNT, step: tilesBF16.step,
+			pair: pairBF16, join: joinBF16, round: roundBF16,
 			peak: peakBF16, peakFLOPs: 24 * 4 * 16,
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // bf16Generic is the plain Go level, of the same bits as assembly.
 var bf16Generic = bf16Table{
-	nn: nnBF16Generic, tn: tnBF16Generic, nt: ntBF16Generic, pair: pairGeneric, join: joinGeneric, round: roundGeneric,
+	nn: nnBF16Generic, nnFloats: nnBF16Generic, tn: tnBF16Generic, nt: ntBF16Generic, step: stepInParts, pair: pairGeneric, join: joinGeneric, round: roundGeneric,
 	peak: peakBF16Generic, peakFLOPs: 4,
 }
 
@@ -25,8 +25,12 @@ func nnBF16Generic(g *NN) {
 				acc = [Width]float32(g.Bias[p*Width:])
 			}
 			for s := range g.Segs {
-				for t := range g.K {
-					dot2Row(&acc, g.A[i*g.Lda+s*g.SegStride+t], b[(s*g.K+t)*Width:])
+				for t := range g.wide() {
+					if x := g.A[i*g.Lda+s*g.SegStride+t]; g.Floats {
+						dot2Floats(&acc, x, b[2*t*Width:min(2*t+2, g.K)*Width])
+					} else {
+						dot2Row(&acc, x, b[(s*g.K+t)*Width:])
+					}
 				}
 			}
 			if g.ReLU {
@@ -45,6 +49,18 @@ func nnBF16Generic(g *NN) {
 func dot2Row(acc *[Width]float32, x float32, row []float32) {
 	for j, y := range (*[Width]float32)(row) {
 		acc[j] = Dot2(acc[j], x, y)
+	}
+}
+
+// dot2Floats adds the products of the pair x with pairs of two rows of 16 floats, or
+// of one and zeros.
+func dot2Floats(acc *[Width]float32, x float32, rows []float32) {
+	for j := range acc {
+		high := float32(0)
+		if len(rows) > Width {
+			high = rows[Width+j]
+		}
+		acc[j] = Dot2(acc[j], x, pairOf(rows[j], high))
 	}
 }
 
@@ -74,15 +90,25 @@ func ntBF16Generic(g *NT) {
 			if g.Accumulate {
 				acc = *l
 			}
-			for p := range g.N / Width {
-				x := (*[Width]float32)(g.A[i*g.Lda+p*Width:])
-				for j, y := range (*[Width]float32)(g.B[(p*g.BRows+k)*Width:]) {
-					acc[j] = Dot2(acc[j], x[j], y)
+			for p := 0; p < g.N/Width; p += 2 {
+				x := (*[Width]float32)(g.A[i*g.Lda+p/2*Width:])
+				for j := range acc {
+					acc[j] = Dot2(acc[j], x[j], g.columns(k, p+2*j/Width, 2*j%Width))
 				}
 			}
 			*l = acc
 		}
 	}
+}
+
+// columns returns the pair of column j and the next one of panel p in row k of B,
+// which are zeros behind the last panel.
+func (g *NT) columns(k, p, j int) float32 {
+	if p == g.N/Width {
+		return 0
+	}
+	row := g.B[(p*g.BRows+k)*Width+j:]
+	return pairOf(row[0], row[1])
 }
 
 // eachGroup calls f with the groups of 16 floats that pair and join take.

@@ -74,6 +74,76 @@ func nnBF16x13(args *nnArgs)
 //go:noescape
 func nnBF16x14(args *nnArgs)
 
+// nnRoundBF16x1 computes 1 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x1(args *nnArgs)
+
+// nnRoundBF16x2 computes 2 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x2(args *nnArgs)
+
+// nnRoundBF16x3 computes 3 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x3(args *nnArgs)
+
+// nnRoundBF16x4 computes 4 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x4(args *nnArgs)
+
+// nnRoundBF16x5 computes 5 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x5(args *nnArgs)
+
+// nnRoundBF16x6 computes 6 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x6(args *nnArgs)
+
+// nnRoundBF16x7 computes 7 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x7(args *nnArgs)
+
+// nnRoundBF16x8 computes 8 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x8(args *nnArgs)
+
+// nnRoundBF16x9 computes 9 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x9(args *nnArgs)
+
+// nnRoundBF16x10 computes 10 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x10(args *nnArgs)
+
+// nnRoundBF16x11 computes 11 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x11(args *nnArgs)
+
+// nnRoundBF16x12 computes 12 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x12(args *nnArgs)
+
+// nnRoundBF16x13 computes 13 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x13(args *nnArgs)
+
+// nnRoundBF16x14 computes 14 rows of an NN product of pairs and floats; see nnArgs.
+//
+//go:noescape
+func nnRoundBF16x14(args *nnArgs)
+
 // tnBF16x1 computes 1 rows of a TN product of pairs; see tnArgs.
 //
 //go:noescape
@@ -144,35 +214,75 @@ func tnBF16x13(args *tnArgs)
 //go:noescape
 func tnBF16x14(args *tnArgs)
 
-// ntBF16x1 computes the lanes of 1 rows of an NT product of pairs; see ntArgs.
+// ntBF16x1 computes the lanes of 1 rows of an NT product of pairs and floats; see ntArgs.
 //
 //go:noescape
 func ntBF16x1(args *ntArgs)
 
-// ntBF16x2 computes the lanes of 2 rows of an NT product of pairs; see ntArgs.
+// ntBF16x2 computes the lanes of 2 rows of an NT product of pairs and floats; see ntArgs.
 //
 //go:noescape
 func ntBF16x2(args *ntArgs)
 
-// ntBF16x3 computes the lanes of 3 rows of an NT product of pairs; see ntArgs.
+// ntBF16x3 computes the lanes of 3 rows of an NT product of pairs and floats; see ntArgs.
 //
 //go:noescape
 func ntBF16x3(args *ntArgs)
 
-// ntBF16x4 computes the lanes of 4 rows of an NT product of pairs; see ntArgs.
+// ntBF16x4 computes the lanes of 4 rows of an NT product of pairs and floats; see ntArgs.
 //
 //go:noescape
 func ntBF16x4(args *ntArgs)
 
-// ntBF16x5 computes the lanes of 5 rows of an NT product of pairs; see ntArgs.
+// ntBF16x5 computes the lanes of 5 rows of an NT product of pairs and floats; see ntArgs.
 //
 //go:noescape
 func ntBF16x5(args *ntArgs)
 
-// ntBF16x6 computes the lanes of 6 rows of an NT product of pairs; see ntArgs.
+// ntBF16x6 computes the lanes of 6 rows of an NT product of pairs and floats; see ntArgs.
 //
 //go:noescape
 func ntBF16x6(args *ntArgs)
+
+// ntBF16x7 computes the lanes of 7 rows of an NT product of pairs and floats; see ntArgs.
+//
+//go:noescape
+func ntBF16x7(args *ntArgs)
+
+// ntBF16x8 computes the lanes of 8 rows of an NT product of pairs and floats; see ntArgs.
+//
+//go:noescape
+func ntBF16x8(args *ntArgs)
+
+// ntBF16x9 computes the lanes of 9 rows of an NT product of pairs and floats; see ntArgs.
+//
+//go:noescape
+func ntBF16x9(args *ntArgs)
+
+// ntBF16x10 computes the lanes of 10 rows of an NT product of pairs and floats; see ntArgs.
+//
+//go:noescape
+func ntBF16x10(args *ntArgs)
+
+// ntBF16x11 computes the lanes of 11 rows of an NT product of pairs and floats; see ntArgs.
+//
+//go:noescape
+func ntBF16x11(args *ntArgs)
+
+// ntBF16x12 computes the lanes of 12 rows of an NT product of pairs and floats; see ntArgs.
+//
+//go:noescape
+func ntBF16x12(args *ntArgs)
+
+// ntBF16x13 computes the lanes of 13 rows of an NT product of pairs and floats; see ntArgs.
+//
+//go:noescape
+func ntBF16x13(args *ntArgs)
+
+// ntBF16x14 computes the lanes of 14 rows of an NT product of pairs and floats; see ntArgs.
+//
+//go:noescape
+func ntBF16x14(args *ntArgs)
 
 // pairBF16 rounds rows of two sources to pairs of a float of each.
 //

@@ -177,20 +177,40 @@ func TestBF16NN(t *testing.T) {
 				{m: 1 + n%17, n: 1 + n%6, k: n, segs: 1, lda: n + n%3, offset: n % 16, bias: true, relu: n%2 == 0},
 				{m: 1 + n%15, n: n % 11, k: 1 + n%5, segs: 1 + n%4, lda: 2, segStride: n % 23, moreRows: n % 3, moreCols: n % 9, acc: true, relu: n%3 == 0},
 			} {
-				c.runBF16(t, r)
+				c.runBF16(t, r, false)
+			}
+			for _, c := range []nnCase{
+				{m: n, n: 1 + n%7, k: 1 + n%5, segs: 1, lda: 5, offset: n % 16, relu: n%2 == 0},
+				{m: 1 + n%17, n: 1 + n%6, k: n, segs: 1, lda: n + n%3, offset: n % 16, moreRows: n % 3, bias: true},
+				{m: 1 + n%15, n: n % 11, k: 1 + n%9, segs: 1, lda: 5, moreCols: n % 9, acc: true},
+			} {
+				c.runBF16(t, r, true)
 			}
 		})
 	})
 }
 
-func (c nnCase) runBF16(t *testing.T, r *rand.Rand) {
+func (c nnCase) runBF16(t *testing.T, r *rand.Rand, floats bool) {
 	t.Helper()
 	g := kernels.NN{
 		M: c.m, N: c.n * kernels.Width, K: c.k, Segs: c.segs, Lda: c.lda, SegStride: c.segStride,
-		BRows: c.segs*c.k + c.moreRows, Ldc: c.n*kernels.Width + c.moreCols, Accumulate: c.acc, ReLU: c.relu, BF16: true,
+		BRows: c.segs*c.k + c.moreRows, Ldc: c.n*kernels.Width + c.moreCols, Accumulate: c.acc, ReLU: c.relu, BF16: true, Floats: floats,
 	}
 	a := randomPairs(r, max(0, (c.m-1)*c.lda+(c.segs-1)*c.segStride+c.k), c.offset)
 	b := randomPairs(r, g.N*g.BRows, c.offset/2)
+	pairs := func(row, col int) float32 { return b.Data[(col/16*g.BRows+row)*16+col%16] }
+	terms := c.k
+	if floats {
+		b, terms = anyFloats(r, g.N*g.BRows, c.offset/2), (c.k+1)/2
+		of := pairs
+		pairs = func(row, col int) float32 {
+			high := float32(0)
+			if 2*row+1 < c.k {
+				high = of(2*row+1, col)
+			}
+			return roundedPair(of(2*row, col), high)
+		}
+	}
 	bias, out := kernelstest.Random(r, g.N, c.offset), kernelstest.Random(r, g.M*g.Ldc, 15-c.offset)
 	g.A, g.B, g.C = a.Data, b.Data, out.Data
 	if c.bias {
@@ -211,8 +231,8 @@ func (c nnCase) runBF16(t *testing.T, r *rand.Rand) {
 				want = old[i*g.Ldc+j]
 			}
 			for s := range c.segs {
-				for k := range c.k {
-					want = kernels.Dot2(want, a.Data[i*c.lda+s*c.segStride+k], b.Data[(j/16*g.BRows+s*c.k+k)*16+j%16])
+				for k := range terms {
+					want = kernels.Dot2(want, a.Data[i*c.lda+s*c.segStride+k], pairs(s*c.k+k, j))
 				}
 			}
 			if c.relu && want < 0 {
@@ -275,10 +295,14 @@ func TestBF16NT(t *testing.T) {
 				{M: n, K: 1 + n%9, N: 16 * (n % 4)},
 				{M: 1 + n%13, K: n, N: 16 * (1 + n%5), Accumulate: true},
 			} {
-				c.Lda, c.BRows, c.LRows = c.N+n%3, c.K+n%2, c.K+n%3
-				a, b := randomPairs(r, c.M*c.Lda+c.N, n%16), randomPairs(r, c.N*c.BRows+c.K*16, 5)
+				row := (c.N/16 + 1) / 2 * 16
+				c.Lda, c.BRows, c.LRows = row+n%3, c.K+n%2, c.K+n%3
+				a, b := randomPairs(r, c.M*c.Lda+row, n%16), anyFloats(r, c.N*c.BRows+c.K*16, 5)
 				out := kernelstest.Random(r, (c.M*c.LRows+c.K)*16, n%3)
-				c.A, c.B, c.L, c.BF16, c.Next = a.Data, b.Data, out.Data, true, b.Data
+				c.A, c.B, c.L, c.BF16 = a.Data, b.Data, out.Data, true
+				if n%2 == 0 {
+					c.Next = b.Data
+				}
 				old := append([]float32(nil), out.Data...)
 				kernels.GemmNT(&c)
 				out.Check(t, "NT")
@@ -289,13 +313,37 @@ func TestBF16NT(t *testing.T) {
 							if c.Accumulate {
 								want = old[at]
 							}
-							for p := range c.N / 16 {
-								want = kernels.Dot2(want, a.Data[i*c.Lda+p*16+l], b.Data[(p*c.BRows+k)*16+l])
+							for p := 0; p < c.N/16; p += 2 {
+								from, y := p+l/8, float32(0)
+								if from < c.N/16 {
+									row := b.Data[(from*c.BRows+k)*16+2*l%16:]
+									y = roundedPair(row[0], row[1])
+								}
+								want = kernels.Dot2(want, a.Data[i*c.Lda+p/2*16+l], y)
 							}
 							sameNumber(t, out.Data[at], want, "M %d K %d N %d: row %d, row %d, lane %d", c.M, c.K, c.N, i, k, l)
 						}
 					}
 				}
+			}
+		})
+	})
+}
+
+// TestBF16TNStep does so for steps on weight gradients.
+func TestBF16TNStep(t *testing.T) {
+	forBF16(t, func(t *testing.T) {
+		r := newRand(28)
+		sweepBF16(func(n int) {
+			p := n%5 + 1
+			for _, c := range []stepCase{
+				{m: 5, k: n, n: p, lda: n + 1, ldg: p * 16, momentum: p%2 == 0, offset: n % 16, ahead: true},
+				{m: n, k: 1 + n%15, n: p, lda: 17, ldg: p*16 + 3, moreRows: n % 3, momentum: n%2 == 0, anchor: n%3 == 0, offset: n % 16},
+				{m: 4, k: min(n, kernels.MeasuredRows), n: p, lda: n + 1, ldg: p * 16, measured: true, offset: n % 16, ahead: true},
+				{m: 1 + n%7, k: 1 + n%30, n: n % 71, lda: 31, ldg: 71 * 16, first: n%2 == 0, momentum: n%3 == 0, ahead: true},
+			} {
+				c.bf16 = true
+				c.run(t, r)
 			}
 		})
 	})
@@ -357,26 +405,6 @@ func TestBF16Rounding(t *testing.T) {
 						}
 						check("PairRows", rows, i*p.Ld+j, roundedPair(src.Data[i*p.Step+j], high))
 					}
-				}
-			}
-			rows := n / 3
-			a, b := src.Data[:16*rows+16], src.Data[2*n:]
-			for _, second := range [][]float32{b, nil} {
-				if second != nil && len(second) < 16*rows {
-					continue
-				}
-				joined := kernelstest.NewSlice(16*rows, n%11)
-				kernels.JoinPanels(joined.Data, a, second, rows)
-				for i := range joined.Data {
-					from, j := a, i%16
-					if j >= 8 {
-						from, j = second, j-8
-					}
-					low, high := float32(0), float32(0)
-					if from != nil {
-						low, high = from[i/16*16+2*j], from[i/16*16+2*j+1]
-					}
-					check("JoinPanels", joined, i, roundedPair(low, high))
 				}
 			}
 		})

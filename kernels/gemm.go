@@ -28,8 +28,11 @@ type NN struct {
 	ReLU       bool // store 0 where the sum is below 0; NaN and -0 are stored as they are
 
 	// BF16 says that A and B hold pairs of bf16, which K, Lda and the like count: a
-	// step is that of [Dot2], the sum still of float32.
-	BF16 bool
+	// step is that of [Dot2], the sum still of float32. With Floats, B holds float32,
+	// BRows of them in a panel, which are rounded to pairs of neighbouring rows on
+	// their way: K counts its rows, a last one without a neighbour is paired with zeros,
+	// and there is one segment.
+	BF16, Floats bool
 }
 
 // TN describes C = start + Aᵀ·G with C packed: for every k < K and j < N
@@ -89,6 +92,8 @@ const (
 	msgBias  = "kernels: Bias together with Accumulate"
 	msgRows  = "kernels: fewer rows in memory than the product has"
 	msgShort = "kernels: slice is too short for its shape"
+
+	msgFloats = "kernels: Floats without BF16, or with several segments"
 )
 
 // GemmNN computes g's product. It panics if a size is negative, N is not a multiple
@@ -110,11 +115,14 @@ func GemmNN(g *NN) {
 	if raceEnabled {
 		h.race()
 	}
-	if h.BF16 {
+	switch {
+	case h.Floats:
+		bf16s.nnFloats(noescape(&h))
+	case h.BF16:
 		bf16s.nn(noescape(&h))
-		return
+	default:
+		gemms.nn(noescape(&h))
 	}
-	gemms.nn(noescape(&h))
 }
 
 func (g *NN) check() {
@@ -130,6 +138,9 @@ func (g *NN) check() {
 	if g.Accumulate && g.Bias != nil {
 		panic(msgBias)
 	}
+	if g.Floats && (!g.BF16 || g.Segs > 1) {
+		panic(msgFloats)
+	}
 	if g.BRows < g.Segs*g.K {
 		panic(msgRows)
 	}
@@ -139,16 +150,24 @@ func (g *NN) check() {
 	if len(g.C) < (g.M-1)*g.Ldc+g.N || g.Bias != nil && len(g.Bias) < g.N {
 		panic(msgShort)
 	}
-	if g.K > 0 && (len(g.A) < (g.M-1)*g.Lda+(g.Segs-1)*g.SegStride+g.K || len(g.B) < (g.N/Width-1)*g.BRows*Width+g.Segs*g.K*Width) {
+	if g.K > 0 && (len(g.A) < (g.M-1)*g.Lda+(g.Segs-1)*g.SegStride+g.wide() || len(g.B) < (g.N/Width-1)*g.BRows*Width+g.Segs*g.K*Width) {
 		panic(msgShort)
 	}
+}
+
+// wide returns the floats of a segment of a row of A.
+func (g *NN) wide() int {
+	if g.Floats {
+		return (g.K + 1) / 2
+	}
+	return g.K
 }
 
 func (g *NN) race() {
 	for i := range g.M {
 		raceWrite(g.C[i*g.Ldc:][:g.N])
 		for s := range g.Segs {
-			raceRead(g.A[i*g.Lda+s*g.SegStride:][:g.K])
+			raceRead(g.A[i*g.Lda+s*g.SegStride:][:g.wide()])
 		}
 	}
 	for p := range g.N / Width {

@@ -24,7 +24,13 @@ type NT struct {
 	L          []float32
 	LRows      int  // groups of lanes that a row has in memory; 0 means K
 	Accumulate bool // start from L
-	BF16       bool // A and B hold pairs of bf16, of two columns; see NN
+
+	// BF16 says that A holds pairs of bf16, of neighbouring columns, and that numbers
+	// of B, which are float32, are rounded to such pairs on their way; a step is that
+	// of [Dot2]. Pairs of columns of two panels are 16 lanes: those of the first panel
+	// come before those of the second, which are zeros behind the last one where
+	// panels are odd in number. A has as many floats in a row, half of what N says.
+	BF16 bool
 
 	// Next starts at the part of B, or of another matrix of its layout, that is
 	// needed next: it is fetched into a cache meanwhile, rows and columns as many
@@ -74,14 +80,22 @@ func (g *NT) check() {
 	if len(g.L) < ((g.M-1)*g.LRows+g.K)*Width {
 		panic(msgShort)
 	}
-	if g.N > 0 && (len(g.A) < (g.M-1)*g.Lda+g.N || len(g.B) < ((g.N/Width-1)*g.BRows+g.K)*Width) {
+	if g.N > 0 && (len(g.A) < (g.M-1)*g.Lda+g.wide() || len(g.B) < ((g.N/Width-1)*g.BRows+g.K)*Width) {
 		panic(msgShort)
 	}
 }
 
+// wide returns the floats of a row of A.
+func (g *NT) wide() int {
+	if g.BF16 {
+		return (g.N/Width + 1) / 2 * Width
+	}
+	return g.N
+}
+
 func (g *NT) race() {
 	for i := range g.M {
-		raceRead(g.A[i*g.Lda:][:g.N])
+		raceRead(g.A[i*g.Lda:][:g.wide()])
 		raceWrite(g.L[i*g.LRows*Width:][:g.K*Width])
 	}
 	for p := range g.N / Width {

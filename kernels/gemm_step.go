@@ -64,6 +64,10 @@ func GemmTNStep(t *TNStep) {
 	if raceEnabled {
 		h.race()
 	}
+	if g.BF16 {
+		bf16s.step(noescape(&h))
+		return
+	}
 	gemms.step(noescape(&h))
 }
 

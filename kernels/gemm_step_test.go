@@ -20,6 +20,7 @@ type stepCase struct {
 	first            bool
 	ahead            bool
 	measured         bool
+	bf16             bool
 	offset           int
 }
 
@@ -33,6 +34,9 @@ func (c stepCase) run(t *testing.T, r *rand.Rand) {
 	a := kernelstest.Random(r, max(0, (c.m-1)*c.lda+c.k), c.offset)
 	b := kernelstest.Random(r, max(0, (c.m-1)*c.ldg+g.N), c.offset/2)
 	weights, velocity, anchor := kernelstest.Random(r, size, 15-c.offset), kernelstest.Random(r, size, c.offset), kernelstest.Random(r, size, 3)
+	if g.BF16 = c.bf16; c.bf16 {
+		a, b = randomPairs(r, len(a.Data), c.offset), randomPairs(r, len(b.Data), c.offset/2)
+	}
 	g.A, g.G = a.Data, b.Data
 	s := kernels.SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.1, First: c.first}
 

@@ -395,6 +395,76 @@ func ntAVX2x3(args *ntArgs)
 // peakAVX2 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX2(n int)
 
+// tsBF16x1 does 1 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x1(args *tsArgs)
+
+// tsBF16x2 does 2 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x2(args *tsArgs)
+
+// tsBF16x3 does 3 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x3(args *tsArgs)
+
+// tsBF16x4 does 4 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x4(args *tsArgs)
+
+// tsBF16x5 does 5 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x5(args *tsArgs)
+
+// tsBF16x6 does 6 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x6(args *tsArgs)
+
+// tsBF16x7 does 7 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x7(args *tsArgs)
+
+// tsBF16x8 does 8 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x8(args *tsArgs)
+
+// tsBF16x9 does 9 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x9(args *tsArgs)
+
+// tsBF16x10 does 10 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x10(args *tsArgs)
+
+// tsBF16x11 does 11 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x11(args *tsArgs)
+
+// tsBF16x12 does 12 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x12(args *tsArgs)
+
+// tsBF16x13 does 13 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x13(args *tsArgs)
+
+// tsBF16x14 does 14 rows of a step on the gradient of a TN product; see tsArgs.
+//
+//go:noescape
+func tsBF16x14(args *tsArgs)
+
 // transposeAVX2 transposes blocks of 16 x 16 floats that follow one another in src; in dst they are dstStep bytes apart.
 //
 //go:noescape

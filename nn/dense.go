@@ -134,7 +134,7 @@ func (b *boundDense) NewState(e *Env) State {
 			s.part = newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad, false)
 		}
 	}
-	s.grad = e.Arena.Alloc(b.t.PartSize())
+	s.rule.grad = e.Arena.Alloc(b.t.PartSize())
 	if b.t.N%pageFloats == 0 {
 		s.apart = e.Arena.Alloc(min(tensor.StepRows, b.in.Rows(e.Samples)) * (b.t.N + kernels.Width))
 	}

@@ -12,7 +12,7 @@ type denseBF16 struct {
 	w, bias  int // offsets of the parameters
 	x, y, dx Act
 	lanes    []float32 // scratch of the input's gradient
-	grad     []float32 // of a part of the weights
+	rule     denseRule
 	scratch  *scratch
 }
 
@@ -23,7 +23,7 @@ func newDenseBF16(b *boundDense, e *Env) *denseBF16 {
 		s.dx = e.Gradient()
 		s.lanes = e.Arena.Alloc(b.t.LaneSize(rows))
 	}
-	s.grad = e.Arena.Alloc(b.t.PartSize())
+	s.rule.grad = e.Arena.Alloc(b.t.PartSize())
 	s.scratch = e.Scratch(s.t.Space(rows))
 	return s
 }
@@ -43,8 +43,14 @@ func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
 	}
 	t.BackwardBias(gb, g, dy.Sample, m, add)
 	t.Load(s.x.At(0, 0, 0), s.x.Sample, g, dy.Sample, m, space)
-	together := r.update != nil && m <= tensor.StepRows // a part of the weights stays in the cache
-	if s.dx.Data != nil && !together {
+	if r.update != nil && !add && m <= tensor.StepRows {
+		step := tensor.Step{M: m, DX: s.dx.Data, LdDX: s.dx.Sample, Lanes: s.lanes}
+		s.rule.fill(&step, r, s.w, s.bias)
+		t.Step(&step, space)
+		r.update.apply(r.W, gb, s.bias)
+		return s.dx
+	}
+	if s.dx.Data != nil {
 		t.BackwardInput(s.dx.Data, s.dx.Sample, m, w, s.lanes, space)
 	}
 	if r.update == nil {
@@ -52,9 +58,6 @@ func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
 		return s.dx
 	}
 	for p := t.LastPart(); p.Rows > 0; p = t.Before(p) {
-		if s.dx.Data != nil && together {
-			t.InputPart(p, s.dx.Data, s.dx.Sample, 0, m, m, w, s.lanes, space)
-		}
 		s.updatePart(r, p, m, add)
 	}
 	r.update.apply(r.W, gb, s.bias)
@@ -64,7 +67,7 @@ func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
 // updatePart updates a part of the weights. Its gradient goes to memory only if
 // earlier chunks did begin it there.
 func (s *denseBF16) updatePart(r *Run, p tensor.Part, m int, add bool) {
-	at, grad, rows := s.w+s.t.At(p), s.grad, p.Rows
+	at, grad, rows := s.w+s.t.At(p), s.rule.grad, p.Rows
 	if add {
 		grad, rows = r.G[at:s.bias], s.t.K
 	}

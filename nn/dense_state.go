@@ -12,11 +12,29 @@ type denseState struct {
 	x, y, dx Act
 	lanes    []float32 // scratch of the input's gradient
 	across   []float32 // the weights transposed, of layers on steps, in place of lanes
+	rule     denseRule
+	apart    []float32 // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
+	part     Act       // one of the two parts of the tangents of dx
+}
+
+// denseRule is what the rule of an optimizer needs of a layer in one workspace.
+type denseRule struct {
 	grad     []float32 // of a part of the weights
 	panels   densePanels
 	products [tensor.ProductSize]float32 // of a part of the weights
-	apart    []float32                   // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
-	part     Act                         // one of the two parts of the tangents of dx
+}
+
+// fill says in a step on the weights [lo, end) what the rule is.
+func (d *denseRule) fill(step *tensor.Step, r *Run, lo, end int) {
+	step.SGD = r.update.step(r.W, lo, end)
+	switch {
+	case r.update.plain():
+	case r.update.measured():
+		step.Sums, step.From, step.Products = &r.update.probe.sums, r.update.probe.Anchor[lo:end], d.products[:]
+	default:
+		d.panels = densePanels{r.update, r.W, lo}
+		step.Update, step.Grad, step.Near = &d.panels, d.grad, r.update.near(lo, end)
+	}
 }
 
 func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
@@ -79,21 +97,11 @@ func (s *denseState) step(r *Run, x, g []float32, ldg, m int) {
 		}
 		g, ldg = s.apart, to
 	}
-	step := tensor.Step{
-		M: m, X: x, LdX: s.x.Sample, DY: g, LdY: ldg, DX: s.dx.Data, LdDX: s.dx.Sample,
-		SGD: r.update.step(r.W, s.w, s.bias), Lanes: s.lanes,
-	}
+	step := tensor.Step{M: m, X: x, LdX: s.x.Sample, DY: g, LdY: ldg, DX: s.dx.Data, LdDX: s.dx.Sample, Lanes: s.lanes}
 	if s.across != nil {
 		step.DX = nil // is there
 	}
-	switch {
-	case r.update.plain():
-	case r.update.measured():
-		step.Sums, step.From, step.Products = &r.update.probe.sums, r.update.probe.Anchor[s.w:s.bias], s.products[:]
-	default:
-		s.panels = densePanels{r.update, r.W, s.w}
-		step.Update, step.Grad, step.Near = &s.panels, s.grad, r.update.near(s.w, s.bias)
-	}
+	s.rule.fill(&step, r, s.w, s.bias)
 	t.Step(&step)
 	r.update.apply(r.W, r.G[s.bias:s.bias+t.N], s.bias)
 }
@@ -113,7 +121,7 @@ func (p *densePanels) UpdatePanel(grad []float32, at int) { p.u.apply(p.w, grad,
 func (s *denseState) updateParts(r *Run, x, g []float32, ldg, m int, add bool) {
 	t := s.b.t
 	for p := t.LastPart(); p.Rows > 0; p = t.Before(p) {
-		at, grad, rows := s.w+t.At(p), s.grad, p.Rows
+		at, grad, rows := s.w+t.At(p), s.rule.grad, p.Rows
 		if add {
 			grad, rows = r.G[at:s.bias], t.K
 		}

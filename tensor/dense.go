@@ -152,6 +152,8 @@ type Step struct {
 	// that it reads, or nil.
 	Update     Updater
 	Grad, Near []float32
+
+	columns []float32 // of DenseBF16; X and DY are pairs of rows then
 }
 
 // Updater updates weights of which it gets the gradient, panel by panel: that of
@@ -177,10 +179,8 @@ func (d Dense) Step(s *Step) {
 			d.updatePart(s, p)
 			continue
 		}
-		u := kernels.TNStep{
-			Grad: kernels.TN{M: s.M, K: p.Rows, N: p.Cols, A: s.X[p.K:], Lda: s.LdX, G: s.DY[p.J:], Ldg: s.LdY, CRows: d.K},
-			Step: s.SGD, Next: d.next(w, p), NextV: d.next(v, p),
-		}
+		u := kernels.TNStep{Grad: s.gradient(p), Step: s.SGD, Next: d.next(w, p), NextV: d.next(v, p)}
+		u.Grad.CRows = d.K
 		u.Step.W = w[at:]
 		if v != nil {
 			u.Step.V = v[at:]
@@ -199,13 +199,31 @@ func (d Dense) Step(s *Step) {
 			if v != nil {
 				next, u.NextV = u.Step.V, nil
 			}
-			d.inputPart(p, s.DX, s.LdDX, s.DY, s.LdY, s.M, w, s.Lanes, next)
+			d.stepInput(s, p, next)
 		}
 		kernels.GemmTNStep(&u)
 		for i, x := range u.Products {
 			s.Sums[i%3] += float64(x)
 		}
 	}
+}
+
+// gradient returns the product that is the gradient of a part.
+func (s *Step) gradient(p Part) kernels.TN {
+	t := kernels.TN{M: s.M, K: p.Rows, N: p.Cols, A: s.X[p.K:], Lda: s.LdX, G: s.DY[p.J:], Ldg: s.LdY}
+	if s.columns != nil {
+		t.M, t.BF16 = PairedRows(s.M), true
+	}
+	return t
+}
+
+// stepInput adds a part to the gradient of the inputs.
+func (d Dense) stepInput(s *Step, p Part, next []float32) {
+	if s.columns != nil {
+		DenseBF16{d}.inputPart(p, s.DX, s.LdDX, s.columns, s.M, s.SGD.W, s.Lanes, next)
+		return
+	}
+	d.inputPart(p, s.DX, s.LdDX, s.DY, s.LdY, s.M, s.SGD.W, s.Lanes, next)
 }
 
 // updatePart is a Step's part with an Updater: the part, its gradient and what is
@@ -217,9 +235,11 @@ func (d Dense) updatePart(s *Step, p Part) {
 		if s.Near != nil {
 			near = s.Near[at:]
 		}
-		d.inputPart(p, s.DX, s.LdDX, s.DY, s.LdY, s.M, s.SGD.W, s.Lanes, near)
+		d.stepInput(s, p, near)
 	}
-	d.WeightsPart(p, s.Grad, p.Rows, s.X, s.LdX, s.DY, s.LdY, s.M, false)
+	t := s.gradient(p)
+	t.C = s.Grad
+	kernels.GemmTN(&t)
 	for i := range p.Cols / kernels.Width {
 		s.Update.UpdatePanel(s.Grad[i*p.Rows*kernels.Width:][:p.Rows*kernels.Width], at+i*d.K*kernels.Width)
 	}

@@ -11,13 +11,16 @@ import (
 func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
-	for rows := 1; rows <= maxRows; rows++ {
-		nn(rows)
+	alternate() // before the first function
+	for _, floats := range []bool{false, true} {
+		for rows := 1; rows <= maxRows; rows++ {
+			nn(rows, floats)
+		}
 	}
 	for rows := 1; rows <= maxRows; rows++ {
 		tn(rows)
 	}
-	for rows := 1; rows <= ntHeight; rows++ {
+	for rows := 1; rows <= maxRows; rows++ {
 		nt(rows)
 	}
 	pair("pairBF16", "rounds rows of two sources to pairs of a float of each.", true)

@@ -39,12 +39,20 @@ var (
 	tmp        = reg.R14
 )
 
-// nn writes the tile function of one height, as in _asm/gemm: every panel of the call, the widest groups first.
-func nn(rows int) {
-	TEXT(fmt.Sprintf("nnBF16x%d", rows), NOSPLIT, "func(args *nnArgs)")
-	Doc(fmt.Sprintf("nnBF16x%d computes %d rows of an NN product of pairs; see nnArgs.", rows, rows))
+// nn writes the tile function of one height, as in _asm/gemm: every panel of the call, the widest groups first. With floats, B holds floats,
+// nnArgs.k rows of one segment, that are rounded to pairs on their way.
+func nn(rows int, floats bool) {
+	name, of := fmt.Sprintf("nnBF16x%d", rows), "pairs"
+	if floats {
+		name, of = fmt.Sprintf("nnRoundBF16x%d", rows), "pairs and floats"
+	}
+	TEXT(name, NOSPLIT, "func(args *nnArgs)")
+	Doc(fmt.Sprintf("%s computes %d rows of an NN product of %s; see nnArgs.", name, rows, of))
 	Pragma("noescape")
 	Load(Param("args"), args)
+	if floats {
+		VMOVUPS(alternate(), zmm[30])
+	}
 	MOVQ(Mem{Base: args, Disp: nnLda}, lda)
 	MOVQ(Mem{Base: args, Disp: nnPanel}, panel)
 	MOVQ(Mem{Base: args, Disp: nnC}, cp)
@@ -55,14 +63,14 @@ func nn(rows int) {
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
 	LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, panel3)
 	for _, n := range groups(rows) {
-		nnGroup(tile{rows, n})
+		nnGroup(tile{rows, n}, floats)
 	}
 	VZEROUPPER()
 	RET()
 }
 
 // nnGroup writes the loop over groups of t.panels panels.
-func nnGroup(t tile) {
+func nnGroup(t tile, floats bool) {
 	group, done := t.label("group"), t.label("groupdone")
 	Label(group)
 	CMPQ(panels, U32(uint32(t.panels)))
@@ -75,6 +83,25 @@ func nnGroup(t tile) {
 	MOVQ(Mem{Base: args, Disp: nnB}, bp)
 	ADDQ(Mem{Base: args, Disp: nnBAt}, bp)
 	nnStart(t)
+	if floats {
+		nnFloats(t)
+	} else {
+		nnPairs(t)
+	}
+	nnStore(t)
+
+	ADDQ(U32(uint32(64*t.panels)), cp)
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: nnBiasAt})
+	for range t.panels {
+		ADDQ(panel, Mem{Base: args, Disp: nnBAt})
+	}
+	SUBQ(U32(uint32(t.panels)), panels)
+	JMP(LabelRef(group))
+	Label(done)
+}
+
+// nnPairs writes the products of all segments.
+func nnPairs(t tile) {
 	MOVQ(Mem{Base: args, Disp: nnSegs}, tmp)
 	MOVQ(tmp, Mem{Base: args, Disp: nnSegsLeft})
 	Label(t.label("seg"))
@@ -95,16 +122,29 @@ func nnGroup(t tile) {
 	}
 	DECQ(Mem{Base: args, Disp: nnSegsLeft})
 	JNE(LabelRef(t.label("seg")))
-	nnStore(t)
+}
 
-	ADDQ(U32(uint32(64*t.panels)), cp)
-	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: nnBiasAt})
-	for range t.panels {
-		ADDQ(panel, Mem{Base: args, Disp: nnBAt})
-	}
-	SUBQ(U32(uint32(t.panels)), panels)
-	JMP(LabelRef(group))
-	Label(done)
+// nnFloats writes the products of one segment with floats.
+func nnFloats(t tile) {
+	even, all := t.label("even"), t.label("all")
+	MOVQ(Mem{Base: args, Disp: nnK}, kc)
+	SHRQ(Imm(1), kc)
+	JEQ(LabelRef(even))
+	t.loop(kc, 2, func(steps int) {
+		for s := range steps {
+			t.roundStep(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(p int) Mem { return panelOf(p).Offset(128 * s) }, false)
+		}
+		ADDQ(U32(uint32(4*steps)), a0)
+		if t.rows > 7 {
+			ADDQ(U32(uint32(4*steps)), a7)
+		}
+		ADDQ(U32(uint32(128*steps)), bp)
+	})
+	Label(even)
+	TESTQ(U32(1), Mem{Base: args, Disp: nnK})
+	JEQ(LabelRef(all))
+	t.roundStep(rowOf, panelOf, true)
+	Label(all)
 }
 
 // rowOf returns the address of row i of A.

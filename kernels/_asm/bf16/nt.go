@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/dot"
 )
 
 // Offsets in ntArgs.
@@ -16,11 +18,13 @@ const (
 	ntAccumulate, ntAhead = 64, 72
 )
 
-// The rows of A of the highest nt tile, and how many rows of B a full one takes.
-const (
-	ntHeight = 6
-	ntRows   = 4
-)
+// ntRows returns how many rows of B a full nt tile takes beside rows of A.
+func ntRows(rows int) int {
+	if rows > 6 {
+		return 2
+	}
+	return 4
+}
 
 // Registers of an nt function that an nn function does not have.
 var (
@@ -29,14 +33,16 @@ var (
 	ldl    = reg.R9
 	lanes  = reg.R12
 	ntLda3 = reg.RBX
+	ntA7   = reg.R15 // row 7 of A
 	ahead  = reg.R11
 )
 
-// nt writes the tile function for some rows of A, as in _asm/gemm: every row of B of the call, four at a time. A tile has one accumulator
-// of 16 lanes for each two rows.
+// nt writes the tile function for some rows of A, which are pairs of columns, as in _asm/gemm: every row of B of the call, two or four at a
+// time. B holds floats; the rows of two panels are rounded to pairs on their way, a last panel without a second with zeros. A tile has one
+// accumulator of 16 lanes for each two rows.
 func nt(rows int) {
 	TEXT(fmt.Sprintf("ntBF16x%d", rows), NOSPLIT, "func(args *ntArgs)")
-	Doc(fmt.Sprintf("ntBF16x%d computes the lanes of %d rows of an NT product of pairs; see ntArgs.", rows, rows))
+	Doc(fmt.Sprintf("ntBF16x%d computes the lanes of %d rows of an NT product of pairs and floats; see ntArgs.", rows, rows))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: ntLda}, lda)
@@ -48,12 +54,21 @@ func nt(rows int) {
 	MOVQ(Mem{Base: args, Disp: ntK}, left)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, ntLda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
-	for _, n := range []int{ntRows, 1} {
-		tile, done := fmt.Sprintf("tile%d", n), fmt.Sprintf("done%d", n)
+	TESTQ(ahead, ahead)
+	JNE(LabelRef("fetching"))
+	ntTiles(rows, false)
+	Label("fetching")
+	ntTiles(rows, true)
+}
+
+// ntTiles writes the loops over the rows of B.
+func ntTiles(rows int, fetch bool) {
+	for _, n := range []int{ntRows(rows), 1} {
+		tile, done := fmt.Sprintf("tile%d%t", n, fetch), fmt.Sprintf("done%d%t", n, fetch)
 		Label(tile)
 		CMPQ(left, U32(uint32(n)))
 		JLT(LabelRef(done))
-		ntTile(rows, n)
+		ntTile(rows, n, fetch)
 		ADDQ(U32(uint32(64*n)), bRow)
 		ADDQ(U32(uint32(64*n)), lanes)
 		SUBQ(U32(uint32(n)), left)
@@ -65,8 +80,8 @@ func nt(rows int) {
 }
 
 // ntTile multiplies n rows of B by the rows of A.
-func ntTile(rows, n int) {
-	acc := func(i, r int) reg.Register { return zmm[i*n+r] }
+func ntTile(rows, n int, fetch bool) {
+	name := fmt.Sprintf("%d%t", n, fetch)
 	eachLane := func(f func(m Mem, acc reg.Register)) {
 		MOVQ(lanes, bp)
 		for i := range rows {
@@ -74,11 +89,11 @@ func ntTile(rows, n int) {
 				ADDQ(ldl, bp)
 			}
 			for r := range n {
-				f(Mem{Base: bp, Disp: 64 * r}, acc(i, r))
+				f(Mem{Base: bp, Disp: 64 * r}, ntSum(i, n, r))
 			}
 		}
 	}
-	zero, started, loop := fmt.Sprintf("zero%d", n), fmt.Sprintf("started%d", n), fmt.Sprintf("panel%d", n)
+	zero, started, loop, odd, done := "zero"+name, "started"+name, "panels"+name, "odd"+name, "all"+name
 	CMPQ(Mem{Base: args, Disp: ntAccumulate}, Imm(0))
 	JEQ(LabelRef(zero))
 	eachLane(func(m Mem, acc reg.Register) { VMOVUPS(m, acc) })
@@ -89,36 +104,78 @@ func ntTile(rows, n int) {
 	}
 	Label(started)
 	MOVQ(Mem{Base: args, Disp: ntA}, a0)
+	if rows > 7 {
+		LEAQ(Mem{Base: a0, Index: lda5, Scale: 1}, ntA7)
+		LEAQ(Mem{Base: ntA7, Index: lda, Scale: 2}, ntA7)
+	}
 	MOVQ(bRow, bp)
 	MOVQ(Mem{Base: args, Disp: ntPanels}, kc)
+	SHRQ(Imm(1), kc)
+	JEQ(LabelRef(odd))
 	align()
 	Label(loop)
+	ntStep(rows, n, fetch, false)
+	ADDQ(Imm(64), a0)
+	if rows > 7 {
+		ADDQ(Imm(64), ntA7)
+	}
+	ADDQ(panel, bp)
+	DECQ(kc)
+	JNE(LabelRef(loop))
+	Label(odd)
+	TESTQ(U32(1), Mem{Base: args, Disp: ntPanels})
+	JEQ(LabelRef(done))
+	ntStep(rows, n, fetch, true)
+	Label(done)
+	eachLane(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
+}
+
+// ntStep takes two panels, or a single one.
+func ntStep(rows, n int, fetch, single bool) {
+	load := func(r int, z reg.Register) {
+		if fetch {
+			PREFETCHT1(Mem{Base: bp, Index: ahead, Scale: 1, Disp: 64 * r})
+		}
+		VMOVUPS(Mem{Base: bp, Disp: 64 * r}, z)
+	}
 	for r := range n {
-		PREFETCHT1(Mem{Base: bp, Index: ahead, Scale: 1, Disp: 64 * r})
-		VMOVUPS(Mem{Base: bp, Disp: 64 * r}, zmm[rows*n+r])
+		load(r, zmm[rows*n+r])
+	}
+	if !single {
+		ADDQ(panel, bp)
+	}
+	for r := range n {
+		y, z := zmm[rows*n+r], zmm[30+r%2]
+		if single {
+			VPXORD(z, z, z)
+		} else {
+			load(r, z)
+		}
+		dot.Convert(y, z, y)
 	}
 	for i := range rows {
 		x := zmm[30+i%2]
 		VMOVUPS(ntRow(i), x)
 		for r := range n {
-			dot2(zmm[rows*n+r], x, acc(i, r))
+			dot.Add(zmm[rows*n+r], x, ntSum(i, n, r))
 		}
 	}
-	ADDQ(Imm(64), a0)
-	ADDQ(panel, bp)
-	DECQ(kc)
-	JNE(LabelRef(loop))
-	eachLane(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
 }
 
-// ntRow returns the address of row i of A, up to 5.
+// ntSum returns the sum of row i of A and row r of n of B.
+func ntSum(i, n, r int) reg.Register { return zmm[i*n+r] }
+
+// ntRow returns the address of row i of A.
 func ntRow(i int) Mem {
 	m := Mem{Base: a0}
+	if i >= 7 {
+		m.Base, i = ntA7, i-7
+	}
 	switch i {
 	case 1, 2, 4:
 		m.Index, m.Scale = lda, uint8(i)
-	case 3:
-		m.Index, m.Scale = ntLda3, 1
+	case 3, 6:
+		m.Index, m.Scale = ntLda3, uint8(i/3)
 	case 5:
 		m.Index, m.Scale = lda5, 1
 	}

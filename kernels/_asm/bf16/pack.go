@@ -1,21 +1,27 @@
 package main
 
 import (
+	"sync"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/dot"
 )
+
+// alternate returns the places of 32 numbers of which those of two vectors alternate.
+var alternate = sync.OnceValue(func() Mem {
+	m := GLOBL("alternate", RODATA|NOPTR)
+	for i := range 16 {
+		DATA(4*i, U32(uint32(i|(16+i)<<16)))
+	}
+	return m
+})
 
 // pair writes a function that rounds rows of groups of 16 floats of two sources, other bytes apart. The rows are step bytes apart, in the
 // result dstStep. With interleave, the two sources' floats alternate, else 16 of the first come before 16 of the second.
 func pair(name, doc string, interleave bool) {
-	var alternate Mem
-	if interleave {
-		alternate = GLOBL("alternate", RODATA|NOPTR)
-		for i := range 16 {
-			DATA(4*i, U32(uint32(i|(16+i)<<16)))
-		}
-	}
 	TEXT(name, NOSPLIT, "func(dst, src *float32, other, step, dstStep, rows, groups int)")
 	Doc(name + " " + doc)
 	Pragma("noescape")
@@ -31,7 +37,7 @@ func pair(name, doc string, interleave bool) {
 	Load(Param("groups"), groups)
 	order := zmm[31]
 	if interleave {
-		VMOVUPS(alternate, order)
+		VMOVUPS(alternate(), order)
 	}
 	Label("row")
 	MOVQ(dst, to)
@@ -40,7 +46,7 @@ func pair(name, doc string, interleave bool) {
 	Label("group")
 	VMOVUPS(Mem{Base: from}, zmm[0])
 	VMOVUPS(Mem{Base: from, Index: other, Scale: 1}, zmm[1])
-	convert2(zmm[0], zmm[1], zmm[2])
+	dot.Convert(zmm[0], zmm[1], zmm[2])
 	if interleave {
 		VPERMW(zmm[2], order, zmm[2])
 	}
@@ -68,7 +74,7 @@ func round() {
 	Load(Param("groups"), count)
 	Label("loop")
 	VMOVUPS(Mem{Base: src}, zmm[0])
-	convert2(zmm[0], zmm[0], zmm[0])
+	dot.Convert(zmm[0], zmm[0], zmm[0])
 	VPMOVZXWD(reg.Y0, reg.Z0)
 	VPSLLD(Imm(16), reg.Z0, reg.Z0)
 	VMOVUPS(zmm[0], Mem{Base: dst})
@@ -90,7 +96,7 @@ func peak() {
 	VPXORD(zmm[24], zmm[24], zmm[24])
 	align()
 	Label("loop")
-	t.each(func(i, p int) { dot2(zmm[24], zmm[24], t.acc(i, p)) })
+	t.each(func(i, p int) { dot.Add(zmm[24], zmm[24], t.acc(i, p)) })
 	DECQ(kc)
 	JNE(LabelRef("loop"))
 	VZEROUPPER()

@@ -7,6 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/dot"
 )
 
 // maxRows is the highest tile of nn and tn.
@@ -26,6 +28,29 @@ func groups(rows int) []int {
 
 func (t tile) acc(i, p int) reg.Register { return zmm[i*t.panels+p] }
 
+// roundStep is step on two rows of floats of B, which it rounds to pairs: b gives the address of the first, the second is next to it. Only
+// the first is there if single.
+func (t tile) roundStep(a, b func(i int) Mem, single bool) {
+	free := t.rows * t.panels
+	for p := range t.panels {
+		y, z := zmm[free+p], zmm[31]
+		VMOVUPS(b(p), y)
+		if single {
+			VPXORD(z, z, z)
+		} else {
+			VMOVUPS(b(p).Offset(64), z)
+		}
+		dot.Convert(y, z, y)
+		VPERMW(y, zmm[30], y)
+	}
+	for i := range t.rows {
+		VBROADCASTSS(a(i), zmm[31])
+		for p := range t.panels {
+			dot.Add(zmm[free+p], zmm[31], t.acc(i, p))
+		}
+	}
+}
+
 // step multiplies a column of pairs of the tile's rows by a row of pairs of B: acc[i][p] += a(i) . b(p), where a and b give addresses. One
 // broadcast serves all panels: two loads a cycle are all that there are.
 func (t tile) step(a, b func(i int) Mem) {
@@ -40,7 +65,7 @@ func (t tile) step(a, b func(i int) Mem) {
 		}
 		VBROADCASTSS(a(i), x)
 		for p := range t.panels {
-			dot2(zmm[free+p], x, t.acc(i, p))
+			dot.Add(zmm[free+p], x, t.acc(i, p))
 		}
 	}
 }
@@ -89,4 +114,9 @@ func times(n int, distance Op, pointer reg.GPPhysical) {
 	for range n {
 		ADDQ(distance, pointer)
 	}
+}
+
+var zmm = []reg.Register{
+	reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
+	reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
 }

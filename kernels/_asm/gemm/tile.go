@@ -7,19 +7,23 @@ import (
 	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/dot"
 )
 
 // isa describes the tiles of one level.
 type isa struct {
 	name  string
 	zmm   bool
-	rows  int // highest tile
-	perPa int // vectors in a panel of 16 columns
+	rows  int  // highest tile
+	perPa int  // vectors in a panel of 16 columns
+	pairs bool // factors are pairs of bf16
 }
 
 var (
 	avx512 = isa{name: "AVX512", zmm: true, rows: 14, perPa: 1}
 	avx2   = isa{name: "AVX2", rows: 6, perPa: 2}
+	bf16   = isa{name: "BF16", zmm: true, rows: 14, perPa: 1, pairs: true}
 )
 
 // groups returns how many panels a tile of the given height takes at once, widest first. Low tiles are wider, so that they too have
@@ -83,6 +87,17 @@ func (t tile) step(a, b func(i int) Mem) {
 	n := t.vecs()
 	free := t.rows * n // first register that holds no sum
 	switch {
+	case t.pairs:
+		for j := range n {
+			VMOVUPS(b(j), t.reg(free+j))
+		}
+		for i := range t.rows {
+			x := t.reg(max(free+n, 30+i%2))
+			VBROADCASTSS(a(i), x)
+			for j := range n {
+				dot.Add(t.reg(free+j), x, t.acc(i, j))
+			}
+		}
 	case t.rows > 3:
 		for j := range n {
 			VMOVUPS(b(j), t.reg(free+j))

@@ -85,8 +85,12 @@ func tsGroup(t tile) {
 		t.fetchFrom()
 	}
 	MOVQ(Mem{Base: args, Disp: tsM}, kc)
-	t.loop("m", kc, 4, func(steps int) {
-		if t.spreads() && steps == 4 {
+	most := 4
+	if t.pairs {
+		most = 2
+	}
+	t.loop("m", kc, most, func(steps int) {
+		if t.spreads() && steps == most {
 			t.fetch(4)
 		}
 		for s := range steps {
@@ -94,9 +98,9 @@ func tsGroup(t tile) {
 				func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },
 				func(j int) Mem { return stepOf(gp, ldg, ldg3, s).Offset(j * t.bytes()) })
 		}
-		if steps == 4 {
-			LEAQ(Mem{Base: a0, Index: lda, Scale: 4}, a0)
-			LEAQ(Mem{Base: gp, Index: ldg, Scale: 4}, gp)
+		if steps > 1 {
+			LEAQ(Mem{Base: a0, Index: lda, Scale: uint8(steps)}, a0)
+			LEAQ(Mem{Base: gp, Index: ldg, Scale: uint8(steps)}, gp)
 		} else {
 			ADDQ(lda, a0)
 			ADDQ(ldg, gp)

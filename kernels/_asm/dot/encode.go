@@ -1,4 +1,5 @@
-package main
+// Package dot writes the instructions of AVX512_BF16.
+package dot
 
 import (
 	"fmt"
@@ -62,14 +63,15 @@ func instruction(name string, prefix, opcode byte, dst, src1, src2 reg.Register)
 	bytes(fmt.Sprintf("%s Z%d, Z%d, Z%d", name, b, a, d), encode(prefix, opcode, d, a, b))
 }
 
-// dot2 adds to acc the products of the pairs in x and y, the high ones first.
-func dot2(y, x, acc reg.Register) { instruction("VDPBF16PS", prefixF3, 0x52, acc, x, y) }
+// Add adds to acc the products of the pairs in x and y, the high ones first.
+func Add(y, x, acc reg.Register) { instruction("VDPBF16PS", prefixF3, 0x52, acc, x, y) }
 
-// convert2 rounds the floats of low and high to the low and the high half of dst.
-func convert2(low, high, dst reg.Register) {
+// Convert rounds the floats of low and high to the low and the high half of dst.
+func Convert(low, high, dst reg.Register) {
 	instruction("VCVTNE2PS2BF16", prefixF2, 0x72, dst, high, low)
 }
 
+// zmm are the registers by number.
 var zmm = []reg.Register{
 	reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
 	reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
