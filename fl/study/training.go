@@ -13,7 +13,8 @@ import (
 type Trainer interface {
 	// Place begins the training of a trial, or resumes it, once there is room. start
 	// is called then; it returns the state to begin from, nil for that of a trial
-	// that has run no round.
+	// that has run no round. It may be called again during calls of the Training's
+	// Round.
 	Place(ctx context.Context, trial int, start func() (*fl.Snapshot, error)) (Training, error)
 }
 
@@ -117,7 +118,7 @@ func (t *trial) place(ctx context.Context) error {
 		if err := t.reread(); err != nil {
 			return err
 		}
-		a := &away{}
+		a, from := &away{}, 0
 		var err error
 		a.Training, err = t.driver.setup.Trainer.Place(ctx, t.number, func() (*fl.Snapshot, error) {
 			tr, err := t.driver.startingPoint(ctx, t, t.rounds)
@@ -125,13 +126,13 @@ func (t *trial) place(ctx context.Context) error {
 				return nil, err
 			}
 			s := tr.Snapshot()
-			a.rounds = s.Round
+			from = s.Round
 			return &s, nil
 		})
 		if err != nil {
 			return err
 		}
-		t.away = a
+		t.away, a.rounds = a, from
 		err = t.driver.catchUp(ctx, t, a, t.rounds)
 		if err == nil {
 			return nil

@@ -104,6 +104,7 @@ type run struct {
 	dir     string
 	setup   func() study.Setup
 	options Options
+	address string
 	after   func(round int)
 
 	mu          sync.Mutex
@@ -112,7 +113,7 @@ type run struct {
 }
 
 func newRun(t *testing.T, setup func() study.Setup) *run {
-	return &run{t: t, dir: filepath.Join(t.TempDir(), "study"), setup: setup, options: Options{Version: "test", Beat: 100 * time.Millisecond, Silence: 5 * time.Second}}
+	return &run{t: t, dir: filepath.Join(t.TempDir(), "study"), setup: setup, address: "127.0.0.1:0", options: Options{Version: "test", Beat: 100 * time.Millisecond, Silence: 5 * time.Second}}
 }
 
 func (r *run) notice(line string) {
@@ -171,7 +172,7 @@ func (r *run) tune(ctx context.Context) (string, error) {
 	s := r.setup()
 	s.Store, s.Observer = st, l
 	r.options.Notice = r.notice
-	c, err := Open(ctx, &s, "127.0.0.1:0", r.options)
+	c, err := Open(ctx, &s, r.address, r.options)
 	if err != nil {
 		return "", err
 	}
@@ -241,7 +242,7 @@ func TestClusterIsTheSame(t *testing.T) {
 			if want := alone(t, r.setup()); got != want {
 				t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
 			}
-			if r.told("joined (") != 2 || r.told(" left; 1 worker") != 1 || r.told("is lost") != 0 {
+			if r.told("joined (") != 2 || r.told(" left; 1 worker") != 1 || r.told("1 is lost")+r.told("2 is lost") != 0 {
 				t.Errorf("notices %q", r.notices)
 			}
 		})

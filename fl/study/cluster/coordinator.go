@@ -26,6 +26,9 @@ type Options struct {
 	// one that does not is waited for, 0 for 30 s. One whose connection has
 	// ended is waited for two beats.
 	Beat, Silence time.Duration
+	// Late is how long a round takes at least, 0 for 10 s, before an idle worker
+	// trains it too. It must also take much longer than others did.
+	Late time.Duration
 }
 
 func (o *Options) fill() {
@@ -34,6 +37,9 @@ func (o *Options) fill() {
 	}
 	if o.Silence == 0 {
 		o.Silence = 30 * time.Second
+	}
+	if o.Late == 0 {
+		o.Late = 10 * time.Second
 	}
 	if o.Notice == nil {
 		o.Notice = func(string) {}
@@ -66,7 +72,9 @@ type Coordinator struct {
 	begun   bool         // the study, whose first row is its own
 	early   []study.WorkerRecord
 	rounds  map[place]result
-	settled map[int]int        // rounds of trials whose state is here: they are trained no more
+	settled map[int]int // rounds of trials whose state is here: they are trained no more
+	pace    pace        // of all trials, and of each
+	paces   map[int]*pace
 	lost    map[place][]string // names of the workers that were lost at a round
 	err     error              // ends the study
 }
@@ -80,6 +88,7 @@ type place struct{ trial, rounds int }
 type result struct {
 	sum    [32]byte
 	worker string
+	due    bool // another worker is still to say what it has measured
 }
 
 // Open opens a cluster for a study that can begin, at an address, and writes the join
@@ -88,7 +97,7 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	o.fill()
 	c := &Coordinator{
 		options: o, store: s.Store, stop: make(chan struct{}), seats: map[string]*seat{},
-		rounds: map[place]result{}, settled: map[int]int{}, lost: map[place][]string{},
+		rounds: map[place]result{}, settled: map[int]int{}, paces: map[int]*pace{}, lost: map[place][]string{},
 	}
 	text, err := config.Encode(&s.Config)
 	if err != nil {
@@ -135,13 +144,13 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 func (c *Coordinator) Close(ended bool) {
 	close(c.stop)
 	c.work.Wait()
+	if ended {
+		c.dismiss()
+	}
 	c.mu.Lock()
 	for _, s := range c.seats {
 		if !s.out {
 			c.record(study.WorkerRecord{Worker: s.name, State: study.WorkerLeft})
-		}
-		if ended && s.pending != nil {
-			s.answer(order{Order: orderStop})
 		}
 	}
 	c.mu.Unlock()
@@ -151,6 +160,27 @@ func (c *Coordinator) Close(ended bool) {
 	c.broker.close()
 	if ended {
 		_ = removeJoin(c.broker.path) // a worker that comes too late does without
+	}
+}
+
+// dismiss tells workers that the study has ended, for a moment also those that have not
+// asked what to do yet.
+func (c *Coordinator) dismiss() {
+	for end := time.Now().Add(c.options.Beat); ; time.Sleep(time.Millisecond) {
+		c.mu.Lock()
+		missing := 0
+		for _, s := range c.seats {
+			switch {
+			case s.pending != nil:
+				s.answer(order{Order: orderStop})
+			case !s.out && (s.last == nil || s.last.Order != orderStop):
+				missing++
+			}
+		}
+		c.mu.Unlock()
+		if missing == 0 || time.Now().After(end) {
+			return
+		}
 	}
 }
 
@@ -248,16 +278,13 @@ func (c *Coordinator) remove(s *seat, state string) {
 // judge compares a round's record with what another worker has measured. The first
 // one stands.
 func (c *Coordinator) judge(worker string, p place, record []byte) error {
-	if p.rounds < c.settled[p.trial] {
-		return nil
-	}
-	now := result{sha256.Sum256(record), worker}
+	now := result{sum: sha256.Sum256(record), worker: worker}
 	then, known := c.rounds[p]
-	if !known {
+	switch {
+	case !known && p.rounds >= c.settled[p.trial]:
 		c.rounds[p] = now
 		return nil
-	}
-	if then.sum == now.sum {
+	case !known || then.sum == now.sum:
 		return nil
 	}
 	err := fmt.Errorf("trial %d, round %d: the workers %s and %s have come to different bits, so one of their machines computes wrongly: %s, %s; leave it out, and begin the study again",
@@ -270,8 +297,10 @@ func (c *Coordinator) judge(worker string, p place, record []byte) error {
 // trained again after all, since the state was lost, is compared with the journal.
 func (c *Coordinator) settle(trial, rounds int) {
 	for at := c.settled[trial]; at < rounds; at++ {
-		delete(c.rounds, place{trial, at})
-		delete(c.lost, place{trial, at})
+		if p := (place{trial, at}); !c.rounds[p].due {
+			delete(c.rounds, p)
+			delete(c.lost, p)
+		}
 	}
 	c.settled[trial] = max(c.settled[trial], rounds)
 }

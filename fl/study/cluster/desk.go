@@ -128,6 +128,9 @@ func (d *desk) round(ctx context.Context, o *order) turn {
 		return turn{State: stateFailed, Problem: "the plan cannot be read: " + err.Error()}
 	}
 	time.Sleep(d.worker.options.slow)
+	if stall := d.worker.options.stall; stall != nil {
+		stall(d.worker.rounds)
+	}
 	record, err := d.job.Round(ctx, p, o.Observed)
 	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
 		return turn{State: stateRound, Panic: fmt.Sprint(panicked.Value), Stack: string(panicked.Stack)}

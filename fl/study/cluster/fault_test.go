@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,13 +38,13 @@ func longer(t *testing.T) study.Setup {
 	return s
 }
 
-// TestFaultProcess is no test: it is the process that TestFaultKills kills.
+// TestFaultProcess is no test: it is the processes of others.
 func TestFaultProcess(t *testing.T) {
 	r := newRun(t, func() study.Setup { return longer(t) })
 	r.dir = os.Getenv(dirVariable)
 	switch os.Getenv(roleVariable) {
 	case "":
-		t.Skip("it is a process of TestFaultKills")
+		t.Skip("it is a process of another test")
 	case "worker":
 		if err := ends(t, r.worker(t.Context(), nil)); err != nil {
 			t.Fatal(err)
@@ -66,9 +67,11 @@ type process struct {
 	err   error // how it ended
 }
 
-func begin(t *testing.T, role, dir string) *process {
+// begin starts a process in a role, by a command that may begin with others.
+func begin(t *testing.T, role, dir string, by ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFaultProcess$"), ended: make(chan struct{})}
+	command := slices.Concat(by, []string{os.Args[0], "-test.run=^TestFaultProcess$"})
+	p := &process{Cmd: exec.CommandContext(t.Context(), command[0], command[1:]...), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), roleVariable+"="+role, dirVariable+"="+dir)
 	var out bytes.Buffer
 	p.Stdout, p.Stderr = &out, &out
@@ -103,29 +106,45 @@ func (p *process) running() bool {
 }
 
 // TestFaultKills kills workers, and now and then the coordinator, until so many were
-// killed, and lets the study end: it ends as in one process.
+// killed, over as many studies as it takes: each ends as in one process.
 func TestFaultKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
 	kills := 3
 	if text := os.Getenv(killsVariable); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("%s=%s: %v", killsVariable, text, err)
+		var err error
+		if kills, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
 		}
-		kills = n
 	}
+	want := alone(t, longer(t))
+	fate, studies := rand.New(rand.NewPCG(1, 2)), 0
+	for done := 0; done < kills; studies++ {
+		killed, got := killing(t, fate, kills-done)
+		if got != want {
+			t.Fatalf("after %d kills of study %d\n%s\nin one process\n%s", killed, studies+1, got, want)
+		}
+		if killed == 0 {
+			t.Fatal("a study ended before anything was killed")
+		}
+		done += killed
+	}
+	t.Logf("%d kills, %d studies", kills, studies)
+}
+
+// killing runs a study and kills at most so many of its processes. It returns how many
+// it killed, and the outcome.
+func killing(t *testing.T, fate *rand.Rand, most int) (killed int, outcome string) {
 	dir := filepath.Join(t.TempDir(), "study")
-	fate := rand.New(rand.NewPCG(1, 2))
 	coordinator := begin(t, "coordinator", dir)
 	workers := []*process{begin(t, "worker", dir), begin(t, "worker", dir)}
-	killed := 0
-	for killed < kills {
-		before := rows(t, dir)
-		for coordinator.running() && rows(t, dir) < before+6 {
+	for killed < most {
+		enough := rows(t, dir) + 2 + fate.IntN(9)
+		for coordinator.running() && rows(t, dir) < enough {
 			time.Sleep(5 * time.Millisecond)
 		}
+		time.Sleep(time.Duration(fate.Int64N(int64(30 * time.Millisecond)))) // anywhere in a round
 		if !coordinator.running() {
 			break
 		}
@@ -153,13 +172,7 @@ func TestFaultKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := alone(t, longer(t)); string(got) != want {
-		t.Errorf("after %d kills\n%s\nin one process\n%s", killed, got, want)
-	}
-	t.Logf("%d kills", killed)
-	if killed < min(kills, 3) {
-		t.Errorf("only %d processes were killed before the study ended", killed)
-	}
+	return killed, string(got)
 }
 
 // rows counts the recorded rounds of a study.
@@ -200,6 +213,97 @@ func TestFaultLyingWorker(t *testing.T) {
 	stop()
 	for _, w := range []chan error{liar, honest} {
 		_ = ends(t, w) // it was refused, or could not find the coordinator any more
+	}
+}
+
+// TestFaultDuplicates has workers say everything twice.
+func TestFaultDuplicates(t *testing.T) {
+	r := newRun(t, func() study.Setup { return tinyStudy(t) })
+	r.after = func(int) { r.await(2) }
+	twice := func(o *WorkerOptions) { o.twice = true }
+	workers := []chan error{r.worker(t.Context(), twice), r.worker(t.Context(), twice)}
+	got, err := r.tune(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range workers {
+		if err := ends(t, w); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := alone(t, r.setup()); got != want {
+		t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
+	}
+	if r.told(" joined (") != 2 {
+		t.Errorf("notices %q", r.notices)
+	}
+}
+
+// TestFaultSlowWorker stops a worker in a round while another one is idle: that trains
+// the round too, and the study goes on with it. What the first one says at last is
+// compared: equal, it is dropped; else the study ends with both their names.
+func TestFaultSlowWorker(t *testing.T) {
+	for name, lies := range map[string]bool{"honest": false, "lying": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, func() study.Setup {
+				s := tinyStudy(t, "tuner.name=random", "client_tuner.name=")
+				s.Config.Tuner.Options, s.Config.Budget = nil, config.Budget{Rounds: 40, TrialRounds: 40}
+				s.SnapshotEvery = 20 * time.Millisecond
+				return s
+			})
+			r.options.Late = 200 * time.Millisecond
+			goOn, stalled := make(chan struct{}), false
+			slow := r.worker(t.Context(), func(o *WorkerOptions) {
+				o.slow = 5 * time.Millisecond
+				o.stall = func(rounds int) {
+					if rounds == 12 {
+						stalled = true
+						<-goOn
+					}
+				}
+				o.change = func(record []byte) []byte {
+					if lies && stalled {
+						return bytes.Replace(record, []byte(`"steps":`), []byte(`"steps":1`), 1)
+					}
+					return record
+				}
+			})
+			var fast chan error
+			var told error // how the slow one ended
+			r.after = func(round int) {
+				if round == 4 { // the slow one has the only trial
+					fast = r.worker(t.Context(), nil)
+					r.await(2)
+				}
+				if round == 20 { // the fast one has it now
+					close(goOn)
+					if lies {
+						told = ends(t, slow)
+					}
+				}
+			}
+			got, err := r.tune(t.Context())
+			if lies {
+				if err == nil || !strings.Contains(err.Error(), "have come to different bits") || strings.Count(err.Error(), ", level ") != 2 || told == nil {
+					t.Errorf("the study ends with %v, the liar with %v", err, told)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range []chan error{slow, fast} {
+				if err := ends(t, w); err != nil {
+					t.Error(err)
+				}
+			}
+			if want := alone(t, r.setup()); got != want {
+				t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
+			}
+			if r.told("trains it too") < 1 || r.told("was first and goes on") < 1 || r.told("1 is lost")+r.told("2 is lost") > 0 {
+				t.Errorf("notices %q", r.notices)
+			}
+		})
 	}
 }
 

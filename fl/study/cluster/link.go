@@ -25,6 +25,7 @@ type link struct {
 	key    string // of the join file
 	path   string // of the join file
 
+	twice   bool        // everything is said twice
 	leaving func() bool // says that the worker is to leave; nil is no
 
 	stop chan struct{}
@@ -121,6 +122,9 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 	}
 	down := time.Time{}
 	for {
+		if l.twice {
+			_ = l.conn.PublishRequest(subject, l.conn.NewRespInbox(), text) // it may arrive
+		}
 		once, cancel := context.WithTimeout(ctx, patience)
 		m, err := l.conn.RequestWithContext(once, subject, text)
 		cancel()

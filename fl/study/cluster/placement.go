@@ -40,13 +40,11 @@ func (c *Coordinator) take(ctx context.Context) (*seat, error) {
 		defer c.mu.Unlock()
 		return nil, c.err
 	}
-	for _, s := range c.seats {
-		if s.free() {
-			s.taken = true
-			c.mu.Unlock()
-			return s, nil
-		}
+	if s := c.spare(); s != nil {
+		c.mu.Unlock()
+		return s, nil
 	}
+	c.endCopy()
 	w := make(chan *seat, 1)
 	c.waiting = append(c.waiting, w)
 	c.mu.Unlock()
@@ -74,6 +72,17 @@ func (c *Coordinator) take(ctx context.Context) (*seat, error) {
 	return nil, ctx.Err()
 }
 
+// spare takes a worker that is free, nil if none is.
+func (c *Coordinator) spare() *seat {
+	for _, s := range c.seats {
+		if s.free() {
+			s.taken = true
+			return s
+		}
+	}
+	return nil
+}
+
 // offer gives a free worker to who waits for one.
 func (c *Coordinator) offer(s *seat) {
 	if s.free() && len(c.waiting) > 0 {
@@ -99,7 +108,7 @@ func (c *Coordinator) begin(ctx context.Context, s *seat, trial int, start func(
 		return nil, err
 	}
 	c.lease++
-	t := &training{coordinator: c, seat: s, lease: c.lease, trial: trial, rounds: rounds}
+	t := &training{coordinator: c, seat: s, lease: c.lease, trial: trial, rounds: rounds, start: start}
 	if !s.out {
 		s.lease, s.trial, s.rounds, s.busy = t.lease, trial, rounds, false
 	}

@@ -19,7 +19,8 @@ type seat struct {
 	seen, connected time.Time // when it was last heard of, and connected
 	out             bool      // it was lost or has left
 	gone            chan struct{}
-	taken           bool // a placement has it
+	taken           bool   // a placement has it
+	copies          func() // ends the copy that it trains; nil for none
 	leaving         bool
 
 	lease         int64 // 0 for none

@@ -18,38 +18,53 @@ type training struct {
 	rounds      int
 	keep        bool // with the next order
 	fetched     bool // since the worker said that it leaves
+
+	start func() (*fl.Snapshot, error)
+	past  past
 }
 
 var _ study.Training = (*training)(nil)
 
-// call gives the worker an order and waits for what it says when that is done. The
-// worker must be waiting for an order, as it is but between call and answer.
+// call gives the worker an order and waits for what it says when that is done.
 func (t *training) call(ctx context.Context, o order, want string) (*turn, error) {
-	c, s := t.coordinator, t.seat
-	c.mu.Lock()
-	switch {
-	case c.err != nil:
-		defer c.mu.Unlock()
-		return nil, c.err
-	case s.out || s.lease != t.lease || s.pending == nil:
-		c.mu.Unlock()
-		return nil, study.ErrLost
+	if err := t.send(&o); err != nil {
+		return nil, err
 	}
-	o.Keep, t.keep = t.keep, false
 	select {
-	case <-s.arrived: // of the turn that is now answered
-	default:
-	}
-	s.answer(o)
-	s.busy = true
-	c.mu.Unlock()
-	select {
-	case <-s.arrived:
-	case <-s.gone:
+	case <-t.seat.arrived:
+		return t.arrived(want)
+	case <-t.seat.gone:
 		return nil, study.ErrLost
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// send gives the worker an order, for which it must be waiting, as it is but between
+// an order and what it says when that is done.
+func (t *training) send(o *order) error {
+	c, s := t.coordinator, t.seat
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.err != nil:
+		return c.err
+	case s.out || s.lease != t.lease || s.pending == nil:
+		return study.ErrLost
+	}
+	o.Keep, t.keep = o.Keep || t.keep, false
+	select {
+	case <-s.arrived: // of the turn that is now answered
+	default:
+	}
+	s.answer(*o)
+	s.busy = true
+	return nil
+}
+
+// arrived returns what the worker says.
+func (t *training) arrived(want string) (*turn, error) {
+	c, s := t.coordinator, t.seat
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.busy = false
@@ -74,20 +89,27 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 	if err != nil {
 		return nil, err
 	}
-	got, err := t.call(ctx, order{Order: orderRound, Rounds: rounds, Plan: wire, Observed: observed}, stateRound)
+	o := order{Order: orderRound, Rounds: rounds, Plan: wire, Observed: observed}
+	got, err := t.race(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
 	if got.Panic != "" {
 		return nil, &fl.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
 	}
-	if got.Trial != t.trial || got.Rounds != rounds+1 || got.Record == nil {
-		return nil, fmt.Errorf("worker %s: it has run trial %d to round %d where trial %d was to run to round %d", t.seat.name, got.Trial, got.Rounds, t.trial, rounds+1)
-	}
+	t.past.add(o)
 	t.coordinator.mu.Lock()
 	t.rounds, t.seat.rounds = got.Rounds, got.Rounds
 	t.coordinator.mu.Unlock()
 	return got.Record, nil
+}
+
+// ran checks that a worker has run the round of an order.
+func (t *training) ran(o *order, got *turn, err error) (*turn, error) {
+	if err == nil && got.Panic == "" && (got.Trial != t.trial || got.Rounds != o.Rounds+1 || got.Record == nil) {
+		return nil, fmt.Errorf("worker %s: it has run trial %d to round %d where trial %d was to run to round %d", t.seat.name, got.Trial, got.Rounds, t.trial, o.Rounds+1)
+	}
+	return got, err
 }
 
 // Keep has the worker keep the model as it is now.
@@ -112,6 +134,7 @@ func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *f
 		return nil, nil, fmt.Errorf("worker %s: %w", t.seat.name, err)
 	}
 	if state {
+		t.past.clear()
 		t.coordinator.mu.Lock()
 		t.coordinator.settle(t.trial, t.rounds)
 		t.coordinator.mu.Unlock()

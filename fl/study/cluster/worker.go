@@ -35,6 +35,8 @@ type WorkerOptions struct {
 
 	change func(record []byte) []byte // tests have it lie
 	slow   time.Duration              // tests have each round take longer
+	twice  bool                       // tests have it say everything twice
+	stall  func(rounds int)           // tests have the round after so many take longer
 }
 
 // A worker's session ends, besides with an error, when it must say hello again, or
@@ -161,6 +163,7 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 		return err
 	}
 	defer l.close()
+	l.twice = w.options.twice
 	first, err := l.hello(ctx, hello{Machine: w.machine})
 	if err != nil {
 		return err
