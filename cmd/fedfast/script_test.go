@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fedfast/fedfast/data/sets/npz/npztest"
@@ -37,6 +40,7 @@ func TestScripts(t *testing.T) {
 			"gzipped":  gzipped,
 			"femnist":  femnist,
 			"ownfile":  ownFile,
+			"pictures": pictures,
 			"jsonhas":  jsonHas,
 			"jsonlist": jsonList,
 			"jsonsame": jsonSame,
@@ -129,6 +133,34 @@ func femnist(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(args[0])), 0o755))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), text, 0o600))
+}
+
+// pictures FILE: writes a file in Parquet's format of 60 pictures of two classes, of three
+// users, as Hugging Face saves one.
+func pictures(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: pictures FILE")
+	}
+	type picture struct {
+		Bytes []byte `parquet:"bytes"`
+		Path  string `parquet:"path"`
+	}
+	type row struct {
+		Image picture `parquet:"image"`
+		Label int64   `parquet:"label"`
+		User  string  `parquet:"user_id"`
+	}
+	var rows []row
+	for i := range 60 {
+		m := image.NewGray(image.Rect(0, 0, 6, 6))
+		for k := range m.Pix {
+			m.Pix[k] = byte(200*(i*i%3) + k)
+		}
+		var out bytes.Buffer
+		ts.Check(png.Encode(&out, m))
+		rows = append(rows, row{picture{out.Bytes(), "none.png"}, int64(i * i % 3), "user " + strconv.Itoa(i/20)})
+	}
+	ts.Check(parquet.WriteFile(ts.MkAbs(args[0]), rows))
 }
 
 // ownFile FILE KIND: writes arrays of images, vectors, tokens or text: 20 samples

@@ -16,13 +16,14 @@ import (
 	"github.com/fedfast/fedfast/data/sets/leaf"
 	"github.com/fedfast/fedfast/data/sets/mnist"
 	"github.com/fedfast/fedfast/data/sets/npz"
+	"github.com/fedfast/fedfast/data/sets/parquet"
 	"github.com/fedfast/fedfast/data/sets/stackexchange"
 	"github.com/fedfast/fedfast/data/sets/synthetic"
 	"github.com/fedfast/fedfast/data/sets/tff"
 )
 
 func init() {
-	for _, s := range slices.Concat(glyphs.Sets(), leaf.Sets(), mnist.Sets(), cifar.Sets(), synthetic.Sets(), tff.Sets(), stackexchange.Sets(), npz.Sets()) {
+	for _, s := range slices.Concat(glyphs.Sets(), leaf.Sets(), mnist.Sets(), cifar.Sets(), synthetic.Sets(), tff.Sets(), stackexchange.Sets(), npz.Sets(), parquet.Sets()) {
 		if err := data.Register(s.SetInfo, s.Load); err != nil {
 			panic(err) // another package took the name of a built-in set
 		}

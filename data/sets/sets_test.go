@@ -89,13 +89,13 @@ func TestSets(t *testing.T) {
 	var names []string
 	for _, s := range data.Sets() {
 		names = append(names, s.Name)
-		if s.Doc == "" || s.Input == "" || s.Classes == 0 && !strings.HasPrefix(s.Name, "npz-") || s.Clients == "" || s.Samples == "" || s.Path == "" && !s.Synthetic {
+		if s.Doc == "" || s.Input == "" || s.Classes == 0 && !strings.HasPrefix(s.Name, "npz-") && !strings.HasPrefix(s.Name, "parquet") || s.Clients == "" || s.Samples == "" || s.Path == "" && !s.Synthetic {
 			t.Errorf("facts are missing: %+v", s)
 		}
 	}
 	if want := []string{
 		"glyphs", "leaf-femnist", "leaf-shakespeare", "mnist", "qmnist", "fashion-mnist", "cifar10", "cifar100", "synthetic", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100", "stackoverflow", "stackexchange",
-		"npz-images", "npz-vectors", "npz-tokens",
+		"npz-images", "npz-vectors", "npz-tokens", "parquet", "parquet-text",
 	}; !slices.Equal(names, want) {
 		t.Errorf("sets %q", names)
 	}

@@ -1,0 +1,59 @@
+// Package picture turns decoded pictures into rows of bytes, by whole numbers alone, so
+// that every machine has the same.
+package picture
+
+import (
+	"image"
+	"image/color"
+)
+
+// Channels returns 1 for a grey picture, else 3.
+func Channels(m image.Image) int {
+	switch m.ColorModel() {
+	case color.GrayModel, color.Gray16Model:
+		return 1
+	}
+	return 3
+}
+
+// Append appends the pixels row by row, one byte of grey or three of red, green and
+// blue for each; what a picture says of transparency is left out.
+func Append(to []byte, m image.Image, channels int) []byte {
+	b := m.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			if grey, ok := m.(*image.Gray); ok && channels == 1 {
+				to = append(to, grey.GrayAt(x, y).Y)
+				continue
+			}
+			c := color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA)
+			if to = append(to, c.R); channels == 3 {
+				to = append(to, c.G, c.B)
+			}
+		}
+	}
+	return to
+}
+
+// Resize returns the picture of w x h pixels of some channels at a size of sw x sh: the
+// mean over the area that a pixel covers, to the nearest whole number.
+func Resize(pixels []byte, w, h, channels, sw, sh int) []byte {
+	out := make([]byte, 0, sw*sh*channels)
+	area := int64(w) * int64(h)
+	for y := range sh {
+		for x := range sw {
+			for c := range channels {
+				sum := area / 2
+				for sy := y * h / sh; sy*sh < (y+1)*h; sy++ {
+					rows := int64(min((sy+1)*sh, (y+1)*h) - max(sy*sh, y*h))
+					for sx := x * w / sw; sx*sw < (x+1)*w; sx++ {
+						columns := int64(min((sx+1)*sw, (x+1)*w) - max(sx*sw, x*w))
+						sum += rows * columns * int64(pixels[(sy*w+sx)*channels+c])
+					}
+				}
+				out = append(out, byte(sum/area))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+
+	// The forms of pictures.
+	_ "image/jpeg"
+	_ "image/png"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/sets/internal/picture"
+	"github.com/fedfast/fedfast/data/sets/internal/words"
+	"github.com/fedfast/fedfast/data/sys/memory"
+)
+
+// images reads the pictures of all samples. The first one says how large all are, and
+// whether they are grey.
+func (o *own) images(ctx context.Context) (data.View, error) {
+	var pixels []byte
+	fed := o.fed
+	for _, f := range o.files {
+		leaf, err := f.must("pictures", imageNames)
+		if err != nil {
+			return data.View{}, err
+		}
+		if kind := leaf.Node.Type().Kind(); kind != parquet.ByteArray {
+			return data.View{}, fmt.Errorf("%s: column %s is of type %v, must be the bytes of PNG or JPEG", f.path, leaf.Path[0], kind)
+		}
+		err = f.each(ctx, leaf, func(row int, v parquet.Value) error {
+			m, _, err := image.Decode(bytes.NewReader(v.ByteArray()))
+			if err != nil {
+				return fmt.Errorf("the picture of row %d is no PNG or JPEG, or is damaged: %w", row, err)
+			}
+			size := m.Bounds().Size()
+			if fed.C == 0 {
+				fed.H, fed.W, fed.C = size.Y, size.X, picture.Channels(m)
+			}
+			switch {
+			case size.X != fed.W || size.Y != fed.H:
+				return fmt.Errorf("the picture of row %d has %d x %d pixels, the first one %d x %d; resize all to one size", row, size.X, size.Y, fed.W, fed.H)
+			case fed.C == 1 && picture.Channels(m) != 1:
+				return fmt.Errorf("the picture of row %d has colours, the first one is grey; save all in one mode", row)
+			}
+			if err := memory.Check(int64(size.X * size.Y * fed.C)); err != nil {
+				return fmt.Errorf("the pictures up to row %d: %w", row, err)
+			}
+			pixels = picture.Append(pixels, m, fed.C)
+			return nil
+		})
+		if err != nil {
+			return data.View{}, err
+		}
+	}
+	if len(pixels) != len(o.labels)*fed.H*fed.W*fed.C {
+		return data.View{}, fmt.Errorf("%s: there are not as many pictures as labels; the file is damaged", o.cfg.Path)
+	}
+	return data.ImageView(fed.H, fed.W, fed.C, pixels, o.labels), nil
+}
+
+// texts reads the texts of all samples.
+func (o *own) texts(ctx context.Context) (data.View, error) {
+	var lines [][]byte
+	counts := words.NewCount()
+	for i, f := range o.files {
+		leaf, err := f.must("texts", textNames)
+		if err != nil {
+			return data.View{}, err
+		}
+		if kind := leaf.Node.Type().Kind(); kind != parquet.ByteArray {
+			return data.View{}, fmt.Errorf("%s: column %s is of type %v, must be texts", f.path, leaf.Path[0], kind)
+		}
+		err = f.each(ctx, leaf, func(row int, v parquet.Value) error {
+			line := words.Line(string(v.ByteArray()))
+			if err := memory.Check(int64(len(line)) + 2*textLen); err != nil {
+				return fmt.Errorf("the texts up to row %d: %w", row, err)
+			}
+			if lines = append(lines, line); i < o.train {
+				counts.Add(line)
+			}
+			return nil
+		})
+		if err != nil {
+			return data.View{}, err
+		}
+	}
+	if counts.None() {
+		return data.View{}, fmt.Errorf("%s: the training texts have no words", o.cfg.Path)
+	}
+	if len(lines) != len(o.labels) {
+		return data.View{}, fmt.Errorf("%s: there are not as many texts as labels; the file is damaged", o.cfg.Path)
+	}
+	vocab, err := words.New(counts.Frequent(o.cfg.Vocab))
+	if err != nil {
+		return data.View{}, err
+	}
+	rows := make([]uint16, 0, len(lines)*textLen)
+	for _, line := range lines {
+		rows = vocab.AppendText(rows, line, textLen)
+	}
+	o.fed.SeqLen, o.fed.Vocab = textLen, vocab.TextSize()
+	o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the words are the %d that the training texts have most", vocab.Words()))
+	return data.TokenView(textLen, rows, o.labels), nil
+}
