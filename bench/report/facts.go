@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/tuners"
@@ -57,6 +58,7 @@ func (s *Study) facts() []fact {
 		if failed > 0 {
 			facts = append(facts, fact{"failed trials", count(failed)})
 		}
+		facts = append(facts, s.acts()...)
 	}
 	model := c.Model.Name
 	if model == "" {
@@ -71,6 +73,20 @@ func (s *Study) facts() []fact {
 			name = "score of the returned model"
 		}
 		facts = append(facts, fact{name, fmt.Sprintf("%s, trial %d after round %d", scoreText(b.Score), b.Trial, b.Round)})
+	}
+	return facts
+}
+
+// acts are those of a person.
+func (s *Study) acts() []fact {
+	var facts []fact
+	for _, a := range s.Acts {
+		switch {
+		case a.Trial < 0:
+			facts = append(facts, fact{"stopped by a person", "the study, " + stamp(a.At)})
+		case a.Act == study.ActStopTrial:
+			facts = append(facts, fact{"stopped by a person", fmt.Sprintf("trial %d after round %d, %s", a.Trial, a.Round, stamp(a.At))})
+		}
 	}
 	return facts
 }

@@ -74,18 +74,18 @@ func (s *Study) trialTable() *sheetTable {
 	g := &sheetTable{Title: "Trials", Head: []string{"trial", "state", "rounds", "last score"}}
 	keys := map[string]bool{}
 	var params []string
-	failed := false
+	reasons := false
 	for i := range s.Trials {
 		for _, key := range s.Trials[i].Params.Keys() {
 			if !keys[key] {
 				keys[key], params = true, append(params, key)
 			}
 		}
-		failed = failed || s.Trials[i].Failed != ""
+		reasons = reasons || s.Trials[i].Reason() != ""
 	}
 	slices.Sort(params)
 	g.Head = append(g.Head, params...)
-	if failed {
+	if reasons {
 		g.Head = append(g.Head, "reason")
 	}
 	for i := range s.Trials {
@@ -102,8 +102,8 @@ func (s *Study) trialTable() *sheetTable {
 				row = append(row, "")
 			}
 		}
-		if failed {
-			row = append(row, t.Failed)
+		if reasons {
+			row = append(row, t.Reason())
 		}
 		g.Rows = append(g.Rows, row)
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/netip"
 	"net/url"
 	"os"
 
@@ -42,8 +40,8 @@ func newUI(a *app) *cobra.Command {
 
 // serveUI shows the studies below a directory until the context ends.
 func (a *app) serveUI(ctx context.Context, root, listen string) error {
-	if at, err := netip.ParseAddrPort(listen); err != nil || !at.Addr().IsLoopback() {
-		return usageError{fmt.Errorf("--listen %s: must be an address of the loopback with a port, such as %s", listen, dashboardAddress)}
+	if err := checkListen("--listen", listen); err != nil {
+		return err
 	}
 	info, err := os.Stat(root)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
@@ -52,13 +50,13 @@ func (a *app) serveUI(ctx context.Context, root, listen string) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", listen)
+	l, err := listening("--listen", listen)
 	if err != nil {
-		return fmt.Errorf("--listen %s: %w; --listen 127.0.0.1:0 takes a free port", listen, err)
+		return err
 	}
 	at := url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
 	if workdir.Holds(root) {
-		at.Path, at.RawQuery = "/study", url.Values{"dir": {"."}}.Encode()
+		at = studyPage(l)
 	}
 	if a.json {
 		if err := a.printJSON(map[string]string{"url": at.String()}); err != nil {

@@ -3,23 +3,20 @@
 package main
 
 import (
-	"bufio"
-	"context"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -27,178 +24,226 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
-// browser is a tab of Chromium. What it must not do is collected in wrong: to write
-// an error to its console, and to ask any other server.
-type browser struct {
-	t     *testing.T
-	ctx   context.Context
-	mu    sync.Mutex
-	home  string // the server that it may ask
-	wrong []string
-}
+// rounds is how many rounds the curves of a page show.
+const rounds = `fedfast.curves.data.slice(1).flat().filter((y) => y !== null).length`
 
-// newBrowser starts a browser, or skips the test where there is none.
-func newBrowser(t *testing.T, home string) *browser {
+// working starts the program on a study of a folder.
+func working(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, said *heard) {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil && path == "" {
-			path = found
-		}
-	}
-	if path == "" {
-		t.Skip("no chromium here; install Debian's chromium to test the pages of `fedfast ui`")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(1440, 900))
-	alloc, end := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(end)
-	ctx, end := chromedp.NewContext(alloc)
-	t.Cleanup(end)
-	b := &browser{t: t, ctx: ctx, home: home}
-	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, network.Enable, network.EnableParams{})
-		return err
-	}))
-	if err := chromedp.Listen(ctx, b.listen); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// listen collects what is wrong.
-func (b *browser) listen(event any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch e := event.(type) {
-	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, b.home) && e.Request.URL != "about:blank" {
-			b.wrong = append(b.wrong, "asked for "+e.Request.URL)
-		}
-	case *runtime.EventExceptionThrown:
-		b.wrong = append(b.wrong, "threw "+e.ExceptionDetails.Text)
-	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
-			b.wrong = append(b.wrong, fmt.Sprintf("wrote %s", e.Args[0].Value))
-		}
-	case *log.EventEntryAdded:
-		if e.Entry.Level == log.EntryLevelError {
-			b.wrong = append(b.wrong, "logged "+e.Entry.Text+" "+e.Entry.URL)
-		}
-	}
-}
-
-func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// until waits until an expression of JavaScript is true.
-func (b *browser) until(expression string) {
-	b.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if b.value("Boolean("+expression+")") == true {
-			return
-		}
-	}
-	b.t.Fatalf("%s does not come true; the page says %v", expression, b.value("document.body.innerText"))
-}
-
-// value is that of an expression of JavaScript.
-func (b *browser) value(expression string) any {
-	b.t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[any](expression))
-	if err != nil {
-		b.t.Fatalf("%s: %v", expression, err)
-	}
-	return v
-}
-
-// clean says what is wrong so far.
-func (b *browser) clean() {
-	b.t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, w := range b.wrong {
-		b.t.Errorf("the page %s", w)
-	}
-	b.wrong = nil
-}
-
-// themes are those that pages have, and sizes the widths at which they are looked at.
-var (
-	themes = []string{"light", "dark"}
-	sizes  = []int64{375, 1440}
-)
-
-// looks checks the page in both themes and sizes: nothing is wider than the window,
-// and axe-core, where FEDFAST_AXE names its file, finds nothing serious. With
-// FEDFAST_SHOTS, a folder, pictures are kept there.
-func (b *browser) looks(name string) {
-	b.t.Helper()
-	axe, _ := os.ReadFile(os.Getenv("FEDFAST_AXE")) // empty where it is not named
-	for _, theme := range themes {
-		for _, width := range sizes {
-			b.do(chromedp.EmulateViewport(width, 900), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-				_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
-				})
-				return err
-			}), chromedp.Sleep(300*time.Millisecond))
-			if over := b.value("document.documentElement.scrollWidth - innerWidth"); over.(float64) > 0 {
-				b.t.Errorf("%s at %d pixels is %v too wide", name, width, over)
-			}
-			if dir := os.Getenv("FEDFAST_SHOTS"); dir != "" {
-				png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-				if err == nil {
-					err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s-%d.png", name, theme, width)), png, 0o600)
-				}
-				if err != nil {
-					b.t.Fatal(err)
-				}
-			}
-			if len(axe) == 0 {
-				continue
-			}
-			b.value(string(axe) + "; 0")
-			found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](
-				`axe.run().then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`,
-				chromedp.EvalAwaitPromise))
-			if err != nil {
-				b.t.Fatal(err)
-			}
-			for _, f := range found {
-				b.t.Errorf("%s, %s, %d pixels: axe finds %s", name, theme, width, f)
-			}
-		}
-	}
-}
-
-// startUI starts `fedfast ui` on a folder and returns where it answers, and what
-// stops it.
-func startUI(t *testing.T, dir, listen string) (url string, stop func()) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "fedfast", "ui", dir, "--listen", listen)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd, said = exec.CommandContext(t.Context(), "fedfast", args...), &heard{}
+	cmd.Dir, cmd.Stderr = dir, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	return cmd, said
+}
+
+// heard is what a process wrote so far.
+type heard struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write keeps what is written.
+func (l *heard) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns what was written.
+func (l *heard) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// kill ends a process at once.
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+}
+
+// slowStudy is a study that goes on for longer than a person looks at it.
+func slowStudy(name string, more ...string) []string {
+	return append([]string{
+		"tune", "--preset", "quickstart", "--set", "model=logistic", "--set", "data.clients=60", "--set", "score.discount=0.5",
+		"--set", "budget.rounds=270000", "--set", "budget.trial_rounds=25000", "--set", "finalists.clients=20", "--study", name, "--workers", "1",
+	}, more...)
+}
+
+// TestDashboardFollowsAStudy opens a study's page before its process is killed, and
+// keeps it open: its curves grow, it says that the study stopped, goes on with what
+// resumes it, and comes back when the server does; in the end the curves are those
+// that a new page draws.
+func TestDashboardFollowsAStudy(t *testing.T) {
+	dir := t.TempDir()
+	home, stop := startUI(t, dir, "127.0.0.1:0")
+	b := newBrowser(t, home)
+	b.do(chromedp.Navigate(home))
+	b.until(`document.getElementById("caption").textContent === "No studies yet."`)
+	tune, _ := working(t, dir, slowStudy("first")...)
+	b.until(`document.querySelector("tbody .running")`)
+	b.do(chromedp.Click("tbody a"))
+	b.until(`window.fedfast && fedfast.curves.data && ` + rounds + ` > 40`)
+	seen := b.value(rounds).(float64)
+	b.until(fmt.Sprintf("%s > %v && fedfast.times.updates > 0", rounds, seen))
+	kill(t, tune)
+	b.until(`document.getElementById("state").textContent === "unfinished"`)
+	b.looks("unfinished")
+	b.clean()
+
+	b.away(true)
+	stop()
+	b.until(`document.getElementById("note").textContent.startsWith("fedfast does not answer")`)
+	resumed, _ := working(t, dir, "study", "resume", "first")
+	_, stop = startUI(t, dir, strings.TrimSuffix(strings.TrimPrefix(home, "http://"), "/"))
+	defer stop()
+	told := b.value(`fedfast.page.study.rounds`).(float64)
+	b.until(`document.getElementById("note").textContent === ""`)
+	b.until(fmt.Sprintf(`document.getElementById("state").textContent === "running" && fedfast.page.study.rounds > %v`, told+20))
+	kill(t, resumed)
+	b.until(`document.getElementById("state").textContent === "unfinished" && fedfast.page.behind === 0`)
+	b.away(false)
+	const drawn = `JSON.stringify(fedfast.curves.data.map((c) => c.map((y) => y === null ? y : +y.toPrecision(4))))`
+	grown := b.value(drawn)
+	b.do(chromedp.Reload())
+	b.until(`window.fedfast && fedfast.curves.data && ` + rounds + ` > 40`)
+	if anew := b.value(drawn); anew != grown {
+		t.Errorf("curves that grew differ from those drawn anew:\n%s\n%s", grown, anew)
+	}
+	b.do(chromedp.Click(`input[value="loss"]`))
+	b.until(`fedfast.curves.metric === "loss" && document.querySelectorAll("#trials tr").length >= 1`)
+	b.do(chromedp.Click("nav a"))
+	b.until(`document.querySelector("tbody .unfinished")`)
+	b.looks("list")
+	b.clean()
+}
+
+// address waits for the page that a process offers.
+func address(t *testing.T, said *heard) string {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if m := regexp.MustCompile(`http://\S+#token=\S+`).FindString(said.String()); m != "" {
+			return m
+		}
+	}
+	t.Fatalf("no page is offered: %s", said)
+	return ""
+}
+
+// shownTrial is a trial as `study show --json` tells it.
+type shownTrial struct {
+	Number, Rounds int
+	State          string
+	Reason         *string
+}
+
+// shown is what `study show --json` tells of a study.
+func shownStudy(t *testing.T, dir, name string) (state string, trials []shownTrial) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "fedfast", "study", "show", "--json", name)
+	cmd.Dir = dir
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(line), func() {
-		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("ui ends with %v", err)
+	var all struct {
+		State  string
+		Trials []shownTrial
+	}
+	if err := json.Unmarshal(out, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all.State, all.Trials
+}
+
+// TestPersonStopsTrialsAndTheStudy presses the buttons of `tune --ui`: a trial ends
+// after its round, also when the process is killed then and the study resumed, and
+// the study ends with what it has.
+func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
+	dir := t.TempDir()
+	tune, said := working(t, dir, slowStudy("first", "--ui")...)
+	home := address(t, said)
+	origin, _, _ := strings.Cut(home, "/study")
+	b := newBrowser(t, origin)
+	b.do(chromedp.Navigate(home))
+	b.until(`window.fedfast && fedfast.page.drawn && !location.href.includes("token") && document.querySelector("#trials button")`)
+	b.looks("buttons")
+	number := int(b.value(`+document.querySelector("#trials .training").parentNode.children[0].textContent`).(float64))
+	button := fmt.Sprintf(`button[aria-label="Stop trial %d"]`, number)
+	b.do(chromedp.Click(button))
+	b.until(`document.getElementById("ask").open`)
+	b.looks("ask")
+	b.do(chromedp.Click("#ask-no"))
+	b.until(`!document.getElementById("ask").open`)
+	b.do(chromedp.Click(button))
+	b.do(chromedp.Click("#ask-yes"))
+	b.until(fmt.Sprintf(`fedfast.page.study.all[%d].state === "stopped" && fedfast.page.rows.get(%d).textContent.includes("stopped by a person")`, number, number))
+	b.clean()
+	b.away(true)
+	kill(t, tune)
+	_, before := shownStudy(t, dir, "first")
+
+	resume, said := working(t, dir, "study", "resume", "first", "--ui")
+	home = address(t, said)
+	origin, _, _ = strings.Cut(home, "/study")
+	b.asks(origin)
+	b.do(chromedp.Navigate(home))
+	b.away(false)
+	b.until(`window.fedfast && fedfast.page.drawn && document.querySelector("#trials button")`)
+	b.do(chromedp.Click("#stop-study"))
+	b.do(chromedp.Click("#ask-yes"))
+	b.until(`document.getElementById("stop-note").textContent.startsWith("The study ends")`)
+	b.clean()
+	if err := resume.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	state, after := shownStudy(t, dir, "first")
+	if state != "finished" {
+		t.Errorf("the study is %s", state)
+	}
+	ended := 0
+	for i, trial := range after {
+		switch {
+		case trial.Reason == nil:
+		case trial.Number != number && *trial.Reason == "the study was stopped by a person":
+			ended++
+		case trial.Number != number || *trial.Reason != "stopped by a person" || trial.State != "PRUNED" || trial.Rounds != before[i].Rounds:
+			t.Errorf("trial %d is %+v", trial.Number, trial)
 		}
 	}
+	if ended == 0 || after[number].Reason == nil {
+		t.Errorf("the trials are %+v", after)
+	}
+	again := exec.CommandContext(t.Context(), "fedfast", "study", "resume", "first")
+	again.Dir = dir
+	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "by a person, before its tuner was done") {
+		t.Errorf("told again: %v: %s", err, out)
+	}
+}
+
+// TestReportInABrowser opens the report of a small study.
+func TestReportInABrowser(t *testing.T) {
+	dir := t.TempDir()
+	b := newBrowser(t, "file://"+dir+"/")
+	for _, args := range [][]string{
+		{"tune", "--preset", "quickstart", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set", "model=logistic", "--set", "finalists.clients=20", "--set", "data.clients=30", "--set", "eval.every=1"},
+		{"report", "first", "--out", "report.html"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "fedfast", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+	}
+	b.do(chromedp.Navigate("file://" + filepath.Join(dir, "report.html")))
+	b.until(`document.readyState === "complete" && document.querySelectorAll("svg").length > 3`)
+	b.looks("report")
+	b.clean()
 }
 
 // TestDashboardOfManyRounds shows a study of 200 trials: 400 rounds each, or 4,000
@@ -227,7 +272,7 @@ func TestDashboardOfManyRounds(t *testing.T) {
 		if err := st.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond)
+		b.until(fmt.Sprintf(`fedfast.page.study.rounds >= %d`, 200*(length-20+step+1)))
 	}
 	b.until(fmt.Sprintf(`fedfast.page.study.rounds === %d && fedfast.page.waiting.length === 0`, 200*length))
 	t.Logf("%v updates, the slowest took %.0f ms, the last %.0f ms", b.value("fedfast.times.updates"), b.value("fedfast.times.slowest"), b.value("fedfast.times.last"))

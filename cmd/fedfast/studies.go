@@ -58,7 +58,7 @@ func newResume(a *app) *cobra.Command {
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			o.dir = args[0]
 			if workdir.HoldsSeeds(o.dir) {
-				if err := o.cluster.validate(true); err != nil {
+				if err := o.alone(true); err != nil {
 					return err
 				}
 				return o.resumeSeeds(cmd.Context(), a)
@@ -72,6 +72,9 @@ func newResume(a *app) *cobra.Command {
 			}
 			if mode == config.ModeRun && o.cluster.address != "" {
 				return usageError{fmt.Errorf("--cluster: %s holds one training of `fedfast run`, which runs in one process", o.dir)}
+			}
+			if mode == config.ModeRun && o.ui.listen != "" {
+				return usageError{fmt.Errorf("--ui: %s holds one training of `fedfast run`; `fedfast ui %s` shows it", o.dir, o.dir)}
 			}
 			if mode == config.ModeRun {
 				r := &runOptions{studyOptions{dir: o.dir, configOptions: o.configOptions}}

@@ -16,6 +16,7 @@ import (
 type tuneOptions struct {
 	studyOptions
 	cluster          clusterFlag
+	ui               uiFlag
 	baseline         int
 	allowTunerChange bool
 }
@@ -59,6 +60,7 @@ func (o *tuneOptions) addFlags(cmd *cobra.Command) {
 func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.cluster.addFlags(f)
+	o.ui.addFlags(f)
 	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "resume a study although its tuner is another program than it recorded")
 	f.IntVar(&o.baseline, "baseline", 0, "afterwards train so many random configurations, each as long as the survivor")
 }
@@ -67,7 +69,12 @@ func (o *tuneOptions) validate() error {
 	if o.baseline < 0 {
 		return fmt.Errorf("--baseline %d: must be 0 or more", o.baseline)
 	}
-	return o.cluster.validate(o.seeds > 0)
+	return o.alone(o.seeds > 0)
+}
+
+// alone checks the flags that are for one study.
+func (o *tuneOptions) alone(seeds bool) error {
+	return errors.Join(o.cluster.validate(seeds), o.ui.validate(seeds))
 }
 
 // run resumes a study, or prints the stored result of a finished one.
@@ -102,6 +109,7 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 	}
 	work, end := s.work(a, config.ModeTune)
 	o.cluster.open(a, &work)
+	o.ui.open(a, o.dir, &work)
 	work.Launcher = a.launcher(o.allowTunerChange)
 	work.Launched = func(ctx context.Context, tuner, client workdir.Tuner) error {
 		return o.scale.enough(ctx, a, s, tuner, client)
@@ -114,6 +122,7 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 	}
 	r, err = s.Tune(ctx, work)
 	end()
+	o.ui.close()
 	o.cluster.close(err == nil)
 	return r, interrupted(ctx, s.places.Explain(err), o.resumable())
 }

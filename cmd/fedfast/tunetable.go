@@ -94,9 +94,12 @@ func printTrials(w io.Writer, r *study.Result, aim tuners.Objective) error {
 
 // notes adds how much was dropped and how many trials failed, if any.
 func notes(t *table.Table, r *study.Result) {
-	dropped, failed := 0, 0
+	dropped, failed, stopped := 0, 0, 0
 	for _, trial := range r.Trials {
 		dropped += trial.Dropped
+		if trial.Stopped != "" {
+			stopped++
+		}
 		if trial.Failed != "" {
 			failed++
 		}
@@ -106,6 +109,12 @@ func notes(t *table.Table, r *study.Result) {
 	}
 	if failed > 0 {
 		t.Row("failed", table.Count(failed)+" trials; `fedfast study show` says why")
+	}
+	switch {
+	case r.Stopped:
+		t.Row("stopped", "by a person, before its tuner was done")
+	case stopped > 0:
+		t.Row("stopped", table.Count(stopped)+" trials by a person")
 	}
 }
 
@@ -130,6 +139,9 @@ func outcome(r *study.Result, t study.TrialResult) string {
 		return "failed"
 	}
 	var words []string
+	if t.Stopped != "" {
+		words = append(words, "ended by a person")
+	}
 	if t.Number == r.Best.Number {
 		words = append(words, "best")
 	}

@@ -31,6 +31,8 @@ type Entry struct {
 	Score *float64
 	// Failed is of KindFail.
 	Failed *string
+	// Act is of KindAct: ActStopTrial or ActStopStudy.
+	Act *string
 	// Decisions are of KindSuggest in the study's own session.
 	Decisions []tuners.Decision
 	// Stored is of KindResult.
@@ -111,6 +113,12 @@ func (e *Entry) fill(r store.Row) error {
 		rec, err := decode[failRecord](r.Kind, r.Data)
 		if err == nil {
 			e.Failed = &rec.Reason
+		}
+		return err
+	case KindAct:
+		rec, err := decode[actRecord](r.Kind, r.Data)
+		if err == nil {
+			e.Act = &rec.Act
 		}
 		return err
 	case KindSuggest:

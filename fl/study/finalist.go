@@ -43,7 +43,7 @@ func (d *driver) survivors(choice *trial) []*trial {
 	var alive []*trial
 	longest := 0
 	for _, t := range d.trials {
-		if !t.stopped && t.fail == nil && len(t.rungs) > 0 {
+		if !t.stopped && t.fail == nil && t.act == nil && len(t.rungs) > 0 {
 			alive = append(alive, t)
 			longest = max(longest, t.rounds)
 		}

@@ -26,8 +26,10 @@ type history struct {
 	calls     map[int][]callRecord // by session, in order
 	trials    map[int]*pastTrial
 	finalists map[place]*finalistRecord
-	result    []byte        // nil while the study is not finished
-	elapsed   time.Duration // that earlier processes worked
+	acts      map[int]actRecord // of a person, by trials that they ended
+	halted    bool              // a person ended the study
+	result    []byte            // nil while the study is not finished
+	elapsed   time.Duration     // that earlier processes worked
 }
 
 // pastTrial is what is recorded of a trial, but for its rounds.
@@ -41,7 +43,7 @@ type pastTrial struct {
 
 // readHistory reads what a store holds; nil stands for no store.
 func readHistory(ctx context.Context, s *store.Store) (*history, error) {
-	h := &history{store: s, calls: map[int][]callRecord{}, trials: map[int]*pastTrial{}, finalists: map[place]*finalistRecord{}}
+	h := &history{store: s, calls: map[int][]callRecord{}, trials: map[int]*pastTrial{}, finalists: map[place]*finalistRecord{}, acts: map[int]actRecord{}}
 	if s == nil {
 		return h, nil
 	}
@@ -50,7 +52,7 @@ func readHistory(ctx context.Context, s *store.Store) (*history, error) {
 	if h.elapsed, err = s.Elapsed(ctx, KindSession); err != nil {
 		return nil, err
 	}
-	if err := s.Each(ctx, h.read, KindStudy, KindMoved, KindData, KindSuggest, KindReport, KindTrial, KindRung, KindFail, KindFinalist, KindResult); err != nil {
+	if err := s.Each(ctx, h.read, KindStudy, KindMoved, KindData, KindSuggest, KindReport, KindTrial, KindRung, KindFail, KindFinalist, KindAct, KindResult); err != nil {
 		return nil, err
 	}
 	last, err := s.LastRounds(ctx, KindRound)
@@ -121,6 +123,16 @@ func (h *history) read(r store.Row) error {
 		rec, err := decode[finalistRecord](r.Kind, r.Data)
 		h.finalists[place{r.Trial, r.Round}] = rec
 		return err
+	case KindAct:
+		rec, err := decode[actRecord](r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		if r.Trial == tuners.StudySession {
+			h.halted = true
+		} else {
+			h.acts[r.Trial] = *rec
+		}
 	case KindResult:
 		h.result = r.Data
 	}

@@ -9,7 +9,7 @@ import (
 // Event is one line of a study's metrics: a round or a rung of a trial. The
 // sequence of events is the same for any number of workers.
 type Event struct {
-	// Event is "round", "rung", "fail" or "finalist".
+	// Event is "round", "rung", "fail", "stop" (by a person) or "finalist".
 	Event string `json:"event"`
 	Trial int    `json:"trial"`
 	// Round is how many rounds the trial has run.
@@ -35,7 +35,7 @@ type Event struct {
 	TestError *float64 `json:"test_error,omitempty"`
 	// Masked are the same without the labels of the federation's masks.
 	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
-	// Reason says why the trial failed.
+	// Reason says why the trial failed or was stopped.
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -30,6 +30,7 @@ const (
 	KindBaseline = "baseline" // what random configurations reach, of a finished study
 	KindWorker   = "worker"   // a worker elsewhere joined or is gone
 	KindLease    = "lease"    // a worker elsewhere trains a trial from here on
+	KindAct      = "act"      // a person ended a trial, or the study, here
 )
 
 // studyRecord is the first row.

@@ -34,6 +34,8 @@ type TrialResult struct {
 	Source *int `json:"source,omitempty"`
 	// Failed says why the trial was given up, empty when it was not.
 	Failed string `json:"failed,omitempty"`
+	// Stopped says that a person ended the trial, empty when nobody did.
+	Stopped string `json:"stopped,omitempty"`
 }
 
 // Chosen is a model that a study returns, with its evaluation.
@@ -192,6 +194,8 @@ type Result struct {
 	RoundsPerSecond float64 `json:"rounds_per_second"`
 	// Goal is the test accuracy at which a lone trial ends, 0 without one.
 	Goal float64 `json:"goal,omitempty"`
+	// Stopped says that a person ended the study before its tuner was done.
+	Stopped bool `json:"stopped_by_person,omitempty"`
 	// Baseline is set when one was asked for.
 	Baseline *BaselineResult `json:"baseline,omitempty"`
 }

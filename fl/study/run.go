@@ -17,7 +17,7 @@ import (
 // evaluates the result.
 func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	given := s.Config // as it was given, for the record
-	s.Tuner, s.ClientTuner, s.Trainer = nil, nil, nil
+	s.Tuner, s.ClientTuner, s.Trainer, s.Control = nil, nil, nil, nil
 	s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{}
 	s.Config.Budget = config.Budget{Rounds: given.Rounds, TrialRounds: given.Rounds}
 	d, err := newDriver(ctx, &s)
@@ -85,7 +85,7 @@ func (d *driver) train(ctx context.Context, given *config.Config) (*trial, error
 // test error of each. With random search as the tuner it is the yardstick of a
 // study.
 func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, error) {
-	s.ClientTuner, s.Store, s.Trainer = nil, nil, nil
+	s.ClientTuner, s.Store, s.Trainer, s.Control = nil, nil, nil, nil
 	s.Config.ClientTuner = config.ClientTuner{}
 	s.Config.Budget = config.Budget{Rounds: n * rounds, TrialRounds: rounds}
 	s.Config.Tuner.Options = nil

@@ -21,11 +21,14 @@ func (d *driver) named(err error) error {
 // that it names as its choice, or nil.
 func (d *driver) follow(ctx context.Context, session *decider) (*trial, error) {
 	parallel := d.setup.Config.Tuner.Parallel
+	control := d.setup.Control
+	control.open(d)
 	best, err := play.Study{
-		Session: session, Book: session.book(), Parallel: parallel, Lanes: d.lanes(),
+		Session: &stoppable{decider: session, control: control}, Book: session.book(), Parallel: parallel, Lanes: d.lanes(),
 		Runner: &runner{driver: d, lanes: &lanes{to: d.setup.Observer, told: parallel > 1}},
 	}.Play(ctx)
-	if err != nil || best < 0 {
+	control.close(d.trials)
+	if err != nil || best < 0 || d.trial(best).act != nil {
 		return nil, err
 	}
 	return d.trial(best), nil

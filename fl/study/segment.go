@@ -22,9 +22,18 @@ func (t *trial) segment(ctx context.Context, toRound int, begins func(rounds int
 	t.best = candidate{score: math.NaN(), trial: t}
 	t.kept.at = time.Now()
 	defer t.leave()
+	d.setup.Control.begins(t)
+	defer d.setup.Control.ends(t)
 	var score float64
 	for t.rounds < toRound && !t.reached() {
 		begins(t.rounds)
+		act, err := d.setup.Control.due(ctx, t)
+		if err != nil {
+			return err
+		}
+		if act != nil {
+			return t.ends(ctx, *act, emit)
+		}
 		rec, err := t.next(ctx)
 		if failed, ok := errors.AsType[*failure](err); ok {
 			return t.end(ctx, failed, emit)
@@ -218,6 +227,16 @@ func (t *trial) told(rec *roundRecord, plan fl.Plan) {
 	if t.session != nil && len(plan.Clients) == 1 {
 		rec.Params = hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(t.driver.clientControls)
 	}
+}
+
+// ends takes a trial out of the study as a person wanted.
+func (t *trial) ends(ctx context.Context, act actRecord, emit func(Event)) error {
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
+	t.act, t.fail = &act, &failRecord{Reason: act.reason()}
+	emit(Event{Event: "stop", Trial: t.number, Round: t.rounds, Reason: t.fail.Reason})
+	return t.stop(context.WithoutCancel(ctx))
 }
 
 // end takes a failed trial out of the study.

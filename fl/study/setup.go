@@ -50,6 +50,8 @@ type Setup struct {
 	// Chain has rounds summed as versions before the tree of sums did. Run and Tune set
 	// it by what the Store holds; see Chained.
 	Chain bool
+	// Control lets a person stop trials of a Tune, or all of it; nil lets nobody.
+	Control *Control
 	// Log is told about failed trials and damaged files; nil drops that.
 	Log *slog.Logger
 
@@ -85,6 +87,9 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	}
 	if s.Observer == nil {
 		s.Observer = silent{}
+	}
+	if s.Control == nil {
+		s.Control = &Control{}
 	}
 	kept := 0
 	if s.Tuner != nil && c.Select == config.SelectFinalists {

@@ -36,6 +36,7 @@ type trial struct {
 	// released says that the tuner will not fork it any more.
 	released bool
 	fail     *failRecord // why it cannot go on
+	act      *actRecord  // of a person that ended it
 	dropped  int
 	examples int
 	losses   []float64 // by round, of a plain run
@@ -164,7 +165,10 @@ func (t *trial) result() TrialResult {
 	if t.source != nil {
 		r.Source = &t.source.number
 	}
-	if t.fail != nil {
+	switch {
+	case t.act != nil:
+		r.Stopped = t.act.reason()
+	case t.fail != nil:
 		r.Failed = t.fail.Reason
 	}
 	return r

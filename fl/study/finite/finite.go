@@ -5,6 +5,7 @@ package finite
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -51,7 +52,7 @@ func write(b *bytes.Buffer, v reflect.Value) error {
 	case v.Kind() == reflect.Struct:
 		b.WriteByte('{')
 		first := true
-		if err := fields(b, v, &first); err != nil {
+		if err := fields(b, v, &first, nil); err != nil {
 			return err
 		}
 		b.WriteByte('}')
@@ -104,19 +105,34 @@ func entry(b *bytes.Buffer, name string, v reflect.Value) error {
 	return write(b, v)
 }
 
-// fields writes the fields of a struct and of the structs that it embeds.
-func fields(b *bytes.Buffer, v reflect.Value, first *bool) error {
+// named are the names of a struct's own fields, and more.
+func named(t reflect.Type, more map[string]bool) map[string]bool {
+	names := maps.Clone(more)
+	if names == nil {
+		names = map[string]bool{}
+	}
+	for f := range t.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// fields writes the fields of a struct and of the structs that it embeds, but for
+// those that are hidden by fields of the same name around them.
+func fields(b *bytes.Buffer, v reflect.Value, first *bool, hidden map[string]bool) error {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		tag := f.Tag.Get("json")
 		name, options, _ := strings.Cut(tag, ",")
 		switch {
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			if err := fields(b, v.Field(i), first); err != nil {
+			if err := fields(b, v.Field(i), first, named(v.Type(), hidden)); err != nil {
 				return err
 			}
 			continue
-		case !f.IsExported() || tag == "-" || options == "omitempty" && empty(v.Field(i)):
+		case !f.IsExported() || tag == "-" || options == "omitempty" && empty(v.Field(i)) || hidden[name]:
 			continue
 		case name == "":
 			name = f.Name

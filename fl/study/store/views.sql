@@ -3,6 +3,12 @@
 -- Optuna, whose names trials, trial_params and so on are. Times are of ISO 8601, in
 -- UTC.
 
+DROP VIEW IF EXISTS acts;
+CREATE VIEW acts AS
+SELECT strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time, json_extract(data, '$.act') AS act,
+       CASE WHEN trial >= 0 THEN trial END AS trial, CASE WHEN trial >= 0 THEN round END AS round
+FROM journal WHERE kind = 'act' ORDER BY seq;
+
 DROP VIEW IF EXISTS baseline;
 CREATE VIEW baseline AS
 SELECT t.key AS number, json_extract(j.data, '$.rounds') AS rounds,
@@ -116,10 +122,13 @@ DROP VIEW IF EXISTS trials;
 CREATE VIEW trials AS
 WITH stopped AS (SELECT DISTINCT trial FROM decisions WHERE kind = 'stop' AND session = 'study'),
      sent AS (SELECT trial, max(to_round) AS to_round FROM decisions WHERE kind IN ('start', 'resume', 'fork') AND session = 'study' GROUP BY trial),
+     ended AS (SELECT trial, CASE json_extract(data, '$.act') WHEN 'stop study' THEN 'the study was stopped by a person' ELSE 'stopped by a person' END AS reason
+               FROM journal WHERE kind = 'act' AND trial >= 0),
      ran AS (SELECT trial, max(round) AS round, max(at) AS at, count(*) AS rounds FROM journal WHERE kind = 'round' GROUP BY trial)
 SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
        CASE
          WHEN EXISTS (SELECT 1 FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial) THEN 'FAIL'
+         WHEN j.trial IN (SELECT trial FROM ended) THEN 'PRUNED'
          WHEN j.trial IN (SELECT trial FROM stopped) AND ran.round < (SELECT json_extract(data, '$.trial_rounds') FROM journal WHERE kind = 'study') THEN 'PRUNED'
          WHEN j.trial IN (SELECT trial FROM stopped) OR EXISTS (SELECT 1 FROM journal r WHERE r.kind = 'result') THEN 'COMPLETE'
          WHEN ran.round IS NULL THEN 'WAITING'
@@ -128,7 +137,8 @@ SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
        END AS state,
        coalesce(ran.round, j.round) AS rounds,
        (SELECT json_extract(data, '$.score') FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial ORDER BY g.seq DESC LIMIT 1) AS score,
-       (SELECT json_extract(data, '$.reason') FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial) AS reason,
+       coalesce((SELECT json_extract(data, '$.reason') FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial),
+                (SELECT e.reason FROM ended e WHERE e.trial = j.trial)) AS reason,
        json_extract(j.data, '$.source') AS source,
        json_extract(j.data, '$.params') AS params,
        strftime('%Y-%m-%dT%H:%M:%fZ', j.at / 1000.0, 'unixepoch') AS datetime_start,

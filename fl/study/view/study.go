@@ -75,6 +75,8 @@ type Overview struct {
 	Best *Best
 	// Finalists are the models among which the study chooses, as they are scored.
 	Finalists []Finalist
+	// Acts are those of a person, in their order.
+	Acts []Act
 	// Tune or Run is the end of a finished study, without its weights.
 	Tune *study.Result
 	Run  *study.RunResult
@@ -96,8 +98,18 @@ type Finalist struct {
 	Score        float64
 }
 
+// Act is what a person had done.
+type Act struct {
+	At time.Time
+	// Act is study.ActStopTrial or study.ActStopStudy.
+	Act string
+	// Trial is the one that it has ended after Round, below 0 where it is about the
+	// whole study.
+	Trial, Round int
+}
+
 // few are the kinds of rows of which a study has few.
-var few = []string{study.KindSession, study.KindSuggest, study.KindTrial, study.KindRung, study.KindFail, study.KindFinalist}
+var few = []string{study.KindSession, study.KindSuggest, study.KindTrial, study.KindRung, study.KindFail, study.KindAct, study.KindFinalist}
 
 // Overview reads what the study has come to so far.
 func (s *Study) Overview(ctx context.Context) (*Overview, error) {

@@ -21,7 +21,8 @@ const (
 	Training TrialState = "training"
 	// Paused stands at a rung, and may be sent on.
 	Paused TrialState = "paused"
-	// Stopped was ended by the tuner before its last round.
+	// Stopped was ended before its last round: by the tuner, or by a person, as
+	// Trial.Act tells.
 	Stopped TrialState = "stopped"
 	// Complete has run all its rounds, or the study is finished.
 	Complete TrialState = "complete"
@@ -44,6 +45,8 @@ type Trial struct {
 	Rungs []Rung
 	// Failed says why it cannot go on.
 	Failed string
+	// Act is the one of a person that ended the trial, empty for none.
+	Act string
 	// Opened is when the trial began, Last when it ran its newest round: then Opened
 	// where it ran none.
 	Opened, Last time.Time
@@ -66,6 +69,15 @@ func (t *Trial) Score() *float64 {
 		return nil
 	}
 	return &t.Rungs[len(t.Rungs)-1].Score
+}
+
+// Reason says why the trial failed, or which act of a person ended it; empty for any
+// other.
+func (t *Trial) Reason() string {
+	if t.Failed == "" && t.Act != "" {
+		return study.ActReason(t.Act)
+	}
+	return t.Failed
 }
 
 // since returns after which round the segment with a round began: the rung before it,
@@ -130,6 +142,11 @@ func (b *builder) read(r store.Row) error {
 		if t := b.trial(e.Trial); t != nil {
 			t.Failed = *e.Failed
 		}
+	case study.KindAct:
+		b.o.Acts = append(b.o.Acts, Act{e.At, *e.Act, e.Trial, e.Round})
+		if t := b.trial(e.Trial); t != nil {
+			t.Act = *e.Act
+		}
 	case study.KindFinalist:
 		b.o.Finalists = append(b.o.Finalists, Finalist{e.Trial, e.Round, *e.Score})
 	}
@@ -170,6 +187,8 @@ func (b *builder) state(t *Trial) TrialState {
 	switch {
 	case t.Failed != "":
 		return Failed
+	case t.Act != "":
+		return Stopped
 	case b.stopped[t.Number] && t.Rounds < b.o.Config.Budget.TrialRounds:
 		return Stopped
 	case b.stopped[t.Number] || b.o.State == Finished:

@@ -24,6 +24,11 @@ type Server struct {
 	Root string
 	// Poll is how often records are asked for news, 0 for four times a second.
 	Poll time.Duration
+	// Control stops trials of the study that is the Root itself, or all of it; nil for
+	// a server that changes nothing.
+	Control Control
+	// Token is what a request to stop something must carry.
+	Token string
 }
 
 // Handler answers all that the pages ask, from hosts of the loopback only.
@@ -41,6 +46,9 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/study", answer(s.study))
 	mux.HandleFunc("GET /api/curves", answer(s.curves))
 	mux.HandleFunc("GET /api/events", s.events)
+	if s.Control != nil {
+		mux.HandleFunc("POST /api/stop", s.stop)
+	}
 	return guarded(mux)
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -130,6 +132,93 @@ func TestGuard(t *testing.T) {
 		if p := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(p, "default-src 'none'; script-src 'self'; style-src 'self';") || strings.Contains(p, "unsafe") {
 			t.Errorf("%s: the policy is %q", name, p)
 		}
+	}
+}
+
+// stops is a Control that remembers what it was asked.
+type stops struct{ said []string }
+
+// StopTrial knows trials 0 and 1, of which the latter has ended.
+func (s *stops) StopTrial(number int) error {
+	switch number {
+	case 0:
+		s.said = append(s.said, "trial 0")
+		return nil
+	case 1:
+		return errors.New("trial 1 has ended")
+	}
+	return fmt.Errorf("trial %d: %w", number, study.ErrNoSuchTrial)
+}
+
+// StopStudy can always be.
+func (s *stops) StopStudy() error {
+	s.said = append(s.said, "study")
+	return nil
+}
+
+// TestStopNeedsTheToken stops nothing for foreign pages, hosts and those without the
+// token, and tells the rest what came of it.
+func TestStopNeedsTheToken(t *testing.T) {
+	root := t.TempDir()
+	recorded(t, root)
+	control, token := &stops{}, NewToken()
+	s := httptest.NewServer((&Server{Root: root, Control: control, Token: token}).Handler())
+	defer s.Close()
+	if len(token) < 26 || token == NewToken() {
+		t.Errorf("the token %q is easy to guess", token)
+	}
+	for name, tt := range map[string]struct {
+		method, host, origin, token, form string
+		want                              int
+	}{
+		"a trial":               {"POST", "", s.URL, token, "trial=0", 204},
+		"the study":             {"POST", "", "", token, "study=all", 204},
+		"one that has ended":    {"POST", "", "", token, "trial=1", 409},
+		"no such trial":         {"POST", "", "", token, "trial=7", 404},
+		"nothing":               {"POST", "", "", token, "", 400},
+		"both":                  {"POST", "", "", token, "trial=0&study=all", 400},
+		"no number":             {"POST", "", "", token, "trial=x", 400},
+		"no token":              {"POST", "", "", "", "trial=0", 403},
+		"another token":         {"POST", "", "", token[:25] + "!", "trial=0", 403},
+		"a foreign page":        {"POST", "", "https://evil.example", token, "trial=0", 403},
+		"another local page":    {"POST", "", "http://127.0.0.1:1", token, "trial=0", 403},
+		"a foreign name":        {"POST", "evil.example", "", token, "trial=0", 421},
+		"by reading":            {"GET", "", "", token, "trial=0", 405},
+		"a form without an end": {"POST", "", "", token, "trial=0&x=" + strings.Repeat("x", 2000), 400},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), tt.method, s.URL+"/api/stop", strings.NewReader(tt.form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = tt.host
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if tt.origin != "" {
+			r.Header.Set("Origin", tt.origin)
+		}
+		if tt.token != "" {
+			r.Header.Set("Authorization", "Bearer "+tt.token)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close() // it was read
+		if err != nil || answer.StatusCode != tt.want {
+			t.Errorf("%s: %d (%v): %s", name, answer.StatusCode, err, body)
+		}
+	}
+	slices.Sort(control.said)
+	if want := []string{"study", "trial 0"}; !slices.Equal(control.said, want) {
+		t.Errorf("stopped were %q, want %q", control.said, want)
+	}
+	answer, err := http.Post(served(t, root)+"/api/stop", "application/x-www-form-urlencoded", strings.NewReader("study=all")) //nolint:noctx // a short one
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close() // its code tells
+	if answer.StatusCode != http.StatusMethodNotAllowed && answer.StatusCode != http.StatusNotFound {
+		t.Errorf("a server that changes nothing answers %d", answer.StatusCode)
 	}
 }
 

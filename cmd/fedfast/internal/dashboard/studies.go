@@ -113,6 +113,9 @@ type page struct {
 	Sessions []session  `json:"sessions"`
 	Metrics  []string   `json:"metrics"` // that curves can tell
 	Errors   []measured `json:"errors"`  // of the returned model
+	// Control says that this server can stop the study; Halted that a person has.
+	Control bool `json:"control"`
+	Halted  bool `json:"halted"`
 }
 
 // trial is a row of the table of trials.
@@ -124,7 +127,7 @@ type trial struct {
 	Score  *float64        `json:"score"`
 	Params tuners.Params   `json:"params"`
 	Source *int            `json:"source,omitempty"`
-	Failed string          `json:"failed,omitempty"`
+	Reason string          `json:"reason,omitempty"` // why it failed or was stopped
 }
 
 // session is a process that worked on the study.
@@ -155,10 +158,14 @@ func (s *Server) study(r *http.Request) (any, error) {
 	p := page{entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o)}
 	for i := range o.Trials {
 		t := &o.Trials[i]
-		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Failed})
+		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Reason()})
 	}
 	for _, x := range o.Sessions {
 		p.Sessions = append(p.Sessions, session{x.At, x.Version, x.CPU, x.Level, x.Workers})
+	}
+	p.Control = s.Control != nil && dir == s.Root && o.State == view.Running
+	for _, a := range o.Acts {
+		p.Halted = p.Halted || a.Trial < 0
 	}
 	if o.Tune != nil {
 		p.Errors = []measured{{"global test error", o.Tune.GlobalTest}, {"personalized test error", o.Tune.PersonalizedTest}}

@@ -179,8 +179,8 @@ func lineOf(t *view.Trial, dims tuners.Space) (*trial, error) {
 	if line.State == complete || line.State == pruned || line.State == failed {
 		line.End = date(t.Last)
 	}
-	if t.Failed != "" {
-		line.User["fedfast.reason"] = t.Failed
+	if why := t.Reason(); why != "" {
+		line.User["fedfast.reason"] = why
 	}
 	if t.Source != nil {
 		line.User["fedfast.source"] = *t.Source

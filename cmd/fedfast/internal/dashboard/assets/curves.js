@@ -25,11 +25,20 @@ class Curves {
     this.per = Math.min(2, drawn.width);
     this.best = best;
     const columns = Math.ceil(length / this.width);
+    this.end = 0;
     this.xs = [];
     for (let c = 0; c < columns; c++) for (let k = 0; k < this.per; k++) this.xs.push(c * this.width + 1 + (k * this.width) / 2);
     this.sets = {};
     for (const [name, curves] of Object.entries(drawn.curves)) this.sets[name] = [this.xs, ...curves.map((c) => this.fill(c))];
+    this.last = 0; // the last column with a number
+    for (const curves of Object.values(this.sets)) for (const c of curves.slice(1)) this.last = Math.max(this.last, c.findLastIndex((y) => y !== null));
     this.choose(metric);
+  }
+
+  /** shown is as much of the curves as there is, with room to grow. */
+  shown() {
+    if (!this.end || this.last >= this.end) this.end = Math.min(this.xs.length, Math.max(20 * this.per, Math.ceil(1.25 * (this.last + 1))));
+    return this.data.map((c) => c.slice(0, this.end));
   }
 
   /** choose draws another metric. */
@@ -57,6 +66,7 @@ class Curves {
         }
         if (y === null) continue;
         const ys = data[trial + 1], at = this.per * Math.floor((row[1] - 1) / this.width), end = at + this.per - 1;
+        this.last = Math.max(this.last, end);
         if (ys[at] === null || ys[at] === undefined) ys[at] = ys[end] = y;
         else {
           ys[at] = Math.min(ys[at], y);
@@ -98,7 +108,7 @@ class Curves {
         setSeries: [(u, i) => this.light(i)],
         draw: [() => this.drawn()],
       },
-    }, this.data, this.root);
+    }, this.shown(), this.root);
   }
 
   /** light tells which trial the pointer is at. */
@@ -114,7 +124,8 @@ class Curves {
     this.best = best;
     if (fresh) return this.build();
     for (const i of before === best ? [] : [before, best]) this.restyle(i);
-    this.plot.setData(this.data, this.plot.scales.x.min === this.xs[0] && this.plot.scales.x.max === this.xs[this.xs.length - 1]);
+    const whole = this.plot.scales.x.min === this.xs[0] && this.plot.scales.x.max === this.xs[this.end - 1]; // nobody looks at a part
+    this.plot.setData(this.shown(), whole);
   }
 
   /** restyle draws a trial from now on as series says. */

@@ -34,6 +34,7 @@ function facts(s) {
     return div;
   }));
   by("progress").value = s.budget ? s.rounds / s.budget : 0;
+  stopping(s);
   state(s.state);
 }
 
@@ -47,18 +48,22 @@ function state(name) {
 function table(s) {
   const keys = [...new Set(s.all.flatMap((t) => Object.keys(t.params || {})))].sort();
   const head = make("tr");
+  const kept = document.activeElement?.getAttribute("aria-label");
   for (const [name, n] of [["trial", 1], ["state", 0], ["rounds", 1], ["score", 1], ...keys.map((k) => [k, 1])]) head.append(make("th", name, n ? { scope: "col", class: "n" } : { scope: "col" }));
   by("trial-head").replaceChildren(head);
   page.rows.clear();
   by("trials").replaceChildren(...s.all.map((t) => {
     const tr = make("tr", null, s.best && s.best.trial === t.number ? { class: "best" } : {});
     const told = make("td", t.state, { class: "state " + t.state });
-    if (t.failed) told.append(" ", make("span", t.failed, { class: "note" }));
+    if (t.reason) told.append(" ", make("span", t.reason, { class: t.state === "failed" ? "note" : "faint" }));
+    const button = stopButton(s, t);
+    if (button) told.append(" ", button);
     tr.append(make("th", t.number, { scope: "row", class: "n" }), told, make("td", t.rounds + " of " + t.to, { class: "n" }), make("td", score(t.score), { class: "n" }));
     for (const k of keys) tr.append(make("td", param((t.params || {})[k]), { class: "n" }));
     page.rows.set(t.number, tr);
     return tr;
   }));
+  if (kept) by("trials").querySelector(`button[aria-label="${CSS.escape(kept)}"]`)?.focus();
   by("sessions").replaceChildren(...s.sessions.map((x) => {
     const tr = make("tr");
     tr.append(make("td", day(x.at)), make("td", x.workers, { class: "n" }), make("td", x.cpu), make("td", x.level), make("td", x.version));
@@ -155,9 +160,19 @@ function metrics(names) {
   }
 }
 
-refresh().then(() => {
-  page.painted = performance.now();
-  metrics(page.study.metrics);
-  page.metric = page.study.metrics[0];
-  return draw();
-}).catch(tell);
+/** start shows the page, as soon as there is a study to show. */
+async function start() {
+  try {
+    await refresh();
+    by("note").textContent = "";
+    page.painted = performance.now();
+    metrics(page.study.metrics);
+    page.metric = page.study.metrics[0];
+    await draw();
+  } catch (e) {
+    tell(e);
+    if (!page.painted) setTimeout(start, 1000);
+  }
+}
+
+start();

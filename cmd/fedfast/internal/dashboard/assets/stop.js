@@ -1,0 +1,52 @@
+"use strict";
+
+/** The token comes with the address that the command printed, behind #, and stays in this tab. */
+const tokenKey = "fedfast-token";
+if (location.hash.startsWith("#token=")) {
+  sessionStorage.setItem(tokenKey, location.hash.slice("#token=".length));
+  history.replaceState(null, "", location.pathname + location.search);
+}
+const token = sessionStorage.getItem(tokenKey);
+
+/** stoppable says whether this page may stop something of a study. */
+const stoppable = (s) => s.control && !s.halted && token !== null;
+
+/** askFirst asks a person whether to stop something, and does so. */
+function askFirst(text, form) {
+  const dialog = by("ask");
+  by("ask-text").textContent = text;
+  by("ask-no").onclick = () => dialog.close();
+  by("ask-yes").onclick = () => {
+    dialog.close();
+    stop(form);
+  };
+  dialog.showModal();
+}
+
+/** stop asks the server to stop something, and tells what it says. */
+async function stop(form) {
+  const note = by("stop-note");
+  try {
+    const answer = await fetch("/api/stop", { method: "POST", headers: { Authorization: "Bearer " + token }, body: new URLSearchParams(form) });
+    if (answer.ok) note.textContent = form.study ? "The study ends after the rounds at work." : "Trial " + form.trial + " ends after its round.";
+    else if (answer.status === 409) note.textContent = (await answer.text()).trim();
+    else throw new Error((await answer.text()).trim());
+  } catch (e) {
+    tell(e);
+  }
+}
+
+/** stopButton is the button of a trial that may go on, null for any other. */
+function stopButton(s, t) {
+  if (!stoppable(s) || !["waiting", "training", "paused"].includes(t.state)) return null;
+  const b = make("button", "Stop", { type: "button", "aria-label": "Stop trial " + t.number });
+  b.addEventListener("click", () => askFirst("Stop trial " + t.number + " after its round? It does not go on, and its best model so far stays.", { trial: t.number }));
+  return b;
+}
+
+/** stopping shows the button that stops the study. */
+function stopping(s) {
+  by("stopping").hidden = !stoppable(s) && by("stop-note").textContent === "";
+  by("stop-study").hidden = !stoppable(s);
+  by("stop-study").onclick = () => askFirst("Stop the study after the rounds at work? It then chooses among the models that it has so far, and cannot go on.", { study: "all" });
+}
