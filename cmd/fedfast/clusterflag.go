@@ -15,16 +15,20 @@ import (
 // process.
 type clusterFlag struct {
 	address     string
+	credentials string
 	coordinator *cluster.Coordinator // nil before it is opened
 }
 
 func (c *clusterFlag) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&c.address, "cluster", "", "have workers train that join at `HOST:PORT`, such as 127.0.0.1:0 (port 0 is any free one); see `fedfast worker`")
+	f.StringVar(&c.address, "cluster", "", "have workers train that join at `HOST:PORT`, such as 127.0.0.1:0 (port 0 is any free one); see `fedfast worker`; nats://HOST:PORT or tls://HOST:PORT is a NATS server with JetStream that runs already")
+	f.StringVar(&c.credentials, "creds", "", "credentials `FILE` for such a server")
 }
 
 // validate checks the address and what it is given with.
 func (c *clusterFlag) validate(seeds bool) error {
 	switch {
+	case c.address == "" && c.credentials != "":
+		return usageError{errors.New("--creds: goes with --cluster")}
 	case c.address == "":
 		return nil
 	case seeds:
@@ -44,7 +48,7 @@ func (c *clusterFlag) open(a *app, o *workdir.Options) {
 			return err
 		}
 		var err error
-		if c.coordinator, err = cluster.Open(ctx, s, c.address, cluster.Options{Version: buildVersion(), Notice: a.notice}); err != nil {
+		if c.coordinator, err = cluster.Open(ctx, s, c.address, cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: c.credentials}); err != nil {
 			return err
 		}
 		s.Trainer = c.coordinator

@@ -31,6 +31,7 @@ func newWorker(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Join, "join", "", "the study's join `FILE`")
+	f.StringVar(&o.Credentials, "creds", "", "credentials `FILE` for a NATS server of others, to which the join file leads")
 	f.StringVar(&o.Data, "data", "", "where this machine has the study's data; default is the study's data.path")
 	return cmd
 }

@@ -24,25 +24,28 @@ const blobTime = 5 * time.Minute
 
 // blobs are snapshots on their way, by their SHA-256. They lie in the server's memory
 // until the coordinator has fetched them.
-type blobs struct{ store jetstream.ObjectStore }
-
-// createBlobs makes the bucket, openBlobs finds it.
-func createBlobs(ctx context.Context, conn *nats.Conn) (*blobs, error) {
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return nil, err
-	}
-	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: bucket, Storage: jetstream.MemoryStorage})
-	return &blobs{s}, err
+type blobs struct {
+	store jetstream.ObjectStore
+	scope *scope
 }
 
-func openBlobs(ctx context.Context, conn *nats.Conn) (*blobs, error) {
+// createBlobs makes the bucket, openBlobs finds it.
+func createBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return nil, err
 	}
-	s, err := js.ObjectStore(ctx, bucket)
-	return &blobs{s}, err
+	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: at.subject(bucket), Storage: jetstream.MemoryStorage})
+	return &blobs{s, at}, err
+}
+
+func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, err
+	}
+	s, err := js.ObjectStore(ctx, at.subject(bucket))
+	return &blobs{s, at}, err
 }
 
 // put stores a snapshot and returns its digest.
@@ -56,10 +59,10 @@ func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
 	name := hex.EncodeToString(sum[:])
 	ctx, cancel := context.WithTimeout(ctx, blobTime)
 	defer cancel()
-	if info, err := b.store.GetInfo(ctx, name); err == nil && info.Size == uint64(text.Len()) {
+	if info, err := b.store.GetInfo(ctx, name); err == nil && info.Size == uint64(b.scope.sealed(text.Len())) {
 		return name, nil
 	}
-	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, &text)
+	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(b.scope.seal(text.Bytes(), byEither)))
 	if err != nil {
 		return "", fmt.Errorf("blob %.8s: %w", name, err)
 	}
@@ -73,6 +76,9 @@ func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
 	text, err := b.store.GetBytes(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("blob %.8s: %w", name, err)
+	}
+	if text, err = b.scope.open(text, byEither); err != nil {
+		return nil, fmt.Errorf("blob %.8s: it was not sealed for this study: %w", name, err)
 	}
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != name {
 		return nil, fmt.Errorf("blob %.8s: its bytes have another digest", name)

@@ -19,6 +19,9 @@ import (
 type Options struct {
 	// Version is what this fedfast is: workers of another version are refused.
 	Version string
+	// Credentials is the path of a file with which a server of others lets this
+	// process in; empty is none.
+	Credentials string
 	// Notice is told in lines what happens to the cluster, from several goroutines;
 	// nil is nobody.
 	Notice func(line string)
@@ -124,10 +127,15 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 		return nil, err
 	}
 	c.level = thisMachine("").Level
-	if c.broker, err = openBroker(s.Store.Dir(), address); err != nil {
+	if external(address) {
+		c.broker, err = joinServer(ctx, s.Store.Dir(), address, o.Credentials)
+	} else {
+		c.broker, err = openBroker(s.Store.Dir(), address)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if c.blobs, err = createBlobs(ctx, c.broker.conn); err == nil {
+	if c.blobs, err = createBlobs(ctx, c.broker.conn, c.broker.scope); err == nil {
 		err = c.listen()
 	}
 	if err != nil {
@@ -240,6 +248,14 @@ func (c *Coordinator) watch() {
 // connected returns the names of the connections that there are.
 func (c *Coordinator) connected() map[string]bool {
 	here := map[string]bool{}
+	if c.broker.server == nil { // only beats tell
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, s := range c.seats {
+			here[s.inbox] = true
+		}
+		return here
+	}
 	all, err := c.broker.server.Connz(&server.ConnzOptions{Limit: 1 << 16})
 	if err != nil {
 		return here

@@ -23,7 +23,7 @@ type desk struct {
 // its trial, or the connection is lost.
 func (d *desk) serve(ctx context.Context) error {
 	var err error
-	if d.link.blobs, err = openBlobs(ctx, d.link.conn); err != nil {
+	if d.link.blobs, err = openBlobs(ctx, d.link.conn, d.link.scope); err != nil {
 		return fmt.Errorf("%w: %w", errNoLink, err)
 	}
 	d.link.leaving = func() bool { return ctx.Err() != nil }

@@ -17,7 +17,8 @@
 // who has which trial could only disagree with it. Leases are numbered, durably
 // before they are given, over all processes of a study; what comes under another one
 // than the present is compared and dropped. Keys and certificates are made anew by
-// each coordinator, so that the join file is all that there is to keep secret.
+// each coordinator, so that the join file is all that there is to keep secret. At a
+// server of others everything is sealed (scope).
 //
 // Nothing that depends on machines or on the clock reaches a result. So a round at
 // which worker after worker is lost does not fail its trial, of which the tuner would

@@ -45,6 +45,10 @@ func TestFaultProcess(t *testing.T) {
 	switch os.Getenv(roleVariable) {
 	case "":
 		t.Skip("it is a process of another test")
+	case "server":
+		if err := serve(t.Context(), r.dir); err != nil {
+			t.Fatal(err)
+		}
 	case "worker":
 		if err := ends(t, r.worker(t.Context(), nil)); err != nil {
 			t.Fatal(err)

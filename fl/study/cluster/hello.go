@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,27 +13,19 @@ import (
 // listen answers workers.
 func (c *Coordinator) listen() error {
 	handle := func(subject string, f func(*nats.Msg)) error {
-		_, err := c.broker.conn.Subscribe(subject, f)
+		_, err := c.broker.conn.Subscribe(c.broker.scope.subject(subject), f)
 		return err
 	}
 	return errors.Join(handle(subjectHello, c.hello), handle(subjectTurn, c.turn), handle(subjectBeat, c.beat))
 }
 
-// respond answers a message.
-func respond(m *nats.Msg, v any) {
-	text, err := json.Marshal(v)
-	if err == nil {
-		_ = m.Respond(text) // who does not hear it asks again
-	}
-}
-
 // hello lets a worker in, in two messages, or refuses it.
 func (c *Coordinator) hello(m *nats.Msg) {
 	var h hello
-	if err := json.Unmarshal(m.Data, &h); err != nil {
-		respond(m, welcome{Refused: "its hello cannot be read: " + err.Error()})
+	if !c.scope().read(m, &h) {
 		return
 	}
+	respond := c.scope().respond
 	if why := c.refuse(&h); why != "" {
 		c.options.Notice(fmt.Sprintf("a worker on %s was refused: %s", h.Host, why))
 		respond(m, welcome{Refused: why})
@@ -53,7 +44,8 @@ func (c *Coordinator) hello(m *nats.Msg) {
 	s := c.seats[h.Worker]
 	if s == nil { // else the answer was lost
 		c.joined++
-		s = newSeat(h, inboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
+		s = newSeat(h, c.scope().inboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
+		s.scope = c.scope()
 		c.seats[h.Worker] = s
 		c.record(study.WorkerRecord{Worker: s.name, State: study.WorkerJoined, Host: h.Host, PID: h.PID, CPU: h.CPU, Level: h.Level, Workers: h.Workers})
 		c.options.Notice(fmt.Sprintf("%s joined (%s, level %s, %d at once); %s", s.name, h.CPU, h.Level, h.Workers, c.count()))
@@ -61,9 +53,17 @@ func (c *Coordinator) hello(m *nats.Msg) {
 	respond(m, welcome{Worker: h.Worker, Name: s.name})
 }
 
+// scope is that of the server.
+func (c *Coordinator) scope() *scope {
+	if c.broker == nil {
+		return nil
+	}
+	return c.broker.scope
+}
+
 // inboxOf is the name of a connection, as a reply to it begins with it.
-func inboxOf(reply string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(reply, inboxes), ".")
+func (s *scope) inboxOf(reply string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(reply, s.subject(inboxes)), ".")
 	return name
 }
 

@@ -26,10 +26,14 @@ type join struct {
 	Fedfast int `json:"fedfast_cluster"`
 	// URLs are where the coordinator listens, Key the seed of the workers' nkey.
 	URLs []string `json:"urls"`
-	Key  string   `json:"key"`
+	Key  string   `json:"key,omitempty"`
 	// CA is the certificate that has signed the coordinator's, as PEM; empty on
 	// loopback, where nothing is encrypted.
 	CA string `json:"ca,omitempty"`
+	// Scope and Secret are, at a server of others, the study's names and the key
+	// under which all is sealed; there is no Key then.
+	Scope  string `json:"scope,omitempty"`
+	Secret string `json:"secret,omitempty"`
 }
 
 // write writes the file for the owner of the study only.
@@ -53,7 +57,7 @@ func readJoin(path string) (*join, error) {
 		return nil, err
 	}
 	var j join
-	if err := json.Unmarshal(text, &j); err != nil || j.Key == "" || len(j.URLs) == 0 {
+	if err := json.Unmarshal(text, &j); err != nil || j.Key == "" && j.Secret == "" || len(j.URLs) == 0 {
 		return nil, fmt.Errorf("--join %s: it is no join file; `fedfast tune --cluster` writes one as %s of its study", path, filepath.Join(Folder, JoinFile))
 	}
 	if j.Fedfast != protocolVersion {

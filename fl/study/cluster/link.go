@@ -18,6 +18,7 @@ import (
 // link is a worker's connection to a coordinator.
 type link struct {
 	conn   *nats.Conn
+	scope  *scope
 	blobs  *blobs
 	worker string
 	beat   time.Duration
@@ -36,16 +37,24 @@ type link struct {
 const blip = 10 * time.Second
 
 // connect connects to the coordinator of a join file.
-func connect(j *join, path string) (*link, error) {
-	key, err := nkeys.FromSeed([]byte(j.Key))
+func connect(j *join, path string, more ...nats.Option) (*link, error) {
+	at, err := scopeOf(j.Scope, j.Secret)
 	if err != nil {
-		return nil, fmt.Errorf("--join %s: its key is none: %w", path, err)
+		return nil, fmt.Errorf("--join %s: %w", path, err)
+	}
+	if at == nil {
+		key, err := nkeys.FromSeed([]byte(j.Key))
+		if err != nil {
+			return nil, fmt.Errorf("--join %s: its key is none: %w", path, err)
+		}
+		more = append(more, signed(key))
 	}
 	name := token()
 	options := []nats.Option{
-		nats.Name(name), nats.CustomInboxPrefix(inboxes + name), signed(key), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
+		nats.Name(name), nats.CustomInboxPrefix(at.subject(inboxes) + name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
 		nats.Timeout(10 * time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(3), nats.IgnoreDiscoveredServers(),
 	}
+	options = append(options, more...)
 	if j.CA != "" {
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM([]byte(j.CA)) {
@@ -55,9 +64,9 @@ func connect(j *join, path string) (*link, error) {
 	}
 	conn, err := nats.Connect(strings.Join(j.URLs, ","), options...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errNoLink, j.URLs[0], err)
+		return nil, fmt.Errorf("%w: %s: %w", errNoLink, hideUser(j.URLs[0]), err)
 	}
-	return &link{conn: conn, key: j.Key, path: path, beat: time.Second, stop: make(chan struct{})}, nil
+	return &link{conn: conn, scope: at, key: j.Key + j.Secret, path: path, beat: time.Second, stop: make(chan struct{})}, nil
 }
 
 // close ends the connection, once what was said is sent.
@@ -81,7 +90,7 @@ func (l *link) begin(worker string, every time.Duration) {
 		for {
 			select {
 			case <-tick.C:
-				_ = l.conn.Publish(subjectBeat, text) // the next one may arrive
+				_ = l.conn.Publish(l.scope.subject(subjectBeat), l.scope.seal(text, byWorker)) // the next one may arrive
 			case <-l.stop:
 				return
 			}
@@ -120,6 +129,7 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 	if err != nil {
 		return err
 	}
+	text, subject = l.scope.seal(text, byWorker), l.scope.subject(subject)
 	down := time.Time{}
 	for {
 		if l.twice {
@@ -128,8 +138,10 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		once, cancel := context.WithTimeout(ctx, patience)
 		m, err := l.conn.RequestWithContext(once, subject, text)
 		cancel()
-		if err == nil && take(m.Data) {
-			return nil
+		if err == nil {
+			if text, err := l.scope.open(m.Data, byCoordinator); err == nil && take(text) {
+				return nil
+			}
 		}
 		if ctx.Err() != nil {
 			return errLeaving
@@ -161,5 +173,5 @@ func (l *link) dead() bool {
 		return false
 	}
 	j, err := readJoin(l.path)
-	return err != nil || j.Key != l.key
+	return err != nil || j.Key+j.Secret != l.key
 }

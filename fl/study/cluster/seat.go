@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -15,6 +14,7 @@ type seat struct {
 	name    string
 	inbox   string // the name of its connection
 	machine Machine
+	scope   *scope
 
 	seen, connected time.Time // when it was last heard of, and connected
 	out             bool      // it was lost or has left
@@ -46,13 +46,13 @@ func (s *seat) free() bool {
 func (s *seat) answer(o order) {
 	o.Seq = s.pending.Seq
 	s.last, s.pending = &o, nil
-	respond(s.reply, o)
+	s.scope.respond(s.reply, o)
 }
 
 // beat hears that a worker lives.
 func (c *Coordinator) beat(m *nats.Msg) {
 	var b beat
-	if json.Unmarshal(m.Data, &b) != nil {
+	if !c.scope().read(m, &b) {
 		return
 	}
 	c.mu.Lock()
@@ -66,20 +66,20 @@ func (c *Coordinator) beat(m *nats.Msg) {
 // lease is not the present one has its record compared and drops the trial.
 func (c *Coordinator) turn(m *nats.Msg) {
 	var t turn
-	if json.Unmarshal(m.Data, &t) != nil {
+	if !c.scope().read(m, &t) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.seats[t.Worker]
 	if s == nil {
-		respond(m, order{Seq: t.Seq, Order: orderAgain})
+		c.scope().respond(m, order{Seq: t.Seq, Order: orderAgain})
 		return
 	}
 	s.seen = time.Now()
 	if s.last != nil && t.Seq <= s.last.Seq { // its answer was lost
 		if t.Seq == s.last.Seq {
-			respond(m, s.last)
+			s.scope.respond(m, s.last)
 		}
 		return
 	}

@@ -108,7 +108,7 @@ func TestThreatListener(t *testing.T) {
 // to nobody but the coordinator.
 func TestThreatNosyWorker(t *testing.T) {
 	b, j := openTest(t, false)
-	if _, err := createBlobs(t.Context(), b.conn); err != nil {
+	if _, err := createBlobs(t.Context(), b.conn, nil); err != nil {
 		t.Fatal(err)
 	}
 	l, err := connect(j, "join")
@@ -152,7 +152,7 @@ func TestThreatNosyWorker(t *testing.T) {
 // TestThreatForgedBlob: bytes that are not those of their name are not used.
 func TestThreatForgedBlob(t *testing.T) {
 	b, j := openTest(t, false)
-	if _, err := createBlobs(t.Context(), b.conn); err != nil {
+	if _, err := createBlobs(t.Context(), b.conn, nil); err != nil {
 		t.Fatal(err)
 	}
 	l, err := connect(j, "join")
@@ -160,7 +160,7 @@ func TestThreatForgedBlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	theirs, err := openBlobs(t.Context(), l.conn)
+	theirs, err := openBlobs(t.Context(), l.conn, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/base64"
@@ -22,21 +23,26 @@ import (
 // The subjects of a cluster, all served by the coordinator. Answers go to an inbox
 // below inboxes whose name only the worker and the server know.
 const (
-	subjectHello = "fedfast.hello"
-	subjectTurn  = "fedfast.turn"
-	subjectBeat  = "fedfast.beat"
-	inboxes      = "fedfast.inbox."
+	home         = "fedfast"
+	subjectHello = home + ".hello"
+	subjectTurn  = home + ".turn"
+	subjectBeat  = home + ".beat"
+	inboxes      = home + ".inbox."
 )
 
 // bucket holds the blobs on their way.
-const bucket = "fedfast"
+const bucket = home
 
 // maxMessage bounds a message: a plan with hyperparameters for each slot, or a part
 // of a blob.
 const maxMessage = 8 << 20
 
-// CheckAddress returns an error unless an address is HOST:PORT.
+// CheckAddress returns an error unless an address is HOST:PORT, or the URL of a server
+// that runs already.
 func CheckAddress(address string) error {
+	if external(address) {
+		return nil
+	}
 	_, _, err := splitAddress(address)
 	return err
 }
@@ -47,7 +53,7 @@ func splitAddress(address string) (host string, port int, err error) {
 		port, err = strconv.Atoi(text)
 	}
 	if err != nil || host == "" || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("--cluster %s: must be HOST:PORT, such as 127.0.0.1:0, where port 0 is any free one", address)
+		return "", 0, fmt.Errorf("--cluster %s: must be HOST:PORT, such as 127.0.0.1:0, where port 0 is any free one, or nats://HOST:PORT of a server that runs already", address)
 	}
 	return host, port, nil
 }
@@ -81,9 +87,10 @@ func reachable(host string) ([]string, error) {
 	return hosts, nil
 }
 
-// broker is the embedded server, with the coordinator's own connection to it.
+// broker is the server, with the coordinator's own connection to it.
 type broker struct {
-	server *server.Server
+	server *server.Server // nil for one of others
+	scope  *scope         // at one of others
 	conn   *nats.Conn
 	folder string // of the server, removed at the end
 	path   string // of the join file
@@ -176,6 +183,11 @@ func listen(study, host string, port int, encrypted bool) (_ *broker, err error)
 
 // close ends the server.
 func (b *broker) close() {
+	if b.conn != nil && b.scope != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), serverTime)
+		_ = dropBucket(ctx, b.conn, b.scope.subject(bucket)) // it may not be there
+		cancel()
+	}
 	if b.conn != nil {
 		b.conn.Close()
 	}
@@ -183,7 +195,9 @@ func (b *broker) close() {
 		b.server.Shutdown()
 		b.server.WaitForShutdown()
 	}
-	_ = os.RemoveAll(b.folder) // it holds nothing but the server's own
+	if b.folder != "" {
+		_ = os.RemoveAll(b.folder) // it holds nothing but the server's own
+	}
 }
 
 // signed lets a connection prove that it has a key.

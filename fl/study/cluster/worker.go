@@ -23,6 +23,9 @@ type WorkerOptions struct {
 	Join string
 	// Data is where this machine has the data; empty is where the study has them.
 	Data string
+	// Credentials is the path of a file with which a server of others lets this
+	// process in; empty is none.
+	Credentials string
 	// Version is what this fedfast is.
 	Version string
 	// Workers is how many clients train at once; 0 is one a processor.
@@ -158,7 +161,7 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 	if err != nil {
 		return err
 	}
-	l, err := connect(j, w.options.Join)
+	l, err := connect(j, w.options.Join, credentials(w.options.Credentials)...)
 	if err != nil {
 		return err
 	}

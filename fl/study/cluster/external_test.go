@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// serve is a process that is a NATS server with users, as a site has it, until ctx
+// ends. It writes its address into a file of a directory.
+func serve(ctx context.Context, dir string) error {
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir, Username: "site", Password: "secret",
+	})
+	if err != nil {
+		return err
+	}
+	s.Start()
+	if !s.ReadyForConnections(20 * time.Second) {
+		return errors.New("the server does not start")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "address"), []byte(s.Addr().String()), 0o600); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// servers start those that a site may have; each returns its address.
+var servers = map[string]func(t *testing.T) string{
+	"of the module": func(t *testing.T) string {
+		dir := t.TempDir()
+		begin(t, "server", dir)
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if text, err := os.ReadFile(filepath.Join(dir, "address")); err == nil && len(text) > 0 {
+				return string(text)
+			}
+		}
+		t.Fatal("the server does not start")
+		return ""
+	},
+	"of the system": func(t *testing.T) string {
+		path, err := exec.LookPath("nats-server")
+		if err != nil {
+			t.Skip("there is none")
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := l.Addr().String()
+		_ = l.Close() // for the server
+		cmd := exec.CommandContext(t.Context(), path, "-a", "127.0.0.1", "-p", address[strings.LastIndexByte(address, ':')+1:], "-js", "-sd", t.TempDir(), "--user", "site", "--pass", "secret")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if conn, err := net.Dial("tcp", address); err == nil {
+				_ = conn.Close()
+				return address
+			}
+		}
+		t.Fatal("the server does not start")
+		return ""
+	},
+}
+
+// TestExternal runs two studies at one server of others at a time. Who has the run of
+// the server sees nothing in the clear, and what he says changes nothing.
+func TestExternal(t *testing.T) {
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			address := start(t)
+			url := "nats://site:secret@" + address
+			spy := newSpy(t, url)
+			var work sync.WaitGroup
+			for i, sets := range [][]string{nil, {"seed=5"}} {
+				r := newRun(t, func() study.Setup { return tinyStudy(t, sets...) })
+				r.address = url
+				r.after = func(int) { r.await(2) }
+				workers := []chan error{r.worker(t.Context(), nil), r.worker(t.Context(), nil)}
+				work.Go(func() {
+					got, err := r.tune(t.Context())
+					if err != nil {
+						t.Errorf("study %d: %v", i, err)
+						return
+					}
+					for _, w := range workers {
+						if err := <-w; err != nil {
+							t.Errorf("study %d: %v", i, err)
+						}
+					}
+					if want := alone(t, r.setup()); got != want {
+						t.Errorf("study %d with a cluster\n%s\nin one process\n%s", i, got, want)
+					}
+					if r.told(" joined (") != 2 || r.told("secret") != 0 {
+						t.Errorf("notices %q", r.notices)
+					}
+				})
+			}
+			work.Wait()
+			spy.check(t)
+			if _, err := nats.Connect("nats://" + address); err == nil {
+				t.Error("the server lets everybody in: the test shows nothing")
+			}
+			r := newRun(t, func() study.Setup { return tinyStudy(t) })
+			r.address = "nats://site:guessed@" + address
+			if _, err := r.tune(t.Context()); err == nil || !strings.Contains(err.Error(), "--cluster nats://127.0.0.1:") || !strings.Contains(err.Error(), "uthorization") || strings.Contains(err.Error(), "guessed") {
+				t.Errorf("with a wrong password: %v", err)
+			}
+		})
+	}
+}
+
+// What a spy says.
+const spoken, answered = `{"worker":"x","seq":1,"state":"idle"}`, `{"seq":1,"order":"stop"}`
+
+// spy hears all that passes a server, and says some of it again to everybody.
+type spy struct {
+	conn *nats.Conn
+
+	mu       sync.Mutex
+	messages int
+	clear    []string // what was said in the clear
+	blobs    int
+}
+
+func newSpy(t *testing.T, url string) *spy {
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	s := &spy{conn: conn}
+	_, err = conn.Subscribe(">", s.hear)
+	if err == nil {
+		_, err = conn.Subscribe("$O.*.C.*", func(m *nats.Msg) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.blobs++
+			if bytes.Contains(m.Data, []byte("ffsnap")) || bytes.Contains(m.Data, []byte("logistic")) {
+				s.clear = append(s.clear, "a snapshot on "+m.Subject)
+			}
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *spy) hear(m *nats.Msg) {
+	if !strings.HasPrefix(m.Subject, home+"-") {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages++
+	for _, word := range []string{`"lease":`, `"worker":`, `"cohort":`, "cohort = ", "client.lr"} { // the server's own answers have none of these
+		if bytes.Contains(m.Data, []byte(word)) && string(m.Data) != spoken && string(m.Data) != answered {
+			s.clear = append(s.clear, fmt.Sprintf("%s on %s", m.Data, m.Subject))
+		}
+	}
+	if s.messages%7 == 0 && !strings.Contains(m.Subject, ".inbox.") { // again, and as it would be in the clear
+		_ = s.conn.PublishRequest(m.Subject, m.Reply, m.Data)
+		_ = s.conn.PublishRequest(m.Subject, m.Reply, []byte(spoken))
+		_ = s.conn.Publish(m.Reply, []byte(answered))
+	}
+}
+
+func (s *spy) check(t *testing.T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, line := range s.clear {
+		if i < 3 {
+			t.Errorf("in the clear: %s", line)
+		}
+	}
+	if s.messages < 20 || s.blobs == 0 {
+		t.Errorf("the spy heard %d messages and %d parts of blobs", s.messages, s.blobs)
+	}
+}
