@@ -110,6 +110,11 @@ func (d *decoder) user(name string) (*User, error) {
 				samples++
 				return d.image(u, samples)
 			})
+		case key == "x" && d.form.Lines:
+			return d.list(func() error {
+				samples++
+				return d.line(u, samples)
+			})
 		case key == "x":
 			return d.list(func() error {
 				samples++
@@ -117,7 +122,7 @@ func (d *decoder) user(name string) (*User, error) {
 				texts, err = d.characters(u, texts, d.form.SeqLen, samples, "x")
 				return err
 			})
-		case key == "y" && d.form.Pixels > 0:
+		case key == "y" && (d.form.Pixels > 0 || d.form.Lines):
 			return d.list(func() error { return d.class(u) })
 		case key == "y":
 			return d.list(func() error {
@@ -167,6 +172,37 @@ func (d *decoder) image(u *User, n int) error {
 	})
 	if err == nil && count != d.form.Pixels {
 		err = d.about(u.ID, "sample %d has %d pixels, must be %d", n, count, d.form.Pixels)
+	}
+	return err
+}
+
+// line reads the text of sample n (from 1).
+func (d *decoder) line(u *User, n int) error {
+	found := false
+	take := func() error {
+		if d.peek() != '"' {
+			return d.about(u.ID, "x of sample %d must be a text", n)
+		}
+		text, err := d.str()
+		if err == nil {
+			err = memory.Check(int64(len(text)))
+		}
+		u.Lines, found = append(u.Lines, string(text)), true
+		return err
+	}
+	if d.peek() != '[' {
+		return take()
+	}
+	at := 0
+	err := d.list(func() error {
+		at++
+		if at-1 == d.form.Field {
+			return take()
+		}
+		return d.skip(0)
+	})
+	if err == nil && !found {
+		err = d.about(u.ID, "x of sample %d has %d fields, must have at least %d, of which the last is read", n, at, d.form.Field+1)
 	}
 	return err
 }

@@ -11,8 +11,8 @@ import (
 // femnistClasses is the number of LEAF's FEMNIST's classes.
 const femnistClasses = 62
 
-// Sets returns the family: leaf-femnist and leaf-shakespeare.
-func Sets() []data.Set { return []data.Set{femnistSet(), shakespeareSet()} }
+// Sets returns the family: leaf-femnist, leaf-shakespeare, leaf-sent140 and leaf-celeba.
+func Sets() []data.Set { return []data.Set{femnistSet(), shakespeareSet(), sent140Set(), celebaSet()} }
 
 // femnistSet is LEAF's FEMNIST.
 func femnistSet() data.Set {

@@ -1,4 +1,4 @@
-// Package leaf holds LEAF's FEMNIST and Shakespeare, and reads the JSON files that
+// Package leaf holds LEAF's FEMNIST, Shakespeare, Sentiment140 and CelebA, and reads the JSON files that
 // LEAF's scripts write: users, num_samples and user_data{user: {x: [...], y:
 // [...]}}, one or many files a split, plain or gzip. The text is read as a stream;
 // what is kept is one byte a pixel or a character where that loses nothing.
@@ -25,6 +25,10 @@ type Form struct {
 	Pixels int
 	// Classes bounds the labels of images: y is in [0, Classes).
 	Classes int
+	// Lines says that x is a text of any length, or a list of texts of which only
+	// number Field, from 0, is kept. Classes bounds its labels.
+	Lines bool
+	Field int
 	// SeqLen is the number of characters of a text x; its y is one character.
 	SeqLen int
 	// Keep, when not nil, gets the pixels of every user that has been read and
@@ -40,6 +44,8 @@ type User struct {
 	Labels []int32
 	Pixels []byte
 	Values []float32
+	// Lines: one a sample, with its label.
+	Lines []string
 	// Texts: sample i is the SeqLen characters of Text from character Starts[i]
 	// on, and its y the one after them. Samples that continue one another
 	// share their characters.

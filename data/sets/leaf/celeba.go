@@ -1,0 +1,108 @@
+package leaf
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/data/sets/internal/picture"
+	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/oneline"
+)
+
+const (
+	celebaSide   = 84 // pixels, as in LEAF
+	celebaFolder = "img_align_celeba"
+)
+
+// celebaSet is LEAF's CelebA.
+func celebaSet() data.Set {
+	return data.Set{SetInfo: data.SetInfo{
+		Name: "leaf-celeba",
+		Doc:  "LEAF's CelebA: faces, smiling (1) or not (0); one client is one celebrity. Pixels are means over areas of the original",
+		Kind: data.Image, Input: fmt.Sprintf("%dx%dx3", celebaSide, celebaSide), Classes: 2,
+		Clients: "9,343 celebrities in full", Samples: "200,288 in full",
+		Published: []data.Published{{Source: "LEAF's documentation", Totals: data.Totals{Clients: 9343, Train: 200_288}}},
+		Path:      "a folder of LEAF JSON files (.json or .json.gz) with train/ and test/, as LEAF's scripts make it, and raw/" + celebaFolder + " with the pictures",
+	}, Load: loadCelebA}
+}
+
+func loadCelebA(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
+	people, err := readLEAF(ctx, cfg.Path, Form{Lines: true, Classes: 2})
+	if err != nil {
+		return nil, nil, err
+	}
+	var folder string
+	for _, dir := range []string{"raw", "data/raw", "."} {
+		if folder = filepath.Join(cfg.Path, dir, celebaFolder); regular.IsFolder(folder) {
+			break
+		}
+	}
+	if !regular.IsFolder(folder) {
+		return nil, nil, fmt.Errorf("%s: no folder raw/%s in it, which holds the pictures", cfg.Path, celebaFolder)
+	}
+	writers := make([]data.Examples, len(people))
+	failures := make([]error, len(people))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range people {
+		group.Go(func() error {
+			if failures[i] = ctx.Err(); failures[i] == nil {
+				writers[i], failures[i] = faces(folder, &people[i])
+			}
+			return nil // the first failure by name counts, not by time
+		})
+	}
+	_ = group.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return &data.Federation{H: celebaSide, W: celebaSide, C: 3, Classes: 2}, writers, nil
+}
+
+// faces reads the pictures of one celebrity.
+func faces(folder string, p *person) (data.Examples, error) {
+	var pixels []byte
+	for _, u := range []*User{&p.train, &p.test} {
+		for _, name := range u.Lines {
+			if filepath.Base(name) != name || name == "." || name == ".." {
+				return data.Examples{}, fmt.Errorf("%s: user %.64q: picture %s must be a name without a folder", u.File, u.ID, oneline.Name(name))
+			}
+			if err := memory.Check(3 * celebaSide * celebaSide); err != nil {
+				return data.Examples{}, fmt.Errorf("%s: the pictures of user %.64q: %w", u.File, u.ID, err)
+			}
+			face, err := face(filepath.Join(folder, name))
+			if err != nil {
+				return data.Examples{}, err
+			}
+			pixels = append(pixels, face...)
+		}
+	}
+	view := data.ImageView(celebaSide, celebaSide, 3, pixels, append(p.train.Labels, p.test.Labels...))
+	n := p.train.Len()
+	return data.Examples{Client: p.id, Train: view.Part(0, n), Test: view.Part(n, view.Len())}, nil
+}
+
+// face reads one picture.
+func face(path string) ([]byte, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	var m image.Image
+	if m, err = jpeg.Decode(f); err != nil {
+		return nil, fmt.Errorf("%s: this is no JPEG, or it is damaged: %w", path, regular.Cause(err))
+	}
+	size := m.Bounds().Size()
+	return picture.Resize(picture.Append(nil, m, 3), size.X, size.Y, 3, celebaSide, celebaSide), nil
+}
