@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/bench"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
 func TestRunKernels(t *testing.T) {
@@ -35,6 +39,37 @@ func TestRunKernels(t *testing.T) {
 
 	if got := len(report.Table()); got != lines+1 {
 		t.Errorf("the table has %d rows for %d results", got, lines)
+	}
+}
+
+// TestRunKernelsInBothPrecisions holds that products have a row in each, with the peak
+// of its own.
+func TestRunKernelsInBothPrecisions(t *testing.T) {
+	if err := nn.BF16.Check(); err != nil || kernels.Current() == kernels.Generic {
+		t.Skip("no AVX512_BF16")
+	}
+	report, err := bench.Run(t.Context(), bench.Config{
+		Suites: []string{"kernels", "nn-forward"}, Rows: regexp.MustCompile("^(gemm|conv|read|logistic)"), Models: []string{"logistic"}, Quick: true,
+		Precisions: []nn.Precision{nn.FP32, nn.BF16},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for i, r := range report.Results {
+		if r.Precision == "fp32" {
+			count[r.Name]++
+			continue
+		}
+		count[r.Name]--
+		fp32 := report.Results[i-1]
+		if fp32.Name != r.Name || fp32.Shape != r.Shape || !(r.Gain > 0) || !(r.PeakGFLOPS > 1.2*fp32.PeakGFLOPS) {
+			t.Errorf("%+v stands behind %+v", r, fp32)
+		}
+	}
+	want := map[string]int{"gemm": 0, "gemm-dx": 0, "gemm-dw": 0, "conv": 0, "conv-dw": 0, "logistic": 0, "read": count["read"]}
+	if !maps.Equal(count, want) || count["read"] == 0 {
+		t.Errorf("rows in fp32 without one in bf16: %v", count)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // roundBatches are the models of the suite fl with the batch sizes of their rounds.
@@ -107,10 +108,11 @@ func (r wholeRounds) run(ctx context.Context, m *meter) ([]Result, error) {
 	if m.quick {
 		length = 0
 	}
-	var peaks []float64
+	peaks := map[nn.Precision][]float64{}
 	for range m.passes {
 		for _, s := range sims {
-			peaks = append(peaks, m.samplePeak())
+			p := s.model.Precision()
+			peaks[p] = append(peaks[p], m.samplePeak(p))
 			if err := s.take(ctx, length); err != nil {
 				return nil, err
 			}
@@ -121,8 +123,8 @@ func (r wholeRounds) run(ctx context.Context, m *meter) ([]Result, error) {
 			}
 		}
 	}
-	m.peaks = append(m.peaks, peaks...)
-	return r.results(ctx, m, sims, rivals, median(peaks))
+	m.peaks = append(m.peaks, peaks[nn.FP32]...)
+	return r.results(ctx, m, sims, rivals, peaks)
 }
 
 // rivals prepares every PyTorch: with one thread, with as many threads as there are
@@ -145,14 +147,14 @@ func (r wholeRounds) rivals(ctx context.Context, m *meter) ([]*rival, error) {
 }
 
 // results folds the times and measures what needs rounds of its own.
-func (r wholeRounds) results(ctx context.Context, m *meter, sims []*simulation, rivals []*rival, peak float64) ([]Result, error) {
+func (r wholeRounds) results(ctx context.Context, m *meter, sims []*simulation, rivals []*rival, peaks map[nn.Precision][]float64) ([]Result, error) {
 	forced := collections
 	if m.quick {
 		forced = 3
 	}
 	var results []Result
 	for _, s := range sims {
-		x, err := s.result(r.shape(), peak)
+		x, err := s.result(r.shape(), median(peaks[s.model.Precision()]))
 		if err != nil {
 			return nil, err
 		}

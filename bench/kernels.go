@@ -56,7 +56,7 @@ func kernelRows(_ context.Context, cfg Config) ([]row, error) {
 // gemmRow is an m x n x k product with weights in the packed layout; the input
 // gradient of a layer is one too. Few rows are bound by the reading of the weights.
 func gemmRow(name string, m, n, k int) row {
-	return row{
+	r := row{
 		name: name, shape: fmt.Sprintf("m=%d,n=%d,k=%d", m, n, k), batch: m, samples: m, flops: 2 * int64(m) * int64(n) * int64(k),
 		reads: n * k,
 		over: func(weights []float32) func() {
@@ -64,6 +64,22 @@ func gemmRow(name string, m, n, k int) row {
 			return func() { kernels.GemmNN(&g) }
 		},
 	}
+	return r.low(func(low *row) {
+		low.over = func(weights []float32) func() {
+			d := tensor.DenseBF16{Dense: tensor.Dense{K: k, N: n}}
+			x, bias, y, scratch := ramp(m*k), ramp(n), make([]float32, m*n), tensor.Aligned(d.Space(m))
+			return func() { d.Forward(y, n, x, k, m, weights, bias, false, scratch) }
+		}
+	})
+}
+
+// low returns the row with one in bf16 beside it, which f makes of a copy. What it
+// measures includes the rounding of what is multiplied, as a layer does it.
+func (r row) low(f func(low *row)) row {
+	b := r
+	f(&b)
+	r.bf16 = &b
+	return r
 }
 
 // denseRow is the backward pass of a dense layer of k inputs and n outputs over m
@@ -88,7 +104,20 @@ func denseRow(m, n, k int, momentum bool) row {
 		}
 		return func() { d.Step(&s) }
 	}
-	return r
+	return r.low(func(low *row) {
+		low.over = func(x []float32) func() {
+			d := tensor.DenseBF16{Dense: tensor.Dense{K: k, N: n}}
+			in, dy, scratch := ramp(m*k), ramp(m*n), tensor.Aligned(d.Space(m))
+			s := tensor.Step{M: m, DX: ramp(m * k), LdDX: k, Lanes: ramp(d.LaneSize(m)), SGD: kernels.SGD{W: x[:n*k], LR: 1e-6}}
+			if momentum {
+				s.SGD.V, s.SGD.Momentum = x[n*k:], 0.9
+			}
+			return func() {
+				d.Load(in, k, dy, n, m, scratch)
+				d.Step(&s, scratch)
+			}
+		}
+	})
 }
 
 // readRow reads n floats; its samples are bytes.
@@ -101,13 +130,24 @@ func readRow(n int) row {
 
 // gemmTNRow is the weight gradient of a k x n layer over m rows.
 func gemmTNRow(m, n, k int) row {
-	return row{
+	r := row{
 		name: "gemm-dw", shape: fmt.Sprintf("m=%d,n=%d,k=%d", m, n, k), batch: m, samples: m, flops: 2 * int64(m) * int64(n) * int64(k),
 		setup: func() func() {
 			g := kernels.TN{M: m, N: n, K: k, A: ramp(m * k), Lda: k, G: ramp(m * n), Ldg: n, C: tensor.Aligned(k * n)}
 			return func() { kernels.GemmTN(&g) }
 		},
 	}
+	return r.low(func(low *row) {
+		low.setup = func() func() {
+			pairs, x, dy := tensor.PairedRows(m), ramp(m*k), ramp(m*n)
+			g := kernels.TN{M: pairs, N: n, K: k, A: tensor.Aligned(pairs * k), Lda: k, G: tensor.Aligned(pairs * n), Ldg: n, C: tensor.Aligned(k * n), BF16: true}
+			return func() {
+				tensor.PairSamples(g.A, x, k, m, k)
+				tensor.PairSamples(g.G, dy, n, m, n)
+				kernels.GemmTN(&g)
+			}
+		}
+	})
 }
 
 // The second convolution of the FEMNIST networks: 5x5 over 14x14x32 to 64 channels,
@@ -123,7 +163,7 @@ const (
 // convRow runs the convolution as one product per image row, without copying
 // patches.
 func convRow() row {
-	return row{
+	r := row{
 		name: "conv", shape: convShape, batch: 1, samples: 1, flops: convFLOPs,
 		setup: func() func() {
 			x, w := ramp((convSize+convKernel-1)*convRowLen), ramp(convKernel*convKernel*convIn*convOut)
@@ -138,11 +178,27 @@ func convRow() row {
 			}
 		},
 	}
+	return r.low(func(low *row) {
+		low.setup = func() func() {
+			c, x, bias, y := convBF16(), ramp(convSize*convRowLen), ramp(convOut), make([]float32, convSize*convSize*convOut)
+			pairs, scratch := tensor.Aligned(c.WeightSize()), tensor.Aligned(c.Space())
+			c.Load(pairs, ramp(convKernel*convKernel*convIn*convOut))
+			return func() {
+				c.Image(x, convRowLen, scratch)
+				c.ForwardRows(y, convSize*convOut, 0, convSize, pairs, bias, true, scratch)
+			}
+		}
+	})
+}
+
+// convBF16 is the convolution with products of bf16.
+func convBF16() tensor.ConvBF16 {
+	return tensor.NewConv(convSize+convKernel-1, convSize+convKernel-1, convIn, convOut, convKernel, convKernel, 1, false).BF16()
 }
 
 // convDWRow is its weight gradient: one product per kernel row.
 func convDWRow() row {
-	return row{
+	r := row{
 		name: "conv-dw", shape: convShape, batch: 1, samples: 1, flops: convFLOPs,
 		setup: func() func() {
 			const rowsOfKernel = convKernel * convIn
@@ -158,6 +214,13 @@ func convDWRow() row {
 			}
 		},
 	}
+	return r.low(func(low *row) {
+		low.setup = func() func() {
+			c, x, g := convBF16(), ramp(convSize*convRowLen), ramp(convSize*convSize*convOut)
+			w, scratch := make([]float32, convKernel*convKernel*convIn*convOut), tensor.Aligned(c.Space())
+			return func() { c.BackwardWeights(w, x, convRowLen, g, convSize*convOut, false, scratch) }
+		}
+	})
 }
 
 // ramp returns n floats between -0.5 and 0.5 in a fixed pattern.

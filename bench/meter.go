@@ -18,7 +18,7 @@ type meter struct {
 	quick      bool
 	sample     time.Duration // length of one sample
 	samples    int           // samples of a row
-	peaks      []float64     // GFLOP/s
+	peaks      []float64     // GFLOP/s, of fp32
 }
 
 func newMeter(cfg Config) *meter {
@@ -156,7 +156,7 @@ type timing struct {
 // take takes one sample of the peak, of the bound and of the row.
 func (t *timing) take() {
 	m := t.meter
-	t.peaks = append(t.peaks, m.samplePeak())
+	t.peaks = append(t.peaks, m.samplePeak(t.precision))
 	if t.bound != nil {
 		t.bounds = append(t.bounds, m.time(t.boundReps, t.bound)/float64(t.boundReps))
 	}
@@ -165,7 +165,9 @@ func (t *timing) take() {
 
 // result folds the samples.
 func (t *timing) result() Result {
-	t.meter.peaks = append(t.meter.peaks, t.peaks...)
+	if t.precision == nn.FP32 {
+		t.meter.peaks = append(t.meter.peaks, t.peaks...)
+	}
 	r, peak := t.row, median(t.peaks)
 	x := newResult(r, t.precision, t.seconds)
 	if r.flops > 0 {
@@ -210,11 +212,15 @@ func (m *meter) time(reps int, f func()) float64 {
 	return (m.clock.now() - start).Seconds()
 }
 
-// samplePeak returns one sample of the peak in GFLOP/s.
-func (m *meter) samplePeak() float64 {
+// samplePeak returns one sample of the peak in GFLOP/s, of products in that precision.
+func (m *meter) samplePeak(p nn.Precision) float64 {
+	probe := kernels.PeakProbe
+	if p == nn.BF16 {
+		probe = kernels.PeakBF16
+	}
 	for rounds := 1 << 10; ; rounds *= 2 {
 		start := m.clock.now()
-		flops := kernels.PeakProbe(rounds)
+		flops := probe(rounds)
 		if t := m.clock.now() - start; t >= m.sample/8 {
 			return float64(flops) / t.Seconds() / 1e9
 		}
@@ -225,7 +231,7 @@ func (m *meter) samplePeak() float64 {
 // some.
 func (m *meter) peak() float64 {
 	for len(m.peaks) < m.samples {
-		m.peaks = append(m.peaks, m.samplePeak())
+		m.peaks = append(m.peaks, m.samplePeak(nn.FP32))
 	}
 	return median(m.peaks)
 }

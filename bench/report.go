@@ -52,7 +52,7 @@ type Result struct {
 	Precision        string     `json:"precision,omitempty"`      // of the factors of products, "fp32" or "bf16"; empty in older reports, and where there are none
 	Seconds          float64    `json:"seconds"`                  // of one repetition, median
 	GFLOPS           float64    `json:"gflops"`                   // 0 where operations are not counted
-	PeakGFLOPS       float64    `json:"peak_gflops,omitempty"`    // measured between the samples of this row, of all its threads
+	PeakGFLOPS       float64    `json:"peak_gflops,omitempty"`    // of products in its precision, measured between the samples of this row, of all its threads
 	PeakFraction     float64    `json:"peak_fraction"`            // gflops / peak_gflops: for models, the share of the dense limit
 	Bound            string     `json:"bound,omitempty"`          // what bounds the row: "peak" or "memory"
 	BoundFraction    float64    `json:"bound_fraction,omitempty"` // the time that the bound allows over the row's

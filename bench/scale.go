@@ -100,7 +100,7 @@ func scaleRow(net network, c crowd, samples, batch, workers int) row {
 		}
 		var peaks []float64
 		for range passes {
-			peaks = append(peaks, m.samplePeak())
+			peaks = append(peaks, m.samplePeak(nn.FP32))
 			if err := s.take(ctx, length); err != nil {
 				return nil, err
 			}

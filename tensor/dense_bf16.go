@@ -8,14 +8,6 @@ import "github.com/fedfast/fedfast/kernels"
 // call.
 type DenseBF16 struct{ Dense }
 
-const (
-	// blockPairs is the pairs of weights that Forward works on at a time if there are
-	// more than onceRows rows of samples, 256 KiB; otherwise products round weights on
-	// their way, each block of rows by itself.
-	blockPairs = 1 << 16
-	onceRows   = 28
-)
-
 // columns returns the pairs of neighbours in a row of outputs: those of a multiple of
 // 32 outputs.
 func (d DenseBF16) columns() int {
@@ -26,18 +18,9 @@ func (d DenseBF16) columns() int {
 // two of them meet in one set of a cache.
 func apart(n int) int { return kernels.Pad(n) | kernels.Width }
 
-// panels returns how many panels Forward works on at a time.
-func (d DenseBF16) panels() int {
-	return min(max(blockPairs/(PairedRows(d.K)*kernels.Width), 1), d.N/kernels.Width)
-}
-
 // Space returns the floats of scratch memory that the methods need for m rows.
 func (d DenseBF16) Space(m int) int {
-	forward := apart(PairedRows(d.K)) * m
-	if m > onceRows {
-		forward += PairedRows(d.K) * d.panels() * kernels.Width
-	}
-	return max(forward, m*apart(d.columns())+PairedRows(m)*(apart(d.K)+apart(d.N)))
+	return max(m*apart(PairedRows(d.K)), m*apart(d.columns())+PairedRows(m)*(apart(d.K)+apart(d.N)))
 }
 
 // space divides the scratch memory of the backward pass: the output's gradient in
@@ -50,22 +33,11 @@ func (d DenseBF16) space(m int, scratch []float32) (columns, x, dy []float32) {
 
 // Forward is that of Dense.
 func (d DenseBF16) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []float32, relu bool, scratch []float32) {
-	k := PairedRows(d.K)
-	ld := apart(k)
-	rows, pairs := scratch[:m*ld], scratch[m*ld:]
+	ld := apart(PairedRows(d.K))
 	for i := range m {
-		kernels.RoundPairs(rows[i*ld:], x[i*ldx:][:d.K])
+		kernels.RoundPairs(scratch[i*ld:], x[i*ldx:][:d.K])
 	}
-	if m <= onceRows {
-		kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: rows, Lda: ld, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu, BF16: true, Floats: true})
-		return
-	}
-	step := d.panels() * kernels.Width
-	for j := 0; j < d.N; j += step {
-		n := min(step, d.N-j)
-		PairWeights(pairs, w[j*d.K:][:n*d.K], d.K, n)
-		kernels.GemmNN(&kernels.NN{M: m, N: n, K: k, A: rows, Lda: ld, B: pairs, Bias: bias[j:], C: y[j:], Ldc: ldy, ReLU: relu, BF16: true})
-	}
+	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: scratch, Lda: ld, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu, BF16: true, Floats: true})
 }
 
 // Load rounds what the other methods of the backward pass multiply: m rows of inputs
