@@ -180,7 +180,7 @@ func convRow() row {
 	}
 	return r.low(func(low *row) {
 		low.setup = func() func() {
-			c, x, bias, y := convBF16(), ramp(convSize*convRowLen), ramp(convOut), make([]float32, convSize*convSize*convOut)
+			c, x, bias, y := convBF16(), ramp((convSize+convKernel-1)*convRowLen), ramp(convOut), make([]float32, convSize*convSize*convOut)
 			pairs, scratch := tensor.Aligned(c.WeightSize()), tensor.Aligned(c.Space())
 			c.Load(pairs, ramp(convKernel*convKernel*convIn*convOut))
 			return func() {
@@ -216,7 +216,7 @@ func convDWRow() row {
 	}
 	return r.low(func(low *row) {
 		low.setup = func() func() {
-			c, x, g := convBF16(), ramp(convSize*convRowLen), ramp(convSize*convSize*convOut)
+			c, x, g := convBF16(), ramp((convSize+convKernel-1)*convRowLen), ramp(convSize*convSize*convOut)
 			w, scratch := make([]float32, convKernel*convKernel*convIn*convOut), tensor.Aligned(c.Space())
 			return func() { c.BackwardWeights(w, x, convRowLen, g, convSize*convOut, false, scratch) }
 		}
