@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -18,6 +19,10 @@ type Predictions struct {
 	// model predicts in the place of each.
 	Labels []int32
 	Best   []nn.Prediction
+	// Targets and Outputs take their place where a loss reads targets: as many
+	// numbers an example as the model has outputs. The output of a label is its
+	// probability.
+	Targets, Outputs []float32
 }
 
 // Split is one of a client's sets of examples.
@@ -56,9 +61,7 @@ func (e *Engine) Predict(ctx context.Context, weights []float32, splits []Split,
 			client, split := at+i/len(splits), splits[i%len(splits)]
 			p := &block[i]
 			p.Client, p.Split = client, split
-			var err error
-			p.Labels, p.Best, err = w.predict(weights, split.of(&clients[client]))
-			return err
+			return w.predict(p, weights, split.of(&clients[client]), !e.cfg.Model.Loss().Numbers())
 		})
 		if err != nil {
 			return err
@@ -72,8 +75,9 @@ func (e *Engine) Predict(ctx context.Context, weights []float32, splits []Split,
 	return nil
 }
 
-// predict returns the labels of a set of examples and what the weights predict.
-func (w *worker) predict(weights []float32, v data.View) (labels []int32, best []nn.Prediction, err error) {
+// predict adds to p the labels, or targets, of a set of examples and what the weights
+// predict; the outputs of labels become probabilities.
+func (w *worker) predict(p *Predictions, weights []float32, v data.View, labels bool) error {
 	for at := 0; at < v.Len(); at += evalBatch {
 		w.order = grown(w.order, min(evalBatch, v.Len()-at))
 		for i := range w.order {
@@ -81,11 +85,20 @@ func (w *worker) predict(weights []float32, v data.View) (labels []int32, best [
 		}
 		b, err := w.fill(v, w.order, nil)
 		if err != nil {
-			return nil, nil, err
+			return err
+		}
+		if w.targets > 0 {
+			b.Outputs = make([]float32, len(b.Targets))
+			w.ws.Evaluate(weights, b)
+			if labels {
+				kernels.Sigmoid(b.Outputs, b.Outputs)
+			}
+			p.Targets, p.Outputs = append(p.Targets, b.Targets...), append(p.Outputs, b.Outputs...)
+			continue
 		}
 		b.Best = make([]nn.Prediction, len(b.Labels))
 		w.ws.Evaluate(weights, b)
-		labels, best = append(labels, b.Labels...), append(best, b.Best...)
+		p.Labels, p.Best = append(p.Labels, b.Labels...), append(p.Best, b.Best...)
 	}
-	return labels, best, nil
+	return nil
 }

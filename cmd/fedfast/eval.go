@@ -111,11 +111,21 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 		for _, s := range o.splits {
 			splits = append(splits, fl.Split(s))
 		}
-		perExample := setup.Model.LabelsPerExample()
-		err := study.Predict(ctx, setup, weights, splits, func(p fl.Predictions) error {
-			return out.Add(setup.Data.Clients[p.Client].ID, p, perExample)
-		})
-		if err := errors.Join(err, out.Commit()); err != nil {
+		targets := setup.Model.TargetsPerExample()
+		add, perExample := out.Add, setup.Model.LabelsPerExample()
+		if targets > 0 {
+			add, perExample = out.AddTargets, targets
+		}
+		err := out.Begin(targets > 0)
+		if err == nil {
+			err = study.Predict(ctx, setup, weights, splits, func(p fl.Predictions) error {
+				return add(setup.Data.Clients[p.Client].ID, p, perExample)
+			})
+		}
+		if err == nil {
+			err = out.Commit()
+		}
+		if err != nil {
 			return err
 		}
 		r.Predictions = o.predictions

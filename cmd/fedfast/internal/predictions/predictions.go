@@ -32,6 +32,20 @@ func columns() []parquet.Column {
 	}
 }
 
+// targetColumns are those where there are numbers to predict, or any number of labels:
+// in the place of classes the number of an output, from 0, its target (of a label 1 or
+// 0) and what is predicted (of a label its probability).
+func targetColumns() []parquet.Column {
+	return []parquet.Column{
+		{Name: "client", Kind: parquet.Text},
+		{Name: "split", Kind: parquet.Text},
+		{Name: "example", Kind: parquet.Int64},
+		{Name: "output", Kind: parquet.Int64},
+		{Name: "target", Kind: parquet.Double},
+		{Name: "predicted", Kind: parquet.Double},
+	}
+}
+
 // File is one that is being written. It stands under its name once it is whole.
 type File struct {
 	to      *wholefile.File
@@ -63,14 +77,32 @@ func Create(path string) (*File, error) {
 		return f, nil
 	}
 	f.csv = csv.NewWriter(out)
+	return f, nil
+}
+
+// Begin chooses the columns, before anything is added: those of targets or of classes.
+func (f *File) Begin(targets bool) error {
+	if targets {
+		f.rows = targetColumns()
+	}
+	if f.csv == nil {
+		return nil
+	}
 	var head []string
 	for _, c := range f.rows {
 		head = append(head, c.Name)
 	}
-	if err := f.csv.Write(head); err != nil {
-		return nil, errors.Join(err, f.Close())
+	return f.csv.Write(head)
+}
+
+// AddTargets adds the predictions of a client's examples that have so many targets.
+func (f *File) AddTargets(client string, p fl.Predictions, perExample int) error {
+	for i, target := range p.Targets {
+		if err := f.row(client, string(p.Split), int64(i/perExample), int64(i%perExample), float64(target), float64(p.Outputs[i])); err != nil {
+			return err
+		}
 	}
-	return f, nil
+	return nil
 }
 
 // Add adds the predictions of a client's examples, with so many labels an example.

@@ -46,6 +46,9 @@ func TestFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := f.Begin(false); err != nil {
+			t.Fatal(err)
+		}
 		if err := f.Add("a, \"b\"", p, perExample); err != nil {
 			t.Fatal(err)
 		}
