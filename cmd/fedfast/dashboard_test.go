@@ -264,7 +264,7 @@ func TestDashboardOfManyRounds(t *testing.T) {
 	defer func() { _ = st.Close() }()
 	b.do(chromedp.Navigate(home + "study?dir=large"))
 	b.until(`window.fedfast && fedfast.page.drawn`)
-	t.Logf("%d rounds: painted after %.0f ms, curves after %.0f ms", 200*(length-20), b.value("fedfast.page.painted"), b.value("fedfast.page.drawn"))
+	t.Logf("%d rounds: painted after %.0f ms, curves sketched after %.0f ms, drawn after %.0f ms", 200*(length-20), b.value("fedfast.page.painted"), b.value("fedfast.page.sketched"), b.value("fedfast.page.drawn"))
 	for step := range 20 {
 		for trial := range 200 {
 			round(trial, length-20+step+1)

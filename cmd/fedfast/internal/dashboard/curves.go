@@ -54,7 +54,8 @@ type drawn struct {
 	Curves map[string][]reals `json:"curves"`
 }
 
-// curves tells the curves of all trials.
+// curves tells the curves of all trials, or where a sketch is asked for one round of
+// each column, which takes no time.
 func (s *Server) curves(r *http.Request) (any, error) {
 	dir, err := s.folder(r)
 	if err != nil {
@@ -69,11 +70,16 @@ func (s *Server) curves(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	curves, err := v.Curves(r.Context(), o)
+	d := drawn{Seq: o.Seq, Width: width(length(o), len(o.Trials)), Curves: map[string][]reals{}}
+	var curves [][]view.Round
+	if r.FormValue("sketch") != "" {
+		curves, err = v.Sketch(r.Context(), o, d.Width)
+	} else {
+		curves, err = v.Curves(r.Context(), o)
+	}
 	if err != nil {
 		return nil, err
 	}
-	d := drawn{Seq: o.Seq, Width: width(length(o), len(curves)), Curves: map[string][]reals{}}
 	for _, metric := range metrics(o) {
 		d.Curves[metric] = []reals{}
 		for _, rounds := range curves {

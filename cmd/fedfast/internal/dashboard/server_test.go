@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -67,13 +68,13 @@ func recorded(t *testing.T, dir string) (st *store.Store, round func()) {
 		if err := st.Append(kind, trial, round, fmt.Appendf(nil, form, values...)); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.Flush(); err != nil {
-			t.Fatal(err)
-		}
 	}
 	add(study.KindStudy, -1, 0, `{"name":"one","mode":"tune","config":%q,"trial_rounds":100}`, text)
 	add(study.KindSession, -1, 0, `{"version":"test","workers":2}`)
 	add(study.KindTrial, 0, 0, `{"params":{"client.lr":0.1}}`)
+	if err := st.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	n := 0
 	return st, func() {
 		n++
@@ -288,6 +289,43 @@ func TestEventsResumeExactly(t *testing.T) {
 	round()
 	if got := <-told; len(got) != 1 {
 		t.Errorf("a new round is told as %v", got)
+	}
+}
+
+// TestSketchIsOfTheCurves asks for curves both ways: a column of a sketch holds one of
+// the rounds of that column.
+func TestSketchIsOfTheCurves(t *testing.T) {
+	root := t.TempDir()
+	st, round := recorded(t, filepath.Join(root, "one"))
+	for range 2300 { // so many that a column holds several
+		round()
+	}
+	if err := st.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	url := served(t, root)
+	get := func(query string) (d struct {
+		Width  int
+		Curves map[string][][]float64
+	}) {
+		answer, err := http.Get(url + "/api/curves?dir=one" + query) //nolint:noctx // a short one
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }() // it was read
+		if err := json.NewDecoder(answer.Body).Decode(&d); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	whole, sketch := get(""), get("&sketch=1")
+	if whole.Width != 3 || sketch.Width != whole.Width || len(sketch.Curves["loss"][0]) != len(whole.Curves["loss"][0]) {
+		t.Fatalf("columns of %d and %d rounds, %d and %d numbers", whole.Width, sketch.Width, len(whole.Curves["loss"][0]), len(sketch.Curves["loss"][0]))
+	}
+	for i, x := range sketch.Curves["score"][0] {
+		if own := 1 / float64(3*(i/2)+1); math.Abs(x-own) > 1e-4*own { // the first of the column
+			t.Errorf("number %d of the sketch is %v, want %v", i, x, own)
+		}
 	}
 }
 

@@ -83,13 +83,23 @@ async function refresh() {
   table(page.study);
 }
 
+/** From so many rounds on curves are sketched before all are read. */
+const many = 50000;
+
 /** draw draws the curves so far, and follows the study from there on. */
 async function draw() {
+  if (page.study.rounds > many && !page.sketched) {
+    const sketch = await ask("/api/curves", { dir, sketch: 1 });
+    curves.set(page.study.length, sketch, page.metric, best());
+    by("over").textContent = "Every " + sketch.width + "th round so far; all of them are being read.";
+    page.sketched = performance.now();
+  }
   const drawn = await ask("/api/curves", { dir });
   page.waiting = [];
   page.behind = 0;
   curves.set(page.study.length, drawn, page.metric, best());
   page.drawn = performance.now();
+  by("over").textContent = "";
   follow(drawn.seq);
 }
 
