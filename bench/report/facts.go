@@ -68,13 +68,21 @@ func (s *Study) facts() []fact {
 		fact{"method", c.Method}, fact{"data", c.Data.Name}, fact{"model", model}, fact{"clients a round", count(c.Cohort)}, fact{"seed", strconv.FormatUint(c.Seed, 10)},
 		fact{"started", stamp(s.Started)}, fact{"worked", s.Worked.Round(100 * time.Millisecond).String()})
 	if b := s.Best; b != nil {
-		name := "lowest score so far"
+		name := s.outermost() + " score so far"
 		if b.Returned {
 			name = "score of the returned model"
 		}
 		facts = append(facts, fact{name, fmt.Sprintf("%s, trial %d after round %d", scoreText(b.Score), b.Trial, b.Round)})
 	}
 	return facts
+}
+
+// outermost says on which side good scores are.
+func (s *Study) outermost() string {
+	if s.Config.Aim().Direction == tuners.Maximize {
+		return "highest"
+	}
+	return "lowest"
 }
 
 // acts are those of a person.

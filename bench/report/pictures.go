@@ -128,7 +128,7 @@ func (s *Study) history() *figure.Figure {
 			}
 		}
 	}
-	best := figure.Line{Name: "lowest score so far", Step: true}
+	best := figure.Line{Name: s.outermost() + " score so far", Step: true}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.score) && !math.IsInf(p.score, 0) {
 			best.Points = append(best.Points, figure.Point{X: float64(p.spent), Y: by * p.score})
@@ -146,7 +146,7 @@ func (s *Study) history() *figure.Figure {
 
 // spent shows the test error of the best trial so far as the study spends its rounds.
 func (s *Study) spent() *figure.Figure {
-	line := figure.Line{Name: "test error of the trial of the lowest score so far", Step: s.Mode == config.ModeTune}
+	line := figure.Line{Name: "test error of the trial of the " + s.outermost() + " score so far", Step: s.Mode == config.ModeTune}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.test) {
 			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: 100 * p.test})

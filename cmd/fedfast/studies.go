@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 func newStudy(a *app) *cobra.Command {
@@ -145,7 +146,9 @@ type studyEntry struct {
 	Rounds int `json:"rounds"`
 	// LowestScore is the lowest that a cohort has given so far, BestScore that of
 	// the returned model; null without any.
-	LowestScore   *float64 `json:"lowest_score"`
+	LowestScore *float64 `json:"lowest_score"`
+	// Maximize says that LowestScore is the highest, as the objective is maximized.
+	Maximize      bool     `json:"maximize,omitempty"`
 	BestScore     *float64 `json:"best_score"`
 	WeightsSHA256 string   `json:"weights_sha256,omitempty"`
 	Started       string   `json:"started,omitempty"`
@@ -187,9 +190,17 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		if e.Problem != "" {
 			state = e.Problem
 		}
-		t.Row(e.Dir, e.Command, state, table.Count(e.Trials), table.Count(e.Rounds), scoreText(e.LowestScore), scoreText(e.BestScore), e.Started)
+		t.Row(e.Dir, e.Command, state, table.Count(e.Trials), table.Count(e.Rounds), e.lowest(), scoreText(e.BestScore), e.Started)
 	}
 	return t.Flush()
+}
+
+// lowest writes the best score that a cohort has given.
+func (e *studyEntry) lowest() string {
+	if e.Maximize && e.LowestScore != nil {
+		return scoreText(e.LowestScore) + " (highest)"
+	}
+	return scoreText(e.LowestScore)
 }
 
 // scoreText writes a score, a dash when there is none.
@@ -218,6 +229,7 @@ func entryOf(ctx context.Context, path string) studyEntry {
 	if c, err := config.Load(config.Source{Text: s.Config}); err == nil {
 		e.Name = c.Name
 		if e.Command == config.ModeTune {
+			e.Maximize = c.Aim().Direction == tuners.Maximize
 			e.LowestScore, err = study.Lowest(ctx, v, c.Score.Discount, c.Aim())
 		}
 		if err != nil {

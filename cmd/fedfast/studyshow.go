@@ -63,7 +63,7 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 	t.Row("trials", table.Count(entry.Trials))
 	t.Row("rounds", table.Count(entry.Rounds))
 	if entry.LowestScore != nil {
-		t.Row("lowest score", scoreText(entry.LowestScore))
+		t.Row(outermost(entry.Maximize)+" score", scoreText(entry.LowestScore))
 	}
 	if entry.BestScore != nil {
 		t.Row("best score", scoreText(entry.BestScore))
@@ -87,6 +87,14 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 		fmt.Fprintf(a.out, "\nresume it with: fedfast study resume %s\n", dir)
 	}
 	return nil
+}
+
+// outermost says on which side good scores are.
+func outermost(maximize bool) string {
+	if maximize {
+		return "highest"
+	}
+	return "lowest"
 }
 
 // printShown prints the tables of a study as JSON.

@@ -232,7 +232,7 @@ func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64)
 	p := Progress{
 		Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds,
 		Loss: float64(r.TrainLoss), Score: score, Best: d.shown, Clients: t.clients,
-		Trials: len(d.trials), TrialsLeft: len(d.trials) - d.over,
+		Trials: len(d.trials), TrialsLeft: len(d.trials) - d.over, Maximize: d.objective.Direction == tuners.Maximize,
 	}
 	d.mu.Unlock()
 	d.setup.Observer.Progress(p)

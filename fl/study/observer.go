@@ -55,6 +55,8 @@ type Progress struct {
 	Loss float64
 	// Score is the trial's and Best the study's best score, NaN when unknown.
 	Score, Best float64
+	// Maximize says that the best score is the highest.
+	Maximize bool
 	// Clients is how many trained in the round, 0 where it was read from a record.
 	Clients int
 	// Trials have been begun, of which TrialsLeft neither failed nor were stopped

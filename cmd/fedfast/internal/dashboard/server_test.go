@@ -307,7 +307,8 @@ func TestSketchIsOfTheCurves(t *testing.T) {
 	get := func(query string) (d struct {
 		Width  int
 		Curves map[string][][]float64
-	}) {
+	},
+	) {
 		answer, err := http.Get(url + "/api/curves?dir=one" + query) //nolint:noctx // a short one
 		if err != nil {
 			t.Fatal(err)

@@ -34,3 +34,16 @@ func TestLabels(t *testing.T) {
 		}
 	}
 }
+
+// TestMaximizedScores says that the best score of a maximized objective is the highest.
+func TestMaximizedScores(t *testing.T) {
+	for _, columns := range []func() int{nil, func() int { return 80 }} {
+		var out strings.Builder
+		d := New(&out, columns, "", func() time.Time { return time.Unix(0, 0) })
+		d.Update(study.Progress{Trial: 1, TrialRound: 2, ToRound: 3, Round: 4, Rounds: 4, Loss: 1, Best: 0.5, Maximize: true})
+		d.Close()
+		if text := out.String(); !strings.Contains(text, "highest score 0.5000") || strings.Contains(text, "lowest") {
+			t.Errorf("it says %q", text)
+		}
+	}
+}

@@ -158,7 +158,7 @@ func (d *Display) state(now time.Time) State {
 		below, behind = &s.Parts, true
 	}
 	if !math.IsNaN(p.Best) {
-		add(below, 0, behind, fmt.Sprintf("lowest score %.4f", p.Best))
+		add(below, 0, behind, best(p))
 	}
 	if !math.IsNaN(p.Loss) {
 		add(below, 4, behind, "loss "+loss(p.Loss))
@@ -179,9 +179,17 @@ func (d *Display) end(now time.Time) State {
 	}
 	s := State{Parts: []Part{{Text: fmt.Sprintf("%s%s %s in %v", d.prefix(), did, of(p.Round, p.Rounds), now.Sub(d.start).Round(time.Second))}}}
 	if !math.IsNaN(p.Best) {
-		s.Parts = append(s.Parts, Part{Text: fmt.Sprintf("lowest score %.4f", p.Best), Rank: 1})
+		s.Parts = append(s.Parts, Part{Text: best(p), Rank: 1})
 	}
 	return s
+}
+
+// best tells the best score so far.
+func best(p study.Progress) string {
+	if p.Maximize {
+		return fmt.Sprintf("highest score %.4f", p.Best)
+	}
+	return fmt.Sprintf("lowest score %.4f", p.Best)
 }
 
 // trials tells how many trials go on.
@@ -205,7 +213,7 @@ func describe(p study.Progress) string {
 		parts = append(parts, "loss "+loss(p.Loss))
 	}
 	if !math.IsNaN(p.Best) {
-		parts = append(parts, fmt.Sprintf("lowest score %.4f", p.Best))
+		parts = append(parts, best(p))
 	}
 	return joined(parts...)
 }
