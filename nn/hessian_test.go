@@ -97,6 +97,23 @@ func smoothNets(t *testing.T) map[string]*Model {
 			Dropout{Rate: 0.5},
 			Dense{Units: 7},
 		},
+		"pixels": {
+			Conv2D{Filters: 18, Kernel: 3},
+			Sequence{ClassToken: true},
+			Positions{},
+			Dropout{Rate: 0.2},
+			Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 9}}},
+				{From: []int{0}, Layers: []Layer{GRU{Hidden: 9, EveryStep: true}}},
+				{From: []int{0, 1}, Join: Concat},
+			}},
+			Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{Steps{Take: TakeMean}}},
+				{From: []int{GraphInput}, Layers: []Layer{Steps{Take: TakeFirst}}},
+				{From: []int{0, 1}, Join: Sum},
+			}},
+			Dense{Units: 7},
+		},
 		"sequence": {
 			Embedding{Dim: 5},
 			Dropout{Rate: 0.2},
@@ -269,7 +286,7 @@ func TestCheckHessian(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = "model stiff: layers of type rigid have no second derivatives"
+		const want = "model stiff: layers of type rigid take no tangents along, of which products with the Hessian are made"
 		if err := m.CheckHessian(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

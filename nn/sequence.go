@@ -38,7 +38,7 @@ func (b *boundSequence) Out() Flow {
 	return Flow{H: 1, W: 1, C: b.in.C, Seq: b.first + b.in.H*b.in.W}
 }
 
-func (b *boundSequence) Traits() Traits { return Traits{} }
+func (b *boundSequence) Traits() Traits { return Traits{Tangents: true} }
 
 // FLOPs returns 0: it computes nothing.
 func (b *boundSequence) FLOPs() int64 { return 0 }
@@ -78,36 +78,62 @@ type sequenceState struct {
 }
 
 func (s *sequenceState) Forward(r *Run, x Act, _, _ int) Act {
-	f, ld := s.b.in, s.b.in.Ld()
-	for i := range r.N {
-		if s.b.first == 1 {
-			copy(s.y.At(i, 0, 0)[:ld], r.W[s.token:])
-		}
-		for p := range f.H * f.W {
-			copy(s.y.At((s.b.first+p)*r.N+i, 0, 0)[:ld], x.At(i, p/f.W, p%f.W))
-		}
+	s.spread(s.y, x, r.W, r.N)
+	if r.V != nil {
+		s.spread(s.y.Tangent(), x.Tangent(), r.V, r.N)
 	}
 	return s.y
 }
 
-func (s *sequenceState) Backward(r *Run, dy Act, _, _ int) Act {
+// spread makes the sequences y of n images x, with the parameters w.
+func (s *sequenceState) spread(y, x Act, w []float32, n int) {
 	f, ld := s.b.in, s.b.in.Ld()
+	for i := range n {
+		if s.b.first == 1 {
+			copy(y.At(i, 0, 0)[:ld], w[s.token:])
+		}
+		for p := range f.H * f.W {
+			copy(y.At((s.b.first+p)*n+i, 0, 0)[:ld], x.At(i, p/f.W, p%f.W))
+		}
+	}
+}
+
+func (s *sequenceState) Backward(r *Run, dy Act, _, _ int) Act {
+	ld := s.b.in.Ld()
 	if s.b.first == 1 {
 		g := r.G[s.token:][:ld]
 		if r.Starts(0) {
 			clear(g)
 		}
-		kernels.ColSum(g, dy.At(0, 0, 0), r.N, ld, dy.Sample)
+		kernels.ColSum(g, dy.toParams(r).At(0, 0, 0), r.N, ld, dy.Sample)
 	}
 	if s.dx.Data == nil {
 		return s.dx
 	}
-	for i := range r.N {
-		for p := range f.H * f.W {
-			copy(s.dx.At(i, p/f.W, p%f.W)[:ld], dy.At((s.b.first+p)*r.N+i, 0, 0))
-		}
+	s.collect(s.dx, dy, r.N)
+	if r.V != nil {
+		s.collect(s.dx.Tangent(), dy.Tangent(), r.N)
 	}
 	return s.dx
+}
+
+// collect makes the gradients dx of n images of those of their sequences.
+func (s *sequenceState) collect(dx, dy Act, n int) {
+	f, ld := s.b.in, s.b.in.Ld()
+	for i := range n {
+		for p := range f.H * f.W {
+			copy(dx.At(i, p/f.W, p%f.W)[:ld], dy.At((s.b.first+p)*n+i, 0, 0))
+		}
+	}
+}
+
+// toParams returns of a gradient what is summed up for parameters that are added: the
+// gradient, or its tangents in a pass that takes these along.
+func (a Act) toParams(r *Run) Act {
+	if r.V != nil {
+		return a.Tangent()
+	}
+	return a
 }
 
 // Positions adds a learned vector to every step of a sequence: the parameter weight
@@ -129,7 +155,7 @@ type boundPositions struct{ in Flow }
 
 func (b *boundPositions) Out() Flow { return b.in }
 
-func (b *boundPositions) Traits() Traits { return Traits{} }
+func (b *boundPositions) Traits() Traits { return Traits{Tangents: true} }
 
 // FLOPs returns 0: the one operation for each value is not counted.
 func (b *boundPositions) FLOPs() int64 { return 0 }
@@ -163,13 +189,21 @@ type positionsState struct {
 }
 
 func (s *positionsState) Forward(r *Run, x Act, _, _ int) Act {
-	ld := s.in.Ld()
-	for t := range s.in.Seq {
-		for i := t * r.N; i < (t+1)*r.N; i++ {
-			kernels.Add(s.y.At(i, 0, 0)[:ld], x.At(i, 0, 0)[:ld], r.W[s.at+t*ld:][:ld])
-		}
+	s.add(s.y, x, r.W, r.N)
+	if r.V != nil {
+		s.add(s.y.Tangent(), x.Tangent(), r.V, r.N)
 	}
 	return s.y
+}
+
+// add adds the parameters w to the steps of n sequences x.
+func (s *positionsState) add(y, x Act, w []float32, n int) {
+	ld := s.in.Ld()
+	for t := range s.in.Seq {
+		for i := t * n; i < (t+1)*n; i++ {
+			kernels.Add(y.At(i, 0, 0)[:ld], x.At(i, 0, 0)[:ld], w[s.at+t*ld:][:ld])
+		}
+	}
 }
 
 func (s *positionsState) Backward(r *Run, dy Act, _, _ int) Act {
@@ -179,7 +213,7 @@ func (s *positionsState) Backward(r *Run, dy Act, _, _ int) Act {
 		clear(g)
 	}
 	for t := range s.in.Seq {
-		kernels.ColSum(g[t*ld:], dy.At(t*r.N, 0, 0), r.N, ld, dy.Sample)
+		kernels.ColSum(g[t*ld:], dy.toParams(r).At(t*r.N, 0, 0), r.N, ld, dy.Sample)
 	}
 	return dy
 }
@@ -221,7 +255,7 @@ func (b *boundSteps) Out() Flow { return Flow{H: 1, W: 1, C: b.in.C} }
 
 func (b *boundSteps) Params() []Param { return nil }
 
-func (b *boundSteps) Traits() Traits { return Traits{} }
+func (b *boundSteps) Traits() Traits { return Traits{Tangents: true} }
 
 // FLOPs returns 0: the one operation for each value is not counted.
 func (b *boundSteps) FLOPs() int64 { return 0 }
@@ -248,28 +282,45 @@ func (b *boundSteps) step() int {
 }
 
 func (s *stepsState) Forward(r *Run, x Act, _, _ int) Act {
+	s.pick(s.y, x, r.N)
+	if r.V != nil {
+		s.pick(s.y.Tangent(), x.Tangent(), r.N)
+	}
+	return s.y
+}
+
+// pick takes the vectors y from n sequences x.
+func (s *stepsState) pick(to, x Act, n int) {
 	ld, steps := s.b.in.Ld(), s.b.in.Seq
-	for i := range r.N {
-		y := s.y.At(i, 0, 0)[:ld]
+	for i := range n {
+		y := to.At(i, 0, 0)[:ld]
 		if s.b.take != TakeMean {
-			copy(y, x.At(s.b.step()*r.N+i, 0, 0))
+			copy(y, x.At(s.b.step()*n+i, 0, 0))
 			continue
 		}
 		clear(y)
-		kernels.ColSum(y, x.At(i, 0, 0), steps, ld, r.N*x.Sample)
+		kernels.ColSum(y, x.At(i, 0, 0), steps, ld, n*x.Sample)
 		kernels.Scale(y, 1/float32(steps))
 	}
-	return s.y
 }
 
 func (s *stepsState) Backward(r *Run, dy Act, _, _ int) Act {
 	if s.dx.Data == nil {
 		return s.dx
 	}
+	s.spread(s.dx, dy, r.N)
+	if r.V != nil {
+		s.spread(s.dx.Tangent(), dy.Tangent(), r.N)
+	}
+	return s.dx
+}
+
+// spread makes the gradients of n sequences of those of what was taken.
+func (s *stepsState) spread(to, dy Act, n int) {
 	ld, steps := s.b.in.Ld(), s.b.in.Seq
 	for t := range steps {
-		for i := range r.N {
-			dx := s.dx.At(t*r.N+i, 0, 0)[:ld]
+		for i := range n {
+			dx := to.At(t*n+i, 0, 0)[:ld]
 			if s.b.take != TakeMean && t != s.b.step() {
 				clear(dx)
 				continue
@@ -280,5 +331,4 @@ func (s *stepsState) Backward(r *Run, dy Act, _, _ int) Act {
 			}
 		}
 	}
-	return s.dx
 }
