@@ -75,12 +75,12 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	}
 	method, _ := fl.MethodByName(c.Method) // the engine has it
 	budget := tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds}
-	meter := newMeter(c, engine)
+	meter := newMeter(s, engine)
 	d := &driver{
 		setup: s, engine: engine, meter: meter, method: method, base: c.Hyper(), adds: map[string]bool{}, history: past,
 		budget: budget, objective: meter.objective, shown: math.NaN(),
 	}
-	d.scoreProbes = scoreProbes(c)
+	d.scoreProbes = s.scoreProbes()
 	if err := d.openTuners(ctx); err != nil {
 		engine.Close()
 		return nil, err
@@ -89,8 +89,11 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 }
 
 // scoreProbes are the probes from which a round's scores come.
-func scoreProbes(c *config.Config) []string {
+func (s *Setup) scoreProbes() []string {
+	c := &s.Config
 	switch {
+	case s.Unscored:
+		return nil
 	case c.Score.Both:
 		return []string{"val_error_before", "val_error_after"}
 	case c.Target == tuners.TargetPersonalized:

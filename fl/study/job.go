@@ -23,16 +23,30 @@ type Worker struct {
 // NewWorker starts the engine for a set-up, of which it needs Config, Data, Model
 // and Workers. Close ends it.
 func NewWorker(s Setup) (*Worker, error) {
-	s.Tuner, s.Config.Tuner.Parallel = nil, 1
+	s.Tuner, s.Trainer, s.Config.Tuner.Parallel = nil, nil, 1
 	engine, err := s.engine()
 	if err != nil {
 		return nil, err
 	}
-	return &Worker{setup: &s, engine: engine, meter: newMeter(&s.Config, engine), layout: fl.Layout(s.Model)}, nil
+	return &Worker{setup: &s, engine: engine, meter: newMeter(&s, engine), layout: fl.Layout(s.Model)}, nil
 }
 
 // Close ends the engine.
 func (w *Worker) Close() { w.engine.Close() }
+
+// Train trains a part of a round of a trial that is elsewhere; Release gives its memory
+// back.
+func (w *Worker) Train(ctx context.Context, p fl.Portion) (*fl.Part, error) {
+	return w.engine.Train(ctx, p)
+}
+
+// Release gives back what Train returned.
+func (w *Worker) Release(p *fl.Part) { w.engine.Release(p) }
+
+// Measure has clients measure a model.
+func (w *Worker) Measure(ctx context.Context, x fl.Exam) (*fl.Scores, error) {
+	return w.engine.Measure(ctx, x)
+}
 
 // Facts tell whether two processes train the same.
 type Facts struct {
@@ -57,7 +71,7 @@ func (w *Worker) Facts(ctx context.Context) (Facts, error) {
 		f.Data += ", beginning from weights " + record.Start
 	}
 	base := w.setup.Config.Hyper()
-	plan := fl.Plan{Server: base.Server, Clients: []fl.ClientParams{base.Client}, Probes: scoreProbes(&w.setup.Config)}
+	plan := fl.Plan{Server: base.Server, Clients: []fl.ClientParams{base.Client}, Probes: w.setup.scoreProbes()}
 	sum := sha256.New()
 	j := w.Begin(0)
 	for range goldenRounds {

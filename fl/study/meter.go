@@ -17,8 +17,8 @@ type meter struct {
 	unscored  bool // a plain run: there are no scores
 }
 
-func newMeter(c *config.Config, e *fl.Engine) *meter {
-	return &meter{config: c, engine: e, objective: c.Aim()}
+func newMeter(s *Setup, e *fl.Engine) *meter {
+	return &meter{config: &s.Config, engine: e, objective: s.Config.Aim(), unscored: s.Unscored}
 }
 
 // scoreOf returns a round's score in the study's objective under a target.

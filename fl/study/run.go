@@ -17,7 +17,10 @@ import (
 // evaluates the result.
 func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	given := s.Config // as it was given, for the record
-	s.Tuner, s.ClientTuner, s.Trainer, s.Control = nil, nil, nil, nil
+	if s.Trainer != nil && s.Store == nil {
+		return nil, errNoStore
+	}
+	s.Tuner, s.ClientTuner, s.Control, s.Unscored = nil, nil, nil, true
 	s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{}
 	s.Config.Budget = config.Budget{Rounds: given.Rounds, TrialRounds: given.Rounds}
 	d, err := newDriver(ctx, &s)
@@ -25,7 +28,6 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		return nil, err
 	}
 	defer d.close()
-	d.meter.unscored, d.scoreProbes = true, nil
 	start := time.Now()
 	t, err := d.train(ctx, &given)
 	if err != nil {

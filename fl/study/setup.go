@@ -44,9 +44,10 @@ type Setup struct {
 	// outside of rungs and of the end; 0 is 30 s. A rung whose rounds took less
 	// than a thirtieth of it goes without: they are run again faster.
 	SnapshotEvery time.Duration
-	// Trainer trains the trials of a Tune elsewhere; nil is in this process. It
-	// needs a Store.
+	// Trainer trains trials elsewhere; nil is in this process. It needs a Store.
 	Trainer Trainer
+	// Unscored leaves the scores of rounds out; Run sets it.
+	Unscored bool
 	// Chain has rounds summed as versions before the tree of sums did. Run and Tune set
 	// it by what the Store holds; see Chained.
 	Chain bool
@@ -95,9 +96,13 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if s.Tuner != nil && c.Select == config.SelectFinalists {
 		kept = c.Finalists.Snapshots
 	}
+	var elsewhere fl.Elsewhere
+	if sharer := s.sharer(); sharer != nil {
+		elsewhere = sharer
+	}
 	return fl.New(fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, StateMemory: int64(c.Data.StateMemory) << 20,
-		Trials: max(1, c.Tuner.Parallel), Kept: kept, Chain: s.Chain,
+		Trials: max(1, c.Tuner.Parallel), Kept: kept, Chain: s.Chain, Elsewhere: elsewhere,
 	})
 }

@@ -18,6 +18,23 @@ type Trainer interface {
 	Place(ctx context.Context, trial int, start func() (*fl.Snapshot, error)) (Training, error)
 }
 
+// Sharer is a Trainer whose workers can also train one round together, in parts, and
+// evaluate models together. Such a trial is in this process, which cuts its rounds and
+// adds up what the workers send.
+type Sharer interface {
+	Trainer
+	fl.Elsewhere
+	// Shares says whether the next round of a trial is trained in parts. It may depend
+	// on the clock: a round has the same bits in both ways.
+	Shares(trial int) bool
+}
+
+// sharer is the set-up's Trainer if that can have rounds trained in parts, else nil.
+func (s *Setup) sharer() Sharer {
+	sharer, _ := s.Trainer.(Sharer)
+	return sharer
+}
+
 // Training is the training of one trial elsewhere. An error of it that is an
 // ErrLost means that the trial must be placed anew.
 type Training interface {
@@ -98,16 +115,39 @@ func (a *away) keep(c *candidate) {
 // training returns where the trial trains, at the round that it has reached by its
 // record.
 func (t *trial) training(ctx context.Context) (training, error) {
-	if t.driver.setup.Trainer == nil {
-		err := t.materialize(ctx)
+	sharer := t.driver.setup.sharer()
+	if t.driver.setup.Trainer == nil || sharer != nil && sharer.Shares(t.number) {
+		err := t.home(ctx)
 		return here{t.driver, t.train}, err
 	}
 	if t.away == nil {
+		if t.train != nil { // so that it need not be repeated
+			if err := t.save(ctx); err != nil {
+				return nil, err
+			}
+		}
 		if err := t.place(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return t.away, nil
+}
+
+// home has the trial trained from this process, at the round that it has reached by
+// its record.
+func (t *trial) home(ctx context.Context) error {
+	if t.away != nil {
+		s, err := t.fetch(ctx, true)
+		t.leave()
+		if err == nil {
+			t.train, err = t.driver.engine.Restore(s)
+			return err
+		}
+		if !errors.Is(err, ErrLost) {
+			return err
+		}
+	}
+	return t.materialize(ctx)
 }
 
 // place has the trial trained elsewhere, from its newest snapshot or its beginning,
@@ -190,7 +230,7 @@ func (t *trial) settle(ctx context.Context) error {
 		switch {
 		case t.away == nil:
 			return nil
-		case t.worthwhile():
+		case t.worthwhile() || t.driver.meter.unscored:
 			err = t.save(context.WithoutCancel(ctx))
 		case t.away.kept && t.driver.wants(&t.best):
 			_, err = t.fetch(context.WithoutCancel(ctx), false)

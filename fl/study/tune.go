@@ -10,6 +10,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
+var errNoStore = errors.New("a study whose trials train elsewhere needs a store: without a record nothing can be taken over")
+
 // Tune runs a study: it does what the tuner suggests until the tuner is done,
 // chooses the model that it returns, and evaluates that one and those that it
 // might have returned.
@@ -18,7 +20,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 		return nil, errors.New("tuner.name: none is set; `fedfast list tuners` shows them")
 	}
 	if s.Trainer != nil && s.Store == nil {
-		return nil, errors.New("a study whose trials train elsewhere needs a store: without a record nothing can be taken over")
+		return nil, errNoStore
 	}
 	about, err := s.Tuner.Describe(ctx)
 	if err != nil {
