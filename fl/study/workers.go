@@ -29,10 +29,13 @@ type WorkerRecord struct {
 }
 
 // LeaseRecord says that a worker trains a trial from a round on, until another lease
-// of the trial. Leases are numbered over all processes of a study.
+// of the trial, or that several share its rounds. Leases are numbered over all
+// processes of a study.
 type LeaseRecord struct {
 	Lease  int64  `json:"lease"`
-	Worker string `json:"worker"`
+	Worker string `json:"worker,omitempty"`
+	// Workers are those that share the rounds, by name.
+	Workers []string `json:"workers,omitempty"`
 }
 
 // RecordWorker adds a row about a worker to a study's record.

@@ -55,14 +55,19 @@ func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
 	if _, err := s.WriteTo(&text); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text.Bytes())
+	return b.putBytes(ctx, text.Bytes())
+}
+
+// putBytes stores bytes and returns their digest.
+func (b *blobs) putBytes(ctx context.Context, text []byte) (string, error) {
+	sum := sha256.Sum256(text)
 	name := hex.EncodeToString(sum[:])
 	ctx, cancel := context.WithTimeout(ctx, blobTime)
 	defer cancel()
-	if info, err := b.store.GetInfo(ctx, name); err == nil && info.Size == uint64(b.scope.sealed(text.Len())) {
+	if info, err := b.store.GetInfo(ctx, name); err == nil && info.Size == uint64(b.scope.sealed(len(text))) {
 		return name, nil
 	}
-	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(b.scope.seal(text.Bytes(), byEither)))
+	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(b.scope.seal(text, byEither)))
 	if err != nil {
 		return "", fmt.Errorf("blob %.8s: %w", name, err)
 	}
@@ -71,6 +76,15 @@ func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
 
 // get returns a snapshot by its digest.
 func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
+	text, err := b.bytes(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return fl.ReadSnapshot(bytes.NewReader(text))
+}
+
+// bytes returns a blob by its digest.
+func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, blobTime)
 	defer cancel()
 	text, err := b.store.GetBytes(ctx, name)
@@ -83,7 +97,7 @@ func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != name {
 		return nil, fmt.Errorf("blob %.8s: its bytes have another digest", name)
 	}
-	return fl.ReadSnapshot(bytes.NewReader(text))
+	return text, nil
 }
 
 // remove forgets a blob.

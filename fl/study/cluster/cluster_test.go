@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,12 +21,24 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
+// over lays settings over others.
+func over(sets, above []string) []string {
+	key := func(set string) string {
+		name, _, _ := strings.Cut(set, "=")
+		return name
+	}
+	sets = slices.DeleteFunc(sets, func(set string) bool {
+		return slices.ContainsFunc(above, func(other string) bool { return key(other) == key(set) })
+	})
+	return append(sets, above...)
+}
+
 // tinyStudy is a study of a few trials on the embedded set.
 func tinyStudy(t *testing.T, sets ...string) study.Setup {
 	t.Helper()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: append([]string{
+	c, err := config.Load(config.Source{Preset: "quickstart", Sets: over([]string{
 		"data.clients=9", "data.samples=30", "cohort=3", `model="logistic"`, "budget.rounds=60", "budget.trial_rounds=11", "tuner.options.eliminations=2",
-	}, sets...)})
+	}, sets)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +94,16 @@ func outcome(r *study.Result, l *lines) string {
 	return string(text) + "\n" + l.text.String()
 }
 
+// ofRun is what must not depend on where one training was done.
+func ofRun(r *study.RunResult) string {
+	r.Seconds, r.RoundsPerSecond = 0, 0
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 // alone runs a study in one process.
 func alone(t *testing.T, s study.Setup) string {
 	t.Helper()
@@ -106,6 +129,7 @@ type run struct {
 	options Options
 	address string
 	after   func(round int)
+	plain   bool // a training without tuning
 
 	mu          sync.Mutex
 	notices     []string
@@ -180,6 +204,14 @@ func (r *run) tune(ctx context.Context) (string, error) {
 	r.coordinator = c
 	r.mu.Unlock()
 	s.Trainer = c
+	if r.plain {
+		result, err := study.Run(ctx, s)
+		c.Close(err == nil)
+		if err != nil {
+			return "", err
+		}
+		return ofRun(result), nil
+	}
 	result, err := study.Tune(ctx, s)
 	c.Close(err == nil)
 	if err != nil {

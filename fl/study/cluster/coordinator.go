@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -25,6 +27,8 @@ type Options struct {
 	// Notice is told in lines what happens to the cluster, from several goroutines;
 	// nil is nobody.
 	Notice func(line string)
+	// Rounds says whether workers share rounds, empty for RoundsAuto.
+	Rounds Rounds
 	// Beat is how often workers say that they live, 0 for 2 s, and Silence how long
 	// one that does not is waited for, 0 for 30 s. One whose connection has
 	// ended is waited for two beats.
@@ -35,6 +39,9 @@ type Options struct {
 }
 
 func (o *Options) fill() {
+	if o.Rounds == "" {
+		o.Rounds = RoundsAuto
+	}
 	if o.Beat == 0 {
 		o.Beat = 2 * time.Second
 	}
@@ -79,7 +86,19 @@ type Coordinator struct {
 	pace    pace        // of all trials, and of each
 	paces   map[int]*pace
 	lost    map[place][]string // names of the workers that were lost at a round
-	err     error              // ends the study
+	placing int                // trials that wait for a worker
+
+	cohort      int
+	plain       bool                                    // see study.Setup.Unscored
+	uncut       error                                   // why rounds cannot be shared, nil if they can
+	interrupted func(do context.CancelFunc) func() bool // has something done when the study is to stop
+	ways        ways
+	tempos      map[int]*tempo // by trial
+	shares      map[share]result
+	lostShares  map[share][]string
+	sent        map[*float32]*sent // weights on their way
+	unused      []string           // digests of weights that are left in the server
+	err         error              // ends the study
 }
 
 var _ study.Trainer = (*Coordinator)(nil)
@@ -101,6 +120,8 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	c := &Coordinator{
 		options: o, store: s.Store, stop: make(chan struct{}), seats: map[string]*seat{},
 		rounds: map[place]result{}, settled: map[int]int{}, paces: map[int]*pace{}, lost: map[place][]string{},
+		cohort: s.Config.Cohort, plain: s.Unscored, tempos: map[int]*tempo{}, shares: map[share]result{}, lostShares: map[share][]string{}, sent: map[*float32]*sent{},
+		interrupted: func(do context.CancelFunc) func() bool { return context.AfterFunc(ctx, do) },
 	}
 	text, err := config.Encode(&s.Config)
 	if err != nil {
@@ -118,6 +139,9 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 		return nil, err
 	}
 	c.chain = s.Chain
+	if c.uncut = uncut(s); c.uncut != nil && o.Rounds == RoundsAlways {
+		return nil, fmt.Errorf("--cluster-rounds always: %w; leave it out", c.uncut)
+	}
 	w, err := study.NewWorker(*s)
 	if err != nil {
 		return nil, err
@@ -142,9 +166,27 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 		c.broker.close()
 		return nil, err
 	}
+	if c.uncut == nil && o.Rounds == RoundsAuto {
+		if err := c.measureWays(ctx, s); err != nil {
+			c.broker.close()
+			return nil, err
+		}
+	}
 	c.work.Go(c.watch)
 	c.options.Notice(fmt.Sprintf("coordinator at %s; add workers with: fedfast worker --join %s", c.broker.url, c.broker.path))
 	return c, nil
+}
+
+// uncut says why rounds of a study cannot be shared, nil if they can.
+func uncut(s *study.Setup) error {
+	m, err := fl.MethodByName(s.Config.Method)
+	if err != nil {
+		return err
+	}
+	if s.Chain {
+		return errors.New("the study was begun by a version of fedfast whose rounds cannot be cut, and goes on with its bits")
+	}
+	return fl.CheckCut(m)
 }
 
 // Close ends the cluster. Workers are told that the study has ended, or are left
@@ -269,7 +311,14 @@ func (c *Coordinator) connected() map[string]bool {
 // lose gives a worker up.
 func (c *Coordinator) lose(s *seat, why string) {
 	at := ""
-	if s.lease != 0 {
+	switch {
+	case s.lease != 0 && s.share != nil:
+		at = fmt.Sprintf(" with %s, which another one takes over", s.share)
+		c.lostShares[*s.share] = append(c.lostShares[*s.share], s.name)
+		if names := c.lostShares[*s.share]; len(names) >= mostLost {
+			c.fail(fmt.Errorf("%d workers were lost with %s: %s; find out what ended them, then resume the study", len(names), s.share, strings.Join(names, ", ")))
+		}
+	case s.lease != 0:
 		at = fmt.Sprintf(" with trial %d after round %d, which another one takes over", s.trial, s.rounds)
 		if s.busy {
 			p := place{s.trial, s.rounds}
@@ -286,7 +335,7 @@ func (c *Coordinator) lose(s *seat, why string) {
 // remove takes a worker out. Its seat stays, so that what it may still say is
 // compared.
 func (c *Coordinator) remove(s *seat, state string) {
-	s.out, s.lease = true, 0
+	s.out, s.lease, s.share = true, 0, nil
 	close(s.gone)
 	c.record(study.WorkerRecord{Worker: s.name, State: state})
 }
@@ -303,10 +352,15 @@ func (c *Coordinator) judge(worker string, p place, record []byte) error {
 	case !known || then.sum == now.sum:
 		return nil
 	}
-	err := fmt.Errorf("trial %d, round %d: the workers %s and %s have come to different bits, so one of their machines computes wrongly: %s, %s; leave it out, and begin the study again",
-		p.trial, p.rounds+1, then.worker, now.worker, c.describe(then.worker), c.describe(now.worker))
+	err := c.differ(fmt.Sprintf("trial %d, round %d", p.trial, p.rounds+1), then.worker, now.worker)
 	c.fail(err)
 	return err
+}
+
+// differ is the error that two workers have come to different bits.
+func (c *Coordinator) differ(at, one, other string) error {
+	return fmt.Errorf("%s: the workers %s and %s have come to different bits, so one of their machines computes wrongly: %s, %s; leave it out, and begin the study again",
+		at, one, other, c.describe(one), c.describe(other))
 }
 
 // settle forgets who trained the rounds of a trial up to a state that is here. What is

@@ -17,6 +17,9 @@ type desk struct {
 	lease int64
 	trial int
 	job   job // nil without a lease
+
+	weights []float32 // of the last task, and their digest
+	holds   string
 }
 
 // serve does orders until the study ends, the worker is to leave and has handed over
@@ -29,7 +32,7 @@ func (d *desk) serve(ctx context.Context) error {
 	d.link.leaving = func() bool { return ctx.Err() != nil }
 	last := turn{State: stateIdle}
 	for {
-		if ctx.Err() != nil && d.job == nil {
+		if ctx.Err() != nil && d.job == nil && last.State != stateShared {
 			return d.leave()
 		}
 		o, err := d.ask(ctx, last)
@@ -61,6 +64,8 @@ func (d *desk) ask(ctx context.Context, t turn) (*order, error) {
 			return nil, errLeaving
 		}
 		ctx = context.WithoutCancel(ctx)
+	} else if t.State == stateShared {
+		ctx = context.WithoutCancel(ctx)
 	}
 	return d.link.ask(ctx, t)
 }
@@ -87,6 +92,8 @@ func (d *desk) do(ctx context.Context, o *order) turn {
 	switch {
 	case o.Order == orderStart:
 		return d.start(ctx, o)
+	case o.Order == orderShare:
+		return d.share(ctx, o)
 	case d.job == nil || o.Order == orderDrop:
 		return d.drop()
 	case o.Order == orderRound:

@@ -32,7 +32,7 @@ func (c *Coordinator) hello(m *nats.Msg) {
 		return
 	}
 	if h.Facts == nil {
-		respond(m, welcome{Worker: token(), Config: c.config, Chain: c.chain, Beat: c.options.Beat.Milliseconds()})
+		respond(m, welcome{Worker: token(), Config: c.config, Chain: c.chain, Plain: c.plain, Beat: c.options.Beat.Milliseconds()})
 		return
 	}
 	if !isToken(h.Worker) {

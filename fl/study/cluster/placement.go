@@ -11,12 +11,9 @@ import (
 
 // Place begins or resumes the training of a trial at the next free worker.
 func (c *Coordinator) Place(ctx context.Context, trial int, start func() (*fl.Snapshot, error)) (study.Training, error) {
-	c.mu.Lock()
-	c.begun = true
-	c.record()
-	c.mu.Unlock()
+	c.begins()
 	for {
-		s, err := c.take(ctx)
+		s, err := c.placed(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -31,6 +28,29 @@ func (c *Coordinator) Place(ctx context.Context, trial int, start func() (*fl.Sn
 			return nil, err
 		}
 	}
+}
+
+// begins notes that the study has begun.
+func (c *Coordinator) begins() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.begun {
+		c.begun = true
+		c.record()
+	}
+}
+
+// placed waits for a free worker for a whole trial.
+func (c *Coordinator) placed(ctx context.Context) (*seat, error) {
+	c.mu.Lock()
+	c.placing++
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.placing--
+		c.mu.Unlock()
+	}()
+	return c.take(ctx)
 }
 
 // take waits for a free worker.
@@ -110,7 +130,7 @@ func (c *Coordinator) begin(ctx context.Context, s *seat, trial int, start func(
 	c.lease++
 	t := &training{coordinator: c, seat: s, lease: c.lease, trial: trial, rounds: rounds, start: start}
 	if !s.out {
-		s.lease, s.trial, s.rounds, s.busy = t.lease, trial, rounds, false
+		s.lease, s.trial, s.rounds, s.busy, s.share = t.lease, trial, rounds, false, nil
 	}
 	c.mu.Unlock()
 	if err := study.RecordLease(c.store, trial, rounds, study.LeaseRecord{Lease: t.lease, Worker: s.name}); err != nil {

@@ -25,7 +25,8 @@ type seat struct {
 
 	lease         int64 // 0 for none
 	trial, rounds int
-	busy          bool // it runs the round after so many
+	busy          bool   // it runs the round after so many
+	share         *share // what it has the lease for, nil for a whole trial
 
 	pending *turn     // that waits for an order
 	reply   *nats.Msg // which it came with
@@ -39,7 +40,7 @@ func newSeat(h hello, inbox, name string) *seat {
 
 // free says whether the worker waits for a trial.
 func (s *seat) free() bool {
-	return !s.out && !s.taken && !s.leaving && s.lease == 0 && s.pending != nil && s.pending.State == stateIdle
+	return !s.out && !s.taken && !s.leaving && s.lease == 0 && s.pending != nil && (s.pending.State == stateIdle || s.pending.State == stateShared)
 }
 
 // answer gives the worker that waits an order.
@@ -94,6 +95,10 @@ func (c *Coordinator) turn(m *nats.Msg) {
 			s.answer(order{Order: orderLeave, Why: err.Error()})
 			return
 		}
+	}
+	if err := c.judgeShare(s.name, &t); err != nil {
+		s.answer(order{Order: orderLeave, Why: err.Error()})
+		return
 	}
 	switch {
 	case t.State == stateBye:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
@@ -90,6 +91,7 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 		return nil, err
 	}
 	o := order{Order: orderRound, Rounds: rounds, Plan: wire, Observed: observed}
+	start := time.Now()
 	got, err := t.race(ctx, &o)
 	if err != nil {
 		return nil, err
@@ -100,6 +102,7 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 	t.past.add(o)
 	t.coordinator.mu.Lock()
 	t.rounds, t.seat.rounds = got.Rounds, got.Rounds
+	t.coordinator.tookWhole(t.trial, got.Rounds, time.Since(start))
 	t.coordinator.mu.Unlock()
 	return got.Record, nil
 }
@@ -180,8 +183,13 @@ func (t *training) End() {
 	if s.out || s.lease != t.lease {
 		return
 	}
-	s.lease, s.busy = 0, false
-	if s.pending != nil {
+	shared := s.share != nil
+	s.lease, s.busy, s.share = 0, false, nil
+	switch {
+	case s.pending == nil:
+	case shared && s.pending.State == stateShared && !s.leaving:
+		c.offer(s) // it has nothing to drop
+	default:
 		s.answer(order{Order: orderDrop})
 	}
 }

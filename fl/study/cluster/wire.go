@@ -8,7 +8,7 @@ import (
 )
 
 // protocolVersion is the version of the messages; both sides must have the same.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // hello is the first message of a worker, and the second, with the facts about what
 // it trains.
@@ -43,6 +43,8 @@ type welcome struct {
 	Config string `json:"config,omitempty"`
 	// Chain is that of study.Setup.
 	Chain bool `json:"chain,omitempty"`
+	// Plain says that the study is one training without scores.
+	Plain bool `json:"plain,omitempty"`
 	// Beat is how often, in milliseconds, the worker says that it lives.
 	Beat int64 `json:"beat,omitempty"`
 }
@@ -53,6 +55,7 @@ const (
 	stateReady   = "ready"   // it has loaded one
 	stateRound   = "round"   // it has run a round: Record, or Panic
 	stateFetched = "fetched" // it has put blobs
+	stateShared  = "shared"  // it has done a task: Result or Blob, or Panic
 	stateFailed  = "failed"  // it could not do what it was asked to: Problem
 	stateBye     = "bye"     // it leaves
 )
@@ -71,6 +74,12 @@ type turn struct {
 	Record json.RawMessage `json:"record,omitempty"`
 	Panic  string          `json:"panic,omitempty"`
 	Stack  string          `json:"stack,omitempty"`
+	// Lo and Hi are the slots of a round's part, and what it came to is Result, or in
+	// the blob of a digest, Blob.
+	Lo     int    `json:"lo,omitempty"`
+	Hi     int    `json:"hi,omitempty"`
+	Result []byte `json:"result,omitempty"`
+	Blob   string `json:"blob,omitempty"`
 	// Model and Snapshot are the digests of blobs.
 	Model    string `json:"model,omitempty"`
 	Snapshot string `json:"snapshot,omitempty"`
@@ -84,6 +93,7 @@ const (
 	orderStart = "start" // take a trial: Lease, Trial, Snapshot
 	orderRound = "round" // run a round: Rounds, Plan, Observed
 	orderFetch = "fetch" // put blobs: of the kept Model, of the State
+	orderShare = "share" // do a Task for Trial after Rounds, by Plan
 	orderDrop  = "drop"  // forget the trial
 	orderAgain = "again" // say hello again
 	orderStop  = "stop"  // the study has ended
@@ -102,6 +112,7 @@ type order struct {
 	Rounds   int      `json:"rounds,omitempty"` // that the trial has run before
 	Plan     *plan    `json:"plan,omitempty"`
 	Observed []string `json:"observed,omitempty"`
+	Task     *task    `json:"task,omitempty"`
 	Model    bool     `json:"model,omitempty"`
 	State    bool     `json:"state,omitempty"`
 	Why      string   `json:"why,omitempty"`

@@ -80,6 +80,7 @@ type worker struct {
 	study  trainer
 	facts  study.Facts
 	rounds int
+	parts  int // of rounds that workers shared
 
 	found bool // the join file was there
 }
@@ -120,10 +121,10 @@ func (w *worker) work(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
-			o.Notice(fmt.Sprintf("the study has ended; this worker trained %d rounds", w.rounds))
+			o.Notice("the study has ended; this worker trained " + w.done())
 			return nil
 		case errors.Is(err, errLeaving):
-			o.Notice(fmt.Sprintf("left; this worker trained %d rounds", w.rounds))
+			o.Notice("left; this worker trained " + w.done())
 			return nil
 		case errors.Is(err, errAgain):
 			lost = time.Time{}
@@ -144,6 +145,14 @@ func (w *worker) work(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// done says what the worker has done.
+func (w *worker) done() string {
+	if w.parts == 0 {
+		return fmt.Sprintf("%d rounds", w.rounds)
+	}
+	return fmt.Sprintf("%d rounds and %d parts of rounds", w.rounds, w.parts)
 }
 
 // forget ends the engine.
@@ -201,7 +210,7 @@ func (w *worker) join(ctx context.Context) (*join, error) {
 // prepare opens the data and builds the network of a study file, and trains a few
 // rounds to see what bits they have here.
 func (w *worker) prepare(ctx context.Context, of *welcome) error {
-	task := welcome{Config: of.Config, Chain: of.Chain}
+	task := welcome{Config: of.Config, Chain: of.Chain, Plain: of.Plain}
 	if w.of == task {
 		return nil
 	}
@@ -218,7 +227,7 @@ func (w *worker) prepare(ctx context.Context, of *welcome) error {
 			return fmt.Errorf("--data: %w", err)
 		}
 	}
-	s := study.Setup{Config: *c, Workers: w.options.Workers, Chain: task.Chain}
+	s := study.Setup{Config: *c, Workers: w.options.Workers, Chain: task.Chain, Unscored: task.Plain}
 	if s.Data, s.Model, err = config.Prepare(ctx, &s.Config); err != nil {
 		return err
 	}

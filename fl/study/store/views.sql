@@ -164,18 +164,21 @@ SELECT seq AS trial_intermediate_value_id, trial AS trial_id, round AS step,
        json_extract(data, '$.score') AS intermediate_value, 'FINITE' AS intermediate_value_type
 FROM journal WHERE kind = 'rung';
 
--- Which worker has trained each round of a study with a cluster: that of the newest
--- lease of the trial before, unless the study was resumed since.
+-- Which worker has trained each round of a study with a cluster, or which workers have
+-- trained it together, a row each: those of the newest lease of the trial before,
+-- unless the study was resumed since.
 DROP VIEW IF EXISTS worker_rounds;
 CREATE VIEW worker_rounds AS
-SELECT * FROM (
+SELECT leased.trial AS trial, leased.round AS round, leased.time AS time, coalesce(w.value, json_extract(leased.lease, '$.worker')) AS worker, leased.at AS at
+FROM (
   SELECT r.trial AS trial, r.round AS round, strftime('%Y-%m-%dT%H:%M:%fZ', r.at / 1000.0, 'unixepoch') AS time,
-         (SELECT json_extract(l.data, '$.worker') FROM journal l
+         (SELECT l.data FROM journal l
           WHERE l.trial = r.trial AND l.kind = 'lease' AND l.seq < r.seq
             AND l.seq > (SELECT max(s.seq) FROM journal s WHERE s.trial = -1 AND s.kind = 'session' AND s.seq < r.seq)
-          ORDER BY l.seq DESC LIMIT 1) AS worker, r.at AS at
-  FROM journal r WHERE r.kind = 'round' AND EXISTS (SELECT 1 FROM journal w WHERE w.trial = -1 AND w.kind = 'worker'))
-WHERE worker IS NOT NULL;
+          ORDER BY l.seq DESC LIMIT 1) AS lease, r.at AS at
+  FROM journal r WHERE r.kind = 'round' AND EXISTS (SELECT 1 FROM journal w WHERE w.trial = -1 AND w.kind = 'worker')) leased
+  LEFT JOIN json_each(leased.lease, '$.workers') w
+WHERE leased.lease IS NOT NULL;
 
 DROP VIEW IF EXISTS workers;
 CREATE VIEW workers AS
@@ -184,7 +187,8 @@ SELECT j.seq AS number, json_extract(j.data, '$.worker') AS worker,
        coalesce((SELECT json_extract(g.data, '$.state') FROM journal g
                  WHERE g.trial = -1 AND g.kind = 'worker' AND g.seq > j.seq AND json_extract(g.data, '$.worker') = json_extract(j.data, '$.worker') LIMIT 1),
                 'here') AS state,
-       (SELECT l.trial FROM journal l WHERE l.kind = 'lease' AND json_extract(l.data, '$.worker') = json_extract(j.data, '$.worker') ORDER BY l.seq DESC LIMIT 1) AS last_trial,
+       (SELECT l.trial FROM journal l WHERE l.kind = 'lease'
+          AND json_extract(j.data, '$.worker') IN (SELECT json_extract(l.data, '$.worker') UNION ALL SELECT value FROM json_each(l.data, '$.workers')) ORDER BY l.seq DESC LIMIT 1) AS last_trial,
        coalesce(ran.trials, 0) AS trials, coalesce(ran.rounds, 0) AS rounds,
        round(1000.0 * (ran.rounds - 1) / nullif(ran.ended - ran.began, 0), 3) AS rounds_per_second,
        json_extract(j.data, '$.host') AS host, json_extract(j.data, '$.pid') AS pid, json_extract(j.data, '$.cpu') AS cpu,

@@ -1,0 +1,246 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+var _ study.Sharer = (*Coordinator)(nil)
+
+// share is a part of a round, the slots from lo to before hi, or of an evaluation, the
+// clients from lo on, whose hi is 0.
+type share struct{ trial, rounds, lo, hi int }
+
+// String tells people what a worker does.
+func (s share) String() string {
+	if s.hi == 0 {
+		return "a part of an evaluation"
+	}
+	return fmt.Sprintf("clients %d to %d of the cohort of trial %d after round %d", s.lo+1, s.hi, s.trial, s.rounds)
+}
+
+// Train has a part of a round trained by the next free worker, and by another one if
+// that is lost.
+func (c *Coordinator) Train(ctx context.Context, p fl.Portion) (*fl.Part, error) {
+	var part *fl.Part
+	at := share{p.Trial, p.Round, p.Span.Lo, p.Span.Hi}
+	worker, err := c.give(ctx, at, p.Plan, task{Lo: at.lo, Hi: at.hi}, p.Weights, func(r io.Reader) (err error) {
+		part, err = fl.ReadPart(r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return part, c.trained(at, worker)
+}
+
+// Measure has clients measure a model at the next free worker likewise.
+func (c *Coordinator) Measure(ctx context.Context, x fl.Exam) (*fl.Scores, error) {
+	plan, weights := fl.Plan{Server: x.Server, Clients: x.Params}, x.Weights
+	x.Weights, x.Params, x.Server = nil, nil, fl.ServerParams{} // they travel apart
+	first := 0
+	if len(x.Clients) > 0 {
+		first = x.Clients[0]
+	}
+	var scores *fl.Scores
+	_, err := c.give(ctx, share{rounds: x.Round, lo: first}, plan, task{Exam: &x}, weights, func(r io.Reader) (err error) {
+		scores, err = fl.ReadScores(r)
+		return err
+	})
+	return scores, err
+}
+
+// unread is how often what a worker sent may not be readable.
+const unread = 3
+
+// give gives a task to a worker and reads what comes back.
+func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work task, weights []float32, read func(io.Reader) error) (worker string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer c.interrupted(cancel)()
+	c.begins()
+	wire, err := encodePlan(p)
+	if err != nil {
+		return "", err
+	}
+	name, done, err := c.broadcast(ctx, weights)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	work.Weights = name
+	for tries := 1; ; {
+		s, err := c.take(ctx)
+		if err != nil {
+			return "", err
+		}
+		t := c.lend(s, at)
+		got, err := t.call(ctx, order{Order: orderShare, Lease: t.lease, Trial: at.trial, Rounds: at.rounds, Plan: wire, Task: &work}, stateShared)
+		t.End()
+		switch {
+		case errors.Is(err, study.ErrLost):
+			continue
+		case err != nil:
+			return "", err
+		case got.Panic != "":
+			return "", &fl.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
+		}
+		if err = c.result(ctx, got, read); err == nil {
+			return s.name, nil
+		}
+		if tries++; tries > unread || ctx.Err() != nil {
+			return "", fmt.Errorf("worker %s: %s: %w", s.name, at, err)
+		}
+	}
+}
+
+// lend gives a free worker a lease for a part of a round or of an evaluation. It lasts
+// for one order, so it is not recorded: see trained.
+func (c *Coordinator) lend(s *seat, at share) *training {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.taken = false
+	c.lease++
+	if !s.out {
+		s.lease, s.trial, s.rounds, s.busy, s.share = c.lease, at.trial, at.rounds, false, &at
+	}
+	return &training{coordinator: c, seat: s, lease: c.lease, trial: at.trial, rounds: at.rounds}
+}
+
+// result reads what a worker has sent with its turn, or as a blob.
+func (c *Coordinator) result(ctx context.Context, t *turn, read func(io.Reader) error) error {
+	text := t.Result
+	if t.Blob != "" {
+		var err error
+		if text, err = c.blobs.bytes(ctx, t.Blob); err != nil {
+			return err
+		}
+		if err := c.forget(ctx, t.Blob); err != nil {
+			return err
+		}
+	}
+	return read(bytes.NewReader(text))
+}
+
+// sent are weights on their way to workers.
+type sent struct {
+	made  chan struct{} // closed once name or err is there
+	name  string
+	err   error
+	users int
+}
+
+// unused is how many weights that nobody is asked to work with are left in the
+// server, since the next round may begin with those that an evaluation had.
+const unused = 2
+
+// broadcast puts weights where workers find them, once for all tasks at a time that
+// have the same ones, and returns their digest. done says that a task has ended.
+func (c *Coordinator) broadcast(ctx context.Context, weights []float32) (name string, done func(), err error) {
+	key := &weights[0]
+	c.mu.Lock()
+	b := c.sent[key]
+	if b == nil {
+		b = &sent{made: make(chan struct{})}
+		c.sent[key] = b
+		go func() {
+			b.name, b.err = c.blobs.put(context.WithoutCancel(ctx), &fl.Snapshot{Weights: weights})
+			close(b.made)
+		}()
+	}
+	b.users++
+	c.mu.Unlock()
+	<-b.made
+	return b.name, func() { c.received(ctx, key, b) }, b.err
+}
+
+// received forgets weights with which nobody works any more, but for the newest.
+func (c *Coordinator) received(ctx context.Context, key *float32, b *sent) {
+	c.mu.Lock()
+	b.users--
+	if b.users > 0 {
+		c.mu.Unlock()
+		return
+	}
+	delete(c.sent, key)
+	c.unused = append(slices.DeleteFunc(c.unused, func(name string) bool { return name == b.name }), b.name)
+	var old []string
+	for len(c.unused) > unused {
+		name := c.unused[0]
+		c.unused = c.unused[1:]
+		if !c.uses(name) {
+			old = append(old, name)
+		}
+	}
+	c.mu.Unlock()
+	_ = c.forget(context.WithoutCancel(ctx), old...) // it takes room, and ends with the server
+}
+
+// uses says whether some task has weights of a digest.
+func (c *Coordinator) uses(name string) bool {
+	for b := range maps.Values(c.sent) {
+		select {
+		case <-b.made:
+			if b.name == name {
+				return true
+			}
+		default: // it may come to be these
+			return true
+		}
+	}
+	return false
+}
+
+// trained notes that a worker has trained a part of a round. Who shares a trial's
+// rounds is recorded before the first such round, and whenever others do.
+func (c *Coordinator) trained(at share, worker string) error {
+	c.mu.Lock()
+	p := c.tempoOf(at.trial)
+	p.left--
+	p.sharers[worker] = true
+	names := slices.Sorted(maps.Keys(p.sharers))
+	text := strings.Join(names, " ")
+	if p.left > 0 || text == p.recorded {
+		if p.left == 0 {
+			p.ended(time.Now())
+		}
+		c.mu.Unlock()
+		return nil
+	}
+	p.ended(time.Now())
+	p.recorded = text
+	c.lease++
+	lease := c.lease
+	c.mu.Unlock()
+	return study.RecordLease(c.store, at.trial, at.rounds, study.LeaseRecord{Lease: lease, Workers: names})
+}
+
+// judgeShare compares a part of a round with what another worker has sent of it.
+func (c *Coordinator) judgeShare(worker string, t *turn) error {
+	if t.State != stateShared || t.Hi == 0 {
+		return nil
+	}
+	at := share{t.Trial, t.Rounds, t.Lo, t.Hi}
+	now := result{sum: digest([]byte(t.Blob), t.Result), worker: worker}
+	then, known := c.shares[at]
+	if !known {
+		c.shares[at] = now
+		return nil
+	}
+	if then.sum == now.sum {
+		return nil
+	}
+	err := c.differ(at.String(), then.worker, worker)
+	c.fail(err)
+	return err
+}

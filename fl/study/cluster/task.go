@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// task is a part of a round or of an evaluation, which any worker can do.
+type task struct {
+	// Weights is the digest of the blob that holds the model.
+	Weights string `json:"weights"`
+	// Lo and Hi are the slots of a round's part. An evaluation has an Exam, whose
+	// weights and hyperparameters are in Weights and in the order's plan.
+	Lo   int      `json:"lo,omitempty"`
+	Hi   int      `json:"hi,omitempty"`
+	Exam *fl.Exam `json:"exam,omitempty"`
+}
+
+// inline is how large what a task came to may be to travel with the turn.
+const inline = 64 << 10
+
+// sharer is what does tasks at a worker: a study.Worker.
+type sharer interface {
+	Train(ctx context.Context, p fl.Portion) (*fl.Part, error)
+	Release(p *fl.Part)
+	Measure(ctx context.Context, x fl.Exam) (*fl.Scores, error)
+}
+
+// share does a task.
+func (d *desk) share(ctx context.Context, o *order) turn {
+	d.drop()
+	t := turn{State: stateShared, Lease: o.Lease, Trial: o.Trial, Rounds: o.Rounds}
+	failed := func(err error) turn {
+		t.State, t.Problem = stateFailed, err.Error()
+		return t
+	}
+	does, ok := any(d.worker.study).(sharer)
+	if !ok || o.Task == nil || o.Plan == nil {
+		return failed(errors.New("it has no task that it can do"))
+	}
+	p, err := o.Plan.decode()
+	if err != nil {
+		return failed(fmt.Errorf("the plan cannot be read: %w", err))
+	}
+	if err := d.load(ctx, o.Task.Weights); err != nil {
+		d.worker.options.Notice(fmt.Sprintf("weights cannot be fetched: %v", err))
+		return d.drop()
+	}
+	time.Sleep(d.worker.options.slow)
+	var text bytes.Buffer
+	err = d.does(ctx, does, o, p, &t, &text)
+	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
+		t.Panic, t.Stack = fmt.Sprint(panicked.Value), string(panicked.Stack)
+		return t
+	}
+	if err != nil {
+		return failed(err)
+	}
+	if text.Len() <= inline {
+		t.Result = text.Bytes()
+		return t
+	}
+	if t.Blob, err = again(func() (string, error) { return d.link.blobs.putBytes(ctx, text.Bytes()) }); err != nil {
+		d.worker.options.Notice(fmt.Sprintf("what a task came to cannot be sent: %v", err))
+		return d.drop()
+	}
+	return t
+}
+
+// does does a task and writes what it came to.
+func (d *desk) does(ctx context.Context, s sharer, o *order, p fl.Plan, t *turn, to io.Writer) error {
+	if x := o.Task.Exam; x != nil {
+		x.Weights, x.Params, x.Server = d.weights, p.Clients, p.Server
+		scores, err := s.Measure(ctx, *x)
+		if err != nil {
+			return err
+		}
+		_, err = scores.WriteTo(to)
+		return err
+	}
+	t.Lo, t.Hi = o.Task.Lo, o.Task.Hi
+	part, err := s.Train(ctx, fl.Portion{Trial: o.Trial, Round: o.Rounds, Weights: d.weights, Plan: p, Span: fl.Span{Lo: t.Lo, Hi: t.Hi}})
+	if err != nil {
+		return err
+	}
+	defer s.Release(part)
+	d.worker.parts++
+	_, err = part.WriteTo(to)
+	return err
+}
+
+// load fetches weights, unless the last task had the same.
+func (d *desk) load(ctx context.Context, name string) error {
+	if d.holds == name {
+		return nil
+	}
+	s, err := again(func() (*fl.Snapshot, error) { return d.link.blobs.get(ctx, name) })
+	if err != nil {
+		return err
+	}
+	d.weights, d.holds = s.Weights, name
+	return nil
+}
+
+// digest is that of what a task came to.
+func digest(parts ...[]byte) [32]byte {
+	return sha256.Sum256(bytes.Join(parts, nil))
+}
