@@ -8,20 +8,24 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
-// clusterFlag is the flag --cluster: where workers join, empty for a study in this
-// process.
+// clusterFlag are the flags of a study with workers: where these join, empty for a
+// study in this process, and whether they share rounds.
 type clusterFlag struct {
 	address     string
 	credentials string
+	rounds      cluster.Rounds
 	coordinator *cluster.Coordinator // nil before it is opened
 }
 
 func (c *clusterFlag) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.address, "cluster", "", "have workers train that join at `HOST:PORT`, such as 127.0.0.1:0 (port 0 is any free one); see `fedfast worker`; nats://HOST:PORT or tls://HOST:PORT is a NATS server with JetStream that runs already")
 	f.StringVar(&c.credentials, "creds", "", "credentials `FILE` for such a server")
+	c.rounds = cluster.RoundsAuto
+	f.Var(&c.rounds, "cluster-rounds", "with --cluster, whether workers train rounds together, in parts: auto (where it is faster), always or never; results are the same")
 }
 
 // validate checks the address and what it is given with.
@@ -29,6 +33,8 @@ func (c *clusterFlag) validate(seeds bool) error {
 	switch {
 	case c.address == "" && c.credentials != "":
 		return usageError{errors.New("--creds: goes with --cluster")}
+	case c.address == "" && c.rounds != cluster.RoundsAuto:
+		return usageError{errors.New("--cluster-rounds: it says how workers train; name where they join with --cluster HOST:PORT")}
 	case c.address == "":
 		return nil
 	case seeds:
@@ -38,7 +44,7 @@ func (c *clusterFlag) validate(seeds bool) error {
 }
 
 // open opens the cluster when a study can begin.
-func (c *clusterFlag) open(a *app, o *workdir.Options) {
+func (c *clusterFlag) open(a *app, o *workdir.Options, mode string) {
 	if c.address == "" {
 		return
 	}
@@ -47,8 +53,10 @@ func (c *clusterFlag) open(a *app, o *workdir.Options) {
 		if err := ready(ctx, s); err != nil {
 			return err
 		}
+		s.Unscored = mode == config.ModeRun
 		var err error
-		if c.coordinator, err = cluster.Open(ctx, s, c.address, cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: c.credentials}); err != nil {
+		o := cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: c.credentials, Rounds: c.rounds}
+		if c.coordinator, err = cluster.Open(ctx, s, c.address, o); err != nil {
 			return err
 		}
 		s.Trainer = c.coordinator

@@ -14,7 +14,10 @@ import (
 )
 
 // runOptions are the flags of run.
-type runOptions struct{ studyOptions }
+type runOptions struct {
+	studyOptions
+	cluster clusterFlag
+}
 
 func newRun(a *app) *cobra.Command {
 	o := &runOptions{}
@@ -26,6 +29,9 @@ func newRun(a *app) *cobra.Command {
 			"[server]. --study DIR alone resumes the training there, or prints that of a finished one; a new DIR needs FILE, --preset\n" +
 			"or --set. Without FILE and --preset a new training is that of the preset quickstart.",
 		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.cluster.validate(o.seeds > 0)
+		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			if o.seeds > 0 {
 				return o.runSeeds(cmd.Context(), a, args)
@@ -38,6 +44,7 @@ func newRun(a *app) *cobra.Command {
 		}),
 	}
 	o.addFlags(cmd)
+	o.cluster.addFlags(cmd.Flags())
 	return cmd
 }
 
@@ -57,7 +64,7 @@ func (o *runOptions) runSeeds(ctx context.Context, a *app, args []string) error 
 		return err
 	}
 	return o.trainSeeds(ctx, a, s, config.ModeRun, func(inner studyOptions, one *opened) error {
-		_, err := (&runOptions{inner}).finish(ctx, a, one)
+		_, err := (&runOptions{studyOptions: inner}).finish(ctx, a, one)
 		return err
 	})
 }
@@ -70,8 +77,10 @@ func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Ru
 		return r, nil
 	}
 	work, end := s.work(a, config.ModeRun)
+	o.cluster.open(a, &work, config.ModeRun)
 	r, err = s.Run(ctx, work)
 	end()
+	o.cluster.close(err == nil)
 	return r, interrupted(ctx, s.places.Explain(err), o.resumable())
 }
 

@@ -71,14 +71,11 @@ func newResume(a *app) *cobra.Command {
 			if a.seedGiven {
 				return usageError{errors.New("--seed: a study keeps its own seed")}
 			}
-			if mode == config.ModeRun && o.cluster.address != "" {
-				return usageError{fmt.Errorf("--cluster: %s holds one training of `fedfast run`, which runs in one process", o.dir)}
-			}
 			if mode == config.ModeRun && o.ui.listen != "" {
 				return usageError{fmt.Errorf("--ui: %s holds one training of `fedfast run`; `fedfast ui %s` shows it", o.dir, o.dir)}
 			}
 			if mode == config.ModeRun {
-				r := &runOptions{studyOptions{dir: o.dir, configOptions: o.configOptions}}
+				r := &runOptions{studyOptions{dir: o.dir, configOptions: o.configOptions}, o.cluster}
 				s, err := r.open(cmd.Context(), a, nil, config.ModeRun)
 				if err != nil {
 					return err
@@ -107,7 +104,7 @@ func (o *tuneOptions) resumeSeeds(ctx context.Context, a *app) error {
 		return err
 	}
 	if record.Command == config.ModeRun {
-		return (&runOptions{o.studyOptions}).runSeeds(ctx, a, nil)
+		return (&runOptions{studyOptions: o.studyOptions}).runSeeds(ctx, a, nil)
 	}
 	return o.tuneSeeds(ctx, a, nil)
 }

@@ -108,7 +108,7 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 		return r, nil
 	}
 	work, end := s.work(a, config.ModeTune)
-	o.cluster.open(a, &work)
+	o.cluster.open(a, &work, config.ModeTune)
 	o.ui.open(a, o.dir, &work)
 	work.Launcher = a.launcher(o.allowTunerChange)
 	work.Launched = func(ctx context.Context, tuner, client workdir.Tuner) error {

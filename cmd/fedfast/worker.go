@@ -14,8 +14,8 @@ func newWorker(a *app) *cobra.Command {
 	var o cluster.WorkerOptions
 	cmd := &cobra.Command{
 		Use:   "worker --join FILE",
-		Short: "Train trials of a study that another process coordinates",
-		Long: "Train trials of the study of a `fedfast tune --cluster`, here or on another machine. FILE is cluster/join in the study's directory,\n" +
+		Short: "Train for a study that another process coordinates",
+		Long: "Train for the study of a `fedfast tune --cluster` or `fedfast run --cluster`, here or on another machine. FILE is cluster/join in the study's directory,\n" +
 			"or a copy of it; the worker waits for it, and ends with the study. An interrupt, or SIGTERM, has it hand over its trial and leave.",
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {

@@ -50,7 +50,9 @@ func (d *desk) serve(ctx context.Context) error {
 		case orderAgain:
 			return errAgain
 		}
-		last = d.do(context.WithoutCancel(ctx), o)
+		while, done := d.link.alive(context.WithoutCancel(ctx))
+		last = d.do(while, o)
+		done()
 	}
 }
 

@@ -163,6 +163,30 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 	}
 }
 
+// alive returns a context that ends with the hope for the connection, so that nobody
+// waits for a blob that cannot come; done frees it.
+func (l *link) alive(ctx context.Context) (_ context.Context, done context.CancelFunc) {
+	ctx, done = context.WithCancel(ctx)
+	go func() {
+		tick := time.NewTicker(max(l.beat, 100*time.Millisecond))
+		defer tick.Stop()
+		for down := time.Now(); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if l.conn.IsConnected() {
+				down = time.Now()
+			}
+			if l.dead() || time.Since(down) > blip {
+				done()
+			}
+		}
+	}()
+	return ctx, done
+}
+
 // dead says whether there is nothing to hope for: the connection is closed, or the
 // join file leads to another coordinator.
 func (l *link) dead() bool {
