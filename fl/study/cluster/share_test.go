@@ -166,6 +166,11 @@ func TestClusterDecidesByTime(t *testing.T) {
 	if n := c.Parts(trial+1, 1, 64); n != 0 {
 		t.Errorf("a trial that is not shared is cut into %d parts", n)
 	}
+	c.cohort = 100 // 7 groups, of which the last has 4 clients: pairs are as fast and fewer
+	if n := c.Parts(trial, 1, 100); n != 4 {
+		t.Errorf("100 clients are cut into %d parts for 4 workers", n)
+	}
+	c.cohort = 64
 	c.ways = ways{put: 0.5, get: 0.7}
 	shares("where the ways take longer", false)
 	c.ways = ways{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
@@ -114,10 +115,32 @@ func (c *Coordinator) pays(p *tempo, n int) bool {
 
 // expected is how long a round may take that n workers share.
 func (c *Coordinator) expected(p *tempo, n int) float64 {
-	spans := fl.Cut(c.cohort, n)
-	turns := (len(spans) + n - 1) / n
-	longest := float64(turns*(spans[0].Hi-spans[0].Lo)) / float64(c.cohort)
-	return p.whole*min(1, longest) + c.ways.put + float64(n)*c.ways.get + float64(len(spans))*(c.ways.put+c.ways.get)
+	_, seconds := c.split(p, n)
+	return seconds + c.ways.put + float64(n)*c.ways.get
+}
+
+// split returns into how many parts n workers best share a round, and how long training
+// and sending them takes: many small parts leave nobody waiting, and take longer ways.
+func (c *Coordinator) split(p *tempo, n int) (parts int, seconds float64) {
+	client, way := p.whole/float64(c.cohort), c.ways.put+c.ways.get
+	if p.whole == 0 { // nothing is known but who has how many clients
+		client, way = 1, 0
+	}
+	for ask := c.cohort; ; {
+		spans := fl.Cut(c.cohort, ask)
+		loads := make([]int, n)
+		for _, s := range spans {
+			slices.Sort(loads)
+			loads[0] += s.Hi - s.Lo
+		}
+		if took := float64(slices.Max(loads))*client + float64(len(spans))*way; parts == 0 || took <= seconds {
+			parts, seconds = len(spans), took
+		}
+		if len(spans) == 1 {
+			return parts, seconds
+		}
+		ask = (len(spans) + 1) / 2
+	}
 }
 
 // idle counts the workers that wait for something to do, with the one that trains a
@@ -170,6 +193,7 @@ func (c *Coordinator) Parts(trial, round, clients int) int {
 	if n == 0 {
 		return 0
 	}
+	n, _ = c.split(p, n)
 	for at := range c.shares {
 		if at.trial == trial && at.rounds < round {
 			delete(c.shares, at)
