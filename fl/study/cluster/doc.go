@@ -11,6 +11,10 @@
 // a trial whose worker is gone is taken over as a study is resumed, from the newest
 // snapshot and with the recorded rounds compared.
 //
+// Where it pays, a round is shared (Rounds): the trial is with the coordinator, as a
+// study's Sharer, which has workers train groups of its cohort and evaluate its models
+// in tasks that any worker can do, each under a lease of its own.
+//
 // The transport is NATS, with a server in the coordinator. JetStream holds the blobs
 // on their way, in memory, and nothing else. In particular it holds no queue of work:
 // a lease is valid as long as the coordinator says so, and a second place that knows

@@ -15,7 +15,7 @@ import (
 func largeCohorts(t *testing.T, sets ...string) study.Setup {
 	t.Helper()
 	return tinyStudy(t, over([]string{
-		"cohort=40", "sampling=with", "client_tuner.name=", "client.epochs=2", "budget.rounds=40", "eval.every=3",
+		"cohort=40", "sampling=with", "client_tuner.name=", "client.epochs=1", "budget.rounds=40", "eval.every=3",
 	}, sets)...)
 }
 
@@ -24,7 +24,6 @@ func largeCohorts(t *testing.T, sets ...string) study.Setup {
 // and the record names who shared the rounds.
 func TestClusterSharesRounds(t *testing.T) {
 	for name, sets := range map[string][]string{
-		"sha":        nil,
 		"finalists":  {"select=finalists", "finalists.snapshots=2"},
 		"asha":       {"tuner.name=asha", "tuner.parallel=3"},
 		"sub models": {"method=heterofl", "target=global", "client.widths=[0.5, 1]"},

@@ -233,6 +233,7 @@ func (c *Coordinator) Exams(clients int) int {
 		return 0
 	case RoundsAlways:
 		return 2 * max(1, c.staying())
+	case RoundsAuto:
 	}
 	var whole float64
 	for _, p := range c.tempos {
