@@ -94,7 +94,9 @@ var tinyGraphs = []tinyNet{
 				{From: []int{1, 2}, Join: nn.Sum, Layers: []nn.Layer{nn.GroupNorm{Groups: 2}}},
 				{From: []int{3, 0, 2}, Join: nn.Concat},
 			}},
-			nn.SiLU{}, nn.Conv2D{Filters: 4, Kernel: 3, Stride: 2}, nn.Dense{Units: 3},
+			nn.SiLU{},
+			nn.Conv2D{Filters: 4, Kernel: 3, Stride: 2},
+			nn.Dense{Units: 3},
 		},
 		[]torchOp{
 			{Op: "graph", Branches: []torchBranch{
@@ -105,7 +107,8 @@ var tinyGraphs = []tinyNet{
 				{From: []int{3, 0, 2}, Concat: true, Body: []torchOp{}},
 			}},
 			{Op: "silu"},
-			{Op: "conv", Padding: 0, Stride: 2}, opFlatten, opLinear,
+			{Op: "conv", Padding: 0, Stride: 2},
+			opFlatten, opLinear,
 		},
 	},
 	{
@@ -137,7 +140,8 @@ var tinyGraphs = []tinyNet{
 				{From: []int{0, nn.GraphInput}, Join: nn.Sum},
 				{From: []int{1, 2}, Join: nn.Concat},
 			}},
-			nn.Steps{Take: nn.TakeMean}, nn.Dense{Units: 4},
+			nn.Steps{Take: nn.TakeMean},
+			nn.Dense{Units: 4},
 		},
 		[]torchOp{
 			{Op: "embedding"},
