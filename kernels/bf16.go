@@ -119,6 +119,21 @@ func RoundPairs(dst, src []float32) {
 	}
 }
 
+// JoinPanels makes pairs of neighbouring columns of two packed panels: for every row,
+// of 16 floats, the 8 pairs of a and then the 8 of b, each number rounded to bf16. dst
+// must not overlap them.
+func JoinPanels(dst, a, b []float32, rows int) {
+	if rows < 0 || len(a) < rows*Width || len(b) < rows*Width || len(dst) < rows*Width {
+		panic(msgPairs)
+	}
+	raceRead(a[:rows*Width])
+	raceRead(b[:rows*Width])
+	raceWrite(dst[:rows*Width])
+	for i := 0; i < rows; i += pairCall {
+		runPair(bf16s.join, &dst[i*Width], &a[i*Width], distance(a, b), 4*Width, 4*Width, min(pairCall, rows-i), 1)
+	}
+}
+
 // noNumbers stands for a row that there is not.
 var noNumbers [1 << 12]float32
 

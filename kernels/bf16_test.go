@@ -407,6 +407,17 @@ func TestBF16Rounding(t *testing.T) {
 					}
 				}
 			}
+			count := n / 5
+			joined := kernelstest.NewSlice(16*count, n%11)
+			kernels.JoinPanels(joined.Data, src.Data, src.Data[2*n:], count)
+			for i := range joined.Data {
+				from := src.Data
+				if i%16 >= 8 {
+					from = from[2*n:]
+				}
+				at := i/16*16 + 2*i%16
+				check("JoinPanels", joined, i, roundedPair(from[at], from[at+1]))
+			}
 		})
 	})
 }

@@ -15,9 +15,10 @@ type lstmBF16 struct {
 	// The operands of the weights' gradients: pairs of rows of the input or h, and
 	// of the gradients of the gates.
 	in, out []float32
+	panel   []float32 // of weights that are turned
 }
 
-func newLSTMBF16(l *lstmLayer, e *Env, rows, hidden, hp int) *lstmBF16 {
+func newLSTMBF16(l *lstmLayer, e *Env, rows, hidden, hp int, input bool) *lstmBF16 {
 	g4 := 4 * hp
 	b := &lstmBF16{
 		wx:    e.Arena.Alloc(tensor.PairedRows(l.width) * g4),
@@ -28,8 +29,9 @@ func newLSTMBF16(l *lstmLayer, e *Env, rows, hidden, hp int) *lstmBF16 {
 		gates: e.Arena.Alloc(rows * g4 / 2),
 		in:    e.Arena.Alloc(tensor.PairedRows(rows) * max(l.ld, hp)),
 		out:   e.Arena.Alloc(tensor.PairedRows(rows) * g4),
+		panel: e.Arena.Alloc(kernels.Width * max(l.width, hidden)),
 	}
-	if l.wxT != nil {
+	if input {
 		b.wxT = e.Arena.Alloc(g4 / 2 * kernels.Pad(l.width))
 	}
 	return b
@@ -55,11 +57,11 @@ func (b *lstmBF16) recur(gates, h []float32, n, hidden, hp int) {
 	kernels.GemmNN(&kernels.NN{M: n, N: 4 * hp, K: tensor.PairedRows(hidden), A: b.h, Lda: hp / 2, B: b.wh, C: gates, Ldc: 4 * hp, Accumulate: true, BF16: true})
 }
 
-// turn rounds the transposed weights.
-func (b *lstmBF16) turn(l *lstmLayer, hp int) {
-	tensor.PairWeights(b.whT, l.whT, 4*hp, hp)
+// turn rounds and transposes the weights.
+func (b *lstmBF16) turn(r *Run, l *lstmLayer, hidden, hp int) {
+	tensor.TurnPairs(b.whT, r.W[l.wh:][:hidden*4*hp], hidden, 4*hp, b.panel)
 	if b.wxT != nil {
-		tensor.PairWeights(b.wxT, l.wxT, 4*hp, kernels.Pad(l.width))
+		tensor.TurnPairs(b.wxT, r.W[l.wx:][:l.width*4*hp], l.width, 4*hp, b.panel)
 	}
 }
 

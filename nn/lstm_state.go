@@ -26,7 +26,7 @@ type lstmLayer struct {
 	c, tanhc, h []float32 // seq x n x hp
 	dh          []float32 // gradient of h
 	dropped     []float32 // h after dropout, the next layer's input; nil for the last
-	wxT, whT    []float32 // transposed for the backward pass
+	wxT, whT    []float32 // transposed for the backward pass, in fp32
 
 	tangents *lstmTangents // nil without
 	bf16     *lstmBF16     // nil in fp32
@@ -58,19 +58,21 @@ func (b *boundLSTM) NewState(e *Env) State {
 			tanhc: e.Arena.Alloc(rows * hp),
 			h:     e.Arena.Alloc(rows * hp),
 			dh:    e.Arena.Alloc(rows * hp),
-			whT:   e.Arena.Alloc(4 * hp * hp),
 		}
 		if !b.l.OneBias {
 			l.bh = next(1)
 		}
-		if i > 0 || e.NeedDX {
+		input := i > 0 || e.NeedDX
+		if b.l.bf16 {
+			l.bf16 = newLSTMBF16(&l, e, rows, b.l.Hidden, hp, input)
+		} else {
+			l.whT = e.Arena.Alloc(4 * hp * hp)
+		}
+		if input && !b.l.bf16 {
 			l.wxT = e.Arena.Alloc(4 * hp * kernels.Pad(width))
 		}
 		if b.l.Droppable && i+1 < b.l.Layers {
 			l.dropped = e.Arena.Alloc(rows * hp)
-		}
-		if b.l.bf16 {
-			l.bf16 = newLSTMBF16(&l, e, rows, b.l.Hidden, hp)
 		}
 		if e.Tangents {
 			l.tangents = newLSTMTangents(l, e, rows, hp)
@@ -202,13 +204,14 @@ func (s *lstmState) Backward(r *Run, dy Act, _, _ int) Act {
 func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g4 := 4 * hp
-	if r.Base == 0 { // the weights change from batch to batch only
+	switch {
+	case r.Base > 0: // the weights change from batch to batch only
+	case l.bf16 != nil:
+		l.bf16.turn(r, l, s.b.l.Hidden, hp)
+	default:
 		kernels.PackT(l.whT, g4, r.W[l.wh:], s.b.l.Hidden, s.b.l.Hidden, g4)
 		if l.wxT != nil {
 			kernels.PackT(l.wxT, g4, r.W[l.wx:], l.width, l.width, g4)
-		}
-		if l.bf16 != nil {
-			l.bf16.turn(l, hp)
 		}
 	}
 	dc, bias := s.dc[:n*hp], r.G[l.bx:][:g4]

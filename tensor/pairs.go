@@ -25,6 +25,17 @@ func PairWeights(dst, w []float32, k, n int) {
 	}
 }
 
+// TurnPairs makes pairs of neighbouring columns of packed weights of k rows and n
+// columns, n a multiple of 32, rounded to bf16, and transposes them: the B of a product
+// over their columns, of n/2*Pad(k) floats. scratch has 16*k.
+func TurnPairs(dst, w []float32, k, n int, scratch []float32) {
+	const width = kernels.Width
+	for j := 0; j < n; j += 2 * width {
+		kernels.JoinPanels(scratch, w[j*k:], w[(j+width)*k:], k)
+		kernels.PackT(dst[j/2*width:], n/2, scratch, k, k, width)
+	}
+}
+
 // PairSamples makes pairs of neighbouring rows of n floats, ld apart, rounded to
 // bf16: an operand of a sum over the rows, of n*PairedRows(rows) floats.
 func PairSamples(dst, x []float32, ld, rows, n int) {
