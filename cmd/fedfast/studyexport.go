@@ -31,10 +31,11 @@ func newExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "export DIR",
 		ValidArgsFunction: completeStudy,
-		Short:             "Write a study's tables as CSV, JSON lines or Parquet, or its trials for Optuna",
+		Short:             "Write a study's tables as CSV, JSON lines or Parquet, or its trials for Optuna or TensorBoard",
 		Long: "Write a study's tables as CSV, JSON lines or Parquet: all of them into the directory --out, or one to stdout or a file.\n" +
 			"The tables are " + strings.Join(store.Tables(), ", ") + ". They are also views of the database " + store.File + ".\n" +
-			"--format optuna writes the file " + optunaFile + " into the directory --out: the log of an Optuna JournalStorage.",
+			"--format optuna writes the file " + optunaFile + " into the directory --out: the log of an Optuna JournalStorage.\n" +
+			"--format tensorboard writes a file of events for each trial into the directory " + tensorBoardFolder + " below --out.",
 		Args: cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
@@ -42,19 +43,19 @@ func newExport(a *app) *cobra.Command {
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "csv", "csv, jsonl, parquet or optuna")
+	f.StringVar(&o.format, "format", "csv", "csv, jsonl, parquet, optuna or tensorboard")
 	f.StringVar(&o.table, "table", "", "one table, to stdout or to the file --out")
 	f.StringVar(&o.out, "out", "", "directory for all tables (default DIR/export), or the file of one")
 	return cmd
 }
 
 func (o *exportOptions) validate() error {
-	formats := append(tablefile.Formats(), formatOptuna)
+	formats := append(tablefile.Formats(), formatOptuna, formatTensorBoard)
 	if !slices.Contains(formats, o.format) {
 		return fmt.Errorf("--format %s: must be one of %s", o.format, strings.Join(formats, ", "))
 	}
-	if o.table != "" && o.format == formatOptuna {
-		return fmt.Errorf("--table %s: --format %s writes no tables, but the trials of the study as one file", o.table, o.format)
+	if o.table != "" && (o.format == formatOptuna || o.format == formatTensorBoard) {
+		return fmt.Errorf("--table %s: --format %s writes no tables, but the trials of the study", o.table, o.format)
 	}
 	if o.table != "" && !slices.Contains(store.Tables(), o.table) {
 		return fmt.Errorf("--table %s: must be one of %s", o.table, strings.Join(store.Tables(), ", "))
@@ -74,6 +75,9 @@ func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
 	}
 	if o.format == formatOptuna {
 		return o.optuna(ctx, a, dir)
+	}
+	if o.format == formatTensorBoard {
+		return o.tensorboard(ctx, a, dir)
 	}
 	v, err := store.Look(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -361,6 +361,7 @@ func TestViews(t *testing.T) {
 		{Kind: "lease", Trial: 0, Round: 2, Data: []byte(`{"lease":1,"worker":"a-1"}`)},
 		{Kind: "round", Trial: 0, Round: 3, Data: []byte(`{"examples":3,"test_error":0.5}`)},
 		{Kind: "worker", Trial: -1, Data: []byte(`{"worker":"a-1","state":"lost"}`)},
+		{Kind: "act", Trial: -1, Data: []byte(`{"act":"stop study"}`)},
 		{Kind: "plan", Trial: 0, Round: 3, Data: []byte(`{"Server":null,"Clients":[{}],"Table":null,"Notes":{"theta":[0.5,0.5]}}`)},
 		{Kind: "finalist", Trial: 0, Round: 9, Data: []byte(`{"score":0.125,"clients":3,"examples":8}`)},
 		{Kind: "result", Trial: -1, Data: []byte(`{"tune":{"best":{"number":0,"round":9,"score":0.125},"survivor":null}}`)},
