@@ -21,6 +21,7 @@ type reproOptions struct {
 	out   string
 	shard repro.Shard
 	keep  bool
+	site  reproSite
 }
 
 func newRepro(a *app) *cobra.Command {
@@ -39,6 +40,9 @@ func newRepro(a *app) *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
+			if err := o.site.validate(false); err != nil {
+				return err
+			}
 			if err := outfile.Dir(o.out); err != nil {
 				return fmt.Errorf("--out: %w", err)
 			}
@@ -51,6 +55,7 @@ func newRepro(a *app) *cobra.Command {
 	f.Var(&o.shard, "shard", "run one part of the trials only: 2/5 is the second of five")
 	f.StringVar(&o.out, "out", "repro", "directory of studies and metrics")
 	f.BoolVar(&o.keep, "keep-studies", false, "keep the studies of finished trials, with their models, beside the metrics")
+	o.site.addFlags(cmd)
 	o.addFlags(cmd)
 	cmd.AddCommand(newReproList(a), newReproMerge(a))
 	return cmd
@@ -104,6 +109,11 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	if err != nil {
 		return err
 	}
+	if o.site.address != "" {
+		if err := o.runShared(ctx, a, jobs, found); err != nil {
+			return err
+		}
+	}
 	at := 0
 	for i, j := range jobs {
 		m := found[i]
@@ -128,6 +138,25 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		return err
 	}
 	return o.show(a, report)
+}
+
+// runShared runs the jobs of the shard that are not done with the workers of a
+// cluster, and fills in what is found of them.
+func (o *reproOptions) runShared(ctx context.Context, a *app, jobs []*repro.Job, found []*repro.Metrics) error {
+	var left []*repro.Job
+	at := map[*repro.Job]int{}
+	for i, j := range jobs {
+		if j.In(o.shard) && found[i] == nil {
+			left, at[j] = append(left, j), i
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return o.site.run(ctx, a, o.out, left, func(j *repro.Job, m *repro.Metrics) error {
+		found[at[j]] = m
+		return o.tidy(jobs)
+	})
 }
 
 // finished returns the metrics of the jobs, nil for those that are not done. When

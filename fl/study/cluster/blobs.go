@@ -27,6 +27,7 @@ const blobTime = 5 * time.Minute
 type blobs struct {
 	store jetstream.ObjectStore
 	scope *scope
+	tag   string // ends the names: studies of a site have one each
 }
 
 // createBlobs makes the bucket, openBlobs finds it.
@@ -36,7 +37,7 @@ func createBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error
 		return nil, err
 	}
 	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: at.subject(bucket), Storage: jetstream.MemoryStorage})
-	return &blobs{s, at}, err
+	return &blobs{store: s, scope: at}, err
 }
 
 func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) {
@@ -45,7 +46,7 @@ func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) 
 		return nil, err
 	}
 	s, err := js.ObjectStore(ctx, at.subject(bucket))
-	return &blobs{s, at}, err
+	return &blobs{store: s, scope: at}, err
 }
 
 // put stores a snapshot and returns its digest.
@@ -61,7 +62,7 @@ func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
 // putBytes stores bytes and returns their digest.
 func (b *blobs) putBytes(ctx context.Context, text []byte) (string, error) {
 	sum := sha256.Sum256(text)
-	name := hex.EncodeToString(sum[:])
+	name := hex.EncodeToString(sum[:]) + b.tag
 	ctx, cancel := context.WithTimeout(ctx, blobTime)
 	defer cancel()
 	if info, err := b.store.GetInfo(ctx, name); err == nil && info.Size == uint64(b.scope.sealed(len(text))) {
@@ -94,7 +95,7 @@ func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
 	if text, err = b.scope.open(text, byEither); err != nil {
 		return nil, fmt.Errorf("blob %.8s: it was not sealed for this study: %w", name, err)
 	}
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != name {
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:])+b.tag != name {
 		return nil, fmt.Errorf("blob %.8s: its bytes have another digest", name)
 	}
 	return text, nil

@@ -64,6 +64,7 @@ const mostLost = 3
 // study's Trainer.
 type Coordinator struct {
 	options Options
+	site    *Site // nil for a study alone
 	broker  *broker
 	blobs   *blobs
 	store   *store.Store
@@ -116,6 +117,30 @@ type result struct {
 // Open opens a cluster for a study that can begin, at an address, and writes the join
 // file. What it needs of the set-up are Config, Data, Model, Workers and Store.
 func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coordinator, error) {
+	c, err := newCoordinator(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	if c.broker, err = dial(ctx, s.Store.Dir(), address, o.Credentials); err != nil {
+		return nil, err
+	}
+	if c.blobs, err = createBlobs(ctx, c.broker.conn, c.broker.scope); err == nil {
+		err = c.broker.listen(c.hello, c.turn, c.beat)
+	}
+	if err == nil && c.uncut == nil && c.options.Rounds == RoundsAuto {
+		err = c.measureWays(ctx, s)
+	}
+	if err != nil {
+		c.broker.close()
+		return nil, err
+	}
+	c.work.Go(c.watch)
+	c.options.Notice(c.broker.greeting())
+	return c, nil
+}
+
+// newCoordinator returns one that has no server yet.
+func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinator, error) {
 	o.fill()
 	c := &Coordinator{
 		options: o, store: s.Store, stop: make(chan struct{}), seats: map[string]*seat{},
@@ -151,29 +176,6 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 		return nil, err
 	}
 	c.level = thisMachine("").Level
-	if external(address) {
-		c.broker, err = joinServer(ctx, s.Store.Dir(), address, o.Credentials)
-	} else {
-		c.broker, err = openBroker(s.Store.Dir(), address)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if c.blobs, err = createBlobs(ctx, c.broker.conn, c.broker.scope); err == nil {
-		err = c.listen()
-	}
-	if err != nil {
-		c.broker.close()
-		return nil, err
-	}
-	if c.uncut == nil && o.Rounds == RoundsAuto {
-		if err := c.measureWays(ctx, s); err != nil {
-			c.broker.close()
-			return nil, err
-		}
-	}
-	c.work.Go(c.watch)
-	c.options.Notice(fmt.Sprintf("coordinator at %s; add workers with: fedfast worker --join %s", c.broker.url, c.broker.path))
 	return c, nil
 }
 
@@ -194,7 +196,10 @@ func uncut(s *study.Setup) error {
 func (c *Coordinator) Close(ended bool) {
 	close(c.stop)
 	c.work.Wait()
-	if ended {
+	switch {
+	case c.site != nil:
+		c.leaveSite()
+	case ended:
 		c.dismiss()
 	}
 	c.mu.Lock()
@@ -204,6 +209,9 @@ func (c *Coordinator) Close(ended bool) {
 		}
 	}
 	c.mu.Unlock()
+	if c.site != nil {
+		return
+	}
 	if ended {
 		_ = c.broker.conn.FlushTimeout(time.Second) // who does not hear it finds the file gone
 	}
@@ -213,10 +221,13 @@ func (c *Coordinator) Close(ended bool) {
 	}
 }
 
+// dismissal is how long workers are waited for that are to hear that the study ended.
+const dismissal = 2 * time.Second
+
 // dismiss tells workers that the study has ended, for a moment also those that have not
 // asked what to do yet.
 func (c *Coordinator) dismiss() {
-	for end := time.Now().Add(c.options.Beat); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(max(c.options.Beat, dismissal)); ; time.Sleep(time.Millisecond) {
 		c.mu.Lock()
 		missing := 0
 		for _, s := range c.seats {

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,47 +9,44 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 )
 
-// listen answers workers.
-func (c *Coordinator) listen() error {
-	handle := func(subject string, f func(*nats.Msg)) error {
-		_, err := c.broker.conn.Subscribe(c.broker.scope.subject(subject), f)
-		return err
-	}
-	return errors.Join(handle(subjectHello, c.hello), handle(subjectTurn, c.turn), handle(subjectBeat, c.beat))
-}
-
-// hello lets a worker in, in two messages, or refuses it.
+// hello hears a worker that would come in.
 func (c *Coordinator) hello(m *nats.Msg) {
 	var h hello
-	if !c.scope().read(m, &h) {
-		return
+	if c.scope().read(m, &h) {
+		c.greet(m, &h, token())
 	}
+}
+
+// greet lets a worker in, in two messages, or refuses it. Its turns will begin with
+// worker, which it is told in answer to the first one.
+func (c *Coordinator) greet(m *nats.Msg, h *hello, worker string) bool {
 	respond := c.scope().respond
-	if why := c.refuse(&h); why != "" {
+	if why := c.refuse(h); why != "" {
 		c.options.Notice(fmt.Sprintf("a worker on %s was refused: %s", h.Host, why))
 		respond(m, welcome{Refused: why})
-		return
+		return false
 	}
 	if h.Facts == nil {
-		respond(m, welcome{Worker: token(), Config: c.config, Chain: c.chain, Plain: c.plain, Beat: c.options.Beat.Milliseconds()})
-		return
+		respond(m, welcome{Worker: worker, Tag: c.blobs.tag, Config: c.config, Chain: c.chain, Plain: c.plain, Beat: c.options.Beat.Milliseconds()})
+		return true
 	}
 	if !isToken(h.Worker) {
 		respond(m, welcome{Refused: "it has not said hello before"})
-		return
+		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.seats[h.Worker]
 	if s == nil { // else the answer was lost
 		c.joined++
-		s = newSeat(h, c.scope().inboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
+		s = newSeat(*h, c.scope().inboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
 		s.scope = c.scope()
 		c.seats[h.Worker] = s
 		c.record(study.WorkerRecord{Worker: s.name, State: study.WorkerJoined, Host: h.Host, PID: h.PID, CPU: h.CPU, Level: h.Level, Workers: h.Workers})
 		c.options.Notice(fmt.Sprintf("%s joined (%s, level %s, %d at once); %s", s.name, h.CPU, h.Level, h.Workers, c.count()))
 	}
 	respond(m, welcome{Worker: h.Worker, Name: s.name})
+	return true
 }
 
 // scope is that of the server.

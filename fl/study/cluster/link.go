@@ -19,6 +19,7 @@ import (
 type link struct {
 	conn   *nats.Conn
 	scope  *scope
+	tag    string // of blobs
 	blobs  *blobs
 	worker string
 	beat   time.Duration
@@ -106,6 +107,12 @@ func (l *link) hello(ctx context.Context, h hello) (*welcome, error) {
 	}
 	if answer.Refused != "" {
 		return nil, &RefusedError{answer.Refused}
+	}
+	if answer.Over {
+		return nil, errOver
+	}
+	if answer.Again {
+		return nil, errAgain
 	}
 	return &answer, nil
 }

@@ -39,6 +39,12 @@ type welcome struct {
 	// coordinator; Name is what people see.
 	Worker string `json:"worker,omitempty"`
 	Name   string `json:"name,omitempty"`
+	// Again has the worker say hello again, Over says that there is nothing more to
+	// train.
+	Again bool `json:"again,omitempty"`
+	Over  bool `json:"over,omitempty"`
+	// Tag ends the names of the study's blobs.
+	Tag string `json:"tag,omitempty"`
 	// Config is the study file.
 	Config string `json:"config,omitempty"`
 	// Chain is that of study.Setup.

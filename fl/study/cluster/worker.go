@@ -47,6 +47,7 @@ type WorkerOptions struct {
 var (
 	errAgain   = errors.New("the coordinator has given this worker up")
 	errNoLink  = errors.New("the connection is lost")
+	errOver    = errors.New("all studies have ended")
 	errLeaving = errors.New("this worker was asked to end")
 	errGone    = errors.New("the join file was removed, as at the end of a study")
 )
@@ -120,7 +121,7 @@ func (w *worker) work(ctx context.Context) error {
 			err = nil
 		}
 		switch {
-		case err == nil:
+		case err == nil || errors.Is(err, errOver):
 			o.Notice("the study has ended; this worker trained " + w.done())
 			return nil
 		case errors.Is(err, errLeaving):
@@ -189,6 +190,7 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 	}
 	*lost = time.Time{}
 	w.options.Notice(fmt.Sprintf("joined as %s", second.Name))
+	l.tag = first.Tag
 	l.begin(first.Worker, time.Duration(first.Beat)*time.Millisecond)
 	return (&desk{worker: w, link: l}).serve(ctx)
 }

@@ -1,0 +1,143 @@
+package repro
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+)
+
+// fleetPause is how often workers that have nothing to do are looked for.
+const fleetPause = 200 * time.Millisecond
+
+// Fleet runs jobs with the workers of a site.
+type Fleet struct {
+	Site *cluster.Site
+	// Work says how a job is worked on, anew for each; its Ready is not used.
+	Work func() workdir.Options
+	// Tell is told in lines which jobs begin and end, from several goroutines.
+	Tell func(line string)
+	// Done is called for each job that has ended, for one at a time.
+	Done func(*Job, *Metrics) error
+
+	mu      sync.Mutex
+	running int
+	err     error
+}
+
+// Run runs jobs. It begins with those of the first group, one after the other, and with
+// the next group whenever workers are idle. The metrics are those of Job.Run.
+func (f *Fleet) Run(ctx context.Context, jobs []*Job) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var work sync.WaitGroup
+	for _, group := range groups(jobs) {
+		for !f.room() && pause(ctx) {
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		f.count(1)
+		began := make(chan struct{}) // its trials wait for workers soon, or it has ended
+		work.Go(func() {
+			defer f.count(-1)
+			ready := sync.OnceFunc(func() { close(began) })
+			defer ready()
+			for _, j := range group {
+				if err := f.one(ctx, j, ready); err != nil {
+					f.fail(fmt.Errorf("%s, trial %d: %w", j.Training.Key, j.Trial, err))
+					stop()
+					return
+				}
+			}
+		})
+		select {
+		case <-began:
+			pause(ctx)
+		case <-ctx.Done():
+		}
+	}
+	work.Wait()
+	if f.err != nil {
+		return f.err
+	}
+	return ctx.Err()
+}
+
+// room says whether another group may begin.
+func (f *Fleet) room() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.running == 0 || f.Site.Idle() > 0
+}
+
+func (f *Fleet) count(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running += n
+}
+
+func (f *Fleet) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+// pause waits a little, and says whether ctx goes on.
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(fleetPause):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// one runs a job and calls ready when its study begins.
+func (f *Fleet) one(ctx context.Context, j *Job, ready func()) error {
+	f.Tell(fmt.Sprintf("begins: %s, trial %d", j.Training.Key, j.Trial))
+	var c *cluster.Coordinator
+	o := f.Work()
+	o.Ready = func(ctx context.Context, setup *study.Setup) error {
+		var err error
+		if c, err = f.Site.Open(ctx, setup); err != nil {
+			return err
+		}
+		setup.Trainer = c
+		ready()
+		return nil
+	}
+	m, err := j.Run(ctx, o)
+	if c != nil {
+		c.Close(err == nil)
+	}
+	if err != nil {
+		return err
+	}
+	f.Tell(fmt.Sprintf("ended: %s, trial %d", j.Training.Key, j.Trial))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Done(j, m)
+}
+
+// groups parts jobs into those that must run one after the other.
+func groups(jobs []*Job) [][]*Job {
+	var out [][]*Job
+	at := map[int]int{}
+	for _, j := range jobs {
+		i, known := at[j.group]
+		if !known {
+			i = len(out)
+			at[j.group] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], j)
+	}
+	return out
+}
