@@ -28,11 +28,17 @@ const (
 	roleVariable  = "FEDFAST_TEST_CLUSTER"
 	dirVariable   = "FEDFAST_TEST_CLUSTER_DIR"
 	killsVariable = "FEDFAST_CLUSTER_KILLS"
+	// sharesVariable has such processes share rounds of larger cohorts.
+	sharesVariable = "FEDFAST_TEST_CLUSTER_SHARES"
 )
 
 // longer makes rounds of the study take some 10 ms each.
 func longer(t *testing.T) study.Setup {
-	s := tinyStudy(t, "client.epochs=20", "tuner.name=asha", "client_tuner.name=", "tuner.parallel=4")
+	cohort, epochs := "cohort=3", "client.epochs=20"
+	if os.Getenv(sharesVariable) != "" {
+		cohort, epochs = "cohort=40", "client.epochs=2"
+	}
+	s := tinyStudy(t, cohort, epochs, "sampling=with", "tuner.name=asha", "client_tuner.name=", "tuner.parallel=4")
 	delete(s.Config.Space, "client.epochs")
 	s.Config.Budget.Rounds, s.SnapshotEvery = 80, 50*time.Millisecond
 	return s
@@ -42,6 +48,9 @@ func longer(t *testing.T) study.Setup {
 func TestFaultProcess(t *testing.T) {
 	r := newRun(t, func() study.Setup { return longer(t) })
 	r.dir = os.Getenv(dirVariable)
+	if os.Getenv(sharesVariable) != "" {
+		r.options.Rounds = RoundsAlways
+	}
 	switch os.Getenv(roleVariable) {
 	case "":
 		t.Skip("it is a process of another test")
@@ -111,11 +120,20 @@ func (p *process) running() bool {
 
 // TestFaultKills kills workers, and now and then the coordinator, until so many were
 // killed, over as many studies as it takes: each ends as in one process.
-func TestFaultKills(t *testing.T) {
+func TestFaultKills(t *testing.T) { kills(t, 3) }
+
+// TestFaultSharedKills does so where workers share rounds: the first three kills are of
+// workers, the fourth of the coordinator.
+func TestFaultSharedKills(t *testing.T) {
+	t.Setenv(sharesVariable, "1")
+	kills(t, 4)
+}
+
+func kills(t *testing.T, kills int) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	kills := 3
 	if text := os.Getenv(killsVariable); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {

@@ -176,7 +176,9 @@ func TestClusterDecidesByTime(t *testing.T) {
 	c.placing = 1
 	shares("while a trial waits for a worker", false)
 	c.placing = 0
-	c.tempoOf(trial).shared[4] = 5
+	c.tempoOf(trial).shared[4], c.tempoOf(trial).tries[4] = 5, 1
+	shares("where one shared round took longer", true)
+	c.tempoOf(trial).tries[4] = fair
 	shares("where shared rounds took longer", false)
 	c.tempoOf(trial).shared[4] = 3
 	shares("where they took less", true)

@@ -46,6 +46,7 @@ func (r *Rounds) Type() string { return "auto|always|never" }
 type tempo struct {
 	whole    float64         // at one worker, 0 for unknown
 	shared   map[int]float64 // in parts, by the number of workers
+	tries    map[int]int     // how many rounds that were
 	together bool            // its rounds are shared now
 	workers  int             // with so many workers, at the last decision
 
@@ -59,7 +60,7 @@ type tempo struct {
 func (c *Coordinator) tempoOf(trial int) *tempo {
 	p := c.tempos[trial]
 	if p == nil {
-		p = &tempo{shared: map[int]float64{}, sharers: map[string]bool{}}
+		p = &tempo{shared: map[int]float64{}, tries: map[int]int{}, sharers: map[string]bool{}}
 		c.tempos[trial] = p
 	}
 	return p
@@ -75,6 +76,7 @@ func smooth(mean, seconds float64) float64 {
 
 // ended takes the time of a round in parts.
 func (p *tempo) ended(now time.Time) {
+	p.tries[p.workers]++
 	p.shared[p.workers] = smooth(p.shared[p.workers], now.Sub(p.began).Seconds())
 }
 
@@ -102,13 +104,18 @@ func (c *Coordinator) measureWays(ctx context.Context, s *study.Setup) error {
 // moves pays for it.
 const gain = 0.8
 
+// fair is how many rounds so many workers share before their times are believed.
+const fair = 3
+
 // pays says whether n workers are faster together than one, as far as was measured.
 func (c *Coordinator) pays(p *tempo, n int) bool {
 	switch {
 	case n < 2 || c.cohort < 2 || len(fl.Cut(c.cohort, 2)) < 2 || p.whole == 0:
 		return false
-	case p.shared[n] > 0:
+	case p.tries[n] >= fair:
 		return p.shared[n] < p.whole
+	case p.tries[n] > 0:
+		return true
 	}
 	return c.expected(p, n) < gain*p.whole
 }
