@@ -26,8 +26,8 @@ type Batch struct {
 	// Best, when not nil, gets from Evaluate, label by label, what the model
 	// predicts.
 	Best []Prediction
-	// Outputs, when not nil, gets from Evaluate what the network gives: N times as
-	// many numbers as it has outputs, of an example with one label.
+	// Outputs, when not nil, gets from Evaluate what the network gives, label by
+	// label: as many numbers as it has outputs for each.
 	Outputs []float32
 }
 
@@ -254,6 +254,9 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 			x = Act{Data: b.X[at*in.Size() : (at+r.N)*in.Size()], Sample: in.Size(), Row: in.W * in.C, Pixel: in.C}
 		}
 		logits := ws.m.groups.forward(ws.states, r, x, 0, r.N)
+		if b.Outputs != nil && !r.Train {
+			ws.copyOut(b.Outputs, logits)
+		}
 		if ws.m.loss.plain() {
 			sum.Add(ws.classify(b, at, logits, scale))
 		} else {
@@ -313,11 +316,6 @@ func (ws *Workspace) criterion(b *Batch, at int, logits Act, scale float32) (sum
 		if r.V != nil {
 			c.targetTangents(targets, r.N)
 		}
-		if b.Outputs != nil {
-			for i := range r.N {
-				copy(b.Outputs[(at+i)*n:][:n], logits.At(i, 0, 0))
-			}
-		}
 		return sum
 	}
 	perLabel := ws.m.LabelsPerExample()
@@ -349,6 +347,17 @@ func (ws *Workspace) order(labels []int32, n int) []int32 {
 		}
 	}
 	return ws.labels[:n*steps]
+}
+
+// copyOut copies what the network gives of a chunk to a batch's outputs, sample by
+// sample.
+func (ws *Workspace) copyOut(to []float32, logits Act) {
+	n, steps := ws.m.classes, ws.m.LabelsPerExample()
+	for i := range ws.run.N {
+		for t := range steps {
+			copy(to[((ws.run.Base+i)*steps+t)*n:][:n], logits.At(t*ws.run.N+i, 0, 0))
+		}
+	}
 }
 
 // tell measures a chunk row by row and writes, in the order of the batch from its

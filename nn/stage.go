@@ -1,0 +1,71 @@
+package nn
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Stage is a layer in its place in a model, for those who write the model down for
+// other programs.
+type Stage struct {
+	// Name is what the names of the layer's parameters begin with, without the dot:
+	// "conv1", "residual2.shortcut.conv1", or the name that it was given.
+	Name string
+	// Layer is the layer as it was described, without Named.
+	Layer Layer
+	// In and Out are what it reads and gives. A layer that computes nothing gives
+	// what it reads.
+	In, Out Flow
+	// Body and Shortcut are those of a Residual.
+	Body, Shortcut []Stage
+	// Branches are the chains of layers of a Graph, one a Branch.
+	Branches [][]Stage
+}
+
+// Stages returns the model's layers in their places.
+func (m *Model) Stages() []Stage {
+	flow, _ := m.input.flow()
+	return stages(m.layers, flow, "", map[string]int{})
+}
+
+// stages walks layers as bindChain does, but fuses none.
+func stages(layers []Layer, in Flow, prefix string, count map[string]int) []Stage {
+	var all []Stage
+	flow := in
+	for _, l := range layers {
+		name := ""
+		if n, ok := l.(Named); ok {
+			l, name = n.Layer, n.Name
+		}
+		s := Stage{Layer: l, In: flow, Out: flow}
+		if t, ok := l.(Tied); ok {
+			t.vocab = in.Vocab
+			t.table, _ = unnamed(layers[0]).(Embedding)
+			l = t
+		}
+		b, err := l.Bind(flow)
+		if err != nil {
+			panic("nn: a layer was bound once and is not again: " + err.Error())
+		}
+		g, graph := l.(Graph)
+		if b != nil {
+			s.Out = b.Out()
+			if !graph {
+				count[l.Kind()]++
+				s.Name = prefix + cmp.Or(name, fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]))
+			}
+		}
+		if r, ok := l.(Residual); ok {
+			s.Body = stages(r.Body, flow, s.Name+".", map[string]int{})
+			s.Shortcut = stages(r.Shortcut, flow, s.Name+".shortcut.", map[string]int{})
+		}
+		if graph {
+			for i, p := range b.(*boundGraph).parts {
+				s.Branches = append(s.Branches, stages(g.Branches[i].Layers, p.in, prefix, count))
+			}
+		}
+		all = append(all, s)
+		flow = s.Out
+	}
+	return all
+}
