@@ -105,7 +105,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringSliceVar(&a.tunerPaths, "tuner-path", nil, "directories of tuner binaries, before those of FEDFAST_TUNER_DIR")
 	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "tuners that run already, in a debugger, as they print it: NAME=unix:/path@PID (also "+host.AttachEnv+")")
 	flags.TextVar(&a.log, "log", slog.LevelWarn, "least level of log lines on stderr: debug, info (what tuners print), warn or error")
-	root.AddCommand(newRun(a), newTune(a), newWorker(a), newEval(a), newStudy(a), newReport(a), newRepro(a), newBench(a), newData(a), newTuner(a), newList(a), newUI(a), newVersion(a))
+	root.AddCommand(newRun(a), newTune(a), newWorker(a), newEval(a), newModel(a), newStudy(a), newReport(a), newRepro(a), newBench(a), newData(a), newTuner(a), newList(a), newUI(a), newVersion(a))
 	completeFlags(root)
 	return root
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,6 +59,11 @@ func TestScripts(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			if cond == "bf16" { // the processor has the instructions
 				return kernels.Current() != kernels.Generic && kernels.CheckBF16() == nil, nil
+			}
+			if cond == "torch" { // the Python that the program finds has PyTorch
+				return slices.ContainsFunc([]string{"python3", "/usr/bin/python3"}, func(python string) bool {
+					return exec.Command(python, "-c", "import torch").Run() == nil
+				}), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

@@ -19,7 +19,7 @@ const (
 // inputName stands for what the first layer reads.
 const inputName = "input"
 
-var layerName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+var layerName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`)
 
 func (s LayerSpec) joins() bool { return s.Type == add || s.Type == concat }
 
@@ -51,7 +51,7 @@ func sources(specs []LayerSpec) ([][]int, error) {
 		case twice:
 			return nil, fmt.Errorf("layer %d (%s): name = %q is that of an earlier layer, too; choose another one", i+1, s.Type, s.Name)
 		case !layerName.MatchString(s.Name):
-			return nil, fmt.Errorf("layer %d (%s): name = %q; it must be of letters, digits, _ and -, and begin with a letter or _", i+1, s.Type, s.Name)
+			return nil, fmt.Errorf("layer %d (%s): name = %q; it must be of letters, digits, _, - and single dots within, and begin with a letter or _", i+1, s.Type, s.Name)
 		}
 		numbers[s.Name] = i
 		names = append(names, s.Name)

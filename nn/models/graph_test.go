@@ -99,7 +99,7 @@ func TestGraphOfLayersErrors(t *testing.T) {
 		{[]LayerSpec{spec(conv4, "a", ""), spec(denseIn, "", "x")}, `model.layers: layer 2 (dense): it reads "x", which is no layer's name; there are a, input`},
 		{[]LayerSpec{spec(conv4, "a", ""), spec(conv4, "", "input"), denseIn}, `model.layers: layer 1 (conv): no layer reads what it gives`},
 		{[]LayerSpec{spec(conv4, "a", ""), spec(conv4, "a", ""), denseIn}, `model.layers: layer 2 (conv): name = "a" is that of an earlier layer, too`},
-		{[]LayerSpec{spec(conv4, "a.b", ""), denseIn}, `model.layers: layer 1 (conv): name = "a.b"; it must be of letters`},
+		{[]LayerSpec{spec(conv4, "a..b", ""), denseIn}, `model.layers: layer 1 (conv): name = "a..b"; it must be of letters`},
 		{[]LayerSpec{spec(conv4, "input", ""), denseIn}, `model.layers: layer 1 (conv): name = "input" is what the first layer reads`},
 		{[]LayerSpec{spec(conv4, "a", "out"), spec(denseIn, "out", "a")}, `model.layers: layer 1 (conv): it reads "out", the last layer`},
 		{[]LayerSpec{spec(conv4, "a", ""), spec(sum, "", "a"), denseIn}, `model.layers[2] (add): inputs names 1 layer; there must be at least 2`},

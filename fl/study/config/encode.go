@@ -26,6 +26,15 @@ func Encode(c *Config) ([]byte, error) {
 	return w.out.Bytes(), w.err
 }
 
+// EncodeLayers writes layers as the tables of a study file.
+func EncodeLayers(layers []models.LayerSpec) ([]byte, error) {
+	w := &writer{}
+	for _, l := range layers {
+		w.layer("model.layers", l)
+	}
+	return w.out.Bytes(), w.err
+}
+
 // writer writes TOML and keeps the first error.
 type writer struct {
 	out bytes.Buffer

@@ -13,7 +13,7 @@ import (
 )
 
 // Export returns a Python file that builds a model in PyTorch and loads its weights
-// from a safetensors file, by default the one called weights beside it. It needs
+// from a safetensors file, by default the one called weights, seen from its folder. It needs
 // PyTorch 1.13 or later and nothing else.
 func Export(m *nn.Model, weights string) (string, error) {
 	e := &exporter{helpers: map[string]bool{}}
@@ -82,7 +82,7 @@ class Model(nn.Module):
 
 const exportLoad = `
 
-WEIGHTS = Path(__file__).with_name(%s)
+WEIGHTS = Path(__file__).resolve().parent / %s
 
 
 def load(path=WEIGHTS):
@@ -304,7 +304,8 @@ func (e *exporter) stage(s nn.Stage, v value, to string) (flat bool, err error) 
 			e.set(to, "%s[:, :, None, None]", x)
 			x = to
 		}
-		return false, e.image(s, x, to)
+		e.image(s, x, to)
+		return false, nil
 	}
 	if expr := e.elementwise(s, v); expr != "" {
 		e.set(to, expr, x)
@@ -455,14 +456,13 @@ func (e *exporter) graph(g nn.Graph, s nn.Stage, v value, to string) (flat bool,
 		now := from[0]
 		if b.Join != 0 {
 			now.name = e.fresh()
-			switch dim := 1; {
+			switch {
 			case b.Join == nn.Sum:
 				e.set(now.name, "%s", strings.Join(names, " + "))
+			case s.In.Seq > 0:
+				e.set(now.name, "torch.cat((%s), 2)", strings.Join(names, ", "))
 			default:
-				if s.In.Seq > 0 {
-					dim = 2
-				}
-				e.set(now.name, "torch.cat((%s), %d)", strings.Join(names, ", "), dim)
+				e.set(now.name, "torch.cat((%s), 1)", strings.Join(names, ", "))
 			}
 		}
 		if values[i], err = e.chain(s.Branches[i], now); err != nil {

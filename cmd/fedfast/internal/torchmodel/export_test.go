@@ -163,17 +163,12 @@ func outputs(m *nn.Model, w []float32, b *nn.Batch) []float32 {
 
 func readFloats(t *testing.T, path string) []float32 {
 	t.Helper()
-	f, err := os.Open(path)
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := make([]float32, info.Size()/4)
-	if err := binary.Read(f, binary.LittleEndian, x); err != nil {
+	x := make([]float32, len(raw)/4)
+	if _, err := binary.Decode(raw, binary.LittleEndian, x); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -230,27 +225,9 @@ func TestExportPredictsTheSame(t *testing.T) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		text, err := Export(m, "model.safetensors")
-		if err != nil {
-			t.Fatal(err)
-		}
 		w := m.NewParams()
 		m.Init(w, 3)
-		f, err := os.Create(filepath.Join(dir, "model.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := fl.WriteSafetensors(f, m, w); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		for file, data := range map[string][]byte{"model.py": []byte(text), "input.json": inputOf(m, drawBatch(m, 3))} {
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+		exported(t, dir, m, w, drawBatch(m, 3))
 	}
 	if out, err := exec.Command(py, append([]string{filepath.Join("testdata", "predict.py")}, folders...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

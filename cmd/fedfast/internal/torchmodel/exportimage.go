@@ -2,17 +2,18 @@ package torchmodel
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/fedfast/fedfast/nn"
 )
 
 // image writes a layer of images.
-func (e *exporter) image(s nn.Stage, x, to string) error {
+func (e *exporter) image(s nn.Stage, x, to string) {
 	in := s.In
 	switch l := s.Layer.(type) {
 	case nn.Conv2D:
 		wide := or(l.KernelW, l.Kernel)
-		kernel := fmt.Sprint(l.Kernel)
+		kernel := strconv.Itoa(l.Kernel)
 		if wide != l.Kernel {
 			kernel = fmt.Sprintf("(%d, %d)", l.Kernel, wide)
 		}
@@ -30,7 +31,7 @@ func (e *exporter) image(s nn.Stage, x, to string) error {
 	case nn.AvgPool:
 		if l.Size == 0 {
 			e.set(to, "F.adaptive_avg_pool2d(%s, 1)", x)
-			return nil
+			return
 		}
 		e.set(to, "F.avg_pool2d(%s, %d, %d)", x, l.Size, or(l.Stride, l.Size))
 	case nn.LRN:
@@ -40,7 +41,6 @@ func (e *exporter) image(s nn.Stage, x, to string) error {
 		e.helpers["Squeeze"] = true
 		e.set(to, "%s(%s)", e.module(s.Name, "Squeeze(%d, %d)", in.C, l.Units), x)
 	}
-	return nil
 }
 
 // option writes a keyword of a call, unless it has its default or is not given.

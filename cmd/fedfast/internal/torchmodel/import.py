@@ -1,0 +1,870 @@
+"""Writes a PyTorch module down as layers of fedfast. fedfast model import runs it:
+
+    python import.py SCRIPT NAME INPUT WEIGHTS OUT
+
+NAME is a class, a function, an instance or a call in the script, or empty; INPUT is 3x32x32, 784 or 80tokens; WEIGHTS is a file of
+torch.save or empty. OUT is a folder, which gets
+
+    model.json   {"name", "layers": a table of [[model.layers]] each, "tensors": name, shape and first value of each, "classes", "notes",
+                 "tokens": whether the input is, "shape" and "values" of an input, "outputs": what the module predicts for it,
+                 "log_softmax": whether these are logarithms of probabilities}
+    weights.f32  the values of the tensors, little-endian
+
+The module is traced by torch.fx with a real input, so that shapes are numbers and what does not depend on the input is computed. Each step
+becomes a layer. What has no layer ends the import with one line on stderr and exit status 3.
+"""
+import ctypes
+import importlib.util
+import inspect
+import json
+import operator
+import re
+import sys
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import fx, nn
+
+SAMPLES = 3
+
+
+class Unknown(Exception):
+    """What cannot be imported, in one line."""
+
+
+# Tracing with a real input.
+
+
+class Value(fx.Proxy):
+    """A proxy that knows the tensor which it stands for."""
+
+    @property
+    def tensor(self):
+        return self.node.meta["val"]
+
+    shape = property(lambda self: self.tensor.shape)
+    dtype = property(lambda self: self.tensor.dtype)
+    device = property(lambda self: self.tensor.device)
+    ndim = property(lambda self: self.tensor.ndim)
+
+    def __len__(self):
+        return len(self.tensor)
+
+    def __iter__(self):
+        return iter([self[i] for i in range(len(self.tensor))])
+
+
+class Tracer(fx.Tracer):
+    def __init__(self, example):
+        super().__init__()
+        self.example, self.computing = example, False
+
+    def call_module(self, m, forward, args, kwargs):
+        return forward(*args, **kwargs) if self.computing else super().call_module(m, forward, args, kwargs)
+
+    def getattr(self, attr, value, cache):
+        return value if self.computing else super().getattr(attr, value, cache)
+
+    def proxy(self, node):
+        return Value(node, self)
+
+    def value(self, node):
+        if "val" not in node.meta:  # a constant tensor
+            node.meta["val"] = attribute(self.root, node.target)
+        return node.meta["val"]
+
+    def create_proxy(self, kind, target, args, kwargs, *rest, **more):
+        proxy = super().create_proxy(kind, target, args, kwargs, *rest, **more)
+        if kind == "output":
+            return proxy
+        self.computing = True
+        try:
+            value = proxy.node.meta["val"] = self.compute(proxy.node)
+        finally:
+            self.computing = False
+        return proxy if isinstance(value, (torch.Tensor, tuple, list)) and not isinstance(value, torch.Size) else value
+
+    def compute(self, node):
+        """What a step gives for the example."""
+        args, kwargs = (fx.node.map_arg(a, self.value) for a in (node.args, node.kwargs))
+        if node.op == "placeholder":
+            return self.example
+        if node.op == "get_attr":
+            return attribute(self.root, node.target)
+        if node.op == "call_module":
+            return self.root.get_submodule(node.target)(*args, **kwargs)
+        if node.op == "call_method":
+            return getattr(args[0], node.target)(*args[1:], **kwargs)
+        return node.target(*args, **kwargs)
+
+
+def attribute(module, path):
+    for part in path.split("."):
+        module = getattr(module, part)
+    return module
+
+
+# What values are.
+
+
+class Feature:
+    """What a layer gives. dims names its dimensions: N samples, C channels, H rows, W columns, T steps, P pixels, and F the values of a flattened
+    image."""
+
+    def __init__(self, layer, dims, sizes):
+        self.layer, self.dims, self.sizes = layer, dims, dict(zip(dims, sizes))
+
+    def view(self, dims, tensor):
+        return Feature(self.layer, dims, tensor.shape)
+
+
+class Const:
+    """What does not depend on the input; origin is the parameter or module that it is made of."""
+
+    def __init__(self, tensor, origin=None):
+        self.tensor, self.origin = tensor, origin
+
+
+class Tokens:
+    pass
+
+
+class Padding:
+    """Which tokens are 0."""
+
+
+class Importer:
+    def __init__(self, model, example):
+        self.model, self.example = model, example
+        self.layers, self.params, self.notes, self.used, self.env = [], {}, [], {}, {}
+        self.log_softmax = False
+        self.seeing = ""
+
+    # Layers.
+
+    def emit(self, spec, inputs, dims, tensor, name=None, **params):
+        """Adds a layer that reads features, and returns what it gives."""
+        name = self.name(name, spec["type"])
+        spec = dict(spec, name=name)
+        self.layers.append((spec, [f.layer for f in inputs]))
+        for key, value in params.items():
+            if value is not None:
+                self.params[name + "." + key.replace("__", ".")] = value.detach().float()
+        return Feature(name, dims, tensor.shape)
+
+    def name(self, wish, kind):
+        if wish is None:
+            n = 1
+            while self.taken(f"{kind}{n}"):
+                n += 1
+            return f"{kind}{n}"
+        wish = re.sub(r"[^A-Za-z0-9_.-]", "_", wish)
+        if not re.match(r"[A-Za-z_]", wish):
+            wish = "layer" + wish
+        while self.taken(wish):
+            wish += "_"
+        return wish
+
+    def taken(self, name):
+        return name == "input" or any(spec["name"] == name for spec, _ in self.layers)
+
+    def once(self, module, name):
+        """A module's parameters are one layer's."""
+        if id(module) in self.used:
+            raise Unknown(f"{self.seeing} is used twice, and layers share no weights; make two modules of it")
+        self.used[id(module)] = name
+
+    # The walk.
+
+    def run(self):
+        tracer = Tracer(self.example)
+        try:
+            with torch.no_grad():
+                graph = tracer.trace(self.model)
+        except fx.proxy.TraceError as e:
+            raise Unknown(f"torch.fx cannot trace {type(self.model).__name__}: {one_line(e)}")
+        inputs = [n for n in graph.nodes if n.op == "placeholder"]
+        if len(inputs) != 1:
+            given = [n.target for n in inputs[1:] if not n.args]
+            if given:
+                raise Unknown(f"forward takes {len(inputs)} inputs ({', '.join(n.target for n in inputs)}); a network has one")
+        self.value = tracer.value
+        for i, node in enumerate(graph.nodes):
+            if node.op == "output":
+                return self.output(node.args[0])
+            if node.op == "placeholder":
+                if node is not inputs[0]:
+                    self.env[node] = Const(node.args[0]) if node.args else None
+                elif self.example.dtype == torch.long:
+                    self.env[node] = Tokens()
+                else:
+                    self.env[node] = Feature("input", "NC" if self.example.dim() == 2 else "NCHW", self.example.shape)
+            else:
+                self.env[node] = self.step(node)
+        raise Unknown("the module returns nothing")
+
+    def output(self, node):
+        result = self.env.get(node)
+        if not isinstance(result, Feature):
+            raise Unknown("the module must return one tensor, of an output for each class")
+        if result.dims == "NCT":
+            self.transposed = True
+        elif result.dims not in ("NC", "NTC"):
+            raise Unknown(f"the module returns a tensor of the form {tuple(result.sizes.values())}; a network ends with an output for each class, from a linear layer")
+        self.last = result
+        return result
+
+    def step(self, node):
+        if node.op == "get_attr":
+            return Const(self.value(node), node.target)
+        out = node.meta.get("val")
+        if not isinstance(out, (torch.Tensor, tuple, list)) or isinstance(out, torch.Size):
+            return Const(out)
+        args = fx.node.map_arg(node.args, lambda n: self.env[n])
+        kwargs = fx.node.map_arg(node.kwargs, lambda n: self.env[n])
+        if node.op == "call_module":
+            module = self.model.get_submodule(node.target)
+            self.seeing = f'module "{node.target}" ({kind(module)})'
+        else:
+            name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
+            self.seeing = f"function {name}"
+            self.at(node)
+        if not any(isinstance(v, (Feature, Tokens, Padding, list)) for v in leaves((args, kwargs))):
+            return self.constant(node, args, kwargs, out)
+        if node.op == "call_module":
+            return self.module(module, node.target, args, kwargs, out)
+        if isinstance(out, tuple) and any(isinstance(v, Feature) for v in leaves((args, kwargs))) and name != "getitem":
+            raise self.unknown()
+        return self.function(name.rstrip("_") if not name.startswith("_") else name, args, kwargs, out)
+
+    def at(self, node):
+        """Says in which module a function is called, where torch.fx knows."""
+        stack = node.meta.get("nn_module_stack")
+        if stack:
+            where = list(stack)[-1]
+            if where:
+                self.seeing += f' in module "{where}"'
+
+    def constant(self, node, args, kwargs, out):
+        origins = [v.origin for v in leaves((args, kwargs)) if isinstance(v, Const) and v.origin]
+        if node.op == "call_module":
+            if any(True for _ in self.model.get_submodule(node.target).parameters()):
+                origins = [node.target]
+        return Const(out, origins[0] if origins else None)
+
+    def unknown(self, advice=""):
+        return Unknown(f"{self.seeing} is no layer of fedfast" + (f"; {advice}" if advice else ", see fedfast list layers"))
+
+    # Modules.
+
+    def module(self, m, name, args, kwargs, out):
+        x = args[0] if args else next(iter(kwargs.values()))
+        if isinstance(m, nn.modules.batchnorm._NormBase) and "Instance" not in type(m).__name__:
+            raise Unknown(f"{self.seeing} couples the samples of a batch, which clients must not share, and keeps statistics that are no parameters; "
+                          f"use nn.GroupNorm instead, such as nn.GroupNorm({groups(m.num_features)}, {m.num_features})")
+        if isinstance(m, nn.Embedding) and isinstance(x, Tokens):
+            return self.embedding(m, name, out)
+        if isinstance(m, nn.MultiheadAttention):
+            return [self.multihead(m, name, args, kwargs, out[0]), None]
+        if isinstance(m, (nn.TransformerEncoderLayer, nn.TransformerEncoder)):
+            return self.transformer(m, name, args, kwargs, out)
+        if not isinstance(x, Feature):
+            raise self.unknown()
+        if isinstance(m, (nn.LSTM, nn.GRU)):
+            return self.recurrent(m, name, args, kwargs, out)
+        if isinstance(m, nn.Linear):
+            return self.linear(m, name, x, out)
+        if isinstance(m, nn.Conv2d):
+            return self.conv(m, name, x, out)
+        if isinstance(m, nn.Identity):
+            return x
+        if isinstance(m, nn.Flatten):
+            return self.reshape(x, out)
+        if isinstance(m, nn.GroupNorm):
+            self.wants(x, "NCHW")
+            self.affine(m, m.weight)
+            self.once(m, name)
+            return self.emit({"type": "groupnorm", "groups": m.num_groups}, [x], x.dims, out, name, weight=m.weight, bias=m.bias)
+        if isinstance(m, nn.LayerNorm) or type(m).__name__ == "RMSNorm" and type(m).__module__.startswith("torch.nn"):
+            return self.rownorm(m, name, x, out)
+        if type(m) in MODULES:
+            function, keys = MODULES[type(m)]
+            return self.function(function, [x], {k: getattr(m, k) for k in keys}, out)
+        raise self.unknown(ADVICE.get(type(m).__name__, ""))
+
+    def affine(self, m, weight, eps=1e-5):
+        if weight is None or getattr(m, "bias", weight) is None:
+            raise Unknown(f"{self.seeing} has no weights; leave out elementwise_affine=False, affine=False and bias=False")
+        if m.eps is not None and m.eps != eps:
+            raise Unknown(f"{self.seeing} has eps={m.eps}; fedfast's is {eps}")
+
+    def rownorm(self, m, name, x, out):
+        rms = type(m).__name__ == "RMSNorm"
+        if len(m.normalized_shape) != 1 or x.dims[-1] != "C":
+            raise Unknown(f"{self.seeing} normalizes {tuple(m.normalized_shape)} of a tensor of the form {tuple(out.shape)}; fedfast normalizes the channels of each step, pixel or vector")
+        self.affine(m, m.weight, 2.0 ** -23 if rms else 1e-5)
+        self.once(m, name)
+        return self.emit({"type": "rmsnorm" if rms else "layernorm"}, [x], x.dims, out, name, weight=m.weight, bias=None if rms else m.bias)
+
+    def wants(self, x, *forms):
+        if not isinstance(x, Feature) or x.dims not in forms:
+            form = "x".join(x.dims) if isinstance(x, Feature) else "a constant"
+            raise Unknown(f"{self.seeing} reads {form}; it must be one of " + ", ".join("x".join(f) for f in forms) + " (N samples, C channels, H rows, W columns, T steps)")
+
+    def embedding(self, m, name, out):
+        if m.padding_idx not in (None, 0) or m.max_norm is not None or m.scale_grad_by_freq or m.sparse:
+            raise Unknown(f"{self.seeing}: padding_idx must be 0 or None, and max_norm, scale_grad_by_freq and sparse unset")
+        self.once(m, name)
+        self.table, self.vocab = m.weight, m.num_embeddings
+        spec = {"type": "embedding", "size": m.embedding_dim}
+        if m.padding_idx == 0:
+            spec["zero_padding"] = True
+        return self.emit(spec, [], "NTC", out, name, weight=m.weight)
+
+    def linear(self, m, name, x, out):
+        self.wants(x, "NC", "NTC", "TNC", "NF")
+        if getattr(self, "table", None) is m.weight and m.bias is None:
+            return self.emit({"type": "tied"}, [x], x.dims, out)
+        if m.bias is None:
+            raise Unknown(f"{self.seeing} has no bias, which fedfast's dense layers have; leave out bias=False, or tie its weight to the embedding's")
+        self.once(m, name)
+        return self.emit({"type": "dense", "units": m.out_features}, [x], "NC" if x.dims == "NF" else x.dims, out, name, weight=m.weight, bias=m.bias)
+
+    def conv(self, m, name, x, out):
+        self.wants(x, "NCHW")
+        if m.padding_mode != "zeros":
+            raise Unknown(f"{self.seeing} has padding_mode={m.padding_mode!r}; fedfast pads with zeros")
+        kernel, stride, dilation = (self.square(m, key) for key in ("kernel_size", "stride", "dilation"))
+        spec = {"type": "conv", "filters": m.out_channels, "kernel": kernel}
+        if m.groups == m.in_channels == m.out_channels and m.groups > 1:
+            spec = {"type": "depthwise", "kernel": kernel}
+        elif m.groups > 1:
+            spec["groups"] = m.groups
+        if m.padding == "same":
+            if stride == 1:
+                spec["padding"] = "same"
+        elif m.padding != "valid" and self.square(m, "padding"):
+            spec["pad"] = self.square(m, "padding")
+        if stride > 1:
+            spec["stride"] = stride
+        if dilation > 1:
+            spec["dilation"] = dilation
+        if m.bias is None:
+            spec["no_bias"] = True
+        self.once(m, name)
+        return self.emit(spec, [x], x.dims, out, name, weight=m.weight, bias=m.bias)
+
+    def square(self, m, key):
+        value = getattr(m, key)
+        return self.one(value, key)
+
+    def one(self, value, key):
+        values = set(value) if isinstance(value, (tuple, list)) else {value}
+        if len(values) != 1:
+            raise Unknown(f"{self.seeing} has {key}={value}; rows and columns must have the same")
+        return values.pop()
+
+    def recurrent(self, m, name, args, kwargs, out):
+        x, lstm = args[0], isinstance(m, nn.LSTM)
+        self.wants(x, "NTC" if m.batch_first else "TNC")
+        if m.bidirectional or not m.bias or getattr(m, "proj_size", 0):
+            raise Unknown(f"{self.seeing}: bidirectional, bias=False and proj_size have no layer")
+        states = leaves((args[1:], kwargs))
+        if any(isinstance(v, Feature) or isinstance(v, Const) and isinstance(v.tensor, torch.Tensor) and bool(v.tensor.any()) for v in states):
+            raise Unknown(f"{self.seeing} starts from a state that is not 0")
+        self.once(m, name)
+        spec = {"type": "lstm" if lstm else "gru", "hidden": m.hidden_size, "output": "every"}
+        if m.num_layers > 1:
+            spec["layers"] = m.num_layers
+            if m.dropout > 0:
+                spec["rate"] = m.dropout
+        every = self.emit(spec, [x], x.dims, out[0], name, **dict(m.named_parameters()))
+        last = LastStates(every, m.num_layers)
+        return [every, [last, None] if lstm else last]
+
+    def multihead(self, m, name, args, kwargs, out):
+        names = ["query", "key", "value", "key_padding_mask", "need_weights", "attn_mask"]
+        given = {**dict(zip(names, args)), **kwargs}
+        x = given["query"]
+        self.wants(x, "NTC" if m.batch_first else "TNC")
+        if any(not isinstance(given[k], Feature) or given[k].layer != x.layer for k in ("key", "value")):
+            raise Unknown(f"{self.seeing} has other keys or values than queries; there is self-attention only")
+        return self.attention(m, name, x, given.get("attn_mask"), given.get("key_padding_mask"), out, m.dropout, bool(given.get("is_causal", False)))
+
+    def attention(self, m, name, x, mask, padding, out, dropout, causal=False):
+        if not m._qkv_same_embed_dim or m.in_proj_bias is None or m.bias_k is not None or m.add_zero_attn:
+            raise Unknown(f"{self.seeing}: kdim, vdim, bias=False, add_bias_kv and add_zero_attn have no layer")
+        spec = {"type": "attention", "heads": m.num_heads}
+        if self.causal(mask, x.sizes["T"]):
+            spec["causal"] = True
+        elif causal:
+            raise Unknown(f"{self.seeing} has is_causal=True without a causal attn_mask")
+        if isinstance(padding, Padding):
+            spec["mask_padding"] = True
+        elif padding is not None and not (isinstance(padding, Const) and padding.tensor is None):
+            raise Unknown(f"{self.seeing}: key_padding_mask must be tokens == 0")
+        if dropout > 0:
+            self.note(f"{self.seeing}: dropout={dropout} of the attention weights is left out, for which there is no layer")
+        self.once(m, name)
+        return self.emit(spec, [x], x.dims, out, name, in_proj_weight=m.in_proj_weight, in_proj_bias=m.in_proj_bias,
+                         out_proj__weight=m.out_proj.weight, out_proj__bias=m.out_proj.bias)
+
+    def causal(self, mask, steps):
+        if mask is None or isinstance(mask, Const) and mask.tensor is None:
+            return False
+        if isinstance(mask, Const) and tuple(mask.tensor.shape) == (steps, steps):
+            hidden = mask.tensor if mask.tensor.dtype == torch.bool else mask.tensor < -1e8
+            if torch.equal(hidden, torch.ones_like(hidden).triu(1)) and (mask.tensor.dtype == torch.bool or not mask.tensor.tril().any()):
+                return True
+            if not mask.tensor.any():
+                return False
+        raise Unknown(f"{self.seeing}: attn_mask must hide the steps behind each one, torch.triu(ones, 1), or none")
+
+    def note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def transformer(self, m, name, args, kwargs, out):
+        names = ["src", "mask" if isinstance(m, nn.TransformerEncoder) else "src_mask", "src_key_padding_mask", "is_causal"]
+        given = {**dict(zip(names, args)), **kwargs}
+        x, mask, padding = given["src"], given.get(names[1]), given.get(names[2])
+        whole = isinstance(m, nn.TransformerEncoder)
+        blocks = [(f"{name}.layers.{i}", b) for i, b in enumerate(m.layers)] if whole else [(name, m)]
+        for at, b in blocks:
+            self.wants(x, "NTC" if b.self_attn.batch_first else "TNC")
+            x = self.block(b, at, x, mask, padding, out)
+        if whole and m.norm is not None:
+            x = self.rownorm(m.norm, name + ".norm", x, out)
+        return x
+
+    def block(self, b, name, x, mask, padding, out):
+        """A block of a transformer encoder."""
+        if b.activation in (F.relu, torch.relu) or isinstance(b.activation, nn.ReLU):
+            act = {"type": "relu"}
+        elif b.activation is F.gelu or isinstance(b.activation, nn.GELU):
+            act = {"type": "gelu"}
+            if getattr(b.activation, "approximate", "none") == "tanh":
+                act["approximate"] = "tanh"
+        else:
+            raise Unknown(f"{self.seeing} has another activation than ReLU and GELU")
+        if b.linear1.bias is None:
+            raise Unknown(f"{self.seeing} has bias=False, for which there is no layer")
+
+        def attend(x):
+            y = self.attention(b.self_attn, name + ".self_attn", x, mask, padding, out, b.self_attn.dropout)
+            return self.drop(y, b.dropout1.p, out)
+
+        def feed(x):
+            y = self.linear(b.linear1, name + ".linear1", x, out)
+            y = self.drop(self.emit(act, [y], y.dims, out), b.dropout.p, out)
+            return self.drop(self.linear(b.linear2, name + ".linear2", y, out), b.dropout2.p, out)
+
+        def norm(n, x):
+            return self.rownorm(getattr(b, n), f"{name}.{n}", x, out)
+
+        if b.norm_first:
+            x = self.sum(x, attend(norm("norm1", x)), out)
+            return self.sum(x, feed(norm("norm2", x)), out)
+        x = norm("norm1", self.sum(x, attend(x), out))
+        return norm("norm2", self.sum(x, feed(x), out))
+
+    def drop(self, x, rate, out):
+        return self.emit({"type": "dropout", "rate": rate}, [x], x.dims, out) if rate > 0 else x
+
+    def sum(self, a, b, out):
+        if a.layer == b.layer:
+            raise Unknown(f"{self.seeing} adds a tensor to itself")
+        return self.emit({"type": "add"}, [a, b], a.dims, out)
+
+    # Functions and methods.
+
+    def function(self, name, args, kwargs, out):
+        if name == "getitem":
+            return self.getitem(*args, out)
+        x = args[0] if args else kwargs.get("input")
+        if name in ("eq", "__eq__") and isinstance(x, Tokens) and args[1] == 0:
+            return Padding()
+        if name in ("contiguous", "clone", "float", "to", "detach"):
+            return x
+        if name in ("add", "iadd", "__add__", "__radd__"):
+            if kwargs.get("alpha", 1) != 1:
+                raise self.unknown()
+            return self.add(x, args[1] if len(args) > 1 else kwargs["other"], out)
+        if name in ("mul", "imul", "__mul__"):
+            return self.gate(x, args[1], out)
+        if name in ("cat", "concat"):
+            return self.cat(x, kwargs.get("dim", args[1] if len(args) > 1 else 0), out)
+        if name == "linear" and isinstance(x, Feature):
+            weight = args[1]
+            if isinstance(weight, Const) and weight.tensor is getattr(self, "table", None) and len(args) < 3 and not kwargs.get("bias"):
+                return self.emit({"type": "tied"}, [x], x.dims, out)
+        if not isinstance(x, Feature):
+            raise self.unknown()
+        if name in ("flatten", "view", "reshape", "squeeze", "unsqueeze"):
+            return self.reshape(x, out)
+        if name in ("permute", "transpose", "swapaxes"):
+            return self.permute(name, x, args[1:], kwargs, out)
+        if name in CURVES:
+            spec = dict(CURVES[name])
+            if name == "gelu" and kwargs.get("approximate", args[1] if len(args) > 1 else "none") == "tanh":
+                spec["approximate"] = "tanh"
+            return self.emit(spec, [x], x.dims, out)
+        if name == "dropout":
+            rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+            training = kwargs.get("training", args[2] if len(args) > 2 else True)
+            return self.drop(x, rate, out) if training else x
+        if name in ("max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "mean"):
+            return self.pool(name, x, args[1:], kwargs, out)
+        if name == "local_response_norm":
+            size, alpha, beta, k = (kwargs.get(key, args[i + 1] if len(args) > i + 1 else default)
+                                    for i, (key, default) in enumerate([("size", None), ("alpha", 1e-4), ("beta", 0.75), ("k", 1.0)]))
+            self.wants(x, "NCHW")
+            if size % 2 == 0:
+                raise Unknown(f"{self.seeing} has size={size}; it must be odd")
+            return self.emit({"type": "lrn", "radius": size // 2, "bias": float(k), "alpha": alpha / size, "beta": float(beta)}, [x], x.dims, out)
+        if name == "log_softmax":
+            self.log_softmax = True
+            self.note("log_softmax at the end is left out: fedfast's cross-entropy takes the logits, as nn.CrossEntropyLoss does, and is NLLLoss of log_softmax")
+            return x
+        if name == "softmax":
+            raise self.unknown("return the logits: fedfast's cross-entropy takes the softmax, as nn.CrossEntropyLoss does")
+        raise self.unknown(ADVICE.get(name, ""))
+
+    def getitem(self, x, index, out):
+        if isinstance(x, (list, tuple)):
+            return x[index]
+        if isinstance(x, LastStates):
+            if index in (-1, x.layers - 1):
+                return self.steps(x.every, "last", out)
+            raise Unknown(f"{self.seeing} takes the last state of a lower layer of a stack")
+        index = index if isinstance(index, tuple) else (index,)
+        if isinstance(x, Feature) and "T" in x.dims and len(x.dims) == 3:
+            picks = [(d, i) for d, i in zip(x.dims, index) if not (isinstance(i, slice) and out_is_all(i, x.sizes[d])) and i is not Ellipsis]
+            if not picks:
+                return x
+            if len(picks) == 1 and picks[0][0] == "T" and isinstance(picks[0][1], int):
+                at = picks[0][1] % x.sizes["T"]
+                if at in (0, x.sizes["T"] - 1):
+                    return self.steps(x, "last" if at else "first", out)
+        raise Unknown(f"{self.seeing} takes a part of a tensor for which there is no layer; of sequences there are the first and the last step")
+
+    def steps(self, x, take, out):
+        return self.emit({"type": "steps", "take": take}, [x], "NC", out)
+
+    def add(self, a, b, out):
+        if isinstance(b, Feature) and not isinstance(a, Feature):
+            a, b = b, a
+        if isinstance(b, Feature):
+            if a.dims != b.dims or a.sizes != b.sizes:
+                raise Unknown(f"{self.seeing} adds tensors of the forms {tuple(a.sizes.values())} and {tuple(b.sizes.values())}; both must be the same")
+            return self.sum(a, b, out)
+        if isinstance(a, Feature) and isinstance(b, Const) and a.dims in ("NTC", "TNC") and isinstance(b.tensor, torch.Tensor):
+            n = a.dims.index("N")
+            values = b.tensor.detach()
+            while values.dim() < 3:
+                values = values.unsqueeze(n if values.dim() == 2 else 0)
+            if values.shape[n] == 1 or torch.equal(values.narrow(n, 0, 1).expand_as(values), values):
+                values = values.narrow(n, 0, 1).squeeze(n).expand(a.sizes["T"], a.sizes["C"])
+                if b.origin is None or not any(p is b.tensor or b.origin in (k, k.rpartition(".")[0]) for k, p in self.model.named_parameters()):
+                    self.note(f"{self.seeing} adds positions that are no parameters; here they train, unless client.trainable leaves them out")
+                return self.emit({"type": "positions"}, [a], a.dims, out, b.origin, weight=values.clone())
+        raise Unknown(f"{self.seeing} adds a constant for which there is no layer; there are positions, one vector a step")
+
+    def gate(self, a, b, out):
+        """Squeeze-and-excitation, whose five layers have been read."""
+        for x, scale in ((a, b), (b, a)):
+            if not isinstance(x, Feature) or not isinstance(scale, Feature):
+                continue
+            chain, at = [], scale.layer
+            for kind in ("hardsigmoid", "conv", "relu", "conv", "avgpool"):
+                found = [(i, s, r) for i, (s, r) in enumerate(self.layers) if s["name"] == at and s["type"] == kind]
+                if not found or sum(at in r for _, r in self.layers) > (0 if kind == "hardsigmoid" else 1):
+                    break
+                chain.append(found[0])
+                at = found[0][2][0] if found[0][2] else ""
+            if len(chain) < 5 or at != x.layer or any(chain[i][1]["kernel"] != 1 or "no_bias" in chain[i][1] for i in (1, 3)):
+                continue
+            names = {key: chain[i][1]["name"] for key, i in (("fc1", 3), ("fc2", 1))}
+            params = {f"{key}__{p}": self.params.pop(f"{n}.{p}") for key, n in names.items() for p in ("weight", "bias")}
+            for i, _, _ in sorted(chain, reverse=True):
+                del self.layers[i]
+            wish = names["fc1"].rpartition(".")[0] or None
+            return self.emit({"type": "squeeze", "units": params["fc1__bias"].numel()}, [x], x.dims, out, wish, **params)
+        raise self.unknown("of products there is squeeze-and-excitation: x * hardsigmoid(conv(relu(conv(the mean of x)))), 1x1 convolutions")
+
+    def cat(self, parts, dim, out):
+        parts = list(parts)
+        features = [p for p in parts if isinstance(p, Feature)]
+        form = features[0].dims if features else ""
+        if len(parts) == len(features) and all(f.dims == form for f in features) and form and form[dim % len(form)] == "C":
+            if len({f.layer for f in features}) < len(features):
+                raise Unknown(f"{self.seeing} joins a tensor to itself")
+            return self.emit({"type": "concat"}, features, form, out)
+        if len(parts) == 2 and form == "NTC" and dim % 3 == 1 and isinstance(parts[0], Const) and isinstance(parts[1], Feature):
+            spec, _ = self.layers[-1]
+            token = parts[0].tensor
+            if spec["name"] == parts[1].layer and spec["type"] == "sequence" and token.shape[1] == 1:
+                spec["class_token"] = True
+                name = self.rename(spec["name"], parts[0].origin)
+                self.params[name + ".class_token"] = token[:1].detach().float()
+                return Feature(name, "NTC", out.shape)
+        raise Unknown(f"{self.seeing} joins tensors for which there is no layer; there are channels side by side, and a class token before an image's patches")
+
+    def rename(self, old, wish):
+        spec, _ = self.layers[-1]
+        spec["name"] = ""
+        spec["name"] = self.name(wish, spec["type"])
+        return spec["name"]
+
+    def reshape(self, x, out):
+        n, shape = x.sizes.get("N"), tuple(out.shape)
+        if shape == tuple(x.sizes.values()):
+            return x
+        if x.dims == "NCHW":
+            c, pixels = x.sizes["C"], x.sizes["H"] * x.sizes["W"]
+            if shape == (n, c * pixels):
+                return x.view("NC" if pixels == 1 else "NF", out)
+            if shape == (n, c, pixels):
+                return x.view("NCP", out)
+            if pixels == 1 and shape in ((n, c, 1), (n, c)):
+                return x.view("NC" if len(shape) == 2 else "NCP", out)
+        if x.dims == "NCP" and shape == (n, x.sizes["C"]):
+            return x.view("NC", out)
+        if x.dims == "NC" and shape == (n, x.sizes["C"], 1, 1):
+            return x.view("NCHW", out)
+        if x.dims == "NHWC" and len(shape) == 3 and shape[2] == x.sizes["C"] and shape[1] == x.sizes["H"] * x.sizes["W"]:
+            return self.emit({"type": "sequence"}, [x], "NTC", out)
+        raise Unknown(f"{self.seeing} makes {shape} of {tuple(x.sizes.values())}, for which there is no layer")
+
+    def permute(self, name, x, args, kwargs, out):
+        order = list(range(len(x.dims)))
+        if name == "permute":
+            order = list(args[0] if args and isinstance(args[0], (tuple, list)) else args or kwargs["dims"])
+        else:
+            i, j = (a % len(order) for a in (args or list(kwargs.values())))
+            order[i], order[j] = order[j], order[i]
+        dims = "".join(x.dims[i] for i in order)
+        if dims in ("NPC", "PNC"):
+            return self.emit({"type": "sequence"}, [x], dims.replace("P", "T"), out)
+        if sorted(dims) in (sorted("NCHW"), sorted("NTC")) and dims in ("NCHW", "NHWC", "NTC", "TNC", "NCT"):
+            return x.view(dims, out)
+        raise Unknown(f"{self.seeing} gives the order {'x'.join(dims)}, which no layer reads")
+
+    def pool(self, name, x, args, kwargs, out):
+        def given(key, at, default=None):
+            return kwargs.get(key, args[at] if len(args) > at else default)
+        if name == "mean":
+            axes = given("dim", 0)
+            axes = [axes] if isinstance(axes, int) else list(axes or [])
+            over = "".join(sorted(x.dims[a % len(x.dims)] for a in axes))
+            if over == "T":
+                return self.steps(x, "mean", out)
+            if over == "HW" and x.dims == "NCHW" or over == "P" and x.dims == "NCP":
+                return self.emit({"type": "avgpool"}, [x], {2: "NC", 3: "NCP", 4: "NCHW"}[out.dim()], out)
+            raise self.unknown("there are means over the steps of a sequence and over the rows and columns of an image")
+        self.wants(x, "NCHW")
+        if name == "adaptive_avg_pool2d":
+            rows, columns = out.shape[2:]
+            if (rows, columns) == (1, 1):
+                return self.emit({"type": "avgpool"}, [x], x.dims, out)
+            size = x.sizes["H"] // rows
+            if (rows * size, columns * size) != (x.sizes["H"], x.sizes["W"]):
+                raise Unknown(f"{self.seeing} makes {rows}x{columns} of {x.sizes['H']}x{x.sizes['W']} pixels; the windows must have one size")
+            return self.emit({"type": "avgpool", "size": size}, [x], x.dims, out) if size > 1 else x
+        size = self.one(given("kernel_size", 0), "kernel_size")
+        stride = self.one(given("stride", 1) or size, "stride")
+        if self.one(given("padding", 2, 0), "padding") or given("ceil_mode", 4 if name == "max_pool2d" else 3, False) or self.one(given("dilation", 3, 1) if name == "max_pool2d" else 1, "dilation") != 1:
+            raise Unknown(f"{self.seeing} has padding, ceil_mode or dilation, for which there is no layer")
+        spec = {"type": "maxpool" if name == "max_pool2d" else "avgpool", "size": size}
+        if stride != size:
+            spec["stride"] = stride
+        return self.emit(spec, [x], x.dims, out)
+
+
+class LastStates:
+    """The last hidden states of a recurrent module, one a layer."""
+
+    def __init__(self, every, layers):
+        self.every, self.layers = every, layers
+
+
+CURVES = {
+    "relu": {"type": "relu"}, "gelu": {"type": "gelu"}, "silu": {"type": "silu"}, "hardswish": {"type": "hardswish"},
+    "hardsigmoid": {"type": "hardsigmoid"}, "sigmoid": {"type": "sigmoid"}, "tanh": {"type": "tanh"},
+}
+
+# Modules that do what a function does, with their attributes that the function takes.
+MODULES = {
+    nn.ReLU: ("relu", []), nn.GELU: ("gelu", ["approximate"]), nn.SiLU: ("silu", []), nn.Hardswish: ("hardswish", []), nn.Hardsigmoid: ("hardsigmoid", []),
+    nn.Sigmoid: ("sigmoid", []), nn.Tanh: ("tanh", []), nn.Dropout: ("dropout", ["p"]), nn.LogSoftmax: ("log_softmax", []), nn.Softmax: ("softmax", []),
+    nn.MaxPool2d: ("max_pool2d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
+    nn.AvgPool2d: ("avg_pool2d", ["kernel_size", "stride", "padding", "ceil_mode"]), nn.AdaptiveAvgPool2d: ("adaptive_avg_pool2d", []),
+    nn.LocalResponseNorm: ("local_response_norm", ["size", "alpha", "beta", "k"]),
+}
+
+ADVICE = {
+    "Dropout2d": "use nn.Dropout", "dropout2d": "use F.dropout", "ReLU6": "use nn.ReLU", "scaled_dot_product_attention": "use nn.MultiheadAttention",
+    "matmul": "for attention use nn.MultiheadAttention", "bmm": "for attention use nn.MultiheadAttention", "chunk": "for attention use nn.MultiheadAttention",
+    "batch_norm": "use nn.GroupNorm",
+}
+
+
+def kind(module):
+    return ("nn." if type(module).__module__.startswith("torch.nn") else "") + type(module).__name__
+
+
+def groups(channels):
+    return next(g for g in (8, 4, 2, 1) if channels % g == 0)
+
+
+def leaves(x):
+    """The values within tuples, lists and tables."""
+    if isinstance(x, dict):
+        return leaves(list(x.values()))
+    if isinstance(x, (tuple, list)):
+        return [v for e in x for v in leaves(e)]
+    return [x]
+
+
+def out_is_all(s, size):
+    return range(size)[s] == range(size)
+
+
+def one_line(e):
+    return " ".join(str(e).split())
+
+
+def find(script, name):
+    """The module that a script defines."""
+    spec = importlib.util.spec_from_file_location("imported", script)
+    scope = importlib.util.module_from_spec(spec)
+    sys.modules["imported"] = scope
+    sys.path.insert(0, str(Path(script).resolve().parent))
+    try:
+        spec.loader.exec_module(scope)
+    except Exception as e:
+        raise Unknown(f"{script} cannot be run: {type(e).__name__}: {one_line(e)}")
+    classes = {k: v for k, v in vars(scope).items() if inspect.isclass(v) and issubclass(v, nn.Module) and v.__module__ == "imported"}
+    if name:
+        try:
+            found = eval(name, vars(scope)) if "(" in name else vars(scope)[name]
+        except KeyError:
+            raise Unknown(f"{script} has no {name}; its modules are {', '.join(classes) or 'none'}")
+        except Exception as e:
+            raise Unknown(f"{name} of {script}: {type(e).__name__}: {one_line(e)}")
+        return made(script, name, found)
+    alone = {k: v for k, v in classes.items() if not within(k, classes)}
+    if len(alone) != 1:
+        raise Unknown(f"{script} defines {len(classes)} modules ({', '.join(classes) or 'none'}); say which with --class")
+    (name, found), = alone.items()
+    return made(script, name, found)
+
+
+def within(name, classes):
+    """Whether a class is named in the source of another one, as a part of it."""
+    return any(re.search(rf"\b{name}\b", inspect.getsource(c)) for k, c in classes.items() if k != name)
+
+
+def made(script, name, found):
+    if not isinstance(found, nn.Module):
+        try:
+            found = found()
+        except TypeError as e:
+            raise Unknown(f"{name} of {script} cannot be made: {one_line(e)}; give its arguments, such as --class '{name}(10)'")
+    if not isinstance(found, nn.Module):
+        raise Unknown(f"{name} of {script} is no nn.Module")
+    return found
+
+
+def example(text, model):
+    """An input of the form that was given."""
+    steps = re.fullmatch(r"([1-9]\d*)tokens", text)
+    if steps:
+        vocabulary = [m.num_embeddings for m in model.modules() if isinstance(m, nn.Embedding)]
+        if not vocabulary:
+            raise Unknown("--input says tokens, and the module has no nn.Embedding that reads them")
+        return torch.randint(1, min(vocabulary) if len(vocabulary) == 1 else vocabulary[0], (SAMPLES, int(steps[1])))
+    sizes = [int(n) for n in text.split("x")]
+    return torch.randn(SAMPLES, *sizes)
+
+
+def tables(importer):
+    """The tables of the layers. A layer that reads the one before does not say so."""
+    merge(importer.layers)
+    out, before = [], "input"
+    read = {name for _, reads in importer.layers for name in reads}
+    for spec, reads in importer.layers:
+        spec = dict(spec)
+        if spec["type"] in ("add", "concat"):
+            spec["inputs"] = reads
+        elif reads and reads[0] != before:
+            spec["input"] = reads[0]
+        before = spec["name"]
+        out.append(spec)
+    unread = [s["name"] for s in out[:-1] if s["name"] not in read]
+    if unread:
+        raise Unknown(f"nothing reads what layer {unread[0]} gives; a network has one output")
+    named = {n for s in out for n in s.get("inputs", []) + [s.get("input", "")]}
+    owners = {p.rpartition(".")[0] for p in importer.params} | {p.rsplit(".", 2)[0] for p in importer.params}
+    for s in out:
+        if s["name"] not in named and s["name"] not in owners:
+            del s["name"]
+    return out
+
+
+def merge(layers):
+    """Has recurrent layers of which only the last step is read give that alone."""
+    for i, (spec, reads) in reversed(list(enumerate(layers))):
+        if spec["type"] != "steps" or spec["take"] != "last" or sum(reads[0] in r for _, r in layers) > 1:
+            continue
+        every = next((s for s, _ in layers if s["name"] == reads[0] and s["type"] in ("lstm", "gru")), None)
+        if every is None:
+            continue
+        every["output"] = "last"
+        del layers[i]
+        for _, other in layers:
+            other[:] = [reads[0] if name == spec["name"] else name for name in other]
+
+
+def main(script, name, form, weights, folder):
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = find(script, name)
+    if weights:
+        state = torch.load(weights, map_location="cpu", weights_only=True)
+        state = state.get("state_dict", state.get("model", state)) if isinstance(state, dict) else state
+        try:
+            model.load_state_dict(state)
+        except Exception as e:
+            raise Unknown(f"{weights}: {one_line(e)}")
+    model.float()
+    x = example(form, model)
+    model.eval()
+    with torch.no_grad():
+        try:
+            y = model(x)
+        except Exception as e:
+            raise Unknown(f"{type(model).__name__} does not read an input of {form}: {one_line(e)}")
+    importer = Importer(model.train(), x)
+    importer.run()
+    if importer.last.dims == "NCT":
+        y = y.transpose(1, 2)
+    result = {
+        "name": type(model).__name__, "layers": tables(importer), "classes": y.shape[-1], "notes": importer.notes, "log_softmax": importer.log_softmax,
+        "tokens": x.dtype == torch.long, "vocab": getattr(importer, "vocab", 0), "shape": list(x.shape), "values": x.flatten().tolist(), "outputs": y.flatten().tolist(),
+        "tensors": [{"name": n, "shape": list(p.shape)} for n, p in importer.params.items()],
+    }
+    folder = Path(folder)
+    with open(folder / "weights.f32", "wb") as f:
+        for p in importer.params.values():
+            p = p.contiguous()
+            f.write(ctypes.string_at(p.data_ptr(), 4 * p.numel()))
+    (folder / "model.json").write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except Unknown as e:
+        sys.exit(f"unknown: {e}")

@@ -1,0 +1,251 @@
+package torchmodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/methods"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// job is a module that testdata/rounds.py imports.
+type job struct {
+	Script string `json:"script"`
+	Class  string `json:"name"`
+	Input  string `json:"input"`
+	Out    string `json:"out"`
+}
+
+// networks are small ones as people write them.
+var networks = []job{
+	{"lenet.py", "", "1x28x28", ""},
+	{"resnet.py", "", "3x16x16", ""},
+	{"charlstm.py", "NextChar(vocab=25)", "12tokens", ""},
+	{"vit.py", "ViT", "3x16x16", ""},
+	{"vit.py", "TextEncoder", "12tokens", ""},
+	{"mobile.py", "", "3x16x16", ""},
+}
+
+// refusals are modules that have no layers, and why.
+var refusals = []struct{ input, body, forward, want string }{
+	{
+		"3x8x8", "self.conv, self.bn = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)", "self.bn(self.conv(x))",
+		`module "bn" (nn.BatchNorm2d) couples the samples of a batch, which clients must not share, and keeps statistics that are no parameters; use nn.GroupNorm instead, such as nn.GroupNorm(8, 8)`,
+	},
+	{"3x8x8", "self.a = nn.Sequential(nn.Conv2d(3, 8, 3), nn.PReLU())", "self.a(x)", `module "a.1" (nn.PReLU) is no layer of fedfast, see fedfast list layers`},
+	{"3x8x8", "self.conv = nn.Conv2d(3, 8, 3, padding_mode='reflect')", "self.conv(x)", `module "conv" (nn.Conv2d) has padding_mode='reflect'; fedfast pads with zeros`},
+	{"3x8x8", "self.conv = nn.Conv2d(3, 8, (3, 1))", "self.conv(x)", `module "conv" (nn.Conv2d) has kernel_size=(3, 1); rows and columns must have the same`},
+	{"3x8x8", "self.conv, self.fc = nn.Conv2d(3, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(self.conv(x)).mean((2, 3)))", `module "conv" (nn.Conv2d) is used twice, and layers share no weights; make two modules of it`},
+	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)", `function matmul is no layer of fedfast; for attention use nn.MultiheadAttention`},
+	{"9", "self.fc = nn.Linear(9, 4, bias=False)", "self.fc(x)", `module "fc" (nn.Linear) has no bias, which fedfast's dense layers have; leave out bias=False, or tie its weight to the embedding's`},
+	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not read an input of 9: mat1 and mat2 shapes cannot be multiplied`},
+	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x", `symbolically traced variables cannot be used as inputs to control flow`},
+	{
+		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5, bidirectional=True, batch_first=True), nn.Linear(10, 3)", "self.f(self.l(self.e(x))[0][:, -1])",
+		`module "l" (nn.LSTM): bidirectional, bias=False and proj_size have no layer`,
+	},
+	{"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)", "self.f(self.l(self.e(x))[0][:, -1])", `module "l" (nn.LSTM) reads NxTxC; it must be one of TxNxC`},
+	{"9", "self.fc = nn.Linear(9, 4)", "F.softmax(self.fc(x), 1)", `function softmax is no layer of fedfast; return the logits`},
+	{"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 4)", "self.fc(x) + 3 * self.g(x)", `of products there is squeeze-and-excitation`},
+}
+
+// TestImport imports the networks and trains each for a round, here and in PyTorch.
+// What has been trained predicts the same in PyTorch after an export. Modules without
+// a layer are named, in one line.
+func TestImport(t *testing.T) {
+	py, dir := needTorch(t), t.TempDir()
+	var jobs []job
+	add := func(j job) {
+		j.Out = filepath.Join(dir, fmt.Sprint("out", len(jobs)))
+		if err := os.Mkdir(j.Out, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, j)
+	}
+	for _, j := range networks {
+		j.Script = filepath.Join("testdata", "networks", j.Script)
+		add(j)
+	}
+	for i, r := range refusals {
+		script := filepath.Join(dir, fmt.Sprintf("net%d.py", i))
+		text := "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        " + r.body +
+			"\n\n    def forward(self, x):\n        return " + r.forward + "\n"
+		if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		add(job{Script: script, Input: r.input})
+	}
+	list := writeJSON(t, filepath.Join(dir, "jobs.json"), jobs)
+	if out, err := exec.Command(py, filepath.Join("testdata", "rounds.py"), "import.py", list).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i, r := range refusals {
+		text, err := os.ReadFile(filepath.Join(jobs[len(networks)+i].Out, "error.txt"))
+		if err != nil || !strings.Contains(string(text), r.want) || strings.Contains(string(text), "\n") {
+			t.Errorf("%s: %q, %v; want %s", r.body, text, err, r.want)
+		}
+	}
+	var folders []string
+	predicted := map[string][]float32{}
+	for _, j := range jobs[:len(networks)] {
+		t.Run(j.Script+" "+j.Class, func(t *testing.T) {
+			m, w := trainedAsTorch(t, j)
+			b := drawBatch(m, 4)
+			exported(t, j.Out, m, w, b)
+			folders, predicted[j.Out] = append(folders, j.Out), outputs(m, w, b)
+		})
+	}
+	if out, err := exec.Command(py, append([]string{filepath.Join("testdata", "predict.py")}, folders...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, folder := range folders {
+		near(t, "exported after the round", readFloats(t, filepath.Join(folder, "outputs.f32")), predicted[folder])
+	}
+}
+
+func writeJSON(t *testing.T, path string, x any) string {
+	t.Helper()
+	text, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func readJSON(t *testing.T, path string, x any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, x)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exported writes a model as model export does, and an input.
+func exported(t *testing.T, dir string, m *nn.Model, w []float32, b *nn.Batch) {
+	t.Helper()
+	text, err := Export(m, "model.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fl.WriteSafetensors(f, m, w); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for file, data := range map[string][]byte{"model.py": []byte(text), "input.json": inputOf(m, b)} {
+		if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// trainedAsTorch reads an imported network, trains it for the round that PyTorch has
+// trained, compares the change of every tensor, and returns it.
+func trainedAsTorch(t *testing.T, j job) (*nn.Model, []float32) {
+	t.Helper()
+	var made written
+	readJSON(t, filepath.Join(j.Out, "model.json"), &made)
+	i, err := made.read(j.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("predictions differ by %.2g", i.Difference)
+	m := i.Model.WithStart(i.Weights)
+	var given struct {
+		Values []float32 `json:"values"`
+		Labels []int32   `json:"labels"`
+		Sizes  []int     `json:"sizes"`
+	}
+	readJSON(t, filepath.Join(j.Out, "data.json"), &given)
+	e, err := fl.New(fl.Config{Model: m, Data: federation(m, given.Values, given.Labels, given.Sizes), Method: methods.FedAvg{}, Cohort: len(given.Sizes), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	tr := e.NewTrial(0)
+	client, server := fl.Defaults(methods.FedAvg{})
+	client.LR, client.Momentum, client.Epochs, client.Batch = 0.05, 0.9, 3, 100
+	if _, err := tr.Round(t.Context(), fl.Plan{Server: server, Clients: []fl.ClientParams{client}}); err != nil {
+		t.Fatal(err)
+	}
+	want := readFloats(t, filepath.Join(j.Out, "trained.f32"))
+	got, before := map[string]nn.Tensor{}, map[string]nn.Tensor{}
+	for _, x := range m.Export(tr.Weights()) {
+		got[x.Name] = x
+	}
+	for _, x := range m.Export(i.Weights) {
+		before[x.Name] = x
+	}
+	for _, x := range made.Tensors {
+		var diff, norm float64
+		after, start := got[x.Name].Data, before[x.Name].Data
+		for k, v := range want[:len(after)] {
+			diff += math.Pow(float64(after[k])-float64(v), 2)
+			norm += math.Pow(float64(v)-float64(start[k]), 2)
+		}
+		want = want[len(after):]
+		if diff, norm = math.Sqrt(diff), math.Sqrt(norm); !(diff <= 2e-3*norm+1e-6) {
+			t.Errorf("%s: the change of the round differs by %.3g of %.3g", x.Name, diff, norm)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("PyTorch trained %d values more", len(want))
+	}
+	return m, tr.Weights()
+}
+
+// federation deals examples in PyTorch's order to clients.
+func federation(m *nn.Model, values []float32, labels []int32, sizes []int) *data.Federation {
+	in := m.Input()
+	fed := &data.Federation{Name: "drawn", Classes: m.Classes(), H: in.H, W: in.W, C: in.C, SeqLen: in.Seq, Vocab: in.Vocab}
+	each := in.Size() + in.Seq
+	if in.Seq > 0 {
+		fed.Kind = data.Tokens
+	}
+	at := 0
+	for i, n := range sizes {
+		part, labels := values[at*each:(at+n)*each], labels[at:at+n]
+		at += n
+		var v data.View
+		if in.Seq > 0 {
+			rows := make([]uint16, len(part))
+			for k, x := range part {
+				rows[k] = uint16(x)
+			}
+			v = data.TokenView(in.Seq, rows, labels)
+		} else {
+			x := make([]float32, 0, len(part))
+			for k := range n {
+				for p := range in.H * in.W {
+					for c := range in.C {
+						x = append(x, part[k*each+c*in.H*in.W+p])
+					}
+				}
+			}
+			v = data.VectorView(each, x, labels)
+		}
+		none := v.Part(0, 0)
+		fed.Clients = append(fed.Clients, data.Client{ID: strconv.Itoa(i), Train: v, Val: none, Test: none})
+	}
+	return fed
+}
