@@ -299,7 +299,7 @@ func (e *exporter) stage(s nn.Stage, v value, to string) (flat bool, err error) 
 	case nn.Steps:
 		e.set(to, map[nn.Take]string{nn.TakeLast: "%s[:, -1]", nn.TakeFirst: "%s[:, 0]", nn.TakeMean: "%s.mean(1)"}[l.Take], x)
 		return true, nil
-	case nn.Conv2D, nn.DepthwiseConv2D, nn.MaxPool, nn.AvgPool, nn.LRN, nn.SqueezeExcitation:
+	case nn.Conv2D, nn.GroupedConv2D, nn.DepthwiseConv2D, nn.MaxPool, nn.AvgPool, nn.LRN, nn.SqueezeExcitation:
 		if v.flat {
 			e.set(to, "%s[:, :, None, None]", x)
 			x = to
@@ -402,6 +402,12 @@ func (e *exporter) sequential(s nn.Stage, x, to string) (flat bool, err error) {
 			dropout = fmt.Sprintf(", dropout=%v", l.Dropout)
 		}
 		e.set(to, "%s(%s)[0]", e.module(s.Name, "%s(%d, %d, %d, batch_first=True%s)", kind, in.C, l.Hidden, max(1, l.Layers), dropout), x)
+		if !l.EveryStep {
+			e.set(to, "%s[:, -1]", to)
+		}
+		return !l.EveryStep, nil
+	case nn.GRU:
+		e.set(to, "%s(%s)[0]", e.module(s.Name, "nn.GRU(%d, %d, batch_first=True)", in.C, l.Hidden), x)
 		if !l.EveryStep {
 			e.set(to, "%s[:, -1]", to)
 		}

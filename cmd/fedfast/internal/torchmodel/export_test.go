@@ -54,6 +54,8 @@ var everyLayer = map[string]struct {
 		{ type = "maxpool", size = 3, stride = 2, padding = "same" }
 		{ type = "depthwise", kernel = 3, padding = "same", dilation = 2, no_bias = true }
 		{ type = "groupnorm", groups = 3 }
+		{ type = "conv", filters = 6, kernel = 3, groups = 2, pad = 1 }
+		{ type = "conv", filters = 6, kernel = 2, dilation = 2, padding = "same" }
 		{ type = "silu" }
 		{ type = "layernorm" }
 		{ type = "residual", body = [{ type = "rmsnorm" }, { type = "conv", filters = 8, kernel = 1 }, { type = "gelu" }, { type = "squeeze", units = 4 }], shortcut = [{ type = "conv", filters = 8, kernel = 1, no_bias = true }] }
@@ -91,6 +93,7 @@ var everyLayer = map[string]struct {
 		{ type = "attention", heads = 2, mask_padding = true }
 		{ type = "lstm", hidden = 5, layers = 2, output = "every", rate = 0.3 }
 		{ type = "dense", units = 6 }
+		{ type = "gru", hidden = 7, output = "every" }
 		{ type = "lstm", hidden = 4, init = "haiku", biases = 1 }
 		{ type = "dense" }`},
 	"means": {nn.Shape{Seq: 6, Vocab: 11}, 11, `

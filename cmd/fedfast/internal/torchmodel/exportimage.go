@@ -19,6 +19,11 @@ func (e *exporter) image(s nn.Stage, x, to string) {
 		}
 		p := e.padding(window{l.Kernel, wide, max(1, l.Stride), l.Same, l.Pad, "0"}, in, x, to)
 		e.set(to, "%s(%s)", e.module(s.Name, "nn.Conv2d(%d, %d, %s%s%s%s)", in.C, l.Filters, kernel, option("stride", l.Stride, 1), option("padding", p.inside, 0), bias(l.NoBias)), p.x)
+	case nn.GroupedConv2D:
+		wide := (l.Kernel-1)*max(1, l.Dilation) + 1
+		p := e.padding(window{wide, wide, max(1, l.Stride), l.Same, l.Pad, "0"}, in, x, to)
+		e.set(to, "%s(%s)", e.module(s.Name, "nn.Conv2d(%d, %d, %d%s%s%s%s%s)", in.C, l.Filters, l.Kernel, option("stride", l.Stride, 1), option("padding", p.inside, 0),
+			option("dilation", l.Dilation, 1), option("groups", l.Groups, 1), bias(l.NoBias)), p.x)
 	case nn.DepthwiseConv2D:
 		wide := (l.Kernel-1)*max(1, l.Dilation) + 1
 		p := e.padding(window{wide, wide, max(1, l.Stride), l.Same, l.Pad, "0"}, in, x, to)

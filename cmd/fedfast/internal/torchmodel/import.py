@@ -230,7 +230,7 @@ class Importer:
             name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
             self.seeing = f"function {name}"
             self.at(node)
-        if not any(isinstance(v, (Feature, Tokens, Padding, list)) for v in leaves((args, kwargs))):
+        if not any(isinstance(v, (Feature, Tokens, Padding, LastStates)) for v in leaves((args, kwargs))):
             return self.constant(node, args, kwargs, out)
         if node.op == "call_module":
             return self.module(module, node.target, args, kwargs, out)
@@ -373,6 +373,8 @@ class Importer:
         states = leaves((args[1:], kwargs))
         if any(isinstance(v, Feature) or isinstance(v, Const) and isinstance(v.tensor, torch.Tensor) and bool(v.tensor.any()) for v in states):
             raise Unknown(f"{self.seeing} starts from a state that is not 0")
+        if m.num_layers > 1 and not lstm:
+            raise Unknown(f"{self.seeing} has {m.num_layers} layers; make as many nn.GRU of one layer")
         self.once(m, name)
         spec = {"type": "lstm" if lstm else "gru", "hidden": m.hidden_size, "output": "every"}
         if m.num_layers > 1:

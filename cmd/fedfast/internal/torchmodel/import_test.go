@@ -30,6 +30,7 @@ var networks = []job{
 	{"lenet.py", "", "1x28x28", ""},
 	{"resnet.py", "", "3x16x16", ""},
 	{"charlstm.py", "NextChar(vocab=25)", "12tokens", ""},
+	{"charlstm.py", "Words", "12tokens", ""},
 	{"vit.py", "ViT", "3x16x16", ""},
 	{"vit.py", "TextEncoder", "12tokens", ""},
 	{"mobile.py", "", "3x16x16", ""},
@@ -163,6 +164,9 @@ func exported(t *testing.T, dir string, m *nn.Model, w []float32, b *nn.Batch) {
 // trained, compares the change of every tensor, and returns it.
 func trainedAsTorch(t *testing.T, j job) (*nn.Model, []float32) {
 	t.Helper()
+	if why, err := os.ReadFile(filepath.Join(j.Out, "error.txt")); err == nil {
+		t.Fatalf("it is refused: %s", why)
+	}
 	var made written
 	readJSON(t, filepath.Join(j.Out, "model.json"), &made)
 	i, err := made.read(j.Out)

@@ -1,5 +1,19 @@
-"""Two LSTM layers that say the next character, as LEAF has them."""
+"""Two LSTM layers that say the next character, as LEAF has them, and a GRU."""
 import torch.nn as nn
+
+
+class Words(nn.Module):
+    """A GRU with the steps first, whose last hidden state goes on."""
+
+    def __init__(self, vocab=25, hidden=12, classes=6):
+        super().__init__()
+        self.embeddings = nn.Embedding(vocab, 8)
+        self.gru = nn.GRU(8, hidden)
+        self.fc = nn.Linear(hidden, classes)
+
+    def forward(self, tokens):
+        _, h = self.gru(self.embeddings(tokens).permute(1, 0, 2))
+        return self.fc(h[-1])
 
 
 class NextChar(nn.Module):

@@ -32,7 +32,7 @@ class Inverted(nn.Module):
 class Mobile(nn.Module):
     def __init__(self, classes=5):
         super().__init__()
-        self.stem = nn.Conv2d(3, 8, 3, stride=2, padding=1)
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1, groups=4))
         self.one, self.two = Inverted(8, 3, 3), Inverted(8, 2, 5)
         self.head = nn.Sequential(nn.Linear(16, 12), nn.Hardswish(), nn.Linear(12, classes))
 
