@@ -212,7 +212,8 @@ func (m *meter) time(reps int, f func()) float64 {
 	return (m.clock.now() - start).Seconds()
 }
 
-// samplePeak returns one sample of the peak in GFLOP/s, of products in that precision.
+// samplePeak returns one sample of the peak in GFLOP/s, of products in that
+// precision.
 func (m *meter) samplePeak(p nn.Precision) float64 {
 	probe := kernels.PeakProbe
 	if p == nn.BF16 {

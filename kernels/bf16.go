@@ -119,9 +119,9 @@ func RoundPairs(dst, src []float32) {
 	}
 }
 
-// JoinPanels makes pairs of neighbouring columns of two packed panels: for every row,
-// of 16 floats, the 8 pairs of a and then the 8 of b, each number rounded to bf16. dst
-// must not overlap them.
+// JoinPanels makes pairs of neighbouring columns of two packed panels: for every
+// row, of 16 floats, the 8 pairs of a and then the 8 of b, each number rounded to
+// bf16. dst must not overlap them.
 func JoinPanels(dst, a, b []float32, rows int) {
 	if rows < 0 || len(a) < rows*Width || len(b) < rows*Width || len(dst) < rows*Width {
 		panic(msgPairs)

@@ -52,8 +52,8 @@ func dot2Row(acc *[Width]float32, x float32, row []float32) {
 	}
 }
 
-// dot2Floats adds the products of the pair x with pairs of two rows of 16 floats, or
-// of one and zeros.
+// dot2Floats adds the products of the pair x with pairs of two rows of 16 floats,
+// or of one and zeros.
 func dot2Floats(acc *[Width]float32, x float32, rows []float32) {
 	for j := range acc {
 		high := float32(0)

@@ -349,6 +349,31 @@ func TestBF16TNStep(t *testing.T) {
 	})
 }
 
+// TestBF16Panics holds that misuse panics instead of reading past a slice.
+func TestBF16Panics(t *testing.T) {
+	x := make([]float32, 1000)
+	nn := kernels.NN{M: 4, N: 16, K: 8, A: x, Lda: 4, B: x, C: x, Ldc: 16, BF16: true, Floats: true}
+	nt := kernels.NT{M: 4, N: 48, K: 2, A: x, Lda: 32, B: x, L: x, BF16: true}
+	for name, f := range map[string]func(){
+		"floats of float32": func() { g := nn; g.BF16 = false; kernels.GemmNN(&g) },
+		"segments":          func() { g := nn; g.Segs = 2; kernels.GemmNN(&g) },
+		"pairs":             func() { g := nn; g.A = x[:15]; kernels.GemmNN(&g) },
+		"rows":              func() { g := nn; g.B = x[:127]; kernels.GemmNN(&g) },
+		"an odd panel":      func() { g := nt; g.A = x[:127]; kernels.GemmNT(&g) },
+		"lanes":             func() { g := nt; g.L = x[:127]; kernels.GemmNT(&g) },
+		"panels":            func() { kernels.JoinPanels(x, x, x[:31], 2) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
 // anyFloats returns n floats of all bit patterns, halfway ones between two numbers
 // of bf16 among them.
 func anyFloats(r *rand.Rand, n, offset int) *kernelstest.Slice {

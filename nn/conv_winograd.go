@@ -9,9 +9,10 @@ const (
 	winogradGroup = 16 // most samples of a call
 )
 
-// roundedLeast is the fewest channels and filters with which the gradient of the input
-// goes by Winograd's algorithm in bf16: direct products are twice as fast there, and
-// with 32 the transforms cost more than the products save (BenchmarkWinograd).
+// roundedLeast is the fewest channels and filters with which the gradient of the
+// input goes by Winograd's algorithm in bf16: direct products are twice as fast
+// there, and with 32 the transforms cost more than the products save
+// (BenchmarkWinograd).
 const roundedLeast = 64
 
 // winogradPlan says which passes of a convolution go by Winograd's F(2x2, 3x3): the

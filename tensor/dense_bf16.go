@@ -3,19 +3,19 @@ package tensor
 import "github.com/fedfast/fedfast/kernels"
 
 // DenseBF16 is Dense with the factors of all products rounded to bf16. Weights are
-// rounded while they go through the products, so that nothing is kept of them between
-// two calls. Sums over the rows of samples take them in pairs from the first row of a
-// call.
+// rounded while they go through the products, so that nothing is kept of them
+// between two calls. Sums over the rows of samples take them in pairs from the
+// first row of a call.
 type DenseBF16 struct{ Dense }
 
-// columns returns the pairs of neighbours in a row of outputs: those of a multiple of
-// 32 outputs.
+// columns returns the pairs of neighbours in a row of outputs: those of a multiple
+// of 32 outputs.
 func (d DenseBF16) columns() int {
 	return (d.N + 2*kernels.Width - 1) / (2 * kernels.Width) * kernels.Width
 }
 
-// apart returns how far apart rows of n floats are: an odd number of lines, so that no
-// two of them meet in one set of a cache.
+// apart returns how far apart rows of n floats are: an odd number of lines, so that
+// no two of them meet in one set of a cache.
 func apart(n int) int { return kernels.Pad(n) | kernels.Width }
 
 // Space returns the floats of scratch memory that the methods need for m rows.
@@ -40,8 +40,8 @@ func (d DenseBF16) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bia
 	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: scratch, Lda: ld, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu, BF16: true, Floats: true})
 }
 
-// Load rounds what the other methods of the backward pass multiply: m rows of inputs
-// and of gradients of the outputs.
+// Load rounds what the other methods of the backward pass multiply: m rows of
+// inputs and of gradients of the outputs.
 func (d DenseBF16) Load(x []float32, ldx int, dy []float32, lddy, m int, scratch []float32) {
 	columns, in, out := d.space(m, scratch)
 	p := kernels.PairRows{Rows: PairedRows(m), N: d.K, Src: x, Step: 2 * ldx, Other: ldx, Single: m%2 > 0, Dst: in, Ld: apart(d.K)}

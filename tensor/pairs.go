@@ -26,8 +26,8 @@ func PairWeights(dst, w []float32, k, n int) {
 }
 
 // TurnPairs makes pairs of neighbouring columns of packed weights of k rows and n
-// columns, n a multiple of 32, rounded to bf16, and transposes them: the B of a product
-// over their columns, of n/2*Pad(k) floats. scratch has 16*k.
+// columns, n a multiple of 32, rounded to bf16, and transposes them: the B of a
+// product over their columns, of n/2*Pad(k) floats. scratch has 16*k.
 func TurnPairs(dst, w []float32, k, n int, scratch []float32) {
 	const width = kernels.Width
 	for j := 0; j < n; j += 2 * width {

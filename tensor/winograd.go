@@ -140,8 +140,8 @@ func (w Winograd) space(n int, scratch []float32) (s winogradSpace) {
 }
 
 // Input transforms image i of the n images of the calls of Forward that follow, and
-// InputTiles of those of BackwardWeights. x starts at the left border of the image's
-// first row.
+// InputTiles of those of BackwardWeights. x starts at the left border of the
+// image's first row.
 func (w Winograd) Input(scratch []float32, n, i int, x []float32, xRow int) {
 	w.input(scratch, n, i, x, xRow, false)
 }

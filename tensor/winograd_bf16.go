@@ -3,10 +3,10 @@ package tensor
 import "github.com/fedfast/fedfast/kernels"
 
 // BF16 returns w with the factors of its products, which are what the transforms
-// give, rounded to bf16. Sums run over pairs of channels, and in a gradient of weights
-// over pairs of neighbouring tiles in a row; a last tile without a neighbour is paired
-// with zeros. A product has the relative error of its rounded factors, up to 2^-8 in
-// all; transforms and sums are as they are without.
+// give, rounded to bf16. Sums run over pairs of channels, and in a gradient of
+// weights over pairs of neighbouring tiles in a row; a last tile without a
+// neighbour is paired with zeros. A product has the relative error of its rounded
+// factors, up to 2^-8 in all; transforms and sums are as they are without.
 func (w Winograd) BF16() Winograd {
 	w.bf16 = true
 	return w
@@ -60,7 +60,8 @@ func roundRowsTo(dst, src []float32, rows, n, ld int) {
 	}
 }
 
-// pairTiles rounds a row of tiles of c channels, the i-th of all, in pairs of tiles.
+// pairTiles rounds a row of tiles of c channels, the i-th of all, in pairs of
+// tiles.
 func (w Winograd) pairTiles(v, row kernels.Tiles, i, c int) {
 	pairs := PairedRows(w.cols)
 	for p := range 16 {

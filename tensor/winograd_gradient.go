@@ -10,11 +10,11 @@ const winogradDepth = 64
 // one call of BackwardWeights to the next.
 func (w Winograd) Sums() int { return 16 * w.C * w.N }
 
-// BackwardWeights adds up the gradient of the weights over the n images that InputTiles
-// got and the gradients dy of their outputs. Sums are taken over the tiles (image,
-// row, column) before the transform, from the first call of a batch to the last,
-// which overwrites gw with the gradient. In between they are in sums; a call that
-// is first and last does not need it.
+// BackwardWeights adds up the gradient of the weights over the n images that
+// InputTiles got and the gradients dy of their outputs. Sums are taken over the
+// tiles (image, row, column) before the transform, from the first call of a batch
+// to the last, which overwrites gw with the gradient. In between they are in sums;
+// a call that is first and last does not need it.
 func (w Winograd) BackwardWeights(gw, sums []float32, dy Images, n int, scratch []float32, first, last bool) {
 	s := w.space(n, scratch)
 	v := s.v
