@@ -16,6 +16,7 @@ type reproSite struct{ clusterFlag }
 
 func (s *reproSite) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	s.rounds = cluster.RoundsAuto // a site's are not shared
 	f.StringVar(&s.address, "cluster", "", "have workers train that join at `HOST:PORT`, such as 127.0.0.1:0, by the join file in --out; idle ones take up other seeds and cells")
 	f.StringVar(&s.credentials, "creds", "", "credentials `FILE`, where --cluster is nats://HOST:PORT")
 }
