@@ -4,6 +4,9 @@
 const metricAt = { score: 2, loss: 3, test: 4 };
 const metricName = { score: "score", loss: "training loss", test: "test error" };
 
+/** The distances of marks on the axis of rounds: whole ones. */
+const wholeSteps = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((x) => [x, 2 * x, 5 * x]);
+
 /** Curves draws the curves of all trials in columns of so many rounds. */
 class Curves {
   constructor(root, over, onLight) {
@@ -100,7 +103,7 @@ class Curves {
       ...this.size(),
       series: [{ label: "round" }, ...this.data.slice(1).map((_, i) => this.series(i))],
       scales: { x: { time: false } },
-      axes: [{ ...axis, label: "round", labelSize: 22 }, { ...axis, label: metricName[this.metric], size: 64, labelSize: 22 }],
+      axes: [{ ...axis, label: "round", labelSize: 22, incrs: wholeSteps }, { ...axis, label: metricName[this.metric], size: 64, labelSize: 22 }],
       legend: { show: false },
       cursor: { focus: { prox: 24 }, points: { show: false }, drag: { x: true, y: false } },
       focus: { alpha: 0.25 },
