@@ -26,7 +26,7 @@ func TestRunRounds(t *testing.T) {
 		if x.Cohort != 4 || x.Clients != 4 || x.Trials != 1 || x.GCStop <= 0 || x.Outside <= 0 || x.Outside >= 1 {
 			t.Errorf("%d workers: %+v", r.Threads, *x)
 		}
-		if x.AllocsPerStep > 0.05 { // of a runtime that is busy elsewhere; an allocation in each step would be 1
+		if x.AllocsPerStep > 0.2 { // of 12 steps: one of a result that waits, one of a runtime that is busy elsewhere; an allocation in each step would be 1
 			t.Errorf("%d workers: %v allocations a step, want none", r.Threads, x.AllocsPerStep)
 		}
 		if (x.Speedup > 0) != (i > 0) {
