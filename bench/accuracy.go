@@ -80,7 +80,7 @@ var modelData = []struct {
 	{
 		"stackoverflow-fathom", "stackexchange", 4,
 		[]string{
-			"data.name=stackexchange", "data.split=80/20", "tuner.name=none", "cohort=4", "data.max_samples=64", "eval.clients=5", "eval.every=0",
+			"data.name=stackexchange", "data.split=80/10/10", "tuner.name=none", "cohort=4", "data.max_samples=64", "eval.clients=5", "eval.every=0",
 			"eval.every_clients=0", "eval.goal=0",
 		},
 		[]string{"so-nwp-lstm"},
