@@ -58,7 +58,7 @@ func Functions(source string) []Function {
 var guaranteed = map[string][]string{
 	"AVX2":   {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT"},
 	"AVX512": {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL"},
-	"BF16":   {"MMX+", "SSE", "SSE2", "AVX", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL", "AVX512_BF16"},
+	"BF16":   {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL", "AVX512_BF16"},
 }
 
 // LevelOf returns the level, AVX2, AVX512 or BF16 (AVX512 with AVX512_BF16), that a
