@@ -60,7 +60,7 @@ func TestClusterSharesRounds(t *testing.T) {
 			if want := alone(t, r.setup()); got != want {
 				t.Errorf("shared\n%s\nin one process\n%s", got, want)
 			}
-			if r.told(" parts of rounds") < 2 || r.told(" left; ") != 1 || r.told("is lost") != 1 {
+			if r.told(" parts of rounds") < 2 || r.told(" left; ") > 1 || r.told("is lost") != 1 { // the one that leaves may be gone before it says so
 				t.Errorf("notices %q", r.notices)
 			}
 			if n := sharers(t, r.dir); n < 2 {
