@@ -63,16 +63,28 @@ func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
 func (b *blobs) putBytes(ctx context.Context, text []byte) (string, error) {
 	sum := sha256.Sum256(text)
 	name := hex.EncodeToString(sum[:]) + b.tag
-	ctx, cancel := context.WithTimeout(ctx, blobTime)
+	return name, within(ctx, name, func(ctx context.Context) error {
+		if info, err := b.store.GetInfo(ctx, name); err == nil && info.Size == uint64(b.scope.sealed(len(text))) {
+			return nil
+		}
+		_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(b.scope.seal(text, byEither)))
+		return err
+	})
+}
+
+// within does something with a blob in the time that it may take. The client says of
+// one that was interrupted that it took too long; here it was interrupted.
+func within(ctx context.Context, name string, do func(ctx context.Context) error) error {
+	once, cancel := context.WithTimeout(ctx, blobTime)
 	defer cancel()
-	if info, err := b.store.GetInfo(ctx, name); err == nil && info.Size == uint64(b.scope.sealed(len(text))) {
-		return name, nil
+	err := do(once)
+	if err == nil {
+		return nil
 	}
-	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(b.scope.seal(text, byEither)))
-	if err != nil {
-		return "", fmt.Errorf("blob %.8s: %w", name, err)
+	if ctx.Err() != nil {
+		err = ctx.Err()
 	}
-	return name, nil
+	return fmt.Errorf("blob %.8s: %w", name, err)
 }
 
 // get returns a snapshot by its digest.
@@ -86,11 +98,13 @@ func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
 
 // bytes returns a blob by its digest.
 func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, blobTime)
-	defer cancel()
-	text, err := b.store.GetBytes(ctx, name)
+	var text []byte
+	err := within(ctx, name, func(ctx context.Context) (err error) {
+		text, err = b.store.GetBytes(ctx, name)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("blob %.8s: %w", name, err)
+		return nil, err
 	}
 	if text, err = b.scope.open(text, byEither); err != nil {
 		return nil, fmt.Errorf("blob %.8s: it was not sealed for this study: %w", name, err)
@@ -103,11 +117,11 @@ func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
 
 // remove forgets a blob.
 func (b *blobs) remove(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, blobTime)
-	defer cancel()
-	err := b.store.Delete(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil
-	}
-	return err
+	return within(ctx, name, func(ctx context.Context) error {
+		err := b.store.Delete(ctx, name)
+		if errors.Is(err, jetstream.ErrObjectNotFound) {
+			return nil
+		}
+		return err
+	})
 }

@@ -161,7 +161,12 @@ func (r *run) told(text string) int {
 
 // await waits until so many workers have joined, so that a study does not end before.
 func (r *run) await(workers int) {
-	for end := time.Now().Add(time.Minute); r.told(" joined (") < workers && time.Now().Before(end); {
+	r.until(" joined (", workers)
+}
+
+// until waits until so many notices hold some text.
+func (r *run) until(text string, notices int) {
+	for end := time.Now().Add(time.Minute); r.told(text) < notices && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
@@ -243,6 +248,24 @@ func ends(t *testing.T, ended chan error) error {
 	}
 }
 
+// sameAsAlone runs the study with workers: they end without an error, and all is as
+// in one process.
+func (r *run) sameAsAlone(t *testing.T, workers []chan error) {
+	t.Helper()
+	got, err := r.tune(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range workers {
+		if err := ends(t, w); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := alone(t, r.setup()); got != want {
+		t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
+	}
+}
+
 // TestClusterIsTheSame runs a study with two workers, one of which is asked to leave
 // on the way: everything is as in one process.
 func TestClusterIsTheSame(t *testing.T) {
@@ -262,18 +285,7 @@ func TestClusterIsTheSame(t *testing.T) {
 				}
 			}
 			first, second := r.worker(t.Context(), nil), r.worker(leave, nil)
-			got, err := r.tune(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, w := range []chan error{first, second} {
-				if err := ends(t, w); err != nil {
-					t.Error(err)
-				}
-			}
-			if want := alone(t, r.setup()); got != want {
-				t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
-			}
+			r.sameAsAlone(t, []chan error{first, second})
 			if r.told("joined (") != 2 || r.told(" left; 1 worker") != 1 || r.told("1 is lost")+r.told("2 is lost") != 0 {
 				t.Errorf("notices %q", r.notices)
 			}

@@ -243,19 +243,7 @@ func TestFaultDuplicates(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
 	r.after = func(int) { r.await(2) }
 	twice := func(o *WorkerOptions) { o.twice = true }
-	workers := []chan error{r.worker(t.Context(), twice), r.worker(t.Context(), twice)}
-	got, err := r.tune(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range workers {
-		if err := ends(t, w); err != nil {
-			t.Error(err)
-		}
-	}
-	if want := alone(t, r.setup()); got != want {
-		t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
-	}
+	r.sameAsAlone(t, []chan error{r.worker(t.Context(), twice), r.worker(t.Context(), twice)})
 	if r.told(" joined (") != 2 {
 		t.Errorf("notices %q", r.notices)
 	}

@@ -39,6 +39,7 @@ func TestClusterSharesRounds(t *testing.T) {
 				case 4:
 					ask()
 				case 6:
+					r.until(" left; ", 1)
 					lost := false
 					r.loses(func(s *seat) bool {
 						first := !lost && !s.leaving
@@ -48,19 +49,8 @@ func TestClusterSharesRounds(t *testing.T) {
 				}
 			}
 			workers := []chan error{r.worker(t.Context(), nil), r.worker(t.Context(), nil), r.worker(leave, nil)}
-			got, err := r.tune(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, w := range workers {
-				if err := ends(t, w); err != nil {
-					t.Error(err)
-				}
-			}
-			if want := alone(t, r.setup()); got != want {
-				t.Errorf("shared\n%s\nin one process\n%s", got, want)
-			}
-			if r.told(" parts of rounds") < 2 || r.told(" left; ") > 1 || r.told("is lost") != 1 { // the one that leaves may be gone before it says so
+			r.sameAsAlone(t, workers)
+			if r.told(" parts of rounds") < 2 || r.told(" left; ") != 1 || r.told("is lost") != 1 {
 				t.Errorf("notices %q", r.notices)
 			}
 			if n := sharers(t, r.dir); n < 2 {
