@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"math"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/fedfast/fedfast/bench/repro"
@@ -16,10 +14,7 @@ func TestRunCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program and lets it work for seconds")
 	}
-	exe := filepath.Join(t.TempDir(), "fedfast")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "../cmd/fedfast").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	exe := Program(t)
 	report, err := Run(t.Context(), Config{Suites: []string{"cluster"}, Quick: true, Workers: 1, Tuners: host.Paths{Serve: []string{exe}}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,6 @@
 package bench_test
 
 import (
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/fedfast/fedfast/bench"
@@ -15,10 +13,7 @@ func TestRunFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program and lets it work for seconds")
 	}
-	exe := filepath.Join(t.TempDir(), "fedfast")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "../cmd/fedfast").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	exe := bench.Program(t)
 	cfg := bench.Config{Suites: []string{"faults"}, Quick: true, Tuners: host.Paths{Serve: []string{exe}}}
 	report, err := bench.Run(t.Context(), cfg, nil)
 	if err != nil {

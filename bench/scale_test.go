@@ -3,6 +3,7 @@ package bench_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -20,7 +21,12 @@ func TestMain(m *testing.M) {
 		tuners.Serve(plugins.Builtin()[os.Args[3]])
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := bench.RemoveProgram(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // TestRunTuner times a tuner that is this test binary.

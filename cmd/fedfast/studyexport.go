@@ -20,6 +20,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/tablefile"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
@@ -217,4 +218,21 @@ func cell(t *store.Table, row []any, column string) string {
 		return "-"
 	}
 	return tablefile.Text(v)
+}
+
+// look opens a study whose trials are to be exported, and tells of it.
+func look(ctx context.Context, dir string) (*view.Study, *view.Overview, error) {
+	v, err := view.Look(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, usageError{err}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	about, err := v.Overview(ctx)
+	if err != nil {
+		_ = v.Close() // it was read only
+		return nil, nil, err
+	}
+	return v, about, nil
 }

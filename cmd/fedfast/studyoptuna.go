@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/optuna"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -22,18 +19,11 @@ const (
 
 // optuna writes a study's trials as a log of Optuna's.
 func (o *exportOptions) optuna(ctx context.Context, a *app, dir string) error {
-	v, err := view.Look(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{err}
-	}
+	v, about, err := look(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	about, err := v.Overview(ctx)
-	if err != nil {
-		return err
-	}
 	if err := optuna.Check(about); err != nil {
 		return usageError{err}
 	}

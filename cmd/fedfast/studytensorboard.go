@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/tensorboard"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
-	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 const (
@@ -20,18 +18,11 @@ const (
 
 // tensorboard writes the curves of a study's trials as TensorBoard's runs.
 func (o *exportOptions) tensorboard(ctx context.Context, a *app, dir string) error {
-	v, err := view.Look(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{err}
-	}
+	v, about, err := look(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	about, err := v.Overview(ctx)
-	if err != nil {
-		return err
-	}
 	out, err := o.folder(dir)
 	if err != nil {
 		return err

@@ -250,9 +250,16 @@ func ends(t *testing.T, ended chan error) error {
 
 // sameAsAlone runs the study with workers: they end without an error, and all is as
 // in one process.
-func (r *run) sameAsAlone(t *testing.T, workers []chan error) {
+func (r *run) sameAsAlone(t *testing.T, workers ...chan error) {
 	t.Helper()
 	got, err := r.tune(t.Context())
+	r.isAsAlone(t, got, err, workers...)
+}
+
+// isAsAlone holds of what a study came to that it is what one process comes to, and
+// that the workers end without an error.
+func (r *run) isAsAlone(t *testing.T, got string, err error, workers ...chan error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +292,7 @@ func TestClusterIsTheSame(t *testing.T) {
 				}
 			}
 			first, second := r.worker(t.Context(), nil), r.worker(leave, nil)
-			r.sameAsAlone(t, []chan error{first, second})
+			r.sameAsAlone(t, first, second)
 			if r.told("joined (") != 2 || r.told(" left; 1 worker") != 1 || r.told("1 is lost")+r.told("2 is lost") != 0 {
 				t.Errorf("notices %q", r.notices)
 			}

@@ -243,7 +243,7 @@ func TestFaultDuplicates(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
 	r.after = func(int) { r.await(2) }
 	twice := func(o *WorkerOptions) { o.twice = true }
-	r.sameAsAlone(t, []chan error{r.worker(t.Context(), twice), r.worker(t.Context(), twice)})
+	r.sameAsAlone(t, r.worker(t.Context(), twice), r.worker(t.Context(), twice))
 	if r.told(" joined (") != 2 {
 		t.Errorf("notices %q", r.notices)
 	}
@@ -299,17 +299,7 @@ func TestFaultSlowWorker(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, w := range []chan error{slow, fast} {
-				if err := ends(t, w); err != nil {
-					t.Error(err)
-				}
-			}
-			if want := alone(t, r.setup()); got != want {
-				t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
-			}
+			r.isAsAlone(t, got, err, slow, fast)
 			if r.told("trains it too") < 1 || r.told("was first and goes on") < 1 || r.told("1 is lost")+r.told("2 is lost") > 0 {
 				t.Errorf("notices %q", r.notices)
 			}
@@ -367,17 +357,7 @@ func TestFaultPartition(t *testing.T) {
 		}
 	}
 	got, err := r.tune(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range []chan error{slow, fast} {
-		if err := ends(t, w); err != nil {
-			t.Error(err)
-		}
-	}
-	if want := alone(t, r.setup()); got != want {
-		t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
-	}
+	r.isAsAlone(t, got, err, slow, fast) // fast began meanwhile
 	if r.told("nothing was heard of it") < 1 || r.told(" joined (") < 3 {
 		t.Errorf("notices %q", r.notices)
 	}

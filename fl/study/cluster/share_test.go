@@ -49,7 +49,7 @@ func TestClusterSharesRounds(t *testing.T) {
 				}
 			}
 			workers := []chan error{r.worker(t.Context(), nil), r.worker(t.Context(), nil), r.worker(leave, nil)}
-			r.sameAsAlone(t, workers)
+			r.sameAsAlone(t, workers...)
 			if r.told(" parts of rounds") < 2 || r.told(" left; ") != 1 || r.told("is lost") != 1 {
 				t.Errorf("notices %q", r.notices)
 			}

@@ -90,6 +90,25 @@ func served(t *testing.T, root string) string {
 	return s.URL
 }
 
+// answers sends a request of a page of an origin, empty for none, which is to have a
+// status, and returns the header of the answer.
+func answers(t *testing.T, name string, r *http.Request, origin string, want int) http.Header {
+	t.Helper()
+	if origin != "" {
+		r.Header.Set("Origin", origin)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close() // it was read
+	if err != nil || answer.StatusCode != want {
+		t.Errorf("%s: %d (%v): %s", name, answer.StatusCode, err, body)
+	}
+	return answer.Header
+}
+
 // TestGuard refuses foreign hosts, foreign pages and paths outside of the folder,
 // and lets pages load nothing from elsewhere.
 func TestGuard(t *testing.T) {
@@ -118,19 +137,8 @@ func TestGuard(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Host = tt.host
-		if tt.origin != "" {
-			r.Header.Set("Origin", tt.origin)
-		}
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(answer.Body)
-		_ = answer.Body.Close() // it was read
-		if err != nil || answer.StatusCode != tt.want {
-			t.Errorf("%s: %d (%v): %s", name, answer.StatusCode, err, body)
-		}
-		if p := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(p, "default-src 'none'; script-src 'self'; style-src 'self';") || strings.Contains(p, "unsafe") {
+		header := answers(t, name, r, tt.origin, tt.want)
+		if p := header.Get("Content-Security-Policy"); !strings.HasPrefix(p, "default-src 'none'; script-src 'self'; style-src 'self';") || strings.Contains(p, "unsafe") {
 			t.Errorf("%s: the policy is %q", name, p)
 		}
 	}
@@ -193,21 +201,10 @@ func TestStopNeedsTheToken(t *testing.T) {
 		}
 		r.Host = tt.host
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		if tt.origin != "" {
-			r.Header.Set("Origin", tt.origin)
-		}
 		if tt.token != "" {
 			r.Header.Set("Authorization", "Bearer "+tt.token)
 		}
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(answer.Body)
-		_ = answer.Body.Close() // it was read
-		if err != nil || answer.StatusCode != tt.want {
-			t.Errorf("%s: %d (%v): %s", name, answer.StatusCode, err, body)
-		}
+		answers(t, name, r, tt.origin, tt.want)
 	}
 	slices.Sort(control.said)
 	if want := []string{"study", "trial 0"}; !slices.Equal(control.said, want) {
