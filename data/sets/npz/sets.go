@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/deal"
@@ -306,9 +304,8 @@ func (o *ownArrays) tokens() (data.View, error) {
 // writers returns the clients' samples, the clients sorted by their names, or by
 // their numbers.
 func (o *ownArrays) writers(all data.View) ([]data.Examples, error) {
-	samples := map[string]*[2][]int32{}
-	at := int32(0)
-	for part, p := range o.parts {
+	var clients []string
+	for _, p := range o.parts {
 		if p.client == nil {
 			continue
 		}
@@ -316,25 +313,7 @@ func (o *ownArrays) writers(all data.View) ([]data.Examples, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range ids {
-			if samples[id] == nil {
-				samples[id] = &[2][]int32{}
-			}
-			samples[id][part] = append(samples[id][part], at)
-			at++
-		}
+		clients = append(clients, ids...)
 	}
-	ids := slices.Sorted(maps.Keys(samples))
-	if o.parts[0].client.Numeric() {
-		slices.SortFunc(ids, func(a, b string) int {
-			x, _ := strconv.ParseInt(a, 10, 64) // they were written from numbers
-			y, _ := strconv.ParseInt(b, 10, 64)
-			return cmp.Compare(x, y)
-		})
-	}
-	writers := make([]data.Examples, len(ids))
-	for i, id := range ids {
-		writers[i] = data.Examples{Client: id, Train: all.Pick(samples[id][0]), Test: all.Pick(samples[id][1])}
-	}
-	return writers, nil
+	return data.ByClient(all, clients, o.parts[0].n(), o.parts[0].client.Numeric()), nil
 }

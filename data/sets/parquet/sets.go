@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -87,7 +86,8 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 		all = data.NumbersView(all, 1, o.numbers)
 	}
 	if o.clients != nil {
-		return o.fed, o.byClient(all), nil
+		numbers := !slices.ContainsFunc(o.clients, func(id string) bool { _, err := strconv.ParseInt(id, 10, 64); return err != nil })
+		return o.fed, data.ByClient(all, o.clients, o.first, numbers), nil
 	}
 	if cfg.Partition == "" {
 		return nil, nil, fmt.Errorf("%s has no column of clients, named %s: add one, or have the samples dealt, such as with data.partition = %q", cfg.Path, strings.Join(clientNames, ", "), deal.WayIID)
@@ -220,35 +220,4 @@ func (o *own) readClients(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// byClient returns the clients' samples, the clients sorted by their names, or by their
-// numbers where all are.
-func (o *own) byClient(all data.View) []data.Examples {
-	samples := map[string]*[2][]int32{}
-	for i, id := range o.clients {
-		if samples[id] == nil {
-			samples[id] = &[2][]int32{}
-		}
-		part := 0
-		if i >= o.first {
-			part = 1
-		}
-		samples[id][part] = append(samples[id][part], int32(i))
-	}
-	ids := slices.Sorted(maps.Keys(samples))
-	numbers := map[string]int64{}
-	for _, id := range ids {
-		if n, err := strconv.ParseInt(id, 10, 64); err == nil {
-			numbers[id] = n
-		}
-	}
-	if len(numbers) == len(ids) {
-		slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(numbers[a], numbers[b]) })
-	}
-	writers := make([]data.Examples, len(ids))
-	for i, id := range ids {
-		writers[i] = data.Examples{Client: id, Train: all.Pick(samples[id][0]), Test: all.Pick(samples[id][1])}
-	}
-	return writers
 }

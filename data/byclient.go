@@ -1,0 +1,39 @@
+package data
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// ByClient returns the samples of each client, whose name stands beside each sample:
+// those before train are for training, the others for testing. The clients are sorted
+// by their names; with numbers by the whole numbers that these are, alike ones as the
+// names are.
+func ByClient(all View, clients []string, train int, numbers bool) []Examples {
+	samples := map[string]*[2][]int32{}
+	for i, id := range clients {
+		if samples[id] == nil {
+			samples[id] = &[2][]int32{}
+		}
+		part := 0
+		if i >= train {
+			part = 1
+		}
+		samples[id][part] = append(samples[id][part], int32(i))
+	}
+	ids := slices.Sorted(maps.Keys(samples))
+	if numbers {
+		slices.SortStableFunc(ids, func(a, b string) int {
+			x, _ := strconv.ParseInt(a, 10, 64) // the caller says that they can be read
+			y, _ := strconv.ParseInt(b, 10, 64)
+			return cmp.Compare(x, y)
+		})
+	}
+	examples := make([]Examples, len(ids))
+	for i, id := range ids {
+		examples[i] = Examples{Client: id, Train: all.Pick(samples[id][0]), Test: all.Pick(samples[id][1])}
+	}
+	return examples
+}
