@@ -2,14 +2,10 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
@@ -268,130 +264,4 @@ func (c *Coordinator) fail(err error) {
 		close(w)
 	}
 	c.waiting = nil
-}
-
-// watch finds workers that are lost.
-func (c *Coordinator) watch() {
-	tick := time.NewTicker(c.options.Beat / 2)
-	defer tick.Stop()
-	for {
-		select {
-		case <-c.stop:
-			return
-		case <-tick.C:
-		}
-		here := c.connected()
-		c.mu.Lock()
-		for _, s := range c.seats {
-			if here[s.inbox] {
-				s.connected = time.Now()
-			}
-			switch {
-			case s.out:
-			case time.Since(s.seen) > c.options.Silence:
-				c.lose(s, fmt.Sprintf("nothing was heard of it for %v", c.options.Silence))
-			case time.Since(s.connected) > 2*c.options.Beat && time.Since(s.seen) > 2*c.options.Beat:
-				c.lose(s, "its connection has ended")
-			}
-		}
-		c.mu.Unlock()
-	}
-}
-
-// connected returns the names of the connections that there are.
-func (c *Coordinator) connected() map[string]bool {
-	here := map[string]bool{}
-	if c.broker.server == nil { // only beats tell
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, s := range c.seats {
-			here[s.inbox] = true
-		}
-		return here
-	}
-	all, err := c.broker.server.Connz(&server.ConnzOptions{Limit: 1 << 16})
-	if err != nil {
-		return here
-	}
-	for _, conn := range all.Conns {
-		here[conn.Name] = true
-	}
-	return here
-}
-
-// lose gives a worker up.
-func (c *Coordinator) lose(s *seat, why string) {
-	at := ""
-	switch {
-	case s.lease != 0 && s.share != nil:
-		at = fmt.Sprintf(" with %s, which another one takes over", s.share)
-		c.lostShares[*s.share] = append(c.lostShares[*s.share], s.name)
-		if names := c.lostShares[*s.share]; len(names) >= mostLost {
-			c.fail(fmt.Errorf("%d workers were lost with %s: %s; find out what ended them, then resume the study", len(names), s.share, strings.Join(names, ", ")))
-		}
-	case s.lease != 0:
-		at = fmt.Sprintf(" with trial %d after round %d, which another one takes over", s.trial, s.rounds)
-		if s.busy {
-			p := place{s.trial, s.rounds}
-			c.lost[p] = append(c.lost[p], s.name)
-			if names := c.lost[p]; len(names) >= mostLost {
-				c.fail(fmt.Errorf("trial %d, round %d: %d workers were lost while they trained it: %s; find out what ended them, then resume the study", p.trial, p.rounds+1, len(names), strings.Join(names, ", ")))
-			}
-		}
-	}
-	c.remove(s, study.WorkerLost)
-	c.options.Notice(fmt.Sprintf("%s is lost%s: %s; %s", s.name, at, why, c.count()))
-}
-
-// remove takes a worker out. Its seat stays, so that what it may still say is
-// compared.
-func (c *Coordinator) remove(s *seat, state string) {
-	s.out, s.lease, s.share = true, 0, nil
-	close(s.gone)
-	c.record(study.WorkerRecord{Worker: s.name, State: state})
-}
-
-// judge compares a round's record with what another worker has measured. The first
-// one stands.
-func (c *Coordinator) judge(worker string, p place, record []byte) error {
-	now := result{sum: sha256.Sum256(record), worker: worker}
-	then, known := c.rounds[p]
-	switch {
-	case !known && p.rounds >= c.settled[p.trial]:
-		c.rounds[p] = now
-		return nil
-	case !known || then.sum == now.sum:
-		return nil
-	}
-	err := c.differ(fmt.Sprintf("trial %d, round %d", p.trial, p.rounds+1), then.worker, now.worker)
-	c.fail(err)
-	return err
-}
-
-// differ is the error that two workers have come to different bits.
-func (c *Coordinator) differ(at, one, other string) error {
-	return fmt.Errorf("%s: the workers %s and %s have come to different bits, so one of their machines computes wrongly: %s, %s; leave it out, and begin the study again",
-		at, one, other, c.describe(one), c.describe(other))
-}
-
-// settle forgets who trained the rounds of a trial up to a state that is here. What is
-// trained again after all, since the state was lost, is compared with the journal.
-func (c *Coordinator) settle(trial, rounds int) {
-	for at := c.settled[trial]; at < rounds; at++ {
-		if p := (place{trial, at}); !c.rounds[p].due {
-			delete(c.rounds, p)
-			delete(c.lost, p)
-		}
-	}
-	c.settled[trial] = max(c.settled[trial], rounds)
-}
-
-// describe says what a worker is.
-func (c *Coordinator) describe(name string) string {
-	for _, s := range c.seats {
-		if s.name == name {
-			return fmt.Sprintf("%s is fedfast %s on %s, level %s", name, s.machine.Version, s.machine.CPU, s.machine.Level)
-		}
-	}
-	return name
 }

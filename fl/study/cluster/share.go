@@ -237,10 +237,5 @@ func (c *Coordinator) judgeShare(worker string, t *turn) error {
 		c.shares[at] = now
 		return nil
 	}
-	if then.sum == now.sum {
-		return nil
-	}
-	err := c.differ(at.String(), then.worker, worker)
-	c.fail(err)
-	return err
+	return c.agree(at.String(), then, now)
 }

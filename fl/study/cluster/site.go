@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -27,9 +26,14 @@ type Site struct {
 	open   []*Coordinator
 	where  map[string]*Coordinator      // by what a worker's turns begin with
 	coming map[*Coordinator][]time.Time // workers that were sent there and are not there yet
-	parked map[string]*nats.Msg         // hellos of workers for which there is nothing, by their connection
-	since  map[string]time.Time         // of parked
+	parked map[string]parked            // workers for which there is nothing, by their connection
 	opened int
+}
+
+// parked is the hello of a worker that waits, and since when it does.
+type parked struct {
+	hello *nats.Msg
+	since time.Time
 }
 
 // arrives is how long a worker that was sent to a study counts as there, and how long
@@ -46,7 +50,7 @@ func OpenSite(ctx context.Context, dir, address string, o Options) (*Site, error
 	o.fill()
 	s := &Site{
 		options: o, stop: make(chan struct{}), where: map[string]*Coordinator{}, coming: map[*Coordinator][]time.Time{},
-		parked: map[string]*nats.Msg{}, since: map[string]time.Time{},
+		parked: map[string]parked{},
 	}
 	var err error
 	if s.broker, err = dial(ctx, dir, address, o.Credentials); err != nil {
@@ -85,8 +89,8 @@ func (s *Site) Idle() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	idle := 0
-	for inbox := range s.parked {
-		if time.Since(s.since[inbox]) < arrives {
+	for _, w := range s.parked {
+		if time.Since(w.since) < arrives {
 			idle++
 		}
 	}
@@ -104,8 +108,8 @@ func (s *Site) Close(ended bool) {
 	s.work.Wait()
 	s.mu.Lock()
 	if ended {
-		for _, m := range s.parked {
-			s.broker.scope.respond(m, welcome{Over: true})
+		for _, w := range s.parked {
+			s.broker.scope.respond(w.hello, welcome{Over: true})
 		}
 		_ = s.broker.conn.FlushTimeout(time.Second) // who does not hear it finds the file gone
 	}
@@ -183,12 +187,10 @@ func (s *Site) place() {
 
 // unpark takes a worker that waits, nil if none does.
 func (s *Site) unpark() *nats.Msg {
-	for inbox, m := range s.parked {
-		old := time.Since(s.since[inbox]) > arrives
+	for inbox, w := range s.parked {
 		delete(s.parked, inbox)
-		delete(s.since, inbox)
-		if !old { // else it is gone
-			return m
+		if time.Since(w.since) <= arrives { // else it is gone
+			return w.hello
 		}
 	}
 	return nil
@@ -216,8 +218,7 @@ func (s *Site) hello(m *nats.Msg) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.Facts == nil {
-		inbox := s.broker.scope.inboxOf(m.Reply)
-		s.parked[inbox], s.since[inbox] = m, time.Now()
+		s.parked[s.broker.scope.inboxOf(m.Reply)] = parked{m, time.Now()}
 		s.place()
 		return
 	}
@@ -301,27 +302,4 @@ func (c *Coordinator) leaveSite() {
 			s.answer(order{Order: orderAgain})
 		}
 	}
-}
-
-// dial opens a server at an address, or connects with one that runs already.
-func dial(ctx context.Context, dir, address, credentials string) (*broker, error) {
-	if external(address) {
-		return joinServer(ctx, dir, address, credentials)
-	}
-	return openBroker(dir, address)
-}
-
-// listen has workers answered.
-func (b *broker) listen(hello, turn, beat func(*nats.Msg)) error {
-	var errs []error
-	for subject, f := range map[string]func(*nats.Msg){subjectHello: hello, subjectTurn: turn, subjectBeat: beat} {
-		_, err := b.conn.Subscribe(b.scope.subject(subject), f)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// greeting says how workers come in.
-func (b *broker) greeting() string {
-	return fmt.Sprintf("coordinator at %s; add workers with: fedfast worker --join %s", b.url, b.path)
 }

@@ -41,7 +41,7 @@ func (d *desk) share(ctx context.Context, o *order) turn {
 		t.State, t.Problem = stateFailed, err.Error()
 		return t
 	}
-	does, ok := any(d.worker.study).(sharer)
+	does, ok := d.worker.study.(sharer)
 	if !ok || o.Task == nil || o.Plan == nil {
 		return failed(errors.New("it has no task that it can do"))
 	}

@@ -1,6 +1,7 @@
 package torchmodel
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -12,7 +13,7 @@ func (e *exporter) image(s nn.Stage, x, to string) {
 	in := s.In
 	switch l := s.Layer.(type) {
 	case nn.Conv2D:
-		wide := or(l.KernelW, l.Kernel)
+		wide := cmp.Or(l.KernelW, l.Kernel)
 		kernel := strconv.Itoa(l.Kernel)
 		if wide != l.Kernel {
 			kernel = fmt.Sprintf("(%d, %d)", l.Kernel, wide)
@@ -30,7 +31,7 @@ func (e *exporter) image(s nn.Stage, x, to string) {
 		e.set(to, "%s(%s)", e.module(s.Name, "nn.Conv2d(%d, %d, %d%s%s%s, groups=%d%s)", in.C, in.C, l.Kernel, option("stride", l.Stride, 1), option("padding", p.inside, 0),
 			option("dilation", l.Dilation, 1), in.C, bias(l.NoBias)), p.x)
 	case nn.MaxPool:
-		stride := or(l.Stride, l.Size)
+		stride := cmp.Or(l.Stride, l.Size)
 		p := e.padding(window{l.Size, l.Size, stride, l.Same, 0, "-float(\"inf\")"}, in, x, to)
 		e.set(to, "F.max_pool2d(%s, %d, %d%s)", p.x, l.Size, stride, option("padding", p.inside, 0))
 	case nn.AvgPool:
@@ -38,7 +39,7 @@ func (e *exporter) image(s nn.Stage, x, to string) {
 			e.set(to, "F.adaptive_avg_pool2d(%s, 1)", x)
 			return
 		}
-		e.set(to, "F.avg_pool2d(%s, %d, %d)", x, l.Size, or(l.Stride, l.Size))
+		e.set(to, "F.avg_pool2d(%s, %d, %d)", x, l.Size, cmp.Or(l.Stride, l.Size))
 	case nn.LRN:
 		size := 2*l.Radius + 1
 		e.set(to, "F.local_response_norm(%s, %d, alpha=%v, beta=%v, k=%v)", x, size, l.Alpha*float64(size), l.Beta, l.Bias)

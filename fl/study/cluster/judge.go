@@ -1,0 +1,54 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
+// judge compares a round's record with what another worker has measured. The first
+// one stands.
+func (c *Coordinator) judge(worker string, p place, record []byte) error {
+	now := result{sum: sha256.Sum256(record), worker: worker}
+	then, known := c.rounds[p]
+	switch {
+	case !known && p.rounds >= c.settled[p.trial]:
+		c.rounds[p] = now
+		return nil
+	case !known:
+		return nil
+	}
+	return c.agree(fmt.Sprintf("trial %d, round %d", p.trial, p.rounds+1), then, now)
+}
+
+// agree ends the study if two workers have come to different bits.
+func (c *Coordinator) agree(at string, one, other result) error {
+	if one.sum == other.sum {
+		return nil
+	}
+	err := fmt.Errorf("%s: the workers %s and %s have come to different bits, so one of their machines computes wrongly: %s, %s; leave it out, and begin the study again",
+		at, one.worker, other.worker, c.describe(one.worker), c.describe(other.worker))
+	c.fail(err)
+	return err
+}
+
+// settle forgets who trained the rounds of a trial up to a state that is here. What is
+// trained again after all, since the state was lost, is compared with the journal.
+func (c *Coordinator) settle(trial, rounds int) {
+	for at := c.settled[trial]; at < rounds; at++ {
+		if p := (place{trial, at}); !c.rounds[p].due {
+			delete(c.rounds, p)
+			delete(c.lost, p)
+		}
+	}
+	c.settled[trial] = max(c.settled[trial], rounds)
+}
+
+// describe says what a worker is.
+func (c *Coordinator) describe(name string) string {
+	for _, s := range c.seats {
+		if s.name == name {
+			return fmt.Sprintf("%s is fedfast %s on %s, level %s", name, s.machine.Version, s.machine.CPU, s.machine.Level)
+		}
+	}
+	return name
+}

@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// watch finds workers that are lost.
+func (c *Coordinator) watch() {
+	tick := time.NewTicker(c.options.Beat / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-tick.C:
+		}
+		here := c.connected()
+		c.mu.Lock()
+		for _, s := range c.seats {
+			if here[s.inbox] {
+				s.connected = time.Now()
+			}
+			switch {
+			case s.out:
+			case time.Since(s.seen) > c.options.Silence:
+				c.lose(s, fmt.Sprintf("nothing was heard of it for %v", c.options.Silence))
+			case time.Since(s.connected) > 2*c.options.Beat && time.Since(s.seen) > 2*c.options.Beat:
+				c.lose(s, "its connection has ended")
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+// connected returns the names of the connections that there are.
+func (c *Coordinator) connected() map[string]bool {
+	here := map[string]bool{}
+	if c.broker.server == nil { // only beats tell
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, s := range c.seats {
+			here[s.inbox] = true
+		}
+		return here
+	}
+	all, err := c.broker.server.Connz(&server.ConnzOptions{Limit: 1 << 16})
+	if err != nil {
+		return here
+	}
+	for _, conn := range all.Conns {
+		here[conn.Name] = true
+	}
+	return here
+}
+
+// lose gives a worker up.
+func (c *Coordinator) lose(s *seat, why string) {
+	at := ""
+	switch {
+	case s.lease != 0 && s.share != nil:
+		at = fmt.Sprintf(" with %s, which another one takes over", s.share)
+		c.lostShares[*s.share] = append(c.lostShares[*s.share], s.name)
+		if names := c.lostShares[*s.share]; len(names) >= mostLost {
+			c.fail(fmt.Errorf("%d workers were lost with %s: %s; find out what ended them, then resume the study", len(names), s.share, strings.Join(names, ", ")))
+		}
+	case s.lease != 0:
+		at = fmt.Sprintf(" with trial %d after round %d, which another one takes over", s.trial, s.rounds)
+		if s.busy {
+			p := place{s.trial, s.rounds}
+			c.lost[p] = append(c.lost[p], s.name)
+			if names := c.lost[p]; len(names) >= mostLost {
+				c.fail(fmt.Errorf("trial %d, round %d: %d workers were lost while they trained it: %s; find out what ended them, then resume the study", p.trial, p.rounds+1, len(names), strings.Join(names, ", ")))
+			}
+		}
+	}
+	c.remove(s, study.WorkerLost)
+	c.options.Notice(fmt.Sprintf("%s is lost%s: %s; %s", s.name, at, why, c.count()))
+}
+
+// remove takes a worker out. Its seat stays, so that what it may still say is
+// compared.
+func (c *Coordinator) remove(s *seat, state string) {
+	s.out, s.lease, s.share = true, 0, nil
+	close(s.gone)
+	c.record(study.WorkerRecord{Worker: s.name, State: state})
+}
