@@ -158,7 +158,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 		}
 	}
 	if c.IID == nil {
-		c.IID = new(!c.dealt() && !s.Synthetic && s.Kind != Tokens)
+		c.IID = new(!c.dealt() && !s.Synthetic && s.Kind != Tokens && s.Vocab == 0)
 	}
 	if c.Path == "" {
 		c.Path = s.DefaultPath

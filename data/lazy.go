@@ -21,12 +21,13 @@ func (e *ReadError) Unwrap() error { return e.err }
 // maxCached bounds the bytes of clients' rows that are kept for the next use.
 const maxCached = 64 << 20
 
-// rowCache reads the rows of clients and keeps those used last. Its methods may
+// rowCache reads the examples of clients and keeps those used last. Its methods may
 // be called from several goroutines; a client that several ask for at once is
 // read once.
 type rowCache struct {
-	// load reads the rows of a client. It may be called from several goroutines.
-	load func(client int32) ([]uint16, error)
+	// load reads the examples of a client, which take so many bytes. It may be called
+	// from several goroutines.
+	load func(client int32) (s source, bytes int64, err error)
 	most int64 // bytes to keep
 
 	mu    sync.Mutex
@@ -39,17 +40,18 @@ type rowCache struct {
 type cached struct {
 	client int32
 	once   sync.Once
-	rows   []uint16
+	rows   source
 	err    error
+	needs  int64 // bytes
 	bytes  int64 // counted in the cache
 }
 
-func newRowCache(most int64, load func(client int32) ([]uint16, error)) *rowCache {
+func newRowCache(most int64, load func(client int32) (source, int64, error)) *rowCache {
 	return &rowCache{load: load, most: most, known: map[int32]*list.Element{}}
 }
 
-// get returns the rows of a client.
-func (c *rowCache) get(client int32) ([]uint16, error) {
+// get returns the examples of a client.
+func (c *rowCache) get(client int32) (source, error) {
 	c.mu.Lock()
 	at := c.known[client]
 	if at == nil {
@@ -61,7 +63,7 @@ func (c *rowCache) get(client int32) ([]uint16, error) {
 	c.mu.Unlock()
 	entry := at.Value.(*cached)
 	entry.once.Do(func() {
-		entry.rows, entry.err = c.load(client)
+		entry.rows, entry.needs, entry.err = c.load(client)
 		c.count(at, entry)
 	})
 	return entry.rows, entry.err
@@ -79,7 +81,7 @@ func (c *rowCache) count(at *list.Element, entry *cached) {
 	if c.known[entry.client] != at {
 		return // dropped meanwhile
 	}
-	entry.bytes = int64(2 * cap(entry.rows))
+	entry.bytes = entry.needs
 	c.bytes += entry.bytes
 	for c.bytes > c.most && c.used.Len() > 1 {
 		c.drop(c.used.Back())
@@ -96,53 +98,70 @@ func (c *rowCache) drop(at *list.Element) {
 	}
 }
 
-// LazyRows reads the rows of a Lazy federation's clients from a file when they are
-// asked for, and keeps those used last.
+// LazyRows reads the examples of a Lazy federation's clients from a file when they
+// are asked for, and keeps those used last.
 type LazyRows struct {
 	cache *rowCache
-	seq   int
+	lazy  func(lazyClient) source
+	count func(source) int // of what a client has
+	each  int              // of those in an example, 1 when 0
+	unit  string           // what is counted
 }
 
 // NewLazyRows returns the reader of rows as StepView's: seq+1 token ids below vocab
 // each. load reads all rows of a client; several goroutines call it at once.
 func NewLazyRows(seq, vocab int, load func(client int) ([]uint16, error)) *LazyRows {
-	return &LazyRows{seq: seq, cache: newRowCache(maxCached, func(client int32) ([]uint16, error) {
-		rows, err := load(int(client))
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range rows {
-			if int(id) >= vocab {
-				return nil, fmt.Errorf("there is a token %d, must be in [0, %d)", id, vocab)
+	return &LazyRows{
+		lazy: func(c lazyClient) source { return &lazySequences{seq: seq, lazyClient: c} },
+		cache: newRowCache(maxCached, func(client int32) (source, int64, error) {
+			rows, err := load(int(client))
+			if err != nil {
+				return nil, 0, err
 			}
-		}
-		return rows, nil
-	})}
+			for _, id := range rows {
+				if int(id) >= vocab {
+					return nil, 0, fmt.Errorf("there is a token %d, must be in [0, %d)", id, vocab)
+				}
+			}
+			return &tokenRows[uint16]{seq: seq, rows: rows}, int64(2 * cap(rows)), nil
+		}),
+		count: func(s source) int { return len(s.(*tokenRows[uint16]).rows) },
+		each:  seq + 1,
+		unit:  "tokens",
+	}
 }
 
 // View returns the n examples of a client, numbered as load knows it.
 func (l *LazyRows) View(client, n int) View {
-	return span(&lazySequences{of: l, client: int32(client), n: int32(n)}, 0, n)
+	return span(l.lazy(lazyClient{of: l, client: int32(client), n: int32(n)}), 0, n)
 }
 
-// lazySequences is the source of one client's rows in a file.
-type lazySequences struct {
+// lazyClient opens the examples of one client in a file.
+type lazyClient struct {
 	of        *LazyRows
 	client, n int32
 }
 
-func (s *lazySequences) open() (source, error) {
-	rows, err := s.of.cache.get(s.client)
-	if want := int(s.n) * (s.of.seq + 1); err == nil && len(rows) != want {
-		err = fmt.Errorf("client number %d has %d tokens, must have %d", s.client, len(rows), want)
+func (c *lazyClient) open() (source, error) {
+	s, err := c.of.cache.get(c.client)
+	if err == nil {
+		if has, want := c.of.count(s), int(c.n)*max(1, c.of.each); has != want {
+			err = fmt.Errorf("client number %d has %d %s, must have %d", c.client, has, c.of.unit, want)
+		}
 	}
 	if err != nil {
 		return nil, &ReadError{fmt.Errorf("read examples: %w", err)}
 	}
-	return &tokenRows[uint16]{seq: s.of.seq, rows: rows}, nil
+	return s, nil
 }
 
-func (s *lazySequences) size() (floats, tokens int) { return 0, s.of.seq }
+// lazySequences is the source of one client's rows in a file.
+type lazySequences struct {
+	seq int
+	lazyClient
+}
+
+func (s *lazySequences) size() (floats, tokens int) { return 0, s.seq }
 
 func (s *lazySequences) label(int32) int32 { panic(notOpened) }
 

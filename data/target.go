@@ -107,12 +107,16 @@ func (s *tagged) of(at int32) []int32 { return s.labels[s.starts[at]:s.starts[at
 
 // FillTargets reads the targets of the examples at positions pos, which are as for
 // Fill: targets gets len(pos) rows of Classes numbers. It is for federations whose
-// Target is not OneClass.
-func (v View) FillTargets(pos []int32, targets []float32) {
+// Target is not OneClass. The error is as in Fill.
+func (v View) FillTargets(pos []int32, targets []float32) error {
 	if len(pos) == 0 {
-		return
+		return nil
 	}
-	src := v.src.(targetSource)
+	from, err := opened(v.src)
+	if err != nil {
+		return err
+	}
+	src := from.(targetSource)
 	_, n := src.kind()
 	for i, p := range pos {
 		if uint(p) >= uint(v.n) {
@@ -120,6 +124,7 @@ func (v View) FillTargets(pos []int32, targets []float32) {
 		}
 		src.targets(v.at(int(p)), targets[i*n:(i+1)*n])
 	}
+	return nil
 }
 
 // countTargets counts the labels of the examples of v, none of numbers.

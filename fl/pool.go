@@ -223,7 +223,9 @@ func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) (*nn.Batch, e
 	b.Right, b.Best, b.Outputs = nil, nil, nil
 	if w.targets > 0 {
 		b.Targets = grown(b.Targets, n*w.targets)
-		v.FillTargets(pos, b.Targets)
+		if err := v.FillTargets(pos, b.Targets); err != nil {
+			return nil, err
+		}
 	}
 	return b, v.Fill(pos, b.X, b.Tokens, b.Labels, aug)
 }

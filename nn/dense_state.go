@@ -15,6 +15,7 @@ type denseState struct {
 	rule     denseRule
 	apart    []float32 // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
 	part     Act       // one of the two parts of the tangents of dx
+	thin     *thinState
 }
 
 // denseRule is what the rule of an optimizer needs of a layer in one workspace.
@@ -40,6 +41,10 @@ func (d *denseRule) fill(step *tensor.Step, r *Run, lo, end int) {
 func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
 	t := s.b.t
+	if s.thin != nil && s.thin.list(r, x, t.K) {
+		s.thin.forward(r, t, s.y, r.W[s.w:s.bias], r.W[s.bias:s.bias+t.N], s.b.relu)
+		return s.y
+	}
 	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), r.W[s.w:s.bias], r.W[s.bias:s.bias+t.N], s.b.relu)
 	if r.V != nil {
 		s.forwardTangents(r, x)
@@ -58,6 +63,10 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])
 	}
 	t.BackwardBias(gb, g, dy.Sample, rows, add)
+	if s.thin != nil && s.thin.on {
+		s.backwardThin(r, dy)
+		return s.dx
+	}
 	if s.across != nil {
 		s.inputAcross(r, g, dy.Sample, rows)
 	}
@@ -75,6 +84,19 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 	}
 	t.BackwardWeights(gw, x, s.x.Sample, g, dy.Sample, rows, add)
 	return s.dx
+}
+
+// backwardThin is Backward for inputs that are mostly zeros.
+func (s *denseState) backwardThin(r *Run, dy Act) {
+	t := s.b.t
+	s.thin.keep(r, t.N, dy)
+	if !r.last {
+		return
+	}
+	s.thin.backward(r, t, s.w)
+	if r.update != nil {
+		r.update.apply(r.W, r.G[s.bias:s.bias+t.N], s.bias)
+	}
 }
 
 // inputAcross computes the gradient of the input with weights that are transposed with

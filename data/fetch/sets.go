@@ -70,6 +70,7 @@ func from(f File, bases ...string) File {
 func Sets() []Set {
 	emnist := from(File{Name: "emnist_all.sqlite.lzma", Size: 170507172, SHA256: "c3aaf91b4cf4e69d53d81627ad119eccdc878ff906f68e66063ff10f67faad48", Hint: true}, tffBase)
 	words := from(File{Name: "stackoverflow.word_count.tar.bz2", SHA256: "1dc00256d6e527c54b9756d968118378ae14e6692c0b3b6cad470cdd3f0c519c", Gives: []string{"stackoverflow.word_count"}}, tffBase, fedmlBase)
+	sentences := from(File{Name: "stackoverflow.sqlite.lzma"}, tffBase)
 	return []Set{
 		{Name: "leaf-shakespeare", Data: "leaf-shakespeare", Files: []File{{
 			Name:  "1994-01-100.zip",
@@ -108,7 +109,12 @@ func Sets() []Set {
 		}},
 		{Name: "stackoverflow", Data: "stackoverflow", Files: []File{
 			words,
-			from(File{Name: "stackoverflow.sqlite.lzma"}, tffBase),
+			sentences,
+		}},
+		{Name: "stackoverflow-tags", Data: "stackoverflow-tags", Files: []File{
+			words,
+			from(File{Name: "stackoverflow.tag_count.tar.bz2", SHA256: "6fe281cec490d9384a290d560072438e7e2b377bbb823876ce7bd6f82696772d", Gives: []string{"stackoverflow.tag_count"}}, tffBase, fedmlBase),
+			sentences,
 		}},
 		{Name: "tff-femnist-h5", Data: "tff-femnist", Files: []File{tarball("fed_emnist", "fe1ed5a502cea3a952eb105920bff8cffb32836b5173cb18a57a32c3606f3ea0")}},
 		{Name: "tff-femnist-digits-h5", Data: "tff-femnist-digits", Files: []File{tarball("fed_emnist_digitsonly", "55333deb8546765427c385710ca5e7301e16f4ed8b60c1dc5ae224b42bd5b14b")}},

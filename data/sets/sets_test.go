@@ -94,7 +94,7 @@ func TestSets(t *testing.T) {
 		}
 	}
 	if want := []string{
-		"glyphs", "leaf-femnist", "leaf-shakespeare", "leaf-sent140", "leaf-celeba", "mnist", "qmnist", "fashion-mnist", "cifar10", "cifar100", "synthetic", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100", "stackoverflow", "stackexchange",
+		"glyphs", "leaf-femnist", "leaf-shakespeare", "leaf-sent140", "leaf-celeba", "mnist", "qmnist", "fashion-mnist", "cifar10", "cifar100", "synthetic", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100", "stackoverflow", "stackoverflow-tags", "stackexchange", "stackexchange-tags",
 		"npz-images", "npz-vectors", "npz-tokens", "parquet", "parquet-text",
 	}; !slices.Equal(names, want) {
 		t.Errorf("sets %q", names)

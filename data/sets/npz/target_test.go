@@ -68,7 +68,7 @@ func TestOpenOwnTargets(t *testing.T) {
 				data.View
 				want []float32
 			}{{fed.Clients[0].Train, tt.a}, {fed.Clients[1].Train, tt.b}, {fed.Clients[1].Test, tt.last}} {
-				if got := targetsOf(v.View, tt.n); !slices.Equal(got, v.want) {
+				if got := targetsOf(t, v.View, tt.n); !slices.Equal(got, v.want) {
 					t.Errorf("targets %v, want %v", got, v.want)
 				}
 			}
@@ -85,7 +85,7 @@ func TestOpenOwnTargets(t *testing.T) {
 				if err := c.Train.Fill(pos, rows, nil, labels, nil); err != nil {
 					t.Fatal(err)
 				}
-				all = append(all, targetsOf(c.Train, tt.n)...)
+				all = append(all, targetsOf(t, c.Train, tt.n)...)
 			}
 			if len(all) != 4*tt.n { // of 6, two are for validation
 				t.Errorf("dealt %v", all)
@@ -105,9 +105,12 @@ func TestOpenOwnTargets(t *testing.T) {
 }
 
 // targetsOf returns the targets of all examples.
-func targetsOf(v data.View, n int) []float32 {
+func targetsOf(t *testing.T, v data.View, n int) []float32 {
+	t.Helper()
 	targets := make([]float32, v.Len()*n)
-	v.FillTargets(counted[int32](v.Len(), 0), targets)
+	if err := v.FillTargets(counted[int32](v.Len(), 0), targets); err != nil {
+		t.Fatal(err)
+	}
 	return targets
 }
 

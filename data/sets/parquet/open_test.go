@@ -172,7 +172,9 @@ func TestOpenTexts(t *testing.T) {
 		t.Errorf("ids %v: the most frequent word must be 1, a rare one 4, padding 0", last)
 	}
 	y := make([]float32, 5)
-	v.FillTargets([]int32{0, 1, 2, 3, 4}, y)
+	if err := v.FillTargets([]int32{0, 1, 2, 3, 4}, y); err != nil {
+		t.Fatal(err)
+	}
 	if !slices.Equal(y, []float32{1, 3, 5, 7, 9}) {
 		t.Errorf("targets %v", y)
 	}

@@ -1,24 +1,19 @@
 package stackexchange
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/formats/gzfile"
 	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sets/internal/words"
-	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
-// Sets returns the one set: stackexchange.
-func Sets() []data.Set { return []data.Set{stackExchangeSet()} }
+// Sets returns the sets: stackexchange and stackexchange-tags.
+func Sets() []data.Set { return []data.Set{stackExchangeSet(), tagsSet()} }
 
 // stackExchangeSet is the dumps of Stack Exchange's sites.
 func stackExchangeSet() data.Set {
@@ -31,15 +26,6 @@ func stackExchangeSet() data.Set {
 		Path:  "a Posts.xml or Comments.xml, plain or .gz, a folder with one or both of them, or one of such folders, each named after its site",
 		Vocab: words.Default, MaxVocab: words.Most,
 	}, Load: loadStackExchange}
-}
-
-// maxSentences bounds the rows in memory, to about 1 GB.
-const maxSentences = 1 << 30 / (2 * (words.SentenceLen + 1))
-
-// siteUser is one user of one site.
-type siteUser struct {
-	site string
-	id   int64
 }
 
 func loadStackExchange(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
@@ -62,60 +48,29 @@ func loadStackExchange(ctx context.Context, cfg data.Config) (*data.Federation, 
 	if err != nil {
 		return nil, nil, err
 	}
-	users, total := map[siteUser][]uint16{}, 0
+	users := userTexts{}
 	_, err = readDumps(ctx, files, func(u siteUser, sentence []byte) error {
-		if total++; total > maxSentences {
-			return fmt.Errorf("more than %d sentences, which is more than fits in memory; take smaller sites, or a file of posts or comments alone", maxSentences)
-		}
-		if err := memory.Check(2 * (words.SentenceLen + 1)); err != nil {
-			return fmt.Errorf("all sentences: %w", err)
-		}
-		users[u] = vocab.AppendSentence(users[u], sentence)
-		return nil
+		return users.add(u, func(rows []uint16) []uint16 { return vocab.AppendSentence(rows, sentence) })
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	fed := vocab.Federation()
 	fed.Notes = append(fed.Notes, fmt.Sprintf("%d texts of %d users; %d texts without a user and %d posts that are no question and no answer are left out",
-		sum.Texts, len(users), sum.Anonymous, sum.Others))
+		sum.Texts, len(users.of), sum.Anonymous, sum.Others))
 	note := fmt.Sprintf("the words are the %d that all texts have most", vocab.Words())
 	if counts.Forgotten() {
 		note += fmt.Sprintf("; of more than %d different ones those seen least were forgotten while counting", words.Counted)
 	}
 	fed.Notes = append(fed.Notes, note)
-	return fed, userWriters(users, total), nil
-}
-
-// userWriters puts the users' rows, which it empties, into one source.
-func userWriters(users map[siteUser][]uint16, total int) []data.Examples {
-	order := make([]siteUser, 0, len(users))
-	for u := range users {
-		order = append(order, u)
-	}
-	slices.SortFunc(order, func(a, b siteUser) int {
-		return cmp.Or(strings.Compare(a.site, b.site), cmp.Compare(a.id, b.id))
-	})
-	all := make([]uint16, 0, total*(words.SentenceLen+1))
-	var writers []data.Examples
-	var ends []int
-	for _, u := range order {
-		all = append(all, users[u]...)
-		delete(users, u)
-		writers = append(writers, data.Examples{Client: u.site + "/" + strconv.FormatInt(u.id, 10)})
-		ends = append(ends, len(all)/(words.SentenceLen+1))
-	}
-	view := data.StepView(words.SentenceLen, all)
-	first := 0
-	for i, end := range ends {
-		writers[i].Train = view.Part(first, end)
-		first = end
-	}
-	return writers
+	return fed, users.examples(func(all []uint16) data.View { return data.StepView(words.SentenceLen, all) }), nil
 }
 
 // dump is one file of a site.
 type dump struct{ site, path string }
+
+// name returns the file's name without its folder.
+func (d dump) name() string { return filepath.Base(d.path) }
 
 // dumps finds the files at a path: posts before comments, sites by their names.
 func dumps(path string) ([]dump, error) {
@@ -163,11 +118,11 @@ func siteDumps(site, dir string) []dump {
 // readDumps calls each with every sentence of every user.
 func readDumps(ctx context.Context, files []dump, each func(u siteUser, sentence []byte) error) (sum Counts, err error) {
 	for _, f := range files {
-		counts, err := Read(ctx, f.path, func(user int64, text string, isHTML bool) error {
+		counts, err := Read(ctx, f.path, func(p *Post) error {
 			var failed error
-			Sentences(text, isHTML, func(sentence []byte) {
+			Sentences(p.Text, p.IsHTML, func(sentence []byte) {
 				if failed == nil {
-					failed = each(siteUser{f.site, user}, sentence)
+					failed = each(siteUser{f.site, p.User}, sentence)
 				}
 			})
 			return failed
@@ -175,9 +130,7 @@ func readDumps(ctx context.Context, files []dump, each func(u siteUser, sentence
 		if err != nil {
 			return sum, err
 		}
-		sum.Texts += counts.Texts
-		sum.Anonymous += counts.Anonymous
-		sum.Others += counts.Others
+		sum.add(counts)
 	}
 	return sum, nil
 }

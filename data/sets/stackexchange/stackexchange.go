@@ -1,4 +1,4 @@
-// Package stackexchange holds the set of sentences of Stack Exchange's sites, and
+// Package stackexchange holds the sets of sentences of Stack Exchange's sites, and
 // reads their dumps: Posts.xml and Comments.xml, plain or gzip, one element a post.
 // They are read as a stream.
 package stackexchange
@@ -33,10 +33,41 @@ type Counts struct {
 	Others    int // posts that are neither questions nor answers
 }
 
+// add adds what another file holds.
+func (c *Counts) add(more Counts) {
+	c.Texts += more.Texts
+	c.Anonymous += more.Anonymous
+	c.Others += more.Others
+}
+
+// Post is a question, an answer or a comment.
+type Post struct {
+	// User is who wrote it, Text what: HTML in posts and plain in comments.
+	User   int64
+	Text   string
+	IsHTML bool
+	// ID is the post's number, Parent that of the question that an answer is to; ""
+	// where the file does not say it.
+	ID, Parent string
+	// Title and Tags are a question's, the tags as the file has them: <a><b>, or
+	// |a|b| in newer dumps.
+	Title, Tags string
+}
+
 // Read calls each with every question and answer of a Posts.xml, or every
-// comment of a Comments.xml, that has a user, in the order of the file. text is
-// HTML in posts and plain in comments. Errors name the file and the line.
-func Read(ctx context.Context, path string, each func(user int64, text string, isHTML bool) error) (counts Counts, err error) {
+// comment of a Comments.xml, that has a user, in the order of the file. The Post is
+// valid until each returns. Errors name the file and the line.
+func Read(ctx context.Context, path string, each func(p *Post) error) (Counts, error) {
+	return readAll(ctx, path, func(p *Post) error {
+		if p.User < 0 {
+			return nil
+		}
+		return each(p)
+	})
+}
+
+// readAll is Read with the texts of nobody, whose user is -1.
+func readAll(ctx context.Context, path string, each func(p *Post) error) (counts Counts, err error) {
 	f, err := gzfile.Open(path)
 	if err != nil {
 		return Counts{}, err
@@ -102,48 +133,56 @@ func explained(path string, named func(error) error, err error) error {
 }
 
 // row reads the attributes of a post or comment.
-func (c *Counts) row(kind string, attributes []xml.Attr, each func(user int64, text string, isHTML bool) error) error {
-	isHTML := kind == "posts"
+func (c *Counts) row(kind string, attributes []xml.Attr, each func(p *Post) error) error {
+	p := Post{IsHTML: kind == "posts"}
 	userName, textName := "OwnerUserId", "Body"
-	if !isHTML {
+	if !p.IsHTML {
 		userName, textName = "UserId", "Text"
 	}
-	var user, text, post string
+	var user, post string
 	hasText := false
 	for _, a := range attributes {
 		switch a.Name.Local {
 		case userName:
 			user = a.Value
 		case textName:
-			text, hasText = a.Value, true
+			p.Text, hasText = a.Value, true
 		case "PostTypeId":
 			post = a.Value
+		case "Id":
+			p.ID = a.Value
+		case "ParentId":
+			p.Parent = a.Value
+		case "Title":
+			p.Title = a.Value
+		case "Tags":
+			p.Tags = a.Value
 		}
 	}
-	if isHTML && post != question && post != answer {
+	if p.IsHTML && post != question && post != answer {
 		c.Others++
 		return nil
 	}
 	if !hasText {
 		return fmt.Errorf("a row of <%s> has no %s", kind, textName)
 	}
-	if user == "" {
-		c.Anonymous++
-		return nil
+	p.User = -1
+	if user != "" {
+		id, err := strconv.ParseInt(user, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%s is %.40q, must be a number", userName, user)
+		}
+		p.User = max(-1, id)
 	}
-	id, err := strconv.ParseInt(user, 10, 64)
-	if err != nil {
-		return fmt.Errorf("%s is %.40q, must be a number", userName, user)
-	}
-	if id < 0 {
-		c.Anonymous++
-		return nil
-	}
-	if !utf8.ValidString(text) {
+	if !utf8.ValidString(p.Text) {
 		return errors.New("the text is not UTF-8")
 	}
-	c.Texts++
-	return each(id, text, isHTML)
+	if p.User < 0 {
+		c.Anonymous++
+	} else {
+		c.Texts++
+	}
+	return each(&p)
 }
 
 // bounded fails when more than left bytes are read before left is set anew.

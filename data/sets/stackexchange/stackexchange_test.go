@@ -35,8 +35,8 @@ func write(t testing.TB, name string, content []byte) string {
 // read returns what Read tells of a file, a line a text.
 func read(t testing.TB, path string) (texts []string, counts Counts, err error) {
 	t.Helper()
-	counts, err = Read(t.Context(), path, func(user int64, text string, isHTML bool) error {
-		texts = append(texts, fmt.Sprintf("%d %v %s", user, isHTML, text))
+	counts, err = Read(t.Context(), path, func(p *Post) error {
+		texts = append(texts, fmt.Sprintf("%d %v %s", p.User, p.IsHTML, p.Text))
 		return nil
 	})
 	return texts, counts, err
@@ -132,8 +132,9 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("<!DOCTYPE a [<!ENTITY b 'c'>]><posts/>"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := write(t, "Posts.xml", content)
-		_, err := Read(t.Context(), path, func(_ int64, text string, isHTML bool) error {
-			Sentences(text, isHTML, func(s []byte) {
+		_, err := Read(t.Context(), path, func(p *Post) error {
+			text := p.Text
+			Sentences(text, p.IsHTML, func(s []byte) {
 				if len(s) > 3*len(text) || bytes.HasPrefix(s, []byte(" ")) || bytes.Contains(s, []byte("  ")) || bytes.HasSuffix(s, []byte(" ")) {
 					t.Errorf("%q gives %q", text, s)
 				}

@@ -15,7 +15,7 @@ import (
 // Sets returns the family: tff-femnist, tff-femnist-digits, tff-shakespeare,
 // tff-cifar100 and stackoverflow.
 func Sets() []data.Set {
-	return []data.Set{femnistSet(), digitsSet(), shakespeareSet(), cifar100Set(), stackOverflowSet()}
+	return []data.Set{femnistSet(), digitsSet(), shakespeareSet(), cifar100Set(), stackOverflowSet(), tagsSet()}
 }
 
 // The classes of EMNIST, and of its digits.

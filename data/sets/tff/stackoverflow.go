@@ -44,6 +44,46 @@ const (
 )
 
 func loadStackOverflow(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
+	return openStackOverflow(ctx, cfg, func(path string, first firstTexts) (*soForm, error) {
+		listed, note, err := soWords(cfg, path, first)
+		if err != nil {
+			return nil, err
+		}
+		vocab, err := words.New(listed)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", beside(path, "word_count"), err)
+		}
+		fed := vocab.Federation()
+		fed.Notes = append(fed.Notes, note)
+		return &soForm{
+			fed:  fed,
+			lazy: func(load loadRows) *data.LazyRows { return data.NewLazyRows(words.SentenceLen, fed.Vocab, load) },
+			add: func(rows []uint16, e *Example) ([]uint16, error) {
+				text, err := e.Text("tokens")
+				if err != nil {
+					return rows, err
+				}
+				return vocab.AppendSentence(rows, text), nil
+			},
+		}, nil
+	})
+}
+
+// firstTexts goes through the first training samples.
+type firstTexts func(each func(e *Example) error) error
+
+// loadRows reads the examples of a client.
+type loadRows = func(client int) ([]uint16, error)
+
+// soForm is what is made of the samples.
+type soForm struct {
+	fed  *data.Federation
+	lazy func(loadRows) *data.LazyRows
+	add  func(rows []uint16, e *Example) ([]uint16, error) // a sample's example
+}
+
+// openStackOverflow opens the file and lists its clients.
+func openStackOverflow(ctx context.Context, cfg data.Config, form func(path string, first firstTexts) (*soForm, error)) (*data.Federation, []data.Examples, error) {
 	path, err := stackOverflowFiles.sqliteFile(cfg.Path)
 	if err != nil {
 		return nil, nil, err
@@ -52,21 +92,14 @@ func loadStackOverflow(ctx context.Context, cfg data.Config) (*data.Federation, 
 	if err != nil {
 		return nil, nil, err
 	}
-	first := func(each func(text []byte)) error {
-		return clients.First(ctx, soSplits[soTrain], countedSentences, func(e *Example) error {
-			text, err := e.Text("tokens")
-			each(text)
-			return err
-		})
-	}
-	vocab, note, err := soWords(cfg, path, first)
+	f, err := form(path, func(each func(e *Example) error) error {
+		return clients.First(ctx, soSplits[soTrain], countedSentences, each)
+	})
 	if err != nil {
 		return nil, nil, errors.Join(err, clients.Close())
 	}
-	fed := vocab.Federation()
-	fed.Lazy, fed.File = true, clients
-	fed.Notes = append(fed.Notes, note)
-	rows := data.NewLazyRows(words.SentenceLen, fed.Vocab, func(i int) ([]uint16, error) { return soRows(vocab, clients, i) })
+	f.fed.Lazy, f.fed.File = true, clients
+	rows := f.lazy(func(i int) ([]uint16, error) { return soRows(clients, i, f.add) })
 	var writers []data.Examples
 	for i := range clients.List {
 		c := &clients.List[i]
@@ -79,36 +112,36 @@ func loadStackOverflow(ctx context.Context, cfg data.Config) (*data.Federation, 
 			writers = append(writers, data.Examples{Client: "heldout/" + c.ID, Test: all.Part(train+test, all.Len())})
 		}
 	}
-	return fed, writers, nil
+	return f.fed, writers, nil
 }
 
-// soWords returns the vocabulary: TFF's list beside the file, else the words seen
-// most in the first training samples, which first goes through.
-func soWords(cfg data.Config, path string, first func(each func(text []byte)) error) (*words.Vocabulary, string, error) {
-	list := filepath.Join(filepath.Dir(path), "stackoverflow.word_count")
-	listed, err := words.Read(list, cfg.Vocab)
-	note := fmt.Sprintf("the words are the first %d of %s", len(listed), list)
+// soWords returns the words: TFF's list beside the file, else those seen most in the
+// first training samples.
+func soWords(cfg data.Config, path string, first firstTexts) (listed []string, note string, err error) {
+	list := beside(path, "word_count")
+	listed, err = words.Read(list, cfg.Vocab)
+	note = fmt.Sprintf("the words are the first %d of %s", len(listed), list)
 	if errors.Is(err, os.ErrNotExist) {
 		counts, sentences := words.NewCount(), 0
-		err = first(func(text []byte) {
+		err = first(func(e *Example) error {
+			text, err := e.Text("tokens")
 			counts.Add(text)
 			sentences++
+			return err
 		})
 		listed = counts.Frequent(cfg.Vocab)
 		note = fmt.Sprintf("there is no %s: the words are the %d that the first %d training samples have most", list, len(listed), sentences)
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	v, err := words.New(listed)
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", list, err)
-	}
-	return v, note, nil
+	return listed, note, err
 }
 
-// soRows reads the rows of client number i: its samples of all splits.
-func soRows(vocab *words.Vocabulary, clients *Clients, i int) ([]uint16, error) {
+// beside returns TFF's list of a kind beside its file.
+func beside(path, kind string) string {
+	return filepath.Join(filepath.Dir(path), "stackoverflow."+kind)
+}
+
+// soRows reads the examples of client number i: its samples of all splits.
+func soRows(clients *Clients, i int, add func([]uint16, *Example) ([]uint16, error)) ([]uint16, error) {
 	n := 0
 	for _, examples := range clients.List[i].Examples {
 		n += int(examples)
@@ -118,11 +151,8 @@ func soRows(vocab *words.Vocabulary, clients *Clients, i int) ([]uint16, error) 
 		if clients.List[i].Examples[split] == 0 {
 			continue
 		}
-		err := clients.Read(context.Background(), i, name, func(e *Example) error {
-			text, err := e.Text("tokens")
-			if err == nil {
-				rows = vocab.AppendSentence(rows, text)
-			}
+		err := clients.Read(context.Background(), i, name, func(e *Example) (err error) {
+			rows, err = add(rows, e)
 			return err
 		})
 		if err != nil {
