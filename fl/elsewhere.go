@@ -42,12 +42,15 @@ func CheckCut(m Method) error {
 	if _, ok := m.(Stateful); ok {
 		return fmt.Errorf("method %q keeps a state for each client, which would have to follow it from worker to worker: its rounds are trained whole", m.Name())
 	}
+	if _, ok := m.(Sender); ok {
+		return fmt.Errorf("the server of method %q makes each client's weights of what it has learned, which would have to go to every worker: its rounds are trained whole", m.Name())
+	}
 	return nil
 }
 
 // cuts says whether rounds can be trained elsewhere in parts.
 func (e *Engine) cuts() bool {
-	return e.cfg.Elsewhere != nil && !e.cfg.Chain && e.store == nil
+	return e.cfg.Elsewhere != nil && !e.cfg.Chain && !e.looks()
 }
 
 // Train trains a part of a round.
@@ -57,7 +60,7 @@ func (e *Engine) Train(ctx context.Context, p Portion) (*Part, error) {
 	}
 	s := p.Span
 	switch {
-	case e.store != nil || e.cfg.Chain:
+	case e.looks() || e.cfg.Chain:
 		return nil, errors.New("a part of a round: its method, or its study, has rounds trained whole")
 	case len(p.Weights) != e.cfg.Model.Size():
 		return nil, fmt.Errorf("a part of a round: %d weights arrived, model %s has %d", len(p.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())

@@ -50,6 +50,10 @@ type Config struct {
 	// results it gives for cohorts of more than 16. Such rounds cannot be cut.
 	Chain bool
 
+	// Server are the hyperparameters that a Sender builds its servers by; nil are the
+	// method's defaults.
+	Server *ServerParams
+
 	// Elsewhere has parts of rounds and evaluations done by other engines; nil has
 	// this one do all.
 	Elsewhere Elsewhere
@@ -111,6 +115,10 @@ func New(cfg Config) (*Engine, error) {
 	if err := cfg.checkMemory(); err != nil {
 		return nil, err
 	}
+	if cfg.Server == nil {
+		_, s := Defaults(cfg.Method)
+		cfg.Server = &s
+	}
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return Layout(cfg.Model) })}
 	_, flops := cfg.Model.FLOPs()
 	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())
@@ -125,9 +133,12 @@ func New(cfg Config) (*Engine, error) {
 	}
 	if p, ok := cfg.Method.(Preparer); ok {
 		var err error
-		if e.setup, err = p.Prepare(&cfg); err != nil {
+		if e.setup, err = p.Prepare(&e.cfg); err != nil {
 			return nil, err
 		}
+	}
+	if err := e.checkSender(); err != nil {
+		return nil, err
 	}
 	if cfg.NewTrainer == nil {
 		cfg.NewTrainer = func() Trainer { return cfg.Model.NewWorkspace() }

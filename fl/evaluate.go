@@ -125,7 +125,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	seen, err := e.measure(ctx, &Exam{
 		Weights: weights, Clients: ids, GlobalVal: true, GlobalTest: true, PersonalVal: cfg.Clients != nil, PersonalTest: cfg.Clients != nil,
 		Params: paramsOf(cfg.Clients, ids), Server: plan.Server, Round: cfg.Round,
-	}, cfg.State, e.serverOf(cfg.State), done)
+	}, cfg.State, e.serverOf(cfg.State, weights, cfg.Clients != nil), done)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (e *Engine) check(x *Exam) error {
 	switch {
 	case len(x.Weights) != e.cfg.Model.Size():
 		return fmt.Errorf("evaluation: %d weights arrived, model %s has %d", len(x.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
-	case x.personal() && (x.Unseen || e.store != nil || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
+	case x.personal() && (x.Unseen || e.looks() || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
 		return fmt.Errorf("evaluation: personalized scores of %d clients with %d configurations cannot be had here", len(x.Clients), len(x.Params))
 	}
 	return nil
@@ -63,8 +63,8 @@ func (e *Engine) check(x *Exam) error {
 // Scores are what the clients of an exam measured, in their order.
 type Scores struct{ clients []clientScores }
 
-// Measure has clients measure a model. Methods whose clients keep a state have no
-// personalized scores here.
+// Measure has clients measure a model. Methods whose clients keep a state, or look
+// at the server's, have no personalized scores here.
 func (e *Engine) Measure(ctx context.Context, x Exam) (*Scores, error) {
 	if err := e.check(&x); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (e *Engine) Measure(ctx context.Context, x Exam) (*Scores, error) {
 // measure has clients measure a model here or elsewhere; done is told how many more
 // have done so.
 func (e *Engine) measure(ctx context.Context, x *Exam, state *State, memory Server, done func(clients int)) ([]clientScores, error) {
-	if e.cfg.Elsewhere != nil && (e.store == nil || !x.personal()) && len(x.Clients) > 0 {
+	if e.cfg.Elsewhere != nil && (!e.looks() || !x.personal()) && len(x.Clients) > 0 {
 		if n := e.cfg.Elsewhere.Exams(len(x.Clients)); n > 0 {
 			return e.measureElsewhere(ctx, x, n, done)
 		}

@@ -21,6 +21,7 @@ const (
 	purposeScore
 	purposeTested
 	purposeValidate
+	purposeSend
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to
@@ -37,7 +38,7 @@ type Local struct {
 	// Setup is what the method's Prepare returned, shared by all clients.
 	Setup any
 	// Server is the server side of the trial, to be read alone. It is nil unless the
-	// method is Stateful.
+	// method is Stateful or a Sender.
 	Server Server
 	// Broadcast holds the weights that the server sent; read-only.
 	Broadcast []float32
@@ -181,6 +182,12 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		Setup: e.setup, Server: v.state, Broadcast: v.weights, Weights: w.local, Fresh: v.kept == nil, Weight: float64(c.Train.Len()),
 		engine: e, worker: w, key: v.key,
 		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumTrainable(),
+	}
+	if s, ok := v.state.(SendingServer); ok {
+		s.Send(l)
+		w.sent = grown(w.sent, len(l.Weights))
+		copy(w.sent, l.Weights)
+		l.Broadcast = w.sent
 	}
 	if e.store == nil {
 		return l, nil

@@ -43,6 +43,8 @@ type Update struct {
 	Mean []float32
 	// Extra is the second sum of a Gatherer, else nil.
 	Extra []float32
+	// Own is what each client returned to the server of a Sender, else nil.
+	Own *Own
 	// Number is sum_i p_i n_i, where n_i is what the clients left in Local.Number.
 	Number float64
 	// Weight is the sum of the clients' weights, Taken their number: those whose

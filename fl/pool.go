@@ -196,6 +196,7 @@ type worker struct {
 	pass     [][]int32 // positions of passes over the training examples
 
 	state     []float32       // of the client at work
+	sent      []float32       // what it was sent, where that is its own
 	vectors   [][]float32     // weight-sized scratch memory that methods borrow
 	trained   []float32       // the client's weights while others are scored
 	probe     nn.Displacement // of the steps

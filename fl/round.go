@@ -22,7 +22,7 @@ type Slot struct {
 	TrainExamples, ValExamples int
 	// TrainLoss is the mean loss of its steps' batches, in nats.
 	TrainLoss float64
-	// Before and After score the broadcast and the client's own weights on
+	// Before and After score the weights that were sent and the client's own on
 	// V_i; NaN where no probe asked for them.
 	Before, After Score
 	// DeltaNorm is the Euclidean norm of what the client returned, w - w_i unless
@@ -103,7 +103,11 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	cfg := &t.engine.cfg
 	plan = plan.filled(cfg.Method)
-	if err := plan.check(cfg.Method, cfg.Cohort); err != nil {
+	err := plan.check(cfg.Method, cfg.Cohort)
+	if err == nil {
+		err = t.engine.checkBuilt(plan.Server)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("round %d: %w", t.round, err)
 	}
 	probes, err := parseProbes(plan.Probes)
@@ -118,12 +122,13 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
 	}
 	r := &round{Trial: t, plan: plan, probes: probes, slots: result.Slots}
+	own := t.own(result.Slots)
 	whole, err := r.train(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
 	}
 	mean, number := whole.mean()
-	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
+	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	t.observe(result, u, whole.Signs, probes)
 	t.step(u, plan.Server)
 	t.engine.pool.returnSums(whole)
@@ -171,20 +176,23 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	key := kernels.Key(e.cfg.Seed, uint64(t.number), uint64(t.round), uint64(slot), uint64(s.Client))
 	aug := &data.Augment{Key: kernels.Key(key, purposeAugment)}
 	s.Before, s.After, s.MinCosine, s.MinPriorCosine = unscored(), unscored(), math.NaN(), math.NaN()
-	if probes.before {
-		r, err := w.evaluate(t.weights, client.Val, aug, nil)
-		if err != nil {
-			return contribution{}, nil, err
-		}
-		s.Before = scoreOf(r)
-	}
 	v := localTask{engine: e, client: s.Client, params: s.Params, server: server, round: t.round, weights: t.weights, key: key}
 	if t.clients != nil {
-		v.kept, v.state = t.clients[s.Client], t.server
+		v.kept = t.clients[s.Client]
+	}
+	if e.looks() {
+		v.state = t.server
 	}
 	l, err := w.begin(v)
 	if err != nil {
 		return contribution{}, nil, err
+	}
+	if probes.before {
+		r, err := w.evaluate(l.Broadcast, client.Val, aug, nil)
+		if err != nil {
+			return contribution{}, nil, err
+		}
+		s.Before = scoreOf(r)
 	}
 	l.wantPhi, l.wantPrior = probes.phi, probes.prior
 	if probes.after {
@@ -217,12 +225,15 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		copy(w.local, l.Upload)
 		s.DeltaNorm = kernels.Norm(w.local)
 	} else {
-		s.DeltaNorm = delta(t.weights, w.local)
+		s.DeltaNorm = delta(l.Broadcast, w.local)
 	}
 	c := contribution{delta: w.local, weight: l.Weight, number: l.Number}
 	if !finite(s.DeltaNorm) || l.State != nil && !finite(kernels.Norm(l.State)) {
 		s.Dropped = true
 		return contribution{delta: w.local}, nil, nil
+	}
+	if server, ok := t.server.(SendingServer); ok {
+		t.returned.take(slot, server, c)
 	}
 	if g, ok := e.cfg.Method.(Gatherer); ok {
 		c.gather = func(extra, delta []float32) { g.Gather(extra, delta, l) }

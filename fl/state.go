@@ -6,20 +6,21 @@ import "slices"
 // every client that was drawn keep. It does not change, and it shares the
 // clients' part with the trial, so that taking it is cheap.
 type State struct {
-	server  [][]float32
+	server  Server // a copy, never changed
 	store   *store
 	clients []*block // by client; nil marks one that was never drawn
 }
 
 // State returns the method's memory of the trial as it is now, for an evaluation
-// of weights of the same round. It is nil for methods whose clients keep nothing.
+// of weights of the same round. It is nil for methods whose clients keep nothing and
+// do not look at the server's side.
 func (t *Trial) State() *State {
-	if t.clients == nil {
+	if !t.engine.looks() {
 		return nil
 	}
-	s := &State{store: t.engine.store, clients: t.share()}
-	for _, a := range t.server.State() {
-		s.server = append(s.server, slices.Clone(a))
+	s := &State{server: t.engine.newServer(), store: t.engine.store, clients: t.share()}
+	for i, a := range s.server.State() {
+		copy(a, t.server.State()[i])
 	}
 	return s
 }
@@ -29,7 +30,7 @@ func (s *State) AddTo(snap *Snapshot) {
 	if s == nil {
 		return
 	}
-	snap.Server = s.server
+	snap.Server = s.server.State()
 	snap.Clients = nil
 	for client, b := range s.clients {
 		if b != nil {
@@ -57,17 +58,17 @@ func (s *State) of(client int) *block {
 }
 
 // serverOf returns the server side of a state, for methods whose clients look at
-// it.
-func (e *Engine) serverOf(s *State) Server {
-	if e.store == nil {
+// it when they make personalized models; without a state that of a trial which begins
+// with the weights.
+func (e *Engine) serverOf(s *State, weights []float32, personal bool) Server {
+	switch {
+	case !personal || !e.looks():
 		return nil
+	case s != nil:
+		return s.server
 	}
-	server := e.cfg.Method.NewServer(e.cfg.Model.Size())
-	if s != nil {
-		for i, a := range server.State() {
-			copy(a, s.server[i])
-		}
-	}
+	server := e.newServer()
+	e.begin(server, weights, 0)
 	return server
 }
 

@@ -21,6 +21,8 @@ type Trial struct {
 	server  Server
 	clients []*block // states by client; nil for methods without any
 	smooth  []ProbeState
+
+	returned *Own // memory of what clients return one by one; nil before it is needed
 }
 
 // NewTrial starts a training from freshly drawn weights. The number keys all
@@ -29,13 +31,21 @@ type Trial struct {
 func (e *Engine) NewTrial(number int) *Trial {
 	t := e.emptyTrial(number, 0)
 	e.cfg.Model.Init(t.weights, kernels.Key(e.cfg.Seed, uint64(number), purposeInit))
+	e.begin(t.server, t.weights, number)
 	return t
+}
+
+// begin fills the server's side of a new trial.
+func (e *Engine) begin(s Server, w []float32, number int) {
+	if s, ok := s.(SendingServer); ok {
+		s.Begin(w, kernels.Key(e.cfg.Seed, uint64(number), purposeSend))
+	}
 }
 
 func (e *Engine) emptyTrial(number, round int) *Trial {
 	return &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
-		server: e.cfg.Method.NewServer(e.cfg.Model.Size()), clients: e.newClients(),
+		server: e.newServer(), clients: e.newClients(),
 	}
 }
 

@@ -54,7 +54,7 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) 
 	measured, err := e.measure(ctx, &Exam{
 		Weights: weights, Clients: ids, GlobalVal: v.Clients == nil, PersonalVal: v.Clients != nil,
 		Params: paramsOf(v.Clients, ids), Server: plan.Server, Round: v.Round,
-	}, v.State, e.serverOf(v.State), counted(v.Done, len(ids)))
+	}, v.State, e.serverOf(v.State, weights, v.Clients != nil), counted(v.Done, len(ids)))
 	if err != nil {
 		return nil, err
 	}

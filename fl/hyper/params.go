@@ -56,6 +56,11 @@ type Server struct {
 	Alpha    float64 `toml:"alpha" in:"[0, inf)" off:"0" doc:"weight of the dynamic regularizer"`
 	Weighted bool    `toml:"weighted" off:"0" doc:"weighs clients by their training examples instead of equally"`
 	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"first rounds that are FedAvg's" also:"burnin"`
+
+	HyperLR    float64 `toml:"hyper_lr" in:"[0, inf)" off:"0" doc:"learning rate of the hypernetwork, and of the clients' embeddings that it reads" also:"hypernetwork_lr hnet_lr"`
+	HyperWidth int     `toml:"hyper_width" in:"[0, 65536]" off:"0" tune:"no" doc:"units of each hidden layer of the hypernetwork" also:"hyper_hid hidden_dim hypernetwork_width"`
+	HyperDepth int     `toml:"hyper_depth" in:"[0, 100]" off:"0" tune:"no" doc:"hidden layers of the hypernetwork" also:"n_hidden hypernetwork_depth"`
+	Embedding  int     `toml:"embedding" in:"[0, 65536]" off:"0" tune:"no" doc:"numbers of a client's embedding" also:"embedding_size embed_dim client_embed_size"`
 }
 
 // Adaptive says whether the local steps are those of Adam or AdamW.

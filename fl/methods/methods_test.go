@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // defaultPlan is a method with its own defaults, gentle enough for every one.
@@ -60,6 +62,15 @@ func variedPlan(m fl.Method, slots int) fl.Plan {
 	return p
 }
 
+// modelOf is a network that a method can train.
+func modelOf(t *testing.T, m fl.Method, fed *data.Federation) *nn.Model {
+	t.Helper()
+	if m == (fedTP{}) {
+		return fltest.SmallTransformer(t, fed)
+	}
+	return fltest.SmallCNN(t, fed)
+}
+
 // forEachMethod runs f with every built-in method.
 func forEachMethod(t *testing.T, f func(t *testing.T, m fl.Method)) {
 	t.Helper()
@@ -82,9 +93,8 @@ var everyProbe = []string{
 // that do not fit in memory, and whatever is measured.
 func TestEveryMethodKeepsThePromises(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
-	model := fltest.SmallCNN(t, fed)
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
-		plan := variedPlan(m, 5)
+		model, plan := modelOf(t, m, fed), variedPlan(m, 5)
 		plan.Probes = everyProbe
 		type outcome struct {
 			sha    string
@@ -159,9 +169,8 @@ func TestEveryMethodLearns(t *testing.T) {
 		t.Skip("25 rounds of every method; TestEveryMethodKeepsThePromises runs them on several workers")
 	}
 	fed := fltest.OpenGlyphs(t, 24, 60)
-	model := fltest.SmallCNN(t, fed)
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
-		e := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 6, Seed: 1})
+		e := newEngine(t, fl.Config{Model: modelOf(t, m, fed), Data: fed, Method: m, Cohort: 6, Seed: 1})
 		plan := defaultPlan(m)
 		plan.Clients[0].LR, plan.Clients[0].Dropout = 0.05, 0
 		if m.Name() == "pfedme" { // theta fits its last batch

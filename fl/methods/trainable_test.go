@@ -15,9 +15,12 @@ import (
 // keeps its bits, the rest learns, and personalized models are measured.
 func TestFrozenParametersStay(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
-	whole := fltest.SmallCNN(t, fed)
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
-		for _, patterns := range [][]string{{"*.weight"}, {"conv1.bias", "head.*"}, {"head.*"}} {
+		whole, parts := modelOf(t, m, fed), [][]string{{"*.weight"}, {"conv1.bias", "head.*"}, {"head.*"}}
+		if m == (fedTP{}) {
+			parts = [][]string{{"*.in_proj_weight"}, {"residual1.*", "head.*"}}
+		}
+		for _, patterns := range parts {
 			model, err := whole.WithTrainable(patterns, 1)
 			if err != nil {
 				t.Fatal(err)

@@ -39,6 +39,27 @@ func SmallCNN(t testing.TB, fed *data.Federation) *nn.Model {
 	return m
 }
 
+// SmallTransformer is a network with two layers of self-attention, whose 24 channels
+// leave padding in the packed weights.
+func SmallTransformer(t testing.TB, fed *data.Federation) *nn.Model {
+	t.Helper()
+	rate := 0.2
+	layers := []models.LayerSpec{
+		{Type: "conv", Filters: 24, Kernel: fed.H / 4, Stride: fed.H / 4},
+		{Type: "sequence"},
+		{Type: "positions"},
+	}
+	for range 2 {
+		layers = append(layers, models.LayerSpec{Type: "residual", Body: []models.LayerSpec{{Type: "layernorm"}, {Type: "attention", Heads: 3}}})
+	}
+	layers = append(layers, models.LayerSpec{Type: "steps", Take: "mean"}, models.LayerSpec{Type: "dropout", Rate: &rate}, models.LayerSpec{Type: "dense", Units: fed.Classes})
+	m, err := models.FromLayers(layers, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // Batch reads all examples of a view.
 func Batch(t testing.TB, m *nn.Model, v data.View) *nn.Batch {
 	t.Helper()

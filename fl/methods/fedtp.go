@@ -1,0 +1,97 @@
+package methods
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// fedTP is FedTP (Li et al. 2022, algorithm 1): each client has queries, keys and
+// values of its own. A hypernetwork H on the server makes the projections theta_i of
+// all self-attention layers of a client from its embedding z_i, which is learned too;
+// the other weights xi are shared. In a round a client is sent xi and
+// theta_i = H(z_i), trains both to xi_i and theta_i', and with its share p_i of the
+// training examples
+//
+//	xi  <- sum_i p_i xi_i
+//	(H, z_i) <- (H, z_i) - lr sum_i p_i J_i^T (theta_i - theta_i'),  J_i = d theta_i / d (H, z_i)
+//
+// where lr is server.hyper_lr. The released code, https://github.com/zhyczy/FedTP at
+// 3cca0d7, adds a momentum of 0.9 and a weight decay of 0.001 to that step, which is
+// here the plain one of the text; the sizes of H are its. A personalized model is xi with
+// theta_i as the server makes them, without local training, also of clients that were
+// never drawn. The global model has, as in that code, the mean of the
+// projections that the clients of the last round have returned.
+type fedTP struct{ FedAvg }
+
+func (fedTP) Name() string { return "fedtp" }
+
+func (fedTP) Doc() string {
+	return "FedTP: a hypernetwork makes the queries, keys and values of each client's own self-attention"
+}
+
+func (fedTP) Paper() string {
+	return "Li et al. 2022, FedTP: Federated Learning by Transformer Personalization, arXiv:2211.01572"
+}
+
+func (fedTP) Defaults(_ *fl.ClientParams, s *fl.ServerParams) {
+	s.HyperLR, s.HyperWidth, s.HyperDepth, s.Embedding = 0.01, 150, 3, 128
+}
+
+func (fedTP) Uses() []fl.Use {
+	return slices.Concat(fl.UsingSGD(), fl.Needing("server.hyper_lr", "(0, inf)", ""), fl.Needing("server.hyper_width", "[1, 65536]", ""),
+		fl.Using("server.hyper_depth"), fl.Needing("server.embedding", "[1, 65536]", ""))
+}
+
+// Prepare returns where the projections lie, []int32 in the order of Model.Export.
+func (m fedTP) Prepare(cfg *fl.Config) (any, error) {
+	at, all := projections(cfg.Model)
+	switch {
+	case all == 0:
+		return nil, fmt.Errorf("method %q: model %s has no self-attention, whose queries, keys and values it makes; take one that has, such as vit-tiny or char-gpt", m.Name(), cfg.Model.Name())
+	case len(at) == 0:
+		return nil, fmt.Errorf("method %q: client.trainable leaves no queries, keys and values of model %s to train; add \"*.in_proj_weight\"", m.Name(), cfg.Model.Name())
+	}
+	return at, nil
+}
+
+// projections returns where the weights that make queries, keys and values lie in the
+// packed vector, but for frozen ones, and how many there are with those.
+func projections(m *nn.Model) (at []int32, all int) {
+	v := m.NewParams()
+	for i := range v {
+		v[i] = math.Float32frombits(uint32(i))
+	}
+	for _, t := range m.Export(v) {
+		if !strings.HasSuffix("."+t.Name, ".in_proj_weight") {
+			continue
+		}
+		for _, bits := range t.Data {
+			i := int(math.Float32bits(bits))
+			all++
+			if !slices.ContainsFunc(m.Frozen(), func(s nn.Span) bool { return s.Lo <= i && i < s.Hi }) {
+				at = append(at, int32(i))
+			}
+		}
+	}
+	return at, all
+}
+
+// Personalize takes what the server has made.
+func (fedTP) Personalize(*fl.Local) error { return nil }
+
+func (fedTP) NewSender(cfg *fl.Config, setup any) fl.SendingServer {
+	at, p, clients := setup.([]int32), cfg.Server, len(cfg.Data.Clients)
+	net := newHypernet(p.Embedding, p.HyperWidth, p.HyperDepth, len(at))
+	return &fedTPServer{at: at, net: net, started: cfg.Model.Start() != nil, embeddings: make([]float32, clients*kernels.Pad(p.Embedding))}
+}
+
+func (fedTP) SenderLen(cfg *fl.Config, setup any) int {
+	p := cfg.Server
+	return len(cfg.Data.Clients)*kernels.Pad(p.Embedding) + hypernetLen(p.Embedding, p.HyperWidth, p.HyperDepth, len(setup.([]int32)))
+}

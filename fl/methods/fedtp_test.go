@@ -1,0 +1,189 @@
+package methods
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// fedTPRound is a round of FedTP as fedtp_round.py reads it.
+type fedTPRound struct {
+	Kernel      int            `json:"kernel"`
+	Heads       int            `json:"heads"`
+	Size        int            `json:"size"`
+	Names       []string       `json:"names"`
+	Shapes      [][]int        `json:"shapes"`
+	Values      [][]float32    `json:"values"`
+	Projections []string       `json:"projections"`
+	Layers      []fedTPLayer   `json:"layers"`
+	Embeddings  [][]float32    `json:"embeddings"`
+	Clients     []fedTPSamples `json:"clients"`
+	LR          float64        `json:"lr"`
+	Momentum    float64        `json:"momentum"`
+	Steps       int            `json:"steps"`
+	HyperLR     float64        `json:"hyper_lr"`
+}
+
+type fedTPSamples struct {
+	X      []float32 `json:"x"`
+	Labels []int32   `json:"labels"`
+}
+
+type fedTPLayer struct {
+	Weight [][]float32 `json:"weight"`
+	Bias   []float32   `json:"bias"`
+}
+
+// layersOf returns what a hypernetwork holds as PyTorch has it.
+func layersOf(h *hypernet) []fedTPLayer {
+	var all []fedTPLayer
+	for _, l := range h.layers {
+		plain := make([]float32, l.K*l.N)
+		kernels.Unpack(plain, l.w, l.K, l.N, l.N)
+		p := fedTPLayer{Bias: slices.Clone(l.b[:l.outputs])}
+		for j := range l.outputs {
+			row := make([]float32, l.K)
+			for k := range row {
+				row[k] = plain[k*l.N+j]
+			}
+			p.Weight = append(p.Weight, row)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// fedTPState returns the server's side of a trial.
+func fedTPState(t *testing.T, e *fl.Engine, cfg fl.Config, s fl.Snapshot) *fedTPServer {
+	t.Helper()
+	at, _ := projections(e.Model())
+	server := fedTP{}.NewSender(&cfg, at).(*fedTPServer)
+	for i, a := range server.State() {
+		copy(a, s.Server[i])
+	}
+	return server
+}
+
+// TestFedTPRoundMatchesTorch does a whole round here and in PyTorch's float64: the
+// weights that are made, local steps with momentum, the mean of the shared weights, and
+// the step of hypernetwork and embeddings along autograd's vector-Jacobian products.
+// Each change may differ by 1e-3 of its norm.
+func TestFedTPRoundMatchesTorch(t *testing.T) {
+	python := findTorch(t)
+	fed := fltest.OpenGlyphs(t, 9, 20)
+	model := fltest.SmallTransformer(t, fed)
+	c, s := fl.Defaults(fedTP{})
+	s.HyperLR, s.HyperWidth, s.HyperDepth, s.Embedding = 0.3, 20, 2, 6
+	cfg := fl.Config{Model: model, Data: fed, Method: fedTP{}, Cohort: 4, Seed: 3, Server: &s}
+	e := newEngine(t, cfg)
+	tr := e.NewTrial(0)
+	job := fedTPRound{Kernel: fed.H / 4, Heads: 3, Size: fed.H, LR: 0.1, Momentum: 0.9, Steps: 3, HyperLR: s.HyperLR}
+	c = fullBatch(c, job.LR, job.Steps)
+	c.Momentum = job.Momentum
+	before, start := fedTPState(t, e, cfg, tr.Snapshot()), model.Export(tr.Weights())
+	r := runRounds(t, tr, fl.Plan{Server: s, Clients: []fl.ClientParams{c}}, 1)[0]
+	after, end := fedTPState(t, e, cfg, tr.Snapshot()), model.Export(tr.Weights())
+
+	embedding := func(s *fedTPServer, client int) []float32 {
+		return s.embeddings[client*s.net.inputs():][:before.net.layers[0].K]
+	}
+	for _, tensor := range start {
+		job.Names, job.Shapes, job.Values = append(job.Names, tensor.Name), append(job.Shapes, tensor.Shape), append(job.Values, tensor.Data)
+		if strings.HasSuffix(tensor.Name, "in_proj_weight") {
+			job.Projections = append(job.Projections, tensor.Name)
+		}
+	}
+	job.Layers = layersOf(before.net)
+	for _, slot := range r.Slots {
+		b := fltest.Batch(t, model, fed.Clients[slot.Client].Train)
+		job.Clients = append(job.Clients, fedTPSamples{b.X, b.Labels})
+		job.Embeddings = append(job.Embeddings, embedding(before, slot.Client))
+	}
+	var want struct {
+		Values     [][]float64 `json:"values"`
+		Sent       [][]float64 `json:"sent"`
+		Embeddings [][]float64 `json:"embeddings"`
+		Layers     []struct {
+			Weight [][]float64 `json:"weight"`
+			Bias   []float64   `json:"bias"`
+		} `json:"layers"`
+	}
+	runTorch(t, python, filepath.Join("testdata", "fedtp_round.py"), job, &want)
+
+	compare := func(what string, from, got []float32, want []float64) {
+		t.Helper()
+		var diff, norm float64
+		for i := range want {
+			diff += math.Pow(float64(got[i])-want[i], 2)
+			norm += math.Pow(want[i]-float64(from[i]), 2)
+		}
+		if rel := math.Sqrt(diff / norm); !(rel < 1e-3) || len(got) != len(want) {
+			t.Errorf("the change of %s differs from PyTorch's by %.2g of its norm", what, rel)
+		}
+	}
+	for i := range start {
+		compare(start[i].Name, start[i].Data, end[i].Data, want.Values[i])
+	}
+	was, is := layersOf(before.net), layersOf(after.net)
+	for i := range was {
+		compare("biases", was[i].Bias, is[i].Bias, want.Layers[i].Bias)
+		compare("weights", slices.Concat(was[i].Weight...), slices.Concat(is[i].Weight...), slices.Concat(want.Layers[i].Weight...))
+	}
+	drawn := map[int]bool{}
+	for i, slot := range r.Slots {
+		drawn[slot.Client] = true
+		compare("an embedding", embedding(before, slot.Client), embedding(after, slot.Client), want.Embeddings[i])
+		features := before.net.features(before.embeddings[slot.Client*before.net.inputs():], 1)
+		made := make([]float32, before.net.head().N)
+		before.net.head().forward(made, features[len(features)-1], 1, false)
+		compare("what is sent", make([]float32, len(made)), made[:len(want.Sent[i])], want.Sent[i])
+	}
+	for client := range fed.Clients {
+		if !drawn[client] && !slices.Equal(embedding(before, client), embedding(after, client)) {
+			t.Errorf("the embedding of client %d, which was not drawn, has changed", client)
+		}
+	}
+}
+
+// findTorch returns a Python that can import torch, or skips the test.
+func findTorch(t *testing.T) string {
+	t.Helper()
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)").Run() == nil {
+			return python
+		}
+	}
+	t.Skip("no python3 here can import torch; install Debian's python3-torch to compare with PyTorch")
+	return ""
+}
+
+// runTorch has a script answer a job.
+func runTorch(t *testing.T, python, script string, job, answer any) {
+	t.Helper()
+	in, out := filepath.Join(t.TempDir(), "job.json"), filepath.Join(t.TempDir(), "out.json")
+	text, err := json.Marshal(job)
+	if err == nil {
+		err = os.WriteFile(in, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.Command(python, script, in, out).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", python, script, err, output)
+	}
+	if text, err = os.ReadFile(out); err == nil {
+		err = json.Unmarshal(text, answer)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
