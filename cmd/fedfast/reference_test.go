@@ -120,6 +120,9 @@ func keeps(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, sends := m.(fl.Sender); sends {
+		return "nothing; the server keeps an embedding of it"
+	}
 	s, ok := m.(fl.Stateful)
 	if !ok {
 		return ""

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
@@ -151,6 +152,79 @@ func TestFedTPRoundMatchesTorch(t *testing.T) {
 		if !drawn[client] && !slices.Equal(embedding(before, client), embedding(after, client)) {
 			t.Errorf("the embedding of client %d, which was not drawn, has changed", client)
 		}
+	}
+}
+
+// TestFedTPRefuses wants one line for what cannot be trained.
+func TestFedTPRefuses(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 9, 20)
+	model := fltest.SmallTransformer(t, fed)
+	_, huge := fl.Defaults(fedTP{})
+	huge.HyperWidth, huge.HyperDepth = 65536, 100
+	frozen, err := model.WithTrainable([]string{"*.bias"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		cfg  fl.Config
+		want string
+	}{
+		{fl.Config{Model: fltest.SmallCNN(t, fed)}, `method "fedtp": model layers has no self-attention`},
+		{fl.Config{Model: frozen}, `method "fedtp": client.trainable leaves no queries, keys and values of model layers to train`},
+		{fl.Config{Model: model, Server: &huge}, `method "fedtp" keeps 4`},
+	} {
+		if tt.cfg.Server != nil && memory.Available() == memory.Unknown {
+			continue
+		}
+		tt.cfg.Data, tt.cfg.Method, tt.cfg.Cohort = fed, fedTP{}, 2
+		if _, err := fl.New(tt.cfg); err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want %s", err, tt.want)
+		}
+	}
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedTP{}, Cohort: 2})
+	plan := defaultPlan(fedTP{})
+	plan.Server.Embedding = 64
+	_, err = e.NewTrial(0).Round(t.Context(), plan)
+	if want := "round 0: server.embedding = 64: the servers of this study have 128"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if err := fl.CheckCut(fedTP{}); err == nil || !strings.HasPrefix(err.Error(), `the server of method "fedtp" makes`) {
+		t.Errorf("rounds that are cut: error %v", err)
+	}
+}
+
+// TestFedTPSends: clients that were never drawn have models of their own, an
+// evaluation without a state measures those of a trial that has not begun, a round
+// that nobody survives changes nothing, and training that starts from given weights
+// sends them to all.
+func TestFedTPSends(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 9, 20)
+	model := fltest.SmallTransformer(t, fed)
+	cfg := fl.Config{Model: model, Data: fed, Method: fedTP{}, Cohort: 3, Seed: 8}
+	e := newEngine(t, cfg)
+	tr, plan := e.NewTrial(0), defaultPlan(fedTP{})
+	measured := func(e *fl.Engine, s *fl.State) *fl.Evaluation {
+		v, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, State: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	first := measured(e, tr.State())
+	if again := measured(e, nil); first.PersonalizedTest.Loss != again.PersonalizedTest.Loss || first.PersonalizedTest.Loss == first.GlobalTest.Loss {
+		t.Errorf("before the first round clients score %v with the trial's state, %v without one, the global model %v", first.PersonalizedTest.Loss, again.PersonalizedTest.Loss, first.GlobalTest.Loss)
+	}
+	diverging := defaultPlan(fedTP{})
+	diverging.Clients[0].LR = 1e30
+	if r := runRounds(t, tr, diverging, 1)[0]; r.Dropped != 3 || measured(e, tr.State()).PersonalizedTest.Loss != first.PersonalizedTest.Loss {
+		t.Errorf("%d of 3 clients diverge, and models change", r.Dropped)
+	}
+	start := model.NewParams()
+	model.Init(start, 77)
+	copy(tr.Weights(), start)
+	given := newEngine(t, fl.Config{Model: model.WithStart(start), Data: fed, Method: fedTP{}, Cohort: 3})
+	if v := measured(given, nil); v.PersonalizedTest.Loss != v.GlobalTest.Loss {
+		t.Errorf("models that begin with given weights score %v, those weights %v", v.PersonalizedTest.Loss, v.GlobalTest.Loss)
 	}
 }
 
