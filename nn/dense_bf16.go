@@ -14,12 +14,23 @@ type denseBF16 struct {
 	lanes    []float32 // scratch of the input's gradient
 	rule     denseRule
 	scratch  *scratch
+
+	// Of layers on the steps of sequences: the weights in pairs of rows and, where the
+	// gradient of the input is wanted, turned; and scratch for that. Else nil.
+	pairs, turned, panel []float32
 }
 
 func newDenseBF16(b *boundDense, e *Env) *denseBF16 {
 	s := &denseBF16{b: b, t: tensor.DenseBF16{Dense: b.t}, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output()}
 	rows := b.in.Rows(e.Samples)
-	if e.NeedDX {
+	if b.l.steps && b.t.N%(2*kernels.Width) == 0 {
+		s.pairs = e.Arena.Alloc(tensor.PairedRows(b.t.K) * b.t.N)
+	}
+	switch {
+	case e.NeedDX && s.pairs != nil:
+		s.dx = e.Gradient()
+		s.turned, s.panel = e.Arena.Alloc(b.t.N/2*kernels.Pad(b.t.K)), e.Arena.Alloc(kernels.Width*b.t.K)
+	case e.NeedDX:
 		s.dx = e.Gradient()
 		s.lanes = e.Arena.Alloc(b.t.LaneSize(rows))
 	}
@@ -31,7 +42,18 @@ func newDenseBF16(b *boundDense, e *Env) *denseBF16 {
 func (s *denseBF16) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
 	w, bias := r.W[s.w:s.bias], r.W[s.bias:s.bias+s.t.N]
-	s.t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), w, bias, s.b.relu, s.scratch.floats)
+	if s.pairs == nil {
+		s.t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), w, bias, s.b.relu, s.scratch.floats)
+		return s.y
+	}
+	if r.Base == 0 { // the weights change from batch to batch only
+		turned := s.turned
+		if !r.Train {
+			turned = nil
+		}
+		s.t.LoadWeights(s.pairs, turned, w, s.panel)
+	}
+	s.t.ForwardPairs(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), s.pairs, bias, s.b.relu, s.scratch.floats)
 	return s.y
 }
 
@@ -43,14 +65,20 @@ func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
 	}
 	t.BackwardBias(gb, g, dy.Sample, m, add)
 	t.Load(s.x.At(0, 0, 0), s.x.Sample, g, dy.Sample, m, space)
+	if s.turned != nil {
+		t.InputAcross(s.dx.Data, s.dx.Sample, m, s.turned, space)
+	}
 	if r.update != nil && !add && m <= tensor.StepRows {
 		step := tensor.Step{M: m, DX: s.dx.Data, LdDX: s.dx.Sample, Lanes: s.lanes}
+		if s.turned != nil {
+			step.DX = nil // is there
+		}
 		s.rule.fill(&step, r, s.w, s.bias)
 		t.Step(&step, space)
 		r.update.apply(r.W, gb, s.bias)
 		return s.dx
 	}
-	if s.dx.Data != nil {
+	if s.lanes != nil {
 		t.BackwardInput(s.dx.Data, s.dx.Sample, m, w, s.lanes, space)
 	}
 	if r.update == nil {

@@ -34,10 +34,40 @@ func (d DenseBF16) space(m int, scratch []float32) (columns, x, dy []float32) {
 // Forward is that of Dense.
 func (d DenseBF16) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []float32, relu bool, scratch []float32) {
 	ld := apart(PairedRows(d.K))
-	for i := range m {
-		kernels.RoundPairs(scratch[i*ld:], x[i*ldx:][:d.K])
-	}
+	pairNeighbours(scratch, ld, x, ldx, m, d.K)
 	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: scratch, Lda: ld, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu, BF16: true, Floats: true})
+}
+
+// LoadWeights rounds the weights once for many rows: to pairs, the B of ForwardPairs,
+// and, unless turned is nil, to turned, that of InputAcross, for which N is a multiple of
+// 32. They have PairedRows(K)*N and N/2*Pad(K) floats; scratch has 16*K.
+func (d DenseBF16) LoadWeights(pairs, turned, w, scratch []float32) {
+	PairWeights(pairs, w, d.K, d.N)
+	if turned != nil {
+		TurnPairs(turned, w, d.K, d.N, scratch)
+	}
+}
+
+// ForwardPairs is Forward with the pairs of LoadWeights.
+func (d DenseBF16) ForwardPairs(y []float32, ldy int, x []float32, ldx, m int, pairs, bias []float32, relu bool, scratch []float32) {
+	ld := apart(PairedRows(d.K))
+	pairNeighbours(scratch, ld, x, ldx, m, d.K)
+	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: PairedRows(d.K), A: scratch, Lda: ld, B: pairs, Bias: bias, C: y, Ldc: ldy, ReLU: relu, BF16: true})
+}
+
+// InputAcross computes the gradient of the inputs for the m rows of Load with the
+// turned weights of LoadWeights: each element is one chain over the outputs, in pairs of
+// neighbours.
+func (d DenseBF16) InputAcross(dx []float32, lddx, m int, turned, scratch []float32) {
+	columns, _, _ := d.space(m, scratch)
+	kernels.GemmNN(&kernels.NN{M: m, N: kernels.Pad(d.K), K: d.N / 2, A: columns, Lda: apart(d.columns()), B: turned, C: dx, Ldc: lddx, BF16: true})
+}
+
+// pairNeighbours makes pairs of neighbours in m rows of n floats.
+func pairNeighbours(dst []float32, ldd int, x []float32, ldx, m, n int) {
+	for i := range m {
+		kernels.RoundPairs(dst[i*ldd:], x[i*ldx:][:n])
+	}
 }
 
 // Load rounds what the other methods of the backward pass multiply: m rows of
@@ -48,10 +78,11 @@ func (d DenseBF16) Load(x []float32, ldx int, dy []float32, lddy, m int, scratch
 	p.Run()
 	p = kernels.PairRows{Rows: PairedRows(m), N: d.N, Src: dy, Step: 2 * lddy, Other: lddy, Single: m%2 > 0, Dst: out, Ld: apart(d.N)}
 	p.Run()
-	for i := range m {
-		row := columns[i*apart(d.columns()):][:d.columns()]
-		kernels.RoundPairs(row, dy[i*lddy:][:d.N])
-		clear(row[d.N/2:])
+	pairNeighbours(columns, apart(d.columns()), dy, lddy, m, d.N)
+	if n := d.columns(); n > d.N/2 {
+		for i := range m {
+			clear(columns[i*apart(n):][d.N/2 : n])
+		}
 	}
 }
 
