@@ -81,6 +81,10 @@ type gemmTable struct {
 	// transpose transposes blocks of 16 x 16 floats that follow one another in src;
 	// in dst they are dstStep bytes apart.
 	transpose func(dst, src *float32, blocks, dstStep int)
+
+	// copyRows copies rows of some lines of 16 floats, the rows dstStep and srcStep bytes
+	// apart. Everything is at least 1.
+	copyRows func(dst, src *float32, rows, dstStep, srcStep, lines int)
 }
 
 var gemms gemmTable

@@ -84251,6 +84251,37 @@ loop:
 	VZEROUPPER
 	RET
 
+// func copyRowsAVX2(dst *float32, src *float32, rows int, dstStep int, srcStep int, lines int)
+// Requires: AVX
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ rows+16(FP), CX
+	MOVQ dstStep+24(FP), R8
+	MOVQ srcStep+32(FP), R9
+	MOVQ lines+40(FP), R10
+
+row:
+	MOVQ DI, AX
+	MOVQ SI, BX
+	MOVQ R10, DX
+
+line:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, AX
+	DECQ    DX
+	JNE     line
+	ADDQ    R8, DI
+	ADDQ    R9, SI
+	DECQ    CX
+	JNE     row
+	VZEROUPPER
+	RET
+
 // func gatherAVX2x1(dst *float32, src *float32, rows int, ld int, ahead int)
 // Requires: AVX, MMX+
 TEXT ·gatherAVX2x1(SB), NOSPLIT, $0-40

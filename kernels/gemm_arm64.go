@@ -14,7 +14,7 @@ func gemmAt(l Level) gemmTable {
 	if l == NEON {
 		return gemmTable{
 			nn: tilesNEON.multiply, tn: tilesNEON.multiplyT, nt: tilesNEON.multiplyNT, step: tilesNEON.step, fold: foldGeneric,
-			peak: peakNEON, peakFLOPs: 24 * 2 * 4, read: readNEON, transpose: transposeNEON,
+			peak: peakNEON, peakFLOPs: 24 * 2 * 4, read: readNEON, transpose: transposeNEON, copyRows: copyRowsGeneric,
 		}
 	}
 	return gemmGeneric

@@ -9,7 +9,7 @@ import (
 // that no compiler fuses them.
 var gemmGeneric = gemmTable{
 	nn: nnGeneric, tn: tnGeneric, nt: ntGeneric, fold: foldGeneric, step: stepInParts, peak: peakGeneric, peakFLOPs: 16, read: readGeneric,
-	transpose: transposeGeneric,
+	transpose: transposeGeneric, copyRows: copyRowsGeneric,
 }
 
 func nnGeneric(g *NN) {
@@ -82,6 +82,15 @@ func transposeGeneric(dst, src *float32, blocks, dstStep int) {
 				d[j*Width+r] = s[r*Width+j]
 			}
 		}
+	}
+}
+
+func copyRowsGeneric(dst, src *float32, rows, dstStep, srcStep, lines int) {
+	row := func(p *float32, at int) []float32 {
+		return unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(p), at)), lines*Width)
+	}
+	for i := range rows {
+		copy(row(dst, i*dstStep), row(src, i*srcStep))
 	}
 }
 

@@ -480,6 +480,11 @@ func foldAVX2(dst *float32, lanes *float32, groups int)
 //go:noescape
 func readAVX2(x *float32, lines int)
 
+// copyRowsAVX2 copies rows of 16*lines floats, which are dstStep and srcStep bytes apart.
+//
+//go:noescape
+func copyRowsAVX2(dst *float32, src *float32, rows int, dstStep int, srcStep int, lines int)
+
 // gatherAVX2x1 copies rows of 16 floats that are ld bytes apart in src.
 //
 //go:noescape

@@ -328,10 +328,14 @@ func goldenCurves(r *run) {
 func goldenRowNorm(r *run) {
 	for i, n := range goldenLengths {
 		x, w, y := r.floats(n), r.floats(n), make([]float32, n)
-		mean, scale := kernels.RowNormForward(y, &kernels.RowNorm{X: x, Weight: w, Bias: r.floats(n), Center: i%2 == 0, Epsilon: 1e-5})
-		g := kernels.RowNormGrad{X: x, DY: r.floats(n), DX: make([]float32, n), Weight: w, WeightGrad: r.floats(n), BiasGrad: r.floats(n), Mean: mean, Scale: scale, Center: i%2 == 0}
+		mean, scale := make([]float32, 1), make([]float32, 1)
+		kernels.RowNormForward(&kernels.RowNorm{Rows: 1, N: n, X: x, Y: y, Weight: w, Bias: r.floats(n), Mean: mean, Scale: scale, Center: i%2 == 0, Epsilon: 1e-5})
+		g := kernels.RowNormGrad{
+			Rows: 1, N: n, X: x, DY: r.floats(n), DX: make([]float32, n), Weight: w, WeightGrad: r.floats(n), BiasGrad: r.floats(n),
+			Mean: mean, Scale: scale, Center: i%2 == 0,
+		}
 		kernels.RowNormBackward(&g)
-		r.put(mean, scale)
+		r.put(mean[0], scale[0])
 		for _, v := range [][]float32{y, g.DX, g.WeightGrad, g.BiasGrad} {
 			r.put(v...)
 		}

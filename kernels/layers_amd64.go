@@ -26,17 +26,11 @@ func curveAt(l Level) curveTable {
 func rowNormAt(l Level) rowNormTable {
 	switch l {
 	case AVX512:
-		return rowNormTable{
-			sum: rowSumAVX512, squares: rowSquaresAVX512, scale: rowScaleAVX512,
-			gradient: rowGradientAVX512, input: rowInputAVX512, softmax: softmaxGradientAVX512,
-		}
+		return rowNormTable{norm: normRowsAVX512, gradient: normGradientAVX512, softmax: softmaxGradientAVX512}
 	case AVX2:
-		return rowNormTable{
-			sum: rowSumAVX2, squares: rowSquaresAVX2, scale: rowScaleAVX2,
-			gradient: rowGradientAVX2, input: rowInputAVX2, softmax: softmaxGradientAVX2,
-		}
+		return rowNormTable{norm: normRowsAVX2, gradient: normGradientAVX2, softmax: softmaxGradientAVX2}
 	default:
-		return rowNormGeneric
+		return rowNormsGeneric
 	}
 }
 

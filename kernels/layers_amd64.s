@@ -788,185 +788,233 @@ loop10:
 	VZEROUPPER
 	RET
 
-// func rowSumAVX2(lanes *float32, x *float32, n int)
-// Requires: AVX
-TEXT ·rowSumAVX2(SB), NOSPLIT, $0-24
-	MOVQ   x+8(FP), AX
+// func normRowsAVX2(y *float32, x *float32, weight *float32, bias *float32, means *float32, scales *float32, n int, rows int, ldx int, ldy int, size float64, epsilon float64, center int)
+// Requires: AVX, AVX2
+TEXT ·normRowsAVX2(SB), NOSPLIT, $0-104
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ weight+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ means+32(FP), SI
+	MOVQ scales+40(FP), DI
+	MOVQ n+48(FP), R8
+	XORQ R9, R9
+
+row11:
+	VXORPS X0, X0, X0
+	CMPQ   center+96(FP), $0x00
+	JEQ    origin12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   n+16(FP), CX
-	SHLQ   $0x06, CX
-	XORQ   DX, DX
-
-loop11:
-	VADDPS  (AX)(DX*1), Y0, Y0
-	VADDPS  32(AX)(DX*1), Y1, Y1
-	ADDQ    $0x40, DX
-	CMPQ    DX, CX
-	JNE     loop11
-	MOVQ    lanes+0(FP), AX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VZEROUPPER
-	RET
-
-// func rowSquaresAVX2(lanes *float32, x *float32, mean float32, n int)
-// Requires: AVX
-TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-32
-	MOVQ         x+8(FP), AX
-	VXORPS       Y0, Y0, Y0
-	VXORPS       Y1, Y1, Y1
-	VBROADCASTSS mean+16(FP), Y2
-	MOVQ         n+24(FP), CX
-	SHLQ         $0x06, CX
-	XORQ         DX, DX
-
-loop12:
-	VMOVUPS (AX)(DX*1), Y3
-	VSUBPS  Y2, Y3, Y3
-	VMULPS  Y3, Y3, Y3
-	VADDPS  Y3, Y0, Y0
-	VMOVUPS 32(AX)(DX*1), Y3
-	VSUBPS  Y2, Y3, Y3
-	VMULPS  Y3, Y3, Y3
-	VADDPS  Y3, Y1, Y1
-	ADDQ    $0x40, DX
-	CMPQ    DX, CX
-	JNE     loop12
-	MOVQ    lanes+0(FP), AX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VZEROUPPER
-	RET
-
-// func rowScaleAVX2(y *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)
-// Requires: AVX
-TEXT ·rowScaleAVX2(SB), NOSPLIT, $0-48
-	MOVQ         y+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         weight+16(FP), DX
-	MOVQ         bias+24(FP), BX
-	VBROADCASTSS mean+32(FP), Y0
-	VBROADCASTSS scale+36(FP), Y1
-	MOVQ         n+40(FP), SI
-	SHLQ         $0x06, SI
-	XORQ         DI, DI
+	MOVQ   R8, R10
+	SHLQ   $0x06, R10
+	XORQ   R11, R11
 
 loop13:
-	VMOVUPS (CX)(DI*1), Y2
+	VADDPS       (CX)(R11*1), Y0, Y0
+	VADDPS       32(CX)(R11*1), Y1, Y1
+	ADDQ         $0x40, R11
+	CMPQ         R11, R10
+	JNE          loop13
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDPS       X1, X0, X0
+	VCVTSS2SD    X0, X0, X0
+	VDIVSD       size+80(FP), X0, X0
+	VCVTSD2SS    X0, X0, X0
+
+origin12:
+	VMOVSS       X0, (SI)(R9*4)
+	VBROADCASTSS X0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         R8, R10
+	SHLQ         $0x06, R10
+	XORQ         R11, R11
+
+loop14:
+	VMOVUPS      (CX)(R11*1), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMULPS       Y3, Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	VMOVUPS      32(CX)(R11*1), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMULPS       Y3, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	ADDQ         $0x40, R11
+	CMPQ         R11, R10
+	JNE          loop14
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VPERMILPS    $0x0e, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDPS       X2, X1, X1
+	VCVTSS2SD    X1, X1, X1
+	VDIVSD       size+80(FP), X1, X1
+	VADDSD       epsilon+88(FP), X1, X1
+	VSQRTSD      X1, X1, X1
+	VMOVSD       layers3ff0000000000000<>+0(SB), X2
+	VDIVSD       X1, X2, X2
+	VCVTSD2SS    X2, X2, X2
+	VMOVSS       X2, (DI)(R9*4)
+	VBROADCASTSS X2, Y1
+	MOVQ         R8, R10
+	SHLQ         $0x06, R10
+	XORQ         R11, R11
+
+loop15:
+	VMOVUPS (CX)(R11*1), Y2
 	VSUBPS  Y0, Y2, Y2
 	VMULPS  Y1, Y2, Y2
-	VMULPS  (DX)(DI*1), Y2, Y2
-	VADDPS  (BX)(DI*1), Y2, Y2
-	VMOVUPS Y2, (AX)(DI*1)
-	VMOVUPS 32(CX)(DI*1), Y2
+	VMULPS  (DX)(R11*1), Y2, Y2
+	VADDPS  (BX)(R11*1), Y2, Y2
+	VMOVUPS Y2, (AX)(R11*1)
+	VMOVUPS 32(CX)(R11*1), Y2
 	VSUBPS  Y0, Y2, Y2
 	VMULPS  Y1, Y2, Y2
-	VMULPS  32(DX)(DI*1), Y2, Y2
-	VADDPS  32(BX)(DI*1), Y2, Y2
-	VMOVUPS Y2, 32(AX)(DI*1)
-	ADDQ    $0x40, DI
-	CMPQ    DI, SI
-	JNE     loop13
+	VMULPS  32(DX)(R11*1), Y2, Y2
+	VADDPS  32(BX)(R11*1), Y2, Y2
+	VMOVUPS Y2, 32(AX)(R11*1)
+	ADDQ    $0x40, R11
+	CMPQ    R11, R10
+	JNE     loop15
+	ADDQ    ldx+64(FP), CX
+	ADDQ    ldy+72(FP), AX
+	INCQ    R9
+	CMPQ    R9, rows+56(FP)
+	JNE     row11
 	VZEROUPPER
 	RET
 
-// func rowGradientAVX2(lanes *float32, gw *float32, gb *float32, x *float32, dy *float32, weight *float32, mean float32, scale float32, n int)
-// Requires: AVX
-TEXT ·rowGradientAVX2(SB), NOSPLIT, $0-64
-	MOVQ         gw+8(FP), AX
-	MOVQ         gb+16(FP), CX
-	MOVQ         dy+32(FP), DX
-	MOVQ         x+24(FP), BX
-	MOVQ         weight+40(FP), SI
-	VBROADCASTSS mean+48(FP), Y0
-	VBROADCASTSS scale+52(FP), Y1
+DATA layers3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
+GLOBL layers3ff0000000000000<>(SB), RODATA|NOPTR, $8
+
+// func normGradientAVX2(dx *float32, x *float32, dy *float32, weight *float32, gw *float32, gb *float32, means *float32, scales *float32, n int, rows int, ldx int, lddy int, lddx int, size float64, center int)
+// Requires: AVX, AVX2
+TEXT ·normGradientAVX2(SB), NOSPLIT, $0-120
+	MOVQ dx+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	XORQ BX, BX
+
+row16:
+	MOVQ         gw+32(FP), SI
+	MOVQ         gb+40(FP), DI
+	MOVQ         weight+24(FP), R8
+	MOVQ         n+64(FP), R9
+	MOVQ         means+48(FP), R10
+	VBROADCASTSS (R10)(BX*4), Y0
+	MOVQ         scales+56(FP), R10
+	VBROADCASTSS (R10)(BX*4), Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	MOVQ         n+56(FP), DI
-	SHLQ         $0x06, DI
-	XORQ         R8, R8
+	MOVQ         R9, R10
+	SHLQ         $0x06, R10
+	XORQ         R11, R11
 
-loop14:
-	VMOVUPS (BX)(R8*1), Y6
-	VSUBPS  Y0, Y6, Y6
-	VMULPS  Y1, Y6, Y6
-	VMOVUPS (DX)(R8*1), Y7
-	VMULPS  Y6, Y7, Y8
-	VADDPS  (AX)(R8*1), Y8, Y8
-	VMOVUPS Y8, (AX)(R8*1)
-	VADDPS  (CX)(R8*1), Y7, Y8
-	VMOVUPS Y8, (CX)(R8*1)
-	VMULPS  (SI)(R8*1), Y7, Y7
-	VADDPS  Y7, Y2, Y2
-	VMULPS  Y6, Y7, Y6
-	VADDPS  Y6, Y4, Y4
-	VMOVUPS 32(BX)(R8*1), Y6
-	VSUBPS  Y0, Y6, Y6
-	VMULPS  Y1, Y6, Y6
-	VMOVUPS 32(DX)(R8*1), Y7
-	VMULPS  Y6, Y7, Y8
-	VADDPS  32(AX)(R8*1), Y8, Y8
-	VMOVUPS Y8, 32(AX)(R8*1)
-	VADDPS  32(CX)(R8*1), Y7, Y8
-	VMOVUPS Y8, 32(CX)(R8*1)
-	VMULPS  32(SI)(R8*1), Y7, Y7
-	VADDPS  Y7, Y3, Y3
-	VMULPS  Y6, Y7, Y6
-	VADDPS  Y6, Y5, Y5
-	ADDQ    $0x40, R8
-	CMPQ    R8, DI
-	JNE     loop14
-	MOVQ    lanes+0(FP), AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	MOVQ    lanes+0(FP), AX
-	VMOVUPS Y4, 64(AX)
-	VMOVUPS Y5, 96(AX)
-	VZEROUPPER
-	RET
+loop18:
+	VMOVUPS      (CX)(R11*1), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VMOVUPS      (DX)(R11*1), Y7
+	VMULPS       Y6, Y7, Y8
+	VADDPS       (SI)(R11*1), Y8, Y8
+	VMOVUPS      Y8, (SI)(R11*1)
+	VADDPS       (DI)(R11*1), Y7, Y8
+	VMOVUPS      Y8, (DI)(R11*1)
+	VMULPS       (R8)(R11*1), Y7, Y7
+	VADDPS       Y7, Y2, Y2
+	VMULPS       Y6, Y7, Y6
+	VADDPS       Y6, Y4, Y4
+	VMOVUPS      32(CX)(R11*1), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VMOVUPS      32(DX)(R11*1), Y7
+	VMULPS       Y6, Y7, Y8
+	VADDPS       32(SI)(R11*1), Y8, Y8
+	VMOVUPS      Y8, 32(SI)(R11*1)
+	VADDPS       32(DI)(R11*1), Y7, Y8
+	VMOVUPS      Y8, 32(DI)(R11*1)
+	VMULPS       32(R8)(R11*1), Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VMULPS       Y6, Y7, Y6
+	VADDPS       Y6, Y5, Y5
+	ADDQ         $0x40, R11
+	CMPQ         R11, R10
+	JNE          loop18
+	TESTQ        AX, AX
+	JEQ          last17
+	VXORPS       Y6, Y6, Y6
+	CMPQ         center+112(FP), $0x00
+	JEQ          origin19
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDPS       X3, X2, X2
+	VCVTSS2SD    X2, X2, X2
+	VDIVSD       size+104(FP), X2, X2
+	VCVTSD2SS    X2, X2, X2
+	VBROADCASTSS X2, Y6
 
-// func rowInputAVX2(dx *float32, x *float32, dy *float32, weight *float32, mean float32, scale float32, first float32, second float32, n int)
-// Requires: AVX
-TEXT ·rowInputAVX2(SB), NOSPLIT, $0-56
-	MOVQ         dx+0(FP), AX
-	MOVQ         dy+16(FP), CX
-	MOVQ         x+8(FP), DX
-	MOVQ         weight+24(FP), BX
-	VBROADCASTSS mean+32(FP), Y0
-	VBROADCASTSS scale+36(FP), Y1
-	VBROADCASTSS first+40(FP), Y2
-	VBROADCASTSS second+44(FP), Y3
-	MOVQ         n+48(FP), SI
+origin19:
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X2
+	VADDPS       X2, X4, X4
+	VPERMILPS    $0x0e, X4, X2
+	VADDPS       X2, X4, X4
+	VMOVSHDUP    X4, X2
+	VADDPS       X2, X4, X4
+	VCVTSS2SD    X4, X4, X2
+	VDIVSD       size+104(FP), X2, X2
+	VCVTSD2SS    X2, X2, X2
+	VBROADCASTSS X2, Y2
+	MOVQ         R9, SI
 	SHLQ         $0x06, SI
 	XORQ         DI, DI
 
-loop15:
+loop20:
+	VMOVUPS (CX)(DI*1), Y3
+	VSUBPS  Y0, Y3, Y3
+	VMULPS  Y1, Y3, Y3
 	VMOVUPS (DX)(DI*1), Y4
-	VSUBPS  Y0, Y4, Y4
-	VMULPS  Y1, Y4, Y4
-	VMOVUPS (CX)(DI*1), Y5
-	VMULPS  (BX)(DI*1), Y5, Y5
-	VSUBPS  Y2, Y5, Y5
-	VMULPS  Y3, Y4, Y4
-	VSUBPS  Y4, Y5, Y4
-	VMULPS  Y1, Y4, Y4
-	VMOVUPS Y4, (AX)(DI*1)
+	VMULPS  (R8)(DI*1), Y4, Y4
+	VSUBPS  Y6, Y4, Y4
+	VMULPS  Y2, Y3, Y3
+	VSUBPS  Y3, Y4, Y3
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, (AX)(DI*1)
+	VMOVUPS 32(CX)(DI*1), Y3
+	VSUBPS  Y0, Y3, Y3
+	VMULPS  Y1, Y3, Y3
 	VMOVUPS 32(DX)(DI*1), Y4
-	VSUBPS  Y0, Y4, Y4
-	VMULPS  Y1, Y4, Y4
-	VMOVUPS 32(CX)(DI*1), Y5
-	VMULPS  32(BX)(DI*1), Y5, Y5
-	VSUBPS  Y2, Y5, Y5
-	VMULPS  Y3, Y4, Y4
-	VSUBPS  Y4, Y5, Y4
-	VMULPS  Y1, Y4, Y4
-	VMOVUPS Y4, 32(AX)(DI*1)
+	VMULPS  32(R8)(DI*1), Y4, Y4
+	VSUBPS  Y6, Y4, Y4
+	VMULPS  Y2, Y3, Y3
+	VSUBPS  Y3, Y4, Y3
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, 32(AX)(DI*1)
 	ADDQ    $0x40, DI
 	CMPQ    DI, SI
-	JNE     loop15
+	JNE     loop20
+
+last17:
+	ADDQ ldx+80(FP), CX
+	ADDQ lddy+88(FP), DX
+	ADDQ lddx+96(FP), AX
+	INCQ BX
+	CMPQ BX, rows+72(FP)
+	JNE  row16
 	VZEROUPPER
 	RET
 
@@ -980,7 +1028,7 @@ TEXT ·softmaxGradientAVX2(SB), NOSPLIT, $0-32
 	SHLQ         $0x06, DX
 	XORQ         BX, BX
 
-loop16:
+loop21:
 	VMOVUPS (AX)(BX*1), Y1
 	VSUBPS  Y0, Y1, Y1
 	VMULPS  (CX)(BX*1), Y1, Y1
@@ -991,7 +1039,7 @@ loop16:
 	VMOVUPS Y1, 32(AX)(BX*1)
 	ADDQ    $0x40, BX
 	CMPQ    BX, DX
-	JNE     loop16
+	JNE     loop21
 	VZEROUPPER
 	RET
 
@@ -1025,7 +1073,7 @@ tile:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap17:
+tap22:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1050,7 +1098,7 @@ tap17:
 	VMULPS  32(R14)(R8*1), Y8, Y8
 	VADDPS  Y8, Y7, Y7
 	DECQ    R13
-	JNE     tap17
+	JNE     tap22
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -1078,7 +1126,7 @@ pixel:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap18:
+tap23:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1091,7 +1139,7 @@ tap18:
 	VMULPS  32(R14), Y2, Y2
 	VADDPS  Y2, Y1, Y1
 	DECQ    R13
-	JNE     tap18
+	JNE     tap23
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -1131,23 +1179,23 @@ channel:
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-row19:
+row24:
 	MOVQ pixels+48(FP), R11
 
-pixel20:
+pixel25:
 	VMOVUPS (R9), Y1
 	VMULPS  (BX), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
 	DECQ    R11
-	JNE     pixel20
+	JNE     pixel25
 	MOVQ    xNext+80(FP), R11
 	ADDQ    R11, BX
 	MOVQ    yNext+88(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     row19
+	JNE     row24
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Y0, (BX)
@@ -1160,23 +1208,23 @@ pixel20:
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-row21:
+row26:
 	MOVQ pixels+48(FP), R11
 
-pixel22:
+pixel27:
 	VMOVUPS 32(R9), Y1
 	VMULPS  32(BX), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
 	DECQ    R11
-	JNE     pixel22
+	JNE     pixel27
 	MOVQ    xNext+80(FP), R11
 	ADDQ    R11, BX
 	MOVQ    yNext+88(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     row21
+	JNE     row26
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Y0, 32(BX)
@@ -1214,10 +1262,10 @@ channel:
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-row23:
+row28:
 	MOVQ pixels+48(FP), R12
 
-pixel24:
+pixel29:
 	VMOVUPS (R10), Y3
 	VMULPS  (R9), Y3, Y4
 	VADDPS  Y4, Y0, Y0
@@ -1228,13 +1276,13 @@ pixel24:
 	ADDQ    SI, R9
 	ADDQ    DI, R10
 	DECQ    R12
-	JNE     pixel24
+	JNE     pixel29
 	MOVQ    xNext+80(FP), R12
 	ADDQ    R12, R9
 	MOVQ    yNext+88(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     row23
+	JNE     row28
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Y0, (R9)
@@ -1255,10 +1303,10 @@ pixel24:
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-row25:
+row30:
 	MOVQ pixels+48(FP), R12
 
-pixel26:
+pixel31:
 	VMOVUPS 32(R10), Y3
 	VMULPS  32(R9), Y3, Y4
 	VADDPS  Y4, Y0, Y0
@@ -1269,13 +1317,13 @@ pixel26:
 	ADDQ    SI, R9
 	ADDQ    DI, R10
 	DECQ    R12
-	JNE     pixel26
+	JNE     pixel31
 	MOVQ    xNext+80(FP), R12
 	ADDQ    R12, R9
 	MOVQ    yNext+88(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     row25
+	JNE     row30
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Y0, 32(R9)
@@ -1321,10 +1369,10 @@ channel:
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-row27:
+row32:
 	MOVQ pixels+48(FP), R13
 
-pixel28:
+pixel33:
 	VMOVUPS (R11), Y5
 	VMULPS  (R10), Y5, Y6
 	VADDPS  Y6, Y0, Y0
@@ -1339,13 +1387,13 @@ pixel28:
 	ADDQ    SI, R10
 	ADDQ    DI, R11
 	DECQ    R13
-	JNE     pixel28
+	JNE     pixel33
 	MOVQ    xNext+80(FP), R13
 	ADDQ    R13, R10
 	MOVQ    yNext+88(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     row27
+	JNE     row32
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Y0, (R10)
@@ -1374,10 +1422,10 @@ pixel28:
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-row29:
+row34:
 	MOVQ pixels+48(FP), R13
 
-pixel30:
+pixel35:
 	VMOVUPS 32(R11), Y5
 	VMULPS  32(R10), Y5, Y6
 	VADDPS  Y6, Y0, Y0
@@ -1392,13 +1440,13 @@ pixel30:
 	ADDQ    SI, R10
 	ADDQ    DI, R11
 	DECQ    R13
-	JNE     pixel30
+	JNE     pixel35
 	MOVQ    xNext+80(FP), R13
 	ADDQ    R13, R10
 	MOVQ    yNext+88(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     row29
+	JNE     row34
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Y0, 32(R10)
@@ -1429,13 +1477,13 @@ TEXT ·multiplyAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop31:
+loop36:
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  (DX)(SI*1), Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop31
+	JNE     loop36
 	VZEROUPPER
 	RET
 
@@ -1448,7 +1496,7 @@ TEXT ·geluArgumentAVX512(SB), NOSPLIT, $0-24
 	SHLQ $0x06, DX
 	XORQ BX, BX
 
-loop32:
+loop37:
 	VMOVUPS      (CX)(BX*1), Z0
 	VMULPS       Z0, Z0, Z1
 	VBROADCASTSS layers3d922279<>+0(SB), Z2
@@ -1459,7 +1507,7 @@ loop32:
 	VMOVUPS      Z0, (AX)(BX*1)
 	ADDQ         $0x40, BX
 	CMPQ         BX, DX
-	JNE          loop32
+	JNE          loop37
 	VZEROUPPER
 	RET
 
@@ -1472,7 +1520,7 @@ TEXT ·normalArgumentAVX512(SB), NOSPLIT, $0-24
 	SHLQ $0x06, DX
 	XORQ BX, BX
 
-loop33:
+loop38:
 	VMOVUPS      (CX)(BX*1), Z0
 	VMULPS       Z0, Z0, Z0
 	VBROADCASTSS layersbf000000<>+0(SB), Z1
@@ -1480,7 +1528,7 @@ loop33:
 	VMOVUPS      Z0, (AX)(BX*1)
 	ADDQ         $0x40, BX
 	CMPQ         BX, DX
-	JNE          loop33
+	JNE          loop38
 	VZEROUPPER
 	RET
 
@@ -1494,7 +1542,7 @@ TEXT ·sigmoidSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop34:
+loop39:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  Z0, Z0, Z1
@@ -1503,7 +1551,7 @@ loop34:
 	VMOVUPS Z1, (CX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop34
+	JNE     loop39
 	VZEROUPPER
 	RET
 
@@ -1517,7 +1565,7 @@ TEXT ·tanhSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop35:
+loop40:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z0
 	VBROADCASTSS layers3f800000<>+0(SB), Z1
@@ -1527,7 +1575,7 @@ loop35:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop35
+	JNE          loop40
 	VZEROUPPER
 	RET
 
@@ -1541,7 +1589,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop36:
+loop41:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z0
@@ -1553,7 +1601,7 @@ loop36:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop36
+	JNE          loop41
 	VZEROUPPER
 	RET
 
@@ -1567,7 +1615,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop37:
+loop42:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z2
@@ -1585,7 +1633,7 @@ loop37:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop37
+	JNE          loop42
 	VZEROUPPER
 	RET
 
@@ -1599,7 +1647,7 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop38:
+loop43:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers3f800000<>+0(SB), Z3
@@ -1640,7 +1688,7 @@ loop38:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop38
+	JNE          loop43
 	VZEROUPPER
 	RET
 
@@ -1654,7 +1702,7 @@ TEXT ·hardSwishAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop39:
+loop44:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1684,7 +1732,7 @@ loop39:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop39
+	JNE          loop44
 	VZEROUPPER
 	RET
 
@@ -1698,7 +1746,7 @@ TEXT ·hardSigmoidAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop40:
+loop45:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1720,147 +1768,200 @@ loop40:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop40
+	JNE          loop45
 	VZEROUPPER
 	RET
 
-// func rowSumAVX512(lanes *float32, x *float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·rowSumAVX512(SB), NOSPLIT, $0-24
-	MOVQ   x+8(FP), AX
-	VPXORD Z0, Z0, Z0
-	MOVQ   n+16(FP), CX
-	SHLQ   $0x06, CX
-	XORQ   DX, DX
+// func normRowsAVX512(y *float32, x *float32, weight *float32, bias *float32, means *float32, scales *float32, n int, rows int, ldx int, ldy int, size float64, epsilon float64, center int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·normRowsAVX512(SB), NOSPLIT, $0-104
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ weight+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ means+32(FP), SI
+	MOVQ scales+40(FP), DI
+	MOVQ n+48(FP), R8
+	XORQ R9, R9
 
-loop41:
-	VADDPS  (AX)(DX*1), Z0, Z0
-	ADDQ    $0x40, DX
-	CMPQ    DX, CX
-	JNE     loop41
-	MOVQ    lanes+0(FP), AX
-	VMOVUPS Z0, (AX)
+row46:
+	VXORPS X0, X0, X0
+	CMPQ   center+96(FP), $0x00
+	JEQ    origin47
+	VPXORD Z1, Z1, Z1
+	MOVQ   R8, R10
+	SHLQ   $0x06, R10
+	XORQ   R11, R11
+
+loop48:
+	VADDPS        (CX)(R11*1), Z1, Z1
+	ADDQ          $0x40, R11
+	CMPQ          R11, R10
+	JNE           loop48
+	VEXTRACTF32X8 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDPS        X0, X1, X1
+	VCVTSS2SD     X1, X1, X0
+	VDIVSD        size+80(FP), X0, X0
+	VCVTSD2SS     X0, X0, X0
+
+origin47:
+	VMOVSS       X0, (SI)(R9*4)
+	VBROADCASTSS X0, Z0
+	VPXORD       Z2, Z2, Z2
+	MOVQ         R8, R10
+	SHLQ         $0x06, R10
+	XORQ         R11, R11
+
+loop49:
+	VMOVUPS       (CX)(R11*1), Z3
+	VSUBPS        Z0, Z3, Z3
+	VMULPS        Z3, Z3, Z3
+	VADDPS        Z3, Z2, Z2
+	ADDQ          $0x40, R11
+	CMPQ          R11, R10
+	JNE           loop49
+	VEXTRACTF32X8 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPS        X3, X2, X2
+	VPERMILPS     $0x0e, X2, X3
+	VADDPS        X3, X2, X2
+	VMOVSHDUP     X2, X3
+	VADDPS        X3, X2, X2
+	VCVTSS2SD     X2, X2, X3
+	VDIVSD        size+80(FP), X3, X3
+	VADDSD        epsilon+88(FP), X3, X3
+	VSQRTSD       X3, X3, X3
+	VMOVSD        layers3ff0000000000000<>+0(SB), X4
+	VDIVSD        X3, X4, X4
+	VCVTSD2SS     X4, X4, X4
+	VMOVSS        X4, (DI)(R9*4)
+	VBROADCASTSS  X4, Z3
+	MOVQ          R8, R10
+	SHLQ          $0x06, R10
+	XORQ          R11, R11
+
+loop50:
+	VMOVUPS (CX)(R11*1), Z4
+	VSUBPS  Z0, Z4, Z4
+	VMULPS  Z3, Z4, Z4
+	VMULPS  (DX)(R11*1), Z4, Z4
+	VADDPS  (BX)(R11*1), Z4, Z4
+	VMOVUPS Z4, (AX)(R11*1)
+	ADDQ    $0x40, R11
+	CMPQ    R11, R10
+	JNE     loop50
+	ADDQ    ldx+64(FP), CX
+	ADDQ    ldy+72(FP), AX
+	INCQ    R9
+	CMPQ    R9, rows+56(FP)
+	JNE     row46
 	VZEROUPPER
 	RET
 
-// func rowSquaresAVX512(lanes *float32, x *float32, mean float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·rowSquaresAVX512(SB), NOSPLIT, $0-32
-	MOVQ         x+8(FP), AX
-	VPXORD       Z0, Z0, Z0
-	VBROADCASTSS mean+16(FP), Z1
-	MOVQ         n+24(FP), CX
-	SHLQ         $0x06, CX
-	XORQ         DX, DX
+// func normGradientAVX512(dx *float32, x *float32, dy *float32, weight *float32, gw *float32, gb *float32, means *float32, scales *float32, n int, rows int, ldx int, lddy int, lddx int, size float64, center int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·normGradientAVX512(SB), NOSPLIT, $0-120
+	MOVQ dx+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	XORQ BX, BX
 
-loop42:
-	VMOVUPS (AX)(DX*1), Z2
-	VSUBPS  Z1, Z2, Z2
-	VMULPS  Z2, Z2, Z2
-	VADDPS  Z2, Z0, Z0
-	ADDQ    $0x40, DX
-	CMPQ    DX, CX
-	JNE     loop42
-	MOVQ    lanes+0(FP), AX
-	VMOVUPS Z0, (AX)
-	VZEROUPPER
-	RET
-
-// func rowScaleAVX512(y *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·rowScaleAVX512(SB), NOSPLIT, $0-48
-	MOVQ         y+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         weight+16(FP), DX
-	MOVQ         bias+24(FP), BX
-	VBROADCASTSS mean+32(FP), Z0
-	VBROADCASTSS scale+36(FP), Z1
-	MOVQ         n+40(FP), SI
-	SHLQ         $0x06, SI
-	XORQ         DI, DI
-
-loop43:
-	VMOVUPS (CX)(DI*1), Z2
-	VSUBPS  Z0, Z2, Z2
-	VMULPS  Z1, Z2, Z2
-	VMULPS  (DX)(DI*1), Z2, Z2
-	VADDPS  (BX)(DI*1), Z2, Z2
-	VMOVUPS Z2, (AX)(DI*1)
-	ADDQ    $0x40, DI
-	CMPQ    DI, SI
-	JNE     loop43
-	VZEROUPPER
-	RET
-
-// func rowGradientAVX512(lanes *float32, gw *float32, gb *float32, x *float32, dy *float32, weight *float32, mean float32, scale float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·rowGradientAVX512(SB), NOSPLIT, $0-64
-	MOVQ         gw+8(FP), AX
-	MOVQ         gb+16(FP), CX
-	MOVQ         dy+32(FP), DX
-	MOVQ         x+24(FP), BX
-	MOVQ         weight+40(FP), SI
-	VBROADCASTSS mean+48(FP), Z0
-	VBROADCASTSS scale+52(FP), Z1
+row51:
+	MOVQ         gw+32(FP), SI
+	MOVQ         gb+40(FP), DI
+	MOVQ         weight+24(FP), R8
+	MOVQ         n+64(FP), R9
+	MOVQ         means+48(FP), R10
+	VBROADCASTSS (R10)(BX*4), Z0
+	MOVQ         scales+56(FP), R10
+	VBROADCASTSS (R10)(BX*4), Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
-	MOVQ         n+56(FP), DI
-	SHLQ         $0x06, DI
-	XORQ         R8, R8
+	MOVQ         R9, R10
+	SHLQ         $0x06, R10
+	XORQ         R11, R11
 
-loop44:
-	VMOVUPS (BX)(R8*1), Z4
-	VSUBPS  Z0, Z4, Z4
-	VMULPS  Z1, Z4, Z4
-	VMOVUPS (DX)(R8*1), Z5
-	VMULPS  Z4, Z5, Z6
-	VADDPS  (AX)(R8*1), Z6, Z6
-	VMOVUPS Z6, (AX)(R8*1)
-	VADDPS  (CX)(R8*1), Z5, Z6
-	VMOVUPS Z6, (CX)(R8*1)
-	VMULPS  (SI)(R8*1), Z5, Z5
-	VADDPS  Z5, Z2, Z2
-	VMULPS  Z4, Z5, Z4
-	VADDPS  Z4, Z3, Z3
-	ADDQ    $0x40, R8
-	CMPQ    R8, DI
-	JNE     loop44
-	MOVQ    lanes+0(FP), AX
-	VMOVUPS Z2, (AX)
-	MOVQ    lanes+0(FP), AX
-	VMOVUPS Z3, 64(AX)
-	VZEROUPPER
-	RET
+loop53:
+	VMOVUPS       (CX)(R11*1), Z4
+	VSUBPS        Z0, Z4, Z4
+	VMULPS        Z1, Z4, Z4
+	VMOVUPS       (DX)(R11*1), Z6
+	VMULPS        Z4, Z6, Z7
+	VADDPS        (SI)(R11*1), Z7, Z7
+	VMOVUPS       Z7, (SI)(R11*1)
+	VADDPS        (DI)(R11*1), Z6, Z7
+	VMOVUPS       Z7, (DI)(R11*1)
+	VMULPS        (R8)(R11*1), Z6, Z6
+	VADDPS        Z6, Z2, Z2
+	VMULPS        Z4, Z6, Z4
+	VADDPS        Z4, Z3, Z3
+	ADDQ          $0x40, R11
+	CMPQ          R11, R10
+	JNE           loop53
+	TESTQ         AX, AX
+	JEQ           last52
+	VPXORD        Z5, Z5, Z5
+	CMPQ          center+112(FP), $0x00
+	JEQ           origin54
+	VEXTRACTF32X8 $0x01, Z2, Y4
+	VADDPS        Y4, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X4
+	VADDPS        X4, X2, X2
+	VPERMILPS     $0x0e, X2, X4
+	VADDPS        X4, X2, X2
+	VMOVSHDUP     X2, X4
+	VADDPS        X4, X2, X2
+	VCVTSS2SD     X2, X2, X4
+	VDIVSD        size+104(FP), X4, X4
+	VCVTSD2SS     X4, X4, X4
+	VBROADCASTSS  X4, Z5
 
-// func rowInputAVX512(dx *float32, x *float32, dy *float32, weight *float32, mean float32, scale float32, first float32, second float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·rowInputAVX512(SB), NOSPLIT, $0-56
-	MOVQ         dx+0(FP), AX
-	MOVQ         dy+16(FP), CX
-	MOVQ         x+8(FP), DX
-	MOVQ         weight+24(FP), BX
-	VBROADCASTSS mean+32(FP), Z0
-	VBROADCASTSS scale+36(FP), Z1
-	VBROADCASTSS first+40(FP), Z2
-	VBROADCASTSS second+44(FP), Z3
-	MOVQ         n+48(FP), SI
-	SHLQ         $0x06, SI
-	XORQ         DI, DI
+origin54:
+	VEXTRACTF32X8 $0x01, Z3, Y4
+	VADDPS        Y4, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X4
+	VADDPS        X4, X3, X3
+	VPERMILPS     $0x0e, X3, X4
+	VADDPS        X4, X3, X3
+	VMOVSHDUP     X3, X4
+	VADDPS        X4, X3, X3
+	VCVTSS2SD     X3, X3, X4
+	VDIVSD        size+104(FP), X4, X4
+	VCVTSD2SS     X4, X4, X4
+	VBROADCASTSS  X4, Z4
+	MOVQ          R9, SI
+	SHLQ          $0x06, SI
+	XORQ          DI, DI
 
-loop45:
-	VMOVUPS (DX)(DI*1), Z4
-	VSUBPS  Z0, Z4, Z4
-	VMULPS  Z1, Z4, Z4
-	VMOVUPS (CX)(DI*1), Z5
-	VMULPS  (BX)(DI*1), Z5, Z5
-	VSUBPS  Z2, Z5, Z5
-	VMULPS  Z3, Z4, Z4
-	VSUBPS  Z4, Z5, Z4
-	VMULPS  Z1, Z4, Z4
-	VMOVUPS Z4, (AX)(DI*1)
+loop55:
+	VMOVUPS (CX)(DI*1), Z6
+	VSUBPS  Z0, Z6, Z6
+	VMULPS  Z1, Z6, Z6
+	VMOVUPS (DX)(DI*1), Z7
+	VMULPS  (R8)(DI*1), Z7, Z7
+	VSUBPS  Z5, Z7, Z7
+	VMULPS  Z4, Z6, Z6
+	VSUBPS  Z6, Z7, Z6
+	VMULPS  Z1, Z6, Z6
+	VMOVUPS Z6, (AX)(DI*1)
 	ADDQ    $0x40, DI
 	CMPQ    DI, SI
-	JNE     loop45
+	JNE     loop55
+
+last52:
+	ADDQ ldx+80(FP), CX
+	ADDQ lddy+88(FP), DX
+	ADDQ lddx+96(FP), AX
+	INCQ BX
+	CMPQ BX, rows+72(FP)
+	JNE  row51
 	VZEROUPPER
 	RET
 
@@ -1874,14 +1975,14 @@ TEXT ·softmaxGradientAVX512(SB), NOSPLIT, $0-32
 	SHLQ         $0x06, DX
 	XORQ         BX, BX
 
-loop46:
+loop56:
 	VMOVUPS (AX)(BX*1), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMULPS  (CX)(BX*1), Z1, Z1
 	VMOVUPS Z1, (AX)(BX*1)
 	ADDQ    $0x40, BX
 	CMPQ    BX, DX
-	JNE     loop46
+	JNE     loop56
 	VZEROUPPER
 	RET
 
@@ -1911,7 +2012,7 @@ tile:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap47:
+tap57:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1927,7 +2028,7 @@ tap47:
 	VMULPS  (R14)(R8*1), Z4, Z4
 	VADDPS  Z4, Z3, Z3
 	DECQ    R13
-	JNE     tap47
+	JNE     tap57
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -1950,7 +2051,7 @@ pixel:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap48:
+tap58:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1960,7 +2061,7 @@ tap48:
 	VMULPS  (R14), Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	DECQ    R13
-	JNE     tap48
+	JNE     tap58
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -1999,23 +2100,23 @@ channel:
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-row49:
+row59:
 	MOVQ pixels+48(FP), R11
 
-pixel50:
+pixel60:
 	VMOVUPS (R9), Z1
 	VMULPS  (BX), Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
 	DECQ    R11
-	JNE     pixel50
+	JNE     pixel60
 	MOVQ    xNext+80(FP), R11
 	ADDQ    R11, BX
 	MOVQ    yNext+88(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     row49
+	JNE     row59
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Z0, (BX)
@@ -2053,10 +2154,10 @@ channel:
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-row51:
+row61:
 	MOVQ pixels+48(FP), R12
 
-pixel52:
+pixel62:
 	VMOVUPS (R10), Z3
 	VMULPS  (R9), Z3, Z4
 	VADDPS  Z4, Z0, Z0
@@ -2067,13 +2168,13 @@ pixel52:
 	ADDQ    SI, R9
 	ADDQ    DI, R10
 	DECQ    R12
-	JNE     pixel52
+	JNE     pixel62
 	MOVQ    xNext+80(FP), R12
 	ADDQ    R12, R9
 	MOVQ    yNext+88(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     row51
+	JNE     row61
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Z0, (R9)
@@ -2119,10 +2220,10 @@ channel:
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-row53:
+row63:
 	MOVQ pixels+48(FP), R13
 
-pixel54:
+pixel64:
 	VMOVUPS (R11), Z5
 	VMULPS  (R10), Z5, Z6
 	VADDPS  Z6, Z0, Z0
@@ -2137,13 +2238,13 @@ pixel54:
 	ADDQ    SI, R10
 	ADDQ    DI, R11
 	DECQ    R13
-	JNE     pixel54
+	JNE     pixel64
 	MOVQ    xNext+80(FP), R13
 	ADDQ    R13, R10
 	MOVQ    yNext+88(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     row53
+	JNE     row63
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Z0, (R10)

@@ -54,30 +54,15 @@ func hardSwishAVX2(y *float32, slope *float32, x *float32, n int)
 //go:noescape
 func hardSigmoidAVX2(y *float32, slope *float32, x *float32, n int)
 
-// rowSumAVX2 stores the 16 sums of n blocks.
+// normRowsAVX2 normalises rows of n blocks; rowNormTable says how.
 //
 //go:noescape
-func rowSumAVX2(lanes *float32, x *float32, n int)
+func normRowsAVX2(y *float32, x *float32, weight *float32, bias *float32, means *float32, scales *float32, n int, rows int, ldx int, ldy int, size float64, epsilon float64, center int)
 
-// rowSquaresAVX2 stores the 16 sums of (x-mean)*(x-mean).
+// normGradientAVX2 is the backward pass of rows of n blocks; rowNormTable says how.
 //
 //go:noescape
-func rowSquaresAVX2(lanes *float32, x *float32, mean float32, n int)
-
-// rowScaleAVX2 stores (x-mean)*scale*weight + bias.
-//
-//go:noescape
-func rowScaleAVX2(y *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)
-
-// rowGradientAVX2 adds a row to the gradients of weight and bias, and stores the 16 sums of u = dy*weight and of u*z.
-//
-//go:noescape
-func rowGradientAVX2(lanes *float32, gw *float32, gb *float32, x *float32, dy *float32, weight *float32, mean float32, scale float32, n int)
-
-// rowInputAVX2 stores scale*((dy*weight - first) - z*second).
-//
-//go:noescape
-func rowInputAVX2(dx *float32, x *float32, dy *float32, weight *float32, mean float32, scale float32, first float32, second float32, n int)
+func normGradientAVX2(dx *float32, x *float32, dy *float32, weight *float32, gw *float32, gb *float32, means *float32, scales *float32, n int, rows int, ldx int, lddy int, lddx int, size float64, center int)
 
 // softmaxGradientAVX2 stores p*(dst-mean) in dst.
 //
@@ -154,30 +139,15 @@ func hardSwishAVX512(y *float32, slope *float32, x *float32, n int)
 //go:noescape
 func hardSigmoidAVX512(y *float32, slope *float32, x *float32, n int)
 
-// rowSumAVX512 stores the 16 sums of n blocks.
+// normRowsAVX512 normalises rows of n blocks; rowNormTable says how.
 //
 //go:noescape
-func rowSumAVX512(lanes *float32, x *float32, n int)
+func normRowsAVX512(y *float32, x *float32, weight *float32, bias *float32, means *float32, scales *float32, n int, rows int, ldx int, ldy int, size float64, epsilon float64, center int)
 
-// rowSquaresAVX512 stores the 16 sums of (x-mean)*(x-mean).
+// normGradientAVX512 is the backward pass of rows of n blocks; rowNormTable says how.
 //
 //go:noescape
-func rowSquaresAVX512(lanes *float32, x *float32, mean float32, n int)
-
-// rowScaleAVX512 stores (x-mean)*scale*weight + bias.
-//
-//go:noescape
-func rowScaleAVX512(y *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)
-
-// rowGradientAVX512 adds a row to the gradients of weight and bias, and stores the 16 sums of u = dy*weight and of u*z.
-//
-//go:noescape
-func rowGradientAVX512(lanes *float32, gw *float32, gb *float32, x *float32, dy *float32, weight *float32, mean float32, scale float32, n int)
-
-// rowInputAVX512 stores scale*((dy*weight - first) - z*second).
-//
-//go:noescape
-func rowInputAVX512(dx *float32, x *float32, dy *float32, weight *float32, mean float32, scale float32, first float32, second float32, n int)
+func normGradientAVX512(dx *float32, x *float32, dy *float32, weight *float32, gw *float32, gb *float32, means *float32, scales *float32, n int, rows int, ldx int, lddy int, lddx int, size float64, center int)
 
 // softmaxGradientAVX512 stores p*(dst-mean) in dst.
 //

@@ -106,59 +106,74 @@ func TestRowNorm(t *testing.T) {
 }
 
 func testRowNorm(t *testing.T, n int, center bool) {
+	const rows = 3
+	ldx, ldy, lddx, lddy := n+5, n+1, n, n+16
 	r := newRand(4)
-	x, dy, w := kernelstest.Random(r, n, 1), kernelstest.Random(r, n, 2), kernelstest.Random(r, n, 3)
-	bias, y, dx := kernelstest.Random(r, n, 4), kernelstest.NewSlice(n, 5), kernelstest.NewSlice(n, 6)
+	x, dy, w := kernelstest.Random(r, rows*ldx, 1), kernelstest.Random(r, rows*lddy, 2), kernelstest.Random(r, n, 3)
+	bias, y, dx := kernelstest.Random(r, n, 4), kernelstest.NewSlice((rows-1)*ldy+n, 5), kernelstest.NewSlice(rows*lddx, 6)
 	gw, gb := kernelstest.NewSlice(n, 7), kernelstest.NewSlice(n, 8)
+	mean, scale := kernelstest.NewSlice(rows, 9), kernelstest.NewSlice(rows, 10)
 	for i := range x.Data {
 		x.Data[i] += 10
 	}
-	norm := kernels.RowNorm{X: x.Data, Weight: w.Data, Bias: bias.Data, Center: center, Epsilon: 1e-5}
-	mean, scale := kernels.RowNormForward(y.Data, &norm)
-	grad := kernels.RowNormGrad{X: x.Data, DY: dy.Data, DX: dx.Data, Weight: w.Data, WeightGrad: gw.Data, BiasGrad: gb.Data, Mean: mean, Scale: scale, Center: center}
+	norm := kernels.RowNorm{
+		Rows: rows, N: n, X: x.Data, LdX: ldx, Y: y.Data, LdY: ldy, Weight: w.Data, Bias: bias.Data, Mean: mean.Data, Scale: scale.Data,
+		Center: center, Epsilon: 1e-5,
+	}
+	kernels.RowNormForward(&norm)
+	grad := kernels.RowNormGrad{
+		Rows: rows, N: n, X: x.Data, LdX: ldx, DY: dy.Data, LdDY: lddy, DX: dx.Data, LdDX: lddx, Weight: w.Data,
+		WeightGrad: gw.Data, BiasGrad: gb.Data, Mean: mean.Data, Scale: scale.Data, Center: center,
+	}
 	kernels.RowNormBackward(&grad)
-	for name, s := range map[string]*kernelstest.Slice{"y": y, "dx": dx, "gw": gw, "gb": gb} {
+	for name, s := range map[string]*kernelstest.Slice{"y": y, "dx": dx, "gw": gw, "gb": gb, "mean": mean, "scale": scale} {
 		s.Check(t, name)
 	}
-	var mu, variance, u, uz float64
-	for _, v := range x.Data {
-		if center {
-			mu += float64(v) / float64(n)
+	near := func(name string, got float32, want float64) {
+		if math.Abs(float64(got)-want) > 2e-5*(1+math.Abs(want)) {
+			t.Fatalf("%s is %v, want %v", name, got, want)
 		}
 	}
-	for _, v := range x.Data {
-		variance += (float64(v) - mu) * (float64(v) - mu) / float64(n)
-	}
-	s := 1 / math.Sqrt(variance+1e-5)
-	if n == 1 && center {
-		return // the variance is zero but for rounding
-	}
-	z := func(i int) float64 { return (float64(x.Data[i]) - mu) * s }
-	for i := range n {
-		g := float64(dy.Data[i]) * float64(w.Data[i]) / float64(n)
-		if center {
-			u += g
-		}
-		uz += g * z(i)
-	}
-	for i := range n {
-		g := float64(dy.Data[i])
-		for _, c := range []struct {
-			name      string
-			got, want float64
-		}{
-			{"y", float64(y.Data[i]), z(i)*float64(w.Data[i]) + float64(bias.Data[i])},
-			{"dx", float64(dx.Data[i]), s * (g*float64(w.Data[i]) - u - z(i)*uz)},
-			{"weight's gradient", float64(gw.Data[i]), g * z(i)},
-			{"bias' gradient", float64(gb.Data[i]), g},
-		} {
-			if math.Abs(c.got-c.want) > 1e-5*(1+math.Abs(c.want)) {
-				t.Fatalf("%s %d is %v, want %v", c.name, i, c.got, c.want)
+	weightGrad, biasGrad := make([]float64, n), make([]float64, n)
+	for row := range rows {
+		x, dy, y, dx := x.Data[row*ldx:], dy.Data[row*lddy:], y.Data[row*ldy:], dx.Data[row*lddx:]
+		var mu, variance, u, uz float64
+		for _, v := range x[:n] {
+			if center {
+				mu += float64(v) / float64(n)
 			}
 		}
+		for _, v := range x[:n] {
+			variance += (float64(v) - mu) * (float64(v) - mu) / float64(n)
+		}
+		s := 1 / math.Sqrt(variance+1e-5)
+		if n == 1 && center {
+			return // the variance is zero but for rounding
+		}
+		near("mean", mean.Data[row], mu)
+		near("scale", scale.Data[row], s)
+		z := func(i int) float64 { return (float64(x[i]) - mu) * s }
+		for i := range n {
+			g := float64(dy[i]) * float64(w.Data[i]) / float64(n)
+			if center {
+				u += g
+			}
+			uz += g * z(i)
+			weightGrad[i] += float64(dy[i]) * z(i)
+			biasGrad[i] += float64(dy[i])
+		}
+		for i := range n {
+			near("y", y[i], z(i)*float64(w.Data[i])+float64(bias.Data[i]))
+			near("dx", dx[i], s*(float64(dy[i])*float64(w.Data[i])-u-z(i)*uz))
+		}
 	}
+	for i := range n {
+		near("weight's gradient", gw.Data[i], weightGrad[i])
+		near("bias' gradient", gb.Data[i], biasGrad[i])
+	}
+	grad.DX = nil
 	noAllocation(t, func() {
-		kernels.RowNormForward(y.Data, &norm)
+		kernels.RowNormForward(&norm)
 		kernels.RowNormBackward(&grad)
 	})
 }

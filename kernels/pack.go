@@ -19,6 +19,10 @@ func Pack(dst, src []float32, k, n, lds int) {
 	for j := 0; j < n; j += Width {
 		w := min(Width, n-j)
 		panel := dst[j*k:][:k*Width]
+		if w == Width {
+			CopyRows(panel, Width, src[j:], lds, k, Width)
+			continue
+		}
 		for r := range k {
 			row := panel[r*Width:][:Width]
 			clear(row[copy(row, src[r*lds+j:][:w]):])
@@ -33,10 +37,53 @@ func Unpack(dst, src []float32, k, n, ldd int) {
 	for j := 0; j < n; j += Width {
 		w := min(Width, n-j)
 		panel := src[j*k:][:k*Width]
+		if w == Width {
+			CopyRows(dst[j:], ldd, panel, Width, k, Width)
+			continue
+		}
 		for r := range k {
 			copy(dst[r*ldd+j:][:w], panel[r*Width:])
 		}
 	}
+}
+
+// CopyRows copies m rows of n floats, which are ldd floats apart in dst and lds in src.
+// dst and src must not overlap.
+func CopyRows(dst []float32, ldd int, src []float32, lds, m, n int) {
+	if m < 0 || n < 0 || !hasRows(dst, ldd, m, n) || !hasRows(src, lds, m, n) {
+		panic(msgPackShort)
+	}
+	if m == 0 {
+		return
+	}
+	if raceEnabled {
+		for i := range m {
+			raceRead(src[i*lds:][:n])
+			raceWrite(dst[i*ldd:][:n])
+		}
+	}
+	lines := n / Width
+	if most := max(copyCall/max(lines, 1), 1); lines > 0 {
+		for i := 0; i < m; i += most {
+			runCopyRows(&dst[i*ldd], &src[i*lds], min(most, m-i), 4*ldd, 4*lds, lines)
+		}
+	}
+	if done := lines * Width; done < n {
+		for i := range m {
+			copy(dst[i*ldd+done:][:n-done], src[i*lds+done:])
+		}
+	}
+}
+
+// copyCall is the most lines of 16 floats of one call of assembly, about 100 us.
+const copyCall = 1 << 14
+
+// runCopyRows is a Go function of its own so that the runtime can interrupt a loop of
+// calls.
+//
+//go:noinline
+func runCopyRows(dst, src *float32, rows, dstStep, srcStep, lines int) {
+	gemms.copyRows(dst, src, rows, dstStep, srcStep, lines)
 }
 
 func checkPack(packed, plain []float32, k, n, ld int) {

@@ -1,151 +1,161 @@
 package kernels
 
-import "math"
-
-// RowNorm is the normalisation of one row X of values, each with a weight and a bias
-// of its own:
+// RowNorm is the normalisation of rows X of N values, each value with a weight and a
+// bias of its own:
 //
-//	y = (x - mean) * scale * Weight + Bias,   scale = 1/sqrt(variance + Epsilon)
+//	Y = (X - mean) * scale * Weight + Bias,   scale = 1/sqrt(variance + Epsilon)
 //
-// Without Center the mean counts as 0, and the variance is the mean of the squares.
+// Mean and Scale get what the rows had. Without Center the mean counts as 0, and the
+// variance is the mean of the squares. Y may be X itself.
 type RowNorm struct {
-	X, Weight, Bias []float32
-	Center          bool
-	Epsilon         float64
+	Rows, N      int
+	X, Y         []float32
+	LdX, LdY     int // distances between rows
+	Weight, Bias []float32
+	Mean, Scale  []float32
+	Center       bool
+	Epsilon      float64
 }
 
-// RowNormGrad is its backward pass: from the gradient DY of a row's result to DX,
-// that of the row, and to those of weight and bias, to which it adds. Mean and Scale
-// are what RowNormForward returned.
+// RowNormGrad is its backward pass: from the gradient DY of the results to DX, that of
+// the rows, and to those of weight and bias, to which it adds. Mean and Scale are what
+// RowNormForward left. A nil DX is not wanted.
 type RowNormGrad struct {
-	X, DY, DX, Weight    []float32
+	Rows, N              int
+	X, DY, DX            []float32
+	LdX, LdDY, LdDX      int
+	Weight               []float32
 	WeightGrad, BiasGrad []float32
-	Mean, Scale          float32
+	Mean, Scale          []float32
 	Center               bool
 }
 
-// rowNormTable holds the loops of one level over n > 0 blocks of 16 floats, which
-// store sums in 16 lanes, in the second of two rows of them that of products. Nothing
+// rowNormTable holds the loops of one level over n > 0 blocks of 16 floats. Nothing
 // is fused, so that every level gives the same bits.
 type rowNormTable struct {
-	sum      func(lanes, x *float32, n int)
-	squares  func(lanes, x *float32, mean float32, n int)
-	scale    func(y, x, weight, bias *float32, mean, scale float32, n int)
-	gradient func(lanes, gw, gb, x, dy, weight *float32, mean, scale float32, n int)
-	input    func(dx, x, dy, weight *float32, mean, scale, first, second float32, n int)
+	// norm and gradient take rows > 0 rows, ldx, ldy, lddx and lddy bytes apart, of size
+	// values; nil where plain Go does. center is 0 or 1, dx may be nil.
+	norm     func(y, x, weight, bias, means, scales *float32, n, rows, ldx, ldy int, size, epsilon float64, center int)
+	gradient func(dx, x, dy, weight, gw, gb, means, scales *float32, n, rows, ldx, lddy, lddx int, size float64, center int)
 	// softmax stores p*(dst-mean) in dst.
 	softmax func(dst, p *float32, mean float32, n int)
 }
 
 var rowNorms rowNormTable
 
-const msgRowNorm = "kernels: RowNorm with slices of different lengths"
+const msgRowNorm = "kernels: RowNorm with a negative size or a slice too short"
 
-// rowLanes are the sums that a loop leaves.
-type rowLanes [2][Width]float32
+// rowNormCall is the most floats of one call of assembly, about 100 us.
+const rowNormCall = 1 << 18
 
-// RowNormForward computes the row y and returns its mean and scale. Sums go by 16
-// lanes as in [Sum], in float32. It panics if the lengths differ. y may be X itself.
-func RowNormForward(y []float32, r *RowNorm) (mean, scale float32) {
-	if n := len(r.X); len(y) != n || len(r.Weight) != n || len(r.Bias) != n {
+// hasRows reports whether x has rows of n floats, ld apart.
+func hasRows(x []float32, ld, rows, n int) bool {
+	return ld >= 0 && (rows == 0 || len(x) >= (rows-1)*ld+n)
+}
+
+// RowNormForward normalises the rows. Sums go by 16 lanes as in [Sum], in float32. It
+// panics if a slice is too short.
+func RowNormForward(r *RowNorm) {
+	m, n := r.Rows, r.N
+	if m < 0 || n < 0 || !hasRows(r.X, r.LdX, m, n) || !hasRows(r.Y, r.LdY, m, n) || len(r.Weight) < n || len(r.Bias) < n || len(r.Mean) < m || len(r.Scale) < m {
 		panic(msgRowNorm)
 	}
-	raceRead(r.X)
-	raceRead(r.Weight)
-	raceRead(r.Bias)
-	raceWrite(y)
-	if len(y) == 0 {
-		return 0, 0
+	if m == 0 || n == 0 {
+		return
 	}
-	return callRowNorm(y, r)
+	if raceEnabled {
+		r.race()
+	}
+	if rowNorms.norm == nil || n%Width > 0 {
+		rowNormGeneric(r)
+		return
+	}
+	most := max(rowNormCall/n, 1)
+	for i := 0; i < m; i += most {
+		callRowNorm(r, i, min(most, m-i))
+	}
+}
+
+func (r *RowNorm) race() {
+	raceRead(r.Weight[:r.N])
+	raceRead(r.Bias[:r.N])
+	raceWrite(r.Mean[:r.Rows])
+	raceWrite(r.Scale[:r.Rows])
+	for i := range r.Rows {
+		raceRead(r.X[i*r.LdX:][:r.N])
+		raceWrite(r.Y[i*r.LdY:][:r.N])
+	}
 }
 
 //go:noinline
-func callRowNorm(y []float32, r *RowNorm) (mean, scale float32) {
-	var space rowLanes
-	lanes, x := noescape(&space), r.X
-	blocks, size := len(x)/Width, float64(len(x))
-	n := blocks * Width
-	if r.Center {
-		if blocks > 0 {
-			rowNorms.sum(&lanes[0][0], &x[0], blocks)
-		}
-		for i, v := range x[n:] {
-			lanes[0][i] += v
-		}
-		mean = float32(float64(tree(&lanes[0])) / size)
-		lanes[0] = [Width]float32{}
+func callRowNorm(r *RowNorm, i, rows int) {
+	rowNorms.norm(
+		&r.Y[i*r.LdY], &r.X[i*r.LdX], &r.Weight[0], &r.Bias[0], &r.Mean[i], &r.Scale[i],
+		r.N/Width, rows, 4*r.LdX, 4*r.LdY, float64(r.N), r.Epsilon, oneIf(r.Center),
+	)
+}
+
+func oneIf(b bool) int {
+	if b {
+		return 1
 	}
-	if blocks > 0 {
-		rowNorms.squares(&lanes[0][0], &x[0], mean, blocks)
-	}
-	for i, v := range x[n:] {
-		lanes[0][i] += float32((v - mean) * (v - mean))
-	}
-	scale = float32(1 / math.Sqrt(float64(tree(&lanes[0]))/size+r.Epsilon))
-	if blocks > 0 {
-		rowNorms.scale(&y[0], &x[0], &r.Weight[0], &r.Bias[0], mean, scale, blocks)
-	}
-	for i := n; i < len(x); i++ {
-		y[i] = float32(float32((x[i]-mean)*scale)*r.Weight[i]) + r.Bias[i]
-	}
-	return mean, scale
+	return 0
 }
 
 // RowNormBackward computes, with z = (x - Mean)*Scale and u = dy*Weight,
 //
 //	DX = Scale * (u - mean(u) - z*mean(u z)),   WeightGrad += dy*z,   BiasGrad += dy
 //
-// where mean(u) counts as 0 without Center. A nil DX is not wanted. It panics if the
-// lengths differ.
+// row after row, where mean(u) counts as 0 without Center. It panics if a slice is too
+// short.
 func RowNormBackward(r *RowNormGrad) {
-	n := len(r.X)
-	if len(r.DY) != n || len(r.Weight) != n || len(r.WeightGrad) != n || len(r.BiasGrad) != n || r.DX != nil && len(r.DX) != n {
+	m, n := r.Rows, r.N
+	if m < 0 || n < 0 || !hasRows(r.X, r.LdX, m, n) || !hasRows(r.DY, r.LdDY, m, n) || r.DX != nil && !hasRows(r.DX, r.LdDX, m, n) ||
+		len(r.Weight) < n || len(r.WeightGrad) < n || len(r.BiasGrad) < n || len(r.Mean) < m || len(r.Scale) < m {
 		panic(msgRowNorm)
 	}
-	raceRead(r.X)
-	raceRead(r.DY)
-	raceRead(r.Weight)
-	raceWrite(r.WeightGrad)
-	raceWrite(r.BiasGrad)
-	raceWrite(r.DX)
-	if n > 0 {
-		callRowNormBackward(r)
+	if m == 0 || n == 0 {
+		return
+	}
+	if raceEnabled {
+		r.race()
+	}
+	if rowNorms.gradient == nil || n%Width > 0 {
+		rowNormGradGeneric(r)
+		return
+	}
+	most := max(rowNormCall/n, 1)
+	for i := 0; i < m; i += most {
+		callRowNormBackward(r, i, min(most, m-i))
+	}
+}
+
+func (r *RowNormGrad) race() {
+	raceRead(r.Weight[:r.N])
+	raceWrite(r.WeightGrad[:r.N])
+	raceWrite(r.BiasGrad[:r.N])
+	raceRead(r.Mean[:r.Rows])
+	raceRead(r.Scale[:r.Rows])
+	for i := range r.Rows {
+		raceRead(r.X[i*r.LdX:][:r.N])
+		raceRead(r.DY[i*r.LdDY:][:r.N])
+		if r.DX != nil {
+			raceWrite(r.DX[i*r.LdDX:][:r.N])
+		}
 	}
 }
 
 //go:noinline
-func callRowNormBackward(r *RowNormGrad) {
-	var space rowLanes
-	lanes := noescape(&space)
-	blocks, size := len(r.X)/Width, float64(len(r.X))
-	n := blocks * Width
-	if blocks > 0 {
-		rowNorms.gradient(&lanes[0][0], &r.WeightGrad[0], &r.BiasGrad[0], &r.X[0], &r.DY[0], &r.Weight[0], r.Mean, r.Scale, blocks)
+func callRowNormBackward(r *RowNormGrad, i, rows int) {
+	var dx *float32
+	step := 0
+	if r.DX != nil {
+		dx, step = &r.DX[i*r.LdDX], 4*r.LdDX
 	}
-	for i := n; i < len(r.X); i++ {
-		z := (r.X[i] - r.Mean) * r.Scale
-		u := float32(r.DY[i] * r.Weight[i])
-		r.WeightGrad[i] += float32(r.DY[i] * z)
-		r.BiasGrad[i] += r.DY[i]
-		lanes[0][i-n] += u
-		lanes[1][i-n] += float32(u * z)
-	}
-	if r.DX == nil {
-		return
-	}
-	first, second := float32(0), float32(float64(tree(&lanes[1]))/size)
-	if r.Center {
-		first = float32(float64(tree(&lanes[0])) / size)
-	}
-	if blocks > 0 {
-		rowNorms.input(&r.DX[0], &r.X[0], &r.DY[0], &r.Weight[0], r.Mean, r.Scale, first, second, blocks)
-	}
-	for i := n; i < len(r.X); i++ {
-		z := (r.X[i] - r.Mean) * r.Scale
-		u := float32(r.DY[i]*r.Weight[i]) - first
-		r.DX[i] = (u - float32(z*second)) * r.Scale
-	}
+	rowNorms.gradient(
+		dx, &r.X[i*r.LdX], &r.DY[i*r.LdDY], &r.Weight[0], &r.WeightGrad[0], &r.BiasGrad[0], &r.Mean[i], &r.Scale[i],
+		r.N/Width, rows, 4*r.LdX, 4*r.LdDY, step, float64(r.N), oneIf(r.Center),
+	)
 }
 
 // SoftmaxRows applies the softmax to m rows of n values, ld >= Pad(n) floats apart,

@@ -1,58 +1,62 @@
 package kernels
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
-var rowNormGeneric = rowNormTable{
-	sum: rowSumGeneric, squares: rowSquaresGeneric, scale: rowScaleGeneric,
-	gradient: rowGradientGeneric, input: rowInputGeneric, softmax: softmaxGradientGeneric,
-}
+var rowNormsGeneric = rowNormTable{softmax: softmaxGradientGeneric}
 
-func rowSumGeneric(lanes, x *float32, n int) {
-	to := unsafe.Slice(lanes, Width)
-	clear(to)
-	for i, v := range unsafe.Slice(x, n*Width) {
-		to[i%Width] += v
+func rowNormGeneric(r *RowNorm) {
+	size := float64(r.N)
+	for row := range r.Rows {
+		x, y := r.X[row*r.LdX:][:r.N], r.Y[row*r.LdY:][:r.N]
+		var lanes [Width]float32
+		mean := float32(0)
+		if r.Center {
+			for i, v := range x {
+				lanes[i%Width] += v
+			}
+			mean = float32(float64(tree(&lanes)) / size)
+			lanes = [Width]float32{}
+		}
+		for i, v := range x {
+			lanes[i%Width] += float32((v - mean) * (v - mean))
+		}
+		scale := float32(1 / math.Sqrt(float64(tree(&lanes))/size+r.Epsilon))
+		for i, v := range x {
+			y[i] = float32(float32((v-mean)*scale)*r.Weight[i]) + r.Bias[i]
+		}
+		r.Mean[row], r.Scale[row] = mean, scale
 	}
 }
 
-func rowSquaresGeneric(lanes, x *float32, mean float32, n int) {
-	to := unsafe.Slice(lanes, Width)
-	clear(to)
-	for i, v := range unsafe.Slice(x, n*Width) {
-		to[i%Width] += float32((v - mean) * (v - mean))
-	}
-}
-
-func rowScaleGeneric(y, x, weight, bias *float32, mean, scale float32, n int) {
-	n *= Width
-	to, w, b := unsafe.Slice(y, n), unsafe.Slice(weight, n), unsafe.Slice(bias, n)
-	for i, v := range unsafe.Slice(x, n) {
-		to[i] = float32(float32((v-mean)*scale)*w[i]) + b[i]
-	}
-}
-
-func rowGradientGeneric(lanes, gw, gb, x, dy, weight *float32, mean, scale float32, n int) {
-	sums := unsafe.Slice(lanes, 2*Width)
-	clear(sums)
-	n *= Width
-	dw, db, g, w := unsafe.Slice(gw, n), unsafe.Slice(gb, n), unsafe.Slice(dy, n), unsafe.Slice(weight, n)
-	for i, v := range unsafe.Slice(x, n) {
-		z := (v - mean) * scale
-		u := float32(g[i] * w[i])
-		dw[i] += float32(g[i] * z)
-		db[i] += g[i]
-		sums[i%Width] += u
-		sums[Width+i%Width] += float32(u * z)
-	}
-}
-
-func rowInputGeneric(dx, x, dy, weight *float32, mean, scale, first, second float32, n int) {
-	n *= Width
-	to, g, w := unsafe.Slice(dx, n), unsafe.Slice(dy, n), unsafe.Slice(weight, n)
-	for i, v := range unsafe.Slice(x, n) {
-		z := (v - mean) * scale
-		u := float32(g[i]*w[i]) - first
-		to[i] = (u - float32(z*second)) * scale
+func rowNormGradGeneric(r *RowNormGrad) {
+	size := float64(r.N)
+	for row := range r.Rows {
+		x, dy, mean, scale := r.X[row*r.LdX:][:r.N], r.DY[row*r.LdDY:][:r.N], r.Mean[row], r.Scale[row]
+		var sums, products [Width]float32
+		for i, v := range x {
+			z := (v - mean) * scale
+			u := float32(dy[i] * r.Weight[i])
+			r.WeightGrad[i] += float32(dy[i] * z)
+			r.BiasGrad[i] += dy[i]
+			sums[i%Width] += u
+			products[i%Width] += float32(u * z)
+		}
+		if r.DX == nil {
+			continue
+		}
+		first, second := float32(0), float32(float64(tree(&products))/size)
+		if r.Center {
+			first = float32(float64(tree(&sums)) / size)
+		}
+		dx := r.DX[row*r.LdDX:][:r.N]
+		for i, v := range x {
+			z := (v - mean) * scale
+			u := float32(dy[i]*r.Weight[i]) - first
+			dx[i] = (u - float32(z*second)) * scale
+		}
 	}
 }
 

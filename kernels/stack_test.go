@@ -39,14 +39,16 @@ var stackCalls = map[string]func(r *run) (call func(), out [][]float32){
 		}, [][]float32{y, slope}
 	},
 	"row norm": func(r *run) (func(), [][]float32) {
-		n := kernels.RowNorm{X: r.floats(21), Weight: r.floats(21), Bias: r.floats(21), Center: true, Epsilon: 1e-5}
-		y, moments := r.floats(21), make([]float32, 2)
-		return func() { moments[0], moments[1] = kernels.RowNormForward(y, &n) }, [][]float32{y, moments}
+		n := kernels.RowNorm{
+			Rows: 2, N: 21, X: r.floats(42), LdX: 21, Y: make([]float32, 42), LdY: 21, Weight: r.floats(21), Bias: r.floats(21),
+			Mean: make([]float32, 2), Scale: make([]float32, 2), Center: true, Epsilon: 1e-5,
+		}
+		return func() { kernels.RowNormForward(&n) }, [][]float32{n.Y, n.Mean, n.Scale}
 	},
 	"row norm backward": func(r *run) (func(), [][]float32) {
 		g := kernels.RowNormGrad{
-			X: r.floats(21), DY: r.floats(21), DX: r.floats(21), Weight: r.floats(21), WeightGrad: r.floats(21), BiasGrad: r.floats(21),
-			Mean: 0.5, Scale: 2, Center: true,
+			Rows: 1, N: 21, X: r.floats(21), DY: r.floats(21), DX: r.floats(21), Weight: r.floats(21), WeightGrad: r.floats(21), BiasGrad: r.floats(21),
+			Mean: []float32{0.5}, Scale: []float32{2}, Center: true,
 		}
 		return func() { kernels.RowNormBackward(&g) }, [][]float32{g.DX, g.WeightGrad, g.BiasGrad}
 	},

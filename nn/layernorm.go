@@ -110,26 +110,45 @@ func (b *boundRowNorm) NewState(e *Env) State {
 func (s *rowNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
 	f, n := s.b.in, &s.norm
-	n.Weight, n.Bias = r.W[s.weight:][:f.C], s.none
+	n.N, n.Weight, n.Bias = f.C, r.W[s.weight:], s.none
 	if s.b.center {
-		n.Bias = r.W[s.bias:][:f.C]
+		n.Bias = r.W[s.bias:]
 	}
-	at := f.Rows(lo) * f.H * f.W
-	for i := f.Rows(lo); i < f.Rows(hi); i++ {
-		for row := range f.H {
-			for px := range f.W {
-				n.X = x.At(i, row, px)[:f.C]
-				s.mean[at], s.scale[at] = kernels.RowNormForward(s.y.At(i, row, px)[:f.C], n)
-				at++
-			}
+	s.b.rows(lo, hi, func(i, row, at, count int) {
+		n.Rows, n.Mean, n.Scale = count, s.mean[at:], s.scale[at:]
+		n.X, n.LdX = x.At(i, row, 0), s.b.apart(x)
+		n.Y, n.LdY = s.y.At(i, row, 0), s.b.apart(s.y)
+		kernels.RowNormForward(n)
+	})
+	return s.y
+}
+
+// rows calls f for all rows of the samples [lo, hi) that lie equally far apart: those of
+// a line of an image, or of all steps. It gets the sample and the line where they begin,
+// their number from the first of the chunk, and how many there are.
+func (b *boundRowNorm) rows(lo, hi int, f func(i, row, at, count int)) {
+	if !b.in.Image() {
+		f(b.in.Rows(lo), 0, b.in.Rows(lo), b.in.Rows(hi)-b.in.Rows(lo))
+		return
+	}
+	for i := lo; i < hi; i++ {
+		for row := range b.in.H {
+			f(i, row, (i*b.in.H+row)*b.in.W, b.in.W)
 		}
 	}
-	return s.y
+}
+
+// apart returns how far apart the rows of an Act are.
+func (b *boundRowNorm) apart(a Act) int {
+	if b.in.Image() {
+		return a.Pixel
+	}
+	return a.Sample
 }
 
 func (s *rowNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 	f, g := s.b.in, &s.grad
-	g.Weight, g.WeightGrad, g.BiasGrad = r.W[s.weight:][:f.C], r.G[s.weight:][:f.C], s.lost
+	g.N, g.Weight, g.WeightGrad, g.BiasGrad = f.C, r.W[s.weight:], r.G[s.weight:][:f.C], s.lost
 	if s.b.center {
 		g.BiasGrad = r.G[s.bias:][:f.C]
 	}
@@ -137,18 +156,14 @@ func (s *rowNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 		clear(g.WeightGrad)
 		clear(g.BiasGrad)
 	}
-	at := f.Rows(lo) * f.H * f.W
-	for i := f.Rows(lo); i < f.Rows(hi); i++ {
-		for row := range f.H {
-			for px := range f.W {
-				g.X, g.DY, g.Mean, g.Scale = s.x.At(i, row, px)[:f.C], dy.At(i, row, px)[:f.C], s.mean[at], s.scale[at]
-				if s.dx.Data != nil {
-					g.DX = s.dx.At(i, row, px)[:f.C]
-				}
-				kernels.RowNormBackward(g)
-				at++
-			}
+	s.b.rows(lo, hi, func(i, row, at, count int) {
+		g.Rows, g.Mean, g.Scale = count, s.mean[at:], s.scale[at:]
+		g.X, g.LdX = s.x.At(i, row, 0), s.b.apart(s.x)
+		g.DY, g.LdDY = dy.At(i, row, 0), s.b.apart(dy)
+		if s.dx.Data != nil {
+			g.DX, g.LdDX = s.dx.At(i, row, 0), s.b.apart(s.dx)
 		}
-	}
+		kernels.RowNormBackward(g)
+	})
 	return s.dx
 }

@@ -39,3 +39,41 @@ func gather(panels int, fetch func(Op)) {
 	VZEROUPPER()
 	RET()
 }
+
+// copyRows writes the function that copies rows of some lines of 64 bytes. It moves bits only and needs AVX, so the AVX-512 level uses it
+// too.
+func copyRows() {
+	TEXT("copyRowsAVX2", NOSPLIT, "func(dst, src *float32, rows, dstStep, srcStep, lines int)")
+	Doc("copyRowsAVX2 copies rows of 16*lines floats, which are dstStep and srcStep bytes apart.")
+	Pragma("noescape")
+	dst, src, rows := reg.RDI, reg.RSI, reg.RCX
+	dstStep, srcStep, lines := reg.R8, reg.R9, reg.R10
+	to, from, left := reg.RAX, reg.RBX, reg.RDX
+	Load(Param("dst"), dst)
+	Load(Param("src"), src)
+	Load(Param("rows"), rows)
+	Load(Param("dstStep"), dstStep)
+	Load(Param("srcStep"), srcStep)
+	Load(Param("lines"), lines)
+	Label("row")
+	MOVQ(dst, to)
+	MOVQ(src, from)
+	MOVQ(lines, left)
+	Label("line")
+	for i := range 2 {
+		VMOVUPS(Mem{Base: from, Disp: 32 * i}, ymm[i])
+	}
+	for i := range 2 {
+		VMOVUPS(ymm[i], Mem{Base: to, Disp: 32 * i})
+	}
+	ADDQ(Imm(64), from)
+	ADDQ(Imm(64), to)
+	DECQ(left)
+	JNE(LabelRef("line"))
+	ADDQ(dstStep, dst)
+	ADDQ(srcStep, src)
+	DECQ(rows)
+	JNE(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}

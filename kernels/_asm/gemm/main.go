@@ -31,6 +31,7 @@ func main() {
 	transpose()
 	fold()
 	read()
+	copyRows()
 	gather(1, PREFETCHT0)
 	gather(2, PREFETCHT0)
 	gather(8, PREFETCHT1)

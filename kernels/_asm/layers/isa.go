@@ -98,6 +98,19 @@ func bits(b uint32) Mem {
 
 func float(f float32) Mem { return bits(math.Float32bits(f)) }
 
+// double returns the address of a float64.
+func double(f float64) Mem {
+	m, ok := doubles[f]
+	if !ok {
+		m = GLOBL(fmt.Sprintf("layers%016x", math.Float64bits(f)), RODATA|NOPTR)
+		DATA(0, U64(math.Float64bits(f)))
+		doubles[f] = m
+	}
+	return m
+}
+
+var doubles = map[float64]Mem{}
+
 // number returns f in all lanes.
 func (v isa) number(f float32) reg.VecVirtual {
 	x := v.vec()
