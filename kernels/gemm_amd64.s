@@ -84252,7 +84252,7 @@ loop:
 	RET
 
 // func copyRowsAVX2(dst *float32, src *float32, rows int, dstStep int, srcStep int, lines int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
@@ -84260,6 +84260,8 @@ TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-48
 	MOVQ dstStep+24(FP), R8
 	MOVQ srcStep+32(FP), R9
 	MOVQ lines+40(FP), R10
+	MOVQ R10, R11
+	SHLQ $0x06, R11
 
 row:
 	MOVQ DI, AX
@@ -84267,18 +84269,19 @@ row:
 	MOVQ R10, DX
 
 line:
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    $0x40, BX
-	ADDQ    $0x40, AX
-	DECQ    DX
-	JNE     line
-	ADDQ    R8, DI
-	ADDQ    R9, SI
-	DECQ    CX
-	JNE     row
+	PREFETCHT1 (BX)(R11*1)
+	VMOVUPS    (BX), Y0
+	VMOVUPS    32(BX), Y1
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    Y1, 32(AX)
+	ADDQ       $0x40, BX
+	ADDQ       $0x40, AX
+	DECQ       DX
+	JNE        line
+	ADDQ       R8, DI
+	ADDQ       R9, SI
+	DECQ       CX
+	JNE        row
 	VZEROUPPER
 	RET
 

@@ -78,6 +78,31 @@ func TestPackT(t *testing.T) {
 	})
 }
 
+// TestCopyRows copies rows of all widths between guard words, and nothing between the
+// rows.
+func TestCopyRows(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(21)
+		for _, m := range []int{0, 1, 3, 40} {
+			for _, n := range []int{0, 1, 16, 23, 32, 80} {
+				ldd, lds := n+m%3, n+5
+				dst, src := kernelstest.Random(r, m*ldd, n%16), kernelstest.Random(r, m*lds, 3)
+				want := append([]float32(nil), dst.Data...)
+				for i := range m {
+					copy(want[i*ldd:][:n], src.Data[i*lds:])
+				}
+				kernels.CopyRows(dst.Data, ldd, src.Data, lds, m, n)
+				dst.Check(t, "dst")
+				for i, got := range dst.Data {
+					if got != want[i] {
+						t.Fatalf("%d rows of %d: float %d is %v, want %v", m, n, i, got, want[i])
+					}
+				}
+			}
+		}
+	})
+}
+
 func numbered(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {

@@ -66,9 +66,7 @@ func (s *attentionState) Forward(r *Run, x Act, lo, hi int) Act {
 				n := min(queryBlock, steps-q)
 				keys := s.share(q, n)
 				kernels.GemmNN(&kernels.NN{M: n, N: width, K: keys, A: s.shares, Lda: kernels.Pad(steps), B: s.values, BRows: steps, C: s.block, Ldc: width})
-				for t := range n {
-					copy(s.heads.At((q+t)*r.N+i, 0, 0)[h*size:][:size], s.block[t*width:])
-				}
+				kernels.CopyRows(s.heads.At(q*r.N+i, 0, 0)[h*size:], r.N*s.heads.Sample, s.block, width, n, size)
 			}
 		}
 	}
@@ -88,9 +86,7 @@ func (s *attentionState) load(r *Run, i, h int) {
 	steps, size, width := s.b.in.Seq, s.b.size, kernels.Pad(s.b.size)
 	row := s.rows.At(i, 0, 0)[h*size:]
 	ld, c := r.N*s.rows.Sample, s.b.in.C
-	for t := range steps {
-		copy(s.query[t*width:][:size], row[t*ld:])
-	}
+	kernels.CopyRows(s.query, width, row, ld, steps, size)
 	kernels.Scale(s.query, s.scale())
 	kernels.Pack(s.keys, row[c:], steps, size, ld)
 	kernels.Pack(s.values, row[2*c:], steps, size, ld)
@@ -155,13 +151,9 @@ func (s *attentionState) Backward(r *Run, dy Act, lo, hi int) Act {
 			row := s.rows.At(i, 0, 0)[h*size:]
 			for q := 0; q < steps; q += queryBlock {
 				n := min(queryBlock, steps-q)
-				for t := range n {
-					copy(s.block[t*width:][:size], d.At((q+t)*r.N+i, 0, 0)[h*size:])
-				}
+				kernels.CopyRows(s.block, width, d.At(q*r.N+i, 0, 0)[h*size:], r.N*d.Sample, n, size)
 				s.backwardBlock(q, n)
-				for t := range n {
-					copy(row[(q+t)*ld:][:size], s.dQuery[t*width:])
-				}
+				kernels.CopyRows(row[q*ld:], ld, s.dQuery, width, n, size)
 			}
 			kernels.Unpack(row[c:], s.dKeys, steps, size, ld)
 			kernels.Unpack(row[2*c:], s.dValues, steps, size, ld)

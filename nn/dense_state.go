@@ -137,17 +137,27 @@ type densePanels struct {
 
 func (p *densePanels) UpdatePanel(grad []float32, at int) { p.u.apply(p.w, grad, p.first+at) }
 
+// wholeFloats is the most floats of weights whose gradient stays in a second-level cache
+// as a whole, beside them.
+const wholeFloats = 1 << 16
+
 // updateParts updates the weights part by part; the gradient of a part is still in
 // the cache then, and does not go to memory unless earlier chunks did begin it
-// there.
+// there. That of few weights is computed as a whole, in higher tiles.
 func (s *denseState) updateParts(r *Run, x, g []float32, ldg, m int, add bool) {
 	t := s.b.t
+	whole := t.K*t.N <= wholeFloats
+	if whole {
+		t.BackwardWeights(r.G[s.w:s.bias], x, s.x.Sample, g, ldg, m, add)
+	}
 	for p := t.LastPart(); p.Rows > 0; p = t.Before(p) {
 		at, grad, rows := s.w+t.At(p), s.rule.grad, p.Rows
-		if add {
+		if add || whole {
 			grad, rows = r.G[at:s.bias], t.K
 		}
-		t.WeightsPart(p, grad, rows, x, s.x.Sample, g, ldg, m, add)
+		if !whole {
+			t.WeightsPart(p, grad, rows, x, s.x.Sample, g, ldg, m, add)
+		}
 		for i := range p.Cols / kernels.Width {
 			r.update.apply(r.W, grad[i*rows*kernels.Width:][:p.Rows*kernels.Width], at+i*t.K*kernels.Width)
 		}

@@ -101,3 +101,12 @@ func (a Act) At(i, y, x int) []float32 {
 func (a Act) Has(b Border) bool {
 	return a.Border.Left >= b.Left && a.Border.Right >= b.Right
 }
+
+// packed reports whether the rows of a, of a sequence or of vectors, follow one another
+// without gaps.
+func (f Flow) packed(a Act) bool { return !f.Image() && a.Sample == f.Ld() && a.Fold == 0 }
+
+// values returns all values of the samples [lo, hi) of a packed Act.
+func (f Flow) values(a Act, lo, hi int) []float32 {
+	return a.At(f.Rows(lo), 0, 0)[:f.Rows(hi-lo)*f.Ld()]
+}

@@ -42,6 +42,10 @@ func (s *residualState) Forward(r *Run, x Act, lo, hi int) Act {
 	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
 		end := min(lo+g, hi)
 		a, b := forwardBranch(s.body, r, x, lo, end), forwardBranch(s.shortcut, r, x, lo, end)
+		if f := s.b.out; r.V == nil && !s.b.relu && f.packed(s.y) && f.packed(a) && f.packed(b) {
+			kernels.Add(f.values(s.y, lo, end), f.values(a, lo, end), f.values(b, lo, end))
+			continue
+		}
 		for i := s.b.out.Rows(lo); i < s.b.out.Rows(end); i++ {
 			s.add(i, a, b)
 			if r.V != nil {
@@ -124,6 +128,11 @@ func addImages(dst, src Act, lo, hi int, f Flow) {
 	if src.Along > 0 {
 		addImages(dst.Tangent(), src.Tangent(), lo, hi, f)
 	}
+	if f.packed(dst) && f.packed(src) {
+		to := f.values(dst, lo, hi)
+		kernels.Add(to, to, f.values(src, lo, hi))
+		return
+	}
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		addImage(dst, i, src, i, f)
 	}
@@ -143,6 +152,10 @@ func addImage(dst Act, i int, src Act, j int, f Flow) {
 func copyImages(dst, src Act, lo, hi int, f Flow) {
 	if src.Along > 0 {
 		copyImages(dst.Tangent(), src.Tangent(), lo, hi, f)
+	}
+	if f.packed(dst) && f.packed(src) {
+		copy(f.values(dst, lo, hi), f.values(src, lo, hi))
+		return
 	}
 	n := f.W * f.Ld()
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
