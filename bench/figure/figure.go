@@ -50,6 +50,8 @@ type Axis struct {
 	Log bool
 	// Zero lets it begin at 0.
 	Zero bool
+	// Whole has it marked at whole numbers only.
+	Whole bool
 }
 
 // Line is a series of points. Lines of one name look alike in all panels.

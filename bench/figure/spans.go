@@ -16,7 +16,8 @@ type Spans struct {
 	Row string
 	// Rows are named from the top on.
 	Rows []string
-	// Classes name the colours of spans.
+	// Classes name the colours of spans. More than there are colours of lines share
+	// them in turn, with texts that tell them apart.
 	Classes []string
 	Spans   []Span
 }
@@ -28,6 +29,8 @@ type Span struct {
 	From, To   float64
 	// Mark, unless nil, is marked within it.
 	Mark *float64
+	// Text stands in the span where there is room for it.
+	Text string
 }
 
 func (s *Spans) check() error {
@@ -45,10 +48,10 @@ func (s *Spans) check() error {
 	return nil
 }
 
-func (s *Spans) shades() int { return max(2, len(s.Classes)) }
+func (s *Spans) shades() int { return min(max(2, len(s.Classes)), len(palettes[Light].lines)) }
 
 func (s *Spans) legend() []entry {
-	if len(s.Classes) < 2 {
+	if n := len(s.Classes); n < 2 || n > s.shades() {
 		return nil
 	}
 	var all []entry
@@ -74,7 +77,7 @@ func (s *Spans) height() vg.Length {
 	return vg.Length(min(60+17*len(s.Rows), 4*panelHeight))
 }
 
-func (s *Spans) plotter(of *sheet) plot.Plotter { return gantt{s, of.colors} }
+func (s *Spans) plotter(of *sheet) plot.Plotter { return gantt{s, of} }
 
 func (s *Spans) table(p *Panel) Table {
 	t := Table{Title: p.X.Label, Head: []string{s.Row, "what", "from", "to", "mark"}}
@@ -95,13 +98,13 @@ func (s *Spans) describe(p *Panel) string {
 // gantt draws spans as gonum/plot has plotters do.
 type gantt struct {
 	*Spans
-	colors palette
+	of *sheet
 }
 
-// Plot draws all spans of a class as one path, and their marks over them.
+// Plot draws all spans of a class as one path, and their marks and texts over them.
 func (g gantt) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	parts := make([]vg.Path, len(g.Classes))
+	parts := make([]vg.Path, g.shades())
 	var marks []vg.Path
 	row := y(1) - y(0)
 	for _, s := range g.Spans.Spans {
@@ -110,7 +113,7 @@ func (g gantt) Plot(c draw.Canvas, p *plot.Plot) {
 		if right-left < 1 { // it must be seen
 			right = left + 1
 		}
-		box(&parts[s.Class], vg.Point{X: left, Y: middle - 0.34*row}, vg.Point{X: right, Y: middle + 0.34*row})
+		box(&parts[s.Class%len(parts)], vg.Point{X: left, Y: middle - 0.34*row}, vg.Point{X: right, Y: middle + 0.34*row})
 		if s.Mark != nil {
 			var mark vg.Path
 			mark.Move(vg.Point{X: x(*s.Mark), Y: middle - 0.45*row})
@@ -120,11 +123,18 @@ func (g gantt) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	for class, part := range parts {
 		if len(part) > 0 {
-			c.SetColor(g.colors.class(class, g.shades()))
+			c.SetColor(g.of.colors.class(class, g.shades()))
 			c.Fill(part)
 		}
 	}
-	c.SetLineStyle(draw.LineStyle{Color: g.colors.text, Width: 1.6})
+	style := g.of.style(noteSize, false, g.of.colors.back)
+	style.XAlign, style.YAlign = draw.XCenter, draw.YCenter
+	for _, s := range g.Spans.Spans {
+		if left, right := x(s.From), x(s.To); s.Text != "" && wider*style.Width(s.Text)+2 <= right-left {
+			c.FillText(style, vg.Point{X: (left + right) / 2, Y: y(float64(len(g.Rows)-s.Row) - 0.5)}, clean(s.Text))
+		}
+	}
+	c.SetLineStyle(draw.LineStyle{Color: g.of.colors.text, Width: 1.6})
 	for _, mark := range marks {
 		c.Stroke(mark)
 	}

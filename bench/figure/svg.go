@@ -51,6 +51,9 @@ func (f *Figure) writeSVG(w io.Writer) error {
 		id, s.width.Points(), s.height.Points())
 	fmt.Fprintf(&out, "<title id=\"%s-title\">%s</title>\n<desc id=\"%s-desc\">%s</desc>\n", id, html.EscapeString(clean(f.Title)), id, html.EscapeString(clean(f.describe())))
 	fmt.Fprintf(&out, "<style>\n#%s text{font-family:%s}\n", id, family)
+	if f.tiled() {
+		fmt.Fprintf(&out, "#%s path{shape-rendering:crispEdges}\n", id) // no seams between cells
+	}
 	dark := f.darkOf()
 	var night strings.Builder
 	for i, style := range styles {
@@ -62,6 +65,11 @@ func (f *Figure) writeSVG(w io.Writer) error {
 	fmt.Fprintf(&out, "@media (prefers-color-scheme:dark){\n%s}\n</style>\n%s", night.String(), body)
 	_, err := out.WriteTo(w)
 	return err
+}
+
+// tiled says whether a panel is made of cells that touch each other.
+func (f *Figure) tiled() bool {
+	return slices.ContainsFunc(f.Panels, func(p Panel) bool { return p.Heat != nil })
 }
 
 // darkStyle keeps the colours of a style, and changes them.

@@ -13,6 +13,7 @@ import (
 type dim struct {
 	name   string
 	log    bool
+	whole  bool
 	names  []string // of a choice, which the numbers 0, 1, ... stand for
 	lo, hi float64  // of the numbers of all trials
 }
@@ -40,6 +41,7 @@ func (s *Study) dimOf(key string, values []tuners.Value) dim {
 	d := dim{name: key, lo: math.Inf(1), hi: math.Inf(-1)}
 	known, ok := s.space.Dim(key)
 	choice := ok && known.Kind == tuners.Choice
+	d.whole = ok && (known.Kind == tuners.Int || known.Kind == tuners.Log2)
 	for _, v := range values {
 		x, number := v.Float()
 		choice = choice || !number
@@ -83,4 +85,4 @@ func (d *dim) place(p tuners.Params) float64 {
 	return (x - d.lo) / (d.hi - d.lo)
 }
 
-func (d *dim) axis() figure.Axis { return figure.Axis{Label: d.name, Log: d.log} }
+func (d *dim) axis() figure.Axis { return figure.Axis{Label: d.name, Log: d.log, Whole: d.whole} }

@@ -42,7 +42,15 @@ func scoreText(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 
 func (s *Study) facts() []fact {
 	c := s.Config
-	facts := []fact{{"directory", s.Dir}, {"command", "fedfast " + s.Mode}}
+	facts := []fact{{"directory", s.Dir}}
+	if b := s.Best; b != nil {
+		name := s.outermost() + " score so far"
+		if b.Returned {
+			name = "score of the returned model"
+		}
+		facts = append(facts, fact{name, fmt.Sprintf("%s, trial %d after round %d", scoreText(b.Score), b.Trial, b.Round)})
+	}
+	facts = append(facts, fact{"command", "fedfast " + s.Mode})
 	if s.Mode == config.ModeTune {
 		tuner := c.Tuner.Name
 		if c.ClientTuner.Name != "" && c.ClientTuner.Name != "none" {
@@ -67,13 +75,6 @@ func (s *Study) facts() []fact {
 	facts = append(facts,
 		fact{"method", c.Method}, fact{"data", c.Data.Name}, fact{"model", model}, fact{"clients a round", count(c.Cohort)}, fact{"seed", strconv.FormatUint(c.Seed, 10)},
 		fact{"started", stamp(s.Started)}, fact{"worked", s.Worked.Round(100 * time.Millisecond).String()})
-	if b := s.Best; b != nil {
-		name := s.outermost() + " score so far"
-		if b.Returned {
-			name = "score of the returned model"
-		}
-		facts = append(facts, fact{name, fmt.Sprintf("%s, trial %d after round %d", scoreText(b.Score), b.Trial, b.Round)})
-	}
 	return facts
 }
 

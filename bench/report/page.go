@@ -34,7 +34,7 @@ type sheet struct {
 	Sections            []section
 	Trials, Finalists   *sheetTable
 	Table               *sheetTable
-	Sessions            *sheetTable
+	Sessions, Workers   *sheetTable
 	Config              string
 }
 
@@ -121,7 +121,7 @@ func cut(t figure.Table) sheetTable {
 func (s *Study) sheet(id string) (*sheet, error) {
 	out := &sheet{
 		ID: id, Title: s.Name, Sentence: s.sentence(), Facts: s.facts(), Best: s.bestParams(), Errors: s.errorTable(), Trials: s.trialTable(),
-		Finalists: s.finalistTable(), Table: s.cellTable(), Sessions: s.sessionTable(), Config: s.Text,
+		Finalists: s.finalistTable(), Table: s.cellTable(), Sessions: s.sessionTable(), Workers: s.workerTable(), Config: s.Text,
 	}
 	for _, part := range []struct {
 		id, title, text string
@@ -132,7 +132,7 @@ func (s *Study) sheet(id string) (*sheet, error) {
 		{"clients", "Errors over the clients", "", s.spreads()},
 		{"params", "Hyperparameters", s.paramsText(), slices.Concat([]*figure.Figure{s.parallel(), s.importance()}, s.slices())},
 		{"tuner", "Client tuner", "", slices.Concat([]*figure.Figure{s.sides()}, s.tunerPictures())},
-		{"timeline", "Timeline", "", []*figure.Figure{s.timeline()}},
+		{"timeline", "Timeline", "", []*figure.Figure{s.timeline(), s.shifts()}},
 	} {
 		sec := section{ID: id + "-" + part.id, Title: part.title, Text: part.text}
 		for _, f := range part.figures {

@@ -91,6 +91,20 @@ func (s *Study) lines(of func(*view.Round) float64, by float64) []figure.Line {
 // mostRuns is how many other trials are drawn.
 const mostRuns = 100
 
+// wide says whether lines go through so many powers of ten that only a logarithmic
+// axis shows them: one loss that exploded would else press all others flat.
+func wide(lines []figure.Line) bool {
+	lo, hi := math.Inf(1), 0.0
+	for _, l := range lines {
+		for _, points := range append([][]figure.Point{l.Points}, l.Runs...) {
+			for _, q := range points {
+				lo, hi = min(lo, q.Y), max(hi, q.Y)
+			}
+		}
+	}
+	return lo > 0 && hi > 1000*lo
+}
+
 // curvePictures are those of what each round measured.
 func (s *Study) curvePictures() []*figure.Figure {
 	unit, by := s.unit()
@@ -98,7 +112,8 @@ func (s *Study) curvePictures() []*figure.Figure {
 	var all []*figure.Figure
 	add := func(name, title, label string, of func(*view.Round) float64, by float64, dots []figure.Dots) {
 		if lines := s.lines(of, by); len(lines) > 0 {
-			all = append(all, &figure.Figure{Name: name, Title: title, Panels: []figure.Panel{{X: x, Y: figure.Axis{Label: label}, Lines: lines, Dots: dots}}})
+			y := figure.Axis{Label: label, Log: name == "loss" && wide(lines)}
+			all = append(all, &figure.Figure{Name: name, Title: title, Panels: []figure.Panel{{X: x, Y: y, Lines: lines, Dots: dots}}})
 		}
 	}
 	rungs := figure.Dots{Name: "rung, where the tuner decides"}
@@ -134,7 +149,7 @@ func (s *Study) history() *figure.Figure {
 			best.Points = append(best.Points, figure.Point{X: float64(p.spent), Y: by * p.score})
 		}
 	}
-	if len(best.Points) == 0 {
+	if len(dots.Points) < 2 { // one rung is in the table of trials
 		return nil
 	}
 	best.Points = thin(best.Points)
@@ -146,7 +161,10 @@ func (s *Study) history() *figure.Figure {
 
 // spent shows the test error of the best trial so far as the study spends its rounds.
 func (s *Study) spent() *figure.Figure {
-	line := figure.Line{Name: "test error of the trial of the " + s.outermost() + " score so far", Step: s.Mode == config.ModeTune}
+	if len(s.Trials) == 1 {
+		return nil // it is the trial's curve
+	}
+	line := figure.Line{Name: "test error of the trial of the " + s.outermost() + " score so far", Step: true}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.test) {
 			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: 100 * p.test})

@@ -207,6 +207,9 @@ func TestReportOfOneStudy(t *testing.T) {
 	f.holds(t, "Finished after 12 rounds.", "sha with fedex", "score of the returned model", "personalized, test", "Importances are not shown: they need 30 trials",
 		"The client tuner's theta, trial ", "The client tuner's entropy", "Test error against rounds spent", "Errors of the returned model over the clients", "10 % of the clients are below",
 		"rung, where the tuner decides", "fedex.gamma")
+	if strings.Contains(f.text, "Which worker") {
+		t.Error("a study without a cluster has workers")
+	}
 	want := []string{
 		"Summary", "Configuration of the best trial", "History", "Curves", "Errors over the clients", "Hyperparameters", "Client tuner", "Timeline", "Trials", "Finalists", "Configuration",
 	}

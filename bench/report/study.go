@@ -23,6 +23,10 @@ type Study struct {
 	space tuners.Space
 	// noted are the notes of the client tuner about the trials of the lowest scores.
 	noted []noted
+	// workers and stretches are those of a study with a cluster: who trained which
+	// rounds.
+	workers   []view.Worker
+	stretches []view.Stretch
 	// table is the table of the best trial's client tuner, if it has one.
 	table []tuners.Cell
 }
@@ -46,6 +50,9 @@ func Read(ctx context.Context, dir string) (*Study, error) {
 		return nil, err
 	}
 	if s.curves, err = v.Curves(ctx, s.Overview); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if s.workers, s.stretches, err = v.Workers(ctx, s.Overview, s.curves); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if s.space, err = tuners.ParseSpace(s.Config.Space); err != nil {
@@ -147,8 +154,8 @@ type step struct {
 	score, test float64
 }
 
-// online is what the study had found at each of its rungs. In a plain run, which has
-// none, it is what was measured.
+// online is what the study had found at each of its rungs. Of a single trial, which has
+// few or none, it is what was measured.
 func (s *Study) online() []step {
 	type rung struct {
 		trial int
@@ -169,12 +176,23 @@ func (s *Study) online() []step {
 		}
 		steps = append(steps, step{r.Spent, best, test})
 	}
-	if len(rungs) == 0 && len(s.curves) == 1 {
-		for _, r := range s.curves[0] {
-			if !math.IsNaN(r.TestError) {
-				steps = append(steps, step{r.Round, math.NaN(), r.TestError})
+	if len(s.curves) != 1 {
+		return steps
+	}
+	var measured []step
+	for _, r := range s.curves[0] {
+		now := step{r.Round, math.NaN(), r.TestError}
+		for _, x := range steps {
+			if x.spent <= r.Round {
+				now.score = x.score
 			}
 		}
+		if !math.IsNaN(r.TestError) {
+			measured = append(measured, now)
+		}
+	}
+	if len(measured) > 0 {
+		return measured
 	}
 	return steps
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -94,7 +93,7 @@ func (s *Study) trialTable() *sheetTable {
 		if x := t.Score(); x != nil {
 			score = scoreText(*x)
 		}
-		row := []string{strconv.Itoa(t.Number), s.stateOf(t), count(t.Rounds), score}
+		row := []string{strconv.Itoa(t.Number), string(t.State), count(t.Rounds), score}
 		for _, key := range params {
 			if v, ok := t.Params[key]; ok {
 				row = append(row, short(v))
@@ -111,14 +110,6 @@ func (s *Study) trialTable() *sheetTable {
 		return nil
 	}
 	return g
-}
-
-// stateOf says how far a trial is; none trains in a study that no process works on.
-func (s *Study) stateOf(t *view.Trial) string {
-	if t.State == view.Training && s.State != view.Running {
-		return "interrupted"
-	}
-	return string(t.State)
 }
 
 func (s *Study) finalistTable() *sheetTable {

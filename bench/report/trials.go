@@ -1,14 +1,12 @@
 package report
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/bench/figure"
-	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 // parallel shows the trials' params and scores on parallel axes.
@@ -90,59 +88,4 @@ func (s *Study) importance() *figure.Figure {
 		Note:   "PED-ANOVA on the first rung, where all trials have spent the same.",
 		Panels: []figure.Panel{{X: figure.Axis{Label: "importance, %", Zero: true}, Spans: bars}},
 	}
-}
-
-// timeline shows when each trial trained.
-func (s *Study) timeline() *figure.Figure {
-	spans := &figure.Spans{Row: "trial", Classes: []string{"trains to its next rung", "ended with a failure"}}
-	var begin float64
-	at := func(r *view.Round) float64 { return float64(r.At.UnixMilli())/60e3 - begin }
-	begin = float64(s.Started.UnixMilli()) / 60e3
-	for i := range s.Trials {
-		t := &s.Trials[i]
-		if len(s.curves[i]) == 0 {
-			continue
-		}
-		row := len(spans.Rows)
-		spans.Rows = append(spans.Rows, fmt.Sprintf("trial %d", t.Number))
-		ends := map[int]bool{}
-		for _, r := range t.Rungs {
-			ends[r.Round] = true
-		}
-		from := -1
-		for j := range s.curves[i] {
-			r := &s.curves[i][j]
-			if from < 0 {
-				from = j
-			}
-			pause := j+1 < len(s.curves[i]) && s.paused(r, &s.curves[i][j+1])
-			if ends[r.Round] || pause || j+1 == len(s.curves[i]) {
-				class := 0
-				if t.Failed != "" && j+1 == len(s.curves[i]) {
-					class = 1
-				}
-				spans.Spans = append(spans.Spans, figure.Span{Row: row, Class: class, From: at(&s.curves[i][from]), To: at(r)})
-				from = -1
-			}
-		}
-	}
-	if len(spans.Spans) == 0 {
-		return nil
-	}
-	if !slices.ContainsFunc(spans.Spans, func(x figure.Span) bool { return x.Class == 1 }) {
-		spans.Classes = spans.Classes[:1]
-	}
-	return &figure.Figure{Name: "timeline", Title: "When trials trained", Panels: []figure.Panel{{
-		X: figure.Axis{Label: "minutes since the study began", Zero: true}, Spans: spans,
-	}}}
-}
-
-// paused says whether a process ended between two rounds.
-func (s *Study) paused(a, b *view.Round) bool {
-	for _, p := range s.Sessions {
-		if p.At.After(a.At) && p.At.Before(b.At) {
-			return true
-		}
-	}
-	return false
 }

@@ -176,14 +176,14 @@ func (s *Study) spreads() []*figure.Figure {
 
 // endSpread is that of the model that the study returned.
 func (s *Study) endSpread() *figure.Figure {
-	spans := &figure.Spans{Row: "model", Classes: []string{"global", "personalized"}}
+	spans := &figure.Spans{Row: "model", Classes: []string{"global"}}
 	for _, row := range s.evaluated() {
 		if row.P90 < row.P10 || row.Clients == 0 {
 			continue
 		}
 		class := 0
 		if row.Personalized {
-			class = 1
+			class, spans.Classes = 1, []string{"global", "personalized"}
 		}
 		mark := 100 * row.P50
 		spans.Spans = append(spans.Spans, figure.Span{Row: len(spans.Rows), Class: class, From: 100 * row.P10, To: 100 * row.P90, Mark: &mark})

@@ -92,7 +92,7 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	seen := b.value(rounds).(float64)
 	b.until(fmt.Sprintf("%s > %v && fedfast.times.updates > 0", rounds, seen))
 	kill(t, tune)
-	b.until(`document.getElementById("state").textContent === "unfinished"`)
+	b.until(`document.getElementById("state").textContent === "unfinished" && !document.querySelector("#trials .training")`)
 	b.looks("unfinished")
 	b.clean()
 

@@ -242,7 +242,7 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 	}
 	t := table.New(a.out, slices.Concat([]string{"seed", "state", "rounds"}, scored, []string{"global test", "personalized test"})...)
 	for _, e := range s.Studies {
-		state := e.State
+		state := string(e.State)
 		switch {
 		case e.PID > 0:
 			state += " (process " + strconv.Itoa(e.PID) + ")"

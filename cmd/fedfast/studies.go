@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -134,9 +135,8 @@ type studyEntry struct {
 	Dir  string `json:"dir"`
 	Name string `json:"name"`
 	// Command is "tune" or "run".
-	Command string `json:"command"`
-	// State is "finished", "running" or "unfinished".
-	State string `json:"state"`
+	Command string     `json:"command"`
+	State   view.State `json:"state"`
 	// PID is the process that works on a running study.
 	PID    int `json:"pid,omitempty"`
 	Trials int `json:"trials"`
@@ -180,7 +180,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 	}
 	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "lowest score", "best score", "started")
 	for _, e := range entries {
-		state := e.State
+		state := string(e.State)
 		if e.PID > 0 {
 			state += " (process " + strconv.Itoa(e.PID) + ")"
 		}
@@ -210,51 +210,41 @@ func scoreText(x *float64) string {
 
 // entryOf sums a study up.
 func entryOf(ctx context.Context, path string) studyEntry {
-	e := studyEntry{Dir: path}
-	v, err := store.Look(ctx, path)
+	e, err := summed(ctx, path)
 	if err != nil {
 		e.Problem = oneline.Of(err.Error())
-		return e
-	}
-	defer func() { _ = v.Close() }() // it was read only
-	s, err := study.Read(ctx, v)
-	if err != nil {
-		e.Problem = oneline.Of(err.Error())
-		return e
-	}
-	e.Command, e.State = s.Mode, "unfinished"
-	if c, err := config.Load(config.Source{Text: s.Config}); err == nil {
-		e.Name = c.Name
-		if e.Command == config.ModeTune {
-			e.Maximize = c.Aim().Direction == tuners.Maximize
-			e.LowestScore, err = study.Lowest(ctx, v, c.Score.Discount, c.Aim())
-		}
-		if err != nil {
-			e.Problem = oneline.Of(err.Error())
-			return e
-		}
-	}
-	switch {
-	case s.Finished():
-		e.State = "finished"
-	default:
-		if e.PID = v.Busy(); e.PID > 0 {
-			e.State = "running"
-		}
-	}
-	if s.Tune != nil {
-		e.WeightsSHA256, e.BestScore = s.Tune.WeightsSHA256, &s.Tune.Best.Score
-	} else if s.Run != nil {
-		e.WeightsSHA256 = s.Run.WeightsSHA256
-	}
-	sum, err := v.Summary(ctx)
-	if err != nil {
-		e.Problem = oneline.Of(err.Error())
-		return e
-	}
-	e.Trials, e.Rounds = sum.Trials, sum.Rounds
-	if !sum.Started.IsZero() {
-		e.Started = sum.Started.UTC().Format(time.RFC3339)
 	}
 	return e
+}
+
+// summed sums a study up as far as it can be read.
+func summed(ctx context.Context, path string) (studyEntry, error) {
+	e := studyEntry{Dir: path}
+	v, err := view.Look(ctx, path)
+	if err != nil {
+		return e, err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	o, err := v.Overview(ctx)
+	if err != nil {
+		return e, err
+	}
+	e.Name, e.Command, e.State, e.Trials, e.Rounds = o.Name, o.Mode, o.State, len(o.Trials), o.Rounds
+	if o.State == view.Running {
+		e.PID = o.PID
+	}
+	if !o.Started.IsZero() {
+		e.Started = o.Started.UTC().Format(time.RFC3339)
+	}
+	switch {
+	case o.Tune != nil:
+		e.WeightsSHA256, e.BestScore = o.Tune.WeightsSHA256, &o.Tune.Best.Score
+	case o.Run != nil:
+		e.WeightsSHA256 = o.Run.WeightsSHA256
+	}
+	if o.Mode == config.ModeTune {
+		e.Maximize = o.Config.Aim().Direction == tuners.Maximize
+		e.LowestScore, err = v.Lowest(ctx, o)
+	}
+	return e, err
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
@@ -54,7 +56,7 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 	t.Row("study", dir)
 	t.Row("name", entry.Name)
 	t.Row("command", "fedfast "+entry.Command)
-	t.Row("state", entry.State)
+	t.Row("state", string(entry.State))
 	if entry.PID > 0 {
 		t.Row("process", strconv.Itoa(entry.PID))
 	}
@@ -77,13 +79,13 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 	if err := a.showWorkers(ctx, v); err != nil {
 		return err
 	}
-	if err := a.showTrials(ctx, v); err != nil {
+	if err := a.showTrials(ctx, v, entry.State); err != nil {
 		return err
 	}
 	if err := a.showEnd(ctx, v); err != nil {
 		return err
 	}
-	if entry.State == "unfinished" {
+	if entry.State == view.Unfinished {
 		fmt.Fprintf(a.out, "\nresume it with: fedfast study resume %s\n", dir)
 	}
 	return nil
@@ -116,6 +118,9 @@ func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) e
 		if err != nil {
 			return err
 		}
+		if t.name == "trials" {
+			interrupt(rows, entry.State)
+		}
 		expandParams(rows)
 		*t.into = records(rows)
 	}
@@ -141,12 +146,24 @@ func (a *app) showWorkers(ctx context.Context, v *store.View) error {
 	return t.Flush()
 }
 
+// interrupt says of trials of a study that no process holds that they were interrupted,
+// not that they run: the table itself cannot know.
+func interrupt(trials *store.Table, state view.State) {
+	at := slices.Index(trials.Columns, "state")
+	for _, row := range trials.Rows {
+		if state != view.Running && row[at] == "RUNNING" {
+			row[at] = "INTERRUPTED"
+		}
+	}
+}
+
 // showTrials prints the trials so far.
-func (a *app) showTrials(ctx context.Context, v *store.View) error {
+func (a *app) showTrials(ctx context.Context, v *store.View, state view.State) error {
 	trials, err := v.Table(ctx, "trials")
 	if err != nil {
 		return err
 	}
+	interrupt(trials, state)
 	expandParams(trials)
 	shown := []string{"number", "state", "rounds", "score", "source", "reason"}
 	for _, c := range trials.Columns {

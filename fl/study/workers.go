@@ -60,18 +60,24 @@ func recordOf(s *store.Store, kind string, trial, round int, v any) error {
 	return s.Append(kind, trial, round, data)
 }
 
+// ReadWorker reads a row of KindWorker.
+func ReadWorker(r store.Row) (*WorkerRecord, error) { return decode[WorkerRecord](r.Kind, r.Data) }
+
+// ReadLease reads a row of KindLease.
+func ReadLease(r store.Row) (*LeaseRecord, error) { return decode[LeaseRecord](r.Kind, r.Data) }
+
 // Leases returns how many workers a study has had, which of them are not recorded as
 // gone, and the number of its newest lease.
 func Leases(ctx context.Context, s store.Reader) (workers int, here []string, lease int64, err error) {
 	err = s.Each(ctx, func(r store.Row) error {
 		if r.Kind == KindLease {
-			rec, err := decode[LeaseRecord](r.Kind, r.Data)
+			rec, err := ReadLease(r)
 			if err == nil {
 				lease = max(lease, rec.Lease)
 			}
 			return err
 		}
-		rec, err := decode[WorkerRecord](r.Kind, r.Data)
+		rec, err := ReadWorker(r)
 		switch {
 		case err != nil:
 			return err

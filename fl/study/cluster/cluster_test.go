@@ -296,6 +296,9 @@ func TestClusterIsTheSame(t *testing.T) {
 			if r.told("joined (") != 2 || r.told(" left; 1 worker") != 1 || r.told("1 is lost")+r.told("2 is lost") != 0 {
 				t.Errorf("notices %q", r.notices)
 			}
+			if n := sharers(t, r.dir); n != 1 {
+				t.Errorf("the record has %d workers train a round", n)
+			}
 		})
 	}
 }

@@ -3,12 +3,15 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 // largeCohorts is a study whose rounds can be cut into three parts.
@@ -78,7 +81,60 @@ func sharers(t *testing.T, dir string) int {
 		count[key]++
 		most = max(most, count[key])
 	}
+	sameStretches(t, dir, table)
 	return most
+}
+
+// sameStretches compares what people see of the workers, stretches of rounds, with the
+// table of all rounds: the same workers trained the same ones.
+func sameStretches(t *testing.T, dir string, table *store.Table) {
+	t.Helper()
+	v, err := view.Look(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = v.Close() }()
+	o, err := v.Overview(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	curves, err := v.Curves(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	workers, stretches, err := v.Workers(t.Context(), o, curves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, row := range table.Rows {
+		want = append(want, fmt.Sprintf("trial %v round %v: %v", row[0], row[1], row[slices.Index(table.Columns, "worker")]))
+	}
+	rounds := map[string]int{}
+	for _, x := range stretches {
+		if x.From.After(x.To) || x.From.Before(o.Started) {
+			t.Errorf("a stretch from %v to %v: %+v", x.From, x.To, x)
+		}
+		for round := x.First; round <= x.Last; round++ {
+			if x.Worker != "" {
+				got = append(got, fmt.Sprintf("trial %d round %d: %s", x.Trial, round, x.Worker))
+			}
+			rounds[x.Worker]++
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("stretches of\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(workers) < 2 {
+		t.Errorf("%d workers are told of", len(workers))
+	}
+	for _, w := range workers {
+		if w.Rounds != rounds[w.Worker] || w.Host == "" || w.Joined.Before(o.Started) || (w.Rounds > 0) != (w.Trials > 0) {
+			t.Errorf("a worker is told as %+v, of %d rounds", w, rounds[w.Worker])
+		}
+	}
 }
 
 // TestClusterSharesOneTraining trains a run, whole or in parts, by a coordinator that

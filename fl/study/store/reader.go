@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // Reader is what can be read of a study.
@@ -185,25 +184,4 @@ func (v *View) Table(ctx context.Context, name string) (*Table, error) {
 		t.Rows = append(t.Rows, values)
 	}
 	return t, rows.Err()
-}
-
-// Summary counts what a study has done.
-type Summary struct {
-	// Trials and Rounds are numbers of both.
-	Trials, Rounds int
-	// Started is when the study began.
-	Started time.Time
-}
-
-// Summary counts what the study has done so far.
-func (v *View) Summary(ctx context.Context) (*Summary, error) {
-	s := &Summary{}
-	var started sql.NullInt64
-	err := v.db.QueryRowContext(ctx, `
-SELECT (SELECT count(*) FROM journal WHERE kind = 'trial'), (SELECT count(*) FROM journal WHERE kind = 'round'),
-       (SELECT min(at) FROM journal)`).Scan(&s.Trials, &s.Rounds, &started)
-	if started.Valid {
-		s.Started = time.UnixMilli(started.Int64)
-	}
-	return s, err
 }

@@ -148,6 +148,12 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	return o, s.times(ctx, o)
 }
 
+// Lowest returns the best score that a round's cohort gave any trial so far, the lowest
+// of an objective that is minimized; nil without any. It reads all rounds.
+func (s *Study) Lowest(ctx context.Context, o *Overview) (*float64, error) {
+	return study.Lowest(ctx, s.view, o.Config.Score.Discount, o.Config.Aim())
+}
+
 // times fills in when processes worked on the study.
 func (s *Study) times(ctx context.Context, o *Overview) error {
 	var begins []int64

@@ -16,9 +16,10 @@ type TrialState string
 const (
 	// Waiting has not run a round yet.
 	Waiting TrialState = "waiting"
-	// Training is on its way to the next rung, or was when the study was
-	// interrupted.
+	// Training is on its way to the next rung, in a process that holds the study.
 	Training TrialState = "training"
+	// Interrupted was on its way there when the study's process ended.
+	Interrupted TrialState = "interrupted"
 	// Paused stands at a rung, and may be sent on.
 	Paused TrialState = "paused"
 	// Stopped was ended before its last round: by the tuner, or by a person, as
@@ -196,6 +197,9 @@ func (b *builder) state(t *Trial) TrialState {
 	case t.Rounds == t.First:
 		return Waiting
 	case t.Rounds < t.To && (len(t.Rungs) == 0 || t.Rungs[len(t.Rungs)-1].Round < t.Rounds):
+		if b.o.State != Running {
+			return Interrupted
+		}
 		return Training
 	}
 	return Paused

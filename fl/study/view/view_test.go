@@ -16,6 +16,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/plugins"
@@ -264,6 +265,52 @@ func TestRunIsSeen(t *testing.T) {
 	}
 	if len(o.Trials) != 1 || o.Trials[0].State != view.Complete || o.Trials[0].To != 5 {
 		t.Errorf("trials %+v", o.Trials)
+	}
+}
+
+// TestTrialIsInterrupted looks at a trial on its way to a rung while a process holds the
+// study, and after that has ended.
+func TestTrialIsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	text, err := config.Encode(small(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct {
+		kind         string
+		trial, round int
+		data         string
+	}{
+		{study.KindStudy, -1, 0, fmt.Sprintf(`{"name":"one","mode":"tune","config":%q,"trial_rounds":6}`, text)},
+		{study.KindSession, -1, 0, `{"workers":2}`},
+		{study.KindSuggest, -1, 0, `{"n":2,"decisions":[{"kind":"start","trial":0,"to_round":3},{"kind":"start","trial":1,"to_round":3}]}`},
+		{study.KindTrial, 0, 0, `{"params":{"client.lr":0.1}}`},
+		{study.KindTrial, 1, 0, `{"params":{"client.lr":0.2}}`},
+		{study.KindRound, 0, 1, `{"score":0.5,"train_loss":2,"clients":[1]}`},
+	} {
+		if err := st.Append(r.kind, r.trial, r.round, []byte(r.data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	states := func() string {
+		o := overview(t, look(t, dir))
+		return fmt.Sprintln(o.State, o.Trials[0].State, o.Trials[1].State)
+	}
+	if got := states(); got != "running training waiting\n" {
+		t.Errorf("at work: %s", got)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := states(); got != "unfinished interrupted waiting\n" {
+		t.Errorf("after its end: %s", got)
 	}
 }
 

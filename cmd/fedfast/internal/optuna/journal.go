@@ -36,7 +36,7 @@ const (
 
 // states are Optuna's of those that are no end and depend on nothing else.
 var states = map[view.TrialState]int{
-	view.Waiting: waiting, view.Training: running, view.Paused: running,
+	view.Waiting: waiting, view.Training: running, view.Interrupted: running, view.Paused: running,
 	view.Stopped: pruned, view.Complete: complete, view.Failed: failed,
 }
 

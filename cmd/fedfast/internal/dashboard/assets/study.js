@@ -14,6 +14,9 @@ function light(number) {
   for (const [n, tr] of page.rows) tr.classList.toggle("lit", n === number);
 }
 
+/** The states of trials that have not ended. */
+const mayGoOn = ["waiting", "training", "interrupted", "paused"];
+
 /** facts shows what the study has come to. */
 function facts(s) {
   document.title = s.name + " – fedfast";
@@ -21,7 +24,7 @@ function facts(s) {
   const facts = [
     ["rounds", count.format(s.rounds), "of " + count.format(s.budget)],
     ["best score", s.best ? score(s.best.score) : "–", s.best ? "trial " + s.best.trial + ", round " + s.best.round : ""],
-    ["trials", count.format(s.trials), s.all.filter((t) => ["waiting", "training", "paused"].includes(t.state)).length + " left"],
+    ["trials", count.format(s.trials), s.all.filter((t) => mayGoOn.includes(t.state)).length + " left"],
     ["time left", s.left === null ? "–" : span(s.left), ""],
     ["worked", span(s.worked), ""],
     ["command", s.command, s.pid ? "process " + s.pid : ""],
