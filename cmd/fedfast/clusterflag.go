@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -17,6 +18,7 @@ import (
 type clusterFlag struct {
 	address     string
 	credentials string
+	authority   string
 	rounds      cluster.Rounds
 	coordinator *cluster.Coordinator // nil before it is opened
 }
@@ -24,6 +26,7 @@ type clusterFlag struct {
 func (c *clusterFlag) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.address, "cluster", "", "have workers train that join at `HOST:PORT`, such as 127.0.0.1:0 (port 0 is any free one); see `fedfast worker`; nats://HOST:PORT or tls://HOST:PORT is a NATS server with JetStream that runs already")
 	f.StringVar(&c.credentials, "creds", "", "credentials `FILE` for such a server")
+	f.StringVar(&c.authority, "ca", "", "certificate `FILE` of the authority that has signed such a server's own, where the system does not know it")
 	c.rounds = cluster.RoundsAuto
 	f.Var(&c.rounds, "cluster-rounds", "with --cluster, whether workers train rounds together, in parts: auto (where it is faster), always or never; results are the same")
 }
@@ -33,6 +36,8 @@ func (c *clusterFlag) validate(seeds bool) error {
 	switch {
 	case c.address == "" && c.credentials != "":
 		return usageError{errors.New("--creds: goes with --cluster")}
+	case c.authority != "" && !strings.HasPrefix(c.address, "tls://"):
+		return usageError{errors.New("--ca: goes with --cluster tls://HOST:PORT")}
 	case c.address == "" && c.rounds != cluster.RoundsAuto:
 		return usageError{errors.New("--cluster-rounds: it says how workers train; name where they join with --cluster HOST:PORT")}
 	case c.address == "":
@@ -55,7 +60,7 @@ func (c *clusterFlag) open(a *app, o *workdir.Options, mode string) {
 		}
 		s.Unscored = mode == config.ModeRun
 		var err error
-		o := cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: c.credentials, Rounds: c.rounds}
+		o := cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: c.credentials, CA: c.authority, Rounds: c.rounds}
 		if c.coordinator, err = cluster.Open(ctx, s, c.address, o); err != nil {
 			return err
 		}

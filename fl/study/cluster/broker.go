@@ -9,9 +9,9 @@ import (
 )
 
 // dial opens a server at an address, or connects with one that runs already.
-func dial(ctx context.Context, dir, address, credentials string) (*broker, error) {
+func dial(ctx context.Context, dir, address string, o *Options) (*broker, error) {
 	if external(address) {
-		return joinServer(ctx, dir, address, credentials)
+		return joinServer(ctx, dir, address, o.Credentials, o.CA)
 	}
 	return openBroker(dir, address)
 }

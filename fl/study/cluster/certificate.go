@@ -8,10 +8,30 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
+
+// trust are the options by which a connection is encrypted, and made only with whom
+// the authority of the join file has signed; none without one.
+func (j *join) trust() ([]nats.Option, error) {
+	if j.CA == "" {
+		return nil, nil
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(j.CA)) {
+		return nil, errors.New("it holds no certificate in the format PEM")
+	}
+	least := uint16(tls.VersionTLS13)
+	if j.Scope != "" { // a site's server may be older
+		least = tls.VersionTLS12
+	}
+	return []nats.Option{nats.Secure(&tls.Config{RootCAs: roots, MinVersion: least})}, nil
+}
 
 // certify makes a certificate authority of its own for one run of a coordinator and
 // returns its certificate, as PEM, with one that it has signed for some hosts. The

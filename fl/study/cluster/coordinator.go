@@ -20,6 +20,9 @@ type Options struct {
 	// Credentials is the path of a file with which a server of others lets this
 	// process in; empty is none.
 	Credentials string
+	// CA is the path of the certificate of the authority that has signed the
+	// certificate of such a server; empty is one that the system knows.
+	CA string
 	// Notice is told in lines what happens to the cluster, from several goroutines;
 	// nil is nobody.
 	Notice func(line string)
@@ -117,7 +120,7 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	if err != nil {
 		return nil, err
 	}
-	if c.broker, err = dial(ctx, s.Store.Dir(), address, o.Credentials); err != nil {
+	if c.broker, err = dial(ctx, s.Store.Dir(), address, &o); err != nil {
 		return nil, err
 	}
 	if c.blobs, err = createBlobs(ctx, c.broker.conn, c.broker.scope); err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func credentials(path string) []nats.Option {
 }
 
 // joinServer connects with a server that runs already and writes the join file.
-func joinServer(ctx context.Context, study, address, creds string) (_ *broker, err error) {
+func joinServer(ctx context.Context, study, address, creds, ca string) (_ *broker, err error) {
 	b := &broker{url: address}
 	defer func() {
 		if err != nil {
@@ -41,10 +42,21 @@ func joinServer(ctx context.Context, study, address, creds string) (_ *broker, e
 	if b.scope, j.Scope, j.Secret, err = newScope(); err != nil {
 		return nil, err
 	}
+	if ca != "" {
+		text, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("--ca: %w", err)
+		}
+		j.CA = string(text)
+	}
+	trust, err := j.trust()
+	if err != nil {
+		return nil, fmt.Errorf("--ca %s: %w", ca, err)
+	}
 	name := token()
 	options := append(credentials(creds), nats.Name(name), nats.CustomInboxPrefix(b.scope.subject(inboxes)+name),
 		nats.MaxReconnects(-1), nats.ReconnectWait(500*time.Millisecond), nats.Timeout(10*time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-	if b.conn, err = nats.Connect(address, options...); err != nil {
+	if b.conn, err = nats.Connect(address, append(options, trust...)...); err != nil {
 		return nil, fmt.Errorf("--cluster %s: %w", hideUser(address), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverTime)

@@ -23,9 +23,14 @@ import (
 // serve is a process that is a NATS server with users, as a site has it, until ctx
 // ends. It writes its address into a file of a directory.
 func serve(ctx context.Context, dir string) error {
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir, Username: "site", Password: "secret",
-	})
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir, Username: "site", Password: "secret"}
+	if file := filepath.Join(dir, serverFile); exists(file) {
+		var err error
+		if o, err = server.ProcessConfigFile(file); err != nil {
+			return err
+		}
+	}
+	s, err := server.NewServer(o)
 	if err != nil {
 		return err
 	}
@@ -40,10 +45,18 @@ func serve(ctx context.Context, dir string) error {
 	return nil
 }
 
-// servers start those that a site may have; each returns its address.
-var servers = map[string]func(t *testing.T) string{
-	"of the module": func(t *testing.T) string {
-		dir := t.TempDir()
+// serverFile is the configuration of a server in its directory; without one it has a
+// user with a password.
+const serverFile = "server.conf"
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// servers start those that a site may have, in a directory; each returns its address.
+var servers = map[string]func(t *testing.T, dir string) string{
+	"of the module": func(t *testing.T, dir string) string {
 		begin(t, "server", dir)
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			if text, err := os.ReadFile(filepath.Join(dir, "address")); err == nil && len(text) > 0 {
@@ -53,7 +66,7 @@ var servers = map[string]func(t *testing.T) string{
 		t.Fatal("the server does not start")
 		return ""
 	},
-	"of the system": func(t *testing.T) string {
+	"of the system": func(t *testing.T, dir string) string {
 		path, err := exec.LookPath("nats-server")
 		if err != nil {
 			t.Skip("there is none")
@@ -64,7 +77,15 @@ var servers = map[string]func(t *testing.T) string{
 		}
 		address := l.Addr().String()
 		_ = l.Close() // for the server
-		cmd := exec.CommandContext(t.Context(), path, "-a", "127.0.0.1", "-p", address[strings.LastIndexByte(address, ':')+1:], "-js", "-sd", t.TempDir(), "--user", "site", "--pass", "secret")
+		args := []string{"-a", "127.0.0.1", "-p", address[strings.LastIndexByte(address, ':')+1:]}
+		if file := filepath.Join(dir, serverFile); exists(file) {
+			args = append(args, "-c", file)
+		} else {
+			args = append(args, "-js", "-sd", dir, "--user", "site", "--pass", "secret")
+		}
+		cmd := exec.CommandContext(t.Context(), path, args...)
+		var out bytes.Buffer
+		cmd.Stderr = &out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +96,7 @@ var servers = map[string]func(t *testing.T) string{
 				return address
 			}
 		}
-		t.Fatal("the server does not start")
+		t.Fatalf("the server does not start: %s", out.String())
 		return ""
 	},
 }
@@ -85,7 +106,7 @@ var servers = map[string]func(t *testing.T) string{
 func TestExternal(t *testing.T) {
 	for name, start := range servers {
 		t.Run(name, func(t *testing.T) {
-			address := start(t)
+			address := start(t, t.TempDir())
 			url := "nats://site:secret@" + address
 			spy := newSpy(t, url)
 			var work sync.WaitGroup

@@ -28,7 +28,8 @@ type join struct {
 	URLs []string `json:"urls"`
 	Key  string   `json:"key,omitempty"`
 	// CA is the certificate that has signed the coordinator's, as PEM; empty on
-	// loopback, where nothing is encrypted.
+	// loopback, where nothing is encrypted. Of a server of others it is what the
+	// coordinator was given; without it the system's authorities hold.
 	CA string `json:"ca,omitempty"`
 	// Scope and Secret are, at a server of others, the study's names and the key
 	// under which all is sealed; there is no Key then.

@@ -2,11 +2,10 @@ package cluster
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,15 +54,11 @@ func connect(j *join, path string, more ...nats.Option) (*link, error) {
 		nats.Name(name), nats.CustomInboxPrefix(at.subject(inboxes) + name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
 		nats.Timeout(10 * time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(3), nats.IgnoreDiscoveredServers(),
 	}
-	options = append(options, more...)
-	if j.CA != "" {
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM([]byte(j.CA)) {
-			return nil, fmt.Errorf("--join %s: its certificate cannot be read", path)
-		}
-		options = append(options, nats.Secure(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}))
+	trust, err := j.trust()
+	if err != nil {
+		return nil, fmt.Errorf("--join %s: %w", path, err)
 	}
-	conn, err := nats.Connect(strings.Join(j.URLs, ","), options...)
+	conn, err := nats.Connect(strings.Join(j.URLs, ","), slices.Concat(options, more, trust)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errNoLink, hideUser(j.URLs[0]), err)
 	}

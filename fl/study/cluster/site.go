@@ -53,7 +53,7 @@ func OpenSite(ctx context.Context, dir, address string, o Options) (*Site, error
 		parked: map[string]parked{},
 	}
 	var err error
-	if s.broker, err = dial(ctx, dir, address, o.Credentials); err != nil {
+	if s.broker, err = dial(ctx, dir, address, &o); err != nil {
 		return nil, err
 	}
 	if s.blobs, err = createBlobs(ctx, s.broker.conn, s.broker.scope); err == nil {
