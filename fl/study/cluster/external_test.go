@@ -148,6 +148,34 @@ func TestExternal(t *testing.T) {
 	}
 }
 
+// TestExternalCoordinatorEnds ends the coordinator in the middle of a study, while the
+// server goes on: workers find the one that resumes it, and end with the study. One that
+// is asked to leave meanwhile does so.
+func TestExternalCoordinatorEnds(t *testing.T) {
+	r := newRun(t, func() study.Setup { return tinyStudy(t) })
+	r.address = "nats://site:secret@" + servers["of the module"](t, t.TempDir())
+	workers := []chan error{r.worker(t.Context(), nil), r.worker(t.Context(), nil)}
+	asked, ask := context.WithCancel(t.Context())
+	leaves := r.worker(asked, nil)
+	ctx, stop := context.WithCancel(t.Context())
+	r.after = func(round int) {
+		r.await(3)
+		if round == 12 {
+			stop()
+		}
+	}
+	if _, err := r.tune(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	ask()
+	_ = ends(t, leaves) // left, or interrupted
+	r.after = func(int) { r.await(5) }
+	r.sameAsAlone(t, workers...)
+	if r.told("the study has ended") != 2 {
+		t.Errorf("notices %q", r.notices)
+	}
+}
+
 // What a spy says.
 const spoken, answered = `{"worker":"x","seq":1,"state":"idle"}`, `{"seq":1,"order":"stop"}`
 

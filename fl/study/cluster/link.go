@@ -148,15 +148,16 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		if ctx.Err() != nil {
 			return errLeaving
 		}
+		silent := errors.Is(err, nats.ErrNoResponders) // a server of others outlives the coordinator
 		switch {
-		case l.conn.IsConnected():
+		case l.conn.IsConnected() && !silent:
 			down = time.Time{}
 		case l.leaving != nil && l.leaving():
 			return errLeaving
 		case down.IsZero():
 			down = time.Now()
 		}
-		if l.dead() || !down.IsZero() && time.Since(down) > blip {
+		if l.dead() || silent && l.moved() || !down.IsZero() && time.Since(down) > blip {
 			return errNoLink
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -195,9 +196,11 @@ func (l *link) dead() bool {
 	if l.conn.IsClosed() {
 		return true
 	}
-	if l.conn.IsConnected() {
-		return false
-	}
+	return !l.conn.IsConnected() && l.moved()
+}
+
+// moved says whether the join file leads to another coordinator, or to none.
+func (l *link) moved() bool {
 	j, err := readJoin(l.path)
 	return err != nil || j.Key+j.Secret != l.key
 }
