@@ -132,7 +132,7 @@ func (s *Study) sheet(id string) (*sheet, error) {
 		{"clients", "Errors over the clients", "", s.spreads()},
 		{"params", "Hyperparameters", s.paramsText(), slices.Concat([]*figure.Figure{s.parallel(), s.importance()}, s.slices())},
 		{"tuner", "Client tuner", "", slices.Concat([]*figure.Figure{s.sides()}, s.tunerPictures())},
-		{"timeline", "Timeline", "", []*figure.Figure{s.timeline(), s.shifts()}},
+		{"timeline", "Timeline", "", []*figure.Figure{s.timeline(), Shifts(s.Overview, s.workers, s.stretches)}},
 	} {
 		sec := section{ID: id + "-" + part.id, Title: part.title, Text: part.text}
 		for _, f := range part.figures {

@@ -13,23 +13,21 @@ import (
 
 // clock says how long after the study's beginning a moment was, on the axis of a
 // timeline: in seconds, minutes or hours by how long the study took.
-func (s *Study) clock() (axis figure.Axis, at func(time.Time) float64) {
+func clock(o *view.Overview) (axis figure.Axis, at func(time.Time) float64) {
 	unit, name := time.Hour, "hours"
-	switch took := s.Last.Sub(s.Started); {
+	switch took := o.Last.Sub(o.Started); {
 	case took < 3*time.Minute:
 		unit, name = time.Second, "seconds"
 	case took < 3*time.Hour:
 		unit, name = time.Minute, "minutes"
 	}
-	at = func(t time.Time) float64 {
-		return float64(t.UnixMilli()-s.Started.UnixMilli()) / float64(unit.Milliseconds())
-	}
+	at = func(t time.Time) float64 { return float64(t.UnixMilli()-o.Started.UnixMilli()) / float64(unit.Milliseconds()) }
 	return figure.Axis{Label: name + " since the study began", Zero: true}, at
 }
 
 // timeline shows when each trial trained.
 func (s *Study) timeline() *figure.Figure {
-	axis, at := s.clock()
+	axis, at := clock(s.Overview)
 	spans := &figure.Spans{Row: "trial", Classes: []string{"trains to its next rung", "ended with a failure"}}
 	for i := range s.Trials {
 		t := &s.Trials[i]
@@ -78,21 +76,22 @@ func (s *Study) paused(a, b *view.Round) bool {
 	return false
 }
 
-// shifts shows which worker trained which trial when, nothing for a study without
-// workers elsewhere. Rounds that they trained together are in the row of each.
-func (s *Study) shifts() *figure.Figure {
-	if len(s.stretches) == 0 {
+// Shifts shows which worker trained which trial of a study when, as view.Study.Workers
+// tells it, nil for a study that no workers elsewhere have trained. Rounds that they
+// trained together are in the row of each.
+func Shifts(o *view.Overview, workers []view.Worker, stretches []view.Stretch) *figure.Figure {
+	if len(stretches) == 0 {
 		return nil
 	}
-	axis, at := s.clock()
+	axis, at := clock(o)
 	spans := &figure.Spans{Row: "worker"}
 	rows := map[string]int{}
-	for _, w := range s.workers {
+	for _, w := range workers {
 		rows[w.Worker] = len(spans.Rows)
 		spans.Rows = append(spans.Rows, w.Worker)
 	}
 	classes := map[int]int{} // by trial
-	for _, x := range s.stretches {
+	for _, x := range stretches {
 		row, ok := rows[x.Worker]
 		if !ok { // by no lease
 			row = len(spans.Rows)

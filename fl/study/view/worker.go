@@ -13,6 +13,8 @@ type Worker struct {
 	study.WorkerRecord
 	// Joined is when it came.
 	Joined time.Time
+	// Last is the trial that it was given last, -1 for none.
+	Last int
 	// Trials and Rounds count what it trained, alone or with others.
 	Trials, Rounds int
 }
@@ -32,7 +34,8 @@ type Stretch struct {
 
 // Workers tells which workers a study with a cluster has had, in the order in which
 // they came, and which rounds each of them trained, by the trials of an overview and
-// their rounds there. A study that never had any has none of both.
+// their rounds there. A study that never had any has none of both. Without rounds only
+// the workers are told, and nothing of what they trained is counted.
 func (s *Study) Workers(ctx context.Context, o *Overview, curves [][]Round) ([]Worker, []Stretch, error) {
 	l := ledger{places: map[string]int{}, leases: map[int][]lease{}}
 	if err := s.view.Few(ctx, o.Seq, l.read, study.KindSession, study.KindWorker, study.KindLease); err != nil {
@@ -42,7 +45,7 @@ func (s *Study) Workers(ctx context.Context, o *Overview, curves [][]Round) ([]W
 		return nil, nil, nil
 	}
 	var all []Stretch
-	for i := range o.Trials {
+	for i := range curves {
 		all = append(all, l.stretches(&o.Trials[i], curves[i])...)
 	}
 	l.count(all)
@@ -80,7 +83,7 @@ func (l *ledger) read(r store.Row) error {
 			return nil
 		}
 		l.places[w.Worker] = len(l.workers)
-		l.workers = append(l.workers, Worker{WorkerRecord: *w, Joined: time.UnixMilli(r.At)})
+		l.workers = append(l.workers, Worker{WorkerRecord: *w, Joined: time.UnixMilli(r.At), Last: -1})
 	case study.KindLease:
 		rec, err := study.ReadLease(r)
 		if err != nil {
@@ -91,6 +94,11 @@ func (l *ledger) read(r store.Row) error {
 			next.workers = []string{rec.Worker}
 		}
 		l.leases[r.Trial] = append(l.leases[r.Trial], next)
+		for _, name := range next.workers {
+			if at, ok := l.places[name]; ok {
+				l.workers[at].Last = r.Trial
+			}
+		}
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/study", answer(s.study))
 	mux.HandleFunc("GET /api/curves", answer(s.curves))
 	mux.HandleFunc("GET /api/events", s.events)
+	mux.HandleFunc("GET /api/workers.svg", s.workers)
 	if s.Control != nil {
 		mux.HandleFunc("POST /api/stop", s.stop)
 	}

@@ -58,7 +58,12 @@ func (s *Server) studies(ctx context.Context) ([]entry, error) {
 
 // entry sums a study up.
 func (s *Server) entry(ctx context.Context, dir string) entry {
-	o, err := overview(ctx, dir)
+	v, err := view.Look(ctx, dir)
+	if err != nil {
+		return entry{Dir: s.below(dir), Problem: oneline.Of(err.Error())}
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	o, err := v.Overview(ctx)
 	if err != nil {
 		return entry{Dir: s.below(dir), Problem: oneline.Of(err.Error())}
 	}
@@ -72,16 +77,6 @@ func (s *Server) below(dir string) string {
 		path = dir
 	}
 	return filepath.ToSlash(path)
-}
-
-// overview reads a study.
-func overview(ctx context.Context, dir string) (*view.Overview, error) {
-	v, err := view.Look(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = v.Close() }() // it was read only
-	return v.Overview(ctx)
 }
 
 // head is what the list tells of a study.
@@ -111,6 +106,7 @@ type page struct {
 	Length   int        `json:"length"`
 	All      []trial    `json:"all"`
 	Sessions []session  `json:"sessions"`
+	Workers  []worker   `json:"workers"` // of a study with a cluster
 	Metrics  []string   `json:"metrics"` // that curves can tell
 	Errors   []measured `json:"errors"`  // of the returned model
 	// Control says that this server can stop the study; Halted that a person has.
@@ -151,7 +147,12 @@ func (s *Server) study(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := overview(r.Context(), dir)
+	v, err := view.Look(r.Context(), dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	o, err := v.Overview(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +163,9 @@ func (s *Server) study(r *http.Request) (any, error) {
 	}
 	for _, x := range o.Sessions {
 		p.Sessions = append(p.Sessions, session{x.At, x.Version, x.CPU, x.Level, x.Workers})
+	}
+	if p.Workers, err = workersOf(r.Context(), v, o); err != nil {
+		return nil, err
 	}
 	p.Control = s.Control != nil && dir == s.Root && o.State == view.Running
 	for _, a := range o.Acts {

@@ -74,6 +74,22 @@ function table(s) {
   }));
 }
 
+/** cluster shows the workers elsewhere, and who trained what, drawn again at most every few seconds. */
+function cluster(s) {
+  by("cluster").hidden = !s.workers;
+  if (!s.workers) return;
+  by("workers").replaceChildren(...s.workers.map((w) => {
+    const tr = make("tr");
+    tr.append(make("th", w.name, { scope: "row" }), make("td", w.machine), make("td", w.state, { class: "state " + w.state }), make("td", w.trial ?? "–", { class: "n" }),
+      make("td", w.workers, { class: "n" }), make("td", w.cpu), make("td", w.level));
+    return tr;
+  }));
+  if (page.shifts > performance.now() - 5000 && s.state === "running") return;
+  page.shifts = performance.now();
+  by("shifts").onload = () => (by("shifts").hidden = false);
+  by("shifts").src = "/api/workers.svg?" + new URLSearchParams({ dir, seq: s.seq });
+}
+
 const param = (v) => (v === undefined ? "–" : typeof v === "number" ? String(+v.toPrecision(4)) : String(v));
 
 /** best is the number of the trial that stands out, -1 for none. */
@@ -84,6 +100,7 @@ async function refresh() {
   page.study = await ask("/api/study", { dir });
   facts(page.study);
   table(page.study);
+  cluster(page.study);
 }
 
 /** From so many rounds on curves are sketched before all are read. */

@@ -1,0 +1,75 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// fetched asks for a path, and returns the status, the type and the text of the answer.
+func fetched(t *testing.T, url string) (code int, kind, text string) {
+	t.Helper()
+	answer, err := http.Get(url) //nolint:noctx // a short one
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header.Get("Content-Type"), string(body)
+}
+
+// TestWorkersAreShown tells of a study with a cluster who is there and draws who trained
+// what; of any other study it tells neither.
+func TestWorkersAreShown(t *testing.T) {
+	root := t.TempDir()
+	st, round := recorded(t, filepath.Join(root, "with"))
+	for _, w := range []study.WorkerRecord{
+		{Worker: "box-1", State: study.WorkerJoined, Host: "box", Level: "avx2", Workers: 4},
+		{Worker: "den-2", State: study.WorkerJoined, Host: "den"},
+	} {
+		if err := study.RecordWorker(st, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := study.RecordLease(st, 0, 0, study.LeaseRecord{Lease: 1, Worker: "box-1"}); err != nil {
+		t.Fatal(err)
+	}
+	round()
+	round()
+	if err := study.RecordWorker(st, study.WorkerRecord{Worker: "den-2", State: study.WorkerLost}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	alone, _ := recorded(t, filepath.Join(root, "alone"))
+	if err := alone.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	url := served(t, root)
+	for dir, want := range map[string]string{
+		"with":  `[{"name":"box-1","machine":"box","state":"here","trial":0,"cpu":"","level":"avx2","workers":4},{"name":"den-2","machine":"den","state":"lost","trial":null,"cpu":"","level":"","workers":0}]`,
+		"alone": "null",
+	} {
+		_, _, text := fetched(t, url+"/api/study?dir="+dir)
+		var p struct{ Workers json.RawMessage }
+		if err := json.Unmarshal([]byte(text), &p); err != nil || string(p.Workers) != want {
+			t.Errorf("%s: %v, workers %s, want %s", dir, err, p.Workers, want)
+		}
+	}
+	code, kind, text := fetched(t, url+"/api/workers.svg?dir=with")
+	if code != http.StatusOK || kind != "image/svg+xml" || !strings.Contains(text, "box-1") || !strings.Contains(text, "den-2") {
+		t.Errorf("the picture is %d %s %s", code, kind, text)
+	}
+	if code, _, text := fetched(t, url+"/api/workers.svg?dir=alone"); code != http.StatusNotFound || !strings.Contains(text, "no worker elsewhere") {
+		t.Errorf("without workers: %d %s", code, text)
+	}
+}
