@@ -21,7 +21,9 @@ func clock(o *view.Overview) (axis figure.Axis, at func(time.Time) float64) {
 	case took < 3*time.Hour:
 		unit, name = time.Minute, "minutes"
 	}
-	at = func(t time.Time) float64 { return float64(t.UnixMilli()-o.Started.UnixMilli()) / float64(unit.Milliseconds()) }
+	at = func(t time.Time) float64 {
+		return float64(t.UnixMilli()-o.Started.UnixMilli()) / float64(unit.Milliseconds())
+	}
 	return figure.Axis{Label: name + " since the study began", Zero: true}, at
 }
 
