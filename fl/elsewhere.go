@@ -36,11 +36,12 @@ type Portion struct {
 	Span Span
 }
 
-// CheckCut returns an error that says why the rounds of a method cannot be trained in
-// parts elsewhere.
-func CheckCut(m Method) error {
-	if _, ok := m.(Stateful); ok {
-		return fmt.Errorf("method %q keeps a state for each client, which would have to follow it from worker to worker: its rounds are trained whole", m.Name())
+// CheckCut returns an error that says why the rounds of a method, with hyperparameters
+// of clients, cannot be trained in parts elsewhere.
+func CheckCut(m Method, c ClientParams) error {
+	cfg := Config{Method: m, KeepOptimizer: c.OptimizerState == keepState}
+	if cfg.keeps() {
+		return fmt.Errorf("%s a state for each client, which would have to follow it from worker to worker: its rounds are trained whole", cfg.keeper())
 	}
 	if _, ok := m.(Sender); ok {
 		return fmt.Errorf("the server of method %q makes each client's weights of what it has learned, which would have to go to every worker: its rounds are trained whole", m.Name())
@@ -61,7 +62,7 @@ func (e *Engine) Train(ctx context.Context, p Portion) (*Part, error) {
 	s := p.Span
 	switch {
 	case e.looks() || e.cfg.Chain:
-		return nil, errors.New("a part of a round: its method, or its study, has rounds trained whole")
+		return nil, errors.New("a part of a round: its method or its study has rounds trained whole, or its clients keep a state")
 	case len(p.Weights) != e.cfg.Model.Size():
 		return nil, fmt.Errorf("a part of a round: %d weights arrived, model %s has %d", len(p.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
 	case s.Lo < 0 || s.Lo%groupSlots != 0 || s.Hi <= s.Lo || s.Hi > e.cfg.Cohort:

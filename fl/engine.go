@@ -40,6 +40,13 @@ type Config struct {
 	// StateMemory is how many bytes of memory the clients' states may take; what
 	// is beyond goes to a temporary file. 0 is DefaultStateMemory.
 	StateMemory int64
+	// KeepOptimizer has each client keep what its local optimizer remembers, for
+	// rounds with client.optimizer_state = "keep". Clients then have a state also where
+	// the method is not Stateful. It must be set where a round's hyperparameters keep.
+	KeepOptimizer bool
+	// Adam says that clients may train by Adam or AdamW, so that New counts the memory
+	// of their second moments.
+	Adam bool
 
 	// Trials and Kept are how many trials are in flight at a time, 0 for one, and
 	// of how many others the weights are kept: New refuses what does not fit into
@@ -122,11 +129,11 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return Layout(cfg.Model) })}
 	_, flops := cfg.Model.FLOPs()
 	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())
-	if k, ok := cfg.Method.(Stateful); ok {
+	if size, keeps := cfg.stateSize(); keeps {
 		if cfg.Replacement {
-			return nil, fmt.Errorf("sampling = \"with\" (replacement): method %q keeps a state for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.Method.Name())
+			return nil, fmt.Errorf("sampling = \"with\" (replacement): %s a state for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.keeper())
 		}
-		e.store = newStore(k.StateLen(&cfg), cfg.StateMemory)
+		e.store = newStore(size, cfg.stateRoom())
 	}
 	if len(cfg.Widths) > 0 && !slices.Contains(Settings(cfg.Method), "client.widths") {
 		return nil, fmt.Errorf("client.widths: method %q does not use them; leave them out", cfg.Method.Name())

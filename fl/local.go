@@ -70,6 +70,8 @@ type Local struct {
 
 	engine *Engine
 	worker *worker
+	// kept is all that the client keeps: State, then what its optimizers remember.
+	kept, memories []float32
 	key    uint64 // of this training: seed, trial, round, slot, client
 	passes uint64
 
@@ -128,6 +130,7 @@ func (l *Local) ScorePersonalized(m Personalizer) error {
 	w := l.worker
 	w.trained = grown(w.trained, len(l.Weights))
 	trained, score, done := w.trained, l.score, *l
+	l.memories = nil
 	copy(trained, l.Weights)
 	copy(l.Weights, l.Broadcast)
 	err := m.Personalize(l)
@@ -193,12 +196,17 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		return l, nil
 	}
 	w.state = grown(w.state, e.store.size)
-	l.State = w.state
+	l.kept = w.state
+	own := e.store.size - e.cfg.memories()*memorySize(e.cfg.Model)
+	if _, ok := e.cfg.Method.(Stateful); ok {
+		l.State = l.kept[:own:own]
+	}
+	l.memories = l.kept[own:]
 	if l.Fresh {
-		clear(l.State)
+		clear(l.kept)
 		return l, nil
 	}
-	return l, e.store.read(l.State, v.kept)
+	return l, e.store.read(l.kept, v.kept)
 }
 
 // trainOpts are the options of the training's steps, without their number.

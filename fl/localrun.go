@@ -19,13 +19,19 @@ type LocalRun struct {
 	// Each, when not nil, is called after each step with its number in the run,
 	// from 0.
 	Each func(step int)
+	// Memory is the number of the run's memory where clients keep what their optimizers
+	// remember, see Remembering: runs of one number go on from one another. Afresh has
+	// the run remember nothing all the same.
+	Memory int
+	Afresh bool
 	// Other says that the model is another one than that which the method trains:
 	// its losses and its steps' cosines do not count as the client's.
 	Other bool
 }
 
 // SGD takes the client's local steps: SGD with momentum, or client.optimizer, whose
-// buffers start afresh, clipping and weight decay. The training examples are
+// buffers start afresh unless client.optimizer_state says otherwise, clipping and
+// weight decay. The training examples are
 // shuffled anew for each pass. The error is that of examples which cannot be read.
 func (l *Local) SGD(r LocalRun) error {
 	p, w := l.Params, l.Weights
@@ -49,6 +55,11 @@ func (l *Local) SGD(r LocalRun) error {
 	}
 	if p.Adaptive() {
 		opt.Adam = nn.Adam{On: true, Decoupled: p.Optimizer == "adamw", Beta1: p.Beta1, Beta2: p.Beta2, Eps: p.Eps}
+	}
+	memory := l.memory(r, p)
+	if memory != nil {
+		recall(opt, memory)
+	} else if opt.Adam.On {
 		opt.Second = l.second()
 	}
 	if r.Mu != 0 {
@@ -89,6 +100,9 @@ func (l *Local) SGD(r LocalRun) error {
 		if r.Each != nil {
 			r.Each(step)
 		}
+	}
+	if memory != nil {
+		remember(opt, memory)
 	}
 	return nil
 }

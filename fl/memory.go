@@ -15,6 +15,7 @@ const (
 	engineVectors = 3                  // a snapshot or a file that is written
 	trialVectors  = 3                  // weights, the sum of a round, the best weights
 	workerVectors = 2 + sparePerWorker // the client's weights, their velocity; results that wait
+	adamVectors   = 1                  // of a worker: second moments
 )
 
 // SecondOrder is a method whose clients use products with the Hessian, which need
@@ -30,9 +31,50 @@ func CheckModel(m *nn.Model) error {
 }
 
 // checkMemory returns an error for a training that needs more bytes than there are,
-// before any of them is taken. The examples are in memory already. Clients' states
-// are counted by what they need at least: the others go to a file.
+// before any of them is taken. The examples are in memory already. Of the clients'
+// states it counts those at work: the others go to a file where there is no room.
 func (c *Config) checkMemory() error {
+	bytes := c.needed()
+	return checkMemory(c.Model, c.Workers, max(1, c.Trials), int64(min(bytes, math.MaxInt64/2)))
+}
+
+// stateSize returns the floats that a client keeps, and whether there are states.
+func (c *Config) stateSize() (floats int, keeps bool) {
+	if s, ok := c.Method.(Stateful); ok {
+		floats = s.StateLen(c)
+	}
+	return floats + c.memories()*memorySize(c.Model), c.keeps()
+}
+
+// keeps says whether clients keep anything.
+func (c *Config) keeps() bool {
+	_, ok := c.Method.(Stateful)
+	return ok || c.KeepOptimizer
+}
+
+// keeper says what has clients keep something.
+func (c *Config) keeper() string {
+	if _, ok := c.Method.(Stateful); ok {
+		return fmt.Sprintf("method %q keeps", c.Method.Name())
+	}
+	return fmt.Sprintf("client.optimizer_state = %q keeps", keepState)
+}
+
+// stateRoom returns the bytes of memory that clients' states may take: what the
+// training itself leaves, at most StateMemory. Where none is left all go to a file.
+func (c *Config) stateRoom() int64 {
+	most := c.StateMemory
+	if most == 0 {
+		most = DefaultStateMemory
+	}
+	if free := memory.Available(); free < memory.Unknown {
+		most = min(most, max(1, (free-int64(min(c.needed(), math.MaxInt64/2)))/2))
+	}
+	return most
+}
+
+// needed returns the bytes that a training takes at least.
+func (c *Config) needed() float64 {
 	trials := max(1, c.Trials)
 	server := len(c.Method.NewServer(0).State())
 	borrowed := 0 // by methods that do more than local SGD
@@ -41,6 +83,9 @@ func (c *Config) checkMemory() error {
 	}
 	if _, ok := c.Method.(Stateful); ok {
 		borrowed = 2
+	}
+	if c.Adam && !c.KeepOptimizer {
+		borrowed += adamVectors
 	}
 	_, second := c.Method.(SecondOrder)
 	if second {
@@ -54,8 +99,8 @@ func (c *Config) checkMemory() error {
 		}
 	}
 	vectors := float64(engineVectors+server) + float64(min(trials, c.Workers)*sums) + float64(trials*(trialVectors+server)+c.Kept) + float64(c.Workers*(workerVectors+borrowed))
-	bytes := vectors*4*float64(c.Model.Size()) + float64(c.Workers)*float64(c.Model.WorkspaceBytes(second))
-	return checkMemory(c.Model, c.Workers, trials, int64(min(bytes, math.MaxInt64/2)))
+	state, _ := c.stateSize() // of the client at work, and as it was
+	return vectors*4*float64(c.Model.Size()) + float64(c.Workers)*(float64(c.Model.WorkspaceBytes(second))+2*4*float64(state))
 }
 
 func checkMemory(m *nn.Model, workers, trials int, bytes int64) error {

@@ -326,7 +326,7 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	if _, err := kept.Train(t.Context(), Portion{Weights: w, Span: Span{0, 16}}); err == nil {
 		t.Error("clients with a state are trained in a part")
 	}
-	if err := CheckCut(keeping{}); err == nil || CheckCut(average{}) != nil {
+	if err := CheckCut(keeping{}, DefaultClientParams()); err == nil || CheckCut(average{}, DefaultClientParams()) != nil {
 		t.Errorf("methods that cannot be cut: %v", err)
 	}
 }

@@ -147,6 +147,9 @@ func (t *Trial) slots(plan Plan) ([]Slot, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := t.engine.cfg.checkKept(params); err != nil {
+			return nil, err
+		}
 		slots[i] = Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
 	}
 	return slots, nil
@@ -228,7 +231,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		s.DeltaNorm = delta(l.Broadcast, w.local)
 	}
 	c := contribution{delta: w.local, weight: l.Weight, number: l.Number}
-	if !finite(s.DeltaNorm) || l.State != nil && !finite(kernels.Norm(l.State)) {
+	if !finite(s.DeltaNorm) || l.kept != nil && !finite(kernels.Norm(l.kept)) {
 		s.Dropped = true
 		return contribution{delta: w.local}, nil, nil
 	}
@@ -238,10 +241,10 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	if g, ok := e.cfg.Method.(Gatherer); ok {
 		c.gather = func(extra, delta []float32) { g.Gather(extra, delta, l) }
 	}
-	if l.State == nil {
+	if l.kept == nil {
 		return c, nil, nil
 	}
-	state, err := e.store.write(l.State)
+	state, err := e.store.write(l.kept)
 	return c, state, err
 }
 

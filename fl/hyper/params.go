@@ -10,23 +10,24 @@ const OwnDropout = -1
 type Client struct {
 	LR float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of the local steps" also:"learning_rate step_size eta eta_l local_lr"`
 	Schedule
-	LROver      string  `toml:"lr_over" of:"rounds steps" off:"rounds" doc:"whether client.lr_schedule and client.lr_warmup count rounds, or the steps of each local training" also:"schedule_over"`
-	Optimizer   string  `toml:"optimizer" of:"sgd adam adamw" off:"sgd" doc:"rule of the local steps, in PyTorch's form; what it remembers, moments or the momentum's buffer, starts afresh in each local training" also:"local_optimizer optim"`
-	Momentum    float64 `toml:"momentum" in:"[0, 1]" off:"0" doc:"heavy-ball momentum of local SGD; its buffer starts afresh in each round" also:"beta"`
-	Nesterov    bool    `toml:"nesterov" off:"0" doc:"takes the steps of client.momentum in Nesterov's form, which looks ahead along the buffer" also:"nesterov_momentum"`
-	ClipNorm    float64 `toml:"clip_norm" in:"[0, inf)" off:"0" doc:"bounds the norm of each local step's gradient, without weight decay; 0 does not" also:"clip max_norm max_grad_norm grad_clip gradient_clipping"`
-	Beta1       float64 `toml:"beta1" in:"[0, 1)" off:"0.9" doc:"decay rate of the first moment of local Adam and AdamW" also:"beta_1"`
-	Beta2       float64 `toml:"beta2" in:"[0, 1)" off:"0.999" doc:"decay rate of the second moment of local Adam and AdamW" also:"beta_2"`
-	Eps         float64 `toml:"eps" in:"[1e-30, inf)" off:"1e-8" doc:"what local Adam and AdamW add to the root of the second moment" also:"epsilon"`
-	WeightDecay float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters; with AdamW they shrink by it directly" also:"wd l2 decay"`
-	BiasDecay   float64 `toml:"bias_decay" in:"[0, inf) or -1" off:"-1" doc:"L2 coefficient on biases and the parameters of normalisations in the place of client.weight_decay; -1 takes that" also:"norm_decay bias_weight_decay"`
-	Mu          float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective" also:"proximal prox proximal_mu"`
-	Epochs      float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training examples in a round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
-	Steps       int     `toml:"steps" in:"[0, inf)" doc:"local steps in a round; 0 takes client.epochs" also:"local_steps num_steps iterations"`
-	Batch       int     `toml:"batch" in:"[1, inf)" default:"20" doc:"examples of a local step" also:"batch_size batchsize bs"`
-	Dropout     float64 `toml:"dropout" in:"[0, 1) or -1" default:"-1" doc:"rate of every dropout layer; -1 keeps the model's own" also:"dropout_rate"`
-	Wrap        bool    `toml:"wrap" tune:"no" doc:"joins passes, so that every batch is full; else each ends with a short one"`
-	Floor       bool    `toml:"floor" tune:"no" doc:"with client.wrap, rounds the number of steps down instead of up, as FATHOM's paper does"`
+	LROver         string  `toml:"lr_over" of:"rounds steps" off:"rounds" doc:"whether client.lr_schedule and client.lr_warmup count rounds, or the steps of each local training" also:"schedule_over"`
+	Optimizer      string  `toml:"optimizer" of:"sgd adam adamw" off:"sgd" doc:"rule of the local steps, in PyTorch's form; client.optimizer_state says what becomes of its moments or the momentum's buffer" also:"local_optimizer optim"`
+	OptimizerState string  `toml:"optimizer_state" of:"reset keep" off:"reset" tune:"no" doc:"what the optimizer remembers, moments or the momentum's buffer, starts afresh in each local training, or is kept by each client from round to round" also:"keep_optimizer optimizer_memory"`
+	Momentum       float64 `toml:"momentum" in:"[0, 1]" off:"0" doc:"heavy-ball momentum of local SGD" also:"beta"`
+	Nesterov       bool    `toml:"nesterov" off:"0" doc:"takes the steps of client.momentum in Nesterov's form, which looks ahead along the buffer" also:"nesterov_momentum"`
+	ClipNorm       float64 `toml:"clip_norm" in:"[0, inf)" off:"0" doc:"bounds the norm of each local step's gradient, without weight decay; 0 does not" also:"clip max_norm max_grad_norm grad_clip gradient_clipping"`
+	Beta1          float64 `toml:"beta1" in:"[0, 1)" off:"0.9" doc:"decay rate of the first moment of local Adam and AdamW" also:"beta_1"`
+	Beta2          float64 `toml:"beta2" in:"[0, 1)" off:"0.999" doc:"decay rate of the second moment of local Adam and AdamW" also:"beta_2"`
+	Eps            float64 `toml:"eps" in:"[1e-30, inf)" off:"1e-8" doc:"what local Adam and AdamW add to the root of the second moment" also:"epsilon"`
+	WeightDecay    float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters; with AdamW they shrink by it directly" also:"wd l2 decay"`
+	BiasDecay      float64 `toml:"bias_decay" in:"[0, inf) or -1" off:"-1" doc:"L2 coefficient on biases and the parameters of normalisations in the place of client.weight_decay; -1 takes that" also:"norm_decay bias_weight_decay"`
+	Mu             float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective" also:"proximal prox proximal_mu"`
+	Epochs         float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training examples in a round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
+	Steps          int     `toml:"steps" in:"[0, inf)" doc:"local steps in a round; 0 takes client.epochs" also:"local_steps num_steps iterations"`
+	Batch          int     `toml:"batch" in:"[1, inf)" default:"20" doc:"examples of a local step" also:"batch_size batchsize bs"`
+	Dropout        float64 `toml:"dropout" in:"[0, 1) or -1" default:"-1" doc:"rate of every dropout layer; -1 keeps the model's own" also:"dropout_rate"`
+	Wrap           bool    `toml:"wrap" tune:"no" doc:"joins passes, so that every batch is full; else each ends with a short one"`
+	Floor          bool    `toml:"floor" tune:"no" doc:"with client.wrap, rounds the number of steps down instead of up, as FATHOM's paper does"`
 
 	Lambda         float64 `toml:"lambda" in:"[0, inf)" off:"0" doc:"weight of the pull that holds a personalized model near the client's or the broadcast one" also:"lam regularization"`
 	PersonalLR     float64 `toml:"personal_lr" in:"[0, inf)" off:"0" doc:"learning rate of the personalized model; 0 takes client.lr" also:"personal_learning_rate"`

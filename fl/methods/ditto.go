@@ -25,8 +25,11 @@ func (ditto) Paper() string {
 func (ditto) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 0.1 }
 
 func (ditto) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), fl.Using("client.lambda", "client.personal_lr", "client.personal_epochs"))
+	return slices.Concat(localSGD, fl.Using("client.lambda", "client.personal_lr", "client.personal_epochs"))
 }
+
+// Memories are those of the model that goes to the server and of the client's own.
+func (ditto) Memories() int { return 2 }
 
 func (ditto) StateLen(cfg *fl.Config) int { return cfg.Model.Size() }
 
@@ -44,7 +47,7 @@ func (ditto) Local(l *fl.Local) error {
 	if p.PersonalEpochs > 0 {
 		p.Epochs, p.Steps = p.PersonalEpochs, 0
 	}
-	if err := l.SGD(fl.LocalRun{Params: &p, Weights: l.State, Mu: p.Lambda, Other: true}); err != nil {
+	if err := l.SGD(fl.LocalRun{Params: &p, Weights: l.State, Mu: p.Lambda, Other: true, Memory: 1}); err != nil {
 		return err
 	}
 	return l.Personalized(l.State)

@@ -23,7 +23,7 @@ func (FedAvg) Paper() string {
 }
 
 // Uses lists the hyperparameters of the method.
-func (FedAvg) Uses() []fl.Use { return fl.UsingSGD() }
+func (FedAvg) Uses() []fl.Use { return localSGD }
 
 // Local takes the local steps of SGD.
 func (FedAvg) Local(l *fl.Local) error { return l.SGD(fl.LocalRun{}) }

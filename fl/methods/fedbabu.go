@@ -25,7 +25,7 @@ func (fedBABU) Paper() string {
 
 func (fedBABU) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.HeadEpochs = 1 }
 
-func (fedBABU) Uses() []fl.Use { return slices.Concat(fl.UsingSGD(), headEpochs) }
+func (fedBABU) Uses() []fl.Use { return slices.Concat(localSGD, headEpochs) }
 
 func (fedBABU) Reads() []string { return []string{"head_layers"} }
 
@@ -39,7 +39,7 @@ func (m fedBABU) Local(l *fl.Local) error {
 }
 
 // Personalize tunes the head.
-func (fedBABU) Personalize(l *fl.Local) error { return trainHead(l) }
+func (fedBABU) Personalize(l *fl.Local) error { return trainHead(l, fl.LocalRun{Afresh: true}) }
 
 // needsBody returns an error for a model that is all head, and for one of whose body
 // or head nothing is trainable: a method that treats them apart trains both.

@@ -29,7 +29,7 @@ func (fedDyn) Paper() string {
 func (fedDyn) Defaults(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0.01 }
 
 func (fedDyn) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), fl.Needing("server.alpha", "(0, inf)", "such as 0.01"), fl.Using("server.weighted"))
+	return slices.Concat(localSGD, fl.Needing("server.alpha", "(0, inf)", "such as 0.01"), fl.Using("server.weighted"))
 }
 
 func (fedDyn) StateLen(cfg *fl.Config) int { return cfg.Model.Size() }

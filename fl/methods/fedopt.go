@@ -32,7 +32,7 @@ func (fedAvgM) Paper() string {
 
 func (fedAvgM) Defaults(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 }
 
-func (fedAvgM) Uses() []fl.Use { return slices.Concat(fl.UsingSGD(), serverStep) }
+func (fedAvgM) Uses() []fl.Use { return slices.Concat(localSGD, serverStep) }
 
 func (fedAvgM) Local(l *fl.Local) error { return l.SGD(fl.LocalRun{}) }
 
@@ -84,7 +84,7 @@ func (fedOpt) Paper() string {
 }
 
 func (m fedOpt) Uses() []fl.Use {
-	uses := slices.Concat(fl.UsingSGD(), serverRate, fl.Using("server.beta1", "server.weighted"), fl.Needing("server.tau", "(0, inf)", "such as 0.001"),
+	uses := slices.Concat(localSGD, serverRate, fl.Using("server.beta1", "server.weighted"), fl.Needing("server.tau", "(0, inf)", "such as 0.001"),
 		fl.Needing("server.momentum", "0", "its momentum is server.beta1"))
 	if m.beta2 > 0 {
 		uses = append(uses, fl.Using("server.beta2")...)

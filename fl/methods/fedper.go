@@ -17,7 +17,7 @@ func (fedPer) Paper() string {
 	return "Arivazhagan et al. 2019, Federated Learning with Personalization Layers, arXiv:1912.00818"
 }
 
-func (fedPer) Uses() []fl.Use { return fl.UsingSGD() }
+func (fedPer) Uses() []fl.Use { return localSGD }
 
 func (fedPer) Reads() []string { return []string{"head_layers"} }
 

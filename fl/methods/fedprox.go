@@ -23,7 +23,7 @@ func (fedProx) Paper() string {
 func (fedProx) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.Mu = 0.01 }
 
 func (fedProx) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), fl.Needing("client.mu", "(0, inf)", `with 0 it is method "fedavg"`))
+	return slices.Concat(localSGD, fl.Needing("client.mu", "(0, inf)", `with 0 it is method "fedavg"`))
 }
 
 func (fedProx) Local(l *fl.Local) error { return l.SGD(fl.LocalRun{Mu: l.Params.Mu}) }

@@ -25,7 +25,7 @@ func (fedRep) Paper() string {
 
 func (fedRep) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.HeadEpochs = 1 }
 
-func (fedRep) Uses() []fl.Use { return slices.Concat(fl.UsingSGD(), headEpochs) }
+func (fedRep) Uses() []fl.Use { return slices.Concat(localSGD, headEpochs) }
 
 // headEpochs is what methods that train the head alone use.
 var headEpochs = fl.Needing("client.head_epochs", "(0, 1e6]", "such as 1")
@@ -35,6 +35,9 @@ func (fedRep) Reads() []string { return []string{"head_layers"} }
 func (fedRep) Prepare(cfg *fl.Config) (any, error) { return nil, needsBody(cfg) }
 
 func (fedRep) StateLen(cfg *fl.Config) int { return cfg.Head().Len() }
+
+// Memories are those of the body and the head.
+func (fedRep) Memories() int { return 2 }
 
 func (m fedRep) Local(l *fl.Local) error {
 	if err := m.Personalize(l); err != nil {
@@ -53,12 +56,13 @@ func (m fedRep) Local(l *fl.Local) error {
 // Personalize joins the broadcast body and the client's head after its epochs.
 func (fedRep) Personalize(l *fl.Local) error {
 	joinHead(l)
-	return trainHead(l)
+	return trainHead(l, fl.LocalRun{Memory: 1})
 }
 
-// trainHead trains the head for client.head_epochs.
-func trainHead(l *fl.Local) error {
+// trainHead trains the head for client.head_epochs in a run that says the rest.
+func trainHead(l *fl.Local, run fl.LocalRun) error {
 	p := l.Params
 	p.Epochs, p.Steps = p.HeadEpochs, 0
-	return l.SGD(fl.LocalRun{Params: &p, Only: l.Head()})
+	run.Params, run.Only = &p, l.Head()
+	return l.SGD(run)
 }

@@ -44,7 +44,7 @@ func (fedTP) Defaults(_ *fl.ClientParams, s *fl.ServerParams) {
 }
 
 func (fedTP) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), fl.Needing("server.hyper_lr", "(0, inf)", ""), fl.Needing("server.hyper_width", "[1, 65536]", ""),
+	return slices.Concat(fl.UsingSGD(), forgets("the server makes a client's own weights anew in each round"), fl.Needing("server.hyper_lr", "(0, inf)", ""), fl.Needing("server.hyper_width", "[1, 65536]", ""),
 		fl.Using("server.hyper_depth"), fl.Needing("server.embedding", "[1, 65536]", ""))
 }
 

@@ -42,7 +42,7 @@ func (maml) Uses() []fl.Use {
 }
 
 // innerSteps are what methods with inner steps use.
-var innerSteps = slices.Concat(fl.Needing("client.optimizer", "sgd", "its meta-gradients are those of plain gradient steps"), fl.Needing("client.inner_lr", "(0, inf)", "such as 0.01"), fl.Needing("client.inner_steps", "[1, inf)", ""),
+var innerSteps = slices.Concat(forgets("plain gradient steps remember nothing"), fl.Needing("client.optimizer", "sgd", "its meta-gradients are those of plain gradient steps"), fl.Needing("client.inner_lr", "(0, inf)", "such as 0.01"), fl.Needing("client.inner_steps", "[1, inf)", ""),
 	fl.Using("client.first_order", "server.weighted"))
 
 func (maml) Prepare(cfg *fl.Config) (any, error) { return nil, needsHessian(cfg) }

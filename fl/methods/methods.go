@@ -30,6 +30,13 @@ func init() {
 	}
 }
 
+// localSGD is what local training goes by whose clients may keep what their optimizers
+// remember.
+var localSGD = slices.Concat(fl.UsingSGD(), fl.Using("client.optimizer_state"))
+
+// forgets has a method refuse to keep what local optimizers remember.
+func forgets(why string) []fl.Use { return fl.Needing("client.optimizer_state", "reset", why) }
+
 // serverStep is what the server of Reptile uses.
 var serverStep = slices.Concat(serverRate, fl.Using("server.momentum"))
 

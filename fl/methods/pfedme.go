@@ -38,7 +38,7 @@ func (pFedMe) Defaults(c *fl.ClientParams, _ *fl.ServerParams) {
 }
 
 func (pFedMe) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSteps(), fl.Needing("client.optimizer", "sgd", "its steps descend Moreau envelopes by their gradients"), fl.Using("client.weight_decay"), fl.Needing("client.lambda", "(0, inf)", ""), fl.Needing("client.inner_lr", "(0, inf)", ""),
+	return slices.Concat(fl.UsingSteps(), forgets("its plain steps remember nothing"), fl.Needing("client.optimizer", "sgd", "its steps descend Moreau envelopes by their gradients"), fl.Using("client.weight_decay"), fl.Needing("client.lambda", "(0, inf)", ""), fl.Needing("client.inner_lr", "(0, inf)", ""),
 		fl.Needing("client.inner_steps", "[1, inf)", ""), serverStep, fl.Using("server.weighted"))
 }
 

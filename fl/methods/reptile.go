@@ -27,7 +27,7 @@ func (Reptile) Paper() string {
 
 // Uses lists the hyperparameters of the method.
 func (Reptile) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), serverStep, fl.Using("client.mu"))
+	return slices.Concat(localSGD, serverStep, fl.Using("client.mu"))
 }
 
 // Local takes the local steps of SGD.

@@ -89,7 +89,10 @@ func (d *driver) side(e *tuners.Environment) (*side, error) {
 	for _, note := range fed.Notes {
 		d.setup.log().Info(note, "hi", e.HI, "samples", e.Samples)
 	}
-	engine, err := fl.New(fl.Config{Model: d.setup.Model, Data: fed, Method: d.method, Cohort: e.Cohort, Seed: e.Seed, Workers: d.setup.Workers, Server: &c.Server, Chain: d.setup.Chain})
+	engine, err := fl.New(fl.Config{
+		Model: d.setup.Model, Data: fed, Method: d.method, Cohort: e.Cohort, Seed: e.Seed, Workers: d.setup.Workers, Server: &c.Server, Chain: d.setup.Chain,
+		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("proxy federation: %w", err)
 	}

@@ -103,6 +103,7 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	return fl.New(fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
+		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(),
 		Trials: max(1, c.Tuner.Parallel), Kept: kept, Chain: s.Chain, Elsewhere: elsewhere,
 	})
 }

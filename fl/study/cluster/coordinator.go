@@ -187,7 +187,7 @@ func uncut(s *study.Setup) error {
 	if s.Chain {
 		return errors.New("the study was begun by a version of fedfast whose rounds cannot be cut, and goes on with its bits")
 	}
-	return fl.CheckCut(m)
+	return fl.CheckCut(m, s.Config.Client.Client)
 }
 
 // Close ends the cluster. Workers are told that the study has ended, or are left

@@ -188,6 +188,15 @@ func (c *Config) setHyper(p fl.ClientParams, s fl.ServerParams) {
 	c.Client, c.Server = Client{Client: p}, s
 }
 
+// KeepsOptimizer says whether clients keep what their local optimizers remember.
+func (c *Config) KeepsOptimizer() bool { return c.Client.OptimizerState == "keep" }
+
+// MayAdapt says whether clients may train by Adam or AdamW.
+func (c *Config) MayAdapt() bool {
+	_, searched := c.Space["client.optimizer"]
+	return searched || c.Client.Adaptive() || c.ClientTuner.Name != ""
+}
+
 // Hyper returns the hyperparameters before any tuning.
 func (c *Config) Hyper() hyper.Values { return hyper.Values{Client: c.Client.Client, Server: c.Server} }
 

@@ -1,0 +1,95 @@
+package fl
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/nn"
+)
+
+// keepState is the value of client.optimizer_state with which what a local optimizer
+// remembers is part of a client's state.
+const keepState = "keep"
+
+// Remembering is a method whose clients' local training has several runs of steps
+// that each remember by themselves, see LocalRun.Memory.
+type Remembering interface {
+	// Memories returns their number. New calls it.
+	Memories() int
+}
+
+// memories returns how many optimizers of a client remember something, 0 without
+// Config.KeepOptimizer.
+func (c *Config) memories() int {
+	if !c.KeepOptimizer {
+		return 0
+	}
+	if r, ok := c.Method.(Remembering); ok {
+		return r.Memories()
+	}
+	return 1
+}
+
+// A memory is what an optimizer remembers in a client's state: a head of three
+// numbers, which rule it is of and the steps taken in two parts that a float32 holds
+// exactly, then the velocity or first moment and the second moment, each of the
+// model's size.
+const (
+	memoryHead  = 3
+	memoryParts = 2
+	stepBits    = 24
+)
+
+// The rules that a memory may be of.
+const (
+	nothingYet = iota
+	ruleSGD
+	ruleAdam // and AdamW, whose moments are the same
+)
+
+// memorySize returns the floats of a memory.
+func memorySize(m *nn.Model) int { return memoryHead + memoryParts*m.Size() }
+
+// checkKept returns an error for hyperparameters that keep what optimizers remember
+// in an engine that does not.
+func (c *Config) checkKept(p ClientParams) error {
+	if p.OptimizerState == keepState && !c.KeepOptimizer {
+		return &KeyError{Key: "client.optimizer_state", Problem: fmt.Sprintf(" = %q: this engine keeps none; set Config.KeepOptimizer", keepState)}
+	}
+	return nil
+}
+
+// memory returns that of a run, nil for one that starts afresh.
+func (l *Local) memory(r LocalRun, p ClientParams) []float32 {
+	size := memorySize(l.engine.cfg.Model)
+	if p.OptimizerState != keepState || r.Afresh || len(l.memories) < (r.Memory+1)*size {
+		return nil
+	}
+	return l.memories[r.Memory*size:][:size]
+}
+
+// recall has an optimizer go on from a memory.
+func recall(opt *nn.Optimizer, memory []float32) {
+	head, moments := memory[:memoryHead], memory[memoryHead:]
+	half := len(moments) / memoryParts
+	opt.Velocity = moments[:half]
+	if opt.Adam.On {
+		opt.Second = moments[half:]
+	}
+	if head[0] == rule(opt) {
+		opt.Steps = int(head[1]) + int(head[2])<<stepBits
+	}
+}
+
+// remember notes how far the optimizer of a memory has come.
+func remember(opt *nn.Optimizer, memory []float32) {
+	memory[0] = rule(opt)
+	memory[1], memory[2] = float32(opt.Steps&(1<<stepBits-1)), float32(opt.Steps>>stepBits)
+}
+
+// rule returns which rule an optimizer goes by.
+func rule(opt *nn.Optimizer) float32 {
+	if opt.Adam.On {
+		return ruleAdam
+	}
+	return ruleSGD
+}
