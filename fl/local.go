@@ -72,8 +72,8 @@ type Local struct {
 	worker *worker
 	// kept is all that the client keeps: State, then what its optimizers remember.
 	kept, memories []float32
-	key    uint64 // of this training: seed, trial, round, slot, client
-	passes uint64
+	key            uint64 // of this training: seed, trial, round, slot, client
+	passes         uint64
 
 	score        func(weights []float32) error // measures the personalized model; nil when nobody asks
 	subnet       *subnetWorker                 // what is trained in the place of the whole network; nil is that
