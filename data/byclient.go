@@ -7,6 +7,9 @@ import (
 	"strconv"
 )
 
+// MaxOwnClasses bounds the labels of examples that users bring.
+const MaxOwnClasses = 1 << 20
+
 // ByClient returns the samples of each client, whose name stands beside each sample:
 // those before train are for training, the others for testing. The clients are sorted
 // by their names; with numbers by the whole numbers that these are, alike ones as the

@@ -3,8 +3,6 @@ package leaf
 import (
 	"context"
 	"fmt"
-	"image"
-	"image/jpeg"
 	"path/filepath"
 	"runtime"
 
@@ -99,9 +97,9 @@ func face(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was read only
-	var m image.Image
-	if m, err = jpeg.Decode(f); err != nil {
-		return nil, fmt.Errorf("%s: this is no JPEG, or it is damaged: %w", path, regular.Cause(err))
+	m, err := picture.Decode(f, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	size := m.Bounds().Size()
 	return picture.Resize(picture.Append(nil, m, 3), size.X, size.Y, 3, celebaSide, celebaSide), nil

@@ -112,7 +112,7 @@ func TestLinesErrors(t *testing.T) {
 			t.Errorf("error %v\nwant %s", err, c.want)
 		}
 	}
-	for name, want := range map[string]string{"none.jpg": "no such file", "../x.jpg": `must be a name without a folder`, "bad.jpg": "bad.jpg: this is no JPEG"} {
+	for name, want := range map[string]string{"none.jpg": "no such file", "../x.jpg": `must be a name without a folder`, "bad.jpg": "bad.jpg: it is no PNG or JPEG"} {
 		dir := settest.Folder(t, map[string]string{
 			"train/a.json": split(t, map[string][2]any{"u": {[]string{name}, []int{0}}}), "raw/img_align_celeba/bad.jpg": "GIF8",
 		})

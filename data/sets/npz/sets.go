@@ -20,9 +20,6 @@ const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), wi
 // ownTargets says what the array y may be.
 const ownTargets = "y: n classes from 0, n or (n, k) floats to predict, or (n, labels) truth values (or whole numbers 0 and 1), which of the labels each has"
 
-// maxClasses bounds the labels of examples that users bring.
-const maxClasses = 1 << 20
-
 // Sets returns the sets of users' own examples: npz-images, npz-vectors and
 // npz-tokens.
 func Sets() []data.Set {
@@ -177,7 +174,7 @@ func (o *ownArrays) classes() error {
 		if p.y == nil {
 			continue
 		}
-		labels, err := p.y.Ints(0, maxClasses-1)
+		labels, err := p.y.Ints(0, data.MaxOwnClasses-1)
 		if err != nil {
 			return err
 		}

@@ -18,8 +18,8 @@ func (o *ownArrays) targets() error {
 	if y.Kind == 'f' {
 		return o.numbers()
 	}
-	if o.fed.Classes > maxClasses {
-		return fmt.Errorf("%s: array %s has the shape %v: there must be at most %d labels", o.path, y.Name, y.Shape, maxClasses)
+	if o.fed.Classes > data.MaxOwnClasses {
+		return fmt.Errorf("%s: array %s has the shape %v: there must be at most %d labels", o.path, y.Name, y.Shape, data.MaxOwnClasses)
 	}
 	return o.tags()
 }

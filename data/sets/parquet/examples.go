@@ -4,11 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"image"
-
-	// The forms of pictures.
-	_ "image/jpeg"
-	_ "image/png"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -32,21 +27,23 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			return data.View{}, fmt.Errorf("%s: column %s is of type %v, must be the bytes of PNG or JPEG", f.path, leaf.Path[0], kind)
 		}
 		err = f.each(ctx, leaf, func(row int, v parquet.Value) error {
-			m, _, err := image.Decode(bytes.NewReader(v.ByteArray()))
+			m, err := picture.Decode(bytes.NewReader(v.ByteArray()), func(w, h int) error {
+				if fed.C > 0 && (w != fed.W || h != fed.H) {
+					return fmt.Errorf("it has %d x %d pixels, the first one %d x %d; resize all to one size", w, h, fed.W, fed.H)
+				}
+				return nil
+			})
 			if err != nil {
-				return fmt.Errorf("the picture of row %d is no PNG or JPEG, or is damaged: %w", row, err)
+				return fmt.Errorf("the picture of row %d: %w", row, err)
 			}
-			size := m.Bounds().Size()
 			if fed.C == 0 {
+				size := m.Bounds().Size()
 				fed.H, fed.W, fed.C = size.Y, size.X, picture.Channels(m)
 			}
-			switch {
-			case size.X != fed.W || size.Y != fed.H:
-				return fmt.Errorf("the picture of row %d has %d x %d pixels, the first one %d x %d; resize all to one size", row, size.X, size.Y, fed.W, fed.H)
-			case fed.C == 1 && picture.Channels(m) != 1:
+			if fed.C == 1 && picture.Channels(m) != 1 {
 				return fmt.Errorf("the picture of row %d has colours, the first one is grey; save all in one mode", row)
 			}
-			if err := memory.Check(int64(size.X * size.Y * fed.C)); err != nil {
+			if err := memory.Check(int64(fed.W * fed.H * fed.C)); err != nil {
 				return fmt.Errorf("the pictures up to row %d: %w", row, err)
 			}
 			pixels = picture.Append(pixels, m, fed.C)

@@ -2,6 +2,8 @@ package parquet_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -197,13 +199,19 @@ func TestOpenErrors(t *testing.T) {
 		"no such file or directory":     func() string { return path + "x" },
 		"this is no file in Parquet's ": func() string { settest.Must(t, os.WriteFile(path, []byte("PAR1 nonsense"), 0o600)); return path },
 		"no .parquet file of training":  func() string { return t.TempDir() },
-		"the picture of row 2 has 5 x 4 pixels, the first one 4 x 4; resize all to one size": func() string {
+		"the picture of row 2: it has 5 x 4 pixels, the first one 4 x 4; resize all to one size": func() string {
 			return write(t, path, []labelled{ok, {grey(t, 5, 4, 1), 0}})
 		},
 		"the picture of row 2 has colours, the first one is grey": func() string {
 			return write(t, path, []labelled{ok, {colour(t, 4, 4, color.NRGBA{1, 2, 3, 255}, false), 0}})
 		},
-		"the picture of row 1 is no PNG or JPEG":              func() string { return write(t, path, []labelled{{[]byte("GIF"), 0}}) },
+		"the picture of row 1: it is no PNG or JPEG": func() string { return write(t, path, []labelled{{[]byte("GIF"), 0}}) },
+		"the picture of row 1: it says that it has 50000 x 50000 pixels; there must be at most 67108864": func() string {
+			return write(t, path, []labelled{{bomb(50_000), 0}})
+		},
+		"the picture of row 2: it has 50000 x 50000 pixels, the first one 4 x 4": func() string {
+			return write(t, path, []labelled{ok, {bomb(50_000), 0}})
+		},
 		"row 2 of column label is -1, must be a class from 0": func() string { return write(t, path, []labelled{ok, {ok.Image, -1}}) },
 		"column label holds lists":                            func() string { return write(t, path, []odd{{ok.Image, []int32{1}, struct{}{}}}) },
 		"row 1 of column image.bytes has no value":            func() string { return write(t, path, []photo{{}}) },
@@ -230,4 +238,14 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("error %v\nwant %s", err, want)
 		}
 	}
+}
+
+// bomb is the beginning of a PNG that says that it has side x side pixels.
+func bomb(side uint32) []byte {
+	chunk := []byte("IHDR")
+	chunk = binary.BigEndian.AppendUint32(chunk, side)
+	chunk = binary.BigEndian.AppendUint32(chunk, side)
+	chunk = append(chunk, 8, 2, 0, 0, 0)
+	b := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d")
+	return binary.BigEndian.AppendUint32(append(b, chunk...), crc32.ChecksumIEEE(chunk))
 }

@@ -20,9 +20,7 @@ import (
 const (
 	// textLen is how many words of a text are read.
 	textLen = 64
-	// maxClasses bounds the labels of examples that users bring.
-	maxClasses = 1 << 20
-	path       = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names that begin with test hold the test samples"
+	path    = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names that begin with test hold the test samples"
 )
 
 var doc = fmt.Sprintf("; a label: column %s, whole numbers from 0, names or, to predict, floats; a client, if there is one: column %s", strings.Join(labelNames, ", "), strings.Join(clientNames, ", "))
@@ -165,8 +163,8 @@ func (o *own) readLabels(ctx context.Context) error {
 			default:
 				return fmt.Errorf("column %s is of type %v, must be whole numbers, names or floats", leaf.Path[0], kind)
 			}
-			if label < 0 || label >= maxClasses {
-				return fmt.Errorf("row %d of column %s is %d, must be a class from 0 to %d", row, leaf.Path[0], label, maxClasses-1)
+			if label < 0 || label >= data.MaxOwnClasses {
+				return fmt.Errorf("row %d of column %s is %d, must be a class from 0 to %d", row, leaf.Path[0], label, data.MaxOwnClasses-1)
 			}
 			o.labels = append(o.labels, int32(label))
 			return nil

@@ -1,11 +1,64 @@
-// Package picture turns decoded pictures into rows of bytes, by whole numbers alone, so
-// that every machine has the same.
+// Package picture reads pictures and turns them into rows of bytes, by whole numbers
+// alone, so that every machine has the same.
 package picture
 
 import (
+	"fmt"
 	"image"
 	"image/color"
+	"io"
+
+	// The forms of pictures.
+	_ "image/jpeg"
+	_ "image/png"
+
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
+
+// maxPixels bounds the pixels of a picture: a few bytes can say that there are more
+// than fit in memory.
+const maxPixels = 1 << 26
+
+// Decode reads a picture in PNG or JPEG. Before it takes memory for the pixels it looks
+// at how many there are said to be, and asks fits, which may be nil, about the width and
+// the height.
+func Decode(r io.ReadSeeker, fits func(w, h int) error) (image.Image, error) {
+	c, _, err := image.DecodeConfig(r)
+	if err != nil {
+		return nil, damaged{err}
+	}
+	if fits != nil {
+		if err := fits(c.Width, c.Height); err != nil {
+			return nil, err
+		}
+	}
+	pixels := int64(c.Width) * int64(c.Height)
+	if pixels > maxPixels {
+		return nil, fmt.Errorf("it says that it has %d x %d pixels; there must be at most %d", c.Width, c.Height, maxPixels)
+	}
+	if err := memory.Check(8 * pixels); err != nil { // in 16 bits a channel
+		return nil, err
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	m, _, err := image.Decode(r)
+	if err != nil {
+		return nil, damaged{err}
+	}
+	return m, nil
+}
+
+// damaged is the error of what cannot be decoded.
+type damaged struct{ err error }
+
+// Error says what a picture must be.
+func (d damaged) Error() string {
+	return "it is no PNG or JPEG, or is damaged: " + d.err.Error()
+}
+
+// Unwrap returns the cause.
+func (d damaged) Unwrap() error { return d.err }
 
 // Channels returns 1 for a grey picture, else 3.
 func Channels(m image.Image) int {
