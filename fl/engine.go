@@ -126,7 +126,7 @@ func New(cfg Config) (*Engine, error) {
 		_, s := Defaults(cfg.Method)
 		cfg.Server = &s
 	}
-	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return Layout(cfg.Model) })}
+	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return layout(cfg.Model) })}
 	_, flops := cfg.Model.FLOPs()
 	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())
 	if size, keeps := cfg.stateSize(); keeps {

@@ -17,7 +17,7 @@ import (
 type Snapshot struct {
 	// Model and Method are the names of what the trial trains.
 	Model, Method string
-	// Layout is the digest of the model's memory layout, see Layout.
+	// Layout is the digest of the model's memory layout, see Engine.Layout.
 	Layout [32]byte
 	// Number and Round are the trial's number and how many rounds it did.
 	Number, Round int

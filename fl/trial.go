@@ -61,7 +61,10 @@ func (t *Trial) Weights() []float32 { return t.weights }
 
 // Layout returns a digest of the places of the model's parameters in its packed
 // layout, which a snapshot's vectors have.
-func Layout(m *nn.Model) [32]byte {
+func (e *Engine) Layout() [32]byte { return e.layout() }
+
+// layout computes what Engine.Layout returns.
+func layout(m *nn.Model) [32]byte {
 	h := sha256.New()
 	at := m.NewParams()
 	for _, place := range []func(i int) int{

@@ -40,9 +40,6 @@ type driver struct {
 	forks   bool // the tuner copies trials, also stopped ones
 	lone    bool // the client tuner has no wrapper: there is one trial
 
-	layoutOnce sync.Once
-	digest     [32]byte // of the model's layout
-
 	taking sync.Mutex // guards best
 	best   ranking    // the models that are kept
 	told   ranking    // the same without weights, of what the tuner was told

@@ -28,7 +28,7 @@ func NewWorker(s Setup) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Worker{setup: &s, engine: engine, meter: newMeter(&s, engine), layout: fl.Layout(s.Model)}, nil
+	return &Worker{setup: &s, engine: engine, meter: newMeter(&s, engine), layout: engine.Layout()}, nil
 }
 
 // Close ends the engine.

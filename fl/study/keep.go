@@ -136,7 +136,7 @@ func (d *driver) saveCandidate(ctx context.Context, c *candidate) error {
 		return err
 	}
 	s := fl.Snapshot{
-		Model: d.setup.Model.Name(), Method: d.method.Name(), Layout: d.layout(), Number: c.trial.number, Round: c.round, Weights: c.weights,
+		Model: d.setup.Model.Name(), Method: d.method.Name(), Layout: d.engine.Layout(), Number: c.trial.number, Round: c.round, Weights: c.weights,
 	}
 	c.memory.AddTo(&s)
 	err = d.history.store.WriteSnapshot(c.name(), func(w io.Writer) error {
@@ -198,7 +198,7 @@ func (d *driver) load(ctx context.Context, c *candidate) error {
 		if err != nil {
 			return err
 		}
-		if s.Layout != d.layout() {
+		if s.Layout != d.engine.Layout() {
 			return errors.New("its weights are in another memory layout")
 		}
 		if len(s.Clients) > 0 {
@@ -221,12 +221,6 @@ func (d *driver) load(ctx context.Context, c *candidate) error {
 	}
 	c.weights, c.memory = tr.Weights(), tr.State()
 	return d.complete(ctx, c)
-}
-
-// layout is the digest of the model's memory layout.
-func (d *driver) layout() [32]byte {
-	d.layoutOnce.Do(func() { d.digest = fl.Layout(d.setup.Model) })
-	return d.digest
 }
 
 // tidy deletes the snapshots that a finished study does not need to have the

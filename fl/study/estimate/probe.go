@@ -32,11 +32,27 @@ type Probe struct {
 	step  func(m *nn.Model, batch int, opt nn.Optimizer) func()
 	now   func() time.Time
 	known map[subject]measured
+
+	// The weights that steps of the last model begin with: drawing them takes longer
+	// than a rough measurement.
+	model   *nn.Model
+	weights []float32
 }
 
 // New returns a probe that knows nothing yet.
 func New() *Probe {
-	return &Probe{step: TrainStep, now: time.Now, known: map[subject]measured{}}
+	p := &Probe{now: time.Now, known: map[subject]measured{}}
+	p.step = p.trainStep
+	return p
+}
+
+// trainStep is TrainStep on weights that earlier steps of the model may have changed, by
+// as little as those of measure do.
+func (p *Probe) trainStep(m *nn.Model, batch int, opt nn.Optimizer) func() {
+	if p.model != m {
+		p.model, p.weights = m, Start(m)
+	}
+	return trainStep(p.weights, m, batch, opt)
 }
 
 // subject is what a throughput belongs to. Of the optimizer it matters which

@@ -9,7 +9,12 @@ import (
 // time, in memory of its own. Of the optimizer it takes the settings. A proximal
 // term pulls towards the weights themselves.
 func TrainStep(m *nn.Model, n int, opt nn.Optimizer) func() {
-	w, v, ws, b := Start(m), m.NewParams(), m.NewWorkspace(), RandomBatch(m, n)
+	return trainStep(Start(m), m, n, opt)
+}
+
+// trainStep is TrainStep on weights that it may change.
+func trainStep(w []float32, m *nn.Model, n int, opt nn.Optimizer) func() {
+	v, ws, b := m.NewParams(), m.NewWorkspace(), RandomBatch(m, n)
 	opt.Velocity = v
 	if opt.Mu != 0 {
 		opt.Anchor = w
