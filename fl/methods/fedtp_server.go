@@ -39,13 +39,17 @@ func (s *fedTPServer) Begin(w []float32, key uint64) {
 
 // Send puts the client's projections into the weights.
 func (s *fedTPServer) Send(l *fl.Local) {
-	head := s.net.head()
-	made := l.Vector(0)[:head.N]
-	features := s.net.features(s.embeddings[l.Client*s.net.inputs():], 1)
-	head.forward(made, features[len(features)-1], 1, false)
+	made := l.Vector(0)[:s.net.head().N]
+	s.project(made, l.Client)
 	for j, at := range s.at {
 		l.Weights[at] = made[j]
 	}
+}
+
+// project makes the projections of a client.
+func (s *fedTPServer) project(made []float32, client int) {
+	features := s.net.features(s.embeddings[client*s.net.inputs():], 1)
+	s.net.head().forward(made, features[len(features)-1], 1, false)
 }
 
 // OwnLen is an odd number of lines, so that no two rows of changes meet in one set of

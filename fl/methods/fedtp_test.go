@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn/models"
 )
 
 // fedTPRound is a round of FedTP as fedtp_round.py reads it.
@@ -143,9 +145,8 @@ func TestFedTPRoundMatchesTorch(t *testing.T) {
 	for i, slot := range r.Slots {
 		drawn[slot.Client] = true
 		compare("an embedding", embedding(before, slot.Client), embedding(after, slot.Client), want.Embeddings[i])
-		features := before.net.features(before.embeddings[slot.Client*before.net.inputs():], 1)
 		made := make([]float32, before.net.head().N)
-		before.net.head().forward(made, features[len(features)-1], 1, false)
+		before.project(made, slot.Client)
 		compare("what is sent", make([]float32, len(made)), made[:len(want.Sent[i])], want.Sent[i])
 	}
 	for client := range fed.Clients {
@@ -226,6 +227,40 @@ func TestFedTPSends(t *testing.T) {
 	if v := measured(given, nil); v.PersonalizedTest.Loss != v.GlobalTest.Loss {
 		t.Errorf("models that begin with given weights score %v, those weights %v", v.PersonalizedTest.Loss, v.GlobalTest.Loss)
 	}
+}
+
+// BenchmarkFedTP is what the server of vit-tiny adds to a round of 10 clients, beside
+// their training: the projections of one client, and the server's step.
+func BenchmarkFedTP(b *testing.B) {
+	model, err := models.New("vit-tiny", models.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, p := fl.Defaults(fedTP{})
+	at, _ := projections(model)
+	const cohort = 10
+	s := fedTP{}.NewSender(&fl.Config{Model: model, Server: &p, Data: &data.Federation{Clients: make([]data.Client, cohort)}}, at)
+	server, w := s.(*fedTPServer), model.NewParams()
+	b.Run("begin", func(b *testing.B) {
+		for b.Loop() {
+			s.Begin(w, 1)
+		}
+	})
+	b.Run("project", func(b *testing.B) {
+		made := make([]float32, server.net.head().N)
+		for b.Loop() {
+			server.project(made, 3)
+		}
+	})
+	b.Run("step", func(b *testing.B) {
+		own := &fl.Own{Weights: slices.Repeat([]float64{1}, cohort), Changes: make([]float32, cohort*s.OwnLen())}
+		for i := range cohort {
+			own.Clients = append(own.Clients, i)
+		}
+		for b.Loop() {
+			s.Step(w, &fl.Update{Mean: model.NewParams(), Own: own, Weight: cohort, Taken: cohort}, p)
+		}
+	})
 }
 
 // findTorch returns a Python that can import torch, or skips the test.
