@@ -16,9 +16,9 @@ type Sender interface {
 	// what Prepare returned. Of Config.Server it may use what no tuner can set. The
 	// engine calls it for every new or restored trial.
 	NewSender(cfg *Config, setup any) SendingServer
-	// SenderLen returns how many numbers that keeps. New refuses what does not fit into
-	// memory.
-	SenderLen(cfg *Config, setup any) int
+	// SenderLen returns how many numbers that keeps, and its OwnLen. New refuses what
+	// does not fit into memory.
+	SenderLen(cfg *Config, setup any) (kept, own int)
 }
 
 // SendingServer is the server side of a Sender for one trial.
@@ -100,9 +100,10 @@ func (e *Engine) checkSender() error {
 		return nil
 	}
 	const copies = 3
-	n, trials := s.SenderLen(c, e.setup), max(1, c.Trials)
-	if err := memory.Check(4 * int64(n) * int64(trials+c.Kept+copies)); err != nil {
-		return fmt.Errorf("method %q keeps %d numbers on its server, and with %s %w", c.Method.Name(), n, plural(trials, "trial"), err)
+	kept, own := s.SenderLen(c, e.setup)
+	trials := max(1, c.Trials)
+	if err := memory.Check(4 * (int64(kept)*int64(trials+c.Kept+copies) + int64(own)*int64(c.Cohort)*int64(trials))); err != nil {
+		return fmt.Errorf("method %q keeps %d numbers on its server, gets %d of each client, and with %s %w", c.Method.Name(), kept, own, plural(trials, "trial"), err)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (fedTP) NewSender(cfg *fl.Config, setup any) fl.SendingServer {
 	return &fedTPServer{at: at, net: net, started: cfg.Model.Start() != nil, embeddings: make([]float32, clients*kernels.Pad(p.Embedding))}
 }
 
-func (fedTP) SenderLen(cfg *fl.Config, setup any) int {
-	p := cfg.Server
-	return len(cfg.Data.Clients)*kernels.Pad(p.Embedding) + hypernetLen(p.Embedding, p.HyperWidth, p.HyperDepth, len(setup.([]int32)))
+func (fedTP) SenderLen(cfg *fl.Config, setup any) (kept, own int) {
+	p, n := cfg.Server, len(setup.([]int32))
+	return len(cfg.Data.Clients)*kernels.Pad(p.Embedding) + hypernetLen(p.Embedding, p.HyperWidth, p.HyperDepth, n), ownLen(n)
 }

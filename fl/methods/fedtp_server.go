@@ -52,9 +52,12 @@ func (s *fedTPServer) project(made []float32, client int) {
 	s.net.head().forward(made, features[len(features)-1], 1, false)
 }
 
-// OwnLen is an odd number of lines, so that no two rows of changes meet in one set of
-// a cache.
-func (s *fedTPServer) OwnLen() int { return s.net.head().N | kernels.Width }
+// OwnLen is how far rows of changes are apart.
+func (s *fedTPServer) OwnLen() int { return ownLen(len(s.at)) }
+
+// ownLen is an odd number of lines for n changes, so that no two rows of them meet in
+// one set of a cache.
+func ownLen(n int) int { return kernels.Pad(n) | kernels.Width }
 
 // Take copies the change of the projections.
 func (s *fedTPServer) Take(own, delta []float32) {
