@@ -29,13 +29,15 @@ func TestRunCluster(t *testing.T) {
 	if c := found["turns"].Cluster; c == nil || c.TurnsPerSecond <= 0 {
 		t.Errorf("turns %+v", c)
 	}
-	for _, name := range []string{"blob-there", "blob-back"} {
+	for _, name := range []string{"blob-there", "blob-back", "blob-read"} {
 		if c := found[name].Cluster; c == nil || c.Readers != 1 || c.BytesPerSecond <= 0 {
 			t.Errorf("%s %+v", name, c)
 		}
 	}
-	if c := found["two-workers"].Cluster; c == nil || c.Ratio <= 0 || found["one-process"].Seconds <= 0 {
-		t.Errorf("two workers %+v", c)
+	for _, name := range []string{"two-workers", "shared-rounds"} {
+		if c := found[name].Cluster; c == nil || c.Ratio <= 0 || found["one-process"].Seconds <= 0 {
+			t.Errorf("%s %+v", name, c)
+		}
 	}
 	if c := found["speed-up"].Cluster; c == nil || len(c.SpeedUps) != len(speedUpMachines) {
 		t.Errorf("speed-up %+v", c)

@@ -16,28 +16,33 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
-// Two workers of one processor each train the study that one process with two does:
-// trials of one length, so that neither waits at the end.
+// Two workers of one processor each train what one process with two does: a study with
+// trials of one length, so that neither waits at the end, or the rounds of one training,
+// which they share.
 const (
-	pairTrials = 8
-	pairPasses = 3
-	pairRounds = 20 // of a trial
-	quickPair  = 5
-	pairFile   = `name = "pair"
+	pairTrials  = 8
+	pairCohort  = 64 // of the training
+	pairClients = 10 // of a round of the study
+	pairPasses  = 3
+	pairRounds  = 20 // of a trial
+	quickPair   = 5
+	pairFile    = `name = "pair"
 method = "fedavg"
 model = %q
-cohort = 10
+cohort = %d
+rounds = %d
 seed = 1
 
 [data]
 name = "glyphs"
-clients = 40
+clients = %d
 samples = 60
 
 [client]
 lr = 0.01
 batch = 20
-
+`
+	pairTuner = `
 [budget]
 rounds = %d
 trial_rounds = %d
@@ -50,17 +55,47 @@ name = "random"
 `
 )
 
-// pair is the study in both ways.
+// pair is the work in both ways.
 type pair struct {
 	exe, model     string
 	rounds, passes int
+	shared         bool // the rounds of one training
+}
+
+// name is that of the row.
+func (p *pair) name() string {
+	if p.shared {
+		return "shared-rounds"
+	}
+	return "two-workers"
 }
 
 func (p *pair) shape() string {
+	if p.shared {
+		return fmt.Sprintf("%s,clients=%d,rounds=%d", p.model, pairCohort, p.rounds)
+	}
 	return fmt.Sprintf("%s,trials=%d,rounds=%d", p.model, pairTrials, p.rounds)
 }
 
-// compare runs the study in both ways, in turns.
+// file is the study file.
+func (p *pair) file() []byte {
+	if p.shared {
+		return fmt.Appendf(nil, pairFile, p.model, pairCohort, p.rounds, pairCohort)
+	}
+	text := fmt.Appendf(nil, pairFile, p.model, pairClients, p.rounds, 4*pairClients) //nolint:mnd // a quarter takes part
+	return fmt.Appendf(text, pairTuner, pairTrials*p.rounds, p.rounds)
+}
+
+// command is the program at this work.
+func (p *pair) command(ctx context.Context, file, study string, more ...string) *exec.Cmd {
+	command := "tune"
+	if p.shared {
+		command = "run"
+	}
+	return exec.CommandContext(ctx, p.exe, append([]string{command, file, "--study", study}, more...)...)
+}
+
+// compare works in both ways, in turns.
 func (p *pair) compare(ctx context.Context) (r []Result, err error) {
 	dir, err := os.MkdirTemp("", "fedfast-pair-")
 	if err != nil {
@@ -68,13 +103,13 @@ func (p *pair) compare(ctx context.Context) (r []Result, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "pair.toml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, pairFile, p.model, pairTrials*p.rounds, p.rounds), 0o600); err != nil {
+	if err := os.WriteFile(file, p.file(), 0o600); err != nil {
 		return nil, err
 	}
 	var one, two []float64 // seconds a round
 	for pass := range p.passes {
 		alone, shared := filepath.Join(dir, fmt.Sprintf("one-%d", pass)), filepath.Join(dir, fmt.Sprintf("two-%d", pass))
-		if err := finish(exec.CommandContext(ctx, p.exe, "tune", file, "--study", alone, "--workers", "2")); err != nil {
+		if err := finish(p.command(ctx, file, alone, "--workers", "2")); err != nil {
 			return nil, err
 		}
 		if err := p.share(ctx, file, shared); err != nil {
@@ -93,7 +128,7 @@ func (p *pair) compare(ctx context.Context) (r []Result, err error) {
 		}
 		one, two = append(one, a), append(two, b)
 	}
-	ours, theirs := callResult("two-workers", p.shape(), two), callResult("one-process", p.shape(), one)
+	ours, theirs := callResult(p.name(), p.shape(), two), callResult("one-process", p.shape(), one)
 	ours.Cluster = &Cluster{Ratio: theirs.Seconds / ours.Seconds}
 	ours.Threads, ours.P99, theirs.Threads, theirs.P99 = 2, 0, 2, 0
 	return []Result{ours, theirs}, nil
@@ -108,7 +143,11 @@ func (p *pair) share(ctx context.Context, file, dir string) error {
 	for range cap(ended) {
 		go func() { ended <- finish(exec.CommandContext(ctx, p.exe, "worker", "--join", join, "--workers", "1")) }()
 	}
-	err := finish(exec.CommandContext(ctx, p.exe, "tune", file, "--study", dir, "--workers", "1", "--cluster", "127.0.0.1:0"))
+	rounds := cluster.RoundsAuto
+	if p.shared {
+		rounds = cluster.RoundsAlways
+	}
+	err := finish(p.command(ctx, file, dir, "--workers", "1", "--cluster", "127.0.0.1:0", "--cluster-rounds", string(rounds)))
 	if err != nil {
 		stop()
 		_, _ = <-ended, <-ended // they were killed
