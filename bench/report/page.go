@@ -15,7 +15,13 @@ import (
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"breakable": breakable}).Parse(pageText))
+
+// breakable is a name that may go on in the next line behind its dots, so that a table of
+// many hyperparameters is as wide as paper.
+func breakable(name string) template.HTML {
+	return template.HTML(strings.NewReplacer(".", ".<wbr>", "_", "_<wbr>").Replace(template.HTMLEscapeString(name))) //nolint:gosec // escaped
+}
 
 // page is what the template shows.
 type page struct {

@@ -102,7 +102,7 @@ func wide(lines []figure.Line) bool {
 			}
 		}
 	}
-	return lo > 0 && hi > 1000*lo
+	return lo > 0 && hi > 100*lo
 }
 
 // curvePictures are those of what each round measured.
