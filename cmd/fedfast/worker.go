@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +28,7 @@ func newWorker(a *app) *cobra.Command {
 		},
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
 			o.Version, o.Workers, o.Notice = buildVersion(), a.workers, a.notice
+			o.Ended = func() bool { return hasEnded(o.Join) }
 			return cluster.Work(cmd.Context(), o)
 		}),
 	}
@@ -34,6 +37,14 @@ func newWorker(a *app) *cobra.Command {
 	f.StringVar(&o.Credentials, "creds", "", "credentials `FILE` for a NATS server of others, to which the join file leads")
 	f.StringVar(&o.Data, "data", "", "where this machine has the study's data; default is the study's data.path")
 	return cmd
+}
+
+// hasEnded says whether the study has its result in whose directory a join file is, or
+// would be.
+func hasEnded(join string) bool {
+	folder := filepath.Dir(join)
+	_, err := os.Stat(filepath.Join(filepath.Dir(folder), workdir.ResultFile))
+	return err == nil && filepath.Base(folder) == cluster.Folder
 }
 
 // notice prints a line about the cluster.

@@ -59,7 +59,11 @@ func TestFaultProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	case "worker":
-		if err := ends(t, r.worker(t.Context(), nil)); err != nil {
+		ended := func() bool { // the study may have when a killed worker is replaced
+			_, err := os.Stat(r.dir + ".outcome")
+			return err == nil
+		}
+		if err := ends(t, r.worker(t.Context(), func(o *WorkerOptions) { o.Ended = ended })); err != nil {
 			t.Fatal(err)
 		}
 	case "coordinator":
@@ -85,7 +89,7 @@ func begin(t *testing.T, role, dir string, by ...string) *process {
 	t.Helper()
 	command := slices.Concat(by, []string{os.Args[0], "-test.run=^TestFaultProcess$"})
 	p := &process{Cmd: exec.CommandContext(t.Context(), command[0], command[1:]...), ended: make(chan struct{})}
-	p.Env = append(os.Environ(), roleVariable+"="+role, dirVariable+"="+dir)
+	p.Env = append(os.Environ(), roleVariable+"="+role, dirVariable+"="+dir, "TMPDIR="+filepath.Dir(dir)) // who is killed cleans nothing up
 	var out bytes.Buffer
 	p.Stdout, p.Stderr = &out, &out
 	if err := p.Start(); err != nil {
@@ -393,7 +397,7 @@ func (c *cable) join(t *testing.T, path string) string {
 	t.Cleanup(func() { _ = l.Close() })
 	through := filepath.Join(t.TempDir(), "through")
 	go func() {
-		j, err := waitJoin(t.Context(), path, func(string) {})
+		j, err := waitJoin(t.Context(), path, func() bool { return false }, func(string) {})
 		if err != nil {
 			return
 		}

@@ -67,12 +67,16 @@ func readJoin(path string) (*join, error) {
 	return &j, nil
 }
 
-// waitJoin waits until the join file is there.
-func waitJoin(ctx context.Context, path string, notice func(string)) (*join, error) {
+// waitJoin waits until the join file is there, but not for that of a study that has
+// ended.
+func waitJoin(ctx context.Context, path string, ended func() bool, notice func(string)) (*join, error) {
 	for first := true; ; first = false {
 		j, err := readJoin(path)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return j, err
+		}
+		if ended() {
+			return nil, errOver
 		}
 		if first {
 			notice(fmt.Sprintf("waiting for %s, which the coordinator writes", path))

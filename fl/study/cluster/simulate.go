@@ -31,7 +31,7 @@ func (c *Coordinator) Simulate(ctx context.Context, s Simulation) error {
 	for i := range ended {
 		w := &worker{machine: thisMachine(c.options.Version), of: welcome{Config: c.config, Chain: c.chain}, study: stub{s}, facts: c.facts}
 		w.machine.Host = fmt.Sprintf("simulated-%d", i+1)
-		w.options = WorkerOptions{Join: c.broker.path, Version: c.options.Version, Notice: func(string) {}, Patience: time.Minute}
+		w.options = WorkerOptions{Join: c.broker.path, Version: c.options.Version, Ended: func() bool { return false }, Notice: func(string) {}, Patience: time.Minute}
 		all.Go(func() { ended[i] = w.work(ctx) })
 	}
 	all.Wait()

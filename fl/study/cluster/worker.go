@@ -30,6 +30,9 @@ type WorkerOptions struct {
 	Version string
 	// Workers is how many clients train at once; 0 is one a processor.
 	Workers int
+	// Ended says that the study has come to its result, so that nobody will write the
+	// join file any more; nil is never.
+	Ended func() bool
 	// Notice is told in lines what happens; nil is nobody.
 	Notice func(line string)
 	// Patience is how long the worker looks for a coordinator that it had and lost,
@@ -94,6 +97,9 @@ func Work(ctx context.Context, o WorkerOptions) error {
 	if o.Notice == nil {
 		o.Notice = func(string) {}
 	}
+	if o.Ended == nil {
+		o.Ended = func() bool { return false }
+	}
 	if o.Patience == 0 {
 		o.Patience = 10 * time.Minute
 	}
@@ -115,6 +121,8 @@ func (w *worker) work(ctx context.Context) error {
 		switch {
 		case !errors.Is(err, errGone):
 			gone = time.Time{}
+		case o.Ended():
+			err = errOver
 		case gone.IsZero():
 			gone = time.Now()
 		case time.Since(gone) > grace:
@@ -204,7 +212,7 @@ func (w *worker) join(ctx context.Context) (*join, error) {
 		}
 		return j, err
 	}
-	j, err := waitJoin(ctx, w.options.Join, w.options.Notice)
+	j, err := waitJoin(ctx, w.options.Join, w.options.Ended, w.options.Notice)
 	w.found = err == nil
 	return j, err
 }
