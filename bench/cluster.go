@@ -28,7 +28,7 @@ const (
 	crowdTurns, quickTurns     = 100_000, 500
 	crowdSaves                 = 100 // rounds between two fetches of a trial's state
 	blobCalls, quickBlobs      = 9, 1
-	quickReads                 = 5 // of a blob by many, which are alike
+	crowdBlobs                 = 3 // with many workers
 	megabyte                   = 1_000_000
 )
 
@@ -103,22 +103,16 @@ func clusterRows(ctx context.Context, cfg Config) ([]row, error) {
 		}},
 	}
 	for _, size := range blobSizes {
-		for _, readers := range []int{1, 10} {
-			if cfg.Quick && (size > blobSizes[0] || readers > 1) {
-				continue
-			}
-			rows = append(rows, row{name: "blob", shape: fmt.Sprintf("MB=%d,workers=%d", size, readers), run: func(ctx context.Context, _ *meter) ([]Result, error) {
-				return seen.timeBlobs(ctx, size, readers, moves)
-			}})
-		}
-	}
-	for _, size := range blobSizes {
 		for _, readers := range []int{1, 10, 50} {
 			if cfg.Quick && (size > blobSizes[0] || readers > 1) {
 				continue
 			}
-			rows = append(rows, row{name: "blob-read", shape: fmt.Sprintf("MB=%d,workers=%d", size, readers), run: func(ctx context.Context, _ *meter) ([]Result, error) {
-				return timeReads(ctx, size, readers, min(moves, quickReads))
+			moves := moves
+			if readers > 10 { //nolint:mnd // it takes seconds each
+				moves = min(moves, crowdBlobs)
+			}
+			rows = append(rows, row{name: "blob", shape: fmt.Sprintf("MB=%d,workers=%d", size, readers), run: func(ctx context.Context, _ *meter) ([]Result, error) {
+				return seen.timeBlobs(ctx, size, readers, moves)
 			}})
 		}
 	}
@@ -213,45 +207,6 @@ func withSite(ctx context.Context, workers, bytes int, f func(*site) error) (err
 	err = f(at)
 	at.Close(true)
 	return errors.Join(err, <-ended)
-}
-
-// timeReads times how long workers take that all begin with one state of so many
-// megabytes, as with the model of a round that they share: it is stored once.
-func timeReads(ctx context.Context, size, workers, n int) ([]Result, error) {
-	var seconds []float64
-	memory := startMemory()
-	defer memory.stop()
-	err := withSite(ctx, workers, size*megabyte, func(s *site) error {
-		for pass := range n {
-			from := *s.state
-			from.Number, from.Round = 0, 1
-			from.Weights[0] = float32(pass) // another blob
-			start := time.Now()
-			trainings, errs := make([]study.Training, workers), make([]error, workers)
-			var work sync.WaitGroup
-			for i := range trainings {
-				work.Go(func() {
-					trainings[i], errs[i] = s.Place(ctx, i, func() (*fl.Snapshot, error) { return &from, nil })
-				})
-			}
-			work.Wait()
-			if err := errors.Join(errs...); err != nil {
-				return err
-			}
-			seconds = append(seconds, time.Since(start).Seconds())
-			for _, t := range trainings {
-				t.End()
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	_, rss := memory.stop()
-	r := callResult("blob-read", fmt.Sprintf("MB=%d,workers=%d", size, workers), seconds)
-	r.Cluster = &Cluster{Readers: workers, BytesPerSecond: float64(workers*size*megabyte) / r.Seconds, RSS: rss}
-	return []Result{r}, nil
 }
 
 // place begins a trial that has run so many rounds.

@@ -29,7 +29,7 @@ func TestRunCluster(t *testing.T) {
 	if c := found["turns"].Cluster; c == nil || c.TurnsPerSecond <= 0 {
 		t.Errorf("turns %+v", c)
 	}
-	for _, name := range []string{"blob-there", "blob-back", "blob-read"} {
+	for _, name := range []string{"blob-there", "blob-back"} {
 		if c := found[name].Cluster; c == nil || c.Readers != 1 || c.BytesPerSecond <= 0 {
 			t.Errorf("%s %+v", name, c)
 		}
