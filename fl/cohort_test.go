@@ -96,7 +96,11 @@ func TestLongestFirst(t *testing.T) {
 		slots[i].Params = ClientParams{Epochs: 1, Batch: 5}
 	}
 	slots[0].Params.Epochs = 4
-	if got, want := longestFirst(slots), []int{0, 1, 3, 2}; !slices.Equal(got, want) {
+	work, err := (&Engine{}).work(slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := longestFirst(work), []int{0, 1, 3, 2}; !slices.Equal(got, want) {
 		t.Errorf("order %v, want %v", got, want)
 	}
 }

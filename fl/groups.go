@@ -1,7 +1,9 @@
 package fl
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 )
 
@@ -43,9 +45,13 @@ func (r *round) trainHere(span Span) (*Part, error) {
 		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(size, span.Hi-lo)))
 	}
 	all := newTree(len(groups), e.pool.returnSums)
-	order, number := taskOrder(r.slots[span.Lo:span.Hi], size)
+	work, err := e.work(r.slots[span.Lo:span.Hi])
+	if err != nil {
+		return nil, err
+	}
+	order, number := taskOrder(work, size)
 	r.left = make([]*block, len(r.slots))
-	err := e.pool.run(len(order), func(task int, w *worker) error {
+	err = e.pool.run(len(order), func(task int, w *worker) error {
 		i, group := span.Lo+order[task], order[task]/size
 		var c contribution
 		delivered := false
@@ -77,16 +83,36 @@ func (r *round) trainHere(span Span) (*Part, error) {
 	return p, nil
 }
 
-// taskOrder returns the slots in the order in which their tasks start, and the number
-// of each task in its group of so many slots, where it comes in the chain of the sum.
-// Most work comes first, so that no long task is left for the end, but only so many
-// groups are begun at a time as a window has. It depends only on the plan, never on
-// the machine.
-func taskOrder(slots []Slot, size int) (order, number []int) {
+// work returns how much each slot's training is, in no unit: its examples, times the
+// operations for one where clients train networks of their own. The error is that of a
+// Cutter.
+func (e *Engine) work(slots []Slot) ([]float64, error) {
+	cutter, _ := e.cfg.Method.(Cutter)
+	work := make([]float64, len(slots))
+	for i := range slots {
+		work[i] = float64(slots[i].Params.Examples(slots[i].TrainExamples))
+		if cutter == nil {
+			continue
+		}
+		flops, err := cutter.Work(e.setup, slots[i].Params)
+		if err != nil {
+			return nil, fmt.Errorf("slot %d: %w", i, err)
+		}
+		work[i] *= flops
+	}
+	return work, nil
+}
+
+// taskOrder returns the slots, of which it is given the work, in the order in which
+// their tasks start, and the number of each task in its group of so many slots, where
+// it comes in the chain of the sum. Most work comes first, so that no long task is left
+// for the end, but only so many groups are begun at a time as a window has. It depends
+// only on the plan, never on the machine.
+func taskOrder(work []float64, size int) (order, number []int) {
 	window := max(size, windowSlots)
-	begun := make([]int, (len(slots)+size-1)/size)
-	for lo := 0; lo < len(slots); lo += window {
-		for _, i := range longestFirst(slots[lo:min(lo+window, len(slots))]) {
+	begun := make([]int, (len(work)+size-1)/size)
+	for lo := 0; lo < len(work); lo += window {
+		for _, i := range longestFirst(work[lo:min(lo+window, len(work))]) {
 			group := (lo + i) / size
 			order, number = append(order, lo+i), append(number, begun[group])
 			begun[group]++
@@ -96,12 +122,11 @@ func taskOrder(slots []Slot, size int) (order, number []int) {
 }
 
 // longestFirst returns the slots by their work, the most first.
-func longestFirst(slots []Slot) []int {
-	order := make([]int, len(slots))
+func longestFirst(work []float64) []int {
+	order := make([]int, len(work))
 	for i := range order {
 		order[i] = i
 	}
-	work := func(i int) int { return slots[i].Params.Examples(slots[i].TrainExamples) }
-	slices.SortStableFunc(order, func(a, b int) int { return work(b) - work(a) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(work[b], work[a]) })
 	return order
 }

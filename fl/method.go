@@ -98,6 +98,16 @@ type Personalizer interface {
 	Personalize(l *Local) error
 }
 
+// Cutter is a method whose clients train the sub-networks that ClientParams.Arch
+// picks. Other methods refuse it.
+type Cutter interface {
+	// Work returns the operations of a training step with the sub-network of c, for
+	// an example; setup is what Prepare returned. The engine asks for each client
+	// of a round before it begins, and has those with the most work train first. The
+	// error says why there is no such sub-network.
+	Work(setup any, c ClientParams) (float64, error)
+}
+
 // Gatherer is a method whose server needs a second sum over the clients.
 type Gatherer interface {
 	// Gather adds a client's part to the sum, which has the model's size and is 0

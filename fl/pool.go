@@ -201,7 +201,7 @@ type worker struct {
 	trained   []float32       // the client's weights while others are scored
 	probe     nn.Displacement // of the steps
 	optimizer nn.Optimizer    // of the run of steps
-	subnets   map[*Subnet]*subnetWorker
+	subnets   []*subnetWorker // that the worker had last, the newest last
 }
 
 // vector returns weight-sized scratch memory by its number; its values are

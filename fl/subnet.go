@@ -1,6 +1,10 @@
 package fl
 
-import "github.com/fedfast/fedfast/nn"
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/nn"
+)
 
 // Subnet is a smaller network whose parameters are some of the whole one's.
 type Subnet struct {
@@ -20,8 +24,16 @@ func NewSubnet(m *nn.Model, place []int32) *Subnet {
 // NewSubnet; read-only.
 func (s *Subnet) Place() []int32 { return s.place }
 
+// FLOPs returns the operations of a training step, for an example.
+func (s *Subnet) FLOPs() float64 { return s.flops }
+
+// maxSubnets bounds the sub-networks for which a worker keeps memory. HeteroFL has as
+// many widths.
+const maxSubnets = 5
+
 // subnetWorker is what a worker trains a sub-network in.
 type subnetWorker struct {
+	of                       *Subnet
 	model                    *nn.Model
 	ws                       *nn.Workspace
 	weights, start, velocity []float32
@@ -33,16 +45,7 @@ type subnetWorker struct {
 // on. It returns the sub-network's weights, which begin as the broadcast ones and
 // which SGD trains. What of them goes to the server the method copies to l.Weights.
 func (l *Local) TrainSubnet(s *Subnet) []float32 {
-	w := l.worker
-	sub := w.subnets[s]
-	if sub == nil {
-		m := s.model
-		sub = &subnetWorker{model: m, ws: m.NewWorkspace(), weights: m.NewParams(), start: m.NewParams(), velocity: m.NewParams()}
-		if w.subnets == nil {
-			w.subnets = map[*Subnet]*subnetWorker{}
-		}
-		w.subnets[s] = sub
-	}
+	sub := l.worker.subnet(s)
 	for i, at := range s.place {
 		if at >= 0 {
 			sub.weights[i] = l.Broadcast[at]
@@ -51,4 +54,22 @@ func (l *Local) TrainSubnet(s *Subnet) []float32 {
 	copy(sub.start, sub.weights)
 	l.subnet, l.exampleFLOPs, l.traffic = sub, s.flops, s.model.NumTrainable()
 	return sub.weights
+}
+
+// subnet returns what the worker trains a sub-network in. It keeps that of the
+// sub-networks that it had last.
+func (w *worker) subnet(s *Subnet) *subnetWorker {
+	i := slices.IndexFunc(w.subnets, func(sub *subnetWorker) bool { return sub.of == s })
+	if i >= 0 {
+		sub := w.subnets[i]
+		w.subnets = append(slices.Delete(w.subnets, i, i+1), sub)
+		return sub
+	}
+	if len(w.subnets) == maxSubnets {
+		w.subnets = slices.Delete(w.subnets, 0, 1)
+	}
+	m := s.model
+	sub := &subnetWorker{of: s, model: m, ws: m.NewWorkspace(), weights: m.NewParams(), start: m.NewParams(), velocity: m.NewParams()}
+	w.subnets = append(w.subnets, sub)
+	return sub
 }

@@ -73,6 +73,9 @@ func CheckParams(m Method, c ClientParams, s ServerParams) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
+	if _, ok := m.(Cutter); !ok && c.Arch != "" {
+		return fmt.Errorf("%s%s: method %q trains the whole network; leave it out, or use method \"supernet\"", hyper.ArchPrefix, strings.Fields(c.Arch)[0], m.Name())
+	}
 	v := hyper.Values{Client: c, Server: s}
 	uses := m.Uses()
 	for _, u := range uses {

@@ -25,6 +25,7 @@ type Model struct {
 	biases    []Span // see Biases
 	trainable []bool // which parameters are, in their order; nil are all
 	frozen    []Span // see Frozen
+	space     *space // of sub-networks, nil for none
 }
 
 // NewModel chains layers into a classifier of classes classes. The last layer

@@ -41,6 +41,10 @@ type Client struct {
 	Rho            float64 `toml:"rho" in:"[0, inf)" off:"0" doc:"shrinkage of the posterior's covariance; 0 is FedAvg on the mean of the samples" also:"shrinkage"`
 	Width          float64 `toml:"width" in:"[0, 1]" off:"0" doc:"share of the channels of a client's sub-network; 0 takes client.widths"`
 
+	// Arch is the sub-network of a client of the method supernet, empty for the whole
+	// network; see Pick. No key holds it: dimensions below ArchPrefix set it.
+	Arch string
+
 	begun bool // as DefaultClient makes them
 }
 
@@ -57,6 +61,7 @@ type Server struct {
 	Alpha    float64 `toml:"alpha" in:"[0, inf)" off:"0" doc:"weight of the dynamic regularizer"`
 	Weighted bool    `toml:"weighted" off:"0" doc:"weighs clients by their training examples instead of equally"`
 	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"first rounds that are FedAvg's" also:"burnin"`
+	Holders  bool    `toml:"holders" off:"0" doc:"takes the mean of each parameter's changes over the clients that hold it, instead of over all, of whom the others change nothing"`
 
 	HyperLR    float64 `toml:"hyper_lr" in:"[0, inf)" off:"0" doc:"learning rate of the hypernetwork, and of the clients' embeddings that it reads" also:"hypernetwork_lr hnet_lr"`
 	HyperWidth int     `toml:"hyper_width" in:"[0, 65536]" off:"0" tune:"no" doc:"units of each hidden layer of the hypernetwork" also:"hyper_hid hidden_dim hypernetwork_width"`

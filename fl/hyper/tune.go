@@ -25,14 +25,14 @@ func Unknown(name string) error {
 	return fmt.Errorf("unknown hyperparameter %q%s; tunable are %s", name, key.DidYouMean(name, known), strings.Join(Tunable(), ", "))
 }
 
-// With returns h with the hyperparameters that params name overridden. Those in
-// adds, which a client tuner brings, pass; any other name is an error, as is a
-// value that the hyperparameter cannot have.
+// With returns h with the hyperparameters that params name overridden, and the
+// choices below ArchPrefix picked. Those in adds, which a client tuner brings, pass;
+// any other name is an error, as is a value that the hyperparameter cannot have.
 func (h Values) With(params tuners.Params, adds map[string]bool) (Values, error) {
 	for _, name := range params.Keys() {
 		p, ok := FindTunable(name)
 		switch {
-		case !ok && adds[name]:
+		case !ok && (adds[name] || strings.HasPrefix(name, ArchPrefix)):
 			continue
 		case !ok:
 			return h, Unknown(name)
@@ -41,7 +41,7 @@ func (h Values) With(params tuners.Params, adds map[string]bool) (Values, error)
 			return h, err
 		}
 	}
-	return h, nil
+	return h.withPick(params)
 }
 
 // Matching returns the tunable hyperparameters of h whose keys match one of the

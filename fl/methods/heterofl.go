@@ -172,8 +172,12 @@ func (heteroFL) NewServer(int) fl.Server { return heteroServer{} }
 
 type heteroServer struct{}
 
-func (heteroServer) Step(w []float32, u *fl.Update, _ fl.ServerParams) {
-	all := float32(u.Weight) // every client weighs 1
+func (heteroServer) Step(w []float32, u *fl.Update, _ fl.ServerParams) { holdersStep(w, u) }
+
+// holdersStep makes every weight the mean over the clients that hold it, whose weights
+// u.Extra adds up.
+func holdersStep(w []float32, u *fl.Update) {
+	all := float32(u.Weight)
 	for i, n := range u.Extra {
 		if n > 0 {
 			w[i] -= float32(u.Mean[i]*all) / n

@@ -48,6 +48,10 @@ func variedPlan(m fl.Method, slots int) fl.Plan {
 		if m.Name() == "heterofl" {
 			c.Width = widths[i%3]
 		}
+		if m.Name() == "supernet" {
+			c.SetPick(map[string]int{"depth": i % 2, "kernel": 3 + 2*(i%3%2), "width": 6 + 2*(i/2%2)})
+			p.Server.Holders = true
+		}
 		if m.Name() == "fedprox" {
 			c.Momentum, c.Nesterov, c.ClipNorm = 0.5, i%2 == 0, 0.2*float64(i)
 		}
@@ -65,8 +69,11 @@ func variedPlan(m fl.Method, slots int) fl.Plan {
 // modelOf is a network that a method can train.
 func modelOf(t *testing.T, m fl.Method, fed *data.Federation) *nn.Model {
 	t.Helper()
-	if m == (fedTP{}) {
+	switch m.(type) {
+	case fedTP:
 		return fltest.SmallTransformer(t, fed)
+	case supernet:
+		return fltest.SmallSupernet(t, fed)
 	}
 	return fltest.SmallCNN(t, fed)
 }

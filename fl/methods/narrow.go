@@ -2,7 +2,6 @@ package methods
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/nn"
@@ -20,15 +19,9 @@ func cut(m *nn.Model, width float64) (*fl.Subnet, error) {
 	if err != nil {
 		return nil, err
 	}
-	place := make([]int32, sub.Size())
-	for i := range place {
-		place[i] = -1
-	}
-	whole, part := places(m), places(sub)
-	for i := range part {
-		eachCommon(part[i].Shape, whole[i].Shape, func(small, large int) {
-			place[int(part[i].Data[small])] = int32(whole[i].Data[large])
-		})
+	place, err := nn.NewPlaces(m).Of(sub)
+	if err != nil {
+		return nil, err
 	}
 	return fl.NewSubnet(sub, place), nil
 }
@@ -40,27 +33,4 @@ func places(m *nn.Model) []nn.Tensor {
 		v[i] = float32(i)
 	}
 	return m.Export(v)
-}
-
-// eachCommon calls f with the two row-major numbers of every index of the smaller
-// of two tensors.
-func eachCommon(small, large []int, f func(small, large int)) {
-	index := make([]int, len(small))
-	n := 1
-	for _, d := range small {
-		n *= d
-	}
-	for i := range n {
-		at := 0
-		for d, k := range index {
-			at = at*large[d] + k
-		}
-		f(i, at)
-		for d := range slices.Backward(index) {
-			if index[d]++; index[d] < small[d] {
-				break
-			}
-			index[d] = 0
-		}
-	}
 }

@@ -49,12 +49,15 @@ type model struct {
 	input     nn.Shape
 	classes   int
 	layers    func(classes int) []nn.Layer
+	// choices and pick, in the place of layers, are those of a supernet.
+	choices []nn.Choice
+	pick    func(classes int, pick func(name string) int) []nn.Layer
 }
 
 // named lists the models in the order in which they are shown.
 var named = []model{
 	logistic,
-	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, resnet18GN, mobilenetSmall, vitTiny,
+	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, resnet18GN, mobilenetSmall, mbv3CIFAR, mbv3Mid, vitTiny,
 	leafCharLSTM, fedexCharLSTM, tffCharLSTM, soNWPLSTM, charGPT, soTagLR,
 }
 
@@ -92,11 +95,7 @@ func (m model) build(o Options) (*nn.Model, error) {
 		}
 		input = o.Input
 	}
-	layers, err := withInit(m.layers(classes), o.Init)
-	if err != nil {
-		return nil, err
-	}
-	built, err := nn.NewModel(m.name, input, classes, layers...)
+	built, err := m.network(input, classes, o.Init)
 	if err != nil {
 		return nil, err
 	}
@@ -105,4 +104,22 @@ func (m model) build(o Options) (*nn.Model, error) {
 		doc += " Here with init = \"" + o.Init + "\"."
 	}
 	return built.WithDoc(doc), nil
+}
+
+// network builds the network, or the supernet.
+func (m model) network(input nn.Shape, classes int, init string) (*nn.Model, error) {
+	if m.pick == nil {
+		layers, err := withInit(m.layers(classes), init)
+		if err != nil {
+			return nil, err
+		}
+		return nn.NewModel(m.name, input, classes, layers...)
+	}
+	if _, err := withInit(nil, init); err != nil {
+		return nil, err
+	}
+	return nn.NewSupernet(m.name, input, classes, m.choices, func(pick func(name string) int) []nn.Layer {
+		layers, _ := withInit(m.pick(classes, pick), init) // its name was checked
+		return layers
+	})
 }

@@ -60,6 +60,27 @@ func SmallTransformer(t testing.TB, fed *data.Federation) *nn.Model {
 	return m
 }
 
+// SmallSupernet is a network with a choice of a kernel, a width and a depth.
+func SmallSupernet(t testing.TB, fed *data.Federation) *nn.Model {
+	t.Helper()
+	choices := []nn.Choice{{Name: "depth", Options: []int{0, 1}}, {Name: "kernel", Options: []int{3, 5}}, {Name: "width", Options: []int{6, 8}}}
+	m, err := nn.NewSupernet("small", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes, choices, func(pick func(name string) int) []nn.Layer {
+		width, kernel := pick("width"), pick("kernel")
+		layers := []nn.Layer{
+			nn.Conv2D{Filters: width, Kernel: kernel, Stride: 2, Pad: kernel / 2}, nn.ReLU{}, nn.MaxPool{Size: 2},
+		}
+		if pick("depth") > 0 {
+			body := []nn.Layer{nn.Named{Layer: nn.DepthwiseConv2D{Kernel: kernel, Pad: kernel / 2}, Name: "depthwise"}}
+			layers = append(layers, nn.Named{Layer: nn.Residual{Body: body}, Name: "block"})
+		}
+		return append(layers, nn.AvgPool{}, nn.Named{Layer: nn.Dense{Units: fed.Classes}, Name: "head"})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // Batch reads all examples of a view.
 func Batch(t testing.TB, m *nn.Model, v data.View) *nn.Batch {
 	t.Helper()

@@ -1,0 +1,67 @@
+package hyper
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// ArchPrefix begins the names of the dimensions of a search space that pick a client's
+// sub-network: client.arch. and the name of one of the model's choices.
+const ArchPrefix = "client.arch."
+
+// Pick returns the values of the choices that c.Arch names, nil for none.
+func (c Client) Pick() map[string]int {
+	var pick map[string]int
+	for _, part := range strings.Fields(c.Arch) {
+		name, value, _ := strings.Cut(part, "=")
+		if v, err := strconv.Atoi(value); err == nil {
+			if pick == nil {
+				pick = map[string]int{}
+			}
+			pick[name] = v
+		}
+	}
+	return pick
+}
+
+// SetPick sets c.Arch to the values of choices, by name in ascending order: such as
+// "stage1.depth=2 stage1.width=16".
+func (c *Client) SetPick(pick map[string]int) {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(pick)) {
+		parts = append(parts, name+"="+strconv.Itoa(pick[name]))
+	}
+	c.Arch = strings.Join(parts, " ")
+}
+
+// withPick returns h with the choices picked that params name.
+func (h Values) withPick(params tuners.Params) (Values, error) {
+	var pick map[string]int
+	for _, name := range params.Keys() {
+		choice, ok := strings.CutPrefix(name, ArchPrefix)
+		if !ok {
+			continue
+		}
+		x, ok := params[name].Float()
+		if !ok || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
+			return h, &key.Error{Key: name, Problem: fmt.Sprintf(": must be a whole number, not %v", params[name])}
+		}
+		if pick == nil {
+			if pick = h.Client.Pick(); pick == nil {
+				pick = map[string]int{}
+			}
+		}
+		pick[choice] = int(x)
+	}
+	if pick != nil {
+		h.Client.SetPick(pick)
+	}
+	return h, nil
+}

@@ -1,0 +1,162 @@
+package methods
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// supernet trains networks that clients cut out of a shared one: each trains what
+// ClientParams.Arch picks of the model's choices, and its changes go into the places
+// from which its parameters come. As in PerFedRLNAS's released code, the shared network
+// moves by the mean of the changes over the cohort, weighted by training examples, in
+// which a client that does not hold a parameter has no change of it:
+// A <- A + sum_i p_i (w_i - A). With server.holders it is, as in the paper's text, the
+// mean over the clients that hold it, of equal weights unless server.weighted. What
+// nobody held stays. A personalized model is the client's sub-network.
+type supernet struct{}
+
+func (supernet) Name() string { return "supernet" }
+
+func (supernet) Doc() string {
+	return "supernet: clients train sub-networks of a model with choices, which a tuner picks"
+}
+
+func (supernet) Paper() string {
+	return "Yao and Li 2024, PerFedRLNAS: One-for-All Personalized Federated Neural Architecture Search, AAAI 38(15)"
+}
+
+func (supernet) Uses() []fl.Use {
+	return slices.Concat(fl.UsingSGD(), fl.Using("server.holders", "server.weighted"))
+}
+
+// Prepare checks that the model has choices.
+func (supernet) Prepare(cfg *fl.Config) (any, error) {
+	if len(cfg.Model.Choices()) == 0 {
+		return nil, fmt.Errorf("method \"supernet\": model %s has no choices; take one that has, such as mbv3-cifar", cfg.Model.Name())
+	}
+	return &subnets{model: cfg.Model, places: nn.NewPlaces(cfg.Model)}, nil
+}
+
+// maxSubnets bounds the sub-networks whose places are kept.
+const maxSubnets = 16
+
+// subnets are those that were cut out of a model.
+type subnets struct {
+	model  *nn.Model
+	places *nn.Places
+
+	mu    sync.Mutex
+	flops map[string]float64 // of a training step, by the pick
+	kept  []keptSubnet       // the newest last
+}
+
+type keptSubnet struct {
+	arch string
+	net  *fl.Subnet
+}
+
+// of returns the sub-network of a client.
+func (s *subnets) of(c fl.ClientParams) (*fl.Subnet, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.IndexFunc(s.kept, func(k keptSubnet) bool { return k.arch == c.Arch }); i >= 0 {
+		k := s.kept[i]
+		s.kept = append(slices.Delete(s.kept, i, i+1), k)
+		return k.net, nil
+	}
+	sub, err := s.model.Sub(c.Pick())
+	if err != nil {
+		return nil, err
+	}
+	place, err := s.places.Of(sub)
+	if err != nil {
+		return nil, err
+	}
+	net := fl.NewSubnet(sub, place)
+	if len(s.kept) == maxSubnets {
+		s.kept = slices.Delete(s.kept, 0, 1)
+	}
+	s.kept = append(s.kept, keptSubnet{c.Arch, net})
+	return net, nil
+}
+
+// Work returns the operations of a sub-network.
+func (supernet) Work(setup any, c fl.ClientParams) (float64, error) {
+	s := setup.(*subnets)
+	if err := s.model.CheckPick(c.Pick()); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, ok := s.flops[c.Arch]; ok {
+		return n, nil
+	}
+	sub, err := s.model.Sub(c.Pick())
+	if err != nil {
+		return 0, err
+	}
+	_, train := sub.FLOPs()
+	if len(s.flops) == maxCounted {
+		clear(s.flops)
+	}
+	if s.flops == nil {
+		s.flops = map[string]float64{}
+	}
+	s.flops[c.Arch] = float64(train)
+	return float64(train), nil
+}
+
+// maxCounted bounds the sub-networks whose operations are known.
+const maxCounted = 1 << 12
+
+func (supernet) Local(l *fl.Local) error {
+	if l.ServerParams.Holders {
+		l.Uniform()
+	}
+	net, err := l.Setup.(*subnets).of(l.Params)
+	if err != nil {
+		return err
+	}
+	weights := l.TrainSubnet(net)
+	if err := l.SGD(fl.LocalRun{}); err != nil {
+		return err
+	}
+	for i, at := range net.Place() {
+		if at >= 0 {
+			l.Weights[at] = weights[i]
+		}
+	}
+	return nil
+}
+
+// Gather adds up the weights of the clients that hold each parameter.
+func (supernet) Gather(extra, _ []float32, l *fl.Local) {
+	if !l.ServerParams.Holders {
+		return
+	}
+	net, err := l.Setup.(*subnets).of(l.Params)
+	if err != nil {
+		return // Local has failed
+	}
+	for _, at := range net.Place() {
+		if at >= 0 {
+			extra[at] += float32(l.Weight)
+		}
+	}
+}
+
+func (supernet) NewServer(int) fl.Server { return supernetServer{} }
+
+type supernetServer struct{ plainServer }
+
+func (s supernetServer) Step(w []float32, u *fl.Update, p fl.ServerParams) {
+	if p.Holders {
+		holdersStep(w, u)
+		return
+	}
+	s.plainServer.Step(w, u, p)
+}

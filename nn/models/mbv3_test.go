@@ -1,0 +1,122 @@
+package models_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// TestSpaceOfMBV3 counts what the space holds.
+func TestSpaceOfMBV3(t *testing.T) {
+	m, err := models.New("mbv3-cifar", models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	networks, logits, least := 1, 0, nn.Pick{}
+	for _, c := range m.Choices() {
+		networks *= len(c.Options)
+		logits += len(c.Options)
+		least[c.Name] = c.Options[0]
+	}
+	if networks != 746_496 || logits != 38 || len(m.Choices()) != 16 {
+		t.Errorf("%d networks, %d options of %d choices", networks, logits, len(m.Choices()))
+	}
+	small, err := m.Sub(least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := small.NumParams(); n != 30_186 {
+		t.Errorf("the least network has %d parameters", n)
+	}
+	whole, err := m.Sub(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := m.NewParams()
+	m.Init(w, 4)
+	at, err := nn.NewPlaces(m).Of(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, from := range at {
+		if from >= 0 && int(from) != i {
+			t.Fatalf("parameter %d of the largest pick is the whole's %d", i, from)
+		}
+	}
+	for _, p := range []nn.Pick{{"stage1.width": 24}, {"stage5.width": 16}} {
+		if _, err := m.Sub(p); err == nil || !strings.Contains(err.Error(), "mbv3-cifar") {
+			t.Errorf("%v: error %v", p, err)
+		}
+	}
+}
+
+// TestSubNetworksAreParts compares sub-networks with what their names say of the whole
+// tensors: the first channels, and the middle of a kernel.
+func TestSubNetworksAreParts(t *testing.T) {
+	m, err := models.New("mbv3-cifar", models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := nn.NewPlaces(m)
+	whole := m.NewParams()
+	m.Init(whole, 9)
+	of := map[string]nn.Tensor{}
+	for _, x := range m.Export(whole) {
+		of[x.Name] = x
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	picks := 200
+	if testing.Short() {
+		picks = 20
+	}
+	for range picks {
+		pick := nn.Pick{}
+		for _, c := range m.Choices() {
+			pick[c.Name] = c.Options[r.IntN(len(c.Options))]
+		}
+		sub, err := m.Sub(pick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := places.Of(sub)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sub.NewParams()
+		for i, from := range at {
+			if from >= 0 {
+				w[i] = whole[from]
+			}
+		}
+		for _, x := range sub.Export(w) {
+			big := of[x.Name]
+			shape, all := fourOf(x.Shape), fourOf(big.Shape)
+			dy, dx := (all[2]-shape[2])/2, (all[3]-shape[3])/2
+			i := 0
+			for o := range shape[0] {
+				for c := range shape[1] {
+					for y := range shape[2] {
+						for k := range shape[3] {
+							want := big.Data[((o*all[1]+c)*all[2]+y+dy)*all[3]+k+dx]
+							if math.Float32bits(x.Data[i]) != math.Float32bits(want) {
+								t.Fatalf("%v: %s[%d %d %d %d] is %v, the whole's is %v", pick, x.Name, o, c, y, k, x.Data[i], want)
+							}
+							i++
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// fourOf lengthens a shape to four dimensions.
+func fourOf(shape []int) [4]int {
+	four := [4]int{1, 1, 1, 1}
+	copy(four[:], shape)
+	return four
+}
