@@ -18,7 +18,7 @@ func TestCohorts(t *testing.T) {
 		const rounds = 2000
 		repeats := 0
 		for tr.round = range rounds {
-			c := tr.cohort()
+			c := e.Cohort(tr.number, tr.round)
 			for _, client := range c {
 				counts[client]++
 			}

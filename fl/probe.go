@@ -35,6 +35,7 @@ var probes = []Probe{
 	{Name: "train_loss", Doc: "mean loss over the client's local steps", of: func(s *Slot) float64 { return s.TrainLoss }},
 	{Name: "examples_train", Doc: "training examples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.TrainExamples) }},
 	{Name: "examples_val", Doc: "validation examples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.ValExamples) }},
+	{Name: "client_key", Doc: "number of the client, the same in all rounds, a fact that tuner.allow must list and only a tuner's scalars can ask for", of: func(s *Slot) float64 { return float64(s.Client) }},
 	{Name: "steps", Doc: "local steps that the client took", of: func(s *Slot) float64 { return float64(s.Steps) }},
 	{Name: "delta_norm", Doc: "length of the client's change of the weights", of: func(s *Slot) float64 { return s.DeltaNorm }},
 	{Name: "seconds_simulated", Doc: "seconds of the client's round on a simulated phone; a round's are those of its slowest client", of: func(s *Slot) float64 { return s.Seconds }},

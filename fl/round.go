@@ -65,11 +65,12 @@ type RoundResult struct {
 	aggregates map[string]float64 // probes of the whole round
 }
 
-// cohort draws the clients of the trial's next round.
-func (t *Trial) cohort() []int {
-	cfg := &t.engine.cfg
+// Cohort returns the clients that a round of a trial of that number trains, in the
+// order of its slots.
+func (e *Engine) Cohort(trial, round int) []int {
+	cfg := &e.cfg
 	clients := len(cfg.Data.Clients)
-	stream := kernels.NewStream(kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeCohort), 0)
+	stream := kernels.NewStream(kernels.Key(cfg.Seed, uint64(trial), uint64(round), purposeCohort), 0)
 	if cfg.Replacement {
 		drawn := make([]int, cfg.Cohort)
 		for i := range drawn {
@@ -141,7 +142,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 // slots returns the places of the next round's cohort, before anything is measured.
 func (t *Trial) slots(plan Plan) ([]Slot, error) {
 	slots := make([]Slot, t.engine.cfg.Cohort)
-	for i, client := range t.cohort() {
+	for i, client := range t.engine.Cohort(t.number, t.round) {
 		c := &t.engine.cfg.Data.Clients[client]
 		params, err := plan.client(t.engine, i, client)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/plugins/grid"
 	"github.com/fedfast/fedfast/plugins/hyperband"
 	"github.com/fedfast/fedfast/plugins/pbt"
+	"github.com/fedfast/fedfast/plugins/perfedrlnas"
 	"github.com/fedfast/fedfast/plugins/random"
 	"github.com/fedfast/fedfast/plugins/sha"
 	"github.com/fedfast/fedfast/tuners"
@@ -27,6 +28,7 @@ func Builtin() map[string]tuners.Tuner {
 		"grid":        grid.Tuner{},
 		"hyperband":   hyperband.Tuner{},
 		"pbt":         pbt.Tuner{},
+		"perfedrlnas": perfedrlnas.Tuner{},
 		"random":      random.Tuner{},
 		"sha":         sha.Tuner{},
 	}

@@ -13,7 +13,7 @@ type Description struct {
 	Trials        bool // it answers Suggest and Report: it can be a study's tuner
 	Rounds        bool // it answers PlanRound and ObserveRound: it can be a client tuner
 	Tables        bool // its plans may hold a table that clients look up themselves
-	Architectures bool // its plans may hold architectures
+	Architectures bool // the choices of a model join its space as dimensions client.arch.NAME, where clients train sub-networks
 	Fork          bool // it may fork trials
 	Prepare       bool // as a client tuner it gets its own Suggest / Report loop before the first trial
 
@@ -27,6 +27,10 @@ type Description struct {
 	Probes   []string // per-slot probes that it can use; a session that needs fewer says so, see Prober
 	Scalars  []string // per-slot scalars about clients that it needs: "examples_train", "examples_val", "client_key"
 }
+
+// ScalarClientKey is the scalar that tells who a client is: a number that stays the same
+// in all rounds. It comes with plans, too, see PlanRequest.
+const ScalarClientKey = "client_key"
 
 // Option is one key of a tuner's options.
 type Option struct {

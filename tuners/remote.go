@@ -183,7 +183,7 @@ func (s *RemoteSession) Report(ctx context.Context, r TrialReport) error {
 
 // PlanRound asks for the params of a round.
 func (s *RemoteSession) PlanRound(ctx context.Context, r PlanRequest) (Plan, error) {
-	req := &tunerv1.PlanRoundRequest{Session: s.id, Seq: s.seq + 1, Trial: int64(r.Trial), Round: int64(r.Round), Slots: int64(r.Slots)}
+	req := &tunerv1.PlanRoundRequest{Session: s.id, Seq: s.seq + 1, Trial: int64(r.Trial), Round: int64(r.Round), Slots: int64(r.Slots), ClientKeys: r.ClientKeys}
 	if r.Purpose == Test {
 		req.Purpose, req.Seq = tunerv1.PlanRoundRequest_TEST, s.seq
 	}

@@ -28,6 +28,10 @@ type PlanRequest struct {
 	Round   int // from 0
 	Slots   int // clients in the cohort; for Test: clients to evaluate
 	Purpose Purpose
+	// ClientKeys tells who sits in each slot, if the tuner's Description asks for the
+	// scalar ScalarClientKey: a number for each client, the same in all rounds. Else it
+	// is nil.
+	ClientKeys []uint64
 }
 
 // Plan holds the params that a client tuner sets for one round. A param that it

@@ -201,7 +201,7 @@ func (s *server) Report(ctx context.Context, r *tunerv1.ReportRequest) (*tunerv1
 }
 
 func (s *server) PlanRound(ctx context.Context, r *tunerv1.PlanRoundRequest) (*tunerv1.PlanRoundReply, error) {
-	req := PlanRequest{Trial: int(r.GetTrial()), Round: int(r.GetRound()), Slots: int(r.GetSlots())}
+	req := PlanRequest{Trial: int(r.GetTrial()), Round: int(r.GetRound()), Slots: int(r.GetSlots()), ClientKeys: r.GetClientKeys()}
 	if r.GetPurpose() == tunerv1.PlanRoundRequest_TEST {
 		req.Purpose = Test
 		return s.planTest(ctx, r, req)

@@ -108,7 +108,21 @@ func samePlan(data []byte, plan tuners.Plan) bool {
 }
 
 func (s *clientSession) request(round int) tuners.PlanRequest {
-	return tuners.PlanRequest{Trial: s.trial.number, Round: round, Slots: s.trial.driver.setup.Config.Cohort}
+	d := s.trial.driver
+	r := tuners.PlanRequest{Trial: s.trial.number, Round: round, Slots: d.setup.Config.Cohort}
+	if slices.Contains(d.clientScalars, tuners.ScalarClientKey) {
+		r.ClientKeys = keysOf(d.engine.Cohort(s.trial.number, round))
+	}
+	return r
+}
+
+// keysOf returns the keys of clients for tuners.
+func keysOf(clients []int) []uint64 {
+	keys := make([]uint64, len(clients))
+	for i, c := range clients {
+		keys[i] = uint64(c)
+	}
+	return keys
 }
 
 // plan asks for the params of the trial's next round and records the answer.

@@ -149,9 +149,15 @@ func (d *driver) openTuners(ctx context.Context) error {
 				d.space = append(d.space, dim)
 			}
 		}
-		slices.SortFunc(d.space, func(a, b tuners.Dim) int { return strings.Compare(a.Name, b.Name) })
 	}
+	if err := d.joinChoices(ctx); err != nil {
+		return err
+	}
+	slices.SortFunc(d.space, func(a, b tuners.Dim) int { return strings.Compare(a.Name, b.Name) })
 	for _, dim := range d.space {
+		if strings.HasPrefix(dim.Name, hyper.ArchPrefix) {
+			continue // joinChoices has checked it
+		}
 		if _, ok := hyper.FindTunable(dim.Name); !ok && !d.adds[dim.Name] {
 			return &key.Error{Key: config.SpaceKey(dim.Name), Problem: ": " + hyper.Unknown(dim.Name).Error()}
 		}

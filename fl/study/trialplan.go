@@ -88,7 +88,13 @@ func (t *trial) testPlan(ctx context.Context, session tuners.Session, round int)
 		return []fl.ClientParams{t.hyper.Client}, nil
 	}
 	slots := len(t.driver.setup.Data.Clients)
-	p, err := session.PlanRound(ctx, tuners.PlanRequest{Trial: t.number, Round: round, Slots: slots, Purpose: tuners.Test})
+	request := tuners.PlanRequest{Trial: t.number, Round: round, Slots: slots, Purpose: tuners.Test}
+	if slices.Contains(t.driver.clientScalars, tuners.ScalarClientKey) {
+		for i := range slots {
+			request.ClientKeys = append(request.ClientKeys, uint64(i))
+		}
+	}
+	p, err := session.PlanRound(ctx, request)
 	if err != nil {
 		return nil, fmt.Errorf("client tuner: test of trial %d: %w", t.number, err)
 	}

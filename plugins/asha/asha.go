@@ -34,7 +34,8 @@ var description = tuners.Description{
 		{Name: "eliminations", Default: tuners.Num(3), Doc: "number of rungs before the last one, which is at budget.trial_rounds"},
 		{Name: "trials", Default: tuners.Num(0), Doc: "most trials to start; 0 starts as many as budget.rounds pays for"},
 	},
-	Trials: true,
+	Trials:        true,
+	Architectures: true,
 }
 
 // Validate checks the options and that the budget can bring a trial to the last

@@ -41,7 +41,8 @@ var description = tuners.Description{
 		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0 takes floor(budget.rounds / budget.trial_rounds), at most 500"},
 		{Name: "candidates", Default: tuners.Num(1024), Doc: "points at which expected improvement is compared; a space of no more points is compared whole"},
 	},
-	Trials: true,
+	Trials:        true,
+	Architectures: true,
 }
 
 // plan is what the options and the budget fix.

@@ -55,12 +55,13 @@ var description = tuners.Description{
 		{Name: "mle", Default: tuners.Bool(false), Doc: "test with the arg max of theta instead of draws"},
 		{Name: "as_paper", Default: tuners.Bool(false), Doc: "whole dimensions: neighbours from c - floor(w) to c + ceil(w), as the paper prints it"},
 	},
-	Trials:   true,
-	Rounds:   true,
-	Controls: []string{"client.*"},
-	Adds:     []tuners.Dim{{Name: Gamma, Kind: tuners.Uniform, Lo: 0, Hi: 1}},
-	Probes:   []string{"val_error_after", "val_error_before", "val_loss_after", "val_loss_before"},
-	Scalars:  []string{"examples_val"},
+	Trials:        true,
+	Architectures: true,
+	Rounds:        true,
+	Controls:      []string{"client.*"},
+	Adds:          []tuners.Dim{{Name: Gamma, Kind: tuners.Uniform, Lo: 0, Hi: 1}},
+	Probes:        []string{"val_error_after", "val_error_before", "val_loss_after", "val_loss_before"},
+	Scalars:       []string{"examples_val"},
 }
 
 // Validate checks the options, the objective and that there is something to tune.

@@ -31,7 +31,8 @@ var description = tuners.Description{
 		{Name: "eta", Default: tuners.Num(3), Doc: "one trial of eta goes on at a rung"},
 		{Name: "brackets", Default: tuners.Num(0), Doc: "number of brackets, R+1: the first one eliminates R times, the last one never; 0 takes 4, or fewer when budget.trial_rounds is below eta^3"},
 	},
-	Trials: true,
+	Trials:        true,
+	Architectures: true,
 }
 
 // Validate checks the options and that the budget pays for a bracket.

@@ -31,8 +31,9 @@ var description = tuners.Description{
 		{Name: "factor", Default: tuners.Num(1.2), Doc: "a real hyperparameter of a copy is multiplied or divided by it; a whole one moves by one"},
 		{Name: "resample", Default: tuners.Num(0.25), Doc: "probability that a hyperparameter of a copy is drawn anew instead, 0..1"},
 	},
-	Trials: true,
-	Fork:   true,
+	Trials:        true,
+	Architectures: true,
+	Fork:          true,
 }
 
 // Validate checks the options and that the budget pays for the population.

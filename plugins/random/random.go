@@ -26,7 +26,8 @@ var description = tuners.Description{
 	Options: []tuners.Option{
 		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0 takes floor(budget.rounds / budget.trial_rounds)"},
 	},
-	Trials: true,
+	Trials:        true,
+	Architectures: true,
 }
 
 // Validate checks the options and that the budget pays for the trials.

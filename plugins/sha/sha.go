@@ -27,7 +27,8 @@ var description = tuners.Description{
 		{Name: "eta", Default: tuners.Num(3), Doc: "one trial of eta goes on at a rung"},
 		{Name: "eliminations", Default: tuners.Num(3), Doc: "number of rungs at which trials are stopped"},
 	},
-	Trials: true,
+	Trials:        true,
+	Architectures: true,
 }
 
 // Validate checks the options and that the budget pays for the rungs.

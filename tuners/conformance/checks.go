@@ -112,9 +112,25 @@ var budgets = []tuners.Budget{
 // first.
 func Budgets() []tuners.Budget { return slices.Clone(budgets) }
 
+// architectures are what the choices of a small supernet join a space as.
+var architectures = []tuners.Dim{
+	{Name: "client.arch.depth", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(1), tuners.Num(2)}},
+	{Name: "client.arch.width", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(8), tuners.Num(16), tuners.Num(24)}},
+}
+
+// joined returns a space with what a tuner adds to it, and, for a client tuner that picks
+// sub-networks, with architectures.
+func joined(space tuners.Space, about tuners.Description) (tuners.Space, error) {
+	space, err := space.With(about.Adds...)
+	if err != nil || !about.Architectures || !about.Rounds {
+		return space, err
+	}
+	return space.With(architectures...)
+}
+
 // setup is a set-up of a study with a budget.
 func (s *suite) setup(b tuners.Budget) (tuners.ValidateRequest, error) {
-	space, err := surfaces["bowl"].space.With(s.about.Adds...)
+	space, err := joined(surfaces["bowl"].space, s.about)
 	return tuners.ValidateRequest{Space: space, Options: s.o.Options, Budget: b}, err
 }
 

@@ -17,9 +17,17 @@ func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
 	if slots == 0 {
 		slots = 4
 	}
+	d, err := c.tuner.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	var keys []uint64
+	if slices.Contains(d.Scalars, tuners.ScalarClientKey) {
+		keys = cohortOf(t.Rounds, slots)
+	}
 	if s.Tests && t.Rounds%2 == 1 {
 		before := string(c.State())
-		if _, err := c.PlanRound(ctx, tuners.PlanRequest{Trial: t.Number, Round: t.Rounds, Slots: slots, Purpose: tuners.Test}); err != nil {
+		if _, err := c.PlanRound(ctx, tuners.PlanRequest{Trial: t.Number, Round: t.Rounds, Slots: slots, Purpose: tuners.Test, ClientKeys: keys}); err != nil {
 			return fmt.Errorf("asked for the plan of an evaluation: %w", err)
 		}
 		if string(c.State()) != before {
@@ -28,7 +36,7 @@ func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
 	}
 	var plan tuners.Plan
 	if err := c.call(ctx, func() (err error) {
-		plan, err = c.PlanRound(ctx, tuners.PlanRequest{Trial: t.Number, Round: t.Rounds, Slots: slots})
+		plan, err = c.PlanRound(ctx, tuners.PlanRequest{Trial: t.Number, Round: t.Rounds, Slots: slots, ClientKeys: keys})
 		return err
 	}); err != nil {
 		return err
@@ -37,10 +45,6 @@ func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
 	var names []string
 	if p, ok := c.Session.(tuners.Prober); ok {
 		names = p.Probes()
-	}
-	d, err := c.tuner.Describe(ctx)
-	if err != nil {
-		return err
 	}
 	names = append(slices.Clone(names), d.Scalars...)
 	if s.Probes != nil {
@@ -62,12 +66,26 @@ func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
 		seen := map[string]float64{}
 		for _, name := range names {
 			seen[name] = probe(name, score, slot)
+			if name == tuners.ScalarClientKey {
+				seen[name] = float64(keys[slot])
+			}
 			o.Aggregates[name] += seen[name] / float64(slots)
 		}
 		o.Slots = append(o.Slots, tuners.Slot{Probes: seen})
 	}
 	t.Rounds++
 	return c.call(ctx, func() error { return c.ObserveRound(ctx, o) })
+}
+
+// cohortOf returns the clients of a round's slots: one comes in every round, each time
+// in another slot, the others are new or come again at times.
+func cohortOf(round, slots int) []uint64 {
+	keys := make([]uint64, slots)
+	for i := range keys {
+		keys[i] = uint64(1 + (round*slots+i)%(3*slots+1))
+	}
+	keys[round%slots] = 0
+	return keys
 }
 
 // probe makes a value of a probe or scalar up, in the range of its name.
@@ -77,7 +95,7 @@ func probe(name string, score float64, slot int) float64 {
 		h := fnv.New32a()
 		fmt.Fprint(h, name, score, slot)
 		return float64(h.Sum32())/(1<<31) - 1
-	case strings.HasPrefix(name, "examples") || name == "steps" || name == "client_key":
+	case strings.HasPrefix(name, "examples") || name == "steps":
 		return float64(10 + slot)
 	case strings.HasSuffix(name, "before"):
 		return min(1, 1.1*score)

@@ -95,13 +95,16 @@ func (s Study) Play(ctx context.Context, t tuners.Tuner) (*Outcome, error) {
 	req := tuners.OpenRequest{
 		Study: "check", Space: s.Surface.Space(), Options: s.Options, Budget: s.Budget, Objective: s.Objective, Seed: s.Seed, Trial: tuners.StudySession,
 	}
-	var err error
+	clients := t
 	if s.Clients != nil {
-		d, err := s.Clients.Describe(ctx)
-		if err != nil {
-			return out, err
-		}
-		if req.Space, err = req.Space.With(d.Adds...); err != nil {
+		clients = s.Clients
+	}
+	d, err := clients.Describe(ctx)
+	if err != nil {
+		return out, err
+	}
+	if d.Rounds {
+		if req.Space, err = joined(req.Space, d); err != nil {
 			return out, err
 		}
 	}

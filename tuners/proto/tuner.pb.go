@@ -628,7 +628,7 @@ type DescribeReply struct {
 	Trials        bool                    `protobuf:"varint,5,opt,name=trials,proto3" json:"trials,omitempty"` // answers Suggest and Report
 	Rounds        bool                    `protobuf:"varint,6,opt,name=rounds,proto3" json:"rounds,omitempty"` // answers PlanRound and ObserveRound
 	Tables        bool                    `protobuf:"varint,7,opt,name=tables,proto3" json:"tables,omitempty"`
-	Architectures bool                    `protobuf:"varint,8,opt,name=architectures,proto3" json:"architectures,omitempty"`
+	Architectures bool                    `protobuf:"varint,8,opt,name=architectures,proto3" json:"architectures,omitempty"` // a model's choices join the space as dimensions client.arch.NAME
 	Fork          bool                    `protobuf:"varint,9,opt,name=fork,proto3" json:"fork,omitempty"`
 	Prepare       bool                    `protobuf:"varint,10,opt,name=prepare,proto3" json:"prepare,omitempty"`
 	Controls      []string                `protobuf:"bytes,11,rep,name=controls,proto3" json:"controls,omitempty"` // params that it sets per round; "client.*" takes every name with the prefix
@@ -1529,6 +1529,7 @@ type PlanRoundRequest struct {
 	Round         int64                    `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"` // from 0
 	Slots         int64                    `protobuf:"varint,5,opt,name=slots,proto3" json:"slots,omitempty"`
 	Purpose       PlanRoundRequest_Purpose `protobuf:"varint,6,opt,name=purpose,proto3,enum=fedfast.tuner.v1.PlanRoundRequest_Purpose" json:"purpose,omitempty"`
+	ClientKeys    []uint64                 `protobuf:"varint,7,rep,packed,name=client_keys,json=clientKeys,proto3" json:"client_keys,omitempty"` // who sits in the slots, if DescribeReply.scalars has "client_key": a number for each client that stays the same in all rounds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1603,6 +1604,13 @@ func (x *PlanRoundRequest) GetPurpose() PlanRoundRequest_Purpose {
 		return x.Purpose
 	}
 	return PlanRoundRequest_TRAIN
+}
+
+func (x *PlanRoundRequest) GetClientKeys() []uint64 {
+	if x != nil {
+		return x.ClientKeys
+	}
+	return nil
 }
 
 type PlanRoundReply struct {
@@ -2376,14 +2384,16 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06failed\x18\x06 \x01(\bR\x06failed\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\"#\n" +
 	"\vReportReply\x12\x14\n" +
-	"\x05state\x18\x01 \x01(\fR\x05state\"\xe6\x01\n" +
+	"\x05state\x18\x01 \x01(\fR\x05state\"\x87\x02\n" +
 	"\x10PlanRoundRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
 	"\x05trial\x18\x03 \x01(\x03R\x05trial\x12\x14\n" +
 	"\x05round\x18\x04 \x01(\x03R\x05round\x12\x14\n" +
 	"\x05slots\x18\x05 \x01(\x03R\x05slots\x12D\n" +
-	"\apurpose\x18\x06 \x01(\x0e2*.fedfast.tuner.v1.PlanRoundRequest.PurposeR\apurpose\"\x1e\n" +
+	"\apurpose\x18\x06 \x01(\x0e2*.fedfast.tuner.v1.PlanRoundRequest.PurposeR\apurpose\x12\x1f\n" +
+	"\vclient_keys\x18\a \x03(\x04R\n" +
+	"clientKeys\"\x1e\n" +
 	"\aPurpose\x12\t\n" +
 	"\x05TRAIN\x10\x00\x12\b\n" +
 	"\x04TEST\x10\x01\"\xcf\x02\n" +

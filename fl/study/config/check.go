@@ -76,7 +76,7 @@ func (c *Config) checkKeys() []error {
 }
 
 // facts are the probes that measure nothing but tell about a client.
-var facts = []string{"examples_train", "examples_val"}
+var facts = []string{"client_key", "examples_train", "examples_val"}
 
 // Allows returns an error for a probe that there is not, and for a fact about
 // clients that the study does not let tuners see. A scalar is always a fact.

@@ -65,9 +65,12 @@ class _Servicer(tuner_pb2_grpc.TunerServicer):
 
     def PlanRound(self, request, context):
         test = request.purpose == pb.PlanRoundRequest.TEST
-        plan, state = self._change(
-            request, context, lambda s: s.plan_round(request.trial, request.round, request.slots, test), changes=not test
-        )
+
+        def ask(session):
+            session.client_keys = list(request.client_keys)
+            return session.plan_round(request.trial, request.round, request.slots, test)
+
+        plan, state = self._change(request, context, ask, changes=not test)
         return pb.PlanRoundReply(
             server=wire.to_params(plan.server), clients=[wire.to_params(c) for c in plan.clients], notes=wire.to_notes(plan.notes), state=state,
         )

@@ -116,7 +116,8 @@ class Tuner:
     controls = ()  # params that a client tuner sets, such as "client.lr" or "client.*"
     adds = ()  # of Dim: dimensions of its own
     probes = ()  # per-slot probes that it uses, such as "val_error_after"
-    scalars = ()  # per-slot scalars that it needs, such as "examples_val"
+    scalars = ()  # per-slot scalars that it needs, such as "examples_val", or "client_key": who sits in the slots
+    architectures = False  # a model's choices join its space as dimensions client.arch.NAME
 
     def validate(self, request):
         """Every Problem of a study, beyond what is wrong with the options' names and types."""
@@ -129,6 +130,8 @@ class Tuner:
 
 class Session:
     """One conversation about a study, or about one trial of it. Calls come one after the other."""
+
+    client_keys = ()  # in plan_round, of a tuner whose scalars have "client_key": for each slot a number for its client, the same in all rounds
 
     def suggest(self, n):
         """What to do next, a list of decisions; n is the number of trials that the study keeps in flight."""

@@ -58,7 +58,7 @@ def open_request(r):
 def description(t):
     return pb.DescribeReply(
         name=t.name, version=t.version, doc=t.doc, trials=t.trials, rounds=t.rounds, fork=t.fork, controls=t.controls,
-        adds=[to_dim(d) for d in t.adds], probes=t.probes, scalars=t.scalars,
+        adds=[to_dim(d) for d in t.adds], probes=t.probes, scalars=t.scalars, architectures=t.architectures,
         options=[pb.DescribeReply.Option(name=o.name, default=to_value(o.default), doc=o.doc) for o in t.options],
     )
 
