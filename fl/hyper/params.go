@@ -43,7 +43,7 @@ type Client struct {
 
 	// Arch is the sub-network of a client of the method supernet, empty for the whole
 	// network; see Pick. No key holds it: dimensions below ArchPrefix set it.
-	Arch string
+	Arch string `toml:"-"`
 
 	begun bool // as DefaultClient makes them
 }

@@ -14,9 +14,9 @@ import (
 // from which its parameters come. As in PerFedRLNAS's released code, the shared network
 // moves by the mean of the changes over the cohort, weighted by training examples, in
 // which a client that does not hold a parameter has no change of it:
-// A <- A + sum_i p_i (w_i - A). With server.holders it is, as in the paper's text, the
-// mean over the clients that hold it, of equal weights unless server.weighted. What
-// nobody held stays. A personalized model is the client's sub-network.
+// A <- A + sum_i p_i (w_i - A). With server.holders it is the mean over the clients
+// that hold it, as in the paper's text, where all weigh the same (server.weighted =
+// false). What nobody held stays. A personalized model is the client's sub-network.
 type supernet struct{}
 
 func (supernet) Name() string { return "supernet" }
@@ -30,8 +30,11 @@ func (supernet) Paper() string {
 }
 
 func (supernet) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), fl.Using("server.holders", "server.weighted"))
+	return slices.Concat(fl.UsingSGD(), forgets("a client may have another sub-network in the next round"), fl.Using("server.holders", "server.weighted"))
 }
+
+// Defaults weighs clients by their examples.
+func (supernet) Defaults(_ *fl.ClientParams, s *fl.ServerParams) { s.Weighted = true }
 
 // Prepare checks that the model has choices.
 func (supernet) Prepare(cfg *fl.Config) (any, error) {
@@ -114,9 +117,7 @@ func (supernet) Work(setup any, c fl.ClientParams) (float64, error) {
 const maxCounted = 1 << 12
 
 func (supernet) Local(l *fl.Local) error {
-	if l.ServerParams.Holders {
-		l.Uniform()
-	}
+	l.Uniform()
 	net, err := l.Setup.(*subnets).of(l.Params)
 	if err != nil {
 		return err

@@ -28,7 +28,9 @@ func TestSupernetOfWholeNetworks(t *testing.T) {
 		return fl.WeightsSHA256(model, tr.Weights())
 	}
 	plan := defaultPlan(supernet{})
-	want := train(FedAvg{}, plan)
+	unweighted := plan
+	unweighted.Server.Weighted = false
+	want := train(FedAvg{}, unweighted)
 	if got := train(supernet{}, plan); got != want {
 		t.Errorf("weights %s, FedAvg's are %s", got, want)
 	}
@@ -49,7 +51,7 @@ func TestSupernetMerges(t *testing.T) {
 	c := plan.Clients[0]
 	plan.Clients = []fl.ClientParams{picked(c, 0, 3, 6), picked(c, 1, 3, 8), picked(c, 0, 5, 6), picked(c, 0, 3, 8)}
 	for _, holders := range []bool{false, true} {
-		plan.Server.Holders = holders
+		plan.Server.Holders, plan.Server.Weighted = holders, !holders
 		tr := e.NewTrial(1)
 		start := slices.Clone(tr.Weights())
 		r := runRounds(t, tr, plan, 1)[0]
@@ -64,7 +66,7 @@ func TestSupernetMerges(t *testing.T) {
 			// Every other slot trains for so little that it does not move: what is
 			// left is the change of this one.
 			alone := plan
-			alone.Server.Holders = false
+			alone.Server.Holders, alone.Server.Weighted = false, true
 			alone.Clients = slices.Clone(plan.Clients)
 			for i := range alone.Clients {
 				if i != slot {

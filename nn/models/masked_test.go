@@ -82,11 +82,11 @@ func (m masked) norm(name string, in image, channels int) image {
 	return in
 }
 
-func (in image) swish() image {
-	for i, x := range in.v {
-		in.v[i] = x * min(max(x+3, 0), 6) / 6
+func (m image) swish() image {
+	for i, x := range m.v {
+		m.v[i] = x * min(max(x+3, 0), 6) / 6
 	}
-	return in
+	return m
 }
 
 // squeeze is squeeze-and-excitation with the first units.

@@ -78,7 +78,7 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 		plan.Clients[i] = p
 	}
 	if r.Purpose == tuners.Train {
-		plan.Notes = s.notes(mean)
+		plan.Notes = s.notes()
 	}
 	return plan, nil
 }
@@ -154,7 +154,7 @@ func (s *session) mean() []float64 {
 // notes show people how sure the policies are: the mean over them and their choices of
 // the largest probability and of the entropy in nats, and how likely each option is on
 // average, by the names of the choices.
-func (s *session) notes(mean []float64) map[string][]float64 {
+func (s *session) notes() map[string][]float64 {
 	if len(s.policies) == 0 || s.set.uniform {
 		return nil
 	}

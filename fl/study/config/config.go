@@ -151,7 +151,7 @@ type Budget struct {
 type Tuner struct {
 	Name     string         `toml:"name" doc:"the tuner that decides which trials run and how far, see fedfast list tuners"`
 	Parallel int            `toml:"parallel" in:"[1, 10000]" doc:"trials in flight; from 2 on the tuner hears of each trial as soon as that has reached its round, in simulated order, and is asked anew" also:"concurrency"`
-	Allow    []string       `toml:"allow" of:"examples_train examples_val" doc:"facts about clients that tuners may see: the sizes of their sets"`
+	Allow    []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: who they are, and the sizes of their sets"`
 	Options  map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
 }
 
