@@ -19,7 +19,7 @@ const ArchPrefix = "client.arch."
 // Pick returns the values of the choices that c.Arch names, nil for none.
 func (c Client) Pick() map[string]int {
 	var pick map[string]int
-	for _, part := range strings.FieldsSeq(c.Arch) {
+	for part := range strings.FieldsSeq(c.Arch) {
 		name, value, _ := strings.Cut(part, "=")
 		if v, err := strconv.Atoi(value); err == nil {
 			if pick == nil {
