@@ -311,6 +311,22 @@ func TestFaultSlowWorker(t *testing.T) {
 	}
 }
 
+// TestFaultWaitingWorker has the coordinator give up workers that wait for an order, as
+// it does when nothing was heard of them for long though they live: they join again, and
+// the study needs them.
+func TestFaultWaitingWorker(t *testing.T) {
+	r := newRun(t, func() study.Setup { return tinyStudy(t) })
+	r.after = func(round int) {
+		if round%5 == 1 {
+			r.loses(func(s *seat) bool { return s.pending != nil })
+		}
+	}
+	r.sameAsAlone(t, r.worker(t.Context(), nil))
+	if r.told(" is lost") == 0 {
+		t.Error("no worker that waited was lost")
+	}
+}
+
 // TestFaultRoundThatKills ends the study, and not the trial, where worker after worker
 // is lost at one round.
 func TestFaultRoundThatKills(t *testing.T) {

@@ -87,7 +87,7 @@ func (c *Coordinator) turn(m *nats.Msg) {
 	again := s.pending != nil && s.pending.Seq == t.Seq
 	s.pending, s.reply = &t, m
 	s.leaving = s.leaving || t.Leaving
-	if again { // it waits longer than an answer may take
+	if again && !s.out { // it waits longer than an answer may take
 		return
 	}
 	if t.State == stateRound && t.Record != nil {

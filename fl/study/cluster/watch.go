@@ -88,5 +88,8 @@ func (c *Coordinator) lose(s *seat, why string) {
 func (c *Coordinator) remove(s *seat, state string) {
 	s.out, s.lease, s.share = true, 0, nil
 	close(s.gone)
+	if s.pending != nil { // it lives, and waits for an order that nobody will give
+		s.answer(order{Order: orderAgain})
+	}
 	c.record(study.WorkerRecord{Worker: s.name, State: state})
 }
