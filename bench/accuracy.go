@@ -87,6 +87,9 @@ var modelData = []struct {
 	},
 }
 
+// ownModels are those of methods that cannot train any network.
+var ownModels = map[string]string{"fedtp": "vit-tiny", "supernet": "mbv3-cifar"}
+
 // accuracyRows lists the methods, the models and the studies.
 func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {
 	trainings, err := trainings(cfg)
@@ -138,7 +141,11 @@ func trainings(cfg Config) ([]training, error) {
 	var all []training
 	shared := map[uint64]opened{}
 	for _, method := range fl.Methods() {
-		all = append(all, training{name: method, preset: preset, sets: slices.Concat(base, single(rounds), []string{"method=" + method}), opened: shared})
+		t := training{name: method, preset: preset, sets: slices.Concat(base, single(rounds), []string{"method=" + method}), opened: shared}
+		if model := ownModels[method]; model != "" {
+			t.sets, t.opened = append(t.sets, "model="+model), map[uint64]opened{}
+		}
+		all = append(all, t)
 	}
 	if preset == "femnist" {
 		for _, d := range modelData {

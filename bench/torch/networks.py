@@ -73,15 +73,16 @@ def fedtune_four():
     return layers + [dense(512), RELU, dense()]
 
 
+def norm(channels):
+    return dict(type="groupnorm", groups=channels // 8)
+
+
+def plain(filters, kernel=1, **more):
+    return conv(filters, kernel, pad=kernel // 2, no_bias=True, **more)
+
+
 def mobilenet_small():
     relu, swish = RELU, dict(type="hardswish")
-
-    def norm(channels):
-        return dict(type="groupnorm", groups=channels // 8)
-
-    def plain(filters, kernel=1, **more):
-        return conv(filters, kernel, pad=kernel // 2, no_bias=True, **more)
-
     layers, channels = [plain(16, 3), norm(16), swish], 16
     for kernel, wide, out, squeeze, act, stride in (
             (3, 16, 16, 8, relu, 2), (3, 72, 24, 0, relu, 2), (3, 88, 24, 0, relu, 1), (5, 96, 40, 24, swish, 2), (5, 240, 40, 64, swish, 1),
@@ -94,6 +95,27 @@ def mobilenet_small():
         layers += [dict(type="residual", body=body)] if stride == 1 and out == channels else body
         channels = out
     return layers + [plain(576), norm(576), swish, dict(type="avgpool"), dense(1024), swish, dropout(0.2), dense()]
+
+
+def mbv3(stages):
+    """Stages are (width, depth, kernel, expansion, stride); all but the first have squeeze-and-excitation."""
+    swish = dict(type="hardswish")
+    layers, channels = [plain(16, 3), norm(16), swish], 16
+    for stage, (width, depth, kernel, expansion, stride) in enumerate(stages):
+        for block in range(depth):
+            wide = expansion * channels
+            body = [plain(wide), norm(wide), swish]
+            body += [dict(type="depthwise", kernel=kernel, stride=1 if block else stride, pad=kernel // 2, no_bias=True), norm(wide), swish]
+            body += [dict(type="squeeze", units=eighths(wide // 4))] if stage else []
+            body += [plain(width), norm(width)]
+            layers += [dict(type="residual", body=body)] if block else body
+            channels = width
+    return layers + [dict(type="avgpool"), dense()]
+
+
+def eighths(units):
+    near = (units + 4) // 8 * 8
+    return near if 10 * near >= 9 * units else near + 8
 
 
 def transformer(blocks, width, attention, take):
@@ -141,6 +163,8 @@ NETWORKS = {
     "fedtune-4conv2dense": fedtune_four(),
     "resnet18-gn": resnet18(),
     "mobilenet-small": mobilenet_small(),
+    "mbv3-cifar": mbv3([(32, 2, 5, 4, 2), (48, 3, 5, 4, 2), (80, 3, 5, 4, 1), (96, 2, 5, 4, 2)]),
+    "mbv3-cifar-mid": mbv3([(32, 1, 3, 3, 2), (48, 2, 3, 3, 2), (64, 2, 3, 3, 1), (80, 1, 3, 3, 2)]),
     "vit-tiny": vit_tiny(),
     "leaf-char-lstm": [embedding(8), lstm(256, layers=2, biases=1, forget_bias=1), dense()],
     "fedex-char-lstm": [embedding(8, zero_padding=True), lstm(256, layers=2), dense()],

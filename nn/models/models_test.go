@@ -40,6 +40,8 @@ func TestParameterCounts(t *testing.T) {
 		{"vit-tiny", Options{Classes: 100}, 1_205_898 + 90*129},
 		{"so-tag-lr", Options{}, 5_000_500},
 		{"mobilenet-small", Options{}, 1_528_106},
+		{"mbv3-cifar", Options{}, 676_442},
+		{"mbv3-cifar-mid", Options{}, 170_194},
 		{"mobilenet-small", Options{Classes: 100}, 1_528_106 + 90*1025},
 		{"logistic", Options{}, 62 * 785},
 		{"logistic", Options{Classes: 10, Input: nn.Shape{H: 1, W: 1, C: 60}}, 610},

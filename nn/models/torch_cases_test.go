@@ -122,6 +122,35 @@ func opMobile() []torchOp {
 	return append(ops, opPlain(1, 0), eights(576), swish, torchOp{Op: "mean"}, opLinear, swish, opLinear)
 }
 
+// opMBV3 is a network of mbv3-cifar's kind, of stages of a width, depth, kernel,
+// expansion and stride.
+func opMBV3(stages ...[5]int) []torchOp {
+	swish, channels := torchOp{Op: "hardswish"}, 16
+	eights := func(n int) torchOp { return torchOp{Op: "groupnorm", Groups: n / 8} }
+	ops := []torchOp{opPlain(1, 1), eights(16), swish}
+	for i, s := range stages {
+		for block := range s[1] {
+			wide, stride := s[3]*channels, 1
+			if block == 0 {
+				stride = s[4]
+			}
+			body := []torchOp{
+				opPlain(1, 0), eights(wide), swish,
+				{Op: "depthwise", Stride: stride, Padding: s[2] / 2, NoBias: true}, eights(wide), swish,
+			}
+			if i > 0 {
+				body = append(body, torchOp{Op: "squeeze"})
+			}
+			body = append(body, opPlain(1, 0), eights(s[0]))
+			if block > 0 {
+				body = []torchOp{{Op: "residual", Body: body}}
+			}
+			ops, channels = append(ops, body...), s[0]
+		}
+	}
+	return append(ops, torchOp{Op: "mean"}, opLinear)
+}
+
 func opSame(padding int) torchOp { return torchOp{Op: "conv", Padding: padding} }
 
 func zeroIndex() *int { return new(int) }
@@ -167,6 +196,8 @@ var torchCases = []struct {
 	), nn.Shape{H: 16, W: 12, C: 3}},
 	{"so-tag-lr", 6, 0.1, []torchOp{opFlatten, opLinear}, nn.Shape{}},
 	{"mobilenet-small", 3, 0.005, opMobile(), nn.Shape{}},
+	{"mbv3-cifar-mid", 3, 0.005, opMBV3([5]int{32, 1, 3, 3, 2}, [5]int{48, 2, 3, 3, 2}, [5]int{64, 2, 3, 3, 1}, [5]int{80, 1, 3, 3, 2}), nn.Shape{}},
+	{"mbv3-cifar", 3, 0.005, opMBV3([5]int{32, 2, 5, 4, 2}, [5]int{48, 3, 5, 4, 2}, [5]int{80, 3, 5, 4, 1}, [5]int{96, 2, 5, 4, 2}), nn.Shape{}},
 	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
 	{"fedtune-4conv2dense", 6, 0.1, []torchOp{
 		opSame(1), opRelu, opSame(1), opRelu, opPool, opSame(1), opRelu, opSame(1), opRelu, opPool,
