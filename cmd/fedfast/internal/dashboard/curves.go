@@ -57,19 +57,11 @@ type drawn struct {
 // curves tells the curves of all trials, or where a sketch is asked for one round of
 // each column, which takes no time.
 func (s *Server) curves(r *http.Request) (any, error) {
-	dir, err := s.folder(r)
-	if err != nil {
-		return nil, err
-	}
-	v, err := view.Look(r.Context(), dir)
+	v, o, err := s.look(r)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	o, err := v.Overview(r.Context())
-	if err != nil {
-		return nil, err
-	}
 	d := drawn{Seq: o.Seq, Width: width(length(o), len(o.Trials)), Curves: map[string][]reals{}}
 	var curves [][]view.Round
 	if r.FormValue("sketch") != "" {

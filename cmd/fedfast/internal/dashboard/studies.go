@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"net/http"
 	"path/filepath"
@@ -141,21 +142,30 @@ type measured struct {
 	Value *float64 `json:"value"`
 }
 
-// study tells of a study what its page needs first.
-func (s *Server) study(r *http.Request) (any, error) {
+// look opens the study that a request is about; who asked closes it.
+func (s *Server) look(r *http.Request) (*view.Study, *view.Overview, error) {
 	dir, err := s.folder(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	v, err := view.Look(r.Context(), dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := v.Overview(r.Context())
+	if err != nil {
+		return nil, nil, errors.Join(err, v.Close())
+	}
+	return v, o, nil
+}
+
+// study tells of a study what its page needs first.
+func (s *Server) study(r *http.Request) (any, error) {
+	v, o, err := s.look(r)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	o, err := v.Overview(r.Context())
-	if err != nil {
-		return nil, err
-	}
 	p := page{entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o)}
 	for i := range o.Trials {
 		t := &o.Trials[i]
@@ -167,7 +177,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	if p.Workers, err = workersOf(r.Context(), v, o); err != nil {
 		return nil, err
 	}
-	p.Control = s.Control != nil && dir == s.Root && o.State == view.Running
+	p.Control = s.Control != nil && v.Dir() == s.Root && o.State == view.Running
 	for _, a := range o.Acts {
 		p.Halted = p.Halted || a.Trial < 0
 	}

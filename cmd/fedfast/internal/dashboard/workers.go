@@ -55,19 +55,11 @@ func (s *Server) workers(w http.ResponseWriter, r *http.Request) {
 
 // shifts is the picture of workers and trials.
 func (s *Server) shifts(r *http.Request) ([]byte, error) {
-	dir, err := s.folder(r)
-	if err != nil {
-		return nil, err
-	}
-	v, err := view.Look(r.Context(), dir)
+	v, o, err := s.look(r)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	o, err := v.Overview(r.Context())
-	if err != nil {
-		return nil, err
-	}
 	curves, err := v.Curves(r.Context(), o)
 	if err != nil {
 		return nil, err
@@ -78,7 +70,7 @@ func (s *Server) shifts(r *http.Request) ([]byte, error) {
 	}
 	f := report.Shifts(o, workers, stretches)
 	if f == nil {
-		return nil, noPictureError(dir)
+		return nil, noPictureError(v.Dir())
 	}
 	var text bytes.Buffer
 	err = f.Write(&text, figure.SVG, figure.Light)
