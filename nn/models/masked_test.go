@@ -183,25 +183,8 @@ func TestSubNetworksAreMaskedOnes(t *testing.T) {
 		picks = 10
 	}
 	for range picks {
-		pick := nn.Pick{}
-		for _, c := range m.Choices() {
-			pick[c.Name] = c.Options[r.IntN(len(c.Options))]
-		}
+		pick, sub, w := randomPart(t, m, places, whole, r)
 		ref.pick = func(name string) int { return pick[name] }
-		sub, err := m.Sub(pick)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, err := places.Of(sub)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := sub.NewParams()
-		for i, from := range at {
-			if from >= 0 {
-				w[i] = whole[from]
-			}
-		}
 		b := &nn.Batch{N: 1, X: make([]float32, 3*side*side), Labels: []int32{3}, Outputs: make([]float32, 10)}
 		x := image{c: 3, h: side, w: side, v: make([]float64, 3*side*side)}
 		for i := range b.X {

@@ -74,24 +74,7 @@ func TestSubNetworksAreParts(t *testing.T) {
 		picks = 20
 	}
 	for range picks {
-		pick := nn.Pick{}
-		for _, c := range m.Choices() {
-			pick[c.Name] = c.Options[r.IntN(len(c.Options))]
-		}
-		sub, err := m.Sub(pick)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, err := places.Of(sub)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := sub.NewParams()
-		for i, from := range at {
-			if from >= 0 {
-				w[i] = whole[from]
-			}
-		}
+		pick, sub, w := randomPart(t, m, places, whole, r)
 		for _, x := range sub.Export(w) {
 			big := of[x.Name]
 			shape, all := fourOf(x.Shape), fourOf(big.Shape)
@@ -112,6 +95,30 @@ func TestSubNetworksAreParts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// randomPart draws a sub-network and cuts its weights out of the whole ones.
+func randomPart(t *testing.T, m *nn.Model, places *nn.Places, whole []float32, r *rand.Rand) (nn.Pick, *nn.Model, []float32) {
+	t.Helper()
+	pick := nn.Pick{}
+	for _, c := range m.Choices() {
+		pick[c.Name] = c.Options[r.IntN(len(c.Options))]
+	}
+	sub, err := m.Sub(pick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := places.Of(sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := sub.NewParams()
+	for i, from := range at {
+		if from >= 0 {
+			w[i] = whole[from]
+		}
+	}
+	return pick, sub, w
 }
 
 // fourOf lengthens a shape to four dimensions.
