@@ -112,9 +112,7 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	grown := b.value(drawn)
 	b.do(chromedp.Reload())
 	b.until(`window.fedfast && fedfast.curves.data && ` + rounds + ` > 40`)
-	if anew := b.value(drawn); anew != grown {
-		t.Errorf("curves that grew differ from those drawn anew:\n%s\n%s", grown, anew)
-	}
+	b.until(fmt.Sprintf("%s === %q", drawn, grown))
 	b.do(chromedp.Click(`input[value="loss"]`))
 	b.until(`fedfast.curves.metric === "loss" && document.querySelectorAll("#trials tr").length >= 1`)
 	b.do(chromedp.Click("nav a"))

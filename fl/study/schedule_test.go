@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
@@ -35,6 +36,11 @@ func tuned(t *testing.T, name string) Setup {
 	if name == "fathom" { // it sets what clients train with, and needs trials to do so
 		s.Tuner, s.ClientTuner = builtin["random"], builtin[name]
 		s.Config.Tuner.Name, s.Config.ClientTuner.Name = "random", name
+	}
+	if name == "perfedrlnas" { // nor is there anything to pick without a supernet
+		s.Tuner, s.ClientTuner, s.Model = builtin["random"], builtin[name], fltest.SmallSupernet(t, s.Data)
+		s.Config.Method, s.Config.Sampling, s.Config.Tuner.Name, s.Config.ClientTuner.Name = "supernet", "without", "random", name
+		s.Config.Tuner.Allow = append(s.Config.Tuner.Allow, "client_key")
 	}
 	return s
 }
