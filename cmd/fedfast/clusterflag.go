@@ -69,6 +69,17 @@ func (c *clusterFlag) open(a *app, o *workdir.Options, mode string) {
 	}
 }
 
+// finish ends the cluster behind a study's work, with the work's error: with a study
+// that has ended, or that was refused before it began, and else leaves the workers
+// waiting for its resumption.
+func (c *clusterFlag) finish(ctx context.Context, s *opened, err error) {
+	if c.coordinator == nil {
+		return
+	}
+	refused := err != nil && ctx.Err() == nil && s.New() && !c.coordinator.Begun()
+	c.close(err == nil || refused)
+}
+
 // close ends the cluster with its study, or leaves the workers waiting.
 func (c *clusterFlag) close(ended bool) {
 	if c.coordinator != nil {

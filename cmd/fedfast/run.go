@@ -80,7 +80,7 @@ func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Ru
 	o.cluster.open(a, &work, config.ModeRun)
 	r, err = s.Run(ctx, work)
 	end()
-	o.cluster.close(err == nil)
+	o.cluster.finish(ctx, s, err)
 	return r, interrupted(ctx, s.places.Explain(err), o.resumable())
 }
 

@@ -123,7 +123,7 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 	r, err = s.Tune(ctx, work)
 	end()
 	o.ui.close()
-	o.cluster.close(err == nil)
+	o.cluster.finish(ctx, s, err)
 	return r, interrupted(ctx, s.places.Explain(err), o.resumable())
 }
 

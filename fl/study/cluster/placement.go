@@ -30,6 +30,13 @@ func (c *Coordinator) Place(ctx context.Context, trial int, start func() (*fl.Sn
 	}
 }
 
+// Begun says whether the study has asked for a worker.
+func (c *Coordinator) Begun() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun
+}
+
 // begins notes that the study has begun.
 func (c *Coordinator) begins() {
 	c.mu.Lock()

@@ -167,6 +167,10 @@ func (s *Study) Close() error {
 	return s.dir.close()
 }
 
+// New says whether the study was not there before: Close removes it again if nothing
+// happens in it.
+func (s *Study) New() bool { return s.dir == nil || s.dir.begun }
+
 // Path returns the study's directory.
 func (s *Study) Path() string { return s.path }
 
