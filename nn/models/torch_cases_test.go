@@ -136,7 +136,8 @@ func opMBV3(stages ...[5]int) []torchOp {
 			}
 			body := []torchOp{
 				opPlain(1, 0), eights(wide), swish,
-				{Op: "depthwise", Stride: stride, Padding: s[2] / 2, NoBias: true}, eights(wide), swish,
+				{Op: "depthwise", Stride: stride, Padding: s[2] / 2, NoBias: true},
+				eights(wide), swish,
 			}
 			if i > 0 {
 				body = append(body, torchOp{Op: "squeeze"})
