@@ -154,6 +154,14 @@ func TestExternal(t *testing.T) {
 func TestExternalCoordinatorEnds(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
 	r.address = "nats://site:secret@" + servers["of the module"](t, t.TempDir())
+	all, err := nats.Connect(r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	if _, err := all.Subscribe(">", func(*nats.Msg) {}); err != nil { // so that nothing is said to nobody
+		t.Fatal(err)
+	}
 	workers := []chan error{r.worker(t.Context(), nil), r.worker(t.Context(), nil)}
 	asked, ask := context.WithCancel(t.Context())
 	leaves := r.worker(asked, nil)

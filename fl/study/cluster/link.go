@@ -132,7 +132,7 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		return err
 	}
 	text, subject = l.scope.seal(text, byWorker), l.scope.subject(subject)
-	down := time.Time{}
+	down, looked := time.Time{}, time.Now()
 	for {
 		if l.twice {
 			_ = l.conn.PublishRequest(subject, l.conn.NewRespInbox(), text) // it may arrive
@@ -157,7 +157,11 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		case down.IsZero():
 			down = time.Now()
 		}
-		if l.dead() || silent && l.moved() || !down.IsZero() && time.Since(down) > blip {
+		look := silent || time.Since(looked) > time.Second // where somebody listens to all, no silence tells
+		if look {
+			looked = time.Now()
+		}
+		if l.dead() || look && l.moved() || !down.IsZero() && time.Since(down) > blip {
 			return errNoLink
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
