@@ -66,18 +66,19 @@ func (e *Engine) Layout() [32]byte { return e.layout() }
 // layout computes what Engine.Layout returns.
 func layout(m *nn.Model) [32]byte {
 	h := sha256.New()
-	at := m.NewParams()
-	for _, place := range []func(i int) int{
-		func(i int) int { return i & 0xfff }, func(i int) int { return i >> 12 }, // exact in a float32
+	places := nn.NewPlaces(m)
+	for _, part := range []func(i int32) int32{
+		func(i int32) int32 { return i & 0xfff }, func(i int32) int32 { return i >> 12 }, // as float32, as ever
 	} {
-		for i := range at {
-			at[i] = float32(place(i))
-		}
-		for _, t := range m.Export(at) {
-			h.Write([]byte(t.Name))
-			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(t.Data))))
-			h.Write(littleEndian(t.Data))
-		}
+		places.Each(func(name string, _ []int, at []int32) {
+			parts := make([]float32, len(at))
+			for i, x := range at {
+				parts[i] = float32(part(x))
+			}
+			h.Write([]byte(name))
+			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(at))))
+			h.Write(littleEndian(parts))
+		})
 	}
 	return [32]byte(h.Sum(nil))
 }

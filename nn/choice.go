@@ -28,7 +28,7 @@ type space struct {
 // NewSupernet returns the network that layers gives for the last option of every
 // choice, from which Sub cuts others. Layers that stand for one another in two
 // sub-networks must have the same name and, if they have parameters, a tensor that is
-// the part of the whole network's which Within describes. The error is that of
+// the part of the whole network's which Places.Of describes. The error is that of
 // NewModel, or names a choice that is none.
 func NewSupernet(name string, input Shape, classes int, choices []Choice, layers func(pick func(name string) int) []Layer) (*Model, error) {
 	for i, c := range choices {

@@ -1,44 +1,54 @@
 package nn
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
-// Places tells where the parameters of sub-networks lie in a whole one.
+// Places tells where the parameters of a network lie in its packed vector, and those of
+// its sub-networks.
 type Places struct {
-	whole *Model
-	at    map[string]wholeParam
+	whole  *Model
+	params []placedParam
+	named  map[string]int // in params
 }
 
-// wholeParam is a parameter of the whole network.
-type wholeParam struct {
+// placedParam is a parameter with the place of each of its canonical values.
+type placedParam struct {
+	name  string
 	shape []int
-	at    []int32 // where each canonical value lies in the packed vector
+	at    []int32
 }
 
-// NewPlaces returns those of a whole network.
+// NewPlaces returns those of a network.
 func NewPlaces(whole *Model) *Places {
-	p := &Places{whole: whole, at: map[string]wholeParam{}}
+	p := &Places{whole: whole, named: map[string]int{}}
 	whole.each(func(_ int, name string, t Param, offset int) {
-		p.at[name] = wholeParam{t.Shape, t.places(offset)}
+		p.named[name] = len(p.params)
+		p.params = append(p.params, placedParam{name, t.Shape, t.places(offset)})
 	})
 	return p
 }
 
-// places returns, for each canonical value of a parameter at offset, where it lies.
+// Each calls f with every parameter in the order of Model.Export: its name and shape,
+// and where each of its values lies, row-major; read-only.
+func (p *Places) Each(f func(name string, shape []int, at []int32)) {
+	for _, t := range p.params {
+		f(t.name, t.shape, t.at)
+	}
+}
+
+// places returns, for each canonical value of a parameter at offset, where it lies. A
+// place goes through Unpack, which only moves values, as the bits of a float32.
 func (p Param) places(offset int) []int32 {
-	const exact = 1 << 24 // float32 holds whole numbers up to it
-	at := make([]int32, p.Len())
 	packed, canonical := make([]float32, p.Size), make([]float32, p.Len())
-	for lo := 0; lo < p.Size; lo += exact - 1 {
-		clear(packed)
-		for i := range packed[lo:min(lo+exact-1, p.Size)] {
-			packed[lo+i] = float32(i + 1)
-		}
-		p.Unpack(canonical, packed)
-		for i, x := range canonical {
-			if x > 0 {
-				at[i] = int32(offset + lo + int(x) - 1)
-			}
-		}
+	for i := range packed {
+		packed[i] = math.Float32frombits(uint32(offset + i))
+	}
+	p.Unpack(canonical, packed)
+	at := make([]int32, len(canonical))
+	for i, x := range canonical {
+		at[i] = int32(math.Float32bits(x))
 	}
 	return at
 }
@@ -55,8 +65,11 @@ func (p *Places) Of(sub *Model) ([]int32, error) {
 	}
 	var err error
 	sub.each(func(_ int, name string, t Param, offset int) {
-		whole, ok := p.at[name]
-		if !ok || !isPart(t.Shape, whole.shape) {
+		var whole placedParam
+		if i, ok := p.named[name]; ok {
+			whole = p.params[i]
+		}
+		if !isPart(t.Shape, whole.shape) {
 			err = fmt.Errorf("model %s: %s %v of a sub-network is no part of the whole network's %v", p.whole.name, name, t.Shape, whole.shape)
 			return
 		}

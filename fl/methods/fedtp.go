@@ -2,7 +2,6 @@ package methods
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -63,22 +62,17 @@ func (m fedTP) Prepare(cfg *fl.Config) (any, error) {
 // projections returns where the weights that make queries, keys and values lie in the
 // packed vector, but for frozen ones, and how many there are with those.
 func projections(m *nn.Model) (at []int32, all int) {
-	v := m.NewParams()
-	for i := range v {
-		v[i] = math.Float32frombits(uint32(i))
-	}
-	for _, t := range m.Export(v) {
-		if !strings.HasSuffix("."+t.Name, ".in_proj_weight") {
-			continue
+	nn.NewPlaces(m).Each(func(name string, _ []int, places []int32) {
+		if !strings.HasSuffix("."+name, ".in_proj_weight") {
+			return
 		}
-		for _, bits := range t.Data {
-			i := int(math.Float32bits(bits))
-			all++
-			if !slices.ContainsFunc(m.Frozen(), func(s nn.Span) bool { return s.Lo <= i && i < s.Hi }) {
-				at = append(at, int32(i))
+		all += len(places)
+		for _, i := range places {
+			if !slices.ContainsFunc(m.Frozen(), func(s nn.Span) bool { return s.Lo <= int(i) && int(i) < s.Hi }) {
+				at = append(at, i)
 			}
 		}
-	}
+	})
 	return at, all
 }
 

@@ -39,9 +39,10 @@ func (heteroFL) Reads() []string { return []string{"client.widths"} }
 
 // Prepare checks that the model can be cut to every width that is set.
 func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
+	places := nn.NewPlaces(cfg.Model)
 	h := &heteroSetup{
-		model: cfg.Model, widths: cfg.Widths, nets: map[float64]*fl.Subnet{},
-		outputs: sync.OnceValues(func() ([]int32, int) { return outputsOf(cfg.Model) }),
+		model: cfg.Model, places: places, widths: cfg.Widths, nets: map[float64]*fl.Subnet{},
+		outputs: sync.OnceValues(func() ([]int32, int) { return outputsOf(cfg.Model, places) }),
 	}
 	if len(h.widths) == 0 {
 		h.widths = widths
@@ -60,6 +61,7 @@ func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
 // heteroSetup is what the clients share.
 type heteroSetup struct {
 	model  *nn.Model
+	places *nn.Places
 	widths []float64 // that clients have in turn
 	// outputs tells the class of each weight of the last layer, and where it
 	// begins.
@@ -76,7 +78,7 @@ func (h *heteroSetup) net(width float64) (*fl.Subnet, error) {
 	if n := h.nets[width]; n != nil {
 		return n, nil
 	}
-	n, err := cut(h.model, width)
+	n, err := cut(h.model, h.places, width)
 	if err != nil {
 		return nil, fmt.Errorf("method \"heterofl\" at width %v: %w", width, err)
 	}
@@ -143,18 +145,18 @@ func (h *heteroSetup) eachHeld(net *fl.Subnet, absent []int32, f func(at int32, 
 
 // outputsOf returns the class to which each weight of the last layer belongs, and
 // the place of that layer's first weight.
-func outputsOf(m *nn.Model) (classOf []int32, lo int) {
+func outputsOf(m *nn.Model, places *nn.Places) (classOf []int32, lo int) {
 	last := m.Head(1)
 	classOf = make([]int32, last.Len())
-	for _, t := range places(m) {
-		if int(t.Data[0]) < last.Lo {
-			continue
+	places.Each(func(_ string, shape []int, all []int32) {
+		if int(all[0]) < last.Lo {
+			return
 		}
-		each := len(t.Data) / t.Shape[0]
-		for i, at := range t.Data {
+		each := len(all) / shape[0]
+		for i, at := range all {
 			classOf[int(at)-last.Lo] = int32(i / each)
 		}
-	}
+	})
 	return classOf, last.Lo
 }
 

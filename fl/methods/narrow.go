@@ -10,8 +10,8 @@ import (
 // maxPlaces bounds the parameters whose numbers a float32 holds exactly.
 const maxPlaces = 1 << 24
 
-// cut cuts a model to a width.
-func cut(m *nn.Model, width float64) (*fl.Subnet, error) {
+// cut cuts a model, whose places are given, to a width.
+func cut(m *nn.Model, places *nn.Places, width float64) (*fl.Subnet, error) {
 	if m.Size() >= maxPlaces {
 		return nil, fmt.Errorf("model %s: %d parameters; sub-networks can be cut from fewer than %d", m.Name(), m.Size(), maxPlaces)
 	}
@@ -19,18 +19,9 @@ func cut(m *nn.Model, width float64) (*fl.Subnet, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := nn.NewPlaces(m).Of(sub)
+	place, err := places.Of(sub)
 	if err != nil {
 		return nil, err
 	}
 	return fl.NewSubnet(sub, place), nil
-}
-
-// places returns, for every parameter in its canonical place, the packed one.
-func places(m *nn.Model) []nn.Tensor {
-	v := m.NewParams()
-	for i := range v {
-		v[i] = float32(i)
-	}
-	return m.Export(v)
 }
