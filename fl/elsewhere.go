@@ -39,7 +39,7 @@ type Portion struct {
 // CheckCut returns an error that says why the rounds of a method, with hyperparameters
 // of clients, cannot be trained in parts elsewhere.
 func CheckCut(m Method, c ClientParams) error {
-	cfg := Config{Method: m, KeepOptimizer: c.OptimizerState == keepState}
+	cfg := Config{Method: m, KeepOptimizer: c.Keeps()}
 	if cfg.keeps() {
 		return fmt.Errorf("%s a state for each client, which would have to follow it from worker to worker: its rounds are trained whole", cfg.keeper())
 	}

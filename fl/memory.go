@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -57,7 +58,7 @@ func (c *Config) keeper() string {
 	if _, ok := c.Method.(Stateful); ok {
 		return fmt.Sprintf("method %q keeps", c.Method.Name())
 	}
-	return fmt.Sprintf("client.optimizer_state = %q keeps", keepState)
+	return fmt.Sprintf("client.optimizer_state = %q keeps", hyper.Keep)
 }
 
 // stateRoom returns the bytes of memory that clients' states may take: what the

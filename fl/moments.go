@@ -3,12 +3,9 @@ package fl
 import (
 	"fmt"
 
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn"
 )
-
-// keepState is the value of client.optimizer_state with which what a local optimizer
-// remembers is part of a client's state.
-const keepState = "keep"
 
 // Remembering is a method whose clients' local training has several runs of steps
 // that each remember by themselves, see LocalRun.Memory.
@@ -52,8 +49,8 @@ func memorySize(m *nn.Model) int { return memoryHead + memoryParts*m.Size() }
 // checkKept returns an error for hyperparameters that keep what optimizers remember
 // in an engine that does not.
 func (c *Config) checkKept(p ClientParams) error {
-	if p.OptimizerState == keepState && !c.KeepOptimizer {
-		return &KeyError{Key: "client.optimizer_state", Problem: fmt.Sprintf(" = %q: this engine keeps none; set Config.KeepOptimizer", keepState)}
+	if p.Keeps() && !c.KeepOptimizer {
+		return &KeyError{Key: "client.optimizer_state", Problem: fmt.Sprintf(" = %q: this engine keeps none; set Config.KeepOptimizer", hyper.Keep)}
 	}
 	return nil
 }
@@ -61,7 +58,7 @@ func (c *Config) checkKept(p ClientParams) error {
 // memory returns that of a run, nil for one that starts afresh.
 func (l *Local) memory(r LocalRun, p ClientParams) []float32 {
 	size := memorySize(l.engine.cfg.Model)
-	if p.OptimizerState != keepState || r.Afresh || len(l.memories) < (r.Memory+1)*size {
+	if !p.Keeps() || r.Afresh || len(l.memories) < (r.Memory+1)*size {
 		return nil
 	}
 	return l.memories[r.Memory*size:][:size]

@@ -24,9 +24,6 @@ func NewSubnet(m *nn.Model, place []int32) *Subnet {
 // NewSubnet; read-only.
 func (s *Subnet) Place() []int32 { return s.place }
 
-// FLOPs returns the operations of a training step, for an example.
-func (s *Subnet) FLOPs() float64 { return s.flops }
-
 // maxSubnets bounds the sub-networks for which a worker keeps memory. HeteroFL has as
 // many widths.
 const maxSubnets = 5

@@ -16,15 +16,12 @@ import (
 // sub-network: client.arch. and the name of one of the model's choices.
 const ArchPrefix = "client.arch."
 
-// Pick returns the values of the choices that c.Arch names, nil for none.
+// Pick returns the values of the choices that c.Arch names.
 func (c Client) Pick() map[string]int {
-	var pick map[string]int
+	pick := map[string]int{}
 	for part := range strings.FieldsSeq(c.Arch) {
 		name, value, _ := strings.Cut(part, "=")
 		if v, err := strconv.Atoi(value); err == nil {
-			if pick == nil {
-				pick = map[string]int{}
-			}
 			pick[name] = v
 		}
 	}
@@ -54,9 +51,7 @@ func (h Values) withPick(params tuners.Params) (Values, error) {
 			return h, &key.Error{Key: name, Problem: fmt.Sprintf(": must be a whole number, not %v", params[name])}
 		}
 		if pick == nil {
-			if pick = h.Client.Pick(); pick == nil {
-				pick = map[string]int{}
-			}
+			pick = h.Client.Pick()
 		}
 		pick[choice] = int(x)
 	}

@@ -72,6 +72,12 @@ type Server struct {
 // Adaptive says whether the local steps are those of Adam or AdamW.
 func (c Client) Adaptive() bool { return c.Optimizer == "adam" || c.Optimizer == "adamw" }
 
+// Keeps says whether what the local optimizer remembers is kept from round to round.
+func (c Client) Keeps() bool { return c.OptimizerState == Keep }
+
+// Keep is the value of client.optimizer_state at which it is.
+const Keep = "keep"
+
 // DefaultClient is plain SGD, one epoch, batches of 20.
 func DefaultClient() Client { return defaults().Client }
 

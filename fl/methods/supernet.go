@@ -52,9 +52,8 @@ type subnets struct {
 	model  *nn.Model
 	places *nn.Places
 
-	mu    sync.Mutex
-	flops map[string]float64 // of a training step, by the pick
-	kept  []keptSubnet       // the newest last
+	mu   sync.Mutex
+	kept []keptSubnet // the newest last
 }
 
 type keptSubnet struct {
@@ -89,32 +88,13 @@ func (s *subnets) of(c fl.ClientParams) (*fl.Subnet, error) {
 
 // Work returns the operations of a sub-network.
 func (supernet) Work(setup any, c fl.ClientParams) (float64, error) {
-	s := setup.(*subnets)
-	if err := s.model.CheckPick(c.Pick()); err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n, ok := s.flops[c.Arch]; ok {
-		return n, nil
-	}
-	sub, err := s.model.Sub(c.Pick())
+	sub, err := setup.(*subnets).model.Sub(c.Pick())
 	if err != nil {
 		return 0, err
 	}
 	_, train := sub.FLOPs()
-	if len(s.flops) == maxCounted {
-		clear(s.flops)
-	}
-	if s.flops == nil {
-		s.flops = map[string]float64{}
-	}
-	s.flops[c.Arch] = float64(train)
 	return float64(train), nil
 }
-
-// maxCounted bounds the sub-networks whose operations are known.
-const maxCounted = 1 << 12
 
 func (supernet) Local(l *fl.Local) error {
 	l.Uniform()

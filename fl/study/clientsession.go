@@ -110,20 +110,16 @@ func samePlan(data []byte, plan tuners.Plan) bool {
 func (s *clientSession) request(round int) tuners.PlanRequest {
 	d := s.trial.driver
 	r := tuners.PlanRequest{Trial: s.trial.number, Round: round, Slots: d.setup.Config.Cohort}
-	if slices.Contains(d.clientScalars, tuners.ScalarClientKey) {
-		r.ClientKeys = keysOf(d.engine.Cohort(s.trial.number, round))
+	if d.tellsKeys() {
+		for _, client := range d.engine.Cohort(s.trial.number, round) {
+			r.ClientKeys = append(r.ClientKeys, uint64(client))
+		}
 	}
 	return r
 }
 
-// keysOf returns the keys of clients for tuners.
-func keysOf(clients []int) []uint64 {
-	keys := make([]uint64, len(clients))
-	for i, c := range clients {
-		keys[i] = uint64(c)
-	}
-	return keys
-}
+// tellsKeys says whether the client tuner learns who sits in the slots.
+func (d *driver) tellsKeys() bool { return slices.Contains(d.clientScalars, tuners.ScalarClientKey) }
 
 // plan asks for the params of the trial's next round and records the answer.
 func (s *clientSession) plan(ctx context.Context) (tuners.Plan, error) {

@@ -89,7 +89,7 @@ func (t *trial) testPlan(ctx context.Context, session tuners.Session, round int)
 	}
 	slots := len(t.driver.setup.Data.Clients)
 	request := tuners.PlanRequest{Trial: t.number, Round: round, Slots: slots, Purpose: tuners.Test}
-	if slices.Contains(t.driver.clientScalars, tuners.ScalarClientKey) {
+	if t.driver.tellsKeys() {
 		for i := range slots {
 			request.ClientKeys = append(request.ClientKeys, uint64(i))
 		}

@@ -189,7 +189,7 @@ func (c *Config) setHyper(p fl.ClientParams, s fl.ServerParams) {
 }
 
 // KeepsOptimizer says whether clients keep what their local optimizers remember.
-func (c *Config) KeepsOptimizer() bool { return c.Client.OptimizerState == "keep" }
+func (c *Config) KeepsOptimizer() bool { return c.Client.Keeps() }
 
 // MayAdapt says whether clients may train by Adam or AdamW.
 func (c *Config) MayAdapt() bool {
