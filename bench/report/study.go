@@ -40,15 +40,12 @@ type noted struct {
 
 // Read reads a study from its directory.
 func Read(ctx context.Context, dir string) (*Study, error) {
-	v, err := view.Look(ctx, dir)
+	v, about, err := view.Open(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	s := &Study{}
-	if s.Overview, err = v.Overview(ctx); err != nil {
-		return nil, err
-	}
+	s := &Study{Overview: about}
 	if s.curves, err = v.Curves(ctx, s.Overview); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

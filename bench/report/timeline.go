@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/bench/figure"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/view"
 )
 
@@ -120,11 +119,7 @@ func (s *Study) workerTable() *sheetTable {
 	g := &sheetTable{Title: "Workers", Head: []string{"worker", "machine", "processor", "level", "client tasks at once", "joined", "state", "trials", "rounds"}}
 	for i := range s.workers {
 		w := &s.workers[i]
-		state := w.State
-		if state == study.WorkerJoined {
-			state = "here"
-		}
-		g.Rows = append(g.Rows, []string{w.Worker, w.Host, w.CPU, w.Level, strconv.Itoa(w.Workers), stamp(w.Joined), state, count(w.Trials), count(w.Rounds)})
+		g.Rows = append(g.Rows, []string{w.Worker, w.Host, w.CPU, w.Level, strconv.Itoa(w.Workers), stamp(w.Joined), w.Standing(), count(w.Trials), count(w.Rounds)})
 	}
 	if len(g.Rows) == 0 {
 		return nil

@@ -220,15 +220,11 @@ func entryOf(ctx context.Context, path string) studyEntry {
 // summed sums a study up as far as it can be read.
 func summed(ctx context.Context, path string) (studyEntry, error) {
 	e := studyEntry{Dir: path}
-	v, err := view.Look(ctx, path)
+	v, o, err := view.Open(ctx, path)
 	if err != nil {
 		return e, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	o, err := v.Overview(ctx)
-	if err != nil {
-		return e, err
-	}
 	e.Name, e.Command, e.State, e.Trials, e.Rounds = o.Name, o.Mode, o.State, len(o.Trials), o.Rounds
 	if o.State == view.Running {
 		e.PID = o.PID

@@ -222,17 +222,9 @@ func cell(t *store.Table, row []any, column string) string {
 
 // look opens a study whose trials are to be exported, and tells of it.
 func look(ctx context.Context, dir string) (*view.Study, *view.Overview, error) {
-	v, err := view.Look(ctx, dir)
+	v, about, err := view.Open(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, usageError{err}
+		err = usageError{err}
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	about, err := v.Overview(ctx)
-	if err != nil {
-		_ = v.Close() // it was read only
-		return nil, nil, err
-	}
-	return v, about, nil
+	return v, about, err
 }

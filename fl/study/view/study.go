@@ -41,6 +41,20 @@ func Look(ctx context.Context, dir string) (*Study, error) {
 	return &Study{dir, v}, nil
 }
 
+// Open is Look, and what the study has come to.
+func Open(ctx context.Context, dir string) (*Study, *Overview, error) {
+	s, err := Look(ctx, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := s.Overview(ctx)
+	if err != nil {
+		_ = s.Close() // it was read only
+		return nil, nil, err
+	}
+	return s, o, nil
+}
+
 // Close ends the reading.
 func (s *Study) Close() error { return s.view.Close() }
 

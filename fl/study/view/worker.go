@@ -19,6 +19,14 @@ type Worker struct {
 	Trials, Rounds int
 }
 
+// Standing says in a word what became of it: here, left or lost.
+func (w *Worker) Standing() string {
+	if w.State == study.WorkerJoined {
+		return "here"
+	}
+	return w.State
+}
+
 // Stretch are rounds of a trial that one worker trained without a break, alone or
 // together with others, which then have a stretch each.
 type Stretch struct {

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"net/http"
 	"path/filepath"
@@ -59,15 +58,11 @@ func (s *Server) studies(ctx context.Context) ([]entry, error) {
 
 // entry sums a study up.
 func (s *Server) entry(ctx context.Context, dir string) entry {
-	v, err := view.Look(ctx, dir)
+	v, o, err := view.Open(ctx, dir)
 	if err != nil {
 		return entry{Dir: s.below(dir), Problem: oneline.Of(err.Error())}
 	}
-	defer func() { _ = v.Close() }() // it was read only
-	o, err := v.Overview(ctx)
-	if err != nil {
-		return entry{Dir: s.below(dir), Problem: oneline.Of(err.Error())}
-	}
+	_ = v.Close() // it was read only
 	return s.head(o)
 }
 
@@ -148,15 +143,7 @@ func (s *Server) look(r *http.Request) (*view.Study, *view.Overview, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := view.Look(r.Context(), dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	o, err := v.Overview(r.Context())
-	if err != nil {
-		return nil, nil, errors.Join(err, v.Close())
-	}
-	return v, o, nil
+	return view.Open(r.Context(), dir)
 }
 
 // study tells of a study what its page needs first.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fedfast/fedfast/bench/figure"
 	"github.com/fedfast/fedfast/bench/report"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/view"
 )
 
@@ -29,10 +28,7 @@ func workersOf(ctx context.Context, v *view.Study, o *view.Overview) ([]worker, 
 	var all []worker
 	for i := range known {
 		w := &known[i]
-		x := worker{Name: w.Worker, Machine: w.Host, State: w.State, CPU: w.CPU, Level: w.Level, Workers: w.Workers}
-		if x.State == study.WorkerJoined {
-			x.State = "here"
-		}
+		x := worker{Name: w.Worker, Machine: w.Host, State: w.Standing(), CPU: w.CPU, Level: w.Level, Workers: w.Workers}
 		if w.Last >= 0 {
 			x.Trial = &w.Last
 		}
