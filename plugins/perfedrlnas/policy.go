@@ -6,8 +6,14 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
+// choices are where the numbers of each choice's options lie in a policy's vectors, one
+// choice after the other.
+type choices []span
+
+type span struct{ lo, hi int }
+
 // policy is what is known of a client. All vectors have a number for each option of
-// each choice, one choice after the other.
+// each choice.
 type policy struct {
 	key          uint64
 	steps        int     // of Adam
@@ -34,16 +40,14 @@ func softmax(z []float64) []float64 {
 }
 
 // reinforce adds the gradient of -reward log p(pick) to g: reward (p - onehot).
-func (p *policy) reinforce(g []float64, choices []int, pick []int, reward float64) {
-	at := 0
-	for d, n := range choices {
-		for j, q := range softmax(p.alpha[at : at+n]) {
+func (p *policy) reinforce(g []float64, all choices, pick []int, reward float64) {
+	for d, of := range all {
+		for j, q := range softmax(p.alpha[of.lo:of.hi]) {
 			if j == pick[d] {
 				q--
 			}
-			g[at+j] += float64(reward * q)
+			g[of.lo+j] += float64(reward * q)
 		}
-		at += n
 	}
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/fedfast/fedfast/kernels/det"
-	"github.com/fedfast/fedfast/plugins/internal/finite"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -17,8 +17,8 @@ type session struct {
 	req      tuners.OpenRequest
 	set      settings
 	dims     tuners.Space
-	choices  []int // options of each dimension
-	logits   int   // of all
+	choices  choices
+	logits   int // of all choices
 	policies []*policy
 	state    []byte
 }
@@ -28,7 +28,7 @@ var _ tuners.Prober = (*session)(nil)
 func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 	s := &session{req: req, set: set, dims: req.Space.Matching(picks)}
 	for _, d := range s.dims {
-		s.choices = append(s.choices, len(d.Choices))
+		s.choices = append(s.choices, span{s.logits, s.logits + len(d.Choices)})
 		s.logits += len(d.Choices)
 	}
 	if req.State != nil {
@@ -97,18 +97,16 @@ func (s *session) draw(round int, client uint64) []int {
 	draws := tuners.NewDraws(s.req.Seed, s.req.Trial, round, "perfedrlnas client "+strconv.FormatUint(client, 10))
 	p := s.find(s.of(client))
 	pick := make([]int, len(s.choices))
-	at := 0
-	for d, n := range s.choices {
-		weights := make([]float64, n)
+	for d, of := range s.choices {
+		weights := make([]float64, of.hi-of.lo)
 		if p == nil || s.set.uniform {
 			for j := range weights {
-				weights[j] = 1 / float64(n)
+				weights[j] = 1 / float64(len(weights))
 			}
 		} else {
-			weights = softmax(p.alpha[at : at+n])
+			weights = softmax(p.alpha[of.lo:of.hi])
 		}
 		pick[d] = draws.Pick(weights)
-		at += n
 	}
 	return pick
 }
@@ -122,20 +120,15 @@ func (s *session) best(mean []float64, client uint64) []int {
 	}
 	draws := tuners.NewDraws(s.req.Seed, s.req.Trial, 0, "perfedrlnas test of client "+strconv.FormatUint(client, 10))
 	pick := make([]int, len(s.choices))
-	at := 0
-	for d, n := range s.choices {
-		most := math.Inf(-1)
-		for _, x := range alpha[at : at+n] {
-			most = max(most, x)
-		}
-		ties := make([]float64, n)
-		for j, x := range alpha[at : at+n] {
+	for d, of := range s.choices {
+		logits := alpha[of.lo:of.hi]
+		most, ties := slices.Max(logits), make([]float64, len(logits))
+		for j, x := range logits {
 			if x == most {
 				ties[j] = 1
 			}
 		}
 		pick[d] = draws.Pick(ties)
-		at += n
 	}
 	return pick
 }
@@ -162,140 +155,28 @@ func (s *session) notes() map[string][]float64 {
 	most, entropy := 0.0, 0.0
 	likely := make([]float64, s.logits)
 	for _, p := range s.policies {
-		at := 0
-		for _, n := range s.choices {
+		for _, of := range s.choices {
 			top := 0.0
-			for j, q := range softmax(p.alpha[at : at+n]) {
+			for j, q := range softmax(p.alpha[of.lo:of.hi]) {
 				top = max(top, q)
 				if q > 0 {
 					entropy -= float64(q * det.Log(q))
 				}
-				likely[at+j] += q / float64(len(s.policies))
+				likely[of.lo+j] += q / float64(len(s.policies))
 			}
 			most += top
-			at += n
 		}
 	}
 	all := float64(len(s.policies) * len(s.choices))
 	notes := map[string][]float64{"sureness": {round(most / all)}, "entropy": {round(entropy / all)}}
-	at := 0
-	for d, n := range s.choices {
-		if len(notes) == tuners.MaxNotes || at+n > tuners.MaxNoteNumbers-2 {
+	for d, of := range s.choices {
+		if len(notes) == tuners.MaxNotes || of.hi > tuners.MaxNoteNumbers-2 {
 			break
 		}
-		for j := range likely[at : at+n] {
-			likely[at+j] = round(likely[at+j])
+		for j := of.lo; j < of.hi; j++ {
+			likely[j] = round(likely[j])
 		}
-		notes[s.dims[d].Name] = likely[at : at+n]
-		at += n
+		notes[s.dims[d].Name] = likely[of.lo:of.hi]
 	}
 	return notes
-}
-
-// visit is what a slot showed of its client.
-type visit struct {
-	client            uint64
-	accuracy, seconds float64
-}
-
-// ObserveRound takes the step that the round's rewards give. Slots that were dropped,
-// and clients without validation examples, do not count; an error that is not finite
-// counts as 1.
-func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
-	if o.Trial != s.req.Trial {
-		return fmt.Errorf("perfedrlnas: an observation of trial %d reached the session of trial %d", o.Trial, s.req.Trial)
-	}
-	if s.set.uniform {
-		return nil
-	}
-	var round []visit
-	for i, slot := range o.Slots {
-		if slot.Dropped {
-			continue
-		}
-		key, ok := slot.Probes[tuners.ScalarClientKey]
-		if !ok || key < 0 || key != math.Trunc(key) || key >= 1<<53 {
-			return fmt.Errorf("perfedrlnas: round %d, slot %d: client_key is missing or no key (%v)", o.Round, i, key)
-		}
-		wrong, ok := slot.Probes[errorProbe]
-		if !ok {
-			continue
-		}
-		if !finite.Is(wrong) {
-			wrong = 1
-		}
-		round = append(round, visit{uint64(key), 1 - wrong, slot.Probes[secondsProbe]})
-	}
-	if len(round) == 0 {
-		return nil
-	}
-	s.learn(o.Round, round)
-	s.write()
-	return nil
-}
-
-// learn moves the policies by a round.
-func (s *session) learn(number int, round []visit) {
-	fastest, cohort := math.Inf(1), 0.0
-	for _, v := range round {
-		fastest = min(fastest, v.seconds)
-		cohort += v.accuracy / float64(len(round))
-	}
-	clients, any := s.bests()
-	rewards := make([]float64, len(round))
-	for i, v := range round {
-		base := cohort
-		switch p := s.find(s.of(v.client)); {
-		case s.set.baseline == OfOwn && p != nil && p.seen:
-			base = p.mean
-		case s.set.baseline == OfOwn:
-			base = v.accuracy
-		case s.set.baseline == OfClients && any && !s.set.shared:
-			base = clients
-		}
-		rewards[i] = v.accuracy - base - float64(s.set.latency*(v.seconds-fastest))
-	}
-	// All gradients are of the policies that the round was drawn from, and in the
-	// first round the mean of the best ones is the cohort's own mean.
-	gradients := map[uint64][]float64{}
-	var order []uint64
-	for i, v := range round {
-		key := s.of(v.client)
-		p := s.ensure(key)
-		if gradients[key] == nil {
-			gradients[key] = make([]float64, s.logits)
-			order = append(order, key)
-		}
-		p.reinforce(gradients[key], s.choices, s.draw(number, v.client), rewards[i])
-	}
-	for _, key := range order {
-		g := gradients[key]
-		if s.set.shared {
-			for j := range g {
-				g[j] /= float64(len(round))
-			}
-		}
-		s.ensure(key).step(g, s.set)
-	}
-	for _, v := range round {
-		p := s.ensure(s.of(v.client))
-		if !p.seen {
-			p.best, p.mean, p.seen = v.accuracy, v.accuracy, true
-			continue
-		}
-		p.best = max(p.best, v.accuracy)
-		p.mean += float64(s.set.own * (v.accuracy - p.mean))
-	}
-}
-
-// bests returns the mean of the best accuracies of the clients seen so far.
-func (s *session) bests() (mean float64, any bool) {
-	n := 0
-	for _, p := range s.policies {
-		if p.seen {
-			mean += p.best
-			n++
-		}
-	}
-	return mean / float64(max(n, 1)), n > 0
 }
