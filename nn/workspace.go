@@ -101,8 +101,12 @@ type Workspace struct {
 func (m *Model) NewWorkspace() *Workspace { return m.newWorkspace(m.chunk()) }
 
 // chunkFloats bounds the activations that a chunk keeps for its backward pass: 16
-// MiB, so that they can stay in a last-level cache.
-const chunkFloats = 4 << 20
+// MiB, so that they can stay in a last-level cache. Where samples go through a network
+// one by one, nearFloats does: 4 MiB, so that more of them stay nearer.
+const (
+	chunkFloats = 4 << 20
+	nearFloats  = 1 << 20
+)
 
 // chunk returns the samples of a chunk. It depends on nothing but the model: the
 // rows of sequences are time-major, so there it shows in the bits of sums.
@@ -113,7 +117,29 @@ func (m *Model) chunk() int {
 			most = min(most, c)
 		}
 	}
-	return min(max(chunkFloats/(1+m.nodes.floats(m.groups)), 8, m.groups.most()), most)
+	floats := 1 + m.nodes.floats(m.groups)
+	n := min(max(chunkFloats/floats, 8, m.groups.most()), most)
+	if head, ok := m.head(); ok {
+		// A pass over the weights of the head should be cheap beside the images.
+		n = min(n, max((nearFloats+4*head)/floats, 1, m.groups.most()))
+	}
+	return n
+}
+
+// head returns the parameters of the layers that take whole chunks, if these are
+// layers on vectors behind images and nothing that they compute depends on the chunks:
+// with bf16 neighbouring rows are pairs.
+func (m *Model) head() (size int, ok bool) {
+	for i, nd := range m.nodes {
+		if m.groups[i] > 0 {
+			continue
+		}
+		if _, dense := nd.Bound.(*boundDense); !dense && nd.size() > 0 || nd.in.Seq > 0 || nd.Out().Seq > 0 {
+			return 0, false
+		}
+		size += nd.size()
+	}
+	return size, m.precision != BF16
 }
 
 func (m *Model) newWorkspace(chunk int) *Workspace {
