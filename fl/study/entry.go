@@ -63,7 +63,7 @@ type Measured struct {
 	// Clients is the size of the cohort, Dropped how many of it were left out.
 	Clients, Dropped int
 	// Seconds is how long the round's slowest client takes on the simulated device,
-	// NaN where no tuner asked for it.
+	// NaN where it is not recorded, as in studies that earlier versions began.
 	Seconds float64
 	// Params are what the client tuner set for all clients of the round alike.
 	Params tuners.Params
@@ -157,13 +157,8 @@ func (rec *roundRecord) measured() *Measured {
 	if rec.TestError != nil {
 		m.TestError = float64(*rec.TestError)
 	}
-	if x, ok := rec.Aggregates[simulatedSeconds]; ok {
-		m.Seconds = float64(x)
-	}
-	for i, x := range rec.Probes[simulatedSeconds] {
-		if s := float64(x); i == 0 || s > m.Seconds {
-			m.Seconds = s
-		}
+	if rec.Seconds != nil {
+		m.Seconds = float64(*rec.Seconds)
 	}
 	return m
 }

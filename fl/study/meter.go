@@ -65,6 +65,9 @@ func (m *meter) results(observed []string, r *fl.RoundResult) *roundRecord {
 	if m.config.Score.Both && !m.unscored {
 		rec.Other = new(real(m.scoreOf(r, !personalized)))
 	}
+	if x, ok := r.Probe(simulatedSeconds); ok {
+		rec.Seconds = new(real(x))
+	}
 	for i := range r.Slots {
 		rec.Clients[i] = r.Slots[i].Client
 		if r.Slots[i].Dropped {

@@ -54,11 +54,11 @@ func begin(t *testing.T, dir string, c *config.Config, version int) {
 }
 
 // TestNotesAreRecorded interrupts studies with a client tuner's notes and with test
-// errors over clients. One that an earlier version began records neither, and all
-// end alike.
+// errors over clients. One that an earlier version began records neither, or no
+// simulated seconds of its rounds, and all end alike.
 func TestNotesAreRecorded(t *testing.T) {
 	digests := map[string]bool{}
-	for _, version := range []int{recordVersion, 0} {
+	for _, version := range []int{recordVersion, secondsVersion - 1, 0} {
 		dir := filepath.Join(t.TempDir(), "study")
 		client := &notingTuner{}
 		work := func(stopAfter int) (*Result, error) {
@@ -82,9 +82,12 @@ func TestNotesAreRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		digests[r.WeightsSHA256] = true
-		plans, spreads := toldOf(t, dir)
+		plans, spreads, timed := toldOf(t, dir)
 		if tells := version > 0; tells != (len(plans) > 0) || tells != (spreads > 0) || tells && len(plans) != r.Rounds {
 			t.Errorf("version %d: %d plans of %d rounds with notes, %d spreads", version, len(plans), r.Rounds, spreads)
+		}
+		if tells := version >= secondsVersion; tells && timed != r.Rounds || !tells && timed > 0 {
+			t.Errorf("version %d: %d of %d rounds with simulated seconds", version, timed, r.Rounds)
 		}
 	}
 	if len(digests) != 1 {
@@ -108,8 +111,9 @@ func TestNotesDecideNothing(t *testing.T) {
 	}
 }
 
-// toldOf returns the notes and counts the percentiles that a study's record holds.
-func toldOf(t *testing.T, dir string) (notes []float64, spreads int) {
+// toldOf returns the notes and counts the percentiles, and the rounds with simulated
+// seconds, that a study's record holds.
+func toldOf(t *testing.T, dir string) (notes []float64, spreads, timed int) {
 	t.Helper()
 	v, err := store.Look(t.Context(), dir)
 	if err != nil {
@@ -132,9 +136,12 @@ func toldOf(t *testing.T, dir string) (notes []float64, spreads int) {
 		} else if m != nil && strings.Contains(string(r.Data), "spread") {
 			t.Errorf("not read: %s", r.Data)
 		}
+		if m := e.Measured; m != nil && m.Seconds > 0 {
+			timed++
+		}
 		return nil
 	}, KindPlan, KindRound); err != nil {
 		t.Fatal(err)
 	}
-	return notes, spreads
+	return notes, spreads, timed
 }

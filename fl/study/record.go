@@ -48,11 +48,15 @@ type studyRecord struct {
 
 // recordVersion counts what was added to the records of rounds and plans: 1 the
 // notes of client tuners and the percentiles of test errors over clients, 2 that
-// rounds of more than 16 clients are summed as a tree.
-const recordVersion = 2
+// rounds of more than 16 clients are summed as a tree, 3 the rounds' simulated seconds.
+const recordVersion = 3
 
-// treeVersion is the recordVersion from which on rounds are summed as a tree.
-const treeVersion = 2
+const (
+	// treeVersion is the recordVersion from which on rounds are summed as a tree.
+	treeVersion = 2
+	// secondsVersion is the one from which on their simulated seconds are recorded.
+	secondsVersion = 3
+)
 
 // movedRecord is the study file with other values of keys that change no result.
 type movedRecord struct {
@@ -196,6 +200,8 @@ type roundRecord struct {
 	DroppedSlots []int `json:"dropped_slots,omitempty"`
 	// Clients are the indices of the cohort.
 	Clients []int `json:"clients"`
+	// Seconds is how long the slowest client takes on the simulated device.
+	Seconds *real `json:"seconds_simulated,omitempty"`
 	// Probes are what the client tuner observes, by name, one a slot.
 	Probes map[string][]real `json:"probes,omitempty"`
 	// Aggregates are those that a round has as a whole.

@@ -25,6 +25,8 @@ type RoundRow struct {
 	// TestError is the global model's after the round, NaN where it was not
 	// measured.
 	TestError float64
+	// Seconds is as in Measured.
+	Seconds float64
 }
 
 // Rounds calls f for every recorded round in the order of the record, until it
@@ -52,13 +54,16 @@ func Rounds(ctx context.Context, s store.Reader, f func(RoundRow) error) error {
 		}
 		row := RoundRow{
 			Trial: r.Trial, Round: r.Round, At: when, Score: float64(rec.Score), TrainLoss: float64(rec.TrainLoss), Examples: rec.Examples,
-			Other: math.NaN(), TestError: math.NaN(),
+			Other: math.NaN(), TestError: math.NaN(), Seconds: math.NaN(),
 		}
 		if rec.Other != nil {
 			row.Other = float64(*rec.Other)
 		}
 		if rec.TestError != nil {
 			row.TestError = float64(*rec.TestError)
+		}
+		if rec.Seconds != nil {
+			row.Seconds = float64(*rec.Seconds)
 		}
 		if began {
 			row.Since = at[r.Trial]

@@ -224,6 +224,9 @@ func (t *trial) told(rec *roundRecord, plan fl.Plan) {
 	if t.driver.history.version() < 1 {
 		rec.TestSpread = nil
 	}
+	if t.driver.history.version() < secondsVersion {
+		rec.Seconds = nil
+	}
 	if t.session != nil && len(plan.Clients) == 1 {
 		rec.Params = hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(t.driver.clientControls)
 	}

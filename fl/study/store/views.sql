@@ -92,7 +92,8 @@ SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS
        json_extract(data, '$.steps') AS steps,
        json_extract(data, '$.examples') AS examples,
        json_extract(data, '$.dropped') AS dropped,
-       json_extract(data, '$.dropped_slots') AS dropped_slots
+       json_extract(data, '$.dropped_slots') AS dropped_slots,
+       json_extract(data, '$.seconds_simulated') AS seconds_simulated
 FROM journal WHERE kind = 'round';
 
 DROP VIEW IF EXISTS rungs;
