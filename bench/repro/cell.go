@@ -16,8 +16,10 @@ type Cell struct {
 	Paper, Where string
 	// Unit is that of Published and of Measure.
 	Unit string
-	// Published is nil for curves, whose points the papers do not print.
+	// Published is nil where no number is known: of curves, whose points the papers do
+	// not print, or Instead says of what else.
 	Published *Published
+	Instead   string
 	// Training is how the number comes about here; nil for one that cannot be had,
 	// and then Why says why.
 	Training *Training
@@ -59,20 +61,12 @@ type Comparison struct {
 
 // Cells returns all cells in the order of the papers.
 func Cells() []Cell {
-	return slices.Concat(fedexTable(), fedexFigures(), fathomCells(), fedtuneCells(), later())
+	return slices.Concat(fedexTable(), fedexFigures(), fathomCells(), fedtuneCells(), nasCells())
 }
 
 // Comparisons returns the papers' claims about pairs of cells.
 func Comparisons() []Comparison {
-	return slices.Concat(fedexClaims(), fathomClaims(), fedtuneClaims())
-}
-
-// later is what no cell can be run of yet.
-func later() []Cell {
-	return []Cell{{
-		Name: "perfedrlnas", Paper: "PerFedRLNAS (AAAI 2024)", Where: "all tables",
-		Why: "the networks of 224 x 224 pixels take days here; the preset cifar10-nas searches smaller ones",
-	}}
+	return slices.Concat(fedexClaims(), fathomClaims(), fedtuneClaims(), nasClaims())
 }
 
 // Select returns the cells of a name: the one, or all below it.

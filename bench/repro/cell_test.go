@@ -60,7 +60,11 @@ func TestSelect(t *testing.T) {
 	if _, err := Select("fathom-table1/lr0.5"); err == nil || !strings.Contains(err.Error(), `did you mean "fathom-table1/lr0.05"`) {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err := Plan(t.Context(), later(), Options{}, "out"); err == nil || !strings.Contains(err.Error(), "perfedrlnas cannot be run: ") {
+	elsewhere, err := Select("perfedrlnas/table8")
+	if err != nil || len(elsewhere) != 10 {
+		t.Errorf("%d cells, %v", len(elsewhere), err)
+	}
+	if _, _, err := Plan(t.Context(), elsewhere, Options{}, "out"); err == nil || !strings.Contains(err.Error(), "perfedrlnas/table8/fedavg/accuracy cannot be run: BERT-large") {
 		t.Errorf("got %v", err)
 	}
 }

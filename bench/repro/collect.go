@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -25,8 +26,9 @@ func factsOf(fed *data.Federation) DataFacts {
 	return f
 }
 
-// collect turns the finished study in a directory into metrics with a head.
-func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
+// collect turns the finished study in a directory, of a model on a federation, into
+// metrics with a head.
+func collect(ctx context.Context, dir string, head Head, fed *data.Federation, model *nn.Model) (*Metrics, error) {
 	v, err := store.Look(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -64,9 +66,12 @@ func collect(ctx context.Context, dir string, head Head) (*Metrics, error) {
 		dropped += r.Trials[i].Dropped
 	}
 	m.End.Dropped = &dropped
-	if len(r.Trials) == 1 {
+	if len(r.Trials) == 1 && len(r.Trials[0].Curve) > 0 {
 		m.End.Curve = r.Trials[0].Curve
 		return m, nil
+	}
+	if err := m.addClients(ctx, v, c, fed, model); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return m, m.addTrials(ctx, v, c, r)
 }
@@ -93,6 +98,9 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config
 				break
 			}
 			line.add(row, c.Target)
+			if len(r.Trials) == 1 {
+				line.Simulated = append(line.Simulated, number(row.Seconds))
+			}
 		}
 		m.Trials = append(m.Trials, line)
 	}

@@ -21,6 +21,8 @@ type Entry struct {
 	Where     string     `json:"where"`
 	Unit      string     `json:"unit,omitempty"`
 	Published *Published `json:"published"`
+	// Instead stands in place of a published number that is null.
+	Instead string `json:"instead,omitempty"`
 	// Data is the set that it needs, AtHand whether that was found.
 	Data   string `json:"data"`
 	AtHand bool   `json:"at_hand"`
@@ -43,7 +45,7 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 	known := map[string]costs{}
 	var out []Entry
 	for _, c := range cells {
-		e := Entry{Name: c.Name, Paper: c.Paper, Where: c.Where, Unit: c.Unit, Published: c.Published, Why: c.Why}
+		e := Entry{Name: c.Name, Paper: c.Paper, Where: c.Where, Unit: c.Unit, Published: c.Published, Instead: c.Instead, Why: c.Why}
 		if t := c.Training; t != nil {
 			e.Data, e.Training, e.Trials = t.Needs, t.Key, cmp.Or(o.Trials, t.Trials)
 			_, err := Locate(t.Needs, o.Data)
@@ -166,7 +168,10 @@ func (f fullSet) counts(c *config.Config) estimate.Counts {
 		n.Train, n.Val = n.Train*train/100, n.Train*val/100
 		return n
 	}
-	all := n.Train + n.Test
+	all := n.Train
+	if c.Data.Partition == "" { // else all that a client is dealt is split
+		all += n.Test
+	}
 	if c.Data.MaxSamples > 0 {
 		all = min(all, float64(c.Data.MaxSamples))
 	}

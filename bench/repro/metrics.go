@@ -29,7 +29,9 @@ type Metrics struct {
 	Head   Head
 	Trials []TrialLine
 	Sides  []study.SideTrial
-	End    End
+	// Clients are those with a policy of their own.
+	Clients []ClientLine
+	End     End
 }
 
 // Head is the first line.
@@ -116,6 +118,9 @@ type TrialLine struct {
 	// Seconds are wall-clock times; null for the first round after a decision and
 	// for rounds that another study had trained.
 	Seconds []*float64 `json:"seconds,omitempty"`
+	// Simulated are the seconds of each round's slowest client on the simulated device,
+	// of a trial without a wrapper.
+	Simulated []*float64 `json:"seconds_simulated,omitempty"`
 	// Test is the global model's test error after some rounds.
 	Test   []study.CurvePoint `json:"test,omitempty"`
 	Failed string             `json:"failed,omitempty"`
@@ -198,6 +203,11 @@ func (m *Metrics) encode(w io.Writer) error {
 			return err
 		}
 	}
+	for i := range m.Clients {
+		if err := line(m.Clients[i]); err != nil {
+			return err
+		}
+	}
 	return errors.Join(line(m.End), out.Flush())
 }
 
@@ -267,6 +277,11 @@ func (m *Metrics) decode(text []byte) error {
 		var s sideLine
 		err := json.Unmarshal(text, &s)
 		m.Sides = append(m.Sides, s.SideTrial)
+		return err
+	case "client":
+		var c ClientLine
+		err := json.Unmarshal(text, &c)
+		m.Clients = append(m.Clients, c)
 		return err
 	case "end":
 		return json.Unmarshal(text, &m.End)

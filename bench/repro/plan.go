@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -212,7 +213,7 @@ func (j *Job) Run(ctx context.Context, o workdir.Options) (*Metrics, error) {
 			return nil, err
 		}
 	}
-	fed, err := j.train(ctx, o)
+	fed, model, err := j.train(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +226,7 @@ func (j *Job) Run(ctx context.Context, o workdir.Options) (*Metrics, error) {
 	m, err := collect(ctx, j.Study, Head{
 		Training: j.Training.Key, Digest: j.Digest, Trial: j.Trial, Seed: j.Config.Seed, Scale: j.scale, Variant: j.variant, Deviations: j.Deviations,
 		Config: string(text), Data: factsOf(fed),
-	})
+	}, fed, model)
 	if err != nil {
 		return nil, err
 	}
@@ -233,20 +234,19 @@ func (j *Job) Run(ctx context.Context, o workdir.Options) (*Metrics, error) {
 }
 
 // train brings the job's study to its end and returns the federation that it has
-// opened.
-func (j *Job) train(ctx context.Context, o workdir.Options) (fed *data.Federation, err error) {
+// opened, and the model.
+func (j *Job) train(ctx context.Context, o workdir.Options) (fed *data.Federation, model *nn.Model, err error) {
 	s, err := workdir.Open(ctx, j.Study, j.Config, j.Training.Mode, o.Log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if s.Stored.Finished() { // only its metrics are missing
-		fed, _, err = config.Prepare(ctx, j.Config)
-		return fed, err
+		return config.Prepare(ctx, j.Config)
 	}
 	ready := o.Ready
 	o.Ready = func(ctx context.Context, setup *study.Setup) error {
-		fed, setup.KeepTrials = setup.Data, j.Keep
+		fed, model, setup.KeepTrials = setup.Data, setup.Model, j.Keep
 		if ready != nil {
 			if err := ready(ctx, setup); err != nil {
 				return err
@@ -259,7 +259,7 @@ func (j *Job) train(ctx context.Context, o workdir.Options) (fed *data.Federatio
 	} else {
 		_, err = s.Tune(ctx, o)
 	}
-	return fed, err
+	return fed, model, err
 }
 
 // share takes the rounds that another job's study has trained, before the first of

@@ -1,6 +1,7 @@
 package repro
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -32,7 +33,7 @@ func (r *Report) Tables() []Table {
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		line := []string{row.Name, row.Unit, row.Published.String(), row.measured(), row.interval(), row.trials(), variantText(row.Variant)}
+		line := []string{row.Name, row.Unit, row.Published.Or(row.Instead), row.measured(), row.interval(), row.trials(), variantText(row.Variant)}
 		if survivors {
 			line = slices.Insert(line, 5, withSD(row.Last))
 		}
@@ -88,11 +89,11 @@ func (r *Report) armTable() Table {
 	return t
 }
 
-// String writes a published number.
-func (p *Published) String() string {
+// Or writes a published number, or what stands in its place.
+func (p *Published) Or(instead string) string {
 	switch {
 	case p == nil:
-		return "a curve"
+		return cmp.Or(instead, "a curve")
 	case p.NA:
 		return "not reached"
 	case p.SD == 0:

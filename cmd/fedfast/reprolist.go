@@ -59,7 +59,7 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 		} else {
 			hand, trials = "-", "-"
 		}
-		t.Row(e.Name, e.Published.String(), orNothing(e.Unit), orNothing(e.Data), hand, trials, seconds+because(e.Why))
+		t.Row(e.Name, e.Published.Or(e.Instead), orNothing(e.Unit), orNothing(e.Data), hand, trials, seconds+because(e.Why))
 	}
 	return t.Flush()
 }

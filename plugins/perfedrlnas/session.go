@@ -28,8 +28,7 @@ var _ tuners.Prober = (*session)(nil)
 func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 	s := &session{req: req, set: set, dims: req.Space.Matching(picks)}
 	for _, d := range s.dims {
-		s.choices = append(s.choices, span{s.logits, s.logits + len(d.Choices)})
-		s.logits += len(d.Choices)
+		s.add(len(d.Choices))
 	}
 	if req.State != nil {
 		if err := s.read(req.State); err != nil {
@@ -38,6 +37,12 @@ func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 	}
 	s.write()
 	return s, nil
+}
+
+// add makes room for a choice of so many options.
+func (s *session) add(options int) {
+	s.choices = append(s.choices, span{s.logits, s.logits + options})
+	s.logits += options
 }
 
 // State returns the policies.

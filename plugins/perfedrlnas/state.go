@@ -96,3 +96,32 @@ func (s *session) ensure(key uint64) *policy {
 func (s *session) search(key uint64) (int, bool) {
 	return slices.BinarySearchFunc(s.policies, key, func(p *policy, key uint64) int { return cmp.Compare(p.key, key) })
 }
+
+// Policy is what a client's sub-networks are drawn from.
+type Policy struct {
+	// Client is the client's key; with the option shared it is 0, and everybody's.
+	Client uint64
+	// Chances holds, for each choice, how likely each of its options is.
+	Chances [][]float64
+}
+
+// Policies returns those that a session's state holds, in the order of keys. options is
+// how many each choice has, in the order of the space.
+func Policies(state []byte, options []int) ([]Policy, error) {
+	s := &session{}
+	for _, n := range options {
+		s.add(n)
+	}
+	if err := s.read(state); err != nil {
+		return nil, err
+	}
+	var all []Policy
+	for _, p := range s.policies {
+		told := Policy{Client: p.key}
+		for _, of := range s.choices {
+			told.Chances = append(told.Chances, softmax(p.alpha[of.lo:of.hi]))
+		}
+		all = append(all, told)
+	}
+	return all, nil
+}
