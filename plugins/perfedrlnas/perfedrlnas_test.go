@@ -67,6 +67,19 @@ func sureness(t *testing.T, s tuners.Session, round int) float64 {
 	return p.Notes["sureness"][0]
 }
 
+// policies are those in a session's state, of choices of so many options.
+func policies(t *testing.T, s tuners.Session, options ...int) []perfedrlnas.Policy {
+	t.Helper()
+	all, err := perfedrlnas.Policies(s.State(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perfedrlnas.Policies(s.State(), append(options, 2)); err == nil {
+		t.Error("a state was read as that of another space")
+	}
+	return all
+}
+
 // TestFirstStepByHand: with moments of 0 before, Adam's first step is its learning rate
 // in the direction of the gradient's sign, so a rewarded option of two gains 2 lr over
 // the other one.
@@ -85,6 +98,11 @@ func TestFirstStepByHand(t *testing.T) {
 	want := 1 / (1 + math.Exp(-2*0.5)) // logits +- lr
 	if got := sureness(t, s, 1); math.Abs(got-want) > 1e-4 {
 		t.Errorf("the policies are sure by %v, want %v", got, want)
+	}
+	for _, p := range policies(t, s, 2) {
+		if p.Client != 7 && p.Client != 9 || math.Abs(max(p.Chances[0][0], p.Chances[0][1])-want) > 1e-7 {
+			t.Errorf("client %d has %v, want %v for one option", p.Client, p.Chances, want)
+		}
 	}
 	// The second round compares with the mean of the best accuracies so far, 0.6. One
 	// of 0.6 changes nothing but by momentum: m = .5 m1, v = .999 v1.
