@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/fedfast/fedfast/fl"
 )
@@ -22,12 +23,44 @@ const chunk = 512 << 10
 // of it.
 const blobTime = 5 * time.Minute
 
+// answerTime is how long the answer to a question about a blob is waited for before it
+// is asked again: an answer is lost with the connection that it was to come by.
+const answerTime = 5 * time.Second
+
+// mostFlying is how many bytes of blobs are on their way to or from a process at a
+// time, of which one blob counts for flyingBlob at most. A server ends a connection to
+// which it has 64 MB to write, and may write 32 MB of one blob ahead.
+const (
+	mostFlying = 48 << 20
+	flyingBlob = 32 << 20
+)
+
+// tooMany is the code of a server that has more to store than it can take in.
+const tooMany jetstream.ErrorCode = 10167
+
 // blobs are snapshots on their way, by their SHA-256. They lie in the server's memory
 // until the coordinator has fetched them.
 type blobs struct {
 	store jetstream.ObjectStore
 	scope *scope
-	tag   string // ends the names: studies of a site have one each
+	room  *semaphore.Weighted // for bytes on their way
+	tag   string              // ends the names: studies of a site have one each
+
+	denied chan struct{} // tells that the server has forbidden something; nil is never
+}
+
+// of returns those of a study of a site.
+func (b *blobs) of(tag string) *blobs {
+	return &blobs{store: b.store, scope: b.scope, room: b.room, tag: tag}
+}
+
+// fly waits for room for a blob.
+func (b *blobs) fly(ctx context.Context, size int64) (land func(), err error) {
+	size = min(size, flyingBlob)
+	if err := b.room.Acquire(ctx, size); err != nil {
+		return nil, err
+	}
+	return func() { b.room.Release(size) }, nil
 }
 
 // createBlobs makes the bucket, openBlobs finds it.
@@ -37,7 +70,7 @@ func createBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error
 		return nil, err
 	}
 	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: at.subject(bucket), Storage: jetstream.MemoryStorage})
-	return &blobs{store: s, scope: at}, err
+	return &blobs{store: s, scope: at, room: semaphore.NewWeighted(mostFlying)}, err
 }
 
 func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) {
@@ -46,7 +79,7 @@ func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) 
 		return nil, err
 	}
 	s, err := js.ObjectStore(ctx, at.subject(bucket))
-	return &blobs{store: s, scope: at}, err
+	return &blobs{store: s, scope: at, room: semaphore.NewWeighted(mostFlying)}, err
 }
 
 // put stores a snapshot and returns its digest.
@@ -64,12 +97,74 @@ func (b *blobs) putBytes(ctx context.Context, text []byte) (string, error) {
 	sum := sha256.Sum256(text)
 	name := hex.EncodeToString(sum[:]) + b.tag
 	return name, within(ctx, name, func(ctx context.Context) error {
-		if info, err := b.store.GetInfo(ctx, name); err == nil && info.Size == uint64(b.scope.sealed(len(text))) {
+		size := b.scope.sealed(len(text))
+		if info, err := b.info(ctx, name); err == nil && info.Size == uint64(size) {
 			return nil
 		}
-		_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(b.scope.seal(text, byEither)))
+		land, err := b.fly(ctx, int64(size))
+		if err != nil {
+			return err
+		}
+		defer land()
+		sealed := b.scope.seal(text, byEither)
+		for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+			err := b.try(ctx, name, sealed)
+			refused, ok := errors.AsType[*jetstream.APIError](err)
+			if !ok || refused.ErrorCode != tooMany {
+				return err
+			}
+			select {
+			case <-time.After(wait): // many send at once
+			case <-ctx.Done():
+				return err
+			}
+		}
+	})
+}
+
+// try stores bytes under a name, once. The client wants to purge what a server has of a
+// blob that it could not take in, and would wait for an answer to that for as long as it
+// may, but a worker is not allowed to.
+func (b *blobs) try(ctx context.Context, name string, sealed []byte) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if b.denied != nil {
+		select {
+		case <-b.denied: // of an earlier one
+		default:
+		}
+		go func() {
+			select {
+			case <-b.denied:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(sealed))
+	return err
+}
+
+// info asks about a blob.
+func (b *blobs) info(ctx context.Context, name string) (info *jetstream.ObjectInfo, err error) {
+	err = asked(ctx, func(ctx context.Context) (err error) {
+		info, err = b.store.GetInfo(ctx, name)
 		return err
 	})
+	return info, err
+}
+
+// asked asks until there is an answer.
+func asked(ctx context.Context, ask func(ctx context.Context) error) error {
+	for {
+		once, cancel := context.WithTimeout(ctx, answerTime)
+		err := ask(once)
+		late := once.Err() != nil
+		cancel()
+		if err == nil || !late || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // within does something with a blob in the time that it may take. The client says of
@@ -100,6 +195,15 @@ func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
 func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
 	var text []byte
 	err := within(ctx, name, func(ctx context.Context) (err error) {
+		info, err := b.info(ctx, name)
+		if err != nil {
+			return err
+		}
+		land, err := b.fly(ctx, int64(info.Size)) //nolint:gosec // it is in memory
+		if err != nil {
+			return err
+		}
+		defer land()
 		text, err = b.store.GetBytes(ctx, name)
 		return err
 	})
@@ -118,7 +222,7 @@ func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
 // remove forgets a blob.
 func (b *blobs) remove(ctx context.Context, name string) error {
 	return within(ctx, name, func(ctx context.Context) error {
-		err := b.store.Delete(ctx, name)
+		err := asked(ctx, func(ctx context.Context) error { return b.store.Delete(ctx, name) })
 		if errors.Is(err, jetstream.ErrObjectNotFound) {
 			return nil
 		}

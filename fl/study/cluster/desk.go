@@ -29,7 +29,7 @@ func (d *desk) serve(ctx context.Context) error {
 	if d.link.blobs, err = openBlobs(ctx, d.link.conn, d.link.scope); err != nil {
 		return fmt.Errorf("%w: %w", errNoLink, err)
 	}
-	d.link.blobs.tag = d.link.tag
+	d.link.blobs.tag, d.link.blobs.denied = d.link.tag, d.link.denied
 	d.link.leaving = func() bool { return ctx.Err() != nil }
 	last := turn{State: stateIdle}
 	for {

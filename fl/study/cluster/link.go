@@ -25,6 +25,7 @@ type link struct {
 	seq    int64
 	key    string // of the join file
 	path   string // of the join file
+	denied chan struct{}
 
 	twice   bool        // everything is said twice
 	leaving func() bool // says that the worker is to leave; nil is no
@@ -49,10 +50,18 @@ func connect(j *join, path string, more ...nats.Option) (*link, error) {
 		}
 		more = append(more, signed(key))
 	}
-	name := token()
+	name, denied := token(), make(chan struct{}, 1)
 	options := []nats.Option{
 		nats.Name(name), nats.CustomInboxPrefix(at.subject(inboxes) + name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
 		nats.Timeout(10 * time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(3), nats.IgnoreDiscoveredServers(),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // what is asked for says of other errors itself
+			if errors.Is(err, nats.ErrPermissionViolation) {
+				select {
+				case denied <- struct{}{}:
+				default:
+				}
+			}
+		}),
 	}
 	trust, err := j.trust()
 	if err != nil {
@@ -62,7 +71,7 @@ func connect(j *join, path string, more ...nats.Option) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errNoLink, hideUser(j.URLs[0]), err)
 	}
-	return &link{conn: conn, scope: at, key: j.Key + j.Secret, path: path, beat: time.Second, stop: make(chan struct{})}, nil
+	return &link{conn: conn, scope: at, key: j.Key + j.Secret, path: path, denied: denied, beat: time.Second, stop: make(chan struct{})}, nil
 }
 
 // close ends the connection, once what was said is sent.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
@@ -16,9 +17,9 @@ import (
 )
 
 // openTest starts a server for a test, and returns what its join file says.
-func openTest(t *testing.T, encrypted bool) (*broker, *join) {
+func openTest(t *testing.T, encrypted bool, change ...func(*server.Options)) (*broker, *join) {
 	t.Helper()
-	b, err := listen(t.TempDir(), "127.0.0.1", 0, encrypted)
+	b, err := listen(t.TempDir(), "127.0.0.1", 0, encrypted, change...)
 	if err != nil {
 		t.Fatal(err)
 	}

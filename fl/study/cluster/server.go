@@ -107,7 +107,7 @@ func openBroker(study, address string) (*broker, error) {
 	return listen(study, host, port, !loopback(host))
 }
 
-func listen(study, host string, port int, encrypted bool) (_ *broker, err error) {
+func listen(study, host string, port int, encrypted bool, change ...func(*server.Options)) (_ *broker, err error) {
 	hosts, err := reachable(host)
 	if err != nil {
 		return nil, err
@@ -135,6 +135,10 @@ func listen(study, host string, port int, encrypted bool) (_ *broker, err error)
 		JetStream: true, StoreDir: b.folder, JetStreamMaxMemory: max(memory.Available()/2, 1<<30), JetStreamMaxStore: 1,
 		CustomClientAuthentication: door, AlwaysEnableNonce: true, NoSystemAccount: true, DisableShortFirstPing: true,
 		PingInterval: 5 * time.Second, MaxPingsOut: 3, WriteDeadline: time.Minute,
+	}
+	o.StreamMaxBufferedSize = o.JetStreamMaxMemory // many workers may send their states at once
+	for _, f := range change {
+		f(o)
 	}
 	if port == 0 {
 		o.Port = server.RANDOM_PORT

@@ -78,7 +78,7 @@ func (s *Site) Open(ctx context.Context, setup *study.Setup) (*Coordinator, erro
 	defer s.mu.Unlock()
 	s.opened++
 	c.site, c.broker = s, s.broker
-	c.blobs = &blobs{store: s.blobs.store, scope: s.blobs.scope, tag: fmt.Sprintf("-%d", s.opened)}
+	c.blobs = s.blobs.of(fmt.Sprintf("-%d", s.opened))
 	s.open = append(s.open, c)
 	c.work.Go(c.watch)
 	return c, nil
