@@ -12,42 +12,50 @@ const nasPaper = "PerFedRLNAS (AAAI 2024)"
 
 // nasArm is what one method does in the experiment on CIFAR-10.
 type nasArm struct {
-	name     string
+	name string
+	// method trains the network in the middle of the supernet; empty is a search in it.
+	method   string
 	sets     []string
-	asPaper  []string
-	switches []string
-	policies bool // clients have policies of their own
-}
-
-// nasFixed are the settings of methods that train the network in the middle of the
-// supernet. Their studies have one trial as well, of the only learning rate.
-func nasFixed(method string) []string {
-	return []string{"method=" + method, "model=mbv3-cifar-mid", `client_tuner.name=""`, `space."client.lr"={choice=[0.1]}`}
+	deviates []string // in words, besides what all arms have
+	policies bool     // clients have policies of their own
+	claim    string   // that perfedrlnas does better, in words; empty for none
 }
 
 var nasArms = []nasArm{
+	{name: "perfedrlnas", policies: true},
+	{name: "uniform", sets: []string{"client_tuner.options.uniform=true"}, claim: "policies that learn beat networks that are drawn at random (search)"},
+	{name: "shared", sets: []string{"client_tuner.options.shared=true"}, claim: "a policy for each client beats one for all (personalization)"},
+	{name: "fedavg", method: "fedavg", claim: "networks of the clients' own beat FedAvg on a fixed one"},
+	{name: "own", sets: []string{"client_tuner.options.baseline=own", "client_tuner.options.lr=0.05"}, policies: true},
 	{
-		name: "perfedrlnas", policies: true,
-		asPaper:  []string{"client_tuner.options.as_paper=true", "server.holders=true", "server.weighted=false"},
-		switches: []string{"as the authors' code, not the paper's text: Adam's beta2 is 0.999, and the supernet moves by the clients' mean change, in which one that does not hold a weight has not changed it"},
+		name: "fedrlnas", sets: []string{"client_tuner.options.shared=true", "client_tuner.options.lr=0.003"}, claim: "networks of the clients' own beat FedRLNAS",
+		deviates: []string{"FedRLNAS searches and trains in the same rounds, where it has 800 to warm up, 400 to search and others to train what it found"},
 	},
-	{name: "uniform", sets: []string{"client_tuner.options.uniform=true"}},
-	{name: "shared", sets: []string{"client_tuner.options.shared=true"}},
-	{name: "fedavg", sets: nasFixed("fedavg")},
+	{name: "fedrep", method: "fedrep", sets: []string{"client.head_epochs=2"}, deviates: nasHead, claim: "networks of the clients' own beat FedRep on a fixed one"},
+	{name: "fedbabu", method: "fedbabu", sets: []string{"client.head_epochs=2"}, deviates: nasHead, claim: "networks of the clients' own beat FedBABU on a fixed one"},
 }
+
+var nasHead = []string{"a client's own head is the last layer, which trains for 2 epochs; in the paper it is the last two"}
 
 // nasTraining is the training of an arm.
 func nasTraining(arm nasArm) *Training {
-	return &Training{
+	t := &Training{
 		Key: "perfedrlnas-cifar10-" + arm.name, Mode: config.ModeTune, Preset: "cifar10-nas", Trials: 3, Needs: "cifar10", Shrink: shrinkNAS,
-		Sets: append([]string{"client.lr_min=0.01"}, arm.sets...), AsPaper: arm.asPaper, Switches: arm.switches,
-		Deviates: []string{
+		Sets: append([]string{"client.lr_min=0.01"}, arm.sets...),
+		Deviates: append([]string{
 			"networks for 32 x 32 pixels of 4 to 47 MFLOP, with group normalisation, where the paper's have 224 x 224 pixels and 59 to 540 MFLOP: ours",
 			"20 clients of 595 training, 201 validation and 164 test images and 2 local epochs, where the paper has 100 clients of 600 and 600 and 5 epochs; each trains in 75 of 300 rounds, as in 75 of 1,500",
 			"policies learn from validation errors and reports are of test images, where the authors' code has the test images for both; the reported error is that after the last round, not a mean of the clients' best ones",
 			"a learning rate that falls from 0.1 to 0.01 along half a cosine: ours; at 0.01 each client trains what it is left with for 2 epochs more before it is tested (FedAvg after 60 rounds: 19 % validation error, at 0.03 21 %, at 0.1 32 %)",
-		},
+		}, arm.deviates...),
 	}
+	if arm.method != "" { // a study of one trial, too, of the only learning rate
+		t.Sets = append(t.Sets, "method="+arm.method, "model=mbv3-cifar-mid", `client_tuner.name=""`, `space."client.lr"={choice=[0.1]}`)
+		return t
+	}
+	t.AsPaper = []string{"client_tuner.options.as_paper=true", "server.holders=true", "server.weighted=false"}
+	t.Switches = []string{"as the authors' code, not the paper's text: Adam's beta2 is 0.999, and the supernet moves by the clients' mean change, in which one that does not hold a weight has not changed it"}
+	return t
 }
 
 // shrinkNAS scales the rounds, and the schedule with them.
@@ -107,15 +115,17 @@ func simulatedSeconds(m *Metrics) (float64, bool) {
 
 func nasClaims() []Comparison {
 	var claims []Comparison
-	for _, c := range []struct{ old, claim string }{
-		{"fedavg", "networks of the clients' own beat FedAvg on a fixed one"},
-		{"uniform", "policies that learn beat networks that are drawn at random (search)"},
-		{"shared", "a policy for each client beats one for all (personalization)"},
-	} {
-		claims = append(claims, Comparison{Name: nasTable, Claim: c.claim, New: nasTable + "/perfedrlnas/error", Old: nasTable + "/" + c.old + "/error"})
+	than := func(claim, better, worse, what string) {
+		claims = append(claims, Comparison{Name: nasTable, Claim: claim, New: nasTable + "/" + better + "/" + what, Old: nasTable + "/" + worse + "/" + what})
 	}
-	for _, old := range []string{"fedavg", "uniform"} {
-		claims = append(claims, Comparison{Name: nasTable, Claim: "a round is faster than with " + old, New: nasTable + "/perfedrlnas/seconds", Old: nasTable + "/" + old + "/seconds"})
+	for _, arm := range nasArms {
+		if arm.claim != "" {
+			than(arm.claim, nasArms[0].name, arm.name, "error")
+		}
+	}
+	than("rewards beside a client's own past, at a tenth of the rate, beat networks that are drawn at random (ours)", "own", "uniform", "error")
+	for _, other := range []string{"fedavg", "uniform"} {
+		than("a round is faster than with "+other, nasArms[0].name, other, "seconds")
 	}
 	return claims
 }

@@ -24,7 +24,10 @@ func TestArmsOfSearch(t *testing.T) {
 	here(t)
 	var cells []Cell
 	for _, c := range nasCells() {
-		for _, arm := range []nasArm{nasArms[0], nasArms[len(nasArms)-1]} {
+		for _, arm := range nasArms {
+			if arm.name != "perfedrlnas" && arm.name != "fedavg" {
+				continue
+			}
 			if strings.HasPrefix(c.Name, nasTable+"/"+arm.name+"/") && c.Training != nil {
 				c.Training = smallArm(arm)
 				cells = append(cells, c)
@@ -134,6 +137,7 @@ func TestScaledSearch(t *testing.T) {
 		if first == nil {
 			first = c
 		}
+		c.Client.HeadEpochs = 0 // of methods that part the head
 		if !reflect.DeepEqual(c.Data, first.Data) || !reflect.DeepEqual(c.Client, first.Client) || c.Cohort != first.Cohort {
 			t.Errorf("%s differs from %s in more than its networks: %+v", arm.name, nasArms[0].name, c)
 		}
