@@ -63,6 +63,10 @@ func keyDoc(k config.KeyInfo) string {
 	return k.Doc + " (" + strings.Join(k.UsedBy, ", ") + ")"
 }
 
+// layerChoices says how layers get choices.
+const layerChoices = "filters, units, kernel, groups and depth may be { choices = [16, 32] }, among which sub-networks of the method supernet choose, or { as = \"NAME\" },\n" +
+	"a choice further up; optional = true lets them leave a layer out. A choice is named after layer and key: client.arch.conv1.filters, client.arch.conv1.on."
+
 // layerEntry is a line of `list layers --json`.
 type layerEntry struct {
 	Name string          `json:"name"`
@@ -119,6 +123,7 @@ func (a *app) listLayers(context.Context) error {
 		return err
 	}
 	fmt.Fprintln(a.out, "\nAny layer takes a name, and input = \"NAME\" to read another layer than the one before.")
+	fmt.Fprintln(a.out, layerChoices)
 	return nil
 }
 

@@ -51,7 +51,7 @@ func reference(t *testing.T) string {
 	for _, k := range config.Reference() {
 		p.row(code(k.Key), k.Type, code(k.Default), k.Allowed, keyDoc(k))
 	}
-	p.WriteString("\n## Layers\n\nThe types of `[[model.layers]]`.\n")
+	p.WriteString("\n## Layers\n\nThe types of `[[model.layers]]`. " + strings.ReplaceAll(layerChoices, "\n", " ") + "\n")
 	for _, e := range layerEntries() {
 		fmt.Fprintf(p, "\n### %s\n\n%s%s.\n", e.Name, strings.ToUpper(e.Doc[:1]), e.Doc[1:])
 		if len(e.Keys) == 0 {

@@ -47,8 +47,12 @@ type LayerSpec struct {
 	Take        string      `toml:"take,omitempty" json:"take,omitempty" of:"last first mean" doc:"which step goes on, or the mean of all; the last one unless set"`
 	Approximate string      `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh" doc:"GELU by the normal distribution, the default, or by a hyperbolic tangent"`
 	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku gpt2" doc:"initialization as PyTorch's, the default, TensorFlow's, Keras's, Haiku's or GPT-2's; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
+	Optional    bool        `toml:"optional,omitempty" json:"optional,omitempty" doc:"lets sub-networks leave the layer out, by the choice on of 0 or 1"`
+	Depth       int         `toml:"depth,omitempty" json:"depth,omitempty" in:"[1, 256]" doc:"how many such blocks follow one another, 1 unless set" also:"repeat"`
 	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of a residual block's one branch"`
 	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of its other branch, the input itself unless set"`
+	// Choices stand in the place of keys with whole numbers.
+	Choices map[string]LayerChoice `toml:"-" json:"-"`
 }
 
 // layerType says what a type is, which keys it takes, which of them it must have,
@@ -134,7 +138,7 @@ var layerTypes = map[string]layerType{
 	"tanh":        {"the hyperbolic tangent", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tanh{} }},
 	add:           {"the sum of what several layers give", []string{"inputs"}, []string{"inputs"}, nil},
 	concat:        {"the channels of several layers side by side", []string{"inputs"}, []string{"inputs"}, nil},
-	residual:      {"the sum of two branches of layers", []string{"body", "shortcut"}, []string{"body"}, nil},
+	residual:      {"the sum of two branches of layers", []string{"depth", "body", "shortcut"}, []string{"body"}, nil},
 }
 
 // tied is the type that may end a network instead of a dense layer.
@@ -213,11 +217,20 @@ func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, erro
 	if last := kinds[len(kinds)-1]; last != "dense" && last != tied {
 		return nil, fmt.Errorf("model.layers[%d] (%s): the last layer must be dense", len(specs), kinds[len(kinds)-1])
 	}
-	m, err := nn.NewModel("layers", input, classes, chain(specs, classes)...)
+	build := plain
+	if chooses(specs) {
+		build = supernet
+	}
+	m, err := build(specs, input, classes)
 	if err != nil {
 		return nil, err
 	}
 	return m.WithDoc("composed of layers: " + strings.Join(kinds, ", ")), nil
+}
+
+// plain builds the network of specs that were checked and have no choices.
+func plain(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, error) {
+	return nn.NewModel("layers", input, classes, chain(specs, classes)...)
 }
 
 // LayerType says what a type of layers is.
@@ -273,9 +286,9 @@ func (s LayerSpec) check(t layerType, last bool) error {
 		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
 		f, words := v.Field(i), strings.Fields(v.Type().Field(i).Tag.Get("of"))
 		switch {
-		case key == "type" || key == "name" || key == "input" && !s.joins():
+		case key == "-" || key == "type" || key == "name" || key == "optional" || key == "input" && !s.joins():
 		case f.IsZero():
-			if slices.Contains(t.required, key) || key == "units" && s.Type == "dense" && !last {
+			if _, ok := s.Choices[key]; !ok && (slices.Contains(t.required, key) || key == "units" && s.Type == "dense" && !last) {
 				return fmt.Errorf("key %q is missing", key)
 			}
 		case !slices.Contains(t.keys, key):
@@ -298,14 +311,14 @@ func (s LayerSpec) check(t layerType, last bool) error {
 	case s.Biases > 2:
 		return fmt.Errorf("biases = %d; it must be 1 or 2", s.Biases)
 	}
-	return nil
+	return s.checkChoices(t)
 }
 
 // most bounds a whole number of a layer, so that no product of sizes is more than a
 // machine's integers hold.
 func most(key string) int64 {
 	switch key {
-	case "kernel", "layers":
+	case "kernel", "layers", "depth":
 		return 256
 	}
 	return 1 << 20

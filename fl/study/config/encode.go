@@ -107,8 +107,11 @@ func (w *writer) layer(at string, l models.LayerSpec) {
 	v := reflect.ValueOf(l)
 	for i := range v.NumField() {
 		f := v.Field(i)
-		if _, branch := reflect.TypeAssert[[]models.LayerSpec](f); !f.IsZero() && !branch {
-			w.line(layerKey(v.Type().Field(i)), reflect.Indirect(f).Interface())
+		key := layerKey(v.Type().Field(i))
+		if c, ok := l.Choices[key]; ok {
+			fmt.Fprintf(&w.out, "%s = %s\n", key, w.choice(c))
+		} else if _, branch := reflect.TypeAssert[[]models.LayerSpec](f); !f.IsZero() && !branch && key != "-" {
+			w.line(key, reflect.Indirect(f).Interface())
 		}
 	}
 	for _, inner := range l.Body {

@@ -104,6 +104,10 @@ func drawLayers(t *rapid.T, least, depth int) []models.LayerSpec {
 		var l models.LayerSpec
 		fill(t, reflect.ValueOf(&l).Elem())
 		l.Type = rapid.SampledFrom(models.LayerTypes()).Draw(t, "type").Name
+		if rapid.Bool().Draw(t, "choices") {
+			l.Units, l.Kernel = 0, 0
+			l.Choices = map[string]models.LayerChoice{"units": {Choices: []int{1, int(rapid.Int32().Draw(t, "option"))}}, "kernel": {As: rapid.StringN(1, 9, -1).Draw(t, "as")}}
+		}
 		if depth > 0 && rapid.Bool().Draw(t, "residual") {
 			l.Body, l.Shortcut = drawLayers(t, 0, depth-1), drawLayers(t, 0, depth-1)
 		}

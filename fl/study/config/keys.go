@@ -183,7 +183,13 @@ func layerSpecs(at string, list []map[string]any) ([]models.LayerSpec, error) {
 			}
 			branch, isBranch := reflect.TypeAssert[*[]models.LayerSpec](f.Addr())
 			if !isBranch {
-				if err := assign(f, s); err != nil {
+				var err error
+				if _, isTable := s.value.(map[string]any); isTable && f.Kind() == reflect.Int {
+					err = setChoice(&specs[i], key, s)
+				} else {
+					err = assign(f, s)
+				}
+				if err != nil {
 					return nil, err
 				}
 				continue
@@ -244,7 +250,7 @@ func layerKey(f reflect.StructField) string {
 
 func layerField(spec reflect.Value, key string) (reflect.Value, bool) {
 	for i := range spec.NumField() {
-		if layerKey(spec.Type().Field(i)) == key {
+		if key != "-" && layerKey(spec.Type().Field(i)) == key {
 			return spec.Field(i), true
 		}
 	}
