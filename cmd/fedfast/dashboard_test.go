@@ -80,6 +80,7 @@ func slowStudy(name string, more ...string) []string {
 // resumes it, and comes back when the server does; in the end the curves are those
 // that a new page draws.
 func TestDashboardFollowsAStudy(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	home, stop := startUI(t, dir, "127.0.0.1:0")
 	b := newBrowser(t, home)
@@ -163,6 +164,7 @@ func shownStudy(t *testing.T, dir, name string) (state string, trials []shownTri
 // after its round, also when the process is killed then and the study resumed, and
 // the study ends with what it has.
 func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tune, said := working(t, dir, slowStudy("first", "--ui")...)
 	home := address(t, said)
@@ -226,6 +228,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 
 // TestReportInABrowser opens the report of a small study.
 func TestReportInABrowser(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	b := newBrowser(t, "file://"+dir+"/")
 	for _, args := range [][]string{
@@ -250,6 +253,7 @@ func TestDashboardOfManyRounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a large study")
 	}
+	t.Parallel()
 	length := 400
 	if os.Getenv("FEDFAST_LONG") != "" {
 		length = 4000

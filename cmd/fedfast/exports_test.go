@@ -98,6 +98,7 @@ func exported(t *testing.T) (dir string, o *view.Overview) {
 // TestExportsInPython runs the blocks of the page about exports as they stand, and
 // compares what they print with the study.
 func TestExportsInPython(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "fl", "study", "exports.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ func TestWorkerHandsOver(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	settings := []string{
 		"--workers", "1", "--preset", "quickstart", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set", "client.epochs=30",

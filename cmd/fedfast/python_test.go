@@ -10,6 +10,7 @@ import (
 // TestPython runs the tests and the example of the Python package with this
 // program, under every Python here that has NumPy.
 func TestPython(t *testing.T) {
+	t.Parallel()
 	program, err := exec.LookPath("fedfast") // TestMain puts it there
 	if err != nil {
 		t.Fatal(err)

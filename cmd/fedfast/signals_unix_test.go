@@ -20,6 +20,7 @@ import (
 // TestTwoSignalsEndTheProcess: whatever fedfast does, the second SIGTERM or
 // interrupt ends it at once.
 func TestTwoSignalsEndTheProcess(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 100)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}

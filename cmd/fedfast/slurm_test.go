@@ -162,6 +162,7 @@ func TestSlurm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts Slurm")
 	}
+	t.Parallel()
 	q := startQueue(t)
 	launch, err := filepath.Abs(filepath.Join(launchFolder, "slurm.sh"))
 	if err != nil {

@@ -151,6 +151,7 @@ func writeStudy(t *testing.T) string {
 // speed below and beside it where there is room, and no colour; it leaves one line,
 // and no line of a table wraps.
 func TestTuneOnTerminals(t *testing.T) {
+	t.Parallel()
 	dir := writeStudy(t)
 	for _, columns := range []int{40, 80, 120} {
 		name := "研究室の長い名前-" + string(rune('a'+columns/40))
@@ -205,6 +206,7 @@ func fits(t *testing.T, dir string, columns int, args ...string) {
 // TestTerminalOfNewWidth makes the terminal narrower in mid-run, interrupts, and
 // reads what is said on a line of its own.
 func TestTerminalOfNewWidth(t *testing.T) {
+	t.Parallel()
 	s := onTerminal(t, writeStudy(t), 120, "run", "tiny.toml", "--study", "s")
 	s.until(` 0% \|.*loss \d\.\d+`)
 	if err := pty.Setsize(s.master, size(45)); err != nil {
@@ -243,6 +245,7 @@ func TestTerminalOfNewWidth(t *testing.T) {
 // TestInterruptBeforeProgress reads the message on a line of its own where no
 // progress is shown.
 func TestInterruptBeforeProgress(t *testing.T) {
+	t.Parallel()
 	s := onTerminal(t, t.TempDir(), 80, "bench", "--suite", "nn", "--model", "logistic")
 	s.until(`nn 1/`)
 	if _, err := io.WriteString(s.master, "\x03"); err != nil {
