@@ -23,6 +23,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // browser is a tab of Chromium. What it must not do is collected in wrong: to write
@@ -113,6 +114,22 @@ func (b *browser) value(expression string) any {
 		b.t.Fatalf("%s: %v", expression, err)
 	}
 	return v
+}
+
+// tab presses the tab key until what has the focus matches a selector, and looks whether
+// a person sees where that is.
+func (b *browser) tab(selector string) {
+	b.t.Helper()
+	for range 60 {
+		if b.value(fmt.Sprintf("document.activeElement.matches(%q)", selector)) == true {
+			if b.value(`getComputedStyle(document.activeElement).outlineStyle`) == "none" {
+				b.t.Errorf("nothing shows that %s has the focus", selector)
+			}
+			return
+		}
+		b.do(chromedp.KeyEvent(kb.Tab))
+	}
+	b.t.Fatalf("the tab key does not lead to %s", selector)
 }
 
 // clean says what is wrong so far.

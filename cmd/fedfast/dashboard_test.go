@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -160,9 +161,9 @@ func shownStudy(t *testing.T, dir, name string) (state string, trials []shownTri
 	return all.State, all.Trials
 }
 
-// TestPersonStopsTrialsAndTheStudy presses the buttons of `tune --ui`: a trial ends
-// after its round, also when the process is killed then and the study resumed, and
-// the study ends with what it has.
+// TestPersonStopsTrialsAndTheStudy presses the buttons of `tune --ui`, with a mouse or
+// with keys: a trial ends after its round, also when the process is killed then and the
+// study resumed, and the study ends with what it has.
 func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -195,8 +196,20 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	b.do(chromedp.Navigate(home))
 	b.away(false)
 	b.until(`window.fedfast && fedfast.page.drawn && document.querySelector("#trials button")`)
-	b.do(chromedp.Click("#stop-study"))
-	b.do(chromedp.Click("#ask-yes"))
+	b.tab("#trials button") // the table grows meanwhile
+	seen := int(b.value(`fedfast.times.updates`).(float64))
+	b.until(fmt.Sprintf(`fedfast.times.updates >= %d`, seen+3))
+	if b.value(`document.activeElement.matches("#trials button")`) != true {
+		t.Errorf("the button of a trial loses the focus to %v", b.value("document.activeElement.outerHTML"))
+	}
+	b.tab("#stop-study")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.until(`document.getElementById("ask").open`)
+	b.do(chromedp.KeyEvent(kb.Escape))
+	b.until(`!document.getElementById("ask").open && document.activeElement.id === "stop-study"`)
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.tab("#ask-yes")
+	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until(`document.getElementById("stop-note").textContent.startsWith("The study ends")`)
 	b.clean()
 	if err := resume.Wait(); err != nil {
