@@ -14,7 +14,7 @@ import (
 // Heat is a map of numbers by rows and columns.
 type Heat struct {
 	// Columns and Rows are named from left to right and from the top on. The panel's
-	// axes say what they are.
+	// axes say what they are. A row without a name parts those above from those below.
 	Columns, Rows []string
 	// Of says what the numbers are.
 	Of string
@@ -67,6 +67,9 @@ func few(names []string, most int, down bool) []plot.Tick {
 	var ticks []plot.Tick
 	for i := 0; i < len(names); i += every {
 		at, label := float64(i)+0.5, clean(names[i])
+		if label == "" {
+			continue
+		}
 		if down { // room for a viewer with wider letters
 			at, label = float64(len(names))-at, label+strings.Repeat("\u00a0", len(label)/4)
 		}
@@ -75,19 +78,35 @@ func few(names []string, most int, down bool) []plot.Tick {
 	return ticks
 }
 
+// tall says whether the map has more rows than a panel has names for, and not so many
+// that it would be no picture any more.
+func (h *Heat) tall() bool { return len(h.Rows) > 2*mostX && len(h.Rows) <= 64 }
+
 func (h *Heat) scales(*Panel) (x, y scale) {
-	return scale{hi: float64(len(h.Columns)), ticks: few(h.Columns, mostX, false)}, scale{hi: float64(len(h.Rows)), ticks: few(h.Rows, 2*mostX, true)}
+	rows := 2 * mostX
+	if h.tall() {
+		rows = len(h.Rows)
+	}
+	return scale{hi: float64(len(h.Columns)), ticks: few(h.Columns, mostX, false)}, scale{hi: float64(len(h.Rows)), ticks: few(h.Rows, rows, true)}
 }
 
 func (*Heat) labels(p *Panel) (x, y string) { return p.X.Label, p.Y.Label }
 
-func (*Heat) height() vg.Length { return panelHeight }
+func (h *Heat) height() vg.Length {
+	if h.tall() { // room for each row's name
+		return max(panelHeight, 60+13*vg.Length(len(h.Rows)))
+	}
+	return panelHeight
+}
 
 func (h *Heat) plotter(s *sheet) plot.Plotter { return heatMap{h, s.colors} }
 
 func (h *Heat) table(p *Panel) Table {
 	t := Table{Title: h.Of, Head: append([]string{p.Y.Label}, h.Columns...)}
 	for i, row := range h.Cells {
+		if h.Rows[i] == "" { // it parts others
+			continue
+		}
 		cells := []string{h.Rows[i]}
 		for _, x := range row {
 			cells = append(cells, blank(x))

@@ -6,15 +6,17 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 // tunerPictures show what the client tuner told and set on its way.
 func (s *Study) tunerPictures() []*figure.Figure {
-	return slices.Concat(s.traces(), s.vectors(), s.planned())
+	return slices.Concat(s.policies(), s.traces(), s.vectors(), s.planned())
 }
 
 // traces are the notes that are one number, by name, for several trials.
@@ -45,7 +47,8 @@ func (s *Study) traces() []*figure.Figure {
 // mostColumns is how many rounds a heat map has room for.
 const mostColumns = 80
 
-// vectors are the notes that are several numbers, of the best trial that has any.
+// vectors are the notes that are several numbers, of the best trial that has any, but
+// for those that policies shows.
 func (s *Study) vectors() []*figure.Figure {
 	if len(s.noted) == 0 {
 		return nil
@@ -54,7 +57,7 @@ func (s *Study) vectors() []*figure.Figure {
 	long := map[string]int{}
 	for _, notes := range n.notes {
 		for name, values := range notes {
-			if len(values) > 1 {
+			if len(values) > 1 && !strings.HasPrefix(strings.TrimPrefix(name, spreadOf), hyper.ArchPrefix) {
 				long[name] = max(long[name], len(values))
 			}
 		}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/fedfast/fedfast/plugins/perfedrlnas"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -113,6 +116,51 @@ func TestFirstStepByHand(t *testing.T) {
 	sure := func(z float64) float64 { return 1 / (1 + math.Exp(-2*z)) }
 	if got, want := sureness(t, s, 2), (sure(0.5)+sure(logit))/2; math.Abs(got-want) > 1e-4 {
 		t.Errorf("after a reward of 0 the policies are sure by %v, want %v", got, want)
+	}
+}
+
+// TestNotes wants what a plan tells people to follow from the policies in the state:
+// the mean of each option, how far the clients are apart, and the entropies.
+func TestNotes(t *testing.T) {
+	s := open(t, choices(2, 3), nil, nil)
+	for round := range 4 {
+		plan(t, s, round, tuners.Train, 1, 2, 3)
+		observe(t, s, round, slot(1, 0.1, 1), slot(2, 0.5, 1), slot(3, 0.2*float64(round), 2))
+	}
+	p, err := s.PlanRound(t.Context(), tuners.PlanRequest{Round: 4, Slots: 1, ClientKeys: []uint64{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := policies(t, s, 2, 3)
+	entropy := func(p []float64) (h float64) {
+		for _, q := range p {
+			h -= q * math.Log(q)
+		}
+		return h
+	}
+	within, pooled := 0.0, 0.0
+	for d, name := range []string{"client.arch.c10", "client.arch.c11"} {
+		var mean, spread []float64
+		for j := range all[0].Chances[d] {
+			var of []float64
+			for _, p := range all {
+				of = append(of, p.Chances[d][j])
+			}
+			m, v := stat.PopMeanVariance(of, nil)
+			mean, spread = append(mean, m), append(spread, math.Sqrt(v))
+		}
+		for _, p := range all {
+			within += entropy(p.Chances[d]) / float64(2*len(all))
+		}
+		pooled += entropy(mean) / 2
+		for note, want := range map[string][]float64{name: mean, "spread of " + name: spread} {
+			if got := p.Notes[note]; len(got) != len(want) || !floats.EqualApprox(got, want, 6e-5) {
+				t.Errorf("%s is %v, want %v", note, got, want)
+			}
+		}
+	}
+	if got := []float64{p.Notes["entropy"][0], p.Notes["divergence"][0]}; len(all) != 3 || !floats.EqualApprox(got, []float64{within, pooled - within}, 6e-5) || within >= pooled {
+		t.Errorf("entropy and divergence of %d policies are %v, want %v and %v", len(all), got, within, pooled-within)
 	}
 }
 

@@ -149,39 +149,66 @@ func (s *session) mean() []float64 {
 	return sum
 }
 
-// notes show people how sure the policies are: the mean over them and their choices of
-// the largest probability and of the entropy in nats, and how likely each option is on
-// average, by the names of the choices.
+// notes show people what the policies have come to. Over all policies and choices they
+// are sureness, the mean largest probability, entropy, the mean entropy in nats, and
+// divergence, by how much the entropy of the mean policy is larger than that: 0 where all
+// clients have the same one. By the names of the choices they are the mean of each
+// option's probability and, behind "spread of ", its standard deviation over policies.
 func (s *session) notes() map[string][]float64 {
 	if len(s.policies) == 0 || s.set.uniform {
 		return nil
 	}
-	round := func(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+	n := float64(len(s.policies))
 	most, entropy := 0.0, 0.0
-	likely := make([]float64, s.logits)
+	mean, square := make([]float64, s.logits), make([]float64, s.logits)
 	for _, p := range s.policies {
 		for _, of := range s.choices {
-			top := 0.0
-			for j, q := range softmax(p.alpha[of.lo:of.hi]) {
-				top = max(top, q)
-				if q > 0 {
-					entropy -= float64(q * det.Log(q))
-				}
-				likely[of.lo+j] += q / float64(len(s.policies))
+			chances := softmax(p.alpha[of.lo:of.hi])
+			for j, q := range chances {
+				mean[of.lo+j] += q / n
+				square[of.lo+j] += float64(q*q) / n
 			}
-			most += top
+			most += slices.Max(chances)
+			entropy += entropyOf(chances)
 		}
 	}
-	all := float64(len(s.policies) * len(s.choices))
-	notes := map[string][]float64{"sureness": {round(most / all)}, "entropy": {round(entropy / all)}}
+	pooled := 0.0
+	for _, of := range s.choices {
+		pooled += entropyOf(mean[of.lo:of.hi])
+	}
+	spread := square
+	for j, q := range mean {
+		spread[j] = round(math.Sqrt(max(0, square[j]-float64(q*q))))
+		mean[j] = round(q)
+	}
+	per := float64(len(s.choices))
+	notes := map[string][]float64{"sureness": {round(most / per / n)}, "entropy": {round(entropy / per / n)}}
+	several := len(s.policies) > 1
+	if several {
+		notes["divergence"] = []float64{round((pooled - entropy/n) / per)}
+	}
 	for d, of := range s.choices {
-		if len(notes) == tuners.MaxNotes || of.hi > tuners.MaxNoteNumbers-2 {
+		if len(notes)+2 > tuners.MaxNotes || 2*of.hi > tuners.MaxNoteNumbers-3 {
 			break
 		}
-		for j := of.lo; j < of.hi; j++ {
-			likely[j] = round(likely[j])
+		notes[s.dims[d].Name] = mean[of.lo:of.hi]
+		if several {
+			notes["spread of "+s.dims[d].Name] = spread[of.lo:of.hi]
 		}
-		notes[s.dims[d].Name] = likely[of.lo:of.hi]
 	}
 	return notes
+}
+
+// round keeps what people look at.
+func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+
+// entropyOf is the entropy of a distribution in nats.
+func entropyOf(chances []float64) float64 {
+	h := 0.0
+	for _, q := range chances {
+		if q > 0 {
+			h -= float64(q * det.Log(q))
+		}
+	}
+	return h
 }

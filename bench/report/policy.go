@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// spreadOf begins the names of notes that tell how far clients are apart in what the
+// note behind it tells the mean of.
+const spreadOf = "spread of "
+
+// choice is a choice of the model that a client tuner tells its policy of.
+type choice struct {
+	note    string // its name
+	options []string
+}
+
+// choices are those of the model that a client tuner's notes are named after, in the
+// order of their names.
+func (n *noted) choices(model string) []choice {
+	var all []choice
+	for name, first := range n.notes[len(n.notes)-1] {
+		if strings.HasPrefix(name, hyper.ArchPrefix) && len(first) > 1 {
+			all = append(all, choice{name, optionsOf(model, name, len(first))})
+		}
+	}
+	slices.SortFunc(all, func(a, b choice) int { return strings.Compare(a.note, b.note) })
+	return all
+}
+
+// optionsOf names the options of a choice as the model has them, or else numbers them.
+func optionsOf(model, name string, n int) []string {
+	names := make([]string, n)
+	for j := range names {
+		names[j] = "option " + strconv.Itoa(j+1)
+	}
+	m, err := models.New(model, models.Options{})
+	if err != nil {
+		return names
+	}
+	for _, c := range m.Choices() {
+		if hyper.ArchPrefix+c.Name == name && len(c.Options) == n {
+			for j, x := range c.Options {
+				names[j] = strconv.Itoa(x)
+			}
+		}
+	}
+	return names
+}
+
+// policies show of a client tuner that picks sub-networks how likely it picks each
+// option of each choice, in the mean over the clients, and how far the clients are
+// apart in that.
+func (s *Study) policies() []*figure.Figure {
+	if len(s.noted) == 0 {
+		return nil
+	}
+	n := &s.noted[0]
+	choices := n.choices(s.Config.Model.Name)
+	if len(choices) == 0 {
+		return nil
+	}
+	chances := n.heat(choices, "", "probability")
+	all := []*figure.Figure{{
+		Name: "policy", Title: fmt.Sprintf("How likely the client tuner picks each option, mean over clients, trial %d", n.trial.Number),
+		Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "option"}, Heat: chances}},
+	}}
+	if spreads := n.heat(choices, spreadOf, "standard deviation"); spreads != nil {
+		all = append(all, &figure.Figure{
+			Name: "policy-spread", Title: fmt.Sprintf("How far the clients are apart in that, trial %d", n.trial.Number),
+			Note:   "The standard deviation over the clients that have a policy. It is at most 0.5, where half of them always pick an option and half never.",
+			Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "option"}, Heat: spreads}},
+		})
+	}
+	return all
+}
+
+// heat maps the notes of choices, whose names a prefix goes before, with a row for each
+// option and an empty one between choices; nil where no note has such a name.
+func (n *noted) heat(choices []choice, prefix, of string) *figure.Heat {
+	h := &figure.Heat{Of: of}
+	every := (len(n.rounds) + mostColumns - 1) / mostColumns
+	row := func(name string, value func(notes map[string][]float64) float64) {
+		var cells []float64
+		for i := 0; i < len(n.rounds); i += every {
+			cells = append(cells, value(n.notes[i]))
+		}
+		h.Rows, h.Cells = append(h.Rows, name), append(h.Cells, cells)
+	}
+	for i := 0; i < len(n.rounds); i += every {
+		h.Columns = append(h.Columns, strconv.Itoa(n.rounds[i]))
+	}
+	for k, c := range choices {
+		if k > 0 {
+			row("", func(map[string][]float64) float64 { return math.NaN() })
+		}
+		for j, option := range c.options {
+			row(strings.TrimPrefix(c.note, hyper.ArchPrefix)+" "+option, func(notes map[string][]float64) float64 {
+				if values := notes[prefix+c.note]; j < len(values) {
+					return values[j]
+				}
+				return math.NaN()
+			})
+		}
+	}
+	if !slices.ContainsFunc(h.Cells, func(cells []float64) bool {
+		return slices.ContainsFunc(cells, func(x float64) bool { return !math.IsNaN(x) })
+	}) {
+		return nil
+	}
+	return h
+}
