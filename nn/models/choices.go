@@ -12,17 +12,17 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// LayerChoice stands in the place of a layer's whole number where sub-networks differ
-// in it: what they choose among, the last of which the whole network has, or the name
-// of a choice that stands further up, such as "conv1.filters", which then chooses here,
-// too.
+// LayerChoice stands in the place of a layer's whole number where sub-networks
+// differ in it: what they choose among, the last of which the whole network has, or
+// the name of a choice that stands further up, such as "conv1.filters", which then
+// chooses here, too.
 type LayerChoice struct {
 	Choices []int
 	As      string
 }
 
-// chosen are the keys that can have choices: where they differ, a layer's parameters
-// are a part of those that the whole network has.
+// chosen are the keys that can have choices: where they differ, a layer's
+// parameters are a part of those that the whole network has.
 var chosen = []string{"filters", "units", "kernel", "groups", "depth"}
 
 // String returns the choice as a study file writes it.
@@ -33,7 +33,8 @@ func (c LayerChoice) String() string {
 	return "{ choices = " + strings.ReplaceAll(fmt.Sprint(c.Choices), " ", ", ") + " }"
 }
 
-// chooses reports whether layers have choices or a depth, or those of their branches.
+// chooses reports whether layers have choices or a depth, or those of their
+// branches.
 func chooses(specs []LayerSpec) bool {
 	return slices.ContainsFunc(specs, func(s LayerSpec) bool {
 		return s.Optional || s.Depth > 1 || len(s.Choices) > 0 || chooses(s.Body) || chooses(s.Shortcut)
@@ -78,12 +79,13 @@ func (s LayerSpec) checkChoices(t layerType) error {
 // left is the choice of a layer that can be left out.
 var left = LayerChoice{Choices: []int{0, 1}}
 
-// choosing walks layers that were checked. It returns what is picked of a choice and
-// what the whole network has.
+// choosing walks layers that were checked. It returns what is picked of a choice
+// and what the whole network has.
 type choosing func(name string, c LayerChoice) (picked, whole int, err error)
 
-// layers returns those of a sub-network, without choices. Each layer of a chain gets
-// the name that it has in the whole network; in names of choices a prefix is before it.
+// layers returns those of a sub-network, without choices. Each layer of a chain
+// gets the name that it has in the whole network; in names of choices a prefix is
+// before it.
 func (pick choosing) layers(key string, specs []LayerSpec, prefix string) ([]LayerSpec, error) {
 	count, graph := map[string]int{}, branched(specs)
 	var out []LayerSpec
@@ -164,8 +166,8 @@ func (pick choosing) numbers(s LayerSpec, prefix string) (l LayerSpec, depth, wh
 	return l, depth, whole, nil
 }
 
-// choicesOf returns the choices of layers that were checked, and where those are that
-// another one chooses for.
+// choicesOf returns the choices of layers that were checked, and where those are
+// that another one chooses for.
 func choicesOf(specs []LayerSpec) (choices []nn.Choice, as map[string]string, err error) {
 	as = map[string]string{}
 	_, err = choosing(func(name string, c LayerChoice) (int, int, error) {
@@ -215,8 +217,8 @@ func supernet(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, error)
 	return m, checkParts(m)
 }
 
-// checkParts returns an error for a choice that, made by itself, gives no part of the
-// whole network, or for the least network if that is none.
+// checkParts returns an error for a choice that, made by itself, gives no part of
+// the whole network, or for the least network if that is none.
 func checkParts(m *nn.Model) error {
 	places, least := nn.NewPlaces(m), nn.Pick{}
 	const mixed = ".in_proj_weight" // of queries, keys and values, of which a part of the rows would be another one

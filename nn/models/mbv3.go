@@ -6,25 +6,31 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// stage is a row of blocks of one width in a MobileNetV3 for small images.
+// stage is a row of blocks of one width in a MobileNetV3 for small images. It has,
+// besides its width and depth, the size of its kernels and how much wider its blocks
+// are within than what they read.
 type stage struct {
-	widths, depths []int
-	stride         int // of its first block
-	squeeze        bool
+	widths, depths, expansions []int
+	stride                     int // of its first block
+	squeeze                    bool
 }
 
-// mbv3Stages are those of mbv3-cifar. Each has, besides its width and depth, the size
-// of its kernels and how much wider its blocks are within than what they read.
-var mbv3Stages = []stage{
-	{[]int{16, 32}, []int{1, 2}, 2, false},
-	{[]int{32, 48}, []int{1, 2, 3}, 2, true},
-	{[]int{48, 80}, []int{1, 2, 3}, 1, true},
-	{[]int{64, 96}, []int{1, 2}, 2, true},
-}
-
+// mbv3Stages are those of mbv3-cifar, paperStages those of mbv3-paper32.
 var (
-	mbv3Kernels    = []int{3, 5}
-	mbv3Expansions = []int{2, 3, 4}
+	mbv3Stages = []stage{
+		{[]int{16, 32}, []int{1, 2}, []int{2, 3, 4}, 2, false},
+		{[]int{32, 48}, []int{1, 2, 3}, []int{2, 3, 4}, 2, true},
+		{[]int{48, 80}, []int{1, 2, 3}, []int{2, 3, 4}, 1, true},
+		{[]int{64, 96}, []int{1, 2}, []int{2, 3, 4}, 2, true},
+	}
+	paperStages = []stage{
+		{[]int{16, 24}, []int{1, 2}, []int{1}, 2, true},
+		{[]int{24, 40}, []int{1, 2}, []int{3, 4, 5}, 2, false},
+		{[]int{40, 80}, []int{2, 3, 4}, []int{3, 4, 5}, 2, true},
+		{[]int{48, 112}, []int{2, 3, 4}, []int{3, 4, 5}, 1, true},
+		{[]int{96, 160}, []int{2, 3, 4}, []int{3, 4, 5}, 2, true},
+	}
+	mbv3Kernels = []int{3, 5}
 )
 
 var mbv3CIFAR = model{
@@ -34,8 +40,10 @@ var mbv3CIFAR = model{
 		"stands for batch normalisation. PyTorch's initialisation.",
 	input:   nn.Shape{H: 32, W: 32, C: 3},
 	classes: 10,
-	choices: mbv3Choices(),
-	pick:    mbv3Layers,
+	choices: mbv3Choices(mbv3Stages),
+	pick: func(classes int, pick func(name string) int) []nn.Layer {
+		return append(mbv3Body(mbv3Stages, mbv3Picks(mbv3Stages, pick)), nn.AvgPool{}, classifier(classes))
+	},
 }
 
 var mbv3Mid = model{
@@ -45,39 +53,63 @@ var mbv3Mid = model{
 	input:   nn.Shape{H: 32, W: 32, C: 3},
 	classes: 10,
 	layers: func(classes int) []nn.Layer {
-		widths, depths := []int{32, 48, 64, 80}, []int{1, 2, 2, 1}
-		return mbv3(classes, func(s int) stagePick { return stagePick{widths[s], depths[s], 3, 3} })
+		return append(mbv3Body(mbv3Stages, []stagePick{{32, 1, 3, 3}, {48, 2, 3, 3}, {64, 2, 3, 3}, {80, 1, 3, 3}}), nn.AvgPool{}, classifier(classes))
+	},
+}
+
+var mbv3Paper32 = model{
+	name: "mbv3-paper32",
+	doc: "The supernet of MobileNetV3s that PerFedRLNAS' authors search (Yao and Li 2024, their code), for images of 32 x 32: the stem has a stride of 1. 5 stages of inverted residual blocks with hard swish, squeeze-and-excitation in all but the second, " +
+		"conv 1x1 six times as wide, mean, dense 1280, dense 10. Each stage has a choice of its width, depth and kernel, the last 4 of their expansion: 8,957,952 networks; 5,179,042 parameters are the whole's. As in Howard et al. 2019 a stage's " +
+		"first block has no shortcut. Group normalisation of 8 channels a group stands for batch normalisation. PyTorch's initialisation.",
+	input:   nn.Shape{H: 32, W: 32, C: 3},
+	classes: 10,
+	choices: mbv3Choices(paperStages),
+	pick: func(classes int, pick func(name string) int) []nn.Layer {
+		picks := mbv3Picks(paperStages, pick)
+		wide := 6 * picks[len(picks)-1].width
+		head := called("head.", []nn.Layer{nn.Conv2D{Filters: wide, Kernel: 1, NoBias: true}, eights(wide), nn.HardSwish{}, nn.AvgPool{}, nn.Dense{Units: 1280}, nn.HardSwish{}}, "expand", "norm", "", "", "mix")
+		return append(append(mbv3Body(paperStages, picks), head...), classifier(classes))
 	},
 }
 
 // stagePick is what a stage looks like in a network.
 type stagePick struct{ width, depth, kernel, expansion int }
 
-func mbv3Choices() []nn.Choice {
+func mbv3Choices(stages []stage) []nn.Choice {
 	var cs []nn.Choice
-	for i, s := range mbv3Stages {
+	for i, s := range stages {
 		at := fmt.Sprintf("stage%d.", i+1)
-		cs = append(cs, nn.Choice{Name: at + "depth", Options: s.depths}, nn.Choice{Name: at + "expansion", Options: mbv3Expansions},
-			nn.Choice{Name: at + "kernel", Options: mbv3Kernels}, nn.Choice{Name: at + "width", Options: s.widths})
+		cs = append(cs, nn.Choice{Name: at + "depth", Options: s.depths})
+		if len(s.expansions) > 1 {
+			cs = append(cs, nn.Choice{Name: at + "expansion", Options: s.expansions})
+		}
+		cs = append(cs, nn.Choice{Name: at + "kernel", Options: mbv3Kernels}, nn.Choice{Name: at + "width", Options: s.widths})
 	}
 	return cs
 }
 
-func mbv3Layers(classes int, pick func(name string) int) []nn.Layer {
-	return mbv3(classes, func(s int) stagePick {
-		at := fmt.Sprintf("stage%d.", s+1)
-		return stagePick{pick(at + "width"), pick(at + "depth"), pick(at + "kernel"), pick(at + "expansion")}
-	})
+// mbv3Picks returns what is picked for each stage.
+func mbv3Picks(stages []stage, pick func(name string) int) []stagePick {
+	var picks []stagePick
+	for i, s := range stages {
+		at, expansion := fmt.Sprintf("stage%d.", i+1), s.expansions[0]
+		if len(s.expansions) > 1 {
+			expansion = pick(at + "expansion")
+		}
+		picks = append(picks, stagePick{pick(at + "width"), pick(at + "depth"), pick(at + "kernel"), expansion})
+	}
+	return picks
 }
 
-// mbv3 returns the layers of the network whose stages, numbered from 0, are as of says.
-// A layer's name says where it stands, so that networks of other depths share it: the
-// first block of a stage has no shortcut, the others have one.
-func mbv3(classes int, of func(s int) stagePick) []nn.Layer {
+// mbv3Body returns the layers of a network with these stages up to its head. A layer's
+// name says where it stands, so that networks of other depths share it: the first block
+// of a stage has no shortcut, the others have one.
+func mbv3Body(stages []stage, picks []stagePick) []nn.Layer {
 	layers := called("stem.", []nn.Layer{nn.Conv2D{Filters: 16, Kernel: 3, Pad: 1, NoBias: true}, eights(16), nn.HardSwish{}}, "conv", "norm", "")
 	channels := 16
-	for i, s := range mbv3Stages {
-		p := of(i)
+	for i, s := range stages {
+		p := picks[i]
 		for d := range p.depth {
 			b := inverted{kernel: p.kernel, wide: p.expansion * channels, out: p.width, squeeze: s.squeeze, activation: nn.HardSwish{}, stride: 1}
 			at := fmt.Sprintf("stage%d.block%d", i+1, d+1)
@@ -90,13 +122,22 @@ func mbv3(classes int, of func(s int) stagePick) []nn.Layer {
 			channels = p.width
 		}
 	}
-	return append(layers, nn.AvgPool{}, nn.Named{Layer: nn.Dense{Units: classes}, Name: "classifier"})
+	return layers
 }
 
-// named returns the block's layers by names that are the same at every width: it
-// always has its first convolution.
+// classifier returns the last layer.
+func classifier(classes int) nn.Layer {
+	return nn.Named{Layer: nn.Dense{Units: classes}, Name: "classifier"}
+}
+
+// named returns the block's layers by names that are the same at every width: whether
+// it has its first convolution, which makes it wider, is no choice.
 func (b inverted) named(prefix string, channels int) []nn.Layer {
-	names := []string{"expand", "expand_norm", "", "depthwise", "depthwise_norm", ""}
+	var names []string
+	if b.wide != channels {
+		names = []string{"expand", "expand_norm", ""}
+	}
+	names = append(names, "depthwise", "depthwise_norm", "")
 	if b.squeeze {
 		names = append(names, "squeeze")
 	}

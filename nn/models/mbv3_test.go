@@ -10,27 +10,46 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// TestSpaceOfMBV3 counts what the space holds.
+// TestSpaceOfMBV3 counts what the spaces hold.
 func TestSpaceOfMBV3(t *testing.T) {
+	for _, c := range []struct {
+		model                              string
+		networks, choices, options, fewest int
+	}{
+		{"mbv3-cifar", 746_496, 16, 38, 30_186},
+		{"mbv3-paper32", 1 << 12 * 2187, 19, 45, 1_022_978},
+	} {
+		m, err := models.New(c.model, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		networks, logits, least := 1, 0, nn.Pick{}
+		for _, choice := range m.Choices() {
+			networks *= len(choice.Options)
+			logits += len(choice.Options)
+			least[choice.Name] = choice.Options[0]
+		}
+		if networks != c.networks || logits != c.options || len(m.Choices()) != c.choices {
+			t.Errorf("%s: %d networks, %d options of %d choices", c.model, networks, logits, len(m.Choices()))
+		}
+		small, err := m.Sub(least)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := small.NumParams(); n != c.fewest {
+			t.Errorf("%s: the least network has %d parameters", c.model, n)
+		}
+		if _, err := nn.NewPlaces(m).Of(small); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLargestOfMBV3 compares the largest pick with the model, and refuses what is none.
+func TestLargestOfMBV3(t *testing.T) {
 	m, err := models.New("mbv3-cifar", models.Options{})
 	if err != nil {
 		t.Fatal(err)
-	}
-	networks, logits, least := 1, 0, nn.Pick{}
-	for _, c := range m.Choices() {
-		networks *= len(c.Options)
-		logits += len(c.Options)
-		least[c.Name] = c.Options[0]
-	}
-	if networks != 746_496 || logits != 38 || len(m.Choices()) != 16 {
-		t.Errorf("%d networks, %d options of %d choices", networks, logits, len(m.Choices()))
-	}
-	small, err := m.Sub(least)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := small.NumParams(); n != 30_186 {
-		t.Errorf("the least network has %d parameters", n)
 	}
 	whole, err := m.Sub(nil)
 	if err != nil {

@@ -122,9 +122,9 @@ func opMobile() []torchOp {
 	return append(ops, opPlain(1, 0), eights(576), swish, torchOp{Op: "mean"}, opLinear, swish, opLinear)
 }
 
-// opMBV3 is a network of mbv3-cifar's kind, of stages of a width, depth, kernel,
-// expansion and stride.
-func opMBV3(stages ...[5]int) []torchOp {
+// opMBV3 is a network of mbv3-cifar's kind up to its head, of stages of a width, depth,
+// kernel, expansion and stride, all but one of which have squeeze-and-excitation.
+func opMBV3(plain int, stages ...[5]int) []torchOp {
 	swish, channels := torchOp{Op: "hardswish"}, 16
 	eights := func(n int) torchOp { return torchOp{Op: "groupnorm", Groups: n / 8} }
 	ops := []torchOp{opPlain(1, 1), eights(16), swish}
@@ -134,12 +134,12 @@ func opMBV3(stages ...[5]int) []torchOp {
 			if block == 0 {
 				stride = s[4]
 			}
-			body := []torchOp{
-				opPlain(1, 0), eights(wide), swish,
-				{Op: "depthwise", Stride: stride, Padding: s[2] / 2, NoBias: true},
-				eights(wide), swish,
+			var body []torchOp
+			if s[3] > 1 {
+				body = []torchOp{opPlain(1, 0), eights(wide), swish}
 			}
-			if i > 0 {
+			body = append(body, torchOp{Op: "depthwise", Stride: stride, Padding: s[2] / 2, NoBias: true}, eights(wide), swish)
+			if i != plain {
 				body = append(body, torchOp{Op: "squeeze"})
 			}
 			body = append(body, opPlain(1, 0), eights(s[0]))
@@ -149,7 +149,14 @@ func opMBV3(stages ...[5]int) []torchOp {
 			ops, channels = append(ops, body...), s[0]
 		}
 	}
-	return append(ops, torchOp{Op: "mean"}, opLinear)
+	return ops
+}
+
+// opPaper32 is mbv3-paper32.
+func opPaper32() []torchOp {
+	swish := torchOp{Op: "hardswish"}
+	return append(opMBV3(1, [5]int{24, 2, 5, 1, 2}, [5]int{40, 2, 5, 5, 2}, [5]int{80, 4, 5, 5, 2}, [5]int{112, 4, 5, 5, 1}, [5]int{160, 4, 5, 5, 2}),
+		opPlain(1, 0), torchOp{Op: "groupnorm", Groups: 120}, swish, torchOp{Op: "mean"}, opLinear, swish, opLinear)
 }
 
 func opSame(padding int) torchOp { return torchOp{Op: "conv", Padding: padding} }
@@ -197,8 +204,9 @@ var torchCases = []struct {
 	), nn.Shape{H: 16, W: 12, C: 3}},
 	{"so-tag-lr", 6, 0.1, []torchOp{opFlatten, opLinear}, nn.Shape{}},
 	{"mobilenet-small", 3, 0.005, opMobile(), nn.Shape{}},
-	{"mbv3-cifar-mid", 3, 0.005, opMBV3([5]int{32, 1, 3, 3, 2}, [5]int{48, 2, 3, 3, 2}, [5]int{64, 2, 3, 3, 1}, [5]int{80, 1, 3, 3, 2}), nn.Shape{}},
-	{"mbv3-cifar", 3, 0.005, opMBV3([5]int{32, 2, 5, 4, 2}, [5]int{48, 3, 5, 4, 2}, [5]int{80, 3, 5, 4, 1}, [5]int{96, 2, 5, 4, 2}), nn.Shape{}},
+	{"mbv3-cifar-mid", 3, 0.005, append(opMBV3(0, [5]int{32, 1, 3, 3, 2}, [5]int{48, 2, 3, 3, 2}, [5]int{64, 2, 3, 3, 1}, [5]int{80, 1, 3, 3, 2}), torchOp{Op: "mean"}, opLinear), nn.Shape{}},
+	{"mbv3-cifar", 3, 0.005, append(opMBV3(0, [5]int{32, 2, 5, 4, 2}, [5]int{48, 3, 5, 4, 2}, [5]int{80, 3, 5, 4, 1}, [5]int{96, 2, 5, 4, 2}), torchOp{Op: "mean"}, opLinear), nn.Shape{}},
+	{"mbv3-paper32", 2, 0.005, opPaper32(), nn.Shape{}},
 	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
 	{"fedtune-4conv2dense", 6, 0.1, []torchOp{
 		opSame(1), opRelu, opSame(1), opRelu, opPool, opSame(1), opRelu, opSame(1), opRelu, opPool,
