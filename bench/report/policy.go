@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/bench/figure"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // spreadOf begins the names of notes that tell how far clients are apart in what the
@@ -22,34 +24,53 @@ type choice struct {
 	options []string
 }
 
+// draw takes in what a plan picks.
+func (n *noted) draw(clients []tuners.Params) {
+	for _, params := range clients {
+		for name := range params {
+			if strings.HasPrefix(name, hyper.ArchPrefix) {
+				if n.drawn[name] == nil {
+					n.drawn[name] = map[float64]bool{}
+				}
+				n.drawn[name][params.Float(name, math.NaN())] = true
+			}
+		}
+	}
+}
+
 // choices are those of the model that a client tuner's notes are named after, in the
 // order of their names.
 func (n *noted) choices(model string) []choice {
 	var all []choice
 	for name, first := range n.notes[len(n.notes)-1] {
 		if strings.HasPrefix(name, hyper.ArchPrefix) && len(first) > 1 {
-			all = append(all, choice{name, optionsOf(model, name, len(first))})
+			all = append(all, choice{name, n.options(model, name, len(first))})
 		}
 	}
 	slices.SortFunc(all, func(a, b choice) int { return strings.Compare(a.note, b.note) })
 	return all
 }
 
-// optionsOf names the options of a choice as the model has them, or else numbers them.
-func optionsOf(model, name string, n int) []string {
-	names := make([]string, n)
+// options names the options of a choice: as a model of the program's has them, or as
+// clients were given them, which are all of them sooner or later, or else by numbers.
+func (n *noted) options(model, name string, many int) []string {
+	var options []float64
+	if m, err := models.New(model, models.Options{}); err == nil {
+		for _, c := range m.Choices() {
+			if hyper.ArchPrefix+c.Name == name {
+				for _, x := range c.Options {
+					options = append(options, float64(x))
+				}
+			}
+		}
+	} else {
+		options = slices.Sorted(maps.Keys(n.drawn[name])) // as a study file has to list them
+	}
+	names := make([]string, many)
 	for j := range names {
 		names[j] = "option " + strconv.Itoa(j+1)
-	}
-	m, err := models.New(model, models.Options{})
-	if err != nil {
-		return names
-	}
-	for _, c := range m.Choices() {
-		if hyper.ArchPrefix+c.Name == name && len(c.Options) == n {
-			for j, x := range c.Options {
-				names[j] = strconv.Itoa(x)
-			}
+		if len(options) == many {
+			names[j] = strconv.FormatFloat(options[j], 'g', -1, 64)
 		}
 	}
 	return names

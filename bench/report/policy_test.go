@@ -52,3 +52,35 @@ func TestPolicies(t *testing.T) {
 		t.Errorf("the probabilities of a choice add up to %v", sum)
 	}
 }
+
+// TestPoliciesOfLayers names the options of a network in the study file by those that
+// clients were given.
+func TestPoliciesOfLayers(t *testing.T) {
+	c, err := config.Load(config.Source{Text: `
+method = "supernet"
+cohort = 3
+data = { name = "glyphs", clients = 6, samples = 30 }
+budget = { rounds = 6, trial_rounds = 6 }
+tuner = { name = "random", allow = ["client_key"], options = { trials = 1 } }
+client_tuner.name = "perfedrlnas"
+[[model.layers]]
+type = "dense"
+name = "hidden"
+units = { choices = [16, 48] }
+[[model.layers]]
+type = "relu"
+[[model.layers]]
+type = "dense"
+`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "study")
+	tune(t, dir, c, 0)
+	f := read(t, write(t, dir))
+	for _, want := range []string{"hidden.units 16", "hidden.units 48"} {
+		if !strings.Contains(f.text, want) {
+			t.Errorf("it does not show %s", want)
+		}
+	}
+}

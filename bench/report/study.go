@@ -36,6 +36,8 @@ type noted struct {
 	trial  *view.Trial
 	rounds []int
 	notes  []map[string][]float64
+	// drawn are the options of the model's choices that clients were given.
+	drawn map[string]map[float64]bool
 }
 
 // Read reads a study from its directory.
@@ -65,13 +67,14 @@ func Read(ctx context.Context, dir string) (*Study, error) {
 
 // readNotes reads what the client tuner told about a trial.
 func (s *Study) readNotes(ctx context.Context, v *view.Study, t *view.Trial) error {
-	n := noted{trial: t}
+	n := noted{trial: t, drawn: map[string]map[float64]bool{}}
 	err := v.Plans(ctx, t.Number, 0, func(e *study.Entry) error {
 		if len(e.Plan.Table) > 0 {
 			s.table = e.Plan.Table
 		}
 		if len(e.Plan.Notes) > 0 {
 			n.rounds, n.notes = append(n.rounds, e.Round), append(n.notes, e.Plan.Notes)
+			n.draw(e.Plan.Clients)
 		}
 		return nil
 	})
