@@ -47,7 +47,8 @@ func plural(n int, noun string) string {
 // the budget allows: a goal, or trials that fail, end it earlier. Hyperparameters
 // from a search space count by their mean over it; what a client tuner does to them
 // round by round is not known before, except what it tells itself, see
-// tuners.Estimator. Narrow sub-networks (heterofl) count as whole ones.
+// tuners.Estimator. Narrow sub-networks (heterofl) count as whole ones, those that a
+// tuner picks (supernet) as the mean of all.
 func Of(ctx context.Context, s *study.Setup, mode string) (Plan, error) {
 	return OfCounts(ctx, s, mode, count(s.Data, &s.Config))
 }
@@ -91,6 +92,15 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	p.Work = task.rounds(rounds, 2, points, parallel)
 	if c.Select == config.SelectFinalists {
 		p.FinalWork = task.finalists(finalists, points)
+	}
+	part, err := share(ctx, s)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
+	for _, work := range [][]Work{p.Work, p.FinalWork} {
+		for i := range work {
+			work[i].Examples *= part
+		}
 	}
 	return p, nil
 }
