@@ -36,6 +36,12 @@ const (
 	largeB    = 8 << 10   // rows of panels (64 bytes each) above which B does not stay in the second-level cache
 	blockSize = 256 << 10 // bytes of B or G that stay in the second-level cache while the row blocks pass
 
+	// Bytes of A and of a group of panels of B up to which a product is whole, and what
+	// the runs of a longer one have: measured with a second-level cache of 1 MiB.
+	maxNear    = 1152 << 10
+	nearBytes  = 800 << 10
+	leastGroup = 4 // panels
+
 	// Rows of A a multiple of 4 KiB apart meet in one set of a first-level cache of
 	// 8 ways, and taller tiles would push them out: 1280 x 256 with K = Lda = 1024
 	// ran at 63 GFLOPS in tiles of 14 rows and runs at 114 in tiles of 8.
@@ -43,13 +49,50 @@ const (
 	setWays  = 8
 )
 
-// multiply is GemmNN. Row blocks of nearly equal height run inside groups of
-// panels.
+// multiply is GemmNN.
 func (t *tiles) multiply(g *NN) {
 	if g.Segs*g.K == 0 {
 		nnGeneric(g)
 		return
 	}
+	run := t.run(g)
+	if run >= g.K {
+		t.multiplyRun(g)
+		return
+	}
+	h := *g
+	for k := 0; k < g.K; k += run {
+		h.A, h.B, h.K = g.A[k:], g.B[k*Width:], min(run, g.K-k)
+		if g.Floats {
+			h.A = g.A[k/2:]
+		}
+		h.ReLU = g.ReLU && k+run >= g.K
+		t.multiplyRun(&h)
+		h.Bias, h.Accumulate = nil, true
+	}
+}
+
+// run returns how many terms of long sums are taken at a time, so that a group of
+// panels and all rows of A stay in a second-level cache while the row blocks pass. Each
+// later run goes on from C, with the same bits.
+func (t *tiles) run(g *NN) int {
+	if g.Segs > 1 || g.M <= t.tall(g) || t.ahead {
+		return g.K
+	}
+	term := 4*g.M + leastGroup*4*Width
+	if g.Floats {
+		term = 2*g.M + leastGroup*4*Width
+	}
+	if g.K*term <= maxNear {
+		return g.K
+	}
+	runs := (g.K*term + nearBytes - 1) / nearBytes
+	return (g.K/runs + Width) &^ (Width - 1)
+}
+
+// multiplyRun is multiply. Row blocks of nearly equal height run inside groups of
+// panels.
+func (t *tiles) multiplyRun(g *NN) {
 	args := nnArgs{
 		lda:     4 * g.Lda,
 		segNext: 4 * (g.SegStride - g.K),
@@ -68,10 +111,7 @@ func (t *tiles) multiply(g *NN) {
 		args.mode |= modeReLU
 	}
 	all, depth := g.N/Width, g.Segs*g.K
-	tall := len(t.nn)
-	if 4*g.Lda%setBytes == 0 {
-		tall = min(tall, setWays)
-	}
+	tall := t.tall(g)
 	blocks := (g.M + tall - 1) / tall
 	group := t.group(g, blocks)
 	prefetch := t.ahead && all*depth > largeB && group*depth <= largeB && g.BRows == depth
@@ -99,6 +139,14 @@ func (t *tiles) multiply(g *NN) {
 			c += n * g.Ldc
 		}
 	}
+}
+
+// tall returns the rows of the highest tile for g.
+func (t *tiles) tall(g *NN) int {
+	if 4*g.Lda%setBytes == 0 {
+		return min(len(t.nn), setWays)
+	}
+	return len(t.nn)
 }
 
 // height returns the rows of block b when m rows are split into blocks of nearly
@@ -139,7 +187,7 @@ func (t *tiles) group(g *NN, blocks int) int {
 	case group >= 4:
 		return group &^ 3
 	case rows <= 3 || !t.ahead:
-		return 4
+		return leastGroup
 	}
 	return max(group, 1)
 }
