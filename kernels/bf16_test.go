@@ -187,6 +187,11 @@ func TestBF16NN(t *testing.T) {
 				c.runBF16(t, r, true)
 			}
 		})
+		if !kernelstest.Small() { // long sums, in runs
+			long := nnCase{m: 15, n: 1, k: 4501, segs: 1, lda: 1, bias: true, relu: true}
+			long.runBF16(t, r, true)
+			long.runBF16(t, r, false)
+		}
 	})
 }
 

@@ -39401,6 +39401,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile4true:
 	CMPQ    R13, $0x00000004
 	JLT     done4true
@@ -39426,13 +39435,20 @@ started4x0xtrue:
 	PCALIGN $0x40
 
 panel4x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	ADDQ       $0x00000100, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched4
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched4:
 	VMOVUPS     (SI), Z4
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z5
-	PREFETCHT1  128(SI)(R11*1)
 	VMOVUPS     128(SI), Z6
-	PREFETCHT1  192(SI)(R11*1)
 	VMOVUPS     192(SI), Z7
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z4, Z30, Z0
@@ -39473,7 +39489,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z1
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z1, Z30, Z0
@@ -39621,6 +39644,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile4true:
 	CMPQ    R13, $0x00000004
 	JLT     done4true
@@ -39655,13 +39687,20 @@ started4x0xtrue:
 	PCALIGN $0x40
 
 panel4x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	ADDQ       $0x00000100, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched4
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched4:
 	VMOVUPS     (SI), Z8
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z9
-	PREFETCHT1  128(SI)(R11*1)
 	VMOVUPS     128(SI), Z10
-	PREFETCHT1  192(SI)(R11*1)
 	VMOVUPS     192(SI), Z11
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z8, Z30, Z0
@@ -39715,7 +39754,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z2
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z2, Z30, Z0
@@ -39893,6 +39939,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile4true:
 	CMPQ    R13, $0x00000004
 	JLT     done4true
@@ -39936,13 +39991,20 @@ started4x0xtrue:
 	PCALIGN $0x40
 
 panel4x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	ADDQ       $0x00000100, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched4
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched4:
 	VMOVUPS     (SI), Z12
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z13
-	PREFETCHT1  128(SI)(R11*1)
 	VMOVUPS     128(SI), Z14
-	PREFETCHT1  192(SI)(R11*1)
 	VMOVUPS     192(SI), Z15
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z12, Z30, Z0
@@ -40009,7 +40071,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z3
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z3, Z30, Z0
@@ -40217,6 +40286,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile4true:
 	CMPQ    R13, $0x00000004
 	JLT     done4true
@@ -40269,13 +40347,20 @@ started4x0xtrue:
 	PCALIGN $0x40
 
 panel4x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	ADDQ       $0x00000100, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched4
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched4:
 	VMOVUPS     (SI), Z16
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z17
-	PREFETCHT1  128(SI)(R11*1)
 	VMOVUPS     128(SI), Z18
-	PREFETCHT1  192(SI)(R11*1)
 	VMOVUPS     192(SI), Z19
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z16, Z30, Z0
@@ -40355,7 +40440,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z4
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z4, Z30, Z0
@@ -40593,6 +40685,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile4true:
 	CMPQ    R13, $0x00000004
 	JLT     done4true
@@ -40654,13 +40755,20 @@ started4x0xtrue:
 	PCALIGN $0x40
 
 panel4x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	ADDQ       $0x00000100, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched4
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched4:
 	VMOVUPS     (SI), Z20
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z21
-	PREFETCHT1  128(SI)(R11*1)
 	VMOVUPS     128(SI), Z22
-	PREFETCHT1  192(SI)(R11*1)
 	VMOVUPS     192(SI), Z23
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z20, Z30, Z0
@@ -40753,7 +40861,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z5
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z5, Z30, Z0
@@ -41021,6 +41136,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile4true:
 	CMPQ    R13, $0x00000004
 	JLT     done4true
@@ -41091,13 +41215,20 @@ started4x0xtrue:
 	PCALIGN $0x40
 
 panel4x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	ADDQ       $0x00000100, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched4
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched4:
 	VMOVUPS     (SI), Z24
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z25
-	PREFETCHT1  128(SI)(R11*1)
 	VMOVUPS     128(SI), Z26
-	PREFETCHT1  192(SI)(R11*1)
 	VMOVUPS     192(SI), Z27
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z24, Z30, Z0
@@ -41203,7 +41334,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z6
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z6, Z30, Z0
@@ -41443,6 +41581,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile2true:
 	CMPQ    R13, $0x00000002
 	JLT     done2true
@@ -41494,9 +41641,16 @@ started2x0xtrue:
 	PCALIGN $0x40
 
 panel2x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	ADDQ       $0x00000080, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched2
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched2:
 	VMOVUPS     (SI), Z14
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z15
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z14, Z30, Z0
@@ -41587,7 +41741,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z7
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z7, Z30, Z0
@@ -41855,6 +42016,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile2true:
 	CMPQ    R13, $0x00000002
 	JLT     done2true
@@ -41913,9 +42083,16 @@ started2x0xtrue:
 	PCALIGN $0x40
 
 panel2x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	ADDQ       $0x00000080, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched2
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched2:
 	VMOVUPS     (SI), Z16
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z17
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z16, Z30, Z0
@@ -42018,7 +42195,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z8
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z8, Z30, Z0
@@ -42309,6 +42493,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile2true:
 	CMPQ    R13, $0x00000002
 	JLT     done2true
@@ -42372,9 +42565,16 @@ started2x0xtrue:
 	PCALIGN $0x40
 
 panel2x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	ADDQ       $0x00000080, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched2
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched2:
 	VMOVUPS     (SI), Z18
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z19
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z18, Z30, Z0
@@ -42486,7 +42686,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z9
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z9, Z30, Z0
@@ -42799,6 +43006,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile2true:
 	CMPQ    R13, $0x00000002
 	JLT     done2true
@@ -42867,9 +43083,16 @@ started2x0xtrue:
 	PCALIGN $0x40
 
 panel2x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	ADDQ       $0x00000080, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched2
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched2:
 	VMOVUPS     (SI), Z20
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z21
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z20, Z30, Z0
@@ -42990,7 +43213,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z10
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z10, Z30, Z0
@@ -43325,6 +43555,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile2true:
 	CMPQ    R13, $0x00000002
 	JLT     done2true
@@ -43398,9 +43637,16 @@ started2x0xtrue:
 	PCALIGN $0x40
 
 panel2x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	ADDQ       $0x00000080, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched2
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched2:
 	VMOVUPS     (SI), Z22
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z23
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z22, Z30, Z0
@@ -43530,7 +43776,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z11
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z11, Z30, Z0
@@ -43887,6 +44140,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile2true:
 	CMPQ    R13, $0x00000002
 	JLT     done2true
@@ -43965,9 +44227,16 @@ started2x0xtrue:
 	PCALIGN $0x40
 
 panel2x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	ADDQ       $0x00000080, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched2
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched2:
 	VMOVUPS     (SI), Z24
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z25
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z24, Z30, Z0
@@ -44106,7 +44375,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z12
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z12, Z30, Z0
@@ -44485,6 +44761,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile2true:
 	CMPQ    R13, $0x00000002
 	JLT     done2true
@@ -44568,9 +44853,16 @@ started2x0xtrue:
 	PCALIGN $0x40
 
 panel2x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	ADDQ       $0x00000080, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched2
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched2:
 	VMOVUPS     (SI), Z26
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z27
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z26, Z30, Z0
@@ -44718,7 +45010,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z13
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z13, Z30, Z0
@@ -45119,6 +45418,15 @@ done1false:
 	RET
 
 fetching:
+	MOVQ R13, CX
+	SHLQ $0x06, CX
+	ADDQ R14, R11
+	LEAQ (R11)(CX*1), SI
+	MOVQ SI, 80(DI)
+	MOVQ DX, SI
+	SUBQ CX, SI
+	MOVQ SI, 88(DI)
+
 tile2true:
 	CMPQ    R13, $0x00000002
 	JLT     done2true
@@ -45207,9 +45515,16 @@ started2x0xtrue:
 	PCALIGN $0x40
 
 panel2x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	ADDQ       $0x00000080, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched2
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched2:
 	VMOVUPS     (SI), Z28
-	PREFETCHT1  64(SI)(R11*1)
 	VMOVUPS     64(SI), Z29
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z28, Z30, Z0
@@ -45366,7 +45681,14 @@ started1x0xtrue:
 	PCALIGN $0x40
 
 panel1x0xtrue:
-	PREFETCHT1  (SI)(R11*1)
+	PREFETCHT1 (R11)
+	ADDQ       $0x00000040, R11
+	CMPQ       R11, 80(DI)
+	JLT        fetched1
+	ADDQ       88(DI), R11
+	ADDQ       DX, 80(DI)
+
+fetched1:
 	VMOVUPS     (SI), Z14
 	VMOVUPS     (AX), Z30
 	VFMADD231PS Z14, Z30, Z0

@@ -47,12 +47,13 @@ type tnArgs struct {
 type ntArgs struct {
 	a, b, l    *float32
 	lda        int
-	panel      int // between panels of B
-	ldl        int // between rows of lanes
-	panels     int // at least 1
-	k          int // at least 1
-	accumulate int // 0 starts at zero
-	ahead      int // from a row of B to what it prefetches
+	panel      int    // between panels of B
+	ldl        int    // between rows of lanes
+	panels     int    // at least 1
+	k          int    // at least 1
+	accumulate int    // 0 starts at zero
+	ahead      int    // from the first row of B to what is prefetched, panel by panel; 0: nothing
+	_          [2]int // the function's scratch: where the panel that it prefetches ends, and how far from there the next one starts
 }
 
 // tsArgs is what a TS tile function reads: tiles of fixed height below one another

@@ -159,8 +159,8 @@ func TestGemmNNOverlap(t *testing.T) {
 	})
 }
 
-// TestGemmNNBlocks has products that are split into groups of panels and into row
-// blocks.
+// TestGemmNNBlocks has products that are split into groups of panels, into row
+// blocks, and into runs of long sums.
 func TestGemmNNBlocks(t *testing.T) {
 	if kernelstest.Small() {
 		t.Skip("large")
@@ -168,6 +168,8 @@ func TestGemmNNBlocks(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		nnCase{m: 31, n: 13, k: 700, segs: 2, lda: 703, segStride: 1}.run(t, newRand(6))
 		nnCase{m: 2, n: 9, k: 9000, segs: 1, lda: 1, acc: true}.run(t, newRand(7))
+		nnCase{m: 15, n: 1, k: 4500, segs: 1, lda: 4501, bias: true, relu: true}.run(t, newRand(9))
+		nnCase{m: 15, n: 1, k: 4500, segs: 1, lda: 1, acc: true, relu: true}.run(t, newRand(10))
 	})
 }
 

@@ -40,7 +40,8 @@ const (
 	// the runs of a longer one have: measured with a second-level cache of 1 MiB.
 	maxNear    = 1152 << 10
 	nearBytes  = 800 << 10
-	leastGroup = 4 // panels
+	leastRun   = 1024 // terms
+	leastGroup = 4    // panels
 
 	// Rows of A a multiple of 4 KiB apart meet in one set of a first-level cache of
 	// 8 ways, and taller tiles would push them out: 1280 x 256 with K = Lda = 1024
@@ -62,10 +63,11 @@ func (t *tiles) multiply(g *NN) {
 	}
 	h := *g
 	for k := 0; k < g.K; k += run {
-		h.A, h.B, h.K = g.A[k:], g.B[k*Width:], min(run, g.K-k)
+		at := k
 		if g.Floats {
-			h.A = g.A[k/2:]
+			at = k / 2
 		}
+		h.A, h.B, h.K = g.A[at:], g.B[k*Width:], min(run, g.K-k)
 		h.ReLU = g.ReLU && k+run >= g.K
 		t.multiplyRun(&h)
 		h.Bias, h.Accumulate = nil, true
@@ -87,7 +89,7 @@ func (t *tiles) run(g *NN) int {
 		return g.K
 	}
 	runs := (g.K*term + nearBytes - 1) / nearBytes
-	return (g.K/runs + Width) &^ (Width - 1)
+	return max((g.K/runs+Width)&^(Width-1), leastRun)
 }
 
 // multiplyRun is multiply. Row blocks of nearly equal height run inside groups of

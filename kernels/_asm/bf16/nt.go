@@ -16,6 +16,7 @@ const (
 	ntLda, ntPanel, ntLdl = 24, 32, 40
 	ntPanels, ntK         = 48, 56
 	ntAccumulate, ntAhead = 64, 72
+	ntEnd, ntGap          = 80, 88
 )
 
 // ntRows returns how many rows of B a full nt tile takes beside rows of A.
@@ -58,7 +59,33 @@ func nt(rows int) {
 	JNE(LabelRef("fetching"))
 	ntTiles(rows, false)
 	Label("fetching")
+	ntFetchFrom()
 	ntTiles(rows, true)
+}
+
+// ntFetchFrom prepares ntFetch: ahead is the next row to fetch, ntEnd where its panel ends.
+func ntFetchFrom() {
+	MOVQ(left, kc)
+	SHLQ(Imm(6), kc)
+	ADDQ(bRow, ahead)
+	LEAQ(Mem{Base: ahead, Index: kc, Scale: 1}, bp)
+	MOVQ(bp, Mem{Base: args, Disp: ntEnd})
+	MOVQ(panel, bp)
+	SUBQ(kc, bp)
+	MOVQ(bp, Mem{Base: args, Disp: ntGap})
+}
+
+// ntFetch fetches the next rows, down one panel after the other: rows of many panels in turns are fetched more slowly.
+func ntFetch(label string, rows int) {
+	for i := range rows {
+		PREFETCHT1(Mem{Base: ahead, Disp: 64 * i})
+	}
+	ADDQ(U32(uint32(64*rows)), ahead)
+	CMPQ(ahead, Mem{Base: args, Disp: ntEnd})
+	JLT(LabelRef(label))
+	ADDQ(Mem{Base: args, Disp: ntGap}, ahead)
+	ADDQ(panel, Mem{Base: args, Disp: ntEnd})
+	Label(label)
 }
 
 // ntTiles writes the loops over the rows of B.
@@ -132,11 +159,12 @@ func ntTile(rows, n int, fetch bool) {
 
 // ntStep takes two panels, or a single one.
 func ntStep(rows, n int, fetch, single bool) {
-	load := func(r int, z reg.Register) {
-		if fetch {
-			PREFETCHT1(Mem{Base: bp, Index: ahead, Scale: 1, Disp: 64 * r})
-		}
-		VMOVUPS(Mem{Base: bp, Disp: 64 * r}, z)
+	load := func(r int, z reg.Register) { VMOVUPS(Mem{Base: bp, Disp: 64 * r}, z) }
+	switch {
+	case fetch && single:
+		ntFetch(fmt.Sprintf("fetchedodd%d", n), n)
+	case fetch:
+		ntFetch(fmt.Sprintf("fetched%d", n), 2*n)
 	}
 	for r := range n {
 		load(r, zmm[rows*n+r])

@@ -14,6 +14,7 @@ const (
 	ntLda, ntPanel, ntLdl = 24, 32, 40
 	ntPanels, ntK         = 48, 56
 	ntAccumulate, ntAhead = 64, 72
+	ntEnd, ntGap          = 80, 88
 )
 
 // ntRows returns how many rows of B a full nt tile takes beside rows of A.
@@ -63,8 +64,34 @@ func nt(v isa, rows int) {
 		JNE(LabelRef("fetching"))
 		ntTiles(v, rows, false)
 		Label("fetching")
+		ntFetchFrom()
 	}
 	ntTiles(v, rows, v.zmm)
+}
+
+// ntFetchFrom prepares ntFetch: ahead is the next row to fetch, ntEnd where its panel ends.
+func ntFetchFrom() {
+	MOVQ(left, kc)
+	SHLQ(Imm(6), kc)
+	ADDQ(bRow, ahead)
+	LEAQ(Mem{Base: ahead, Index: kc, Scale: 1}, bp)
+	MOVQ(bp, Mem{Base: args, Disp: ntEnd})
+	MOVQ(panel, bp)
+	SUBQ(kc, bp)
+	MOVQ(bp, Mem{Base: args, Disp: ntGap})
+}
+
+// ntFetch fetches the next rows, down one panel after the other: rows of many panels in turns are fetched more slowly.
+func ntFetch(label string, rows int) {
+	for i := range rows {
+		PREFETCHT1(Mem{Base: ahead, Disp: 64 * i})
+	}
+	ADDQ(U32(uint32(64*rows)), ahead)
+	CMPQ(ahead, Mem{Base: args, Disp: ntEnd})
+	JLT(LabelRef(label))
+	ADDQ(Mem{Base: args, Disp: ntGap}, ahead)
+	ADDQ(panel, Mem{Base: args, Disp: ntEnd})
+	Label(label)
 }
 
 // ntTiles writes the loops over the rows of B.
@@ -142,10 +169,10 @@ func ntStep(v isa, rows, n, half int, fetch bool) {
 	acc := func(i, r int) reg.Register { return v.reg(i*n + r) }
 	b := func(r int) Mem { return Mem{Base: bp, Disp: 64*r + at} }
 	if v.zmm {
+		if fetch {
+			ntFetch(fmt.Sprintf("fetched%d", n), n)
+		}
 		for r := range n {
-			if fetch {
-				PREFETCHT1(Mem{Base: bp, Index: ahead, Scale: 1, Disp: 64 * r})
-			}
 			VMOVUPS(b(r), v.reg(rows*n+r))
 		}
 		for i := range rows {
