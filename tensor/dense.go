@@ -195,11 +195,10 @@ func (d Dense) Step(s *Step) {
 			}
 		}
 		if s.DX != nil {
-			next := u.Next
+			d.stepInput(s, p, u.Step.V) // the velocity is next; the next weights come with the update
 			if v != nil {
-				next, u.NextV = u.Step.V, nil
+				u.NextV = nil
 			}
-			d.stepInput(s, p, next)
 		}
 		kernels.GemmTNStep(&u)
 		for i, x := range u.Products {
