@@ -24,9 +24,12 @@ func NewSubnet(m *nn.Model, place []int32) *Subnet {
 // NewSubnet; read-only.
 func (s *Subnet) Place() []int32 { return s.place }
 
-// maxSubnets bounds the sub-networks for which a worker keeps memory. HeteroFL has as
-// many widths.
-const maxSubnets = 5
+// maxSubnets bounds the sub-networks for which a worker keeps memory: HeteroFL has as
+// many widths. Those that a Cutter cuts seldom come again.
+const (
+	maxSubnets    = 5
+	maxCutSubnets = 1
+)
 
 // subnetWorker is what a worker trains a sub-network in.
 type subnetWorker struct {
@@ -42,7 +45,11 @@ type subnetWorker struct {
 // on. It returns the sub-network's weights, which begin as the broadcast ones and
 // which SGD trains. What of them goes to the server the method copies to l.Weights.
 func (l *Local) TrainSubnet(s *Subnet) []float32 {
-	sub := l.worker.subnet(s)
+	most := maxSubnets
+	if _, ok := l.engine.cfg.Method.(Cutter); ok {
+		most = maxCutSubnets
+	}
+	sub := l.worker.subnet(s, most)
 	for i, at := range s.place {
 		if at >= 0 {
 			sub.weights[i] = l.Broadcast[at]
@@ -54,15 +61,15 @@ func (l *Local) TrainSubnet(s *Subnet) []float32 {
 }
 
 // subnet returns what the worker trains a sub-network in. It keeps that of the
-// sub-networks that it had last.
-func (w *worker) subnet(s *Subnet) *subnetWorker {
+// sub-networks that it had last, so many at most.
+func (w *worker) subnet(s *Subnet, most int) *subnetWorker {
 	i := slices.IndexFunc(w.subnets, func(sub *subnetWorker) bool { return sub.of == s })
 	if i >= 0 {
 		sub := w.subnets[i]
 		w.subnets = append(slices.Delete(w.subnets, i, i+1), sub)
 		return sub
 	}
-	if len(w.subnets) == maxSubnets {
+	if len(w.subnets) == most {
 		w.subnets = slices.Delete(w.subnets, 0, 1)
 	}
 	m := s.model

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Places tells where the parameters of a network lie in its packed vector, and those of
@@ -15,9 +16,10 @@ type Places struct {
 
 // placedParam is a parameter with the place of each of its canonical values.
 type placedParam struct {
-	name  string
-	shape []int
-	at    []int32
+	name   string
+	shape  []int
+	offset int
+	at     []int32
 }
 
 // NewPlaces returns those of a network.
@@ -25,7 +27,7 @@ func NewPlaces(whole *Model) *Places {
 	p := &Places{whole: whole, named: map[string]int{}}
 	whole.each(func(_ int, name string, t Param, offset int) {
 		p.named[name] = len(p.params)
-		p.params = append(p.params, placedParam{name, t.Shape, t.places(offset)})
+		p.params = append(p.params, placedParam{name, t.Shape, offset, t.places(offset)})
 	})
 	return p
 }
@@ -71,6 +73,12 @@ func (p *Places) Of(sub *Model) ([]int32, error) {
 		}
 		if !isPart(t.Shape, whole.shape) {
 			err = fmt.Errorf("model %s: %s %v of a sub-network is no part of the whole network's %v", p.whole.name, name, t.Shape, whole.shape)
+			return
+		}
+		if slices.Equal(t.Shape, whole.shape) { // it lies in the same way
+			for _, at := range whole.at {
+				place[offset+int(at)-whole.offset] = at
+			}
 			return
 		}
 		own := t.places(offset)

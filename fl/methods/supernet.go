@@ -44,8 +44,12 @@ func (supernet) Prepare(cfg *fl.Config) (any, error) {
 	return &subnets{model: cfg.Model, places: nn.NewPlaces(cfg.Model)}, nil
 }
 
-// maxSubnets bounds the sub-networks whose places are kept.
-const maxSubnets = 16
+// maxSubnets bounds the sub-networks whose places are kept, maxKept how many times as
+// many places as the whole network has they hold together, but for the newest.
+const (
+	maxSubnets = 16
+	maxKept    = 2
+)
 
 // subnets are those that were cut out of a model.
 type subnets struct {
@@ -79,10 +83,14 @@ func (s *subnets) of(c fl.ClientParams) (*fl.Subnet, error) {
 		return nil, err
 	}
 	net := fl.NewSubnet(sub, place)
-	if len(s.kept) == maxSubnets {
-		s.kept = slices.Delete(s.kept, 0, 1)
-	}
 	s.kept = append(s.kept, keptSubnet{c.Arch, net})
+	places := 0
+	for i, k := range slices.Backward(s.kept) {
+		if places += len(k.net.Place()); len(s.kept)-i > maxSubnets || i < len(s.kept)-1 && places > maxKept*s.model.Size() {
+			s.kept = slices.Delete(s.kept, 0, i+1)
+			break
+		}
+	}
 	return net, nil
 }
 

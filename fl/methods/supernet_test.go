@@ -2,13 +2,17 @@ package methods
 
 import (
 	"math"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/kernels/kernelstest"
 	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
 )
 
 // picked returns hyperparameters of a client with a sub-network.
@@ -136,4 +140,51 @@ func TestSupernetRefuses(t *testing.T) {
 	if _, err := fl.New(fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: supernet{}, Cohort: 4}); err == nil || !strings.Contains(err.Error(), "has no choices") {
 		t.Errorf("a network without choices: error %v", err)
 	}
+}
+
+// TestManySubnetsFitIntoMemory trains sub-networks of mbv3-cifar that nobody trained
+// before: what is live on the heap stays where it was after the first ones.
+func TestManySubnetsFitIntoMemory(t *testing.T) {
+	if kernelstest.Small() {
+		t.Skip("it trains a network for each of 40 clients")
+	}
+	fed := fltest.OpenGlyphs(t, 24, 16)
+	model, err := models.New("mbv3-cifar", models.Options{Input: nn.Shape{H: fed.H, W: fed.W, C: fed.C}, Classes: fed.Classes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet{}, Cohort: 4, Seed: 3, Workers: 1})
+	tr := e.NewTrial(0)
+	c, s := fl.Defaults(supernet{})
+	c = fullBatch(c, 0.01, 1)
+	r := rand.New(rand.NewPCG(5, 6))
+	train := func(rounds int) int64 {
+		for range rounds {
+			p := fl.Plan{Server: s}
+			for range 4 {
+				pick := map[string]int{}
+				for _, choice := range model.Choices() {
+					pick[choice.Name] = choice.Options[r.IntN(len(choice.Options))]
+				}
+				one := c
+				one.SetPick(pick)
+				p.Clients = append(p.Clients, one)
+			}
+			runRounds(t, tr, p, 1)
+		}
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	whole := fl.Plan{Server: s, Clients: []fl.ClientParams{c}}
+	runRounds(t, tr, whole, 1)
+	before := train(0)
+	after := train(10)
+	t.Logf("%.1f MB live with the whole network, %.1f MB after 40 sub-networks", float64(before)/1e6, float64(after)/1e6)
+	if grown := after - before; grown > 20e6 {
+		t.Errorf("40 sub-networks made the heap grow by %d bytes, want at most 20 MB", grown)
+	}
+	runtime.KeepAlive(e)
 }

@@ -171,3 +171,28 @@ func BenchmarkPrecision(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSubnet cuts the largest and a small sub-network of mbv3-cifar.
+func BenchmarkSubnet(b *testing.B) {
+	m, err := New("mbv3-cifar", Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	places, least, most := nn.NewPlaces(m), nn.Pick{}, nn.Pick{"stage1.width": 16, "stage3.kernel": 3}
+	for _, c := range m.Choices() {
+		least[c.Name] = c.Options[0]
+	}
+	for name, pick := range map[string]nn.Pick{"whole": nil, "large": most, "least": least} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				sub, err := m.Sub(pick)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := places.Of(sub); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
