@@ -206,6 +206,8 @@ class Importer:
 
     def output(self, node):
         result = self.env.get(node)
+        if isinstance(result, Ramp):
+            raise Unknown("the module adds a constant to its outputs, for which there is no layer")
         if not isinstance(result, Feature):
             raise Unknown("the module must return one tensor, of an output for each class")
         if result.dims == "NCT":
@@ -230,7 +232,7 @@ class Importer:
             name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
             self.seeing = f"function {name}"
             self.at(node)
-        if not any(isinstance(v, (Feature, Tokens, Padding, LastStates)) for v in leaves((args, kwargs))):
+        if not any(isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp)) for v in leaves((args, kwargs))):
             return self.constant(node, args, kwargs, out)
         if node.op == "call_module":
             return self.module(module, node.target, args, kwargs, out)
@@ -269,6 +271,8 @@ class Importer:
             return [self.multihead(m, name, args, kwargs, out[0]), None]
         if isinstance(m, (nn.TransformerEncoderLayer, nn.TransformerEncoder)):
             return self.transformer(m, name, args, kwargs, out)
+        if isinstance(m, nn.ReLU6) and isinstance(x, Ramp):
+            return self.function("relu6", [x], {}, out)
         if not isinstance(x, Feature):
             raise self.unknown()
         if isinstance(m, (nn.LSTM, nn.GRU)):
@@ -489,9 +493,15 @@ class Importer:
             return Padding()
         if name in ("contiguous", "clone", "float", "to", "detach"):
             return x
+        if isinstance(x, LastStates) and x.layers == 1 and tuple(out.shape) == (x.every.sizes["N"], x.every.sizes["C"]):
+            return self.steps(x.every, "last", out)
+        if any(isinstance(v, Ramp) for v in args):
+            return self.ramp(name, *args, kwargs, out)
         if name in ("add", "iadd", "__add__", "__radd__"):
             if kwargs.get("alpha", 1) != 1:
                 raise self.unknown()
+            if isinstance(x, Feature) and number(args[1:], 3):
+                return Ramp(x, "shifted")
             return self.add(x, args[1] if len(args) > 1 else kwargs["other"], out)
         if name in ("mul", "imul", "__mul__"):
             return self.gate(x, args[1], out)
@@ -532,6 +542,20 @@ class Importer:
         if name == "softmax":
             raise self.unknown("return the logits: fedfast's cross-entropy takes the softmax, as nn.CrossEntropyLoss does")
         raise self.unknown(ADVICE.get(name, ""))
+
+    def ramp(self, name, a, *rest):
+        """The next step of relu6(x + 3) / 6, which is hardsigmoid, or of x * relu6(x + 3) / 6, which is hardswish."""
+        *b, kwargs, out = rest
+        x = next(v for v in (a, *b) if isinstance(v, Ramp))
+        if x.state == "shifted" and (name == "relu6" or name == "clamp" and limits(b, kwargs) == (0, 6)):
+            return Ramp(x.of, "cut")
+        sixth = name in ("div", "truediv", "__truediv__", "idiv", "itruediv") and number(b, 6) or name in ("mul", "imul", "__mul__", "__rmul__") and number([v for v in (a, *b) if v is not x], 1 / 6)
+        if sixth and x.state != "shifted":
+            return self.emit({"type": "hardsigmoid" if x.state == "cut" else "hardswish"}, [x.of], x.of.dims, out)
+        other = [v for v in (a, *b) if v is not x]
+        if name in ("mul", "imul", "__mul__") and x.state == "cut" and isinstance(other[0], Feature) and other[0].layer == x.of.layer:
+            return Ramp(x.of, "times x")
+        raise self.unknown("of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6")
 
     def getitem(self, x, index, out):
         if isinstance(x, (list, tuple)):
@@ -574,10 +598,13 @@ class Importer:
         raise Unknown(f"{self.seeing} adds a constant for which there is no layer; there are positions, one vector a step")
 
     def gate(self, a, b, out):
-        """Squeeze-and-excitation, whose five layers have been read."""
+        """Squeeze-and-excitation, whose five layers have been read, or x * sigmoid(x) and x * hardsigmoid(x)."""
         for x, scale in ((a, b), (b, a)):
             if not isinstance(x, Feature) or not isinstance(scale, Feature):
                 continue
+            spec, reads = next(((s, r) for s, r in self.layers if s["name"] == scale.layer), ({"type": ""}, []))
+            if spec["type"] in PRODUCTS and reads == [x.layer] and x.dims == scale.dims:
+                return self.emit({"type": PRODUCTS[spec["type"]]}, [x], x.dims, out)
             chain, at = [], scale.layer
             for kind in ("hardsigmoid", "conv", "relu", "conv", "avgpool"):
                 found = [(i, s, r) for i, (s, r) in enumerate(self.layers) if s["name"] == at and s["type"] == kind]
@@ -691,6 +718,16 @@ class LastStates:
         self.every, self.layers = every, layers
 
 
+class Ramp:
+    """A part of hardsigmoid and hardswish written out: x + 3, what is cut of that to 0 to 6, or x times it."""
+
+    def __init__(self, of, state):
+        self.of, self.state = of, state
+
+
+# What x times a function of x is.
+PRODUCTS = {"sigmoid": "silu", "hardsigmoid": "hardswish"}
+
 CURVES = {
     "relu": {"type": "relu"}, "gelu": {"type": "gelu"}, "silu": {"type": "silu"}, "hardswish": {"type": "hardswish"},
     "hardsigmoid": {"type": "hardsigmoid"}, "sigmoid": {"type": "sigmoid"}, "tanh": {"type": "tanh"},
@@ -727,6 +764,17 @@ def leaves(x):
     if isinstance(x, (tuple, list)):
         return [v for e in x for v in leaves(e)]
     return [x]
+
+
+def number(args, want):
+    """Whether the one argument is a number."""
+    return len(args) == 1 and isinstance(args[0], (int, float)) and abs(args[0] - want) < 1e-6
+
+
+def limits(args, kwargs):
+    """The least and the largest value of clamp."""
+    given = dict(zip(("min", "max"), args), **kwargs)
+    return given.get("min"), given.get("max")
 
 
 def out_is_all(s, size):
@@ -796,6 +844,7 @@ def tables(importer):
     merge(importer.layers)
     out, before = [], "input"
     read = {name for _, reads in importer.layers for name in reads}
+    importer.layers = [(s, r) for s, r in importer.layers if s["type"] not in PRODUCTS or s["name"] in read | {importer.last.layer}]
     for spec, reads in importer.layers:
         spec = dict(spec)
         if spec["type"] in ("add", "concat"):

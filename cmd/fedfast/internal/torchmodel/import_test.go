@@ -56,6 +56,8 @@ var refusals = []struct{ input, body, forward, want string }{
 	},
 	{"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)", "self.f(self.l(self.e(x))[0][:, -1])", `module "l" (nn.LSTM) reads NxTxC; it must be one of TxNxC`},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.softmax(self.fc(x), 1)", `function softmax is no layer of fedfast; return the logits`},
+	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + 3", `the module adds a constant to its outputs, for which there is no layer`},
+	{"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5", `function truediv is no layer of fedfast; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`},
 	{"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 4)", "self.fc(x) + 3 * self.g(x)", `of products there is squeeze-and-excitation`},
 }
 

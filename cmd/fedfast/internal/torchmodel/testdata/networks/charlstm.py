@@ -13,7 +13,7 @@ class Words(nn.Module):
 
     def forward(self, tokens):
         _, h = self.gru(self.embeddings(tokens).permute(1, 0, 2))
-        return self.fc(h[-1])
+        return self.fc(h.squeeze(0))
 
 
 class NextChar(nn.Module):
