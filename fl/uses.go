@@ -63,6 +63,14 @@ func UsingSGD() []Use {
 // KeyError says what is wrong with the value of a key, such as client.lr.
 type KeyError = key.Error
 
+// CheckCuts returns an error for a method whose clients train the whole network.
+func CheckCuts(m Method) error {
+	if _, ok := m.(Cutter); ok {
+		return nil
+	}
+	return fmt.Errorf("method %q trains the whole network; leave it out, or use method \"supernet\"", m.Name())
+}
+
 // CheckParams returns an error that names the first hyperparameter that is out of
 // its range, or that the method cannot use as it is or would ignore silently, and
 // what to do about it.
@@ -73,8 +81,8 @@ func CheckParams(m Method, c ClientParams, s ServerParams) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	if _, ok := m.(Cutter); !ok && c.Arch != "" {
-		return fmt.Errorf("%s%s: method %q trains the whole network; leave it out, or use method \"supernet\"", hyper.ArchPrefix, strings.Fields(c.Arch)[0], m.Name())
+	if err := CheckCuts(m); err != nil && c.Arch != "" {
+		return fmt.Errorf("%s%s: %w", hyper.ArchPrefix, strings.Fields(c.Arch)[0], err)
 	}
 	v := hyper.Values{Client: c, Server: s}
 	uses := m.Uses()

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,21 +19,18 @@ import (
 // sub-networks and a tuner can pick them, and checks those that the study's space has
 // itself.
 func (d *driver) joinChoices(ctx context.Context) error {
-	_, cuts := d.method.(fl.Cutter)
+	whole := fl.CheckCuts(d.method)
 	choices := d.setup.Model.Choices()
 	for _, dim := range d.space {
 		name, ok := strings.CutPrefix(dim.Name, hyper.ArchPrefix)
 		if !ok {
 			continue
 		}
-		if !cuts {
-			return &key.Error{Key: config.SpaceKey(dim.Name), Problem: fmt.Sprintf(": method %q trains the whole network; leave it out, or use method \"supernet\"", d.method.Name())}
-		}
-		if err := checkChoice(d.setup.Model, name, dim); err != nil {
+		if err := cmp.Or(whole, checkChoice(d.setup.Model, name, dim)); err != nil {
 			return &key.Error{Key: config.SpaceKey(dim.Name), Problem: ": " + err.Error()}
 		}
 	}
-	if !cuts || len(choices) == 0 {
+	if whole != nil || len(choices) == 0 {
 		return nil
 	}
 	picks, err := d.picks(ctx)
