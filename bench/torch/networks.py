@@ -97,20 +97,26 @@ def mobilenet_small():
     return layers + [plain(576), norm(576), swish, dict(type="avgpool"), dense(1024), swish, dropout(0.2), dense()]
 
 
-def mbv3(stages):
-    """Stages are (width, depth, kernel, expansion, stride); all but the first have squeeze-and-excitation."""
+def mbv3(stages, plain_stage=0, head=()):
+    """Stages are (width, depth, kernel, expansion, stride); all but one have squeeze-and-excitation."""
     swish = dict(type="hardswish")
     layers, channels = [plain(16, 3), norm(16), swish], 16
     for stage, (width, depth, kernel, expansion, stride) in enumerate(stages):
         for block in range(depth):
             wide = expansion * channels
-            body = [plain(wide), norm(wide), swish]
+            body = [plain(wide), norm(wide), swish] if expansion > 1 else []
             body += [dict(type="depthwise", kernel=kernel, stride=1 if block else stride, pad=kernel // 2, no_bias=True), norm(wide), swish]
-            body += [dict(type="squeeze", units=eighths(wide // 4))] if stage else []
+            body += [dict(type="squeeze", units=eighths(wide // 4))] if stage != plain_stage else []
             body += [plain(width), norm(width)]
             layers += [dict(type="residual", body=body)] if block else body
             channels = width
-    return layers + [dict(type="avgpool"), dense()]
+    return layers + list(head or [dict(type="avgpool")]) + [dense()]
+
+
+def mbv3_paper():
+    swish = dict(type="hardswish")
+    head = [plain(960), norm(960), swish, dict(type="avgpool"), dense(1280), swish]
+    return mbv3([(24, 2, 5, 1, 2), (40, 2, 5, 5, 2), (80, 4, 5, 5, 2), (112, 4, 5, 5, 1), (160, 4, 5, 5, 2)], plain_stage=1, head=head)
 
 
 def eighths(units):
@@ -165,6 +171,7 @@ NETWORKS = {
     "mobilenet-small": mobilenet_small(),
     "mbv3-cifar": mbv3([(32, 2, 5, 4, 2), (48, 3, 5, 4, 2), (80, 3, 5, 4, 1), (96, 2, 5, 4, 2)]),
     "mbv3-cifar-mid": mbv3([(32, 1, 3, 3, 2), (48, 2, 3, 3, 2), (64, 2, 3, 3, 1), (80, 1, 3, 3, 2)]),
+    "mbv3-paper32": mbv3_paper(),
     "vit-tiny": vit_tiny(),
     "leaf-char-lstm": [embedding(8), lstm(256, layers=2, biases=1, forget_bias=1), dense()],
     "fedex-char-lstm": [embedding(8, zero_padding=True), lstm(256, layers=2), dense()],
