@@ -195,10 +195,11 @@ func (d Dense) Step(s *Step) {
 			}
 		}
 		if s.DX != nil {
-			d.stepInput(s, p, u.Step.V) // the velocity is next; the next weights come with the update
+			next := u.Next
 			if v != nil {
-				u.NextV = nil
+				next, u.NextV = u.Step.V, nil
 			}
+			d.stepInput(s, p, next)
 		}
 		kernels.GemmTNStep(&u)
 		for i, x := range u.Products {
