@@ -107,6 +107,7 @@ func suites() []suite {
 		{"kernels", "matrix products at the shapes of the models, LSTM cell, activations, optimizer step", kernelRows, false},
 		{"nn", "training steps of the models: gradient and SGD", trainRows, false},
 		{"nn-forward", "evaluation of the models", forwardRows, false},
+		{"layers", "training steps of single layers in a small frame, such as attention, depthwise convolutions and norms; only when named", layerRows, true},
 		{"fl", "whole rounds of federated averaging, with one worker and with all", roundRows, false},
 		{"tuner", "calls of a tuner in its own process", tunerRows, false},
 		{"scale", "rounds of many clients, of many clients in all, and of many trials at once; small models", scaleRows, false},

@@ -26,22 +26,13 @@ func optimizer(name string) nn.Optimizer {
 // trainRows lists whole training steps: gradient and SGD.
 func trainRows(ctx context.Context, cfg Config) ([]row, error) {
 	return modelRows(ctx, cfg, func(net network, n int) []row {
-		_, flops := net.FLOPs()
 		optimizers := []string{momentumSGD}
 		if net.plain {
 			optimizers = append(optimizers, plainSGD)
 		}
 		var rows []row
 		for _, o := range optimizers {
-			r := row{
-				name: net.name, shape: inputText(net.Input()), batch: n, optimizer: o, samples: n, flops: int64(n) * flops,
-				setup: func() func() { return estimate.TrainStep(net.Model, n, optimizer(o)) },
-				torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
-			}
-			low := r
-			low.setup = func() func() { return estimate.TrainStep(net.WithPrecision(nn.BF16), n, optimizer(o)) }
-			r.bf16 = &low
-			rows = append(rows, r)
+			rows = append(rows, stepRow(net, n, o))
 		}
 		return rows
 	})

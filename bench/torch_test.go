@@ -92,7 +92,7 @@ func TestTorchThatCrashes(t *testing.T) {
 	}
 }
 
-// TestTorchHasTheSameNetworks compares the loss of every model, which a row does
+// TestTorchHasTheSameNetworks compares the loss of every model and layer, which a row does
 // before it is measured, and the ratios.
 func TestTorchHasTheSameNetworks(t *testing.T) {
 	torch := startTorch(t)
@@ -103,9 +103,12 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 		"logistic", "leaf-femnist-cnn", "reddi-emnist-cnn", "fedex-femnist-cnn", "fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-2conv2dense", "fedtune-4conv2dense",
 		"resnet18-gn", "mobilenet-small", "mbv3-cifar", "mbv3-cifar-mid", "mbv3-paper32", "vit-tiny", "leaf-char-lstm", "fedex-char-lstm", "tff-char-lstm", "so-nwp-lstm", "char-gpt", "so-tag-lr",
 	}
-	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn-forward"}, Models: want, Batch: 2, Quick: true, Torch: []*bench.Torch{torch}}, nil)
+	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn-forward", "layers"}, Models: want, Batch: 2, Quick: true, Torch: []*bench.Torch{torch}}, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if layers := len(report.Results) - len(want); layers < 20 {
+		t.Errorf("%d single layers", layers)
 	}
 	for _, r := range report.Results {
 		if len(r.Torch) != 1 || r.Torch[0].Error != "" || r.Torch[0].Threads != 1 || r.Torch[0].Processes != 1 {

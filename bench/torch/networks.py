@@ -384,23 +384,23 @@ class FastLRN(nn.Module):
         return Normalize.apply(x, self.band, self.bias)
 
 
-class LSTM(nn.Module):
-    """PyTorch's LSTM, of whose outputs the last or all go on."""
+class Recurrent(nn.Module):
+    """PyTorch's LSTM or GRU, of whose outputs the last or all go on."""
 
-    def __init__(self, width, spec):
+    def __init__(self, kind, width, spec):
         super().__init__()
         self.every = spec.get("output") == "every"
-        self.lstm = nn.LSTM(width, spec["hidden"], spec.get("layers", 1))
+        self.cells = kind(width, spec["hidden"], spec.get("layers", 1))
         if spec.get("biases", 2) == 1:
             # The second bias stays what it is: a constant on the forget gates, or zero.
-            for name, p in self.lstm.named_parameters():
+            for name, p in self.cells.named_parameters():
                 if name.startswith("bias_hh"):
                     p.requires_grad_(False)
                     p.zero_()
                     p[spec["hidden"]:2 * spec["hidden"]] = float(spec.get("forget_bias", 0))
 
     def forward(self, x):
-        y, _ = self.lstm(x)
+        y, _ = self.cells(x)
         return y.flatten(0, 1) if self.every else y[-1]
 
 
@@ -437,17 +437,25 @@ class Builder:
         return make(spec)
 
     def make_conv(self, s):
-        kernel, stride = s["kernel"], s.get("stride", 1)
-        padding = s.get("pad", 0)
-        if s.get("padding") == "same":
-            if stride != 1 or kernel % 2 == 0:
-                raise ValueError("a same convolution with stride %d and kernel %d" % (stride, kernel))
-            padding = kernel // 2
-        make = PointConv if kernel == 1 and padding == 0 and wrong_points() else nn.Conv2d
-        m = make(self.shape[0], s["filters"], kernel, stride, padding, bias=not s.get("no_bias"))
-        self.after(kernel, stride, padding)
+        channels, groups = self.shape[0], s.get("groups", 1)
+        stride, dilation, padding = self.window(s)
+        plain = s["kernel"] == 1 and padding == 0 and groups == 1
+        make = PointConv if plain and wrong_points() else nn.Conv2d
+        more = dict() if make is PointConv else dict(dilation=dilation, groups=groups)
+        m = make(channels, s["filters"], s["kernel"], stride, padding, bias=not s.get("no_bias"), **more)
         self.shape = (s["filters"], *self.shape[1:])
         return m
+
+    def window(self, s):
+        """Goes over to the image behind a convolution; returns its stride, dilation and padding."""
+        stride, dilation, padding = s.get("stride", 1), s.get("dilation", 1), s.get("pad", 0)
+        wide = (s["kernel"] - 1) * dilation + 1
+        if s.get("padding") == "same":
+            if stride != 1 or wide % 2 == 0:
+                raise ValueError("a same convolution with stride %d that reaches over %d pixels" % (stride, wide))
+            padding = wide // 2
+        self.after(wide, stride, padding)
+        return stride, dilation, padding
 
     def make_dense(self, s):
         modules = self.flat([])
@@ -504,15 +512,9 @@ class Builder:
         return Tied(self.table)
 
     def make_depthwise(self, s):
-        kernel, stride, dilation = s["kernel"], s.get("stride", 1), s.get("dilation", 1)
-        padding, channels = s.get("pad", 0), self.shape[0]
-        wide = (kernel - 1) * dilation + 1
-        if s.get("padding") == "same":
-            if stride != 1 or wide % 2 == 0:
-                raise ValueError("a same convolution with stride %d that reaches over %d pixels" % (stride, wide))
-            padding = wide // 2
-        self.after(wide, stride, padding)
-        return nn.Conv2d(channels, channels, kernel, stride, padding, dilation, groups=channels, bias=not s.get("no_bias"))
+        channels = self.shape[0]
+        stride, dilation, padding = self.window(s)
+        return nn.Conv2d(channels, channels, s["kernel"], stride, padding, dilation, groups=channels, bias=not s.get("no_bias"))
 
     def make_squeeze(self, s):
         return Squeeze(self.shape[0], s["units"])
@@ -565,7 +567,13 @@ class Builder:
         return SamplesFirst(self.table) if self.samples_first else self.table
 
     def make_lstm(self, s):
-        m = LSTM(self.shape[0], s)
+        return self.recurrent(nn.LSTM, s)
+
+    def make_gru(self, s):
+        return self.recurrent(nn.GRU, s)
+
+    def recurrent(self, kind, s):
+        m = Recurrent(kind, self.shape[0], s)
         self.shape = (s["hidden"],)
         return m
 
@@ -577,7 +585,7 @@ def build(job):
         raise ValueError("no network is called %s" % job["name"])
     with torch.no_grad():
         builder = Builder(tuple(job["shape"]), job["vocab"], job["classes"], job["steps"])
-        builder.samples_first = '"attention"' in json.dumps(layers)
+        builder.samples_first = any(word in json.dumps(layers) for word in ('"attention"', '"steps"'))
         net = builder.chain(layers)
         if builder.samples_first and job["vocab"]:  # with outputs at every step
             net.append(StepsFirst())
