@@ -64,12 +64,16 @@ func layerRows(_ context.Context, cfg Config) ([]row, error) {
 		cases         []layerCase
 	}{
 		{
-			imageInput, []models.LayerSpec{{Type: "conv", Filters: 64, Kernel: 1}},
-			[]models.LayerSpec{{Type: "avgpool"}, {Type: "dense"}}, imageCases,
+			imageInput,
+			[]models.LayerSpec{{Type: "conv", Filters: 64, Kernel: 1}},
+			[]models.LayerSpec{{Type: "avgpool"}, {Type: "dense"}},
+			imageCases,
 		},
 		{
-			sequenceInput, []models.LayerSpec{{Type: "embedding", Size: sequenceWidth}},
-			[]models.LayerSpec{{Type: "steps", Take: "mean"}, {Type: "dense"}}, sequenceCases,
+			sequenceInput,
+			[]models.LayerSpec{{Type: "embedding", Size: sequenceWidth}},
+			[]models.LayerSpec{{Type: "steps", Take: "mean"}, {Type: "dense"}},
+			sequenceCases,
 		},
 	}
 	var rows []row
