@@ -111,7 +111,7 @@ func newSnapshotWriter(w io.Writer) *snapshotWriter {
 }
 
 func newSnapshotReader(r io.Reader) *snapshotReader {
-	return &snapshotReader{r: bufio.NewReaderSize(r, 1<<16), crc: crc32.New(castagnoli)}
+	return &snapshotReader{r: bufio.NewReaderSize(r, 1<<16), from: r, crc: crc32.New(castagnoli)}
 }
 
 // WriteTo writes the part in its binary form, which ReadPart reads; without the

@@ -188,19 +188,31 @@ func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 }
 
 type snapshotReader struct {
-	r   *bufio.Reader
-	crc hash.Hash32
-	err error
+	r    *bufio.Reader
+	from io.Reader
+	part []byte // of a vector
+	crc  hash.Hash32
+	err  error
 }
 
 // bytes reads n bytes; after an error they are zero.
 func (d *snapshotReader) bytes(n int) []byte {
 	b := make([]byte, n)
+	d.read(b)
+	return b
+}
+
+func (d *snapshotReader) read(b []byte) {
 	if d.err == nil {
 		_, d.err = io.ReadFull(d.r, b)
 		_, _ = d.crc.Write(b) // a hash takes everything
 	}
-	return b
+}
+
+// holds says whether so many bytes are there to come, as far as that can be known.
+func (d *snapshotReader) holds(n uint64) bool {
+	s, ok := d.from.(interface{ Len() int })
+	return ok && n <= uint64(s.Len())+uint64(d.r.Buffered()) //nolint:gosec // a length
 }
 
 func (d *snapshotReader) count() int { return int(binary.LittleEndian.Uint32(d.bytes(4))) }
@@ -228,9 +240,14 @@ func (d *snapshotReader) text() string {
 func (d *snapshotReader) vector() []float32 {
 	n := d.uint64()
 	var x []float32
+	if n > 0 && n <= math.MaxInt32 && d.holds(4*n) {
+		x = make([]float32, 0, n)
+	}
 	for n > 0 && d.err == nil {
 		part := min(n, vectorPart)
-		raw := d.bytes(int(4 * part))
+		d.part = slices.Grow(d.part[:0], int(4*part))
+		raw := d.part[:4*part]
+		d.read(raw)
 		for i := range int(part) {
 			x = append(x, math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
 		}

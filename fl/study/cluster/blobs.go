@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -85,7 +86,11 @@ func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) 
 // put stores a snapshot and returns its digest.
 func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
 	var text bytes.Buffer
-	text.Grow(4*len(s.Weights) + 4096)
+	numbers := len(s.Weights)
+	for _, v := range s.Server {
+		numbers += len(v)
+	}
+	text.Grow(4*numbers + 4096)
 	if _, err := s.WriteTo(&text); err != nil {
 		return "", err
 	}
@@ -204,8 +209,13 @@ func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
 			return err
 		}
 		defer land()
-		text, err = b.store.GetBytes(ctx, name)
-		return err
+		o, err := b.store.Get(ctx, name)
+		if err != nil {
+			return err
+		}
+		text = make([]byte, info.Size)
+		_, err = io.ReadFull(o, text)
+		return errors.Join(err, o.Error(), o.Close())
 	})
 	if err != nil {
 		return nil, err
