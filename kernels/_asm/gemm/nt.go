@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/fetch"
 )
 
 // Offsets in ntArgs.
@@ -64,35 +66,13 @@ func nt(v isa, rows int) {
 		JNE(LabelRef("fetching"))
 		ntTiles(v, rows, false)
 		Label("fetching")
-		ntFetchFrom()
+		ntNext.Begin()
 	}
 	ntTiles(v, rows, v.zmm)
 }
 
-// ntFetchFrom prepares ntFetch: ahead is the next row to fetch, ntEnd where its panel ends.
-func ntFetchFrom() {
-	MOVQ(left, kc)
-	SHLQ(Imm(6), kc)
-	ADDQ(bRow, ahead)
-	LEAQ(Mem{Base: ahead, Index: kc, Scale: 1}, bp)
-	MOVQ(bp, Mem{Base: args, Disp: ntEnd})
-	MOVQ(panel, bp)
-	SUBQ(kc, bp)
-	MOVQ(bp, Mem{Base: args, Disp: ntGap})
-}
-
-// ntFetch fetches the next rows, down one panel after the other: rows of many panels in turns are fetched more slowly.
-func ntFetch(label string, rows int) {
-	for i := range rows {
-		PREFETCHT1(Mem{Base: ahead, Disp: 64 * i})
-	}
-	ADDQ(U32(uint32(64*rows)), ahead)
-	CMPQ(ahead, Mem{Base: args, Disp: ntEnd})
-	JLT(LabelRef(label))
-	ADDQ(Mem{Base: args, Disp: ntGap}, ahead)
-	ADDQ(panel, Mem{Base: args, Disp: ntEnd})
-	Label(label)
-}
+// ntNext are the rows that ahead leads to.
+var ntNext = fetch.Rows{Args: args, End: ntEnd, Gap: ntGap, Left: left, Row: bRow, Panel: panel, Ahead: ahead, BP: bp, KC: kc}
 
 // ntTiles writes the loops over the rows of B.
 func ntTiles(v isa, rows int, fetch bool) {
@@ -170,7 +150,7 @@ func ntStep(v isa, rows, n, half int, fetch bool) {
 	b := func(r int) Mem { return Mem{Base: bp, Disp: 64*r + at} }
 	if v.zmm {
 		if fetch {
-			ntFetch(fmt.Sprintf("fetched%d", n), n)
+			ntNext.Fetch(fmt.Sprintf("fetched%d", n), n)
 		}
 		for r := range n {
 			VMOVUPS(b(r), v.reg(rows*n+r))

@@ -1,0 +1,48 @@
+// Package fetch writes how the products of rows of the weights fetch what comes next.
+package fetch
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Rows are the next rows of B. They are fetched down one panel after the other: rows of many panels in turns are fetched more slowly.
+type Rows struct {
+	// Args points to the arguments, of which End and Gap are fields: where the panel ends that is fetched, and how far it is from there to the next one.
+	Args     reg.Register
+	End, Gap int
+	// Left are how many rows of B there are, Row how many bytes those before are, Panel how many a panel is.
+	Left, Row, Panel reg.Register
+	// Ahead is where a copy of B begins, then the next row to fetch.
+	Ahead reg.Register
+	// BP and KC are free.
+	BP, KC reg.Register
+}
+
+// Begin prepares Fetch.
+func (r Rows) Begin() {
+	MOVQ(r.Left, r.KC)
+	SHLQ(Imm(6), r.KC)
+	ADDQ(r.Row, r.Ahead)
+	LEAQ(Mem{Base: r.Ahead, Index: r.KC, Scale: 1}, r.BP)
+	MOVQ(r.BP, r.arg(r.End))
+	MOVQ(r.Panel, r.BP)
+	SUBQ(r.KC, r.BP)
+	MOVQ(r.BP, r.arg(r.Gap))
+}
+
+// Fetch fetches so many rows; label goes behind it.
+func (r Rows) Fetch(label string, rows int) {
+	for i := range rows {
+		PREFETCHT1(Mem{Base: r.Ahead, Disp: 64 * i})
+	}
+	ADDQ(U32(uint32(64*rows)), r.Ahead)
+	CMPQ(r.Ahead, r.arg(r.End))
+	JLT(LabelRef(label))
+	ADDQ(r.arg(r.Gap), r.Ahead)
+	ADDQ(r.Panel, r.arg(r.End))
+	Label(label)
+}
+
+func (r Rows) arg(at int) Mem { return Mem{Base: r.Args, Disp: at} }
