@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 
-	"github.com/fedfast/fedfast/fl/study/estimate"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 )
@@ -96,17 +95,4 @@ func layerRows(_ context.Context, cfg Config) ([]row, error) {
 		}
 	}
 	return rows, nil
-}
-
-// stepRow is a training step of a network, in PyTorch, too.
-func stepRow(net network, n int, o string) row {
-	_, flops := net.FLOPs()
-	r := row{
-		name: net.name, shape: inputText(net.Input()), batch: n, optimizer: o, samples: n, flops: int64(n) * flops,
-		setup: func() func() { return estimate.TrainStep(net.Model, n, optimizer(o)) },
-		torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
-	}
-	return r.low(func(low *row) {
-		low.setup = func() func() { return estimate.TrainStep(net.WithPrecision(nn.BF16), n, optimizer(o)) }
-	})
 }

@@ -38,6 +38,19 @@ func trainRows(ctx context.Context, cfg Config) ([]row, error) {
 	})
 }
 
+// stepRow is a training step of a network, in PyTorch, too.
+func stepRow(net network, n int, o string) row {
+	_, flops := net.FLOPs()
+	r := row{
+		name: net.name, shape: inputText(net.Input()), batch: n, optimizer: o, samples: n, flops: int64(n) * flops,
+		setup: func() func() { return estimate.TrainStep(net.Model, n, optimizer(o)) },
+		torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
+	}
+	return r.low(func(low *row) {
+		low.setup = func() func() { return estimate.TrainStep(net.WithPrecision(nn.BF16), n, optimizer(o)) }
+	})
+}
+
 // forwardRows lists evaluations.
 func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 	return modelRows(ctx, cfg, func(net network, n int) []row {
@@ -47,10 +60,9 @@ func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 			setup: func() func() { return evaluation(net.Model, n) },
 			torch: &torchJob{op: "forward", net: net, batch: n},
 		}
-		low := r
-		low.setup = func() func() { return evaluation(net.WithPrecision(nn.BF16), n) }
-		r.bf16 = &low
-		return []row{r}
+		return []row{r.low(func(low *row) {
+			low.setup = func() func() { return evaluation(net.WithPrecision(nn.BF16), n) }
+		})}
 	})
 }
 

@@ -88,12 +88,12 @@ func (s *Study) policies() []*figure.Figure {
 	if len(choices) == 0 {
 		return nil
 	}
-	chances := n.heat(choices, "", "probability")
+	chances := n.chances(choices, "", "probability")
 	all := []*figure.Figure{{
 		Name: "policy", Title: fmt.Sprintf("How likely the client tuner picks each option, mean over clients, trial %d", n.trial.Number),
 		Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "option"}, Heat: chances}},
 	}}
-	if spreads := n.heat(choices, spreadOf, "standard deviation"); spreads != nil {
+	if spreads := n.chances(choices, spreadOf, "standard deviation"); spreads != nil {
 		all = append(all, &figure.Figure{
 			Name: "policy-spread", Title: fmt.Sprintf("How far the clients are apart in that, trial %d", n.trial.Number),
 			Note:   "The standard deviation over the clients that have a policy. It is at most 0.5, where half of them always pick an option and half never.",
@@ -103,34 +103,19 @@ func (s *Study) policies() []*figure.Figure {
 	return all
 }
 
-// heat maps the notes of choices, whose names a prefix goes before, with a row for each
-// option and an empty one between choices; nil where no note has such a name.
-func (n *noted) heat(choices []choice, prefix, of string) *figure.Heat {
-	h := &figure.Heat{Of: of}
-	every := (len(n.rounds) + mostColumns - 1) / mostColumns
-	row := func(name string, value func(notes map[string][]float64) float64) {
-		var cells []float64
-		for i := 0; i < len(n.rounds); i += every {
-			cells = append(cells, value(n.notes[i]))
-		}
-		h.Rows, h.Cells = append(h.Rows, name), append(h.Cells, cells)
-	}
-	for i := 0; i < len(n.rounds); i += every {
-		h.Columns = append(h.Columns, strconv.Itoa(n.rounds[i]))
-	}
+// chances maps the notes of choices, whose names a prefix goes before, with a row for
+// each option and a gap between choices; nil where no round has such notes.
+func (n *noted) chances(choices []choice, prefix, of string) *figure.Heat {
+	var rows []heatRow
 	for k, c := range choices {
 		if k > 0 {
-			row("", func(map[string][]float64) float64 { return math.NaN() })
+			rows = append(rows, heatRow{})
 		}
 		for j, option := range c.options {
-			row(strings.TrimPrefix(c.note, hyper.ArchPrefix)+" "+option, func(notes map[string][]float64) float64 {
-				if values := notes[prefix+c.note]; j < len(values) {
-					return values[j]
-				}
-				return math.NaN()
-			})
+			rows = append(rows, heatRow{strings.TrimPrefix(c.note, hyper.ArchPrefix) + " " + option, prefix + c.note, j})
 		}
 	}
+	h := n.heat(of, rows)
 	if !slices.ContainsFunc(h.Cells, func(cells []float64) bool {
 		return slices.ContainsFunc(cells, func(x float64) bool { return !math.IsNaN(x) })
 	}) {

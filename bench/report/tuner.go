@@ -47,6 +47,33 @@ func (s *Study) traces() []*figure.Figure {
 // mostColumns is how many rounds a heat map has room for.
 const mostColumns = 80
 
+// heatRow is a row of a heat map: the number at a place of a note, or a gap between
+// others, without a name.
+type heatRow struct {
+	name, note string
+	at         int
+}
+
+// heat maps numbers of notes over the rounds, NaN where a round has none.
+func (n *noted) heat(of string, rows []heatRow) *figure.Heat {
+	h := &figure.Heat{Of: of, Cells: make([][]float64, len(rows))}
+	for _, r := range rows {
+		h.Rows = append(h.Rows, r.name)
+	}
+	every := (len(n.rounds) + mostColumns - 1) / mostColumns
+	for i := 0; i < len(n.rounds); i += every {
+		h.Columns = append(h.Columns, strconv.Itoa(n.rounds[i]))
+		for j, r := range rows {
+			x := math.NaN()
+			if values := n.notes[i][r.note]; r.at < len(values) {
+				x = values[r.at]
+			}
+			h.Cells[j] = append(h.Cells[j], x)
+		}
+	}
+	return h
+}
+
 // vectors are the notes that are several numbers, of the best trial that has any, but
 // for those that policies shows.
 func (s *Study) vectors() []*figure.Figure {
@@ -64,25 +91,13 @@ func (s *Study) vectors() []*figure.Figure {
 	}
 	var all []*figure.Figure
 	for _, name := range slices.Sorted(maps.Keys(long)) {
-		h := &figure.Heat{Of: name}
+		var rows []heatRow
 		for j := range long[name] {
-			h.Rows, h.Cells = append(h.Rows, strconv.Itoa(j)), append(h.Cells, nil)
-		}
-		every := (len(n.rounds) + mostColumns - 1) / mostColumns
-		for i := 0; i < len(n.rounds); i += every {
-			h.Columns = append(h.Columns, strconv.Itoa(n.rounds[i]))
-			values := n.notes[i][name]
-			for j := range h.Rows {
-				x := math.NaN()
-				if j < len(values) {
-					x = values[j]
-				}
-				h.Cells[j] = append(h.Cells[j], x)
-			}
+			rows = append(rows, heatRow{strconv.Itoa(j), name, j})
 		}
 		all = append(all, &figure.Figure{
 			Name: "note-" + name, Title: fmt.Sprintf("The client tuner's %s, trial %d", name, n.trial.Number),
-			Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "entry of " + name}, Heat: h}},
+			Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "entry of " + name}, Heat: n.heat(name, rows)}},
 		})
 	}
 	return all
