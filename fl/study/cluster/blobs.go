@@ -64,6 +64,10 @@ func (b *blobs) fly(ctx context.Context, size int64) (land func(), err error) {
 	return func() { b.room.Release(size) }, nil
 }
 
+func newBlobs(s jetstream.ObjectStore, at *scope) *blobs {
+	return &blobs{store: s, scope: at, room: semaphore.NewWeighted(mostFlying)}
+}
+
 // createBlobs makes the bucket, openBlobs finds it.
 func createBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) {
 	js, err := jetstream.New(conn)
@@ -71,7 +75,7 @@ func createBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error
 		return nil, err
 	}
 	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: at.subject(bucket), Storage: jetstream.MemoryStorage})
-	return &blobs{store: s, scope: at, room: semaphore.NewWeighted(mostFlying)}, err
+	return newBlobs(s, at), err
 }
 
 func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) {
@@ -80,7 +84,7 @@ func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) 
 		return nil, err
 	}
 	s, err := js.ObjectStore(ctx, at.subject(bucket))
-	return &blobs{store: s, scope: at, room: semaphore.NewWeighted(mostFlying)}, err
+	return newBlobs(s, at), err
 }
 
 // put stores a snapshot and returns its digest.
