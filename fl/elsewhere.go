@@ -69,7 +69,7 @@ func (e *Engine) Train(ctx context.Context, p Portion) (*Part, error) {
 		return nil, fmt.Errorf("a part of a round: the slots %d to %d are none of a cohort of %d", s.Lo, s.Hi, e.cfg.Cohort)
 	}
 	r := &round{Trial: &Trial{engine: e, number: p.Trial, round: p.Round, weights: p.Weights}, plan: p.Plan.filled(e.cfg.Method)}
-	err := r.plan.check(e.cfg.Method, e.cfg.Cohort)
+	err := r.plan.check(&e.cfg, e.cfg.Cohort)
 	if err == nil {
 		r.probes, err = parseProbes(p.Plan.Probes)
 	}

@@ -153,7 +153,7 @@ func (e *Engine) evalPlan(clients []ClientParams, server *ServerParams) (Plan, e
 	if clients == nil {
 		return plan, nil
 	}
-	if err := plan.check(e.cfg.Method, len(e.cfg.Data.Clients)); err != nil {
+	if err := plan.check(&e.cfg, len(e.cfg.Data.Clients)); err != nil {
 		return plan, fmt.Errorf("evaluation: %w", err)
 	}
 	return plan, nil

@@ -162,7 +162,7 @@ func (l *Local) Gradient(w []float32, b *nn.Batch, p ClientParams, step int) (gr
 
 // Hessian writes H v to dst, where H is the Hessian at w of the mean loss of a
 // batch, with the dropout masks of a Gradient of that step. Methods that call it
-// ask nn.Model.CheckHessian in their Prepare.
+// are SecondOrder.
 func (l *Local) Hessian(dst, w, v []float32, b *nn.Batch, p ClientParams, step int) {
 	o := l.trainOpts(p)
 	o.Step = uint32(step)

@@ -20,9 +20,21 @@ const (
 )
 
 // SecondOrder is a method whose clients use products with the Hessian, which need
-// memory of their own.
+// memory of their own, unless client.first_order leaves them out.
 type SecondOrder interface {
 	SecondOrder()
+}
+
+// checkHessian returns an error for a client that uses products with the Hessian of a
+// model that has none.
+func (c *Config) checkHessian(p ClientParams) error {
+	if _, ok := c.Method.(SecondOrder); !ok || p.FirstOrder {
+		return nil
+	}
+	if err := c.Model.CheckHessian(); err != nil {
+		return fmt.Errorf("method %q: %w; client.first_order = true leaves them out", c.Method.Name(), err)
+	}
+	return nil
 }
 
 // CheckModel returns an error for a model that no training fits into the memory
@@ -89,6 +101,7 @@ func (c *Config) needed() float64 {
 		borrowed += adamVectors
 	}
 	_, second := c.Method.(SecondOrder)
+	second = second && c.Model.CheckHessian() == nil
 	if second {
 		borrowed = 4
 	}

@@ -42,7 +42,7 @@ func (p Plan) filled(m Method) Plan {
 }
 
 // check returns an error that names what is wrong with the plan.
-func (p Plan) check(m Method, slots int) error {
+func (p Plan) check(cfg *Config, slots int) error {
 	clients := p.Clients
 	for _, c := range p.Table {
 		clients = append(clients, c.Params)
@@ -54,7 +54,10 @@ func (p Plan) check(m Method, slots int) error {
 		return fmt.Errorf("plan has %d client configurations: must be 1 or one for each of %d clients", len(p.Clients), slots)
 	}
 	for _, c := range clients {
-		if err := CheckParams(m, c, p.Server); err != nil {
+		if err := CheckParams(cfg.Method, c, p.Server); err != nil {
+			return err
+		}
+		if err := cfg.checkHessian(c); err != nil {
 			return err
 		}
 	}

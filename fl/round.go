@@ -104,7 +104,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	cfg := &t.engine.cfg
 	plan = plan.filled(cfg.Method)
-	err := plan.check(cfg.Method, cfg.Cohort)
+	err := plan.check(cfg, cfg.Cohort)
 	if err == nil {
 		err = t.engine.checkBuilt(plan.Server)
 	}

@@ -18,7 +18,13 @@ type attentionState struct {
 	rows, heads  Act // queries, keys and values, then their gradients; and what the heads give
 	hidden       []bool
 
-	query, values, keys []float32 // of one head: by steps, and twice packed
+	attentionHead
+	along *attentionHead // its tangents, nil without
+}
+
+// attentionHead is what attention needs for one head of one sample.
+type attentionHead struct {
+	query, values, keys []float32 // by steps, and twice packed
 	keysT, valuesT      []float32 // packed by columns
 	shares, dShares     []float32 // of a block of queries
 	block               []float32 // outputs, or their gradients, of a block of queries
@@ -34,7 +40,21 @@ func (b *boundAttention) NewState(e *Env) State {
 	second.Offset += b.project.t.K*b.project.t.N + b.project.t.N
 	second.in, second.NeedDX, second.gradBorder, second.shareGrad = b.in, true, Border{}, 0
 	s.out = b.out.NewState(&second)
-	s.heads = newAct(e.Arena, b.in, e.Samples, Border{}, 0, false)
+	s.heads = newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)
+	steps := b.in.Seq
+	s.attentionHead = b.newHead(e)
+	if e.Tangents {
+		along := b.newHead(e)
+		s.along = &along
+	}
+	if b.l.MaskPadding {
+		s.hidden = make([]bool, steps)
+	}
+	return s
+}
+
+// newHead makes room for one head.
+func (b *boundAttention) newHead(e *Env) (s attentionHead) {
 	steps, width := b.in.Seq, kernels.Pad(b.size)
 	most := min(queryBlock, steps)
 	for _, m := range []*[]float32{&s.query, &s.values, &s.keys, &s.dKeys, &s.dValues} {
@@ -49,9 +69,6 @@ func (b *boundAttention) NewState(e *Env) State {
 	for _, m := range []*[]float32{&s.block, &s.dQuery} {
 		*m = e.Arena.Alloc(most * width)
 	}
-	if b.l.MaskPadding {
-		s.hidden = make([]bool, steps)
-	}
 	return s
 }
 
@@ -61,12 +78,19 @@ func (s *attentionState) Forward(r *Run, x Act, lo, hi int) Act {
 	for i := range r.N {
 		s.hide(r, i)
 		for h := range s.b.l.Heads {
-			s.load(r, i, h)
+			s.load(&s.attentionHead, s.rows, r, i, h)
+			if r.V != nil {
+				s.load(s.along, s.rows.Tangent(), r, i, h)
+			}
 			for q := 0; q < steps; q += queryBlock {
 				n := min(queryBlock, steps-q)
 				keys := s.share(q, n)
 				kernels.GemmNN(&kernels.NN{M: n, N: width, K: keys, A: s.shares, Lda: kernels.Pad(steps), B: s.values, BRows: steps, C: s.block, Ldc: width})
 				kernels.CopyRows(s.heads.At(q*r.N+i, 0, 0)[h*size:], r.N*s.heads.Sample, s.block, width, n, size)
+				if r.V != nil {
+					s.forwardTangents(q, n, keys)
+					kernels.CopyRows(s.heads.Tangent().At(q*r.N+i, 0, 0)[h*size:], r.N*s.heads.Sample, s.along.block, width, n, size)
+				}
 			}
 		}
 	}
@@ -81,16 +105,16 @@ func (s *attentionState) hide(r *Run, i int) {
 }
 
 // load copies the queries, times the scale of the softmax, the keys and the values of
-// head h of sample i.
-func (s *attentionState) load(r *Run, i, h int) {
+// head h of sample i from rows.
+func (s *attentionState) load(to *attentionHead, rows Act, r *Run, i, h int) {
 	steps, size, width := s.b.in.Seq, s.b.size, kernels.Pad(s.b.size)
-	row := s.rows.At(i, 0, 0)[h*size:]
-	ld, c := r.N*s.rows.Sample, s.b.in.C
-	kernels.CopyRows(s.query, width, row, ld, steps, size)
-	kernels.Scale(s.query, s.scale())
-	kernels.Pack(s.keys, row[c:], steps, size, ld)
-	kernels.Pack(s.values, row[2*c:], steps, size, ld)
-	kernels.PackT(s.keysT, width, s.keys, steps, steps, size)
+	row := rows.At(i, 0, 0)[h*size:]
+	ld, c := r.N*rows.Sample, s.b.in.C
+	kernels.CopyRows(to.query, width, row, ld, steps, size)
+	kernels.Scale(to.query, s.scale())
+	kernels.Pack(to.keys, row[c:], steps, size, ld)
+	kernels.Pack(to.values, row[2*c:], steps, size, ld)
+	kernels.PackT(to.keysT, width, to.keys, steps, steps, size)
 }
 
 func (s *attentionState) scale() float32 { return float32(1 / math.Sqrt(float64(s.b.size))) }
@@ -139,27 +163,61 @@ func (s *attentionState) mask(row []float32) bool {
 
 func (s *attentionState) Backward(r *Run, dy Act, lo, hi int) Act {
 	d := s.out.Backward(r, dy, lo, hi)
-	steps, size, width := s.b.in.Seq, s.b.size, kernels.Pad(s.b.size)
-	ld, c := r.N*s.rows.Sample, s.b.in.C
 	for i := range r.N {
 		s.hide(r, i)
 		for h := range s.b.l.Heads {
-			s.load(r, i, h)
-			kernels.PackT(s.valuesT, width, s.values, steps, steps, size)
-			clear(s.dKeys)
-			clear(s.dValues)
-			row := s.rows.At(i, 0, 0)[h*size:]
-			for q := 0; q < steps; q += queryBlock {
-				n := min(queryBlock, steps-q)
-				kernels.CopyRows(s.block, width, d.At(q*r.N+i, 0, 0)[h*size:], r.N*d.Sample, n, size)
-				s.backwardBlock(q, n)
-				kernels.CopyRows(row[q*ld:], ld, s.dQuery, width, n, size)
+			s.open(&s.attentionHead, s.rows, r, i, h)
+			if r.V != nil {
+				s.open(s.along, s.rows.Tangent(), r, i, h)
 			}
-			kernels.Unpack(row[c:], s.dKeys, steps, size, ld)
-			kernels.Unpack(row[2*c:], s.dValues, steps, size, ld)
+			for q := 0; q < s.b.in.Seq; q += queryBlock {
+				n := min(queryBlock, s.b.in.Seq-q)
+				s.take(&s.attentionHead, d, r, i, h, q, n)
+				if r.V != nil {
+					s.take(s.along, d.Tangent(), r, i, h, q, n)
+				}
+				s.backwardBlock(q, n)
+				if r.V != nil {
+					s.put(s.along, s.rows.Tangent(), r, i, h, q, n)
+				}
+				s.put(&s.attentionHead, s.rows, r, i, h, q, n)
+			}
+			s.close(&s.attentionHead, s.rows, r, i, h)
+			if r.V != nil {
+				s.close(s.along, s.rows.Tangent(), r, i, h)
+			}
 		}
 	}
 	return s.project.Backward(r, s.rows, lo, hi)
+}
+
+// open makes a head ready for the backward pass of head h of sample i.
+func (s *attentionState) open(to *attentionHead, rows Act, r *Run, i, h int) {
+	s.load(to, rows, r, i, h)
+	steps, size := s.b.in.Seq, s.b.size
+	kernels.PackT(to.valuesT, kernels.Pad(size), to.values, steps, steps, size)
+	clear(to.dKeys)
+	clear(to.dValues)
+}
+
+// take copies the gradients of the outputs of n steps from q on.
+func (s *attentionState) take(to *attentionHead, d Act, r *Run, i, h, q, n int) {
+	size := s.b.size
+	kernels.CopyRows(to.block, kernels.Pad(size), d.At(q*r.N+i, 0, 0)[h*size:], r.N*d.Sample, n, size)
+}
+
+// put leaves the gradients of n queries from step q on in rows.
+func (s *attentionState) put(from *attentionHead, rows Act, r *Run, i, h, q, n int) {
+	size := s.b.size
+	kernels.CopyRows(rows.At(q*r.N+i, 0, 0)[h*size:], r.N*rows.Sample, from.dQuery, kernels.Pad(size), n, size)
+}
+
+// close leaves the gradients of keys and values in rows.
+func (s *attentionState) close(from *attentionHead, rows Act, r *Run, i, h int) {
+	steps, size, c, ld := s.b.in.Seq, s.b.size, s.b.in.C, r.N*rows.Sample
+	row := rows.At(i, 0, 0)[h*size:]
+	kernels.Unpack(row[c:], from.dKeys, steps, size, ld)
+	kernels.Unpack(row[2*c:], from.dValues, steps, size, ld)
 }
 
 // backwardBlock computes the gradient of n queries from step q on, whose outputs'
@@ -170,8 +228,15 @@ func (s *attentionState) backwardBlock(q, n int) {
 	keys := s.share(q, n)
 	kernels.GemmTN(&kernels.TN{M: n, K: keys, N: width, A: s.shares, Lda: ld, G: s.block, Ldg: width, C: s.dValues, CRows: steps, Accumulate: true})
 	kernels.GemmNN(&kernels.NN{M: n, N: kernels.Pad(keys), K: s.b.size, A: s.block, Lda: width, B: s.valuesT, BRows: width, C: s.dShares, Ldc: ld})
+	if s.along != nil {
+		s.shareTangents(q, n, keys)
+		s.slopeTangents(n, keys)
+	}
 	kernels.SoftmaxBackward(s.dShares, s.shares, ld, n, kernels.Pad(keys))
 	kernels.GemmTN(&kernels.TN{M: n, K: keys, N: width, A: s.dShares, Lda: ld, G: s.query[q*width:], Ldg: width, C: s.dKeys, CRows: steps, Accumulate: true})
 	kernels.GemmNN(&kernels.NN{M: n, N: width, K: keys, A: s.dShares, Lda: ld, B: s.keys, BRows: steps, C: s.dQuery, Ldc: width})
 	kernels.Scale(s.dQuery[:n*width], s.scale())
+	if s.along != nil {
+		s.blockTangents(q, n, keys)
+	}
 }

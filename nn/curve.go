@@ -87,28 +87,36 @@ func (b *boundCurve) Params() []Param { return nil }
 
 // Traits: what Backward needs is the slope, which the layer keeps.
 func (b *boundCurve) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), Extra: max(1, b.in.Seq) * b.in.H * b.in.W * b.in.Ld()}
+	return Traits{PerSample: b.in.Image(), Extra: max(1, b.in.Seq) * b.in.H * b.in.W * b.in.Ld(), Tangents: true}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.
 func (b *boundCurve) FLOPs() int64 { return 0 }
 
 func (b *boundCurve) NewState(e *Env) State {
-	return &curveState{b: b, y: e.Output(), slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0, false)}
+	s := &curveState{b: b, y: e.Output(), slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)}
+	if e.Tangents {
+		s.tangents = newCurveTangents(b, e)
+	}
+	return s
 }
 
 type curveState struct {
 	b        *boundCurve
 	y, slope Act
+	tangents *curveTangents // nil without
 }
 
-func (s *curveState) Forward(_ *Run, x Act, lo, hi int) Act {
+func (s *curveState) Forward(r *Run, x Act, lo, hi int) Act {
 	f := s.b.in
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for row := range f.H {
 			n := f.W * f.Ld()
-			y := s.y.At(i, row, 0)[:n]
-			kernels.Curves(s.b.curve, y, s.slope.At(i, row, 0)[:n], x.At(i, row, 0)[:n])
+			y, slope, in := s.y.At(i, row, 0)[:n], s.slope.At(i, row, 0)[:n], x.At(i, row, 0)[:n]
+			kernels.Curves(s.b.curve, y, slope, in)
+			if r.V != nil {
+				s.forwardTangents(s.y.Tangent().At(i, row, 0)[:n], s.slope.Tangent().At(i, row, 0)[:n], y, slope, in, x.Tangent().At(i, row, 0)[:n])
+			}
 			s.clearPadding(y)
 		}
 	}
@@ -127,11 +135,14 @@ func (s *curveState) clearPadding(y []float32) {
 	}
 }
 
-func (s *curveState) Backward(_ *Run, dy Act, lo, hi int) Act {
+func (s *curveState) Backward(r *Run, dy Act, lo, hi int) Act {
 	f := s.b.in
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for row := range f.H {
 			g := dy.At(i, row, 0)[:f.W*f.Ld()]
+			if r.V != nil {
+				s.backwardTangents(dy.Tangent().At(i, row, 0)[:len(g)], g, i, row)
+			}
 			kernels.Mul(g, g, s.slope.At(i, row, 0)[:len(g)])
 		}
 	}

@@ -58,7 +58,7 @@ func (b *boundDepthwise) border() Border     { return Border{b.t.Left, b.t.Right
 func (b *boundDepthwise) backBorder() Border { return Border{b.t.BackLeft, b.t.BackRight} }
 
 func (b *boundDepthwise) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, InBorder: b.border(), GradBorder: b.backBorder()}
+	return Traits{PerSample: true, ReadsInput: true, InBorder: b.border(), GradBorder: b.backBorder(), Tangents: true}
 }
 
 // FLOPs counts the products with padding, too.
@@ -97,6 +97,7 @@ type depthwiseState struct {
 	w, bias          int // offsets of the parameters
 	x, y, dx         Act
 	padded, bordered Act // one image of the input or of the output's gradient, when it comes without its border
+	part, dpart      Act // one of two parts of the tangents of y and dx, of one image
 }
 
 func (b *boundDepthwise) NewState(e *Env) State {
@@ -107,6 +108,9 @@ func (b *boundDepthwise) NewState(e *Env) State {
 	if e.NeedDX {
 		s.dx = e.Gradient()
 		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1, false)
+	}
+	if e.Tangents {
+		s.part, s.dpart = newAct(e.Arena, b.Out(), 1, Border{}, 1, false), newAct(e.Arena, b.in, 1, Border{}, 1, false)
 	}
 	return s
 }
@@ -137,12 +141,19 @@ func (s *depthwiseState) Forward(r *Run, x Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
 		in, row := within(x, i, s.b.in, s.b.border(), s.padded)
 		s.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, r.W[s.w:s.bias], s.biases(r.W))
+		if r.V != nil {
+			s.forwardTangents(r, i, in, row)
+		}
 	}
 	return s.y
 }
 
 func (s *depthwiseState) Backward(r *Run, dy Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
+		if r.V != nil {
+			s.backwardTangents(r, dy, i)
+			continue
+		}
 		in, row := within(s.x, i, s.b.in, s.b.border(), s.padded)
 		g, add := dy.At(i, 0, 0), !r.Starts(i)
 		s.t.BackwardBias(s.biases(r.G), g, dy.Row, add)

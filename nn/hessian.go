@@ -3,9 +3,7 @@ package nn
 import "fmt"
 
 // CheckHessian returns an error that names a layer that takes no tangents along, so
-// that Workspace.Hessian cannot be computed: of those of this package the smooth
-// activations, LayerNorm, RMSNorm, DepthwiseConv2D, SqueezeExcitation, Attention
-// and Tied.
+// that Workspace.Hessian cannot be computed. All layers of this package do.
 func (m *Model) CheckHessian() error {
 	if kind := m.nodes.rigid(); kind != "" {
 		return fmt.Errorf("model %s: layers of type %s take no tangents along, of which products with the Hessian are made", m.name, kind)

@@ -19,8 +19,9 @@ type reference struct {
 
 // refOp is one step: "conv" (stride, padding), "pool" (size, stride, padding),
 // "avgpool" (size, stride), "lrn", "groupnorm", "residual", "relu" or "dense", and
-// "depthwise" (stride, padding, dilation), "layernorm", "rmsnorm", "squeeze" or the
-// name of a smooth activation.
+// "depthwise" (stride, padding, dilation), "layernorm", "rmsnorm", "squeeze",
+// "sequence", "positions", "attention" or "causal" (groups are heads), or the name of a
+// smooth activation.
 type refOp struct {
 	op           string
 	stride, size int
@@ -264,6 +265,24 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 		case "squeeze":
 			w1, b1, w2 := take(), take(), take()
 			m = m.squeeze(w1, b1, w2, take())
+		case "sequence":
+			m = m.sequence(take())
+		case "positions":
+			out := newRefImage(m.c, 1, m.w)
+			w := take()
+			for i, v := range m.v {
+				out.v[i] = v + w[i%m.w*m.c+i/m.w]
+			}
+			m = out
+		case "attention", "causal":
+			w, b, w2 := take(), take(), take()
+			m = m.attention(o.groups, o.op == "causal", w, b, w2, take())
+		case "steps":
+			out := newRefImage(m.c, 1, 1)
+			for c := range out.v {
+				out.v[c] = mean(m.v[c*m.w:][:m.w])
+			}
+			m = out
 		case "residual":
 			a := r.run(m, o.body, next)
 			b := r.run(m, o.shortcut, next)
@@ -382,6 +401,59 @@ func (m refImage) rowNorm(weight, bias []complex128) refImage {
 			if bias != nil {
 				out.v[c*n+p] += bias[c]
 			}
+		}
+	}
+	return out
+}
+
+// sequence makes a sequence of the pixels, an image of one row, behind a vector.
+func (m refImage) sequence(first []complex128) refImage {
+	out := newRefImage(m.c, 1, 1+m.h*m.w)
+	for c := range m.c {
+		out.v[c*out.w] = first[c]
+		copy(out.v[c*out.w+1:], m.v[c*m.h*m.w:][:m.h*m.w])
+	}
+	return out
+}
+
+// attention attends from every step of a sequence to all, or to those up to it.
+func (m refImage) attention(heads int, causal bool, w, b, w2, b2 []complex128) refImage {
+	size := m.c / heads
+	project := func(w, b []complex128, at int, x refImage, step int) complex128 {
+		sum := b[at]
+		for c := range m.c {
+			sum += w[at*m.c+c] * x.v[c*m.w+step]
+		}
+		return sum
+	}
+	given, out := newRefImage(m.c, 1, m.w), newRefImage(m.c, 1, m.w)
+	for h := range heads {
+		for t := range m.w {
+			seen := m.w
+			if causal {
+				seen = t + 1
+			}
+			var total complex128
+			values := make([]complex128, size)
+			for u := range seen {
+				var score complex128
+				for c := range size {
+					score += project(w, b, h*size+c, m, t) * project(w, b, m.c+h*size+c, m, u)
+				}
+				e := cmplx.Exp(score / complex(math.Sqrt(float64(size)), 0))
+				total += e
+				for c := range size {
+					values[c] += e * project(w, b, 2*m.c+h*size+c, m, u)
+				}
+			}
+			for c, v := range values {
+				given.v[(h*size+c)*m.w+t] = v / total
+			}
+		}
+	}
+	for c := range m.c {
+		for t := range m.w {
+			out.v[c*m.w+t] = project(w2, b2, c, given, t)
 		}
 	}
 	return out

@@ -122,6 +122,30 @@ var smoothCases = []imageCase{
 			dense,
 		},
 	},
+	{
+		"attention",
+		Shape{H: 4, W: 4, C: 2},
+		[]Layer{
+			Conv2D{Filters: 6, Kernel: 2, Stride: 2},
+			Sequence{ClassToken: true},
+			Positions{},
+			Residual{Body: []Layer{LayerNorm{}, Attention{Heads: 3}}},
+			GELU{},
+			Residual{Body: []Layer{Attention{Heads: 2, Causal: true}, RMSNorm{}}},
+			Steps{Take: TakeMean},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			conv(2, 0, 0),
+			{op: "sequence"},
+			{op: "positions"},
+			{op: "residual", body: []refOp{{op: "layernorm"}, {op: "attention", groups: 3}}},
+			{op: "gelu"},
+			{op: "residual", body: []refOp{{op: "causal", groups: 2}, {op: "rmsnorm"}}},
+			{op: "steps"},
+			dense,
+		},
+	},
 }
 
 // smoothNet is a small network of these layers.

@@ -54,7 +54,7 @@ type boundSqueeze struct {
 func (b *boundSqueeze) Out() Flow { return b.in }
 
 func (b *boundSqueeze) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, Extra: 3*b.in.Ld() + kernels.Pad(b.l.Units)}
+	return Traits{PerSample: true, ReadsInput: true, Extra: 3*b.in.Ld() + kernels.Pad(b.l.Units), Tangents: true}
 }
 
 // FLOPs counts the two dense layers.
@@ -86,7 +86,8 @@ type squeezeState struct {
 	lanes                  []float32
 	norm                   kernels.ImageNorm
 	zero                   []float32
-	scratch                *scratch // of products of bf16
+	scratch                *scratch         // of products of bf16
+	tangents               *squeezeTangents // nil without
 }
 
 func (b *boundSqueeze) NewState(e *Env) State {
@@ -105,6 +106,9 @@ func (b *boundSqueeze) NewState(e *Env) State {
 	s.norm = kernels.ImageNorm{H: b.in.H, W: b.in.W, C: ld, Sum: make([]float64, ld), Inner: make([]float64, ld)}
 	if e.NeedDX {
 		s.dx = e.Gradient()
+	}
+	if e.Tangents {
+		s.tangents = newSqueezeTangents(b, e)
 	}
 	if b.l.bf16 {
 		s.scratch = e.Scratch(max(tensor.DenseBF16{Dense: b.down}.Space(1), tensor.DenseBF16{Dense: b.up}.Space(1)))
@@ -159,6 +163,9 @@ func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
 		n.X, n.XRow, n.Y, n.YRow = x.At(i, 0, 0), x.Row, s.y.At(i, 0, 0), s.y.Row
 		n.Value, n.Shift = gate, s.zero
 		kernels.NormForward(n)
+		if r.V != nil {
+			s.forwardTangents(r, i)
+		}
 	}
 	return s.y
 }
@@ -168,6 +175,10 @@ func (s *squeezeState) Backward(r *Run, dy Act, lo, hi int) Act {
 	b, n := s.b, &s.norm
 	ld, units := b.in.Ld(), b.down.N
 	for i := lo; i < hi; i++ {
+		if r.V != nil {
+			s.backwardTangents(r, dy, i)
+			continue
+		}
 		add := !r.Starts(i)
 		n.X, n.XRow, n.Y, n.YRow = s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row
 		kernels.NormSums(n)

@@ -43,7 +43,7 @@ func (b *boundTied) Out() Flow { return Flow{H: 1, W: 1, C: b.l.vocab, Seq: b.in
 
 func (b *boundTied) Params() []Param { return nil }
 
-func (b *boundTied) Traits() Traits { return Traits{ReadsInput: true} }
+func (b *boundTied) Traits() Traits { return Traits{ReadsInput: true, Tangents: true} }
 
 func (b *boundTied) FLOPs() int64 {
 	return 2 * int64(b.in.Rows(1)) * int64(b.in.C) * int64(b.l.vocab)
@@ -55,6 +55,10 @@ func (b *boundTied) NewState(e *Env) State {
 		b: b, table: e.first.(*embeddingState), y: e.Output(), dx: e.Gradient(),
 		w: e.Arena.Alloc(n), grad: e.Arena.Alloc(n), rows: e.Arena.Alloc(n), other: e.Arena.Alloc(n), bias: e.Arena.Alloc(b.t.N),
 		lanes: e.Arena.Alloc(b.t.LaneSize(b.in.Rows(e.Samples))),
+	}
+	if e.Tangents {
+		s.along = e.Arena.Alloc(n)
+		s.part = e.Arena.Alloc(b.in.Rows(e.Samples) * s.dx.Sample)
 	}
 	s.table.tied = s
 	return s
@@ -69,20 +73,34 @@ type tiedState struct {
 	w, grad     []float32 // packed
 	rows, other []float32 // a table by rows, and packed
 	bias, lanes []float32 // zeros; scratch of the input's gradient
+	along       []float32 // the direction's table, packed; nil without tangents
+	part        []float32 // one of two parts of the tangents of dx
 }
 
 func (s *tiedState) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
 	t := s.b.t
 	if r.Base == 0 {
-		kernels.Pack(s.other, r.W[s.table.lo:s.table.hi], s.b.l.vocab, t.K, t.K)
-		kernels.PackT(s.w, t.K, s.other, s.b.l.vocab, s.b.l.vocab, t.K)
+		s.pack(s.w, r.W)
 	}
 	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), s.w, s.bias, false)
+	if r.V != nil {
+		s.forwardTangents(r)
+	}
 	return s.y
 }
 
+// pack packs the table of parameters w as a dense layer has it.
+func (s *tiedState) pack(to, w []float32) {
+	t := s.b.t
+	kernels.Pack(s.other, w[s.table.lo:s.table.hi], s.b.l.vocab, t.K, t.K)
+	kernels.PackT(to, t.K, s.other, s.b.l.vocab, s.b.l.vocab, t.K)
+}
+
 func (s *tiedState) Backward(r *Run, dy Act, _, _ int) Act {
+	if r.V != nil {
+		return s.backwardTangents(r, dy)
+	}
 	t, rows, g := s.b.t, s.b.in.Rows(r.N), dy.At(0, 0, 0)
 	t.BackwardWeights(s.grad, s.x.At(0, 0, 0), s.x.Sample, g, dy.Sample, rows, !r.Starts(0))
 	t.BackwardInput(s.dx.Data, s.dx.Sample, g, dy.Sample, rows, s.w, s.lanes)

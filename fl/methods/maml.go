@@ -45,8 +45,6 @@ func (maml) Uses() []fl.Use {
 var innerSteps = slices.Concat(forgets("plain gradient steps remember nothing"), fl.Needing("client.optimizer", "sgd", "its meta-gradients are those of plain gradient steps"), fl.Needing("client.inner_lr", "(0, inf)", "such as 0.01"), fl.Needing("client.inner_steps", "[1, inf)", ""),
 	fl.Using("client.first_order", "server.weighted"))
 
-func (maml) Prepare(cfg *fl.Config) (any, error) { return nil, needsHessian(cfg) }
-
 // inner returns the hyperparameters of the inner steps.
 func inner(c fl.ClientParams) fl.ClientParams {
 	c.LR, c.Steps = c.InnerLR, c.InnerSteps

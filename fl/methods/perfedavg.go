@@ -36,8 +36,6 @@ func (perFedAvg) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c
 
 func (perFedAvg) Uses() []fl.Use { return slices.Concat(fl.UsingSteps(), innerSteps) }
 
-func (perFedAvg) Prepare(cfg *fl.Config) (any, error) { return nil, needsHessian(cfg) }
-
 func (m perFedAvg) Local(l *fl.Local) error {
 	l.Uniform()
 	p := l.Params
