@@ -28,6 +28,9 @@ type Cell struct {
 	// picture, empty for none; Target is whose score the curve shows, empty for
 	// test accuracy.
 	Picture, Target string
+	// Study is how many arms' rounds the paper gives a whole study, of a cell whose
+	// trials are single arms from which studies are drawn; 0 for others.
+	Study int
 	// Measure reads the number from one trial, NaN where there is none. For one
 	// that did not reach its goal it is what was spent in vain, with reached =
 	// false.
@@ -61,12 +64,12 @@ type Comparison struct {
 
 // Cells returns all cells in the order of the papers.
 func Cells() []Cell {
-	return slices.Concat(fedexTable(), fedexFigures(), fathomCells(), fedtuneCells(), nasCells())
+	return slices.Concat(fedexTable(), fedexFigures(), pairedCells(), fathomCells(), fedtuneCells(), nasCells())
 }
 
 // Comparisons returns the papers' claims about pairs of cells.
 func Comparisons() []Comparison {
-	return slices.Concat(fedexClaims(), fathomClaims(), fedtuneClaims(), nasClaims())
+	return slices.Concat(fedexClaims(), pairedClaims(), fathomClaims(), fedtuneClaims(), nasClaims())
 }
 
 // Select returns the cells of a name: the one, or all below it.

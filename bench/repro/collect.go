@@ -66,7 +66,7 @@ func collect(ctx context.Context, dir string, head Head, fed *data.Federation, m
 		dropped += r.Trials[i].Dropped
 	}
 	m.End.Dropped = &dropped
-	if len(r.Trials) == 1 && len(r.Trials[0].Curve) > 0 {
+	if led(c) && len(r.Trials) == 1 && len(r.Trials[0].Curve) > 0 {
 		m.End.Curve = r.Trials[0].Curve
 		return m, nil
 	}
@@ -75,6 +75,10 @@ func collect(ctx context.Context, dir string, head Head, fed *data.Federation, m
 	}
 	return m, m.addTrials(ctx, v, c, r)
 }
+
+// led says that a study's tuner leads one trial round by round, so that there are no
+// arms.
+func led(c *config.Config) bool { return c.Tuner.Name != "random" && c.Tuner.Name != "sha" }
 
 // addTrials adds a line for each trial.
 func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config, r *study.Result) error {
@@ -98,7 +102,7 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config
 				break
 			}
 			line.add(row, c.Target)
-			if len(r.Trials) == 1 {
+			if len(r.Trials) == 1 && !math.IsNaN(row.Seconds) {
 				line.Simulated = append(line.Simulated, number(row.Seconds))
 			}
 		}

@@ -149,6 +149,9 @@ func (f fullSet) counts(c *config.Config) estimate.Counts {
 	n := estimate.Counts{Clients: f.clients, Train: f.train, Test: f.test, Proxy: float64(c.Data.ProxyTest)}
 	if c.Data.Partition != "" {
 		n.Clients, n.Train = c.Data.Clients, float64(c.Data.Samples)
+		if c.Data.Samples == 0 && f.clients > 0 { // all that the set has
+			n.Train = f.train * float64(f.clients) / float64(n.Clients)
+		}
 		if len(c.Data.Sizes) > 0 {
 			n.Train = 0
 			for _, size := range c.Data.Sizes {

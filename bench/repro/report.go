@@ -53,6 +53,8 @@ type Verdict struct {
 	// Arms is the gain of the validation score, paired by arm. Its N are 0 for
 	// trainings without a wrapper.
 	Arms Arms
+	// Pairs compares trials that are single arms.
+	Pairs Pairs
 }
 
 // Report is what some metrics say.
@@ -240,7 +242,7 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 		gains = append(gains, sign*(b-a))
 		v.AtLeast, v.AtMost = v.AtLeast || !old.Reached[i], v.AtMost || !fresh.Reached[i]
 	}
-	v.Gain, v.Arms = stats.Of(gains), armsOf(armPairs(fresh, old))
+	v.Gain, v.Arms, v.Pairs = stats.Of(gains), armsOf(armPairs(fresh, old)), pairsOf(claim.Name, fresh, old)
 	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
 		v.Published = sign * (b.Mean - a.Mean)
 		if strings.HasPrefix(fresh.Unit, "%") { // counts to a goal grow with the goal, which a smaller scale lowers

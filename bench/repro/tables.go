@@ -56,6 +56,7 @@ func (r *Report) Tables() []Table {
 	if arms := r.armTable(); len(arms.Rows) > 0 {
 		out = append(out, arms)
 	}
+	out = append(out, r.pairTables()...)
 	out = append(out, r.sideTables()...)
 	if len(r.Deviations) > 0 {
 		notes := Table{Title: "not as in the papers", Head: []string{"what", "where"}}
@@ -291,9 +292,10 @@ type jsonVerdict struct {
 	Holds     string       `json:"holds"`
 	Order     string       `json:"order_as_published"`
 	// Needed is how many trials would show the published gain with 80 % power; Arms
-	// is the gain arm by arm.
+	// is the gain arm by arm, Pairs that of trials that are single arms.
 	Needed float64 `json:"trials_for_80_percent_power"`
 	Arms   Arms    `json:"arm_gain"`
+	Pairs  *Pairs  `json:"pairs,omitempty"`
 }
 
 // JSON returns the report in the form of `fedfast repro --json`, for package
@@ -312,7 +314,11 @@ func (r *Report) JSON() any {
 	}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		out.Claims = append(out.Claims, jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order(), v.Needed, v.Arms})
+		line := jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order(), v.Needed, v.Arms, nil}
+		if v.Pairs.N > 0 {
+			line.Pairs = &v.Pairs
+		}
+		out.Claims = append(out.Claims, line)
 	}
 	return out
 }

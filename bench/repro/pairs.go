@@ -1,0 +1,140 @@
+package repro
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/fedfast/fedfast/bench/stats"
+)
+
+// Pairs is what two trainings whose trials are single arms say, arm by arm.
+type Pairs struct {
+	Name    string `json:"name"`
+	Variant string `json:"variant"`
+	// N is how many pairs there are so far. Rounds is how many an arm has.
+	N      int `json:"pairs"`
+	Rounds int `json:"rounds"`
+	// Test is by how many points the first training's test error at an arm's end is
+	// lower, Validation the same of the mean validation error of the last rounds, and
+	// Learnt of the test errors of those arms of which one at least ends below 80 %.
+	Test       stats.Sample `json:"test"`
+	Validation stats.Sample `json:"validation"`
+	Learnt     stats.Sample `json:"learnt"`
+	// Least and Most are the smallest and largest gains of test errors of single
+	// pairs; NaN without any.
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
+	// Needed is how many pairs would give Test an interval of +- 1 point, Seconds how
+	// long a pair took.
+	Needed  float64 `json:"pairs_for_1_point"`
+	Seconds float64 `json:"seconds_of_a_pair"`
+	// Outcomes are those of studies that are drawn from the arms.
+	Outcomes []Outcome `json:"drawn,omitempty"`
+
+	spans bool // some pairs have other numbers of rounds
+}
+
+// pairsOf compares the arms of two rows trial by trial; N is 0 when the trials are no
+// single arms.
+func pairsOf(name string, fresh, old *Row) Pairs {
+	p := Pairs{Name: name, Variant: fresh.Variant, Least: math.NaN(), Most: math.NaN()}
+	var test, validation, learnt []float64
+	var pool [2][]Recorded
+	byTrial := map[int]*Metrics{}
+	for _, m := range old.metrics {
+		byTrial[m.Head.Trial] = m
+	}
+	for trial := range fresh.Values {
+		a, b := metricsOf(fresh, trial+1), byTrial[trial+1]
+		if a == nil || b == nil || len(a.Trials) != 1 || len(b.Trials) != 1 || !a.Trials[0].holds(b.Trials[0].Params) {
+			continue
+		}
+		x, y := recordedOf(a, fresh.Target), recordedOf(b, old.Target)
+		scores, ok := pairOf(a.Trials[0].scores(fresh.Target), b.Trials[0].scores(old.Target))
+		if !ok || math.IsNaN(x.Test) || math.IsNaN(y.Test) {
+			continue
+		}
+		gain := y.Test - x.Test
+		test, validation = append(test, gain), append(validation, scores.gain)
+		if min(x.Test, y.Test) < 100*learntBelow {
+			learnt = append(learnt, gain)
+		}
+		p.Least, p.Most = math.Min(gain, orElse(p.Least, gain)), math.Max(gain, orElse(p.Most, gain))
+		p.spans = p.spans || p.N > 0 && p.Rounds != len(x.Scores) || len(x.Scores) != len(y.Scores)
+		p.N, p.Rounds = p.N+1, len(x.Scores)
+		p.Seconds += a.End.Seconds + b.End.Seconds
+		pool[0], pool[1] = append(pool[0], y), append(pool[1], x)
+	}
+	p.Seconds /= float64(p.N)
+	p.Test, p.Validation, p.Learnt = stats.Of(test), stats.Of(validation), stats.Of(learnt)
+	p.Needed = p.Test.TrialsForHalf(1)
+	if fresh.Study > 0 && !p.spans {
+		for _, w := range wrappers(p.Rounds, fresh.Study, p.N) {
+			p.Outcomes = append(p.Outcomes, outcomeOf(w, pool[0], pool[1]))
+		}
+	}
+	return p
+}
+
+// metricsOf returns those of a trial, nil for one that is not there.
+func metricsOf(r *Row, trial int) *Metrics {
+	for _, m := range r.metrics {
+		if m.Head.Trial == trial {
+			return m
+		}
+	}
+	return nil
+}
+
+// recordedOf is the arm of a trial that is one.
+func recordedOf(m *Metrics, target string) Recorded {
+	r := Recorded{Test: m.End.Survivor.test(target)}
+	for _, s := range m.Trials[0].scores(target) {
+		if s == nil {
+			r.Scores = append(r.Scores, math.Inf(1))
+		} else {
+			r.Scores = append(r.Scores, *s)
+		}
+	}
+	return r
+}
+
+// pairTables returns the comparison of arms that are trials of their own, and what
+// wrappers make of them.
+func (r *Report) pairTables() []Table {
+	arms := Table{
+		Title: fmt.Sprintf("arm by arm: by how many points the first of two arms of the same hyperparameters ends with a lower test error on all clients, with its 90 %% interval (validation: the mean of the last %d rounds; an arm has learnt when one of both ends below %v %%)", armRounds, 100*learntBelow),
+		Head:  []string{"experiment", "pairs so far", "test error", "pairs for +- 1 point", "single pairs", "validation error", "of those that have learnt", "such pairs", "seconds a pair", "variant"},
+	}
+	drawn := Table{
+		Title: "what wrappers make of these arms: the mean test error where they end, over draws of recorded arms, and the gain by FedEx, with 90 % intervals (jackknife over pairs)",
+		Head:  []string{"experiment", "wrapper", "arms", "rounds", "alone", "with FedEx", "gain", "variant"},
+	}
+	for i := range r.Verdicts {
+		p := &r.Verdicts[i].Pairs
+		if p.N == 0 {
+			continue
+		}
+		arms.Rows = append(arms.Rows, []string{
+			p.Name, strconv.Itoa(p.N), withInterval(p.Test), plainCount(p.Needed), plain(p.Least, p.Least) + " .. " + plain(p.Most, p.Most), withInterval(p.Validation),
+			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), plainCount(p.Seconds), variantText(p.Variant),
+		})
+		for _, o := range p.Outcomes {
+			name := "random search"
+			if o.Rungs != nil {
+				name = "successive halving"
+			}
+			drawn.Rows = append(drawn.Rows, []string{
+				p.Name, name, strconv.Itoa(o.Arms), strconv.Itoa(o.Rounds), withInterval(o.Alone), withInterval(o.Fresh), withInterval(o.Gain), variantText(p.Variant),
+			})
+		}
+	}
+	var out []Table
+	for _, t := range []Table{arms, drawn} {
+		if len(t.Rows) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package repro
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/combin"
+
+	"github.com/fedfast/fedfast/bench/stats"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// nineArms are some with ties in their last scores, of three rounds.
+func nineArms() []Recorded {
+	var pool []Recorded
+	for i, last := range []float64{0.4, 0.2, 0.9, 0.2, 0.7, 0.55, 0.31, 0.8, 0.6} {
+		pool = append(pool, Recorded{Scores: []float64{math.Mod(0.37*float64(i+1), 1), math.Mod(0.61*float64(i+2), 1), last}, Test: 10 + 7*math.Mod(1.7*float64(i), 5)})
+	}
+	return pool
+}
+
+// TestDrawsAgainstAllSubsets lays the closed form of random search, and successive
+// halving with what is left out, beside every draw there is.
+func TestDrawsAgainstAllSubsets(t *testing.T) {
+	pool := nineArms()
+	best := func(draw []int, score func(int) float64, n int) []int {
+		left := slices.Clone(draw)
+		slices.SortStableFunc(left, func(a, b int) int { return int(math.Copysign(1, score(a)-score(b))) * index(score(a) != score(b)) })
+		left = left[:n]
+		slices.Sort(left)
+		return left
+	}
+	plays := map[string]struct {
+		w    Wrapper
+		play func(draw []int) int
+	}{
+		"random search of 4": {Wrapper{Arms: 4}, func(draw []int) int {
+			return best(draw, func(i int) float64 { return pool[i].Scores[2] }, 1)[0]
+		}},
+		"halving of 6": {Wrapper{Arms: 6, Rungs: []int{1, 2, 3}}, func(draw []int) int { // 6, 2, 1
+			two := best(draw, func(i int) float64 { return pool[i].Scores[0] }, 2)
+			return best(two, func(i int) float64 { return pool[i].Scores[1] }, 1)[0]
+		}},
+	}
+	for name, c := range plays {
+		all, without := c.w.returned(pool)
+		mean := func(leave int) float64 {
+			sum, n := 0.0, 0
+			for _, draw := range combin.Combinations(len(pool), c.w.Arms) {
+				if !slices.Contains(draw, leave) {
+					sum += pool[c.play(draw)].Test
+					n++
+				}
+			}
+			return sum / float64(n)
+		}
+		if want := mean(-1); math.Abs(all-want) > 1e-12*want {
+			t.Errorf("%s: %v, want %v", name, all, want)
+		}
+		for i, got := range without {
+			if want := mean(i); math.Abs(got-want) > 1e-12*want {
+				t.Errorf("%s without arm %d: %v, want %v", name, i, got, want)
+			}
+		}
+	}
+}
+
+// TestOutcomes checks an outcome against numbers of a program in Python that knows
+// nothing of this one: all 126 draws of four of nine arms, and all 84 of the eight
+// without each, by itertools and numpy; Student's quantile from a table.
+func TestOutcomes(t *testing.T) {
+	old := nineArms()
+	fresh := nineArms()
+	for i := range fresh {
+		fresh[i].Scores[2] = 1 - fresh[i].Scores[2]
+		fresh[i].Test -= 0.5 * float64(i)
+	}
+	o := outcomeOf(Wrapper{Arms: 4}, old, fresh)
+	for name, c := range map[string][2]float64{
+		"alone": {o.Alone.Mean, 16.683333333}, "fedex": {o.Fresh.Mean, 26.919047619}, "gain": {o.Gain.Mean, -10.235714286}, "half": {o.Gain.Half, 12.559990663},
+	} {
+		if math.Abs(c[0]-c[1]) > 1e-6 {
+			t.Errorf("%s: %v, want %v", name, c[0], c[1])
+		}
+	}
+	// A search of one arm is a mean, and its interval that of Student.
+	o = outcomeOf(Wrapper{Arms: 1}, old, fresh)
+	var gains []float64
+	for i := range old {
+		gains = append(gains, old[i].Test-fresh[i].Test)
+	}
+	if want := stats.Of(gains); math.Abs(o.Gain.Mean-want.Mean) > 1e-9 || math.Abs(o.Gain.Half-want.Half) > 1e-9 {
+		t.Errorf("one arm: %+v, want %+v", o.Gain, want)
+	}
+}
+
+// TestManyDraws plays some of very many draws: the same each time, near the mean that
+// arms without an order have.
+func TestManyDraws(t *testing.T) {
+	var pool []Recorded
+	for i := range 60 {
+		x := math.Mod(0.618034*float64(i+1), 1)
+		pool = append(pool, Recorded{Scores: []float64{x, x, x, x}, Test: 100 * x})
+	}
+	w := Wrapper{Arms: 27, Rungs: []int{1, 2, 3, 4}}
+	a, _ := w.returned(pool)
+	b, _ := w.returned(pool)
+	// With scores that never change the best of the draw wins, as in random search.
+	want, _ := Wrapper{Arms: 27}.returned(pool)
+	if a != b || math.Abs(a-want) > 0.1 {
+		t.Errorf("%v, then %v, want about %v", a, b, want)
+	}
+}
+
+func TestWrappers(t *testing.T) {
+	for _, c := range []struct{ rounds, study, pool, want int }{{200, 10, 200, 9}, {200, 10, 53, 7}, {200, 10, 4, 2}, {1, 10, 200, 6}} {
+		ws := wrappers(c.rounds, c.study, c.pool)
+		if len(ws) != c.want {
+			t.Errorf("%+v: %+v", c, ws)
+		}
+	}
+	last := wrappers(200, 10, 200)[8]
+	if last.Arms != 27 || last.Rounds != 2000 || !slices.Equal(last.Rungs, []int{50, 100, 150, 200}) {
+		t.Errorf("the paper's study: %+v", last)
+	}
+}
+
+// TestPairedArms says that a trial has the same split, first weights and cohorts with
+// and without FedEx: their settings differ in the client tuner alone.
+func TestPairedArms(t *testing.T) {
+	for _, set := range pairedSets {
+		alone, _, err := pairedTraining(set, "alone").config(Options{}, 7, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fedex, _, err := pairedTraining(set, "fedex").config(Options{}, 7, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alone.Seed != 7 || alone.Budget != fedex.Budget || alone.Budget.Rounds != set.rounds || alone.Rounds != set.rounds || alone.ClientTuner.Name != "" || fmt.Sprint(fedex.ClientTuner.Options["configs"]) != "27" {
+			t.Errorf("%s: budgets %+v and %+v, client tuners %+v and %+v", set.name, alone.Budget, fedex.Budget, alone.ClientTuner, fedex.ClientTuner)
+		}
+		fedex.Name, fedex.ClientTuner = alone.Name, alone.ClientTuner
+		a, errA := digest(alone)
+		b, errB := digest(fedex)
+		if errA != nil || errB != nil || a != b {
+			t.Errorf("%s: the arms differ in more than the client tuner (%v, %v)", set.name, errA, errB)
+		}
+	}
+}
+
+// TestPairs compares arms of one trial and no others.
+func TestPairs(t *testing.T) {
+	arm := func(trial int, lr, end, test float64) *Metrics {
+		test /= 100
+		return &Metrics{
+			Head:   Head{Trial: trial},
+			Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(lr)}, Global: []*float64{&end, &end}}},
+			End:    End{Survivor: &Returned{GlobalTest: &test}, Seconds: 10},
+		}
+	}
+	row := func(ms ...*Metrics) *Row {
+		return &Row{Cell: Cell{Target: tuners.TargetGlobal, Study: 5}, metrics: ms, Values: make([]float64, 4)}
+	}
+	old := row(arm(1, 0.1, 0.5, 50), arm(2, 0.2, 0.9, 90), arm(3, 0.3, 0.5, 50))
+	p := pairsOf("x", row(arm(1, 0.1, 0.4, 47), arm(2, 0.2, 0.9, 91), arm(3, 0.31, 0.1, 10), arm(4, 0.4, 0.1, 10)), old)
+	if p.N != 2 || math.Abs(p.Test.Mean-1) > 1e-9 || math.Abs(p.Validation.Mean-5) > 1e-9 || p.Learnt.N != 1 || math.Abs(p.Learnt.Mean-3) > 1e-9 || p.Seconds != 20 || math.Abs(p.Least+1) > 1e-9 || math.Abs(p.Most-3) > 1e-9 {
+		t.Errorf("%+v", p)
+	}
+	// The standard deviation of 3 and -1 is sqrt(8): (1.6449 * 2.8284)^2 = 21.6.
+	if p.Needed != 22 {
+		t.Errorf("%v pairs for an interval of +- 1, want 22", p.Needed)
+	}
+}
