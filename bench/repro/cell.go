@@ -64,12 +64,12 @@ type Comparison struct {
 
 // Cells returns all cells in the order of the papers.
 func Cells() []Cell {
-	return slices.Concat(fedexTable(), fedexFigures(), pairedCells(), fathomCells(), fedtuneCells(), nasCells())
+	return slices.Concat(fedexTable(), fedexFigures(), pairedCells(), ablationCells(), fathomCells(), fedtuneCells(), nasCells())
 }
 
 // Comparisons returns the papers' claims about pairs of cells.
 func Comparisons() []Comparison {
-	return slices.Concat(fedexClaims(), pairedClaims(), fathomClaims(), fedtuneClaims(), nasClaims())
+	return slices.Concat(fedexClaims(), pairedClaims(), ablationClaims(), fathomClaims(), fedtuneClaims(), nasClaims())
 }
 
 // Select returns the cells of a name: the one, or all below it.

@@ -42,6 +42,20 @@ func TestCurvesAreThoseRecorded(t *testing.T) {
 			}
 		}
 	}
+	for _, f := range report.Ablations() {
+		recorded, err := os.ReadFile(filepath.Join("..", "results", "curves", f.Name+".svg"))
+		if err != nil {
+			continue
+		}
+		drawn++
+		var svg bytes.Buffer
+		if err := f.Write(&svg, figure.SVG, figure.Light); err != nil {
+			t.Fatal(err)
+		}
+		if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
+			t.Errorf("%s.svg is stale", f.Name)
+		}
+	}
 	recorded, err := filepath.Glob(filepath.Join("..", "results", "curves", "*.svg"))
 	if err != nil || drawn == 0 || drawn != len(recorded) {
 		t.Errorf("%d pictures are drawn from the metrics, %d recorded, %v", drawn, len(recorded), err)

@@ -28,7 +28,7 @@ var pairedSets = []pairedSet{
 	{
 		fedexSet{
 			"shakespeare", "shakespeare-fedex", "leaf-shakespeare",
-			[]string{"data.iid=false", "data.min_samples=1000", "data.max_samples=1000", "cohort=5", "eval.clients=60"},
+			[]string{"data.iid=false", "data.min_samples=1000", "data.max_samples=1000", "cohort=5", "eval.clients=30"},
 			nil, nil,
 			[]string{"1,000 windows of each role that has as many, 5 clients a round instead of 10 and arms of 100 rounds instead of 800: the smallest scale at which something is learnt (bench/results/plan-fedex.md)"},
 		}, 80, 500, 100,

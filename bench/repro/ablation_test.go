@@ -1,0 +1,78 @@
+package repro
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// TestAblations makes the metrics of two arms for each setting of a set and looks
+// whether each is compared with the arms that differ in FedEx alone, and drawn.
+func TestAblations(t *testing.T) {
+	cells, err := Select("fedex-ablation/cifar10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainings, err := trainingsOf(cells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 6 other eps, 3 other schedules, 2 other numbers of configurations, 2 other
+	// cohorts with FedEx and without, and the paper's own arms.
+	if len(trainings) != 6+3+2+4+2 {
+		t.Errorf("%d trainings", len(trainings))
+	}
+	var all []*Metrics
+	for _, training := range trainings {
+		for trial := 1; trial <= 2; trial++ {
+			score, test := 0.5, 0.5
+			if training.ClientTuner == "fedex" {
+				test = 0.5 - 0.01*float64(trial) // a gain of 1 and of 2 points
+			}
+			if strings.Contains(training.Key, "cohort30-alone") {
+				test = 0.9
+			}
+			all = append(all, &Metrics{
+				Head:   Head{Training: training.Key, Digest: training.Key, Trial: trial},
+				Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(float64(trial))}, Global: []*float64{&score}, Personalized: []*float64{&score}}},
+				End:    End{Survivor: &Returned{GlobalTest: &test, PersonalizedTest: &test}},
+			})
+		}
+	}
+	r, err := NewReport(cells, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * (7 + 4 + 3 + 3); len(r.Verdicts) != want {
+		t.Errorf("%d claims, want %d", len(r.Verdicts), want)
+	}
+	for i := range r.Verdicts {
+		v, want := &r.Verdicts[i], 1.5
+		if strings.Contains(v.Name, "/cohort/30/") {
+			want = 41.5
+		}
+		if v.Pairs.N != 2 || v.Pairs.Test.Mean < want-1e-9 || v.Pairs.Test.Mean > want+1e-9 || len(v.Pairs.Outcomes) > 0 {
+			t.Errorf("%s: %+v, want a gain of %v", v.Name, v.Pairs, want)
+		}
+	}
+	pictures := r.Ablations()
+	if len(pictures) != 1 || len(pictures[0].Panels) != len(ablations) {
+		t.Fatalf("%d pictures", len(pictures))
+	}
+	for i, p := range pictures[0].Panels {
+		if len(p.Lines) != 2 || len(p.Lines[0].Points) != len(ablations[i].values) {
+			t.Errorf("panel %+v", p)
+		}
+	}
+	var csv bytes.Buffer
+	if err := pictures[0].Write(&csv, figure.CSV, figure.Light); err != nil || strings.Count(csv.String(), "\n") != 1+2*17 {
+		t.Errorf("%v:\n%s", err, csv.String())
+	}
+	var svg bytes.Buffer
+	if err := pictures[0].Write(&svg, figure.SVG, figure.Light); err != nil {
+		t.Error(err)
+	}
+}
