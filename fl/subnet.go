@@ -33,7 +33,6 @@ const (
 
 // subnetWorker is what a worker trains a sub-network in.
 type subnetWorker struct {
-	of                       *Subnet
 	model                    *nn.Model
 	ws                       *nn.Workspace
 	weights, start, velocity []float32
@@ -60,10 +59,10 @@ func (l *Local) TrainSubnet(s *Subnet) []float32 {
 	return sub.weights
 }
 
-// subnet returns what the worker trains a sub-network in. It keeps that of the
-// sub-networks that it had last, so many at most.
+// subnet returns what the worker trains a sub-network in. It keeps that of the networks
+// that it had last, so many at most; one that was cut in other places is the same one.
 func (w *worker) subnet(s *Subnet, most int) *subnetWorker {
-	i := slices.IndexFunc(w.subnets, func(sub *subnetWorker) bool { return sub.of == s })
+	i := slices.IndexFunc(w.subnets, func(sub *subnetWorker) bool { return sub.model == s.model })
 	if i >= 0 {
 		sub := w.subnets[i]
 		w.subnets = append(slices.Delete(w.subnets, i, i+1), sub)
@@ -73,7 +72,7 @@ func (w *worker) subnet(s *Subnet, most int) *subnetWorker {
 		w.subnets = slices.Delete(w.subnets, 0, 1)
 	}
 	m := s.model
-	sub := &subnetWorker{of: s, model: m, ws: m.NewWorkspace(), weights: m.NewParams(), start: m.NewParams(), velocity: m.NewParams()}
+	sub := &subnetWorker{model: m, ws: m.NewWorkspace(), weights: m.NewParams(), start: m.NewParams(), velocity: m.NewParams()}
 	w.subnets = append(w.subnets, sub)
 	return sub
 }

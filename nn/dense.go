@@ -82,6 +82,7 @@ func (b *boundDense) Params() []Param {
 			Name:   "weight",
 			Shape:  []int{out, in},
 			Size:   b.t.K * b.t.N,
+			Pixels: b.in.H * b.in.W,
 			Init:   func(t []float32, s *kernels.Stream) { b.l.Init.weight(t, in, out, s) },
 			Pack:   func(packed, t []float32) { b.walk(func(at, i int) { packed[at] = t[i] }) },
 			Unpack: func(t, packed []float32) { b.walk(func(at, i int) { t[i] = packed[at] }) },

@@ -58,6 +58,9 @@ type Param struct {
 	Name  string // within its layer: "weight"
 	Shape []int  // canonical, as PyTorch has it
 	Size  int    // packed floats, a multiple of 16
+	// Pixels is how many neighbours along the second dimension of Shape belong to one
+	// channel, 0 for one: a dense layer behind an image reads as many of each.
+	Pixels int
 	// Init draws the initial canonical values.
 	Init func(canonical []float32, s *kernels.Stream)
 	// Pack turns canonical values into packed ones; packed is zeroed before.

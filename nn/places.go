@@ -18,6 +18,7 @@ type Places struct {
 type placedParam struct {
 	name   string
 	shape  []int
+	pixels int
 	offset int
 	at     []int32
 }
@@ -27,7 +28,7 @@ func NewPlaces(whole *Model) *Places {
 	p := &Places{whole: whole, named: map[string]int{}}
 	whole.each(func(_ int, name string, t Param, offset int) {
 		p.named[name] = len(p.params)
-		p.params = append(p.params, placedParam{name, t.Shape, offset, t.places(offset)})
+		p.params = append(p.params, placedParam{name, t.Shape, max(t.Pixels, 1), offset, t.places(offset)})
 	})
 	return p
 }
@@ -60,7 +61,12 @@ func (p Param) places(offset int) []int32 {
 // is the part with the lowest indices of every dimension, but for the heights and
 // widths of convolutions' kernels, the last two of four: of those it is the middle. The
 // error names a parameter that is not part of the whole network.
-func (p *Places) Of(sub *Model) ([]int32, error) {
+func (p *Places) Of(sub *Model) ([]int32, error) { return p.Rotated(sub, 0) }
+
+// Rotated is Of for a sub-network whose channels begin elsewhere: wherever it has fewer
+// of them than the whole network's C, its channel k is the whole one's (k + shift) mod C
+// (FedRolex, Alam et al. 2022). shift is 0 or more.
+func (p *Places) Rotated(sub *Model, shift int) ([]int32, error) {
 	place := make([]int32, sub.Size())
 	for i := range place {
 		place[i] = -1
@@ -82,6 +88,10 @@ func (p *Places) Of(sub *Model) ([]int32, error) {
 			return
 		}
 		own := t.places(offset)
+		if shift > 0 {
+			eachRotated(t.Shape, whole, shift, func(small, large int) { place[own[small]] = whole.at[large] })
+			return
+		}
 		eachWithin(t.Shape, whole.shape, func(small, large, n int) {
 			for i, at := range own[small : small+n] {
 				place[at] = whole.at[large+i]
@@ -136,4 +146,33 @@ func eachWithin(small, large []int, f func(small, large, n int)) {
 			}
 		}
 	}
+}
+
+// eachRotated calls f with the places, row-major, of every value of a tensor in itself
+// and in the larger one whose channels it has from shift on.
+func eachRotated(small []int, whole placedParam, shift int, f func(small, large int)) {
+	last := len(small) - 1
+	var visit func(d, from, to int)
+	visit = func(d, from, to int) {
+		from, to = from*small[d], to*whole.shape[d]
+		begin, n := 0, whole.shape[d]
+		switch {
+		case d >= 2:
+			if len(small) == 4 {
+				begin = (n - small[d]) / 2
+			}
+		case d == 1 && small[d] < n:
+			begin = shift % (n / whole.pixels) * whole.pixels
+		case small[d] < n:
+			begin = shift % n
+		}
+		for k := range small[d] {
+			if at := (begin + k) % n; d == last {
+				f(from+k, to+at)
+			} else {
+				visit(d+1, from+k, to+at)
+			}
+		}
+	}
+	visit(0, 0, 0)
 }

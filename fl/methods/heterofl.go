@@ -39,9 +39,17 @@ func (heteroFL) Reads() []string { return []string{"client.widths"} }
 
 // Prepare checks that the model can be cut to every width that is set.
 func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
+	return prepareWidths(cfg, func(*fl.Local) int { return 0 })
+}
+
+// prepareWidths checks that a model can be cut to every width that is set; shift tells
+// the channel from which on a client has them.
+func prepareWidths(cfg *fl.Config, shift func(l *fl.Local) int) (*heteroSetup, error) {
 	places := nn.NewPlaces(cfg.Model)
 	h := &heteroSetup{
-		model: cfg.Model, places: places, widths: cfg.Widths, nets: map[float64]*fl.Subnet{},
+		method: cfg.Method.Name(), model: cfg.Model, places: places, widths: cfg.Widths, shift: shift,
+		nets:    map[float64]*nn.Model{},
+		kept:    keptSubnets[slice]{size: cfg.Model.Size()},
 		outputs: sync.OnceValues(func() ([]int32, int) { return outputsOf(cfg.Model, places) }),
 	}
 	if len(h.widths) == 0 {
@@ -51,7 +59,7 @@ func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
 		if !slices.Contains(widths, width) {
 			return nil, fmt.Errorf("client.widths: %v: must be among 1, 0.5, 0.25, 0.125, 0.0625", width)
 		}
-		if _, err := h.net(width); err != nil {
+		if _, err := h.net(slice{width, 0}); err != nil {
 			return nil, err
 		}
 	}
@@ -60,42 +68,50 @@ func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
 
 // heteroSetup is what the clients share.
 type heteroSetup struct {
+	method string
 	model  *nn.Model
 	places *nn.Places
 	widths []float64 // that clients have in turn
+	shift  func(l *fl.Local) int
 	// outputs tells the class of each weight of the last layer, and where it
 	// begins.
 	outputs func() (classOf []int32, lo int)
 
-	mu   sync.Mutex
-	nets map[float64]*fl.Subnet // that were cut, by width
+	kept keptSubnets[slice]
+	nets map[float64]*nn.Model // by width; whoever cuts one has kept's lock
 }
 
-// net returns the sub-network of a width.
-func (h *heteroSetup) net(width float64) (*fl.Subnet, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if n := h.nets[width]; n != nil {
-		return n, nil
+// slice is the share of the channels that a sub-network has, and the first of them.
+type slice struct {
+	width float64
+	shift int
+}
+
+// net returns a sub-network.
+func (h *heteroSetup) net(s slice) (*fl.Subnet, error) {
+	if s.width == 1 { // all channels are the same ones wherever they begin
+		s.shift = 0
 	}
-	n, err := cut(h.model, h.places, width)
-	if err != nil {
-		return nil, fmt.Errorf("method \"heterofl\" at width %v: %w", width, err)
-	}
-	h.nets[width] = n
-	return n, nil
+	return h.kept.of(s, func() (*fl.Subnet, error) {
+		net, err := h.cut(s)
+		if err != nil {
+			return nil, fmt.Errorf("method %q at width %v: %w", h.method, s.width, err)
+		}
+		return net, nil
+	})
 }
 
 // of returns the client's sub-network.
 func (h *heteroSetup) of(l *fl.Local) (*fl.Subnet, error) {
-	if w := l.Params.Width; w > 0 {
-		return h.net(w)
+	width := l.Params.Width
+	if width <= 0 {
+		width = h.widths[l.Client%len(h.widths)]
 	}
-	return h.net(h.widths[l.Client%len(h.widths)])
+	return h.net(slice{width, h.shift(l)})
 }
 
 func (heteroFL) Local(l *fl.Local) error {
-	l.Weight = 1
+	l.Uniform()
 	h := l.Setup.(*heteroSetup)
 	net, err := h.of(l)
 	if err != nil {
@@ -160,14 +176,14 @@ func outputsOf(m *nn.Model, places *nn.Places) (classOf []int32, lo int) {
 	return classOf, last.Lo
 }
 
-// Gather counts the clients that hold each weight.
+// Gather adds up the weights in the mean of the clients that hold each of the network's.
 func (heteroFL) Gather(extra, _ []float32, l *fl.Local) {
 	h := l.Setup.(*heteroSetup)
 	net, err := h.of(l)
 	if err != nil {
 		return // Local has failed
 	}
-	h.eachHeld(net, l.Absent, func(at int32, _ int) { extra[at]++ })
+	h.eachHeld(net, l.Absent, func(at int32, _ int) { extra[at] += float32(l.Weight) })
 }
 
 func (heteroFL) NewServer(int) fl.Server { return heteroServer{} }

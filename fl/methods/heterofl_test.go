@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/nn"
@@ -13,25 +14,65 @@ import (
 
 // TestHeteroFLAgainstSlices trains every sub-network of a round on its own, cut out
 // of the tensors in their usual layout, and averages those by hand.
-func TestHeteroFLAgainstSlices(t *testing.T) {
+func TestHeteroFLAgainstSlices(t *testing.T) { againstSlices(t, heteroFL{}, false, 1) }
+
+// TestFedRolexAgainstSlices does so for slices that move on with the rounds, round the
+// 8 channels, with clients that weigh the same and by their examples.
+func TestFedRolexAgainstSlices(t *testing.T) {
+	againstSlices(t, fedRolex{}, false, 11)
+	againstSlices(t, fedRolex{}, true, 3)
+}
+
+// slicedWidths are those of the clients whose slices are checked.
+var slicedWidths = []float64{1, 0.5, 0.25}
+
+// againstSlices compares rounds of a method, whose slices begin with channel 0 in the
+// first one and only go on from there in FedRolex.
+func againstSlices(t *testing.T, m fl.Method, weighted bool, rounds int) {
+	t.Helper()
+	const steps, lr, cohort = 3, 0.1, 7
 	fed := fltest.OpenGlyphs(t, 24, 30)
 	model := fltest.SmallCNN(t, fed)
-	const steps, lr = 3, 0.1
-	widths := []float64{1, 0.5, 0.25}
-	cohort := 7
-	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: heteroFL{}, Cohort: cohort, Seed: 4, Widths: widths})
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: cohort, Seed: 4, Widths: slicedWidths})
 	tr := e.NewTrial(0)
-	start := model.Export(tr.Weights())
-	c, s := fl.Defaults(heteroFL{})
-	r := runRounds(t, tr, fl.Plan{Server: s, Clients: []fl.ClientParams{fullBatch(c, lr, steps)}}, 1)[0]
+	c, s := fl.Defaults(m)
+	s.Weighted = weighted
+	plan := fl.Plan{Server: s, Clients: []fl.ClientParams{fullBatch(c, lr, steps)}}
+	for round := range rounds {
+		start := model.Export(tr.Weights())
+		r := runRounds(t, tr, plan, 1)[0]
+		compareSlices(t, model, fed, r, start, model.Export(tr.Weights()), plan)
+		if round == rounds-1 {
+			smallAreFaster(t, r)
+		}
+	}
+}
 
-	sum, count := make([][]float64, len(start)), make([][]int, len(start))
+// smallAreFaster: small clients work and send less.
+func smallAreFaster(t *testing.T, r *fl.RoundResult) {
+	t.Helper()
+	widths := slicedWidths
+	for _, slot := range r.Slots {
+		for _, other := range r.Slots {
+			if widths[slot.Client%3] < widths[other.Client%3] && slot.Examples <= other.Examples && slot.Seconds >= other.Seconds {
+				t.Errorf("client %d of width %v takes %v s, client %d of width %v %v s",
+					slot.Client, widths[slot.Client%3], slot.Seconds, other.Client, widths[other.Client%3], other.Seconds)
+			}
+		}
+	}
+}
+
+// compareSlices does what a round did by hand.
+func compareSlices(t *testing.T, model *nn.Model, fed *data.Federation, r *fl.RoundResult, start, end []nn.Tensor, plan fl.Plan) {
+	t.Helper()
+	shift, p := r.Round, plan.Clients[0]
+	sum, count, holders := make([][]float64, len(start)), make([][]float64, len(start)), make([][]int, len(start))
 	for i, tensor := range start {
-		sum[i], count[i] = make([]float64, len(tensor.Data)), make([]int, len(tensor.Data))
+		sum[i], count[i], holders[i] = make([]float64, len(tensor.Data)), make([]float64, len(tensor.Data)), make([]int, len(tensor.Data))
 	}
 	last := len(start) - 2 // weight and bias of the output layer
 	for _, slot := range r.Slots {
-		width := widths[slot.Client%len(widths)]
+		width := slicedWidths[slot.Client%len(slicedWidths)]
 		sub, err := model.Narrow(width)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +80,7 @@ func TestHeteroFLAgainstSlices(t *testing.T) {
 		at := sub.NewParams()
 		cut := sub.Export(at)
 		for i := range cut {
-			eachIndex(cut[i].Shape, start[i].Shape, func(small, large int) { cut[i].Data[small] = start[i].Data[large] })
+			eachIndex(cut[i].Shape, start[i].Shape, shift, func(small, large int) { cut[i].Data[small] = start[i].Data[large] })
 		}
 		if err := sub.Import(at, cut); err != nil {
 			t.Fatal(err)
@@ -57,50 +98,47 @@ func TestHeteroFLAgainstSlices(t *testing.T) {
 			}
 		}
 		ws := sub.NewWorkspace()
-		for k := range steps {
-			ws.Step(at, batch, nn.TrainOpts{Step: uint32(k), Absent: lacks}, &nn.Optimizer{SGD: nn.SGD{LR: lr}, Steps: k})
+		for k := range p.Steps {
+			ws.Step(at, batch, nn.TrainOpts{Step: uint32(k), Absent: lacks}, &nn.Optimizer{SGD: nn.SGD{LR: float32(p.LR)}, Steps: k})
+		}
+		weight := 1.0
+		if plan.Server.Weighted {
+			weight = float64(slot.TrainExamples)
 		}
 		for i, tensor := range sub.Export(at) {
 			per := len(start[i].Data) / start[i].Shape[0]
-			eachIndex(tensor.Shape, start[i].Shape, func(small, large int) {
+			eachIndex(tensor.Shape, start[i].Shape, shift, func(small, large int) {
 				if i >= last && !has[large/per] {
 					return
 				}
-				sum[i][large] += float64(tensor.Data[small])
-				count[i][large]++
+				sum[i][large] += weight * float64(tensor.Data[small])
+				count[i][large] += weight
+				holders[i][large]++
 			})
 		}
 	}
 	held := map[int]bool{}
-	for i, tensor := range model.Export(tr.Weights()) {
+	for i, tensor := range end {
 		for j, got := range tensor.Data {
 			want := float64(start[i].Data[j])
 			if n := count[i][j]; n > 0 {
-				want = sum[i][j] / float64(n)
+				want = sum[i][j] / n
 			}
-			held[count[i][j]] = true
+			held[holders[i][j]] = true
 			if math.Abs(float64(got)-want) > 1e-5 {
-				t.Fatalf("%s[%d], held by %d: got %v, want %v", tensor.Name, j, count[i][j], got, want)
+				t.Fatalf("round %d: %s[%d], held by %d: got %v, want %v", r.Round, tensor.Name, j, holders[i][j], got, want)
 			}
 		}
 	}
-	if len(held) < 4 || !held[cohort] {
+	if len(held) < 4 || !held[len(r.Slots)] {
 		t.Errorf("the numbers of holders are %v; the test wants some of every kind", held)
-	}
-	// Small clients work and send less.
-	for _, slot := range r.Slots {
-		for _, other := range r.Slots {
-			if widths[slot.Client%3] < widths[other.Client%3] && slot.Examples <= other.Examples && slot.Seconds >= other.Seconds {
-				t.Errorf("client %d of width %v takes %v s, client %d of width %v %v s",
-					slot.Client, widths[slot.Client%3], slot.Seconds, other.Client, widths[other.Client%3], other.Seconds)
-			}
-		}
 	}
 }
 
 // eachIndex visits the common indices of two tensors by recursion over their
-// dimensions.
-func eachIndex(small, large []int, f func(small, large int)) {
+// dimensions. In those in which the smaller one is smaller, 8 channels of equal size are
+// passed through from one on.
+func eachIndex(small, large []int, shift int, f func(small, large int)) {
 	var visit func(d, a, b int)
 	visit = func(d, a, b int) {
 		if d == len(small) {
@@ -108,7 +146,11 @@ func eachIndex(small, large []int, f func(small, large int)) {
 			return
 		}
 		for k := range small[d] {
-			visit(d+1, a*small[d]+k, b*large[d]+k)
+			at := k
+			if small[d] < large[d] {
+				at = (k + shift*(large[d]/8)) % large[d]
+			}
+			visit(d+1, a*small[d]+k, b*large[d]+at)
 		}
 	}
 	visit(0, 0, 0)

@@ -45,7 +45,7 @@ func variedPlan(m fl.Method, slots int) fl.Plan {
 		if m.Name() == "pfedme" { // neither of its loops may overshoot
 			c.Lambda, c.InnerLR = 5*float64(i+1), 0.01
 		}
-		if m.Name() == "heterofl" {
+		if m.Name() == "heterofl" || m.Name() == "fedrolex" {
 			c.Width = widths[i%3]
 		}
 		if m.Name() == "supernet" {
@@ -58,7 +58,7 @@ func variedPlan(m fl.Method, slots int) fl.Plan {
 		switch m.Name() {
 		case "reptile":
 			c.Optimizer, c.ClipNorm, c.WeightDecay, c.Mu = "adam", 0.5, 0.01, 0.1
-		case "heterofl", "fedrep":
+		case "heterofl", "fedrolex", "fedrep":
 			c.Optimizer, c.ClipNorm, c.WeightDecay = []string{"sgd", "adam", "adamw"}[i%3], 0.5*float64(i%2), 0.01
 		}
 		p.Clients = append(p.Clients, c)

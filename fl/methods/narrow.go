@@ -4,22 +4,27 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/nn"
 )
 
 // maxPlaces bounds the parameters whose numbers a float32 holds exactly.
 const maxPlaces = 1 << 24
 
-// cut cuts a model, whose places are given, to a width.
-func cut(m *nn.Model, places *nn.Places, width float64) (*fl.Subnet, error) {
+// cut cuts a sub-network out of the model. All of one width are one network, in other
+// places.
+func (h *heteroSetup) cut(s slice) (*fl.Subnet, error) {
+	m := h.model
 	if m.Size() >= maxPlaces {
 		return nil, fmt.Errorf("model %s: %d parameters; sub-networks can be cut from fewer than %d", m.Name(), m.Size(), maxPlaces)
 	}
-	sub, err := m.Narrow(width)
-	if err != nil {
-		return nil, err
+	sub := h.nets[s.width]
+	if sub == nil {
+		var err error
+		if sub, err = m.Narrow(s.width); err != nil {
+			return nil, err
+		}
+		h.nets[s.width] = sub
 	}
-	place, err := places.Of(sub)
+	place, err := h.places.Rotated(sub, s.shift)
 	if err != nil {
 		return nil, err
 	}

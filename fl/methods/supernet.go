@@ -3,7 +3,6 @@ package methods
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/nn"
@@ -41,57 +40,29 @@ func (supernet) Prepare(cfg *fl.Config) (any, error) {
 	if len(cfg.Model.Choices()) == 0 {
 		return nil, fmt.Errorf("method \"supernet\": model %s has no choices; take one that has, such as mbv3-cifar", cfg.Model.Name())
 	}
-	return &subnets{model: cfg.Model, places: nn.NewPlaces(cfg.Model)}, nil
+	return &subnets{model: cfg.Model, places: nn.NewPlaces(cfg.Model), kept: keptSubnets[string]{size: cfg.Model.Size()}}, nil
 }
-
-// maxSubnets bounds the sub-networks whose places are kept, maxKept how many times as
-// many places as the whole network has they hold together, but for the newest.
-const (
-	maxSubnets = 16
-	maxKept    = 2
-)
 
 // subnets are those that were cut out of a model.
 type subnets struct {
 	model  *nn.Model
 	places *nn.Places
-
-	mu   sync.Mutex
-	kept []keptSubnet // the newest last
-}
-
-type keptSubnet struct {
-	arch string
-	net  *fl.Subnet
+	kept   keptSubnets[string] // by ClientParams.Arch
 }
 
 // of returns the sub-network of a client.
 func (s *subnets) of(c fl.ClientParams) (*fl.Subnet, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.IndexFunc(s.kept, func(k keptSubnet) bool { return k.arch == c.Arch }); i >= 0 {
-		k := s.kept[i]
-		s.kept = append(slices.Delete(s.kept, i, i+1), k)
-		return k.net, nil
-	}
-	sub, err := s.model.Sub(c.Pick())
-	if err != nil {
-		return nil, err
-	}
-	place, err := s.places.Of(sub)
-	if err != nil {
-		return nil, err
-	}
-	net := fl.NewSubnet(sub, place)
-	s.kept = append(s.kept, keptSubnet{c.Arch, net})
-	places := 0
-	for i, k := range slices.Backward(s.kept) {
-		if places += len(k.net.Place()); len(s.kept)-i > maxSubnets || i < len(s.kept)-1 && places > maxKept*s.model.Size() {
-			s.kept = slices.Delete(s.kept, 0, i+1)
-			break
+	return s.kept.of(c.Arch, func() (*fl.Subnet, error) {
+		sub, err := s.model.Sub(c.Pick())
+		if err != nil {
+			return nil, err
 		}
-	}
-	return net, nil
+		place, err := s.places.Of(sub)
+		if err != nil {
+			return nil, err
+		}
+		return fl.NewSubnet(sub, place), nil
+	})
 }
 
 // Work returns the operations of a sub-network.

@@ -1,0 +1,35 @@
+package methods
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// fedRolex is FedRolex (Alam et al. 2022): HeteroFL, but that the channels of a layer of
+// C that a client trains in round t begin with channel t mod C and go on with the first
+// ones behind the last, so that all of them are trained by clients of every width. As in
+// the paper each weight becomes the mean over the clients that hold it, all weighing the
+// same or, with server.weighted, as their training examples, and one that nobody holds
+// stays. Scores of personalized models are those of networks with the first channels,
+// in whatever round they are asked for.
+type fedRolex struct{ heteroFL }
+
+func (fedRolex) Name() string { return "fedrolex" }
+
+func (fedRolex) Doc() string {
+	return "FedRolex: HeteroFL with sub-networks that move on by a channel each round"
+}
+
+func (fedRolex) Paper() string {
+	return "Alam et al. 2022, FedRolex: Model-Heterogeneous Federated Learning with Rolling Sub-Model Extraction, arXiv:2212.01548"
+}
+
+func (m fedRolex) Uses() []fl.Use {
+	return slices.Concat(m.heteroFL.Uses(), fl.Using("server.weighted"))
+}
+
+// Prepare is HeteroFL's for sub-networks that move.
+func (m fedRolex) Prepare(cfg *fl.Config) (any, error) {
+	return prepareWidths(cfg, func(l *fl.Local) int { return l.Round })
+}
