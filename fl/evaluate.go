@@ -11,7 +11,6 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/nn"
 )
 
 // Summary is a model's score over clients.
@@ -20,8 +19,8 @@ type Summary struct {
 	// of examples.
 	Score
 	// MAE and R2 are the mean absolute error of a regression and its coefficient of
-	// determination, over all examples; nil for other losses, R2 also with several
-	// outputs.
+	// determination, over all examples, of several outputs the mean over them; nil for
+	// other losses.
 	MAE *float64 `json:"mae,omitempty"`
 	R2  *float64 `json:"r2,omitempty"`
 	// Unweighted is the plain mean of the clients' errors.
@@ -203,9 +202,6 @@ func (e *Engine) each(ctx context.Context, n int, task func(i int, w *worker) er
 // fold summarizes the clients' scores, with and without what masks hide.
 func (e *Engine) fold(clients []clientScores, of func(*clientScores) setScore) Summary {
 	s := summarize(clients, of)
-	if s.MAE != nil && e.cfg.Model.Classes() == 1 {
-		s.R2 = new(s.Fit.R2())
-	}
 	s.Masked = summarizeMasked(clients, of, e.cfg.Data.Masks)
 	return s
 }
@@ -237,7 +233,7 @@ func (l *Local) scoreSet(v data.View) (setScore, error) {
 }
 
 // scored is the score of a result on v, of which t holds what masks leave.
-func scored(r nn.Result, v data.View, t *tally) setScore {
+func scored(r outcome, v data.View, t *tally) setScore {
 	return setScore{Score: scoreOf(r), n: v.Len(), masked: t.scores(r)}
 }
 
@@ -262,7 +258,7 @@ func summarize(clients []clientScores, of func(*clientScores) setScore) Summary 
 	}
 	s.Score = all.mean()
 	if !s.Fit.zero() {
-		s.MAE = new(s.Fit.MAE)
+		s.MAE, s.R2 = new(s.Fit.MAE), new(s.Fit.R2())
 	}
 	s.Unweighted /= float64(s.Clients)
 	slices.Sort(rates)

@@ -155,7 +155,7 @@ func (l *Local) hold() {
 
 // measure scores the client's model as it is after its training on a set of
 // examples. t, when not nil, counts what masks leave.
-func (l *Local) measure(v data.View, aug *data.Augment, t *tally) (nn.Result, error) {
+func (l *Local) measure(v data.View, aug *data.Augment, t *tally) (outcome, error) {
 	if s := l.subnet; s != nil {
 		return l.worker.evaluateIn(s.ws, s.weights, v, aug, t)
 	}

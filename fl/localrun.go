@@ -135,7 +135,7 @@ func (l *Local) Count(r nn.Result) {
 
 // trainLoss returns the mean loss of what was counted.
 func (l *Local) trainLoss() float64 {
-	r := nn.Result{Loss: l.Loss, Count: l.Labels, Weight: l.labelWeight}
+	r := outcome{Result: nn.Result{Loss: l.Loss, Count: l.Labels, Weight: l.labelWeight}}
 	if l.engine.cfg.Model.Loss().Numbers() {
 		r.Fit.Count = r.Count // for its bounds
 	}

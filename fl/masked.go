@@ -59,14 +59,14 @@ type maskedScore struct {
 }
 
 // scores returns the errors of an evaluation with the result r, one a mask.
-func (t *tally) scores(r nn.Result) []maskedScore {
+func (t *tally) scores(r outcome) []maskedScore {
 	if t == nil {
 		return nil
 	}
 	scores := make([]maskedScore, len(t.left))
 	for m, left := range t.left {
 		left.Loss = r.Loss // a loss that is no number makes every answer wrong
-		scores[m] = maskedScore{scoreOf(left).Error, left.Count}
+		scores[m] = maskedScore{scoreOf(outcome{Result: left}).Error, left.Count}
 	}
 	return scores
 }

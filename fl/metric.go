@@ -19,23 +19,41 @@ type Fit struct {
 	MSE, MAE float64
 	// Mean and Square are the means of the targets and of their squares.
 	Mean, Square float64
+	// Outputs are those of each output where there are several.
+	Outputs []Spread
 }
+
+// Spread is how near one output of several comes, in means as those of Fit.
+type Spread struct{ MSE, Mean, Square float64 }
 
 // RMSE returns the root of the mean squared error.
 func (f Fit) RMSE() float64 { return math.Sqrt(f.MSE) }
 
-// R2 returns the coefficient of determination of one output, 1 - MSE / variance of
-// the targets, and 0 where these do not differ.
+// R2 returns the coefficient of determination, 1 - MSE / variance of the targets, and 0
+// where these do not differ. Of several outputs it is the mean over them, the
+// "uniform_average" of scikit-learn.
 func (f Fit) R2() float64 {
-	variance := f.Square - float64(f.Mean*f.Mean)
+	if len(f.Outputs) == 0 {
+		return Spread{f.MSE, f.Mean, f.Square}.r2()
+	}
+	var sum float64
+	for _, s := range f.Outputs {
+		sum += s.r2()
+	}
+	return sum / float64(len(f.Outputs))
+}
+
+// r2 is that of one output.
+func (s Spread) r2() float64 {
+	variance := s.Square - float64(s.Mean*s.Mean)
 	if !(variance > 0) {
 		return 0
 	}
-	return 1 - f.MSE/variance
+	return 1 - s.MSE/variance
 }
 
 // zero says that there is no regression.
-func (f Fit) zero() bool { return f == Fit{} }
+func (f Fit) zero() bool { return f.MSE == 0 && f.MAE == 0 && f.Mean == 0 && f.Square == 0 }
 
 // Score is a model measured on one set of examples.
 type Score struct {
@@ -59,7 +77,34 @@ const DivergedLoss = 1e6
 // square is the loss then.
 const DivergedFit = 1e12
 
-func scoreOf(r nn.Result) Score {
+// outcome is what an evaluation measured.
+type outcome struct {
+	nn.Result
+	outputs []nn.Fit // of each output of a regression that has several
+}
+
+// add adds what the outputs of a batch were.
+func (o *outcome) add(b *nn.Batch) {
+	n := len(o.outputs)
+	for i, z := range b.Outputs {
+		d, t, f := float64(z)-float64(b.Targets[i]), float64(b.Targets[i]), &o.outputs[i%n]
+		f.Squares += float64(d * d)
+		f.Sum += t
+		f.SquareSum += float64(t * t)
+		f.Count++
+	}
+}
+
+// several returns the number of outputs of a model of a regression that has more than
+// one, else 0.
+func several(m *nn.Model) int {
+	if n := m.Classes(); n > 1 && m.Loss().Numbers() {
+		return n
+	}
+	return 0
+}
+
+func scoreOf(r outcome) Score {
 	if r.Fit.Count > 0 {
 		return fitOf(r)
 	}
@@ -77,11 +122,19 @@ func scoreOf(r nn.Result) Score {
 }
 
 // fitOf is the score of a regression.
-func fitOf(r nn.Result) Score {
+func fitOf(r outcome) Score {
 	n := float64(r.Fit.Count)
 	s := Score{Loss: r.Mean(), Fit: Fit{MSE: r.Fit.Squares / n, MAE: r.Fit.Distances / n, Mean: r.Fit.Sum / n, Square: r.Fit.SquareSum / n}}
 	if !(s.Fit.MSE < DivergedFit*DivergedFit) || !(s.Loss < DivergedFit*DivergedFit) {
 		s.Fit.MSE, s.Fit.MAE, s.Loss = DivergedFit*DivergedFit, DivergedFit, DivergedFit*DivergedFit
+	}
+	for _, f := range r.outputs {
+		n := float64(f.Count)
+		o := Spread{MSE: f.Squares / n, Mean: f.Sum / n, Square: f.SquareSum / n}
+		if !(o.MSE < DivergedFit*DivergedFit) {
+			o.MSE = DivergedFit * DivergedFit
+		}
+		s.Fit.Outputs = append(s.Fit.Outputs, o)
 	}
 	s.Error = s.Fit.RMSE()
 	return s
@@ -150,12 +203,8 @@ func CheckMetric(m *nn.Model, name string) error {
 		fits = kind == nn.CrossEntropy
 	case tuners.MetricRecall:
 		fits = kind == nn.Sigmoid
-	case tuners.MetricRMSE, tuners.MetricMAE:
+	case tuners.MetricRMSE, tuners.MetricMAE, tuners.MetricR2:
 		fits = m.Loss().Numbers()
-	case tuners.MetricR2:
-		if fits = m.Loss().Numbers(); fits && m.Classes() > 1 {
-			return fmt.Errorf("objective = %q: the model predicts %d numbers, and this is for one; use rmse, mae, error or loss", name, m.Classes())
-		}
 	}
 	if fits {
 		return nil
@@ -180,6 +229,15 @@ func (m *scoreMean) add(s Score, n float64) {
 		f.MAE += float64(s.Fit.MAE * n)
 		f.Mean += float64(s.Fit.Mean * n)
 		f.Square += float64(s.Fit.Square * n)
+		if f.Outputs == nil {
+			f.Outputs = make([]Spread, len(s.Fit.Outputs))
+		}
+		for i, o := range s.Fit.Outputs {
+			to := &f.Outputs[i]
+			to.MSE += float64(o.MSE * n)
+			to.Mean += float64(o.Mean * n)
+			to.Square += float64(o.Square * n)
+		}
 	}
 	m.weight += n
 }
@@ -189,6 +247,9 @@ func (m *scoreMean) mean() Score {
 	s := Score{Error: m.sum.Error / m.weight, Loss: m.sum.Loss / m.weight}
 	if f := m.sum.Fit; !f.zero() {
 		s.Fit = Fit{MSE: f.MSE / m.weight, MAE: f.MAE / m.weight, Mean: f.Mean / m.weight, Square: f.Square / m.weight}
+		for _, o := range f.Outputs {
+			s.Fit.Outputs = append(s.Fit.Outputs, Spread{MSE: o.MSE / m.weight, Mean: o.Mean / m.weight, Square: o.Square / m.weight})
+		}
 		s.Error = s.Fit.RMSE()
 	}
 	return s

@@ -14,26 +14,36 @@ import (
 // The binary forms of a part and of scores, all numbers little-endian; vectors and the
 // checksum at the end are as in a snapshot:
 //
-//	8 bytes   "ffpart", 0, the version: 1
+//	8 bytes   "ffpart", 0, the version: 2
 //	uint64    weight, number, clients taken, the first slot
 //	vector    sum, extra, signs
 //	uint32    number of slots, then the numbers of each
 //
-//	8 bytes   "ffexam", 0, the version: 1
+//	8 bytes   "ffexam", 0, the version: 2
 //	uint32    number of clients, then for each four times: the score's numbers, the
 //	          examples, the number of masks, and of each the error and the labels
 //
-// A number is a uint64: the bits of a float64, or an integer.
+// A number is a uint64: the bits of a float64, or an integer. The length of a list comes
+// before its numbers.
 const (
-	partMagic = "ffpart\x00\x01"
-	examMagic = "ffexam\x00\x01"
+	partMagic = "ffpart\x00\x02"
+	examMagic = "ffexam\x00\x02"
 )
 
+// maxList is more than the outputs of a network are.
+const maxList = 1 << 20
+
 // numbersOf calls f with every number in a struct, in the order of its fields, but for
-// hyperparameters, which who has a slot trained knows.
+// hyperparameters, which who has a slot trained knows; and with every list, before what
+// is in it.
 func numbersOf(v reflect.Value, f func(reflect.Value)) {
 	if v.Kind() != reflect.Struct {
 		f(v)
+		if v.Kind() == reflect.Slice {
+			for i := range v.Len() {
+				numbersOf(v.Index(i), f)
+			}
+		}
 		return
 	}
 	for _, field := range v.Fields() {
@@ -53,6 +63,8 @@ func (e *snapshotWriter) number(v reflect.Value) {
 		} else {
 			e.uint64(0)
 		}
+	case reflect.Slice:
+		e.uint64(uint64(v.Len()))
 	default:
 		e.uint64(uint64(v.Int()))
 	}
@@ -67,6 +79,14 @@ func (d *snapshotReader) number(v reflect.Value) {
 		v.SetFloat(math.Float64frombits(x))
 	case reflect.Bool:
 		v.SetBool(x != 0)
+	case reflect.Slice:
+		switch {
+		case d.err != nil || x == 0:
+		case x > maxList:
+			d.err = fmt.Errorf("it is damaged: a list of %d", x)
+		default:
+			v.Set(reflect.MakeSlice(v.Type(), int(x), int(x)))
+		}
 	default:
 		v.SetInt(int64(x))
 	}

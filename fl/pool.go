@@ -41,6 +41,7 @@ func newPool(m *nn.Model, workers int, newTrainer func() Trainer) *pool {
 			seq:      m.Input().Seq,
 			labels:   m.LabelsPerExample(),
 			targets:  m.TargetsPerExample(),
+			several:  several(m),
 		}
 		p.wg.Go(func() {
 			for r := range p.runs {
@@ -191,7 +192,9 @@ type worker struct {
 	seq      int       // tokens of an example, 0 for images and vectors
 	labels   int       // labels of an example
 	targets  int       // numbers of its targets, 0 for classes
+	several  int       // outputs of a regression that has more than one, else 0
 	batch    nn.Batch
+	outputs  []float32 // of the network, of a batch, where there are several
 	order    []int32   // positions of a batch
 	pass     [][]int32 // positions of passes over the training examples
 
@@ -243,13 +246,13 @@ func grown[T any](s []T, n int) []T {
 const evalBatch = 64
 
 // evaluate measures weights on all of v. t, when not nil, counts what masks leave.
-func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *tally) (nn.Result, error) {
+func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *tally) (outcome, error) {
 	return w.evaluateIn(w.ws, weights, v, aug, t)
 }
 
 // evaluateIn measures the weights of another network than the whole one.
-func (w *worker) evaluateIn(ws Trainer, weights []float32, v data.View, aug *data.Augment, t *tally) (nn.Result, error) {
-	var sum nn.Result
+func (w *worker) evaluateIn(ws Trainer, weights []float32, v data.View, aug *data.Augment, t *tally) (outcome, error) {
+	sum := outcome{outputs: make([]nn.Fit, w.several)}
 	for at := 0; at < v.Len(); at += evalBatch {
 		n := min(evalBatch, v.Len()-at)
 		w.order = grown(w.order, n)
@@ -258,7 +261,11 @@ func (w *worker) evaluateIn(ws Trainer, weights []float32, v data.View, aug *dat
 		}
 		b, err := w.fill(v, w.order, aug)
 		if err != nil {
-			return nn.Result{}, err
+			return outcome{}, err
+		}
+		if w.several > 0 {
+			w.outputs = grown(w.outputs, len(b.Targets))
+			b.Outputs = w.outputs
 		}
 		if t != nil {
 			t.right = grown(t.right, len(b.Labels))
@@ -269,6 +276,7 @@ func (w *worker) evaluateIn(ws Trainer, weights []float32, v data.View, aug *dat
 			t.add(b.Labels)
 		}
 		sum.Add(r)
+		sum.add(b)
 	}
 	return sum, nil
 }

@@ -2,6 +2,7 @@ package fl
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -21,11 +22,11 @@ func TestScores(t *testing.T) {
 		// No worse than one that is not finite.
 		{nn.Result{Loss: 1e30, Count: 4}, Score{Error: 1, Loss: DivergedLoss}},
 	} {
-		if got := scoreOf(tt.sum); got != tt.want {
+		if got := scoreOf(outcome{Result: tt.sum}); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%+v scores %+v, want %+v", tt.sum, got, tt.want)
 		}
 	}
-	if s := scoreOf(nn.Result{}); !math.IsNaN(s.Error) || !math.IsNaN(s.Loss) {
+	if s := scoreOf(outcome{}); !math.IsNaN(s.Error) || !math.IsNaN(s.Loss) {
 		t.Errorf("no examples score %+v, want NaN", s)
 	}
 }

@@ -2,6 +2,7 @@ package fl
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -35,7 +36,7 @@ func TestNoisyScores(t *testing.T) {
 		r := scoredRound(i)
 		s := r.NoisyScore(false, ScoreOptions{Clients: 2, Uniform: true})
 		counts[math.Round(s.Error*1e6)]++
-		if again := r.NoisyScore(false, ScoreOptions{Clients: 2, Uniform: true}); again != s {
+		if again := r.NoisyScore(false, ScoreOptions{Clients: 2, Uniform: true}); !reflect.DeepEqual(again, s) {
 			t.Fatalf("round %d scores %v, then %v", i, s, again)
 		}
 		private := r.NoisyScore(false, ScoreOptions{Uniform: true, Epsilon: 2})
@@ -90,7 +91,7 @@ func TestDroppedSlotsDoNotScore(t *testing.T) {
 			if o.Epsilon > 0 {
 				continue
 			}
-			if all := r.NoisyScore(personalized, o); all != (Score{Error: 1, Loss: DivergedLoss}) {
+			if all := r.NoisyScore(personalized, o); !reflect.DeepEqual(all, Score{Error: 1, Loss: DivergedLoss}) {
 				t.Errorf("%+v, personalized %t: a round that dropped all scores %v", o, personalized, all)
 			}
 		}

@@ -84,7 +84,7 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 			t.Errorf("%d workers: evaluation %+v, 1 worker: %+v", workers, *o.eval, *first.eval)
 		}
 		for i, r := range o.rounds {
-			if !slices.Equal(r.Slots, first.rounds[i].Slots) || r.TrainLoss != first.rounds[i].TrainLoss {
+			if !reflect.DeepEqual(r.Slots, first.rounds[i].Slots) || r.TrainLoss != first.rounds[i].TrainLoss {
 				t.Errorf("%d workers: round %d measures %+v, 1 worker: %+v", workers, i, r, first.rounds[i])
 			}
 		}

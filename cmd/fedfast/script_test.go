@@ -205,6 +205,14 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 			targets[i] = float32(3*class) + float32(i%5)/10
 		}
 		y.Values = targets
+	case "pairs":
+		x.Values = numbers
+		y.Shape = []int{n, 2}
+		targets := make([]float32, 2*n)
+		for i, class := range classes {
+			targets[2*i], targets[2*i+1] = float32(class), 5-float32(3*class)+float32(i%5)/10
+		}
+		y.Values = targets
 	case "labels":
 		x.Values = numbers
 		y.Shape = []int{n, 3}

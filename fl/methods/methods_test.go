@@ -3,7 +3,6 @@ package methods
 import (
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -127,7 +126,7 @@ func TestEveryMethodKeepsThePromises(t *testing.T) {
 			}
 			for i, r := range got.rounds {
 				w := want.rounds[len(want.rounds)-len(got.rounds)+i]
-				if !slices.Equal(r.Slots, w.Slots) {
+				if !reflect.DeepEqual(r.Slots, w.Slots) {
 					t.Errorf("%s: round %d measures %+v, want %+v", what, r.Round, r.Slots, w.Slots)
 				}
 				for _, name := range everyProbe {

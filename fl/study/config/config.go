@@ -29,7 +29,7 @@ type Config struct {
 	Sampling   string `toml:"sampling" of:"without with" doc:"whether a cohort is drawn without or with replacement"`
 	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"what becomes of a client whose result is not finite: it is left out and counted, or the trial is given up"`
 	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of every random draw" also:"random_seed"`
-	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2" doc:"what a study minimizes, or maximizes: error and loss of any data (the error is 1 - recall where examples have several labels, the RMSE where there are numbers to predict), accuracy of classes, recall of several labels, rmse, mae and r2 of one number; accuracy, recall and r2 are maximized" also:"metric"`
+	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2" doc:"what a study minimizes, or maximizes: error and loss of any data (the error is 1 - recall where examples have several labels, the RMSE where there are numbers to predict), accuracy of classes, recall of several labels, rmse, mae and r2 of numbers (r2 of several is the mean over them); accuracy, recall and r2 are maximized" also:"metric"`
 	Target     string `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective measures the models after their clients' training, or the one before it"`
 	Select     string `toml:"select" by:"tune" of:"finalists paper" doc:"how a study chooses the model that it returns: among finalists that are scored on all clients when the budget is spent, or by the best score of any cohort"`
 
