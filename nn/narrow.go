@@ -9,13 +9,15 @@ import (
 // every convolution and hidden dense layer, width in (0, 1]; the input and the
 // outputs of the last layer are not cut (HeteroFL, Diao et al. 2021). In training
 // what such a layer gives is divided by the width. Parameters keep their names, and
-// each is the part of the whole one with the lowest indices. The error names a
-// layer for which widths are not defined.
+// each is the part of the whole one with the lowest indices. Depthwise convolutions and
+// normalisations follow the channels that they read, in as many groups as divide them
+// and the whole one's; squeeze-and-excitation has as small a share of its units. The
+// error names a layer for which widths are not defined.
 func (m *Model) Narrow(width float64) (*Model, error) {
 	if !(width > 0 && width <= 1) {
 		return nil, fmt.Errorf("model %s: width %v; it must be in (0, 1]", m.name, width)
 	}
-	layers, err := narrowed(m.layers, width, true)
+	layers, _, err := narrowed(m.layers, width, m.input.C, true)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.name, err)
 	}
@@ -28,8 +30,9 @@ func (m *Model) Narrow(width float64) (*Model, error) {
 	return narrow.WithPrecision(m.precision), nil
 }
 
-// narrowed cuts layers; the last dense one of a whole network is its output.
-func narrowed(layers []Layer, width float64, whole bool) ([]Layer, error) {
+// narrowed cuts layers behind so many channels, and returns how many they give; the last
+// dense one of a whole network is its output.
+func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, error) {
 	channels := func(n int) int { return int(math.Ceil(width * float64(n))) }
 	last := -1
 	for i, l := range layers {
@@ -53,7 +56,15 @@ func narrowed(layers []Layer, width float64, whole bool) ([]Layer, error) {
 		switch now := l.(type) {
 		case Conv2D:
 			now.Filters = channels(now.Filters)
-			l, scale = now, width < 1
+			l, scale, in = now, width < 1, now.Filters
+		case GroupNorm:
+			if width < 1 {
+				now.Groups = gcd(now.Groups, in)
+			}
+			l = now
+		case SqueezeExcitation:
+			now.Units = channels(now.Units)
+			l = now
 		case Dense:
 			if i != last {
 				now.Units = channels(now.Units)
@@ -61,16 +72,16 @@ func narrowed(layers []Layer, width float64, whole bool) ([]Layer, error) {
 			}
 		case Residual:
 			var err error
-			if now.Body, err = narrowed(now.Body, width, false); err != nil {
-				return nil, err
+			if now.Shortcut, _, err = narrowed(now.Shortcut, width, in, false); err != nil {
+				return nil, 0, err
 			}
-			if now.Shortcut, err = narrowed(now.Shortcut, width, false); err != nil {
-				return nil, err
+			if now.Body, in, err = narrowed(now.Body, width, in, false); err != nil {
+				return nil, 0, err
 			}
 			l = now
-		case ReLU, MaxPool, AvgPool, Flatten, Dropout, GroupNorm, LRN, Scale:
+		case DepthwiseConv2D, ReLU, GELU, SiLU, HardSwish, HardSigmoid, Logistic, Tanh, MaxPool, AvgPool, Flatten, Dropout, LRN, Scale:
 		default:
-			return nil, fmt.Errorf("layer %d (%s): widths are defined for convolutions and dense layers", i+1, l.Kind())
+			return nil, 0, fmt.Errorf("layer %d (%s): widths are defined for convolutions and dense layers", i+1, l.Kind())
 		}
 		if name.Layer != nil {
 			name.Layer = l
@@ -81,5 +92,13 @@ func narrowed(layers []Layer, width float64, whole bool) ([]Layer, error) {
 	if scale {
 		out = append(out, Scale{Factor: float32(1 / width)})
 	}
-	return out, nil
+	return out, in, nil
+}
+
+// gcd returns the largest number that divides both.
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
 }

@@ -36,7 +36,6 @@ func nasElsewhere() []Cell {
 		add("table8/"+row.name+"/hours", "Table 8", "hours", why, row.hours, 0)
 	}
 	for _, row := range []struct{ name, why string }{
-		{"heterofl", "HeteroFL narrows convolutions and dense layers; it takes widths of depthwise convolutions, squeeze-and-excitation and group normalisation"},
 		{"fednas", "its cells mix all operations by trained weights: it takes a graph layer that adds up branches by weights of their own, and local steps that move the network on training and the mixture on validation examples in turns"},
 		{"direct-fednas", "as fednas, with one operation of each mixture drawn in a step instead of all of them added up"},
 		{"spider", "beside a shared supernet of such cells each client trains one of its own, pulled towards it, and drops operation after operation by how much accuracy that costs: it takes the cells, a model of a client's own beside the shared one, and an evaluation of every operation"},

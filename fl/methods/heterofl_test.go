@@ -14,13 +14,32 @@ import (
 
 // TestHeteroFLAgainstSlices trains every sub-network of a round on its own, cut out
 // of the tensors in their usual layout, and averages those by hand.
-func TestHeteroFLAgainstSlices(t *testing.T) { againstSlices(t, heteroFL{}, false, 1) }
+func TestHeteroFLAgainstSlices(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 30)
+	againstSlices(t, heteroFL{}, fltest.SmallCNN(t, fed), fed, false, 1)
+	againstSlices(t, heteroFL{}, smallMobile(t, fed), fed, false, 1)
+}
 
 // TestFedRolexAgainstSlices does so for slices that move on with the rounds, round the
 // 8 channels, with clients that weigh the same and by their examples.
 func TestFedRolexAgainstSlices(t *testing.T) {
-	againstSlices(t, fedRolex{}, false, 11)
-	againstSlices(t, fedRolex{}, true, 3)
+	fed := fltest.OpenGlyphs(t, 24, 30)
+	againstSlices(t, fedRolex{}, fltest.SmallCNN(t, fed), fed, false, 11)
+	againstSlices(t, fedRolex{}, fltest.SmallCNN(t, fed), fed, true, 3)
+	againstSlices(t, fedRolex{}, smallMobile(t, fed), fed, false, 3)
+}
+
+// smallMobile has what MobileNetV3 has, in layers of 8 channels.
+func smallMobile(t *testing.T, fed *data.Federation) *nn.Model {
+	t.Helper()
+	m, err := nn.NewModel("mobile", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes,
+		nn.Conv2D{Filters: 8, Kernel: 5, Stride: 3}, nn.GroupNorm{Groups: 4}, nn.HardSwish{},
+		nn.Residual{Body: []nn.Layer{nn.DepthwiseConv2D{Kernel: 3, Pad: 1}, nn.HardSwish{}, nn.SqueezeExcitation{Units: 8}, nn.Conv2D{Filters: 8, Kernel: 1}, nn.GroupNorm{Groups: 2}}},
+		nn.AvgPool{}, nn.Dense{Units: fed.Classes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // slicedWidths are those of the clients whose slices are checked.
@@ -28,11 +47,9 @@ var slicedWidths = []float64{1, 0.5, 0.25}
 
 // againstSlices compares rounds of a method, whose slices begin with channel 0 in the
 // first one and only go on from there in FedRolex.
-func againstSlices(t *testing.T, m fl.Method, weighted bool, rounds int) {
+func againstSlices(t *testing.T, m fl.Method, model *nn.Model, fed *data.Federation, weighted bool, rounds int) {
 	t.Helper()
 	const steps, lr, cohort = 3, 0.1, 7
-	fed := fltest.OpenGlyphs(t, 24, 30)
-	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: cohort, Seed: 4, Widths: slicedWidths})
 	tr := e.NewTrial(0)
 	c, s := fl.Defaults(m)
