@@ -3,13 +3,14 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Narrow returns the sub-network with the first ceil(width C) of the C channels of
-// every convolution and hidden dense layer, width in (0, 1]; the input and the
-// outputs of the last layer are not cut (HeteroFL, Diao et al. 2021). In training
-// what such a layer gives is divided by the width. Parameters keep their names, and
-// each is the part of the whole one with the lowest indices. Depthwise convolutions and
+// every convolution, hidden dense or recurrent layer and embedding, width in (0, 1];
+// the input and the outputs of the last layer are not cut (HeteroFL, Diao et al. 2021).
+// In training what such a layer gives is divided by the width, but for what a
+// recurrent layer gives itself. Parameters keep their names, and each is the part of the whole one with the lowest indices. Depthwise convolutions and
 // normalisations follow the channels that they read, in as many groups as divide them
 // and the whole one's; squeeze-and-excitation has as small a share of its units. The
 // error names a layer for which widths are not defined.
@@ -18,6 +19,9 @@ func (m *Model) Narrow(width float64) (*Model, error) {
 		return nil, fmt.Errorf("model %s: width %v; it must be in (0, 1]", m.name, width)
 	}
 	layers, _, err := narrowed(m.layers, width, m.input.C, true)
+	if err == nil && width < 1 {
+		err = blocksOf(m).clash
+	}
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.name, err)
 	}
@@ -46,7 +50,7 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 		name, _ := l.(Named)
 		l = unnamed(l)
 		switch l.(type) {
-		case ReLU, MaxPool, AvgPool, Flatten:
+		case ReLU, MaxPool, AvgPool, Flatten, Sequence, Steps:
 		default:
 			if scale {
 				out = append(out, Scale{Factor: float32(1 / width)})
@@ -70,6 +74,24 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 				now.Units = channels(now.Units)
 				l, scale = now, width < 1
 			}
+		case Embedding:
+			now.Dim = channels(now.Dim)
+			l, scale, in = now, width < 1, now.Dim
+		case GRU:
+			now.Hidden = channels(now.Hidden)
+			l, scale, in = now, width < 1, now.Hidden
+		case LSTM:
+			now.Hidden = channels(now.Hidden)
+			l, scale, in = now, width < 1, now.Hidden
+		case Graph:
+			if whole && i > last {
+				return nil, 0, fmt.Errorf("layer %d (graph): the outputs of the network are not cut; a dense layer must come last", i+1)
+			}
+			var err error
+			if now.Branches, in, err = narrowedBranches(now.Branches, width, in); err != nil {
+				return nil, 0, err
+			}
+			l = now
 		case Residual:
 			var err error
 			if now.Shortcut, _, err = narrowed(now.Shortcut, width, in, false); err != nil {
@@ -79,9 +101,13 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 				return nil, 0, err
 			}
 			l = now
-		case DepthwiseConv2D, ReLU, GELU, SiLU, HardSwish, HardSigmoid, Logistic, Tanh, MaxPool, AvgPool, Flatten, Dropout, LRN, Scale:
+		case Sequence:
+			if now.ClassToken {
+				return nil, 0, fmt.Errorf("layer %d (sequence): widths are not defined for a class token", i+1)
+			}
+		case DepthwiseConv2D, ReLU, GELU, SiLU, HardSwish, HardSigmoid, Logistic, Tanh, MaxPool, AvgPool, Flatten, Dropout, LRN, Scale, Steps:
 		default:
-			return nil, 0, fmt.Errorf("layer %d (%s): widths are defined for convolutions and dense layers", i+1, l.Kind())
+			return nil, 0, fmt.Errorf("layer %d (%s): widths are defined for convolutions, dense and recurrent layers and embeddings", i+1, l.Kind())
 		}
 		if name.Layer != nil {
 			name.Layer = l
@@ -93,6 +119,28 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 		out = append(out, Scale{Factor: float32(1 / width)})
 	}
 	return out, in, nil
+}
+
+// narrowedBranches cuts the branches of a graph behind so many channels, and returns how
+// many the last one gives.
+func narrowedBranches(branches []Branch, width float64, in int) ([]Branch, int, error) {
+	given := map[int]int{GraphInput: in}
+	branches = slices.Clone(branches)
+	for k := range branches {
+		br, n := &branches[k], 0
+		for _, from := range br.From {
+			if br.Join == Concat {
+				n += given[from]
+			} else {
+				n = given[from]
+			}
+		}
+		var err error
+		if br.Layers, given[k], err = narrowed(br.Layers, width, n, false); err != nil {
+			return nil, 0, err
+		}
+	}
+	return branches, given[len(branches)-1], nil
 }
 
 // gcd returns the largest number that divides both.

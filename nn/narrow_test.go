@@ -51,11 +51,109 @@ func TestNarrow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := text.Narrow(0.5); err == nil || !strings.Contains(err.Error(), "layer 1 (embedding): widths are defined for convolutions") {
-		t.Errorf("a text model: error %v", err)
+	if n, err := text.Narrow(0.5); err != nil || n.Export(n.NewParams())[1].Shape[0] != 4*8 {
+		t.Errorf("a text model: %v, error %v", n, err)
 	}
 	if _, err := text.Narrow(0); err == nil {
 		t.Error("width 0 was taken")
+	}
+}
+
+// branchedNet is a network with a join of channels, a sum of such joins and a GRU.
+func branchedNet(t *testing.T) *Model {
+	t.Helper()
+	conv := func(filters int) Layer { return Conv2D{Filters: filters, Kernel: 3, Same: true} }
+	m, err := NewModel("branched", Shape{H: 6, W: 4, C: 3}, 5, conv(8), ReLU{},
+		Graph{Branches: []Branch{
+			{From: []int{GraphInput}, Layers: []Layer{conv(6), ReLU{}}},
+			{From: []int{GraphInput}, Layers: []Layer{conv(12)}},
+			{From: []int{0, 1}, Join: Concat, Layers: []Layer{MaxPool{Size: 2}}},
+			{From: []int{2}, Layers: []Layer{SqueezeExcitation{Units: 4}, DepthwiseConv2D{Kernel: 3, Same: true}, conv(10)}},
+			{From: []int{2, 3, 2}, Join: Concat},
+		}},
+		Sequence{},
+		GRU{Hidden: 14, EveryStep: true}, LSTM{Hidden: 9, Layers: 2}, Dense{Units: 7}, ReLU{}, Dense{Units: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestPlacesOfBlocks holds that a sub-network is the whole network whose other weights
+// are zero: units without weights give zeros, those of a GRU and an LSTM, too.
+func TestPlacesOfBlocks(t *testing.T) {
+	m := branchedNet(t)
+	b := images(m, 6)
+	w := m.NewParams()
+	m.Init(w, 4)
+	places := NewPlaces(m)
+	for _, width := range []float64{0.5, 0.25} {
+		for _, shift := range []int{0, 1, 5} {
+			sub, err := m.Narrow(width)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, err := places.Rotated(sub, shift)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest, own := m.NewParams(), sub.NewParams()
+			for i, p := range at {
+				if p >= 0 {
+					rest[p], own[i] = w[p], w[p]
+				}
+			}
+			want, got := make([]float32, b.N*5), make([]float32, b.N*5)
+			b.Outputs = want
+			m.NewWorkspace().Evaluate(rest, b)
+			b.Outputs = got
+			sub.NewWorkspace().Evaluate(own, b)
+			var largest float64
+			for i, x := range want {
+				largest = max(largest, math.Abs(float64(x)))
+				if math.Abs(float64(x-got[i])) > 1e-5 {
+					t.Fatalf("width %v, shift %d: output %d is %v, of the whole network %v", width, shift, i, got[i], x)
+				}
+			}
+			if largest < 0.05 {
+				t.Errorf("width %v, shift %d: no output is above %v", width, shift, largest)
+			}
+		}
+	}
+}
+
+// TestNarrowClash refuses sums whose inputs would lose other channels, and outputs of a
+// graph.
+func TestNarrowClash(t *testing.T) {
+	conv := func(filters int) Layer { return Conv2D{Filters: filters, Kernel: 1} }
+	graph := func(last int, to ...Layer) []Layer {
+		return append([]Layer{conv(4), Graph{Branches: []Branch{
+			{From: []int{GraphInput}, Layers: []Layer{conv(2)}},
+			{From: []int{GraphInput, 0}, Join: Concat},
+			{From: []int{GraphInput}, Layers: []Layer{conv(last)}},
+			{From: []int{1, 2}, Join: Sum},
+		}}}, to...)
+	}
+	for _, c := range []struct {
+		layers []Layer
+		want   string
+	}{
+		{graph(6, Dense{Units: 2}), "layer 2 (graph): it adds channels of [4 2] and of [6], which sub-networks have different ones of"},
+		{[]Layer{conv(4), Graph{Branches: []Branch{
+			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 2}}},
+			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 2}}},
+			{From: []int{0, 1}, Join: Sum},
+		}}}, "layer 2 (graph): the outputs of the network are not cut; a dense layer must come last"},
+		{[]Layer{conv(4), Sequence{ClassToken: true}, Steps{}, Dense{Units: 2}}, "layer 2 (sequence): widths are not defined for a class token"},
+		{[]Layer{conv(4), LayerNorm{}, Dense{Units: 2}}, "layer 2 (layernorm): widths are defined for convolutions, dense and recurrent layers and embeddings"},
+	} {
+		m, err := NewModel("clash", Shape{H: 3, W: 3, C: 1}, 2, c.layers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Narrow(0.5); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ type Places struct {
 	whole  *Model
 	params []placedParam
 	named  map[string]int // in params
+	blocks *blocks
 }
 
 // placedParam is a parameter with the place of each of its canonical values.
@@ -25,7 +26,7 @@ type placedParam struct {
 
 // NewPlaces returns those of a network.
 func NewPlaces(whole *Model) *Places {
-	p := &Places{whole: whole, named: map[string]int{}}
+	p := &Places{whole: whole, named: map[string]int{}, blocks: blocksOf(whole)}
 	whole.each(func(_ int, name string, t Param, offset int) {
 		p.named[name] = len(p.params)
 		p.params = append(p.params, placedParam{name, t.Shape, max(t.Pixels, 1), offset, t.places(offset)})
@@ -58,7 +59,8 @@ func (p Param) places(offset int) []int32 {
 
 // Of returns, for each packed parameter of a sub-network, where it lies in the packed
 // vector of the whole one, -1 for padding. Parameters are paired by name. A smaller one
-// is the part with the lowest indices of every dimension, but for the heights and
+// is the part with the lowest indices of every dimension, within each gate of a
+// recurrent layer and each input of a join of channels, but for the heights and
 // widths of convolutions' kernels, the last two of four: of those it is the middle. The
 // error names a parameter that is not part of the whole network.
 func (p *Places) Of(sub *Model) ([]int32, error) { return p.Rotated(sub, 0) }
@@ -72,6 +74,7 @@ func (p *Places) Rotated(sub *Model, shift int) ([]int32, error) {
 		place[i] = -1
 	}
 	var err error
+	blocks := blocksOf(sub)
 	sub.each(func(_ int, name string, t Param, offset int) {
 		var whole placedParam
 		if i, ok := p.named[name]; ok {
@@ -88,8 +91,13 @@ func (p *Places) Rotated(sub *Model, shift int) ([]int32, error) {
 			return
 		}
 		own := t.places(offset)
-		if shift > 0 {
-			eachRotated(t.Shape, whole, shift, func(small, large int) { place[own[small]] = whole.at[large] })
+		ours, theirs := blocks.of[name], p.blocks.of[name]
+		if shift > 0 || len(ours[0]) > 1 || len(ours[1]) > 1 {
+			if err = fitBlocks(ours, theirs); err != nil {
+				err = fmt.Errorf("model %s: %s of a sub-network: %w", p.whole.name, name, err)
+				return
+			}
+			eachOf(indices(t.Shape, whole, ours, theirs, shift), whole.shape, func(small, large int) { place[own[small]] = whole.at[large] })
 			return
 		}
 		eachWithin(t.Shape, whole.shape, func(small, large, n int) {
@@ -148,26 +156,68 @@ func eachWithin(small, large []int, f func(small, large, n int)) {
 	}
 }
 
-// eachRotated calls f with the places, row-major, of every value of a tensor in itself
-// and in the larger one whose channels it has from shift on.
-func eachRotated(small []int, whole placedParam, shift int, f func(small, large int)) {
-	last := len(small) - 1
+// fitBlocks compares the blocks of a parameter of a sub-network with the whole one's.
+func fitBlocks(ours, theirs [2][]int) error {
+	for d, blocks := range ours {
+		if len(blocks) != len(theirs[d]) {
+			return fmt.Errorf("it consists of %d blocks of channels, the whole network's of %d", len(blocks), len(theirs[d]))
+		}
+		for i, n := range blocks {
+			if n > theirs[d][i] {
+				return fmt.Errorf("a block has %d channels, the whole network's %d", n, theirs[d][i])
+			}
+		}
+	}
+	return nil
+}
+
+// indices lists, for each dimension of a tensor, the indices of the larger one that it
+// has. Channels are those from shift on, round each block of which it has fewer.
+func indices(small []int, whole placedParam, ours, theirs [2][]int, shift int) [][]int {
+	lists := make([][]int, len(small))
+	for d, n := range small {
+		if d >= 2 {
+			begin := 0
+			if len(small) == 4 {
+				begin = (whole.shape[d] - n) / 2
+			}
+			for k := range n {
+				lists[d] = append(lists[d], begin+k)
+			}
+			continue
+		}
+		each := 1
+		if d == 1 {
+			each = whole.pixels
+		}
+		own, all := ours[d], theirs[d]
+		if len(own) == 0 {
+			own, all = []int{n / each}, []int{whole.shape[d] / each}
+		}
+		base := 0
+		for i, k := range own {
+			begin := 0
+			if k < all[i] {
+				begin = shift % all[i]
+			}
+			for c := range k * each {
+				lists[d] = append(lists[d], (base+(begin+c/each)%all[i])*each+c%each)
+			}
+			base += all[i]
+		}
+	}
+	return lists
+}
+
+// eachOf calls f with the places, row-major, of every value of a tensor in itself and in
+// the larger one, of which it has the indices of lists.
+func eachOf(lists [][]int, large []int, f func(small, large int)) {
+	last := len(lists) - 1
 	var visit func(d, from, to int)
 	visit = func(d, from, to int) {
-		from, to = from*small[d], to*whole.shape[d]
-		begin, n := 0, whole.shape[d]
-		switch {
-		case d >= 2:
-			if len(small) == 4 {
-				begin = (n - small[d]) / 2
-			}
-		case d == 1 && small[d] < n:
-			begin = shift % (n / whole.pixels) * whole.pixels
-		case small[d] < n:
-			begin = shift % n
-		}
-		for k := range small[d] {
-			if at := (begin + k) % n; d == last {
+		from, to = from*len(lists[d]), to*large[d]
+		for k, at := range lists[d] {
+			if d == last {
 				f(from+k, to+at)
 			} else {
 				visit(d+1, from+k, to+at)
