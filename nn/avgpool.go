@@ -7,11 +7,14 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// AvgPool takes the mean over windows of Size x Size pixels that lie fully in the
-// image.
+// AvgPool takes the mean over windows of Size x Size pixels.
 type AvgPool struct {
 	Size   int // 0 means the whole image
 	Stride int // 0 means Size
+	// Pad lets windows reach over the edges by so many rows and columns, less than
+	// Size. The mean is that of the pixels in the image: PyTorch's padding with
+	// count_include_pad = False.
+	Pad int
 }
 
 // Kind returns "avgpool".
@@ -19,28 +22,44 @@ func (AvgPool) Kind() string { return "avgpool" }
 
 // Bind fixes the layer for its input.
 func (l AvgPool) Bind(in Flow) (Bound, error) {
-	b := &boundAvgPool{in: in, h: l.Size, w: l.Size, stride: l.Stride}
+	h, w, stride := l.Size, l.Size, l.Stride
 	if l.Size == 0 {
-		b.h, b.w = in.H, in.W
+		h, w = in.H, in.W
 	}
 	if l.Stride == 0 {
-		b.stride = max(b.h, b.w)
+		stride = max(h, w)
 	}
 	switch {
 	case in.Seq > 0 || in.Raw:
 		return nil, errors.New("an average pool needs the image of a convolution as its input")
 	case l.Size < 0 || l.Stride < 0:
 		return nil, fmt.Errorf("size %d, stride %d; neither may be negative", l.Size, l.Stride)
-	case b.h > in.H || b.w > in.W:
+	case l.Pad < 0 || l.Pad > 0 && l.Pad >= l.Size:
+		return nil, fmt.Errorf("padding %d of windows of size %d; it must be less", l.Pad, l.Size)
+	case h > in.H+2*l.Pad || w > in.W+2*l.Pad:
 		return nil, fmt.Errorf("size %d on an image of %d x %d; the image must be as large", l.Size, in.H, in.W)
 	}
-	b.out = Flow{H: (in.H-b.h)/b.stride + 1, W: (in.W-b.w)/b.stride + 1, C: in.C}
+	b := &boundAvgPool{in: in, rows: avgWindows(in.H, h, stride, l.Pad), cols: avgWindows(in.W, w, stride, l.Pad)}
+	b.out = Flow{H: len(b.rows), W: len(b.cols), C: in.C}
 	return b, nil
 }
 
+// avgWindow is the rows, or columns, of an image that a window holds.
+type avgWindow struct{ from, size int }
+
+// avgWindows returns those of all outputs.
+func avgWindows(pixels, size, stride, pad int) []avgWindow {
+	var all []avgWindow
+	for at := -pad; at+size <= pixels+pad; at += stride {
+		from := max(at, 0)
+		all = append(all, avgWindow{from, min(at+size, pixels) - from})
+	}
+	return all
+}
+
 type boundAvgPool struct {
-	in, out      Flow
-	h, w, stride int
+	in, out    Flow
+	rows, cols []avgWindow
 }
 
 func (b *boundAvgPool) Out() Flow { return b.out }
@@ -53,7 +72,7 @@ func (b *boundAvgPool) Traits() Traits { return Traits{PerSample: true, Tangents
 func (b *boundAvgPool) FLOPs() int64 { return 0 }
 
 func (b *boundAvgPool) NewState(e *Env) State {
-	s := &avgPoolState{b: b, part: 1 / float32(b.h*b.w), y: e.Output()}
+	s := &avgPoolState{b: b, y: e.Output()}
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
@@ -62,7 +81,6 @@ func (b *boundAvgPool) NewState(e *Env) State {
 
 type avgPoolState struct {
 	b     *boundAvgPool
-	part  float32 // of a pixel in the mean
 	y, dx Act
 }
 
@@ -78,14 +96,14 @@ func (s *avgPoolState) Forward(r *Run, x Act, lo, hi int) Act {
 func (s *avgPoolState) means(to, x Act, lo, hi int) {
 	b, ld := s.b, s.b.in.Ld()
 	for i := lo; i < hi; i++ {
-		for oy := range b.out.H {
-			for ox := range b.out.W {
+		for oy, row := range b.rows {
+			for ox, col := range b.cols {
 				y := to.At(i, oy, ox)[:ld]
 				clear(y)
-				for r := range b.h {
-					kernels.ColSum(y, x.At(i, oy*b.stride+r, ox*b.stride), b.w, ld, ld)
+				for r := range row.size {
+					kernels.ColSum(y, x.At(i, row.from+r, col.from), col.size, ld, ld)
 				}
-				kernels.Scale(y, s.part)
+				kernels.Scale(y, 1/float32(row.size*col.size))
 			}
 		}
 	}
@@ -107,13 +125,13 @@ func (s *avgPoolState) spread(dx, dy Act, lo, hi int) {
 	b, ld := s.b, s.b.in.Ld()
 	for i := lo; i < hi; i++ {
 		clear(dx.At(i, 0, -dx.Border.Left)[:b.in.H*dx.Row])
-		for oy := range b.out.H {
-			for ox := range b.out.W {
-				g := dy.At(i, oy, ox)[:ld]
-				for r := range b.h {
-					row := dx.At(i, oy*b.stride+r, ox*b.stride)
-					for px := range b.w {
-						kernels.Axpy(row[px*ld:][:ld], s.part, g)
+		for oy, row := range b.rows {
+			for ox, col := range b.cols {
+				g, part := dy.At(i, oy, ox)[:ld], 1/float32(row.size*col.size)
+				for r := range row.size {
+					pixels := dx.At(i, row.from+r, col.from)
+					for px := range col.size {
+						kernels.Axpy(pixels[px*ld:][:ld], part, g)
 					}
 				}
 			}

@@ -37,6 +37,9 @@ func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 	if to.count == nil {
 		to.count = map[string]int{}
 	}
+	if to.mixed == nil {
+		to.mixed = mixtures{}
+	}
 	flow, offset := in, 0
 	for _, l := range fuse(layers, to) {
 		if t, ok := l.Layer.(Tied); ok {
@@ -85,7 +88,9 @@ func (c chain) rigid() string {
 			kind = cmp.Or(b.body.rigid(), b.shortcut.rigid())
 		case *boundGraph:
 			for _, p := range b.parts {
-				kind = cmp.Or(kind, p.rigid())
+				if kind = cmp.Or(kind, p.rigid()); kind == "" && p.mix != nil {
+					kind = joins[Mix]
+				}
 			}
 		default:
 			if !nd.Traits().Tangents {

@@ -20,8 +20,13 @@ type Branch struct {
 	// From numbers what is read: earlier branches, from 0 on, or GraphInput.
 	From []int
 	// Join says how several inputs become one.
-	Join   Join
-	Layers []Layer
+	Join Join
+	// Weights is the name of a Mix's weights: all of a network that have one name
+	// share them, in the parameter NAME.alpha. Zero has it mix in zeros, too, by the
+	// first of them.
+	Weights string
+	Zero    bool
+	Layers  []Layer
 	// Number is that of the join in messages, from 1; 0 is that of the branch.
 	Number int
 }
@@ -32,14 +37,18 @@ const GraphInput = -1
 // Join says how the inputs of a branch become one.
 type Join uint8
 
-// The sum of inputs of one shape, or their channels side by side in the order in which
-// they are named.
+// The sum of inputs of one shape; their channels side by side in the order in which
+// they are named; or the mixed operation of DARTS (Liu et al. 2019), the sum of inputs
+// of one shape weighted by a softmax of trained numbers,
+//
+//	y = sum_k softmax(alpha)_k x_k
 const (
 	Sum Join = iota + 1
 	Concat
+	Mix
 )
 
-var joins = []string{"", "add", "concat"}
+var joins = []string{"", "add", "concat", "mix"}
 
 // Named is a layer with a name of its own, by which its parameters go in place of its
 // kind and number: "stem.weight". Number, unless 0, is the layer's in messages.
@@ -69,14 +78,20 @@ func (l Graph) Bind(in Flow) (Bound, error) {
 		return nil, errors.New("a graph must end with a join of branches")
 	}
 	l.to.steps = l.to.steps || in.Seq > 0
+	if l.to.mixed == nil {
+		l.to.mixed = mixtures{}
+	}
 	b := &boundGraph{in: in, group: 1}
 	flows, offset := []Flow{}, 0
 	for i, br := range l.Branches {
 		flow, err := br.input(i, in, flows)
+		p := part{branch: branch{}, from: br.From, join: br.Join, in: flow, offset: offset}
+		if err == nil && br.Join == Mix {
+			p.mix, err = l.to.mixed.add(br)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("layer %d (%s): %w", max(br.Number, 1), joins[br.Join], err)
 		}
-		p := part{branch: branch{}, from: br.From, join: br.Join, in: flow, offset: offset}
 		var out Flow
 		if p.chain, out, err = bindChain(br.Layers, flow, l.to); err != nil {
 			return nil, err
@@ -104,8 +119,10 @@ func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
 		}
 	}
 	switch {
-	case len(flows) == 0 || len(flows) == 1 && br.Join != 0 || len(flows) > 1 && br.Join == 0 || br.Join > Concat:
+	case len(flows) == 0 || len(flows) == 1 && br.Join != 0 || len(flows) > 1 && br.Join == 0 || br.Join > Mix:
 		return Flow{}, fmt.Errorf("%d inputs; a join has at least 2, and without one there is 1", len(flows))
+	case (br.Join == Mix) != (br.Weights != "") || br.Zero && br.Join != Mix:
+		return Flow{}, fmt.Errorf("weights %q; a mix has a name for them, and nothing else has", br.Weights)
 	case len(flows) == 1:
 		return flows[0], nil
 	}
@@ -115,8 +132,8 @@ func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
 		case f.Raw:
 			return Flow{}, errors.New("it reads the network's input as it is; a layer must come between")
 		case k == 0:
-		case f.H != out.H || f.W != out.W || f.Seq != out.Seq || br.Join == Sum && f.C != out.C:
-			what := map[Join]string{Sum: "all must be the same", Concat: "all must have the same height, width and steps"}
+		case f.H != out.H || f.W != out.W || f.Seq != out.Seq || br.Join != Concat && f.C != out.C:
+			what := map[Join]string{Sum: "all must be the same", Mix: "all must be the same", Concat: "all must have the same height, width and steps"}
 			return Flow{}, fmt.Errorf("input 1 has %s, input %d %s; %s", values(flows[0]), k+1, values(f), what[br.Join])
 		case br.Join == Concat:
 			out.C += f.C
@@ -130,9 +147,13 @@ type part struct {
 	branch
 	from   []int
 	join   Join
-	in     Flow // of the chain, behind the join
-	offset int  // of its parameters, from the graph's first
+	mix    *mixture // of a Mix
+	in     Flow     // of the chain, behind the join
+	offset int      // of its parameters, from the graph's first: the mixture's, then the chain's
 }
+
+// size returns the packed floats of the part's parameters.
+func (p part) size() int { return p.mix.size() + p.chain.size() }
 
 // out returns the flow that the part gives.
 func (p part) out() Flow {
@@ -196,6 +217,7 @@ func (b Border) wider(o Border) Border { return Border{max(b.Left, o.Left), max(
 func (b *boundGraph) Traits() Traits {
 	t := Traits{PerSample: b.group > 0, ReadsInput: true, updates: b.group == 0, InBorder: b.border(GraphInput), Group: b.group, Tangents: true}
 	for _, p := range b.parts {
+		t.Tangents = t.Tangents && p.mix == nil
 		t.Extra += p.floats(p.groups)
 		if p.join != 0 {
 			t.Extra += max(1, p.in.Seq) * p.in.H * p.in.W * p.in.Ld()
@@ -214,6 +236,9 @@ func (b *boundGraph) Traits() Traits {
 func (b *boundGraph) FLOPs() int64 {
 	var n int64
 	for _, p := range b.parts {
+		if p.mix != nil {
+			n += 2 * int64(len(p.from)) * int64(max(1, p.in.Seq)*p.in.H*p.in.W*p.in.C)
+		}
 		for _, nd := range p.chain {
 			n += nd.FLOPs()
 		}
@@ -224,7 +249,7 @@ func (b *boundGraph) FLOPs() int64 {
 func (b *boundGraph) Params() []Param {
 	var ps []Param
 	for _, p := range b.parts {
-		ps = append(ps, p.parameters("")...)
+		ps = append(append(ps, p.mix.params()...), p.parameters("")...)
 	}
 	return ps
 }

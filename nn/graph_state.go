@@ -11,7 +11,7 @@ type graphState struct {
 	b     *boundGraph
 	at    int // offset of the parameters
 	parts []partState
-	dx    Act  // gradient of the input
+	x, dx Act  // the input and its gradient
 	begun bool // dx has the gradient of a reader
 }
 
@@ -19,6 +19,7 @@ type graphState struct {
 type partState struct {
 	states []State
 	joined Act // what is read, if it is a join
+	mix    *mixState
 	y      Act // what the part gave
 	grad   Act // its gradient, the sum over its readers; empty if none is needed
 	begun  bool
@@ -31,7 +32,8 @@ func (b *boundGraph) NewState(e *Env) State {
 	}
 	for i, p := range b.parts {
 		ps := &s.parts[i]
-		need := false // the gradient of what the part reads
+		ps.mix = p.mix.newState(e, e.Offset+p.offset)
+		need := p.mix != nil // the gradient of what the part reads
 		for _, from := range p.from {
 			need = need || s.gradient(from).Data != nil
 		}
@@ -53,7 +55,7 @@ func (b *boundGraph) NewState(e *Env) State {
 			ps.grad = newAct(e.Arena, p.out(), e.Samples, border, b.group, e.Tangents)
 		}
 		ps.states = p.states(place{
-			arena: e.Arena, samples: e.Samples, offset: e.Offset + p.offset, groups: p.groups, needDX: need, whole: b.group == 0,
+			arena: e.Arena, samples: e.Samples, offset: e.Offset + p.offset + p.mix.size(), groups: p.groups, needDX: need, whole: b.group == 0,
 			tangents: e.Tangents, scratch: e.scratch, outBorder: b.border(i),
 			// No layer of a model or of a residual block has such a number.
 			index: func(k int) int { return ((e.Index+1)<<14+i+1)<<10 + k },
@@ -71,34 +73,42 @@ func (s *graphState) gradient(i int) Act {
 }
 
 func (s *graphState) Forward(r *Run, x Act, lo, hi int) Act {
+	s.x = x
+	for _, ps := range s.parts {
+		if ps.mix != nil {
+			ps.mix.begin(r.W)
+		}
+	}
 	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
 		end := min(lo+g, hi)
 		for i := range s.parts {
 			p, ps := &s.b.parts[i], &s.parts[i]
-			ps.y = s.read(p, ps, x, lo, end)
+			ps.y = s.read(r, p, ps, lo, end)
 			ps.y = p.groups.forward(ps.states, r, ps.y, lo, end)
 		}
 	}
 	return s.parts[len(s.parts)-1].y
 }
 
-// value returns what part i gave, or the input x.
-func (s *graphState) value(i int, x Act) Act {
+// value returns what part i gave, or the input.
+func (s *graphState) value(i int) Act {
 	if i == GraphInput {
-		return x
+		return s.x
 	}
 	return s.parts[i].y
 }
 
 // read returns what a part reads of the samples [lo, hi).
-func (s *graphState) read(p *part, ps *partState, x Act, lo, hi int) Act {
+func (s *graphState) read(r *Run, p *part, ps *partState, lo, hi int) Act {
 	if p.join == 0 {
-		return s.value(p.from[0], x)
+		return s.value(p.from[0])
 	}
 	at := 0
 	for k, from := range p.from {
-		v, f := s.value(from, x), s.flow(from)
+		v, f := s.value(from), s.flow(from)
 		switch {
+		case p.join == Mix:
+			ps.mix.add(r, ps.joined, v, f, k, lo, hi, k > 0)
 		case p.join == Concat:
 			moveChannels(ps.joined, v, lo, hi, f, at, 0, false)
 			at += f.C
@@ -125,7 +135,10 @@ func (s *graphState) Backward(r *Run, dy Act, lo, hi int) Act {
 	}
 	if r.update != nil && s.b.group == 0 {
 		for _, p := range s.b.parts {
-			p.update(r, s.at+p.offset)
+			if n := p.mix.size(); n > 0 {
+				r.update.apply(r.W, r.G[s.at+p.offset:][:n], s.at+p.offset)
+			}
+			p.update(r, s.at+p.offset+p.mix.size())
 		}
 	}
 	return s.dx
@@ -149,6 +162,10 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 		if d = p.groups.backward(ps.states, 0, r, d, lo, hi); d.Data == nil {
 			continue
 		}
+		if ps.mix != nil {
+			s.unmix(r, p, ps.mix, d, lo, hi)
+			continue
+		}
 		at := 0
 		for _, from := range p.from {
 			s.give(from, d, lo, hi, at)
@@ -159,18 +176,38 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 	}
 }
 
+// unmix gives each input of a mix its share of the gradient d, and the gradient of
+// the shares its part.
+func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		m.slope(r, d, p.in, i, func(k int) Act { return s.value(p.from[k]) })
+	}
+	for k, from := range p.from {
+		if to, begun := s.sum(from); to.Data != nil {
+			m.add(r, *to, d, p.in, k, lo, hi, *begun)
+			*begun = true
+		}
+	}
+}
+
 // give adds the gradient d, from channel at on, to that of what part i gave, or of the
 // input.
 func (s *graphState) give(i int, d Act, lo, hi, at int) {
-	to, begun, f := &s.dx, &s.begun, s.flow(i)
-	if i != GraphInput {
-		to, begun = &s.parts[i].grad, &s.parts[i].begun
-	}
+	to, begun := s.sum(i)
 	if to.Data == nil {
 		return
 	}
-	moveChannels(*to, d, lo, hi, f, 0, at, *begun)
+	moveChannels(*to, d, lo, hi, s.flow(i), 0, at, *begun)
 	*begun = true
+}
+
+// sum returns the gradient of what part i gave, or of the input, and whether a reader
+// has given its part of it.
+func (s *graphState) sum(i int) (to *Act, begun *bool) {
+	if i == GraphInput {
+		return &s.dx, &s.begun
+	}
+	return &s.parts[i].grad, &s.parts[i].begun
 }
 
 // moveChannels copies the samples from lo up to hi, of the size of f, from channel

@@ -18,6 +18,8 @@ import (
 type GroupNorm struct {
 	Groups  int
 	Epsilon float64 // 0 means 1e-5, PyTorch's
+	// NoAffine leaves the learned amounts out, so that there are no parameters.
+	NoAffine bool
 }
 
 // Kind returns "groupnorm".
@@ -57,13 +59,16 @@ type boundGroupNorm struct {
 func (b *boundGroupNorm) Out() Flow { return b.in }
 
 func (b *boundGroupNorm) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu, Tangents: true}
+	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu, Tangents: !b.l.NoAffine}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.
 func (b *boundGroupNorm) FLOPs() int64 { return 0 }
 
 func (b *boundGroupNorm) Params() []Param {
+	if b.l.NoAffine {
+		return nil
+	}
 	weight := biasParam(b.in.C, func(t []float32, _ *kernels.Stream) {
 		for i := range t {
 			t[i] = 1

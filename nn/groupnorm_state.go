@@ -19,6 +19,8 @@ type groupNormState struct {
 	norm kernels.ImageNorm
 
 	tangents *groupNormTangents // nil without
+	// Without parameters, what stands for them and takes their gradients.
+	ones, zeros, unread []float32
 }
 
 func (b *boundGroupNorm) NewState(e *Env) State {
@@ -31,6 +33,12 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 			Value: e.Arena.Alloc(ld), Shift: e.Arena.Alloc(ld), Grad: e.Arena.Alloc(ld),
 			Sum: make([]float64, ld), Inner: make([]float64, ld),
 		},
+	}
+	if b.l.NoAffine {
+		s.ones, s.zeros, s.unread = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld)
+		for i := range b.in.C {
+			s.ones[i] = 1
+		}
 	}
 	if e.NeedDX {
 		s.dx = e.Gradient()
@@ -57,7 +65,10 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	n := &s.norm
 	for i := lo; i < hi; i++ {
 		s.moments(i)
-		weight, bias := r.W[s.weight:], r.W[s.bias:]
+		weight, bias := s.ones, s.zeros
+		if !s.b.l.NoAffine {
+			weight, bias = r.W[s.weight:], r.W[s.bias:]
+		}
 		for g := range s.b.l.Groups {
 			mean, scale := s.mean[i*s.b.l.Groups+g], s.scale[i*s.b.l.Groups+g]
 			for c, hi := s.b.channels(g); c < hi; c++ {
@@ -128,8 +139,10 @@ func (s *groupNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 // parameters adds sample i's part of the gradients of weight and bias, and sets the
 // factors of its gradient of x.
 func (s *groupNormState) parameters(r *Run, i int) {
-	n, w := s.b.values(), r.W[s.weight:]
-	gw, gb := r.G[s.weight:][:s.b.in.Ld()], r.G[s.bias:][:s.b.in.Ld()]
+	n, w, gw, gb := s.b.values(), s.ones, s.unread, s.unread
+	if !s.b.l.NoAffine {
+		w, gw, gb = r.W[s.weight:], r.G[s.weight:][:s.b.in.Ld()], r.G[s.bias:][:s.b.in.Ld()]
+	}
 	if r.Starts(i) {
 		clear(gw)
 		clear(gb)

@@ -104,10 +104,11 @@ type Env struct {
 }
 
 // scratch is memory that the layers of a workspace use one after the other, within
-// a call.
+// a call; and where the weights of mixtures are that several share, by name.
 type scratch struct {
 	floats []float32
 	size   int
+	mixed  map[string]int
 }
 
 // Scratch makes sure that there are at least n floats of scratch memory when the

@@ -17,6 +17,9 @@ type MaxPool struct {
 	// beyond the edge is at the end, as in TensorFlow. Without it, windows lie
 	// fully in the image.
 	Same bool
+	// Pad lets them reach over all edges by so many rows and columns, as PyTorch's
+	// padding; it must be less than Size.
+	Pad int
 }
 
 // Kind returns "pool".
@@ -40,7 +43,9 @@ func (l MaxPool) bind(in Flow, mask bool) (Bound, error) {
 		return nil, errors.New("a max-pool needs the image of a convolution as its input")
 	case l.Size < 1 || l.Stride < 1 || l.Size > 16:
 		return nil, fmt.Errorf("size %d, stride %d; the size must be 1 to 16, the stride at least 1", l.Size, l.Stride)
-	case !l.Same && (l.Size > in.H || l.Size > in.W):
+	case l.Pad < 0 || l.Pad >= l.Size || l.Same && l.Pad > 0:
+		return nil, fmt.Errorf("padding %d of windows of size %d; it must be less, and 0 where the padding is \"same\"", l.Pad, l.Size)
+	case !l.Same && (l.Size > in.H+2*l.Pad || l.Size > in.W+2*l.Pad):
 		return nil, fmt.Errorf("size %d on an image of %d x %d; the image must be as large", l.Size, in.H, in.W)
 	}
 	b := &boundPool{l: l, in: in, mask: mask, rows: l.spans(in.H), cols: l.spans(in.W)}
@@ -51,7 +56,7 @@ func (l MaxPool) bind(in Flow, mask bool) (Bound, error) {
 // halves reports whether the windows are 2 x 2 pixels that lie side by side in the
 // image.
 func (l MaxPool) halves() bool {
-	return l.Size == 2 && (l.Stride == 0 || l.Stride == 2) && !l.Same
+	return l.Size == 2 && (l.Stride == 0 || l.Stride == 2) && !l.Same && l.Pad == 0
 }
 
 // poolSpan is a run of output rows, or columns, whose windows have the same size
@@ -64,7 +69,7 @@ type poolSpan struct {
 
 // spans returns the runs over an image of the given rows or columns.
 func (l MaxPool) spans(size int) []poolSpan {
-	n, before := (size-l.Size)/l.Stride+1, 0
+	n, before := (size+2*l.Pad-l.Size)/l.Stride+1, l.Pad
 	if l.Same {
 		n = (size + l.Stride - 1) / l.Stride
 		before = max((n-1)*l.Stride+l.Size-size, 0) / 2

@@ -76,6 +76,7 @@ type binding struct {
 	steps     bool // they are within a residual block of a sequence
 	// count counts the layers of each kind, also those of graphs, for their names.
 	count map[string]int
+	mixed mixtures
 }
 
 // bind binds the layers anew, for something else.

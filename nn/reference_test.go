@@ -15,6 +15,7 @@ type reference struct {
 	in     [3]int // channels, rows, columns
 	params complexParams
 	shapes [][]int
+	mixes  map[string]int // parameters of mixtures by name
 }
 
 // refOp is one step: "conv" (stride, padding), "pool" (size, stride, padding),
@@ -28,7 +29,7 @@ type refOp struct {
 	before       int // padding above and left
 	after        int // padding below and right
 	dilation     int
-	noBias       bool // of a convolution
+	noBias       bool // of a convolution; of a normalization, neither weight nor bias
 	groups       int
 	lrn          LRN
 	body         []refOp
@@ -38,8 +39,10 @@ type refOp struct {
 
 // refBranch is a branch of the op "graph".
 type refBranch struct {
-	from   []int // earlier branches, -1 for the graph's input
-	concat bool  // else the sum
+	from   []int  // earlier branches, -1 for the graph's input
+	concat bool   // else the sum
+	mix    string // name of the weights, if it is a mix
+	zero   bool
 	ops    []refOp
 }
 
@@ -247,8 +250,12 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 		case "lrn":
 			m = m.normalize(o.lrn)
 		case "groupnorm":
-			w := take()
-			m = m.groupNorm(o.groups, w, take())
+			w, b := slices.Repeat([]complex128{1}, m.c), make([]complex128, m.c)
+			if !o.noBias {
+				w = take()
+				b = take()
+			}
+			m = m.groupNorm(o.groups, w, b)
 		case "depthwise":
 			shape := r.shapes[*next]
 			w := take()
@@ -320,6 +327,14 @@ func (r *reference) graph(in refImage, branches []refBranch, next *int) refImage
 	given := map[int]refImage{-1: in}
 	for i, b := range branches {
 		m := given[b.from[0]]
+		if b.mix != "" {
+			var inputs []refImage
+			for _, from := range b.from {
+				inputs = append(inputs, given[from])
+			}
+			given[i] = r.run(r.mixed(b, inputs, next), b.ops, next)
+			continue
+		}
 		for _, from := range b.from[1:] {
 			v := given[from]
 			if b.concat {
@@ -335,6 +350,36 @@ func (r *reference) graph(in refImage, branches []refBranch, next *int) refImage
 		given[i] = r.run(m, b.ops, next)
 	}
 	return given[len(branches)-1]
+}
+
+// mixed returns the sum of inputs weighted by the softmax of a parameter, which lies
+// where its name comes first.
+func (r *reference) mixed(b refBranch, inputs []refImage, next *int) refImage {
+	at, ok := r.mixes[b.mix]
+	if !ok || at >= *next {
+		at = *next
+		if r.mixes == nil {
+			r.mixes = map[string]int{}
+		}
+		r.mixes[b.mix] = at
+		*next++
+	}
+	var weights []complex128
+	var all complex128
+	for _, a := range r.params[at] {
+		weights = append(weights, cmplx.Exp(a))
+		all += cmplx.Exp(a)
+	}
+	if b.zero {
+		weights = weights[1:]
+	}
+	out := newRefImage(inputs[0].c, inputs[0].h, inputs[0].w)
+	for k, m := range inputs {
+		for i, v := range m.v {
+			out.v[i] += weights[k] / all * v
+		}
+	}
+	return out
 }
 
 // refCurves are the smooth activations.

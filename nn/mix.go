@@ -1,0 +1,149 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/det"
+)
+
+// mixture is a Mix in its place. Its parameter is alpha, a number for each input.
+type mixture struct {
+	name string // of the weights
+	zero bool
+	n    int // numbers of alpha
+	// owns says that the parameter lies here: this is the first Mix of that name.
+	// Gradients reach last first.
+	owns, last bool
+}
+
+// mixtures are those of a network that were bound so far.
+type mixtures map[string][]*mixture
+
+// add binds a Mix of so many inputs.
+func (m mixtures) add(b Branch) (*mixture, error) {
+	x := &mixture{name: b.Weights, zero: b.Zero, n: len(b.From), owns: true, last: true}
+	if x.zero {
+		x.n++
+	}
+	if before := m[x.name]; len(before) > 0 {
+		if first := before[0]; first.n != x.n || first.zero != x.zero {
+			return nil, fmt.Errorf("the weights %q are those of %d alternatives, here there are %d; all must have the same", x.name, first.n, x.n)
+		}
+		before[len(before)-1].last = false
+		x.owns = false
+	}
+	m[x.name] = append(m[x.name], x)
+	return x, nil
+}
+
+// alphaDeviation is that of alpha at first, as in DARTS.
+const alphaDeviation = 1e-3
+
+// params returns alpha, if it lies here.
+func (x *mixture) params() []Param {
+	if x == nil || !x.owns {
+		return nil
+	}
+	p := biasParam(x.n, func(t []float32, s *kernels.Stream) { fillNormal(t, alphaDeviation, s) })
+	p.Name = x.name + ".alpha"
+	return []Param{p}
+}
+
+// size returns the packed floats of what lies here.
+func (x *mixture) size() int {
+	if x == nil || !x.owns {
+		return 0
+	}
+	return kernels.Pad(x.n)
+}
+
+// mixState is a Mix in one workspace.
+type mixState struct {
+	*mixture
+	at    int       // offset of alpha
+	share []float64 // softmax of alpha
+	inner []float64 // product of each input with the output's gradient, of a sample
+}
+
+// newState returns one of a Mix whose own parameter would be at an offset. Where
+// those of a name are is told from the first one to the others.
+func (x *mixture) newState(e *Env, at int) *mixState {
+	if x == nil {
+		return nil
+	}
+	if x.owns {
+		if e.scratch.mixed == nil {
+			e.scratch.mixed = map[string]int{}
+		}
+		e.scratch.mixed[x.name] = at
+	}
+	return &mixState{mixture: x, at: e.scratch.mixed[x.name], share: make([]float64, x.n), inner: make([]float64, x.n)}
+}
+
+// begin computes the softmax of alpha.
+func (s *mixState) begin(w []float32) {
+	alpha := w[s.at:][:s.n]
+	most, sum := float64(slices.Max(alpha)), 0.0
+	for k, a := range alpha {
+		s.share[k] = det.Exp(float64(a) - most)
+		sum += s.share[k]
+	}
+	for k := range s.share {
+		s.share[k] /= sum
+	}
+}
+
+// of returns the place of input k in alpha.
+func (s *mixState) of(k int) int {
+	if s.zero {
+		return k + 1
+	}
+	return k
+}
+
+// rows calls f with every row of values of sample i of a run's chunk.
+func (f Flow) rows(r *Run, i int, do func(row, y int)) {
+	for t := range max(1, f.Seq) {
+		for y := range f.H {
+			do(t*r.N+i, y)
+		}
+	}
+}
+
+// add adds the share of input k of the samples [lo, hi) to dst, or begins it.
+func (s *mixState) add(r *Run, dst, src Act, f Flow, k, lo, hi int, begun bool) {
+	share, n := float32(s.share[s.of(k)]), f.W*f.Ld()
+	for i := lo; i < hi; i++ {
+		f.rows(r, i, func(row, y int) {
+			to, from := dst.At(row, y, 0)[:n], src.At(row, y, 0)[:n]
+			if begun {
+				kernels.Axpy(to, share, from)
+				return
+			}
+			copy(to, from)
+			kernels.Scale(to, share)
+		})
+	}
+}
+
+// slope adds the part of sample i to the gradient of alpha: with g_k the product of
+// input k with dy, and p the softmax, p_k (g_k - sum_j p_j g_j).
+func (s *mixState) slope(r *Run, dy Act, f Flow, i int, input func(k int) Act) {
+	n := f.W * f.Ld()
+	mean := 0.0
+	for k := range s.n - s.of(0) {
+		x, sum := input(k), 0.0
+		f.rows(r, i, func(row, y int) { sum += kernels.Dot(dy.At(row, y, 0)[:n], x.At(row, y, 0)[:n]) })
+		s.inner[s.of(k)] = sum
+		mean += float64(s.share[s.of(k)] * sum)
+	}
+	grad := r.G[s.at:][:kernels.Pad(s.n)]
+	if s.last && r.Starts(i) {
+		clear(grad)
+	}
+	for k, p := range s.share {
+		grad[k] += float32(p * (s.inner[k] - mean))
+	}
+}
