@@ -11,8 +11,8 @@ import (
 type AvgPool struct {
 	Size   int // 0 means the whole image
 	Stride int // 0 means Size
-	// Pad lets windows reach over the edges by so many rows and columns, less than
-	// Size. The mean is that of the pixels in the image: PyTorch's padding with
+	// Pad lets windows reach over the edges by so many rows and columns, at most half
+	// of Size. The mean is that of the pixels in the image: PyTorch's padding with
 	// count_include_pad = False.
 	Pad int
 }
@@ -34,8 +34,8 @@ func (l AvgPool) Bind(in Flow) (Bound, error) {
 		return nil, errors.New("an average pool needs the image of a convolution as its input")
 	case l.Size < 0 || l.Stride < 0:
 		return nil, fmt.Errorf("size %d, stride %d; neither may be negative", l.Size, l.Stride)
-	case l.Pad < 0 || l.Pad > 0 && l.Pad >= l.Size:
-		return nil, fmt.Errorf("padding %d of windows of size %d; it must be less", l.Pad, l.Size)
+	case l.Pad < 0 || 2*l.Pad > l.Size:
+		return nil, fmt.Errorf("padding %d of windows of size %d; it must be at most half of that", l.Pad, l.Size)
 	case h > in.H+2*l.Pad || w > in.W+2*l.Pad:
 		return nil, fmt.Errorf("size %d on an image of %d x %d; the image must be as large", l.Size, in.H, in.W)
 	}

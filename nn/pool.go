@@ -18,7 +18,7 @@ type MaxPool struct {
 	// fully in the image.
 	Same bool
 	// Pad lets them reach over all edges by so many rows and columns, as PyTorch's
-	// padding; it must be less than Size.
+	// padding; at most half of Size.
 	Pad int
 }
 
@@ -43,8 +43,8 @@ func (l MaxPool) bind(in Flow, mask bool) (Bound, error) {
 		return nil, errors.New("a max-pool needs the image of a convolution as its input")
 	case l.Size < 1 || l.Stride < 1 || l.Size > 16:
 		return nil, fmt.Errorf("size %d, stride %d; the size must be 1 to 16, the stride at least 1", l.Size, l.Stride)
-	case l.Pad < 0 || l.Pad >= l.Size || l.Same && l.Pad > 0:
-		return nil, fmt.Errorf("padding %d of windows of size %d; it must be less, and 0 where the padding is \"same\"", l.Pad, l.Size)
+	case l.Pad < 0 || 2*l.Pad > l.Size || l.Same && l.Pad > 0:
+		return nil, fmt.Errorf("padding %d of windows of size %d; it must be at most half of that, and 0 where the padding is \"same\"", l.Pad, l.Size)
 	case !l.Same && (l.Size > in.H+2*l.Pad || l.Size > in.W+2*l.Pad):
 		return nil, fmt.Errorf("size %d on an image of %d x %d; the image must be as large", l.Size, in.H, in.W)
 	}

@@ -172,6 +172,7 @@ NETWORKS = {
     "mbv3-cifar": mbv3([(32, 2, 5, 4, 2), (48, 3, 5, 4, 2), (80, 3, 5, 4, 1), (96, 2, 5, 4, 2)]),
     "mbv3-cifar-mid": mbv3([(32, 1, 3, 3, 2), (48, 2, 3, 3, 2), (64, 2, 3, 3, 1), (80, 1, 3, 3, 2)]),
     "mbv3-paper32": mbv3_paper(),
+    "darts-cifar": [plain(24, 3), norm(24), dict(type="cells", channels=8, cells=3), dict(type="avgpool"), dense()],
     "vit-tiny": vit_tiny(),
     "leaf-char-lstm": [embedding(8), lstm(256, layers=2, biases=1, forget_bias=1), dense()],
     "fedex-char-lstm": [embedding(8, zero_padding=True), lstm(256, layers=2), dense()],
@@ -240,6 +241,92 @@ class Squeeze(nn.Module):
 
     def forward(self, x):
         return x * F.hardsigmoid(self.fc2(F.relu(self.fc1(F.adaptive_avg_pool2d(x, 1)), inplace=True)))
+
+
+def plain_norm(channels):
+    return nn.GroupNorm(channels // 8, channels, affine=False)
+
+
+def point(inside, channels, stride=1):
+    """ReLU, a convolution 1x1 and normalisation."""
+    return nn.Sequential(nn.ReLU(), nn.Conv2d(inside, channels, 1, stride, bias=False), plain_norm(channels))
+
+
+class Operations(nn.Module):
+    """DARTS' operations on an edge but for none; a skip that halves is one convolution."""
+
+    def __init__(self, channels, stride):
+        super().__init__()
+
+        def depth(kernel, dilation, step):
+            conv = nn.Conv2d(channels, channels, kernel, step, dilation * (kernel - 1) // 2, dilation, groups=channels, bias=False)
+            return [nn.ReLU(), conv, nn.Conv2d(channels, channels, 1, bias=False), plain_norm(channels)]
+
+        self.all = nn.ModuleList([
+            nn.Sequential(nn.MaxPool2d(3, stride, 1), plain_norm(channels)),
+            nn.Sequential(nn.AvgPool2d(3, stride, 1, count_include_pad=False), plain_norm(channels)),
+            nn.Identity() if stride == 1 else point(channels, channels, stride),
+            nn.Sequential(*depth(3, 1, stride), *depth(3, 1, 1)),
+            nn.Sequential(*depth(5, 1, stride), *depth(5, 1, 1)),
+            nn.Sequential(*depth(3, 2, stride)),
+            nn.Sequential(*depth(5, 2, stride)),
+        ])
+
+
+class Shares(nn.Module):
+    """The weights of an edge's operations, none the first, as a module: their place among the parameters is behind the operations."""
+
+    def __init__(self):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.zeros(8))
+
+    def forward(self):
+        return torch.softmax(self.alpha, 0)
+
+
+class Cell(nn.Module):
+    def __init__(self, before, last, channels, halved, halves, alphas):
+        super().__init__()
+        self.last, self.before = point(last, channels), point(before, channels, 2 if halved else 1)
+        self.edges = nn.ModuleList()
+        for node in range(2, 6):
+            for given in range(node):
+                edge = Operations(channels, 2 if halves and given < 2 else 1)
+                edge.shares = alphas.setdefault((halves, node, given), Shares())
+                self.edges.append(edge)
+
+    def forward(self, before, last):
+        nodes, edges = [self.before(before), self.last(last)], iter(self.edges)
+        for _ in range(4):
+            total = 0
+            for x in list(nodes):
+                edge = next(edges)
+                shares = edge.shares()
+                for k, op in enumerate(edge.all):
+                    total = total + shares[k + 1] * op(x)
+            nodes.append(total)
+        return torch.cat(nodes[2:], 1)
+
+
+class Cells(nn.Module):
+    """A supernet of DARTS behind its stem."""
+
+    def __init__(self, stem, channels, count):
+        super().__init__()
+        self.cells, alphas = nn.ModuleList(), {}
+        before, last, halved = stem, stem, False
+        for i in range(count):
+            halves = i in (count // 3, 2 * count // 3)
+            channels *= 2 if halves else 1
+            self.cells.append(Cell(before, last, channels, halved, halves, alphas))
+            before, last, halved = last, 4 * channels, halves
+        self.channels = last
+
+    def forward(self, x):
+        before = last = x
+        for cell in self.cells:
+            before, last = last, cell(before, last)
+        return last
 
 
 class RowNorm(nn.Module):
@@ -469,16 +556,16 @@ class Builder:
         if s.get("padding") == "same":
             self.shape = (self.shape[0], *(-(-n // stride) for n in self.shape[1:]))
             return SamePool(size, stride)
-        self.after(size, stride, 0)
-        return nn.MaxPool2d(size, stride)
+        self.after(size, stride, s.get("pad", 0))
+        return nn.MaxPool2d(size, stride, s.get("pad", 0))
 
     def make_avgpool(self, s):
         if not s.get("size"):
             self.shape = (self.shape[0],)
             return Mean()
         size, stride = s["size"], s.get("stride") or s["size"]
-        self.after(size, stride, 0)
-        return nn.AvgPool2d(size, stride)
+        self.after(size, stride, s.get("pad", 0))
+        return nn.AvgPool2d(size, stride, s.get("pad", 0), count_include_pad=False)
 
     def make_lrn(self, s):
         bias, beta = s.get("bias", 1), s.get("beta", 0.75)
@@ -488,7 +575,7 @@ class Builder:
         return nn.LocalResponseNorm(size, alpha=s["alpha"] * size, beta=beta, k=bias)
 
     def make_groupnorm(self, s):
-        return nn.GroupNorm(s["groups"], self.shape[0])
+        return nn.GroupNorm(s["groups"], self.shape[0], affine=not s.get("no_affine"))
 
     def make_attention(self, s):
         if s.get("mask_padding"):
@@ -518,6 +605,11 @@ class Builder:
 
     def make_squeeze(self, s):
         return Squeeze(self.shape[0], s["units"])
+
+    def make_cells(self, s):
+        m = Cells(self.shape[0], s["channels"], s["cells"])
+        self.shape = (m.channels, self.shape[1] // 4, self.shape[2] // 4)
+        return m
 
     def make_layernorm(self, s):
         return RowNorm(self.shape[0], True)

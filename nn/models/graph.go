@@ -14,6 +14,7 @@ import (
 const (
 	add    = "add"
 	concat = "concat"
+	mix    = "mix"
 )
 
 // inputName stands for what the first layer reads.
@@ -21,7 +22,7 @@ const inputName = "input"
 
 var layerName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`)
 
-func (s LayerSpec) joins() bool { return s.Type == add || s.Type == concat }
+func (s LayerSpec) joins() bool { return s.Type == add || s.Type == concat || s.Type == mix }
 
 // branched reports whether a list of layers is no chain.
 func branched(specs []LayerSpec) bool {
@@ -192,6 +193,8 @@ func graph(specs []LayerSpec, classes int) []nn.Layer {
 				b.Join = nn.Sum
 			case concat:
 				b.Join = nn.Concat
+			case mix:
+				b.Join, b.Weights, b.Zero = nn.Mix, s.Weights, s.Zero
 			default:
 				b.Layers = []nn.Layer{named(p)}
 			}

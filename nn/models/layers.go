@@ -19,18 +19,21 @@ type LayerSpec struct {
 	Type        string      `toml:"type" json:"type" doc:"what kind of layer it is"`
 	Name        string      `toml:"name,omitempty" json:"name,omitempty" doc:"name of a layer, for the inputs of others and for its parameters, which else go by its type and number"`
 	Input       string      `toml:"input,omitempty" json:"input,omitempty" doc:"name of the layer that this one reads, the one before unless set; input is what the first layer reads"`
-	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add and concat join"`
+	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add, concat and mix join"`
+	Weights     string      `toml:"weights,omitempty" json:"weights,omitempty" doc:"name of the weights of a mix, which all of one name share; their parameter is NAME.alpha"`
+	Zero        bool        `toml:"zero,omitempty" json:"zero,omitempty" doc:"has a mix weigh zeros, too, by the first of its weights"`
 	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first of squeeze-and-excitation; the last layer of a network may leave it out: it has one a class" also:"size neurons out_features"`
 	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, 1048576]" doc:"output channels of a convolution" also:"channels out_channels"`
 	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 of a depthwise one" also:"kernel_size"`
 	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"none, the default, or zeros that keep the image's size at stride 1"`
-	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zeros on each side of a convolution's image, as PyTorch has it, instead of padding"`
+	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zeros on each side of a convolution's image, as PyTorch has it, instead of padding; those by which a pool's windows reach over the edges, where nothing counts"`
 	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"leaves out a convolution's bias"`
 	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"step of a convolution, 1 unless set, or of a pool, its size unless set"`
 	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"distance between neighbours of a convolution's kernel, 1 unless set"`
 	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool, without which an average pool takes the mean of the whole image, or width of an embedding" also:"dim pool_size embedding_dim"`
 	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"makes an embedding's token 0 a row of zeros that is not trained"`
 	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"groups of channels that are normalized together, or that a convolution keeps apart, 1 unless set" also:"num_groups"`
+	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"leaves out what a group normalization learns, PyTorch's affine=False"`
 	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, 1048576]" doc:"channels on each side that normalize one"`
 	Bias        *float64    `toml:"bias,omitempty" json:"bias,omitempty" doc:"bias of the normalization's base, 1 unless set"`
 	Alpha       *float64    `toml:"alpha,omitempty" json:"alpha,omitempty" doc:"factor of the sum of squares"`
@@ -76,17 +79,17 @@ var layerTypes = map[string]layerType{
 		}
 		return nn.Dense{Units: s.Units, Init: s.init()}
 	}},
-	"maxpool": {"the maximum of each window of an image", []string{"size", "stride", "padding"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.MaxPool{Size: s.Size, Stride: s.Stride, Same: s.Padding == "same"}
+	"maxpool": {"the maximum of each window of an image", []string{"size", "stride", "padding", "pad"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.MaxPool{Size: s.Size, Stride: s.Stride, Same: s.Padding == "same", Pad: s.Pad}
 	}},
-	"avgpool": {"the mean of each window, or of the whole image", []string{"size", "stride"}, nil, func(s LayerSpec, _ int) nn.Layer {
-		return nn.AvgPool{Size: s.Size, Stride: s.Stride}
+	"avgpool": {"the mean of each window, or of the whole image", []string{"size", "stride", "pad"}, nil, func(s LayerSpec, _ int) nn.Layer {
+		return nn.AvgPool{Size: s.Size, Stride: s.Stride, Pad: s.Pad}
 	}},
 	"lrn": {"local response normalization over channels", []string{"radius", "bias", "alpha", "beta"}, []string{"radius", "alpha"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.LRN{Radius: s.Radius, Bias: or(s.Bias, 1), Alpha: *s.Alpha, Beta: or(s.Beta, 0.75)}
 	}},
-	"groupnorm": {"group normalization", []string{"groups"}, []string{"groups"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.GroupNorm{Groups: s.Groups}
+	"groupnorm": {"group normalization", []string{"groups", "no_affine"}, []string{"groups"}, func(s LayerSpec, _ int) nn.Layer {
+		return nn.GroupNorm{Groups: s.Groups, NoAffine: s.NoAffine}
 	}},
 	"relu":    {"max(x, 0)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.ReLU{} }},
 	"flatten": {"makes a vector of an image", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Flatten{} }},
@@ -138,6 +141,7 @@ var layerTypes = map[string]layerType{
 	"tanh":        {"the hyperbolic tangent", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tanh{} }},
 	add:           {"the sum of what several layers give", []string{"inputs"}, []string{"inputs"}, nil},
 	concat:        {"the channels of several layers side by side", []string{"inputs"}, []string{"inputs"}, nil},
+	mix:           {"the sum of several layers weighted by the softmax of trained numbers, a mixed operation of DARTS", []string{"inputs", "weights", "zero"}, []string{"inputs", "weights"}, nil},
 	residual:      {"the sum of two branches of layers", []string{"depth", "body", "shortcut"}, []string{"body"}, nil},
 }
 
@@ -297,13 +301,15 @@ func (s LayerSpec) check(t layerType, last bool) error {
 			return fmt.Errorf("%s = %d; it must be at least 1", key, f.Int())
 		case f.Kind() == reflect.Int && f.Int() > most(key):
 			return fmt.Errorf("%s = %d; it must be at most %d", key, f.Int(), most(key))
-		case f.Kind() == reflect.String && !slices.Contains(words, f.String()):
+		case f.Kind() == reflect.String && len(words) > 0 && !slices.Contains(words, f.String()):
 			return fmt.Errorf("%s = %q; it must be %s", key, f.String(), strings.Join(words, " or "))
 		}
 	}
 	switch {
 	case s.joins() && len(s.Inputs) < 2:
 		return fmt.Errorf("inputs names %d layer; there must be at least 2", len(s.Inputs))
+	case s.Weights != "" && !layerName.MatchString(s.Weights):
+		return fmt.Errorf("weights = %q; it must be of letters, digits, _, - and single dots within, and begin with a letter or _", s.Weights)
 	case s.Rate != nil && !(*s.Rate >= 0 && *s.Rate < 1):
 		return fmt.Errorf("rate = %v; it must be at least 0 and below 1", *s.Rate)
 	case s.Padding != "" && s.Pad > 0:

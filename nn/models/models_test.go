@@ -43,6 +43,7 @@ func TestParameterCounts(t *testing.T) {
 		{"mbv3-cifar", Options{}, 676_442},
 		{"mbv3-cifar-mid", Options{}, 170_194},
 		{"mbv3-paper32", Options{}, 5_179_042},
+		{"darts-cifar", Options{}, 209_666},
 		{"mobilenet-small", Options{Classes: 100}, 1_528_106 + 90*1025},
 		{"logistic", Options{}, 62 * 785},
 		{"logistic", Options{Classes: 10, Input: nn.Shape{H: 1, W: 1, C: 60}}, 610},

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fedfast/fedfast/nn"
@@ -17,6 +18,7 @@ type torchOp struct {
 	NoBias     bool      `json:"no_bias,omitempty"`
 	Size       int       `json:"size,omitempty"`
 	Groups     int       `json:"groups,omitempty"`
+	NoAffine   bool      `json:"no_affine,omitempty"`
 	Radius     int       `json:"radius,omitempty"`
 	K          float64   `json:"k,omitempty"`
 	Alpha      float64   `json:"alpha,omitempty"`
@@ -41,6 +43,7 @@ type torchOp struct {
 type torchBranch struct {
 	From   []int     `json:"from"`
 	Concat bool      `json:"concat,omitempty"`
+	Mix    string    `json:"mix,omitempty"` // name of the weights by which they are mixed, and with zeros
 	Body   []torchOp `json:"body"`
 }
 
@@ -159,6 +162,59 @@ func opPaper32() []torchOp {
 		opPlain(1, 0), torchOp{Op: "groupnorm", Groups: 120}, swish, torchOp{Op: "mean"}, opLinear, swish, opLinear)
 }
 
+// opDARTS is darts-cifar.
+func opDARTS() []torchOp {
+	var all []torchBranch
+	add := func(b torchBranch) int {
+		all = append(all, b)
+		return len(all) - 1
+	}
+	stem, last, before, channels, halved := -1, -1, -1, 8, false
+	for i, halves := range []bool{false, true, true} {
+		kind, strides := "normal", map[bool]int{false: 1, true: 2}
+		if halves {
+			channels *= 2
+			kind = "reduce"
+		}
+		norm := torchOp{Op: "groupnorm", Groups: channels / 8, NoAffine: true}
+		point := func(from, stride int) int {
+			return add(torchBranch{From: []int{from}, Body: []torchOp{opRelu, opPlain(stride, 0), norm}})
+		}
+		if i == 0 {
+			before, last = stem, stem
+		}
+		one := point(last, 1)
+		nodes := []int{point(before, strides[halved]), one}
+		for n := 2; n < 6; n++ {
+			var edges []int
+			for from := range n {
+				stride := strides[halves && from < 2]
+				depth := func(padding, dilation, stride int) []torchOp {
+					return []torchOp{opRelu, {Op: "depthwise", Stride: stride, Padding: padding, Dilation: dilation, NoBias: true}, opPlain(1, 0), norm}
+				}
+				var inputs []int
+				for _, op := range []string{"maxpool", "avgpool"} {
+					inputs = append(inputs, add(torchBranch{From: []int{nodes[from]}, Body: []torchOp{{Op: op, Size: 3, Stride: stride, Padding: 1}, norm}}))
+				}
+				if stride == 1 {
+					inputs = append(inputs, nodes[from])
+				} else {
+					inputs = append(inputs, point(nodes[from], stride))
+				}
+				for _, body := range [][]torchOp{
+					append(depth(1, 1, stride), depth(1, 1, 1)...), append(depth(2, 1, stride), depth(2, 1, 1)...), depth(2, 2, stride), depth(4, 2, stride),
+				} {
+					inputs = append(inputs, add(torchBranch{From: []int{nodes[from]}, Body: body}))
+				}
+				edges = append(edges, add(torchBranch{From: inputs, Mix: fmt.Sprint(kind, n, from)}))
+			}
+			nodes = append(nodes, add(torchBranch{From: edges}))
+		}
+		before, last, halved = last, add(torchBranch{From: nodes[2:], Concat: true}), halves
+	}
+	return []torchOp{opPlain(1, 1), {Op: "groupnorm", Groups: 3}, {Op: "graph", Branches: all}, {Op: "mean"}, opLinear}
+}
+
 func opSame(padding int) torchOp { return torchOp{Op: "conv", Padding: padding} }
 
 func zeroIndex() *int { return new(int) }
@@ -207,6 +263,7 @@ var torchCases = []struct {
 	{"mbv3-cifar-mid", 3, 0.005, append(opMBV3(0, [5]int{32, 1, 3, 3, 2}, [5]int{48, 2, 3, 3, 2}, [5]int{64, 2, 3, 3, 1}, [5]int{80, 1, 3, 3, 2}), torchOp{Op: "mean"}, opLinear), nn.Shape{}},
 	{"mbv3-cifar", 3, 0.005, append(opMBV3(0, [5]int{32, 2, 5, 4, 2}, [5]int{48, 3, 5, 4, 2}, [5]int{80, 3, 5, 4, 1}, [5]int{96, 2, 5, 4, 2}), torchOp{Op: "mean"}, opLinear), nn.Shape{}},
 	{"mbv3-paper32", 2, 0.005, opPaper32(), nn.Shape{}},
+	{"darts-cifar", 2, 0.02, opDARTS(), nn.Shape{H: 12, W: 12, C: 3}},
 	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
 	{"fedtune-4conv2dense", 6, 0.1, []torchOp{
 		opSame(1), opRelu, opSame(1), opRelu, opPool, opSame(1), opRelu, opSame(1), opRelu, opPool,

@@ -7,9 +7,9 @@ answer a JSON list of the losses before each step, when OUT.f64 is written.
 With a direction it does not train: it writes the product of the loss' Hessian with it.
 
 JOB.json holds
-  layers   list of {"op": conv | depthwise | squeeze | pool | lrn | groupnorm | layernorm | rmsnorm | residual | mean | relu | gelu and others |
+  layers   list of {"op": conv | depthwise | squeeze | pool | maxpool | avgpool | lrn | groupnorm | layernorm | rmsnorm | residual | mean | relu | gelu and others |
            sequence | positions | attention | steps | tied |
-           flatten | linear | embedding | lstm | gru | graph (branches of from, concat, body) | last | every, ...}
+           flatten | linear | embedding | lstm | gru | graph (branches of from, concat or mix, body) | last | every, ...}
   shapes   shape of every parameter, in the order in which the layers consume them
   tokens   list of token sequences (token models), or null
   x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
@@ -139,11 +139,15 @@ def forward(layers, it, x):
             x = torch.relu(x)
         elif op == "pool":
             x = max_pool(layer, x)
+        elif op == "maxpool":
+            x = F.max_pool2d(x, layer["size"], layer["stride"], layer["padding"])
+        elif op == "avgpool":
+            x = F.avg_pool2d(x, layer["size"], layer["stride"], layer["padding"], count_include_pad=False)
         elif op == "lrn":
             size = 2 * layer["radius"] + 1
             x = F.local_response_norm(x, size, alpha=layer["alpha"] * size, beta=layer["beta"], k=layer["k"])
         elif op == "groupnorm":
-            x = F.group_norm(x, layer["groups"], next(it), next(it))
+            x = F.group_norm(x, layer["groups"], *(() if layer.get("no_affine") else (next(it), next(it))))
         elif op == "residual":
             body = forward(layer["body"], it, x)
             x = body + forward(layer.get("shortcut", []), it, x)
@@ -168,11 +172,16 @@ def forward(layers, it, x):
             zero = x.new_zeros(1, x.shape[0], weights[1].shape[1])
             x = torch._VF.gru(x, zero, weights, True, 1, 0.0, False, False, True)[0]
         elif op == "graph":
-            given = [x]
+            given, shares = [x], {}
             for branch in layer["branches"]:
                 read = [given[i + 1] for i in branch["from"]]
+                if "mix" in branch:
+                    if branch["mix"] not in shares:
+                        shares[branch["mix"]] = torch.softmax(next(it), 0)
+                    given.append(sum(p * y for p, y in zip(shares[branch["mix"]][1:], read)))
+                    continue
                 y = torch.cat(read, 1 if read[0].dim() == 4 else -1) if branch.get("concat") else sum(read[1:], read[0])
-                given.append(forward(branch["body"], it, y))
+                given.append(forward(branch["body"] or [], it, y))
             x = given[-1]
         elif op == "last":
             x = x[:, -1]

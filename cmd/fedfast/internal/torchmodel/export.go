@@ -66,7 +66,8 @@ type exporter struct {
 	init, forward []string
 	helpers       map[string]bool
 	variables     int
-	embedding     string // the first layer's name
+	embedding     string            // the first layer's name
+	mixed         map[string]string // modules of the weights of mixes by their names
 }
 
 // fresh returns a new variable.
@@ -189,6 +190,9 @@ func (e *exporter) elementwise(s nn.Stage, v value) string {
 	case nn.Dropout:
 		return fmt.Sprintf("F.dropout(%%s, %v, self.training)", l.Rate)
 	case nn.GroupNorm:
+		if l.NoAffine { // no module, whose name others could begin with
+			return fmt.Sprintf("F.group_norm(%%s, %d, eps=%v)", l.Groups, cmp.Or(l.Epsilon, 1e-5))
+		}
 		return e.module(s.Name, "nn.GroupNorm(%d, %d, eps=%v)", l.Groups, s.In.C, cmp.Or(l.Epsilon, 1e-5)) + "(%s)"
 	case nn.LayerNorm:
 		return e.rows(e.module(s.Name, "nn.LayerNorm(%d, eps=%v)", s.In.C, cmp.Or(l.Epsilon, 1e-5)), s, v)
@@ -285,6 +289,22 @@ func (e *exporter) keep(v value) value {
 	return v
 }
 
+// mix writes a sum by weights, of which those of one name are made once.
+func (e *exporter) mix(to string, b nn.Branch, names []string) {
+	if e.mixed == nil {
+		e.mixed = map[string]string{}
+	}
+	e.helpers["Shares"] = true
+	n, from := len(names), ""
+	if b.Zero {
+		n, from = n+1, "[1:]"
+	}
+	if e.mixed[b.Weights] == "" {
+		e.mixed[b.Weights] = e.module(b.Weights, "Shares(%d)", n)
+	}
+	e.set(to, "sum(share * part for share, part in zip(%s()%s, (%s)))", e.mixed[b.Weights], from, strings.Join(names, ", "))
+}
+
 // graph writes branches.
 func (e *exporter) graph(g nn.Graph, s nn.Stage, v value, to string) (flat bool, err error) {
 	values := make([]value, len(g.Branches))
@@ -307,6 +327,8 @@ func (e *exporter) graph(g nn.Graph, s nn.Stage, v value, to string) (flat bool,
 			switch {
 			case b.Join == nn.Sum:
 				e.set(now.name, "%s", strings.Join(names, " + "))
+			case b.Join == nn.Mix:
+				e.mix(now.name, b, names)
 			case s.In.Seq > 0:
 				e.set(now.name, "torch.cat((%s), 2)", strings.Join(names, ", "))
 			default:

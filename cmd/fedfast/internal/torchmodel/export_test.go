@@ -86,6 +86,18 @@ var everyLayer = map[string]struct {
 		{ name = "sum", type = "add", inputs = ["more", "both"] }
 		{ type = "avgpool" }
 		{ type = "dense" }`},
+	"mixed": {nn.Shape{H: 8, W: 8, C: 2}, 4, `
+		[[layers]]
+		{ name = "stem", type = "conv", filters = 4, kernel = 3, pad = 1 }
+		{ name = "max", type = "maxpool", size = 3, stride = 1, pad = 1 }
+		{ name = "mean", input = "stem", type = "avgpool", size = 3, stride = 1, pad = 1 }
+		{ name = "norm", input = "stem", type = "groupnorm", groups = 2, no_affine = true }
+		{ name = "wide", input = "max", type = "conv", filters = 4, kernel = 1 }
+		{ name = "a", type = "mix", inputs = ["stem", "mean", "norm"], weights = "edge.one", zero = true }
+		{ name = "b", type = "mix", inputs = ["wide", "stem", "a"], weights = "edge.one", zero = true }
+		{ name = "c", type = "mix", inputs = ["b", "norm"], weights = "two" }
+		{ type = "avgpool" }
+		{ type = "dense" }`},
 	"sequences": {nn.Shape{Seq: 6, Vocab: 11}, 3, `
 		[[layers]]
 		{ type = "embedding", size = 8, zero_padding = true }

@@ -32,14 +32,18 @@ func (e *exporter) image(s nn.Stage, x, to string) {
 			option("dilation", l.Dilation, 1), in.C, bias(l.NoBias)), p.x)
 	case nn.MaxPool:
 		stride := cmp.Or(l.Stride, l.Size)
-		p := e.padding(window{l.Size, l.Size, stride, l.Same, 0, "-float(\"inf\")"}, in, x, to)
+		p := e.padding(window{l.Size, l.Size, stride, l.Same, l.Pad, "-float(\"inf\")"}, in, x, to)
 		e.set(to, "F.max_pool2d(%s, %d, %d%s)", p.x, l.Size, stride, option("padding", p.inside, 0))
 	case nn.AvgPool:
 		if l.Size == 0 {
 			e.set(to, "F.adaptive_avg_pool2d(%s, 1)", x)
 			return
 		}
-		e.set(to, "F.avg_pool2d(%s, %d, %d)", x, l.Size, cmp.Or(l.Stride, l.Size))
+		pad := ""
+		if l.Pad > 0 {
+			pad = fmt.Sprintf(", %d, count_include_pad=False", l.Pad)
+		}
+		e.set(to, "F.avg_pool2d(%s, %d, %d%s)", x, l.Size, cmp.Or(l.Stride, l.Size), pad)
 	case nn.LRN:
 		size := 2*l.Radius + 1
 		e.set(to, "F.local_response_norm(%s, %d, alpha=%v, beta=%v, k=%v)", x, size, l.Alpha*float64(size), l.Beta, l.Bias)

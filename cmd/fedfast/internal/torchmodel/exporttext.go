@@ -106,6 +106,17 @@ class Squeeze(nn.Module):
     def forward(self, x):
         return x * F.hardsigmoid(self.fc2(F.relu(self.fc1(x.mean((2, 3), keepdim=True)))))
 `},
+	{"Shares", `
+class Shares(nn.Module):
+    """The shares of what is mixed."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.zeros(size))
+
+    def forward(self):
+        return torch.softmax(self.alpha, 0)
+`},
 	{"ClassToken", `
 class ClassToken(nn.Module):
     """Puts a learned vector before the steps of a sequence."""
