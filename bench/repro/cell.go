@@ -64,7 +64,7 @@ type Comparison struct {
 
 // Cells returns all cells in the order of the papers.
 func Cells() []Cell {
-	return slices.Concat(fedexTable(), fedexFigures(), pairedCells(), ablationCells(), fathomCells(), fedtuneCells(), nasCells())
+	return slices.Concat(fedexTable(), fedexFigures(), pairedCells(), ablationCells(), rivalCells(), fathomCells(), fedtuneCells(), sidesCells(), nasCells())
 }
 
 // Comparisons returns the papers' claims about pairs of cells.

@@ -96,6 +96,11 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config
 			if err := line.addArms(c, t); err != nil {
 				return err
 			}
+			if len(r.Trials) == 1 {
+				if line.Entropy, err = entropies(ctx, v); err != nil {
+					return err
+				}
+			}
 		}
 		for _, row := range rounds[t.Number] {
 			if row.Round > t.Rounds { // a round that another study had trained, beyond where this one stopped
@@ -109,6 +114,23 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config
 		m.Trials = append(m.Trials, line)
 	}
 	return nil
+}
+
+// entropies are those of theta that FedEx noted in its plans, round by round. A round
+// that was planned again after a break has the plan that was recorded last.
+func entropies(ctx context.Context, v *store.View) ([]float64, error) {
+	var all []float64
+	err := v.Each(ctx, func(row store.Row) error {
+		var plan struct{ Notes map[string][]float64 }
+		if err := json.Unmarshal(row.Data, &plan); err != nil {
+			return fmt.Errorf("the plan of round %d: %w", row.Round, err)
+		}
+		if e := plan.Notes["entropy"]; len(e) == 1 {
+			all = append(all[:min(len(all), max(0, row.Round-1))], e[0])
+		}
+		return nil
+	}, study.KindPlan)
+	return all, err
 }
 
 // add adds a round.

@@ -40,6 +40,17 @@ var fathomStackOverflow = []fathomRow{
 	{"so-clients200", []string{"cohort=200", "eval.every_clients=200"}, [2][2]float64{{396, 17}, {684, 26}}, [2][2]float64{{280000, 45000}, {350000, 13000}}},
 }
 
+// fathomStarts are further starts on FEMNIST, which the paper does not have: larger and
+// smaller rates and batches, and more epochs.
+var fathomStarts = []fathomRow{
+	{name: "lr0.01", sets: []string{"client.lr=0.01"}},
+	{name: "lr0.3", sets: []string{"client.lr=0.3"}},
+	{name: "batch64", sets: []string{"client.batch=64"}},
+	{name: "epochs3", sets: []string{"client.epochs=3"}},
+	{name: "epochs5-batch4", sets: []string{"client.epochs=5", "client.batch=4"}},
+	{name: "lr0.01-batch256", sets: []string{"client.lr=0.01", "client.batch=256"}},
+}
+
 var fathomMethods = []string{"fathom", "fedavg"}
 
 // fathomTraining is the training of FATHOM, or of FedAvg from the same start, in a
@@ -117,6 +128,18 @@ func fathomCells() []Cell {
 				})
 		}
 	}
+	for _, row := range fathomStarts {
+		for _, method := range fathomMethods {
+			t := fathomTraining(row, method)
+			t.Deviates = append(t.Deviates, "a start that the paper does not have")
+			cells = append(cells, Cell{
+				Name: "fathom-starts/" + row.name + "/" + method, Paper: fathomPaper, Where: "no table", Instead: "not published", Unit: "rounds to the goal",
+				Training: t, Picture: "fathom-starts/" + row.name, Measure: func(m *Metrics) (float64, bool) {
+					return m.reached(func(p study.CurvePoint) float64 { return float64(p.Round) })
+				},
+			})
+		}
+	}
 	return cells
 }
 
@@ -139,6 +162,10 @@ func fathomClaims() []Comparison {
 		claims = append(claims,
 			Comparison{Name: name, Claim: "FATHOM needs fewer rounds than FedAvg from the same start", New: name + "/fathom/rounds", Old: name + "/fedavg/rounds"},
 			Comparison{Name: name, Claim: "FATHOM needs fewer local gradients than FedAvg from the same start", New: name + "/fathom/gradients", Old: name + "/fedavg/gradients"})
+	}
+	for _, row := range fathomStarts {
+		name := "fathom-starts/" + row.name
+		claims = append(claims, Comparison{Name: name, Claim: "FATHOM needs fewer rounds than FedAvg from the same start", New: name + "/fathom", Old: name + "/fedavg"})
 	}
 	return claims
 }

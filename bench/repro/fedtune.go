@@ -59,16 +59,16 @@ func shrinkFedtune(c *config.Config, scale float64) []string {
 		c.Data.Sizes[i] = shrunk(n, scale, 1)
 		sizes = append(sizes, strconv.Itoa(c.Data.Sizes[i]))
 	}
-	const sideRounds = 20
+	const asPublished = 20
 	if c.Tuner.Options == nil {
 		c.Tuner.Options = map[string]any{}
 	}
 	c.Tuner.Options["samples"] = strings.Join(sizes, ", ")
-	c.Tuner.Options["rounds"] = int64(shrunk(sideRounds, scale, 1))
+	c.Tuner.Options["rounds"] = int64(shrunk(asPublished, scale, 1))
 	return []string{
 		fmt.Sprintf("scaled by %v: %d rounds instead of %d", scale, c.Rounds, rounds),
 		fmt.Sprintf("scaled by %v: clients and the table's rows have %s samples instead of %s", scale, strings.Join(sizes, ", "), strings.Join(was, ", ")),
-		fmt.Sprintf("scaled by %v: proxy federations run %v rounds instead of %d", scale, c.Tuner.Options["rounds"], sideRounds),
+		fmt.Sprintf("scaled by %v: proxy federations run %v rounds instead of %d", scale, c.Tuner.Options["rounds"], asPublished),
 	}
 }
 
@@ -138,6 +138,56 @@ func fedtuneCells() []Cell {
 	return cells
 }
 
+// sideRounds are how many rounds proxy federations run beside each other's: 20 are
+// the paper's.
+var sideRounds = []int{5, 10, 20}
+
+// sidesCells ask how long proxy federations must run for a table that lasts: the best
+// accuracy, that at the end, and where a run broke down.
+func sidesCells() []Cell {
+	var cells []Cell
+	add := func(name string, t *Training) {
+		for _, c := range []Cell{
+			{Name: name + "/best", Unit: "% best test accuracy", Measure: bestAccuracy, Picture: name},
+			{Name: name + "/end", Unit: "% test accuracy at the end", Measure: finalAccuracy},
+			{Name: name + "/broke", Unit: "round after which test accuracy stays below half of its best", Measure: brokeAt},
+		} {
+			c.Paper, c.Where, c.Instead, c.Training = fedtunePaper, "no table", "not published", t
+			cells = append(cells, c)
+		}
+	}
+	set := fedtuneSets[3]
+	for _, rounds := range sideRounds {
+		t := fedtuneTraining(set, "table")
+		t.Key = fmt.Sprintf("fedtune-%s-sides%d", set.name, rounds)
+		t.Sets = append(t.Sets, fmt.Sprintf("tuner.options.rounds=%d", rounds))
+		t.Deviates = append(t.Deviates, fmt.Sprintf("proxy federations run %d rounds whatever the scale (the paper: 20)", rounds))
+		t.Shrink = func(c *config.Config, scale float64) []string {
+			notes := shrinkFedtune(c, scale)
+			c.Tuner.Options["rounds"] = int64(rounds)
+			return notes[:2] // the third is of the rounds of proxy federations
+		}
+		add(fmt.Sprintf("fedtune-sides/%s/rounds%d", set.name, rounds), t)
+	}
+	add("fedtune-sides/"+set.name+"/global", fedtuneTraining(set, "global"))
+	return cells
+}
+
+// brokeAt is the round after which the test accuracy stays below half of the best
+// before; it is NaN for a run that does not break down.
+func brokeAt(m *Metrics) (float64, bool) {
+	best, broke := 0.0, math.NaN()
+	for _, p := range m.End.Curve {
+		switch a := 1 - p.TestError; {
+		case 2*a >= best:
+			best, broke = max(best, a), math.NaN()
+		case math.IsNaN(broke):
+			broke = float64(p.Round)
+		}
+	}
+	return broke, true
+}
+
 // trialsOf is how often a paper repeated a training; once what cannot be run here.
 func trialsOf(t *Training) int {
 	if t == nil {
@@ -182,6 +232,15 @@ func fedtuneClaims() []Comparison {
 	for _, set := range fedtuneSets {
 		name := "fedtune-table1/" + set.name
 		claims = append(claims, Comparison{Name: name, Claim: "the table beats global tuning", New: name + "/table", Old: name + "/global", Higher: true})
+	}
+	for _, rounds := range sideRounds {
+		for _, what := range []string{"best", "end"} {
+			name := "fedtune-sides/" + fedtuneSets[3].name
+			claims = append(claims, Comparison{
+				Name: fmt.Sprintf("%s/rounds%d/%s", name, rounds, what), Claim: "the table beats global tuning",
+				New: fmt.Sprintf("%s/rounds%d/%s", name, rounds, what), Old: name + "/global/" + what, Higher: true,
+			})
+		}
 	}
 	return claims
 }

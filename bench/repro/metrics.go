@@ -118,6 +118,9 @@ type TrialLine struct {
 	// Seconds are wall-clock times; null for the first round after a decision and
 	// for rounds that another study had trained.
 	Seconds []*float64 `json:"seconds,omitempty"`
+	// Entropy is that of FedEx's theta, in nats, with which each round's configurations
+	// were drawn; of a trial that is the study's only one.
+	Entropy []float64 `json:"entropy,omitempty"`
 	// Simulated are the seconds of each round's slowest client on the simulated device,
 	// of a trial without a wrapper.
 	Simulated []*float64 `json:"seconds_simulated,omitempty"`

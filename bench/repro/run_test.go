@@ -159,3 +159,24 @@ func TestRunAndReport(t *testing.T) {
 		t.Errorf("other settings: %v", err)
 	}
 }
+
+// TestLoneArm runs a study of one arm under FedEx: what it leaves holds the arm, and
+// theta's entropy of every round, which begins at ln k and falls.
+func TestLoneArm(t *testing.T) {
+	here(t)
+	training := small(tuners.TargetPersonalized, "fedex")
+	training.Tuner, training.Sets = "random", override(training.Sets, []string{"budget.rounds=8", "tuner.options.eliminations=0"})
+	training.Sets = training.Sets[:len(training.Sets)-1] // an option of sha
+	training.Sets = append(training.Sets, "client_tuner.options.configs=9")
+	jobs, _, err := Plan(t.Context(), []Cell{{Name: "x", Training: training, Measure: survivorError(tuners.TargetGlobal)}}, Options{Trials: 1}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := runAll(t, jobs)[0]
+	if len(m.Trials) != 1 || len(m.Trials[0].Params) == 0 || len(m.Trials[0].Test) != 2 || len(m.End.Curve) > 0 || m.End.Survivor.Round != 8 {
+		t.Fatalf("trials %+v, end %+v", m.Trials, m.End)
+	}
+	if e := m.Trials[0].Entropy; len(e) != 8 || e[0] != 2.1972 || e[7] >= e[0] {
+		t.Errorf("entropies %v", e)
+	}
+}
