@@ -9,11 +9,12 @@ import (
 )
 
 // Dense is a fully connected layer. After an image it takes all of the image's
-// values. The parameters are weight [Units, inputs] and bias [Units]; an image's
-// inputs are in PyTorch's order: channel, row, column.
+// values. The parameters are weight [Units, inputs] and, unless NoBias, bias [Units]; an
+// image's inputs are in PyTorch's order: channel, row, column.
 type Dense struct {
-	Units int
-	Init  Init
+	Units  int
+	NoBias bool
+	Init   Init
 
 	bf16 bool // rounds the factors of products
 	// steps says that there are many rows, those of all steps of sequences, so that the
@@ -77,17 +78,34 @@ func (b *boundDense) FLOPs() int64 {
 
 func (b *boundDense) Params() []Param {
 	in, out := b.in.H*b.in.W*b.in.C, b.l.Units
-	return []Param{
-		{
-			Name:   "weight",
-			Shape:  []int{out, in},
-			Size:   b.t.K * b.t.N,
-			Pixels: b.in.H * b.in.W,
-			Init:   func(t []float32, s *kernels.Stream) { b.l.Init.weight(t, in, out, s) },
-			Pack:   func(packed, t []float32) { b.walk(func(at, i int) { packed[at] = t[i] }) },
-			Unpack: func(t, packed []float32) { b.walk(func(at, i int) { t[i] = packed[at] }) },
-		},
-		biasParam(out, func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, in, s) }),
+	ps := []Param{{
+		Name:   "weight",
+		Shape:  []int{out, in},
+		Size:   b.t.K * b.t.N,
+		Pixels: b.in.H * b.in.W,
+		Init:   func(t []float32, s *kernels.Stream) { b.l.Init.weight(t, in, out, s) },
+		Pack:   func(packed, t []float32) { b.walk(func(at, i int) { packed[at] = t[i] }) },
+		Unpack: func(t, packed []float32) { b.walk(func(at, i int) { t[i] = packed[at] }) },
+	}}
+	if b.l.NoBias {
+		return ps
+	}
+	return append(ps, biasParam(out, func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, in, s) }))
+}
+
+// biases returns the bias, which begins at at, within all parameters or gradients p, or
+// nil.
+func (b *boundDense) biases(p []float32, at int) []float32 {
+	if b.l.NoBias {
+		return nil
+	}
+	return p[at : at+b.t.N]
+}
+
+// updateBias updates the bias, if there is one.
+func (b *boundDense) updateBias(r *Run, at int) {
+	if g := b.biases(r.G, at); g != nil {
+		r.update.apply(r.W, g, at)
 	}
 }
 

@@ -41,7 +41,7 @@ func newDenseBF16(b *boundDense, e *Env) *denseBF16 {
 
 func (s *denseBF16) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
-	w, bias := r.W[s.w:s.bias], r.W[s.bias:s.bias+s.t.N]
+	w, bias := r.W[s.w:s.bias], s.b.biases(r.W, s.bias)
 	if s.pairs == nil {
 		s.t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), w, bias, s.b.relu, s.scratch.floats)
 		return s.y
@@ -59,7 +59,7 @@ func (s *denseBF16) Forward(r *Run, x Act, _, _ int) Act {
 
 func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
 	t, m, add, space := s.t, s.b.in.Rows(r.N), !r.Starts(0), s.scratch.floats
-	g, gw, gb, w := dy.At(0, 0, 0), r.G[s.w:s.bias], r.G[s.bias:s.bias+t.N], r.W[s.w:s.bias]
+	g, gw, gb, w := dy.At(0, 0, 0), r.G[s.w:s.bias], s.b.biases(r.G, s.bias), r.W[s.w:s.bias]
 	if n := m * t.N; s.b.relu {
 		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])
 	}
@@ -75,7 +75,7 @@ func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
 		}
 		s.rule.fill(&step, r, s.w, s.bias)
 		t.Step(&step, space)
-		r.update.apply(r.W, gb, s.bias)
+		s.b.updateBias(r, s.bias)
 		return s.dx
 	}
 	if s.lanes != nil {
@@ -88,7 +88,7 @@ func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
 	for p := t.LastPart(); p.Rows > 0; p = t.Before(p) {
 		s.updatePart(r, p, m, add)
 	}
-	r.update.apply(r.W, gb, s.bias)
+	s.b.updateBias(r, s.bias)
 	return s.dx
 }
 

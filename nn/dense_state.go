@@ -42,10 +42,10 @@ func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
 	t := s.b.t
 	if s.thin != nil && s.thin.list(r, x, t.K) {
-		s.thin.forward(r, t, s.y, r.W[s.w:s.bias], r.W[s.bias:s.bias+t.N], s.b.relu)
+		s.thin.forward(r, t, s.y, r.W[s.w:s.bias], s.b.biases(r.W, s.bias), s.b.relu)
 		return s.y
 	}
-	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), r.W[s.w:s.bias], r.W[s.bias:s.bias+t.N], s.b.relu)
+	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), r.W[s.w:s.bias], s.b.biases(r.W, s.bias), s.b.relu)
 	if r.V != nil {
 		s.forwardTangents(r, x)
 	}
@@ -54,7 +54,7 @@ func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
 
 func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 	t, rows, add := s.b.t, s.b.in.Rows(r.N), !r.Starts(0)
-	w, gw, gb := r.W[s.w:s.bias], r.G[s.w:s.bias], r.G[s.bias:s.bias+t.N]
+	w, gw, gb := r.W[s.w:s.bias], r.G[s.w:s.bias], s.b.biases(r.G, s.bias)
 	x, g := s.x.At(0, 0, 0), dy.At(0, 0, 0)
 	if r.V != nil {
 		return s.backwardTangents(r, dy)
@@ -95,7 +95,7 @@ func (s *denseState) backwardThin(r *Run, dy Act) {
 	}
 	s.thin.backward(r, t, s.w)
 	if r.update != nil {
-		r.update.apply(r.W, r.G[s.bias:s.bias+t.N], s.bias)
+		s.b.updateBias(r, s.bias)
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *denseState) step(r *Run, x, g []float32, ldg, m int) {
 	}
 	s.rule.fill(&step, r, s.w, s.bias)
 	t.Step(&step)
-	r.update.apply(r.W, r.G[s.bias:s.bias+t.N], s.bias)
+	s.b.updateBias(r, s.bias)
 }
 
 // densePanels updates a layer's weights by steps that are more than SGD.
@@ -162,5 +162,5 @@ func (s *denseState) updateParts(r *Run, x, g []float32, ldg, m int, add bool) {
 			r.update.apply(r.W, grad[i*rows*kernels.Width:][:p.Rows*kernels.Width], at+i*t.K*kernels.Width)
 		}
 	}
-	r.update.apply(r.W, r.G[s.bias:s.bias+t.N], s.bias)
+	s.b.updateBias(r, s.bias)
 }

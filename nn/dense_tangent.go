@@ -7,7 +7,7 @@ import "github.com/fedfast/fedfast/kernels"
 func (s *denseState) forwardTangents(r *Run, x Act) {
 	t, rows := s.b.t, s.b.in.Rows(r.N)
 	y := s.y.Tangent()
-	t.Forward(y.Data, y.Sample, x.At(0, 0, 0), x.Sample, rows, r.V[s.w:s.bias], r.V[s.bias:s.bias+t.N], false)
+	t.Forward(y.Data, y.Sample, x.At(0, 0, 0), x.Sample, rows, r.V[s.w:s.bias], s.b.biases(r.V, s.bias), false)
 	if x.Along > 0 {
 		t.Add(y.Data, y.Sample, x.Tangent().At(0, 0, 0), x.Sample, rows, r.W[s.w:s.bias])
 	}
@@ -20,7 +20,7 @@ func (s *denseState) forwardTangents(r *Run, x Act) {
 // itself is computed, too.
 func (s *denseState) backwardTangents(r *Run, dy Act) Act {
 	t, rows, add := s.b.t, s.b.in.Rows(r.N), !r.Starts(0)
-	w, gw, gb := s.w, r.G[s.w:s.bias], r.G[s.bias:s.bias+t.N]
+	w, gw, gb := s.w, r.G[s.w:s.bias], s.b.biases(r.G, s.bias)
 	g, along := dy.At(0, 0, 0), dy.Tangent().At(0, 0, 0)
 	if n := rows * t.N; s.b.relu {
 		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])

@@ -76,7 +76,11 @@ func (s *thinState) forward(r *Run, t tensor.Dense, y Act, w, bias []float32, re
 		panel := w[j*t.K:][:t.K*kernels.Width]
 		for i := range r.N {
 			out := y.At(i, 0, 0)[j:][:kernels.Width]
-			copy(out, bias[j:])
+			if bias == nil {
+				clear(out)
+			} else {
+				copy(out, bias[j:])
+			}
 			for _, in := range s.of(r.Base + i) {
 				kernels.Axpy(out, in.value, panel[int(in.row)*kernels.Width:][:kernels.Width])
 			}

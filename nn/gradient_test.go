@@ -35,6 +35,12 @@ var imageCases = []imageCase{
 		[]refOp{dense, relu, dense},
 	},
 	{
+		"dense layers without a bias",
+		Shape{H: 2, W: 3, C: 5},
+		[]Layer{Dense{Units: 37, NoBias: true}, ReLU{}, Dense{Units: 21, NoBias: true}, Dense{Units: 3, NoBias: true}},
+		[]refOp{{op: "dense", noBias: true}, relu, {op: "dense", noBias: true}, {op: "dense", noBias: true}},
+	},
+	{
 		"weights of more than one tile",
 		Shape{H: 1, W: 1, C: 3},
 		[]Layer{Dense{Units: 150}, ReLU{}, Dense{Units: 600}, ReLU{}, Dense{Units: 3}},

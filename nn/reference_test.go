@@ -29,7 +29,7 @@ type refOp struct {
 	before       int // padding above and left
 	after        int // padding below and right
 	dilation     int
-	noBias       bool // of a convolution; of a normalization, neither weight nor bias
+	noBias       bool // of a convolution or a dense layer; of a normalization, neither weight nor bias
 	groups       int
 	lrn          LRN
 	body         []refOp
@@ -308,7 +308,9 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 		case "dense":
 			out := newRefImage(r.shapes[*next][0], 1, 1)
 			w := take()
-			copy(out.v, take())
+			if !o.noBias {
+				copy(out.v, take())
+			}
 			affine(out.v, w, m.v)
 			m = out
 		default:

@@ -19,7 +19,7 @@ const (
 type Dense struct{ K, N int }
 
 // Forward computes m rows y = x W + bias, followed by a ReLU if relu. Rows of x
-// and y are ldx and ldy floats apart; bias has N values.
+// and y are ldx and ldy floats apart; bias has N values, or is nil.
 func (d Dense) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []float32, relu bool) {
 	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: x, Lda: ldx, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu})
 }
@@ -245,9 +245,12 @@ func (d Dense) updatePart(s *Step, p Part) {
 	}
 }
 
-// BackwardBias computes the bias' gradient gb, the column sums of m rows of dy, or
-// adds them to gb if accumulate.
+// BackwardBias computes the bias' gradient gb, unless that is nil, the column sums of m
+// rows of dy, or adds them to gb if accumulate.
 func (d Dense) BackwardBias(gb, dy []float32, lddy, m int, accumulate bool) {
+	if gb == nil {
+		return
+	}
 	if !accumulate {
 		clear(gb[:d.N])
 	}

@@ -27,7 +27,7 @@ type LayerSpec struct {
 	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 of a depthwise one" also:"kernel_size"`
 	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"none, the default, or zeros that keep the image's size at stride 1"`
 	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zeros on each side of a convolution's image, as PyTorch has it, instead of padding; those by which a pool's windows reach over the edges, where nothing counts"`
-	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"leaves out a convolution's bias"`
+	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"leaves out the bias of a convolution or of a dense layer"`
 	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"step of a convolution, 1 unless set, or of a pool, its size unless set"`
 	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"distance between neighbours of a convolution's kernel, 1 unless set"`
 	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool, without which an average pool takes the mean of the whole image, or width of an embedding" also:"dim pool_size embedding_dim"`
@@ -73,11 +73,11 @@ var layerTypes = map[string]layerType{
 		}
 		return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
 	}},
-	"dense": {"a fully connected layer", []string{"units", "init"}, nil, func(s LayerSpec, classes int) nn.Layer {
+	"dense": {"a fully connected layer", []string{"units", "no_bias", "init"}, nil, func(s LayerSpec, classes int) nn.Layer {
 		if s.Units == 0 {
 			s.Units = classes
 		}
-		return nn.Dense{Units: s.Units, Init: s.init()}
+		return nn.Dense{Units: s.Units, NoBias: s.NoBias, Init: s.init()}
 	}},
 	"maxpool": {"the maximum of each window of an image", []string{"size", "stride", "padding", "pad"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
 		return nn.MaxPool{Size: s.Size, Stride: s.Stride, Same: s.Padding == "same", Pad: s.Pad}

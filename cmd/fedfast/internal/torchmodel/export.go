@@ -135,7 +135,7 @@ func (e *exporter) stage(s nn.Stage, v value, to string) (flat bool, err error) 
 			e.set(to, "%s.flatten(1)", x)
 			x = to
 		}
-		e.set(to, "%s(%s)", e.module(s.Name, "nn.Linear(%d, %d)", in.H*in.W*in.C, l.Units), x)
+		e.set(to, "%s(%s)", e.module(s.Name, "nn.Linear(%d, %d%s)", in.H*in.W*in.C, l.Units, bias(l.NoBias)), x)
 		return in.Seq == 0, nil
 	case nn.Residual:
 		return e.residual(s, v, to)

@@ -63,7 +63,7 @@ var everyLayer = map[string]struct {
 		{ type = "hardsigmoid" }
 		{ type = "flatten" }
 		{ type = "dropout", rate = 0.5 }
-		{ type = "dense", units = 9 }
+		{ type = "dense", units = 9, no_bias = true }
 		{ type = "residual", body = [{ type = "layernorm" }, { type = "dense", units = 9 }, { type = "tanh" }] }
 		{ type = "rmsnorm" }
 		{ type = "gelu", approximate = "tanh" }
@@ -74,7 +74,7 @@ var everyLayer = map[string]struct {
 		[[layers]]
 		{ type = "dense", units = 8 }
 		{ type = "relu" }
-		{ type = "dense" }`},
+		{ type = "dense", no_bias = true }`},
 	"graph": {nn.Shape{H: 8, W: 8, C: 2}, 4, `
 		[[layers]]
 		{ name = "stem", type = "conv", filters = 4, kernel = 3, pad = 1 }

@@ -330,10 +330,11 @@ class Importer:
         self.wants(x, "NC", "NTC", "TNC", "NF")
         if getattr(self, "table", None) is m.weight and m.bias is None:
             return self.emit({"type": "tied"}, [x], x.dims, out)
-        if m.bias is None:
-            raise Unknown(f"{self.seeing} has no bias, which fedfast's dense layers have; leave out bias=False, or tie its weight to the embedding's")
         self.once(m, name)
-        return self.emit({"type": "dense", "units": m.out_features}, [x], "NC" if x.dims == "NF" else x.dims, out, name, weight=m.weight, bias=m.bias)
+        spec = {"type": "dense", "units": m.out_features}
+        if m.bias is None:
+            spec["no_bias"] = True
+        return self.emit(spec, [x], "NC" if x.dims == "NF" else x.dims, out, name, weight=m.weight, bias=m.bias)
 
     def conv(self, m, name, x, out):
         self.wants(x, "NCHW")

@@ -47,7 +47,6 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"3x8x8", "self.conv = nn.Conv2d(3, 8, (3, 1))", "self.conv(x)", `module "conv" (nn.Conv2d) has kernel_size=(3, 1); rows and columns must have the same`},
 	{"3x8x8", "self.conv, self.fc = nn.Conv2d(3, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(self.conv(x)).mean((2, 3)))", `module "conv" (nn.Conv2d) is used twice, and layers share no weights; make two modules of it`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)", `function matmul is no layer of fedfast; for attention use nn.MultiheadAttention`},
-	{"9", "self.fc = nn.Linear(9, 4, bias=False)", "self.fc(x)", `module "fc" (nn.Linear) has no bias, which fedfast's dense layers have; leave out bias=False, or tie its weight to the embedding's`},
 	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not read an input of 9: mat1 and mat2 shapes cannot be multiplied`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x", `symbolically traced variables cannot be used as inputs to control flow`},
 	{

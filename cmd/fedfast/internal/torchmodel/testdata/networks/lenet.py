@@ -10,7 +10,7 @@ class Net(nn.Module):
         self.conv1 = nn.Conv2d(1, 6, 5, padding=2)
         self.conv2 = nn.Conv2d(6, 16, 5)
         self.fc1 = nn.Linear(16 * 5 * 5, 120)
-        self.fc2 = nn.Linear(120, 84)
+        self.fc2 = nn.Linear(120, 84, bias=False)
         self.fc3 = nn.Linear(84, 10)
 
     def forward(self, x):

@@ -30,7 +30,7 @@ class TextEncoder(nn.Module):
         self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
         self.attention = nn.MultiheadAttention(dim, 4, batch_first=True)
         self.mlp = nn.Sequential(nn.Linear(dim, 2 * dim), nn.SiLU(), nn.Linear(2 * dim, dim))
-        self.head = nn.Linear(dim, classes)
+        self.head = nn.Linear(dim, classes, bias=False)
 
     def forward(self, tokens):
         batch, steps = tokens.shape
