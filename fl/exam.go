@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/fedfast/fedfast/data"
 )
 
 // Exam says which clients measure a model, and how. What a client measures depends
@@ -26,6 +28,9 @@ type Exam struct {
 	Server ServerParams
 	// Round is how many rounds the model has trained.
 	Round int
+	// Arch, as ClientParams.Arch, picks a sub-network, which is measured in the place of
+	// the weights as they are.
+	Arch string `json:",omitempty"`
 }
 
 // personal says whether clients train.
@@ -113,15 +118,23 @@ func (e *Engine) measureHere(ctx context.Context, x *Exam, state *State, memory 
 	if x.Unseen {
 		clients = e.cfg.Data.Unseen
 	}
+	score := func(w *worker, v data.View) (setScore, error) { return w.score(x.Weights, v, masks) }
+	if x.Arch != "" {
+		net, err := e.Cut(ClientParams{Arch: x.Arch})
+		if err != nil {
+			return nil, fmt.Errorf("evaluation: %w", err)
+		}
+		score = func(w *worker, v data.View) (setScore, error) { return w.scoreCut(net, x.Weights, v, masks) }
+	}
 	err := e.each(ctx, len(all), func(i int, w *worker) (err error) {
 		c, s := &clients[x.Clients[i]], &all[i]
 		if x.GlobalVal {
-			if s.globalVal, err = w.score(x.Weights, c.Val, masks); err != nil {
+			if s.globalVal, err = score(w, c.Val); err != nil {
 				return err
 			}
 		}
 		if x.GlobalTest {
-			if s.globalTest, err = w.score(x.Weights, c.Test, masks); err != nil {
+			if s.globalTest, err = score(w, c.Test); err != nil {
 				return err
 			}
 		}

@@ -106,6 +106,8 @@ type Cutter interface {
 	// of a round before it begins, and has those with the most work train first. The
 	// error says why there is no such sub-network.
 	Work(setup any, c ClientParams) (float64, error)
+	// Cut returns the sub-network of c.
+	Cut(setup any, c ClientParams) (*Subnet, error)
 }
 
 // Gatherer is a method whose server needs a second sum over the clients.

@@ -3,6 +3,7 @@ package fl
 import (
 	"slices"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -23,6 +24,13 @@ func NewSubnet(m *nn.Model, place []int32) *Subnet {
 // Place returns where the packed parameters lie in the whole network, see
 // NewSubnet; read-only.
 func (s *Subnet) Place() []int32 { return s.place }
+
+// Cost returns the operations of a forward pass, for one example, and the number of
+// parameters.
+func (s *Subnet) Cost() (flops, params float64) {
+	forward, _ := s.model.FLOPs()
+	return float64(forward), float64(s.model.NumParams())
+}
 
 // maxSubnets bounds the sub-networks for which a worker keeps memory: HeteroFL has as
 // many widths. Those that a Cutter cuts seldom come again.
@@ -49,14 +57,43 @@ func (l *Local) TrainSubnet(s *Subnet) []float32 {
 		most = maxCutSubnets
 	}
 	sub := l.worker.subnet(s, most)
-	for i, at := range s.place {
-		if at >= 0 {
-			sub.weights[i] = l.Broadcast[at]
-		}
-	}
+	sub.fill(s, l.Broadcast)
 	copy(sub.start, sub.weights)
 	l.subnet, l.exampleFLOPs, l.traffic = sub, s.flops, s.model.NumTrainable()
 	return sub.weights
+}
+
+// fill takes a sub-network's weights out of the whole network's.
+func (sub *subnetWorker) fill(s *Subnet, whole []float32) {
+	for i, at := range s.place {
+		if at >= 0 {
+			sub.weights[i] = whole[at]
+		}
+	}
+}
+
+// scoreCut measures the sub-network that whole weights hold.
+func (w *worker) scoreCut(s *Subnet, whole []float32, v data.View, masks []data.Mask) (setScore, error) {
+	if v.Len() == 0 {
+		return setScore{}, nil
+	}
+	sub := w.subnet(s, maxCutSubnets)
+	sub.fill(s, whole)
+	t := newTally(masks)
+	r, err := w.evaluateIn(sub.ws, sub.weights, v, nil, t)
+	if err != nil {
+		return setScore{}, err
+	}
+	return scored(r, v, t), nil
+}
+
+// Cut returns the sub-network that c.Arch picks; the error says why there is none.
+func (e *Engine) Cut(c ClientParams) (*Subnet, error) {
+	cutter, ok := e.cfg.Method.(Cutter)
+	if !ok {
+		return nil, CheckCuts(e.cfg.Method)
+	}
+	return cutter.Cut(e.setup, c)
 }
 
 // subnet returns what the worker trains a sub-network in. It keeps that of the networks

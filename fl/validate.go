@@ -20,6 +20,9 @@ type Validation struct {
 	// Most, when > 0, bounds the number of clients that are scored. They are
 	// drawn by the seed alone: the same ones for every model.
 	Most int
+	// Arch, as ClientParams.Arch, picks a sub-network, whose weights are scored as they
+	// are.
+	Arch string
 	// Score is the noise that a round's score has, too. Its Clients are drawn
 	// anew for each Trial and Round, as is the noise of its Epsilon, whose scale
 	// is that of a mean over all scored clients.
@@ -53,7 +56,7 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) 
 	}
 	measured, err := e.measure(ctx, &Exam{
 		Weights: weights, Clients: ids, GlobalVal: v.Clients == nil, PersonalVal: v.Clients != nil,
-		Params: paramsOf(v.Clients, ids), Server: plan.Server, Round: v.Round,
+		Params: paramsOf(v.Clients, ids), Server: plan.Server, Round: v.Round, Arch: v.Arch,
 	}, v.State, e.serverOf(v.State, weights, v.Clients != nil), counted(v.Done, len(ids)))
 	if err != nil {
 		return nil, err

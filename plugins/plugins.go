@@ -7,6 +7,7 @@ import (
 	"github.com/fedfast/fedfast/plugins/bo"
 	"github.com/fedfast/fedfast/plugins/fathom"
 	"github.com/fedfast/fedfast/plugins/fedex"
+	"github.com/fedfast/fedfast/plugins/fedoras"
 	"github.com/fedfast/fedfast/plugins/fedtune"
 	"github.com/fedfast/fedfast/plugins/grid"
 	"github.com/fedfast/fedfast/plugins/hyperband"
@@ -24,6 +25,7 @@ func Builtin() map[string]tuners.Tuner {
 		"bo":          bo.Tuner{},
 		"fathom":      fathom.Tuner{},
 		"fedex":       fedex.Tuner{},
+		"fedoras":     fedoras.Tuner{},
 		"fedtune-hrt": fedtune.Tuner{},
 		"grid":        grid.Tuner{},
 		"hyperband":   hyperband.Tuner{},

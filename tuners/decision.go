@@ -17,6 +17,7 @@ const (
 	Release                         // trial Trial's snapshot is no longer needed for Resume or Fork
 	Wait                            // nothing to do until the next report
 	Done                            // the study is over; Best is the tuner's choice
+	Score                           // score the sub-networks Points of the paused trial Trial's model without training, then report
 )
 
 // String returns the kind in lower case.
@@ -36,6 +37,8 @@ func (k DecisionKind) String() string {
 		return "wait"
 	case Done:
 		return "done"
+	case Score:
+		return "score"
 	}
 	return fmt.Sprintf("decision(%d)", uint8(k))
 }
@@ -52,6 +55,15 @@ type Decision struct {
 	// is the study's own federation. The params of such a trial are those that the
 	// tuner controls, and need not be a point of the space.
 	Environment *Environment
+	// Points are, for a Score, sub-networks by their client.arch.NAME, from 1 to
+	// MaxPoints of them; a choice that one leaves out is as in the whole network.
+	Points []Params
+}
+
+// Sends says whether the study runs something for the decision, whose trial then
+// reports.
+func (d Decision) Sends() bool {
+	return d.Kind == Start || d.Kind == Resume || d.Kind == Fork || d.Kind == Score
 }
 
 // Proxy is the kind of an Environment.
@@ -77,6 +89,18 @@ type TrialReport struct {
 	Score  float64 // in the study's objective; NaN when Failed
 	Failed bool    // the trial cannot go on (its loss is not finite, a client failed)
 	Reason string  // why it failed
+	// Measured are, after a Score, its points in their order. Score is that of the
+	// trial's last report then.
+	Measured []Measured
+}
+
+// Measured is a sub-network as it stands in a trial's model, with no training of its
+// own: the weights on validation examples of all clients, or of finalists.clients of
+// them, under the target global.
+type Measured struct {
+	Score  float64 // in the study's metric; not finite where the model's output is not
+	FLOPs  float64 // operations of a forward pass, for one example
+	Params float64 // how many it has
 }
 
 // Unusable says that the report holds no score to compare: the trial failed, or its

@@ -4,6 +4,7 @@ package tuners
 // of more trials takes several answers.
 const (
 	MaxDecisions   = 10_000
+	MaxPoints      = 4_096 // of one Score
 	MaxSideTrials  = 100_000
 	MaxSideRounds  = 1_000_000 // of one trial
 	MaxSideClients = 1_000_000

@@ -157,7 +157,43 @@ func decisionToWire(d Decision) *tunerv1.Decision {
 	return &tunerv1.Decision{
 		Kind: tunerv1.Decision_Kind(d.Kind), Trial: int64(d.Trial), Source: int64(d.Source), Params: paramsToWire(d.Params),
 		ToRound: int64(d.ToRound), Best: int64(d.Best), Environment: environmentToWire(d.Environment),
+		Points: pointsToWire(d.Points),
 	}
+}
+
+func pointsToWire(points []Params) []*tunerv1.Params {
+	var out []*tunerv1.Params
+	for _, p := range points {
+		if p == nil {
+			p = Params{}
+		}
+		out = append(out, paramsToWire(p))
+	}
+	return out
+}
+
+func pointsFromWire(points []*tunerv1.Params) []Params {
+	var out []Params
+	for _, p := range points {
+		out = append(out, paramsFromWire(p))
+	}
+	return out
+}
+
+func measuredToWire(all []Measured) []*tunerv1.Measured {
+	var out []*tunerv1.Measured
+	for _, m := range all {
+		out = append(out, &tunerv1.Measured{Score: m.Score, Flops: m.FLOPs, Params: m.Params})
+	}
+	return out
+}
+
+func measuredFromWire(all []*tunerv1.Measured) []Measured {
+	var out []Measured
+	for _, m := range all {
+		out = append(out, Measured{Score: m.GetScore(), FLOPs: m.GetFlops(), Params: m.GetParams()})
+	}
+	return out
 }
 
 func environmentToWire(e *Environment) *tunerv1.Environment {
@@ -178,6 +214,7 @@ func decisionFromWire(w *tunerv1.Decision) Decision {
 	return Decision{
 		Kind: DecisionKind(w.GetKind()), Trial: int(w.GetTrial()), Source: int(w.GetSource()), Params: paramsFromWire(w.GetParams()),
 		ToRound: int(w.GetToRound()), Best: int(w.GetBest()), Environment: environmentFromWire(w.GetEnvironment()),
+		Points: pointsFromWire(w.GetPoints()),
 	}
 }
 
@@ -206,12 +243,7 @@ func openFromWire(w *tunerv1.OpenRequest) (OpenRequest, error) {
 
 func planToWire(p Plan) *tunerv1.PlanRoundReply {
 	w := &tunerv1.PlanRoundReply{Server: paramsToWire(p.Server)}
-	for _, c := range p.Clients {
-		if c == nil {
-			c = Params{}
-		}
-		w.Clients = append(w.Clients, paramsToWire(c))
-	}
+	w.Clients = pointsToWire(p.Clients)
 	for _, c := range p.Table {
 		w.Table = append(w.Table, &tunerv1.Cell{Keys: c.Keys, Params: paramsToWire(c.Params)})
 	}
@@ -226,9 +258,7 @@ func planToWire(p Plan) *tunerv1.PlanRoundReply {
 
 func planFromWire(w *tunerv1.PlanRoundReply) Plan {
 	p := Plan{Server: paramsFromWire(w.GetServer())}
-	for _, c := range w.GetClients() {
-		p.Clients = append(p.Clients, paramsFromWire(c))
-	}
+	p.Clients = pointsFromWire(w.GetClients())
 	for _, c := range w.GetTable() {
 		p.Table = append(p.Table, Cell{Keys: c.GetKeys(), Params: paramsFromWire(c.GetParams())})
 	}
@@ -259,9 +289,7 @@ func slotsFromWire(slots []*tunerv1.Slot) []Slot {
 
 func workToWire(k Work) *tunerv1.ValidateReply_Work {
 	w := &tunerv1.ValidateReply_Work{Trials: int32(min(k.Trials, math.MaxInt32)), Rounds: int32(k.Rounds), Clients: int32(k.Clients), Examples: k.Examples}
-	for _, p := range k.Points {
-		w.Points = append(w.Points, paramsToWire(p))
-	}
+	w.Points = pointsToWire(k.Points)
 	return w
 }
 
@@ -271,8 +299,6 @@ func workFromWire(w *tunerv1.ValidateReply_Work) Work {
 	if !(k.Examples >= 0 && k.Examples <= math.MaxInt32) {
 		k.Examples = 0
 	}
-	for _, p := range w.GetPoints() {
-		k.Points = append(k.Points, paramsFromWire(p))
-	}
+	k.Points = pointsFromWire(w.GetPoints())
 	return k
 }

@@ -75,6 +75,11 @@ func (supernet) Work(setup any, c fl.ClientParams) (float64, error) {
 	return float64(train), nil
 }
 
+// Cut returns a sub-network.
+func (supernet) Cut(setup any, c fl.ClientParams) (*fl.Subnet, error) {
+	return setup.(*subnets).of(c)
+}
+
 func (supernet) Local(l *fl.Local) error {
 	l.Uniform()
 	net, err := l.Setup.(*subnets).of(l.Params)

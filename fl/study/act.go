@@ -210,7 +210,7 @@ func (s *stoppable) Suggest(ctx context.Context, n int) ([]tuners.Decision, erro
 	decisions, err := s.decider.Suggest(ctx, n)
 	for _, d := range decisions {
 		switch d.Kind {
-		case tuners.Start, tuners.Fork, tuners.Resume:
+		case tuners.Start, tuners.Fork, tuners.Resume, tuners.Score:
 			s.flying++
 		case tuners.Stop, tuners.Release, tuners.Wait, tuners.Done:
 		}

@@ -39,6 +39,7 @@ type pastTrial struct {
 	rungs    map[int]bool // recorded, by round
 	fail     *failRecord
 	failedAt int
+	measured [][]tuners.Measured // sub-networks, by how often the tuner had them scored
 }
 
 // readHistory reads what a store holds; nil stands for no store.
@@ -106,6 +107,10 @@ func (h *history) read(r store.Row) error {
 			return err
 		}
 		rec.kind = r.Kind
+		if rec.Measured != nil && r.Trial == tuners.StudySession {
+			p := h.past(*rec.Trial)
+			p.measured = append(p.measured, rec.report().Measured)
+		}
 		h.calls[r.Trial] = append(h.calls[r.Trial], *rec)
 	case KindTrial:
 		rec, err := decode[trialRecord](r.Kind, r.Data)

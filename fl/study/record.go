@@ -99,6 +99,15 @@ type callRecord struct {
 	Score  *real  `json:"score,omitempty"`
 	Failed bool   `json:"failed,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Measured are sub-networks that were scored.
+	Measured []measuredRecord `json:"measured,omitempty"`
+}
+
+// measuredRecord is a tuners.Measured.
+type measuredRecord struct {
+	Score  real    `json:"score"`
+	FLOPs  float64 `json:"flops"`
+	Params float64 `json:"params"`
 }
 
 // decisionRecord is a tuners.Decision with names for its kind.
@@ -110,18 +119,19 @@ type decisionRecord struct {
 	ToRound     int                 `json:"to_round,omitempty"`
 	Best        *int                `json:"best,omitempty"`
 	Environment *tuners.Environment `json:"environment,omitempty"`
+	Points      []tuners.Params     `json:"points,omitempty"`
 }
 
 func suggestRecord(n int, decisions []tuners.Decision) callRecord {
 	c := callRecord{kind: KindSuggest, N: n, Decisions: []decisionRecord{}}
 	for _, d := range decisions {
-		r := decisionRecord{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment}
+		r := decisionRecord{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment, Points: d.Points}
 		switch d.Kind {
 		case tuners.Fork:
 			r.Source = &d.Source
 		case tuners.Done:
 			r.Best = &d.Best
-		case tuners.Start, tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait:
+		case tuners.Start, tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait, tuners.Score:
 		}
 		c.Decisions = append(c.Decisions, r)
 	}
@@ -133,6 +143,9 @@ func reportRecord(r tuners.TrialReport) callRecord {
 	if !r.Failed {
 		c.Score = new(real(r.Score))
 	}
+	for _, m := range r.Measured {
+		c.Measured = append(c.Measured, measuredRecord{real(m.Score), m.FLOPs, m.Params})
+	}
 	return c
 }
 
@@ -142,6 +155,9 @@ func (c *callRecord) report() tuners.TrialReport {
 	if c.Score != nil {
 		r.Score = float64(*c.Score)
 	}
+	for _, m := range c.Measured {
+		r.Measured = append(r.Measured, tuners.Measured{Score: float64(m.Score), FLOPs: m.FLOPs, Params: m.Params})
+	}
 	return r
 }
 
@@ -149,8 +165,8 @@ func (c *callRecord) report() tuners.TrialReport {
 func (c *callRecord) decisions() ([]tuners.Decision, error) {
 	var out []tuners.Decision
 	for _, r := range c.Decisions {
-		d := tuners.Decision{Trial: r.Trial, Params: r.Params, ToRound: r.ToRound, Environment: r.Environment}
-		for kind := tuners.Start; kind <= tuners.Done; kind++ {
+		d := tuners.Decision{Trial: r.Trial, Params: r.Params, ToRound: r.ToRound, Environment: r.Environment, Points: r.Points}
+		for kind := tuners.Start; kind <= tuners.Score; kind++ {
 			if kind.String() == r.Kind {
 				d.Kind = kind
 			}

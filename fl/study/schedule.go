@@ -58,7 +58,7 @@ func (r *runner) Act(ctx context.Context, dec tuners.Decision) error {
 		return d.named(d.trial(dec.Trial).stop(ctx))
 	case tuners.Release:
 		return d.named(d.trial(dec.Trial).release())
-	case tuners.Resume:
+	case tuners.Resume, tuners.Score:
 	case tuners.Wait, tuners.Done:
 		return nil
 	}
@@ -71,6 +71,11 @@ func (r *runner) Act(ctx context.Context, dec tuners.Decision) error {
 func (r *runner) Run(ctx context.Context, s play.Segment, begins func(rounds int)) (tuners.TrialReport, error) {
 	d := r.driver
 	t := d.trial(s.Trial)
+	if len(s.Points) > 0 {
+		report, err := t.measure(ctx, s.Points)
+		t.lane.end()
+		return report, d.named(err)
+	}
 	err := t.segment(ctx, s.To, begins, t.lane.event)
 	t.lane.end()
 	// Now and not when the tuner is told, so that few models wait. A segment that

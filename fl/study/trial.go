@@ -47,6 +47,7 @@ type trial struct {
 	floor    float64    // below which its models are kept
 	lowest   float64    // score of the last segment's best, NaN for none
 	lane     *lane      // of its events
+	measures int        // how often its sub-networks were scored
 	kept     snapshots
 }
 

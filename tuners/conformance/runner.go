@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/tuners"
@@ -27,7 +28,7 @@ func (r *runner) Act(_ context.Context, d tuners.Decision) error {
 		out.Trials = append(out.Trials, &Trial{Number: d.Trial, Params: d.Params, Source: d.Source, Rounds: out.Trials[d.Source].Rounds})
 	case tuners.Done:
 		out.Best = d.Best
-	case tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait:
+	case tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait, tuners.Score:
 	}
 	return nil
 }
@@ -37,6 +38,9 @@ func (r *runner) Act(_ context.Context, d tuners.Decision) error {
 func (r *runner) Run(ctx context.Context, seg play.Segment, begins func(int)) (tuners.TrialReport, error) {
 	s, out := r.study, r.in.out
 	t := out.Trials[seg.Trial]
+	if len(seg.Points) > 0 {
+		return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score, Measured: measure(r.in.req.Space, t, seg.Points)}, nil
+	}
 	out.Rounds += seg.To - t.Rounds
 	if s.Clients == nil {
 		t.Rounds, t.Score = seg.To, s.Surface.Score(t.Params, seg.To)
@@ -61,6 +65,26 @@ func (r *runner) Run(ctx context.Context, seg play.Segment, begins func(int)) (t
 	return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score}, nil
 }
 
+// measure makes up what sub-networks come to: the larger ones cost more and, up to
+// a point of the surface for the others, score better.
+func measure(space tuners.Space, t *Trial, points []tuners.Params) []tuners.Measured {
+	all := make([]tuners.Measured, len(points))
+	for i, p := range points {
+		sum, n := 0.0, 0.0
+		for _, d := range space.Matching("client.arch.*") {
+			at := len(d.Choices) - 1
+			if v, ok := p[d.Name]; ok {
+				at = slices.Index(d.Choices, v)
+			}
+			sum += float64(at+1) / float64(len(d.Choices))
+			n++
+		}
+		share := sum / max(n, 1)
+		all[i] = tuners.Measured{Score: 0.9 - float64(0.4*share) + float64(0.1*share*share) + float64(0.01*float64(t.Number)), FLOPs: 1e6 * share, Params: 1e4 * share}
+	}
+	return all
+}
+
 // Reporting counts the trials that have a score.
 func (r *runner) Reporting(_ context.Context, report tuners.TrialReport) error {
 	if t := r.in.out.Trials[report.Trial]; !t.reported {
@@ -83,6 +107,8 @@ func describe(d tuners.Decision) string {
 		return fmt.Sprintf("done, best is trial %d", d.Best)
 	case tuners.Wait:
 		return "wait"
+	case tuners.Score:
+		return fmt.Sprintf("score trial %d with %v", d.Trial, d.Points)
 	case tuners.Stop, tuners.Release:
 	}
 	return fmt.Sprintf("%s trial %d", d.Kind, d.Trial)

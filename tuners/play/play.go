@@ -27,6 +27,9 @@ type Session interface {
 type Segment struct {
 	Trial    int
 	From, To int // rounds that the trial has run then
+	// Points, unless there are none, are sub-networks that are measured; no round is
+	// run.
+	Points []tuners.Params
 }
 
 // Runner runs trials.
@@ -86,9 +89,9 @@ func (s Study) Play(ctx context.Context) (best int, err error) {
 		}
 		for _, d := range decisions {
 			switch d.Kind {
-			case tuners.Start, tuners.Fork, tuners.Resume:
+			case tuners.Start, tuners.Fork, tuners.Resume, tuners.Score:
 				from, to := s.Book.Sent(d.Trial)
-				f.send(Segment{Trial: d.Trial, From: from, To: to})
+				f.send(Segment{Trial: d.Trial, From: from, To: to, Points: d.Points})
 			case tuners.Done:
 				return d.Best, nil
 			case tuners.Stop, tuners.Release, tuners.Wait:

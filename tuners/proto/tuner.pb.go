@@ -100,6 +100,7 @@ const (
 	Decision_RELEASE          Decision_Kind = 5 // the trial's snapshot is not needed again
 	Decision_WAIT             Decision_Kind = 6 // nothing until the next report
 	Decision_DONE             Decision_Kind = 7 // the study is over
+	Decision_SCORE            Decision_Kind = 8 // measure sub-networks of the paused trial's model, as it is, then report
 )
 
 // Enum value maps for Decision_Kind.
@@ -113,6 +114,7 @@ var (
 		5: "RELEASE",
 		6: "WAIT",
 		7: "DONE",
+		8: "SCORE",
 	}
 	Decision_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -123,6 +125,7 @@ var (
 		"RELEASE":          5,
 		"WAIT":             6,
 		"DONE":             7,
+		"SCORE":            8,
 	}
 )
 
@@ -196,7 +199,7 @@ func (x PlanRoundRequest_Purpose) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlanRoundRequest_Purpose.Descriptor instead.
 func (PlanRoundRequest_Purpose) EnumDescriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{18, 0}
+	return file_tuner_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type Value struct {
@@ -1165,6 +1168,7 @@ type Decision struct {
 	ToRound       int64                  `protobuf:"varint,5,opt,name=to_round,json=toRound,proto3" json:"to_round,omitempty"` // rounds that the trial has run when it reports
 	Best          int64                  `protobuf:"varint,7,opt,name=best,proto3" json:"best,omitempty"`                      // DONE: the surviving trial, -1 when none
 	Environment   *Environment           `protobuf:"bytes,8,opt,name=environment,proto3" json:"environment,omitempty"`         // START of a session that prepares: where the trial runs
+	Points        []*Params              `protobuf:"bytes,9,rep,name=points,proto3" json:"points,omitempty"`                   // SCORE: the sub-networks, each by its client.arch.NAME; a choice that is left out is as in the whole network; at most 4,096
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1244,6 +1248,13 @@ func (x *Decision) GetBest() int64 {
 func (x *Decision) GetEnvironment() *Environment {
 	if x != nil {
 		return x.Environment
+	}
+	return nil
+}
+
+func (x *Decision) GetPoints() []*Params {
+	if x != nil {
+		return x.Points
 	}
 	return nil
 }
@@ -1394,6 +1405,7 @@ type ReportRequest struct {
 	Score         float64                `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
 	Failed        bool                   `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	Measured      []*Measured            `protobuf:"bytes,8,rep,name=measured,proto3" json:"measured,omitempty"` // after a SCORE: its points in their order; score is that of the trial's last report then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1477,6 +1489,75 @@ func (x *ReportRequest) GetReason() string {
 	return ""
 }
 
+func (x *ReportRequest) GetMeasured() []*Measured {
+	if x != nil {
+		return x.Measured
+	}
+	return nil
+}
+
+// Measured is a sub-network that was not trained for it: the trial's weights on validation examples of all clients, or as many as
+// finalists.clients says, under the target global.
+type Measured struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Score         float64                `protobuf:"fixed64,1,opt,name=score,proto3" json:"score,omitempty"`   // in the study's metric
+	Flops         float64                `protobuf:"fixed64,2,opt,name=flops,proto3" json:"flops,omitempty"`   // of a forward pass, for one example
+	Params        float64                `protobuf:"fixed64,3,opt,name=params,proto3" json:"params,omitempty"` // how many it has
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Measured) Reset() {
+	*x = Measured{}
+	mi := &file_tuner_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Measured) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Measured) ProtoMessage() {}
+
+func (x *Measured) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Measured.ProtoReflect.Descriptor instead.
+func (*Measured) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Measured) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *Measured) GetFlops() float64 {
+	if x != nil {
+		return x.Flops
+	}
+	return 0
+}
+
+func (x *Measured) GetParams() float64 {
+	if x != nil {
+		return x.Params
+	}
+	return 0
+}
+
 type ReportReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         []byte                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
@@ -1486,7 +1567,7 @@ type ReportReply struct {
 
 func (x *ReportReply) Reset() {
 	*x = ReportReply{}
-	mi := &file_tuner_proto_msgTypes[17]
+	mi := &file_tuner_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1579,7 @@ func (x *ReportReply) String() string {
 func (*ReportReply) ProtoMessage() {}
 
 func (x *ReportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[17]
+	mi := &file_tuner_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1592,7 @@ func (x *ReportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
 func (*ReportReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{17}
+	return file_tuner_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReportReply) GetState() []byte {
@@ -1536,7 +1617,7 @@ type PlanRoundRequest struct {
 
 func (x *PlanRoundRequest) Reset() {
 	*x = PlanRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[18]
+	mi := &file_tuner_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1629,7 @@ func (x *PlanRoundRequest) String() string {
 func (*PlanRoundRequest) ProtoMessage() {}
 
 func (x *PlanRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[18]
+	mi := &file_tuner_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1642,7 @@ func (x *PlanRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRoundRequest.ProtoReflect.Descriptor instead.
 func (*PlanRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{18}
+	return file_tuner_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PlanRoundRequest) GetSession() string {
@@ -1626,7 +1707,7 @@ type PlanRoundReply struct {
 
 func (x *PlanRoundReply) Reset() {
 	*x = PlanRoundReply{}
-	mi := &file_tuner_proto_msgTypes[19]
+	mi := &file_tuner_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1719,7 @@ func (x *PlanRoundReply) String() string {
 func (*PlanRoundReply) ProtoMessage() {}
 
 func (x *PlanRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[19]
+	mi := &file_tuner_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1732,7 @@ func (x *PlanRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRoundReply.ProtoReflect.Descriptor instead.
 func (*PlanRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{19}
+	return file_tuner_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PlanRoundReply) GetServer() *Params {
@@ -1699,7 +1780,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1792,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1805,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{20}
+	return file_tuner_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Note) GetValues() []float64 {
@@ -1745,7 +1826,7 @@ type Cell struct {
 
 func (x *Cell) Reset() {
 	*x = Cell{}
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1838,7 @@ func (x *Cell) String() string {
 func (*Cell) ProtoMessage() {}
 
 func (x *Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1851,7 @@ func (x *Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cell.ProtoReflect.Descriptor instead.
 func (*Cell) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{21}
+	return file_tuner_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Cell) GetKeys() map[string]float64 {
@@ -1797,7 +1878,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1890,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1903,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{22}
+	return file_tuner_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Slot) GetProbes() map[string]float64 {
@@ -1853,7 +1934,7 @@ type ObserveRoundRequest struct {
 
 func (x *ObserveRoundRequest) Reset() {
 	*x = ObserveRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +1946,7 @@ func (x *ObserveRoundRequest) String() string {
 func (*ObserveRoundRequest) ProtoMessage() {}
 
 func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +1959,7 @@ func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{23}
+	return file_tuner_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ObserveRoundRequest) GetSession() string {
@@ -1932,7 +2013,7 @@ type ObserveRoundReply struct {
 
 func (x *ObserveRoundReply) Reset() {
 	*x = ObserveRoundReply{}
-	mi := &file_tuner_proto_msgTypes[24]
+	mi := &file_tuner_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2025,7 @@ func (x *ObserveRoundReply) String() string {
 func (*ObserveRoundReply) ProtoMessage() {}
 
 func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[24]
+	mi := &file_tuner_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2038,7 @@ func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundReply.ProtoReflect.Descriptor instead.
 func (*ObserveRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{24}
+	return file_tuner_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ObserveRoundReply) GetState() []byte {
@@ -1976,7 +2057,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2069,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2082,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{25}
+	return file_tuner_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CloseRequest) GetSession() string {
@@ -2019,7 +2100,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_tuner_proto_msgTypes[26]
+	mi := &file_tuner_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2112,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[26]
+	mi := &file_tuner_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2125,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{26}
+	return file_tuner_proto_rawDescGZIP(), []int{27}
 }
 
 type DescribeReply_Option struct {
@@ -2059,7 +2140,7 @@ type DescribeReply_Option struct {
 
 func (x *DescribeReply_Option) Reset() {
 	*x = DescribeReply_Option{}
-	mi := &file_tuner_proto_msgTypes[28]
+	mi := &file_tuner_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2152,7 @@ func (x *DescribeReply_Option) String() string {
 func (*DescribeReply_Option) ProtoMessage() {}
 
 func (x *DescribeReply_Option) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[28]
+	mi := &file_tuner_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2125,7 +2206,7 @@ type ValidateReply_Problem struct {
 
 func (x *ValidateReply_Problem) Reset() {
 	*x = ValidateReply_Problem{}
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2137,7 +2218,7 @@ func (x *ValidateReply_Problem) String() string {
 func (*ValidateReply_Problem) ProtoMessage() {}
 
 func (x *ValidateReply_Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2262,7 @@ type ValidateReply_Work struct {
 
 func (x *ValidateReply_Work) Reset() {
 	*x = ValidateReply_Work{}
-	mi := &file_tuner_proto_msgTypes[30]
+	mi := &file_tuner_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2274,7 @@ func (x *ValidateReply_Work) String() string {
 func (*ValidateReply_Work) ProtoMessage() {}
 
 func (x *ValidateReply_Work) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[30]
+	mi := &file_tuner_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2346,7 +2427,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x0eSuggestRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\f\n" +
-	"\x01n\x18\x03 \x01(\x03R\x01n\"\x8c\x03\n" +
+	"\x01n\x18\x03 \x01(\x03R\x01n\"\xc9\x03\n" +
 	"\bDecision\x123\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1f.fedfast.tuner.v1.Decision.KindR\x04kind\x12\x14\n" +
 	"\x05trial\x18\x02 \x01(\x03R\x05trial\x12\x16\n" +
@@ -2354,7 +2435,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06params\x18\x04 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06params\x12\x19\n" +
 	"\bto_round\x18\x05 \x01(\x03R\atoRound\x12\x12\n" +
 	"\x04best\x18\a \x01(\x03R\x04best\x12?\n" +
-	"\venvironment\x18\b \x01(\v2\x1d.fedfast.tuner.v1.EnvironmentR\venvironment\"h\n" +
+	"\venvironment\x18\b \x01(\v2\x1d.fedfast.tuner.v1.EnvironmentR\venvironment\x120\n" +
+	"\x06points\x18\t \x03(\v2\x18.fedfast.tuner.v1.ParamsR\x06points\"s\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05START\x10\x01\x12\n" +
@@ -2364,7 +2446,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\x04STOP\x10\x04\x12\v\n" +
 	"\aRELEASE\x10\x05\x12\b\n" +
 	"\x04WAIT\x10\x06\x12\b\n" +
-	"\x04DONE\x10\aJ\x04\b\x06\x10\aR\vindependent\"\x91\x01\n" +
+	"\x04DONE\x10\a\x12\t\n" +
+	"\x05SCORE\x10\bJ\x04\b\x06\x10\aR\vindependent\"\x91\x01\n" +
 	"\vEnvironment\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02hi\x18\x02 \x01(\x01R\x02hi\x12\x18\n" +
@@ -2374,7 +2457,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x04seed\x18\x06 \x01(\x04R\x04seed\"^\n" +
 	"\fSuggestReply\x128\n" +
 	"\tdecisions\x18\x01 \x03(\v2\x1a.fedfast.tuner.v1.DecisionR\tdecisions\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\fR\x05state\"\xad\x01\n" +
+	"\x05state\x18\x02 \x01(\fR\x05state\"\xe5\x01\n" +
 	"\rReportRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
@@ -2382,7 +2465,12 @@ const file_tuner_proto_rawDesc = "" +
 	"\x05round\x18\x04 \x01(\x03R\x05round\x12\x14\n" +
 	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x16\n" +
 	"\x06failed\x18\x06 \x01(\bR\x06failed\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"#\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x126\n" +
+	"\bmeasured\x18\b \x03(\v2\x1a.fedfast.tuner.v1.MeasuredR\bmeasured\"N\n" +
+	"\bMeasured\x12\x14\n" +
+	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x14\n" +
+	"\x05flops\x18\x02 \x01(\x01R\x05flops\x12\x16\n" +
+	"\x06params\x18\x03 \x01(\x01R\x06params\"#\n" +
 	"\vReportReply\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\fR\x05state\"\x87\x02\n" +
 	"\x10PlanRoundRequest\x12\x18\n" +
@@ -2462,7 +2550,7 @@ func file_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_tuner_proto_goTypes = []any{
 	(Dim_Kind)(0),                 // 0: fedfast.tuner.v1.Dim.Kind
 	(Decision_Kind)(0),            // 1: fedfast.tuner.v1.Decision.Kind
@@ -2484,38 +2572,39 @@ var file_tuner_proto_goTypes = []any{
 	(*Environment)(nil),           // 17: fedfast.tuner.v1.Environment
 	(*SuggestReply)(nil),          // 18: fedfast.tuner.v1.SuggestReply
 	(*ReportRequest)(nil),         // 19: fedfast.tuner.v1.ReportRequest
-	(*ReportReply)(nil),           // 20: fedfast.tuner.v1.ReportReply
-	(*PlanRoundRequest)(nil),      // 21: fedfast.tuner.v1.PlanRoundRequest
-	(*PlanRoundReply)(nil),        // 22: fedfast.tuner.v1.PlanRoundReply
-	(*Note)(nil),                  // 23: fedfast.tuner.v1.Note
-	(*Cell)(nil),                  // 24: fedfast.tuner.v1.Cell
-	(*Slot)(nil),                  // 25: fedfast.tuner.v1.Slot
-	(*ObserveRoundRequest)(nil),   // 26: fedfast.tuner.v1.ObserveRoundRequest
-	(*ObserveRoundReply)(nil),     // 27: fedfast.tuner.v1.ObserveRoundReply
-	(*CloseRequest)(nil),          // 28: fedfast.tuner.v1.CloseRequest
-	(*CloseReply)(nil),            // 29: fedfast.tuner.v1.CloseReply
-	nil,                           // 30: fedfast.tuner.v1.Params.ValuesEntry
-	(*DescribeReply_Option)(nil),  // 31: fedfast.tuner.v1.DescribeReply.Option
-	(*ValidateReply_Problem)(nil), // 32: fedfast.tuner.v1.ValidateReply.Problem
-	(*ValidateReply_Work)(nil),    // 33: fedfast.tuner.v1.ValidateReply.Work
-	nil,                           // 34: fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	nil,                           // 35: fedfast.tuner.v1.Cell.KeysEntry
-	nil,                           // 36: fedfast.tuner.v1.Slot.ProbesEntry
-	nil,                           // 37: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	(*Measured)(nil),              // 20: fedfast.tuner.v1.Measured
+	(*ReportReply)(nil),           // 21: fedfast.tuner.v1.ReportReply
+	(*PlanRoundRequest)(nil),      // 22: fedfast.tuner.v1.PlanRoundRequest
+	(*PlanRoundReply)(nil),        // 23: fedfast.tuner.v1.PlanRoundReply
+	(*Note)(nil),                  // 24: fedfast.tuner.v1.Note
+	(*Cell)(nil),                  // 25: fedfast.tuner.v1.Cell
+	(*Slot)(nil),                  // 26: fedfast.tuner.v1.Slot
+	(*ObserveRoundRequest)(nil),   // 27: fedfast.tuner.v1.ObserveRoundRequest
+	(*ObserveRoundReply)(nil),     // 28: fedfast.tuner.v1.ObserveRoundReply
+	(*CloseRequest)(nil),          // 29: fedfast.tuner.v1.CloseRequest
+	(*CloseReply)(nil),            // 30: fedfast.tuner.v1.CloseReply
+	nil,                           // 31: fedfast.tuner.v1.Params.ValuesEntry
+	(*DescribeReply_Option)(nil),  // 32: fedfast.tuner.v1.DescribeReply.Option
+	(*ValidateReply_Problem)(nil), // 33: fedfast.tuner.v1.ValidateReply.Problem
+	(*ValidateReply_Work)(nil),    // 34: fedfast.tuner.v1.ValidateReply.Work
+	nil,                           // 35: fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	nil,                           // 36: fedfast.tuner.v1.Cell.KeysEntry
+	nil,                           // 37: fedfast.tuner.v1.Slot.ProbesEntry
+	nil,                           // 38: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
 }
 var file_tuner_proto_depIdxs = []int32{
-	30, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
+	31, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
 	0,  // 1: fedfast.tuner.v1.Dim.kind:type_name -> fedfast.tuner.v1.Dim.Kind
 	3,  // 2: fedfast.tuner.v1.Dim.choices:type_name -> fedfast.tuner.v1.Value
 	5,  // 3: fedfast.tuner.v1.Space.dims:type_name -> fedfast.tuner.v1.Dim
-	31, // 4: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
+	32, // 4: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
 	5,  // 5: fedfast.tuner.v1.DescribeReply.adds:type_name -> fedfast.tuner.v1.Dim
 	6,  // 6: fedfast.tuner.v1.ValidateRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 7: fedfast.tuner.v1.ValidateRequest.options:type_name -> fedfast.tuner.v1.Params
 	7,  // 8: fedfast.tuner.v1.ValidateRequest.budget:type_name -> fedfast.tuner.v1.Budget
 	8,  // 9: fedfast.tuner.v1.ValidateRequest.objective:type_name -> fedfast.tuner.v1.Objective
-	32, // 10: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
-	33, // 11: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
+	33, // 10: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
+	34, // 11: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
 	6,  // 12: fedfast.tuner.v1.OpenRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 13: fedfast.tuner.v1.OpenRequest.options:type_name -> fedfast.tuner.v1.Params
 	7,  // 14: fedfast.tuner.v1.OpenRequest.budget:type_name -> fedfast.tuner.v1.Budget
@@ -2524,42 +2613,44 @@ var file_tuner_proto_depIdxs = []int32{
 	1,  // 17: fedfast.tuner.v1.Decision.kind:type_name -> fedfast.tuner.v1.Decision.Kind
 	4,  // 18: fedfast.tuner.v1.Decision.params:type_name -> fedfast.tuner.v1.Params
 	17, // 19: fedfast.tuner.v1.Decision.environment:type_name -> fedfast.tuner.v1.Environment
-	16, // 20: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
-	2,  // 21: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
-	4,  // 22: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
-	4,  // 23: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
-	24, // 24: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
-	34, // 25: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	35, // 26: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
-	4,  // 27: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
-	36, // 28: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
-	25, // 29: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
-	37, // 30: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
-	3,  // 31: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
-	3,  // 32: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
-	4,  // 33: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
-	23, // 34: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
-	9,  // 35: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
-	11, // 36: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
-	13, // 37: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
-	15, // 38: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
-	19, // 39: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
-	21, // 40: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
-	26, // 41: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
-	28, // 42: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
-	10, // 43: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
-	12, // 44: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
-	14, // 45: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
-	18, // 46: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
-	20, // 47: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
-	22, // 48: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
-	27, // 49: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
-	29, // 50: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
-	43, // [43:51] is the sub-list for method output_type
-	35, // [35:43] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	4,  // 20: fedfast.tuner.v1.Decision.points:type_name -> fedfast.tuner.v1.Params
+	16, // 21: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
+	20, // 22: fedfast.tuner.v1.ReportRequest.measured:type_name -> fedfast.tuner.v1.Measured
+	2,  // 23: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
+	4,  // 24: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
+	4,  // 25: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
+	25, // 26: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
+	35, // 27: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	36, // 28: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
+	4,  // 29: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
+	37, // 30: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
+	26, // 31: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
+	38, // 32: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	3,  // 33: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
+	3,  // 34: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
+	4,  // 35: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
+	24, // 36: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
+	9,  // 37: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
+	11, // 38: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
+	13, // 39: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
+	15, // 40: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
+	19, // 41: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
+	22, // 42: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
+	27, // 43: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
+	29, // 44: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
+	10, // 45: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
+	12, // 46: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
+	14, // 47: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
+	18, // 48: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
+	21, // 49: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
+	23, // 50: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
+	28, // 51: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
+	30, // 52: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
+	45, // [45:53] is the sub-list for method output_type
+	37, // [37:45] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_tuner_proto_init() }
@@ -2578,7 +2669,7 @@ func file_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tuner_proto_rawDesc), len(file_tuner_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ type trial struct {
 	from, to         int // rounds that it had run when it was sent on, and that it was sent to
 	running, stopped bool
 	released, failed bool
+	measured         bool // it runs so that its model is measured
 	lost             bool // it is from before the state: how far it has run is not known
 }
 
@@ -48,7 +49,7 @@ func (b *Book) Decide(decisions []tuners.Decision) error {
 			return bad(b.about.Name, "Suggest", "decision %d, %s: %v", i, d.Kind, err)
 		}
 		switch d.Kind {
-		case tuners.Start, tuners.Resume, tuners.Fork:
+		case tuners.Start, tuners.Resume, tuners.Fork, tuners.Score:
 			proceeds = true
 		case tuners.Done:
 			if i < len(decisions)-1 {
@@ -71,11 +72,12 @@ func (b *Book) Report(r tuners.TrialReport) {
 	if t == nil {
 		return
 	}
-	if t.running && r.Round < t.to && !b.prepares() {
+	if t.running && r.Round < t.to && !t.measured && !b.prepares() {
 		b.ledger.giveBack(t.to - max(r.Round, 0))
 		t.to = r.Round
 	}
 	b.pause(t)
+	t.measured = false
 	if r.Failed {
 		t.stopped, t.failed = true, true
 	}
@@ -120,14 +122,13 @@ func (b *Book) enter(d tuners.Decision) error {
 	case tuners.Start, tuners.Fork:
 		return b.open(d)
 	case tuners.Resume:
-		t, err := b.known(d.Trial)
-		switch {
-		case err != nil:
+		t, err := b.paused(d.Trial)
+		if err != nil {
 			return err
-		case t.running || t.stopped || t.released:
-			return fmt.Errorf("trial %d is not paused (running: %t, stopped or failed: %t, released: %t)", d.Trial, t.running, t.stopped, t.released)
 		}
 		return b.send(t, t.to, d)
+	case tuners.Score:
+		return b.measure(d)
 	case tuners.Stop:
 		t, err := b.known(d.Trial)
 		switch {
@@ -149,6 +150,44 @@ func (b *Book) enter(d tuners.Decision) error {
 	default:
 		return errors.New("there is no such kind")
 	}
+	return nil
+}
+
+// paused returns a trial that can be sent on.
+func (b *Book) paused(number int) (*trial, error) {
+	t, err := b.known(number)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.running || t.stopped || t.released:
+		return nil, fmt.Errorf("trial %d is not paused (running: %t, stopped or failed: %t, released: %t)", number, t.running, t.stopped, t.released)
+	}
+	return t, nil
+}
+
+// measure checks what sub-networks are to be measured, and enters that their trial
+// reports of them. It costs no rounds.
+func (b *Book) measure(d tuners.Decision) error {
+	if n := len(d.Points); n < 1 || n > tuners.MaxPoints {
+		return fmt.Errorf("%d sub-networks; there must be 1 to %d", n, tuners.MaxPoints)
+	}
+	t, err := b.paused(d.Trial)
+	if err != nil {
+		return err
+	}
+	for i, p := range d.Points {
+		for _, name := range p.Keys() {
+			dim, ok := b.req.Space.Dim(name)
+			if !ok || !tuners.Matches(name, "client.arch.*") {
+				return fmt.Errorf("sub-network %d: %s is no choice of the model in the space", i, name)
+			}
+			if err := dim.Contains(p[name]); err != nil {
+				return fmt.Errorf("sub-network %d: %w", i, err)
+			}
+		}
+	}
+	t.from, t.running, t.measured = t.to, true, true
+	b.runs++
 	return nil
 }
 

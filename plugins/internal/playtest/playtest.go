@@ -21,6 +21,7 @@ type Study struct {
 	Tuner    tuners.Tuner
 	Request  tuners.OpenRequest
 	Parallel int                                                       // trials in flight, as tuner.parallel; 0 is 1
+	Measure  func(point tuners.Params) tuners.Measured                 // of a sub-network; nil when the tuner may ask for none
 	Score    func(trial int, params tuners.Params, round int) float64  // NaN is a failure
 	Next     func(running []int) int                                   // index of the trial, of those in flight in the order of their start, that reports next; nil is simulated time
 	Forked   func(trial, source int)                                   // is told of every fork before the copy's score is asked for; nil when the tuner may not fork
@@ -107,7 +108,7 @@ func (p *player) Suggest(ctx context.Context, n int) ([]tuners.Decision, error) 
 	p.stage = nil
 	for _, d := range decisions {
 		p.result.Log = append(p.result.Log, describe(d))
-		if d.Kind == tuners.Start || d.Kind == tuners.Resume || d.Kind == tuners.Fork {
+		if d.Sends() {
 			p.stage = append(p.stage, d.Trial)
 			p.running[d.Trial] = true
 		}
@@ -144,7 +145,7 @@ func (p *player) Act(_ context.Context, d tuners.Decision) error {
 		}
 	case tuners.Stop:
 		delete(p.live, d.Trial)
-	case tuners.Resume, tuners.Wait, tuners.Release, tuners.Done:
+	case tuners.Resume, tuners.Wait, tuners.Release, tuners.Done, tuners.Score:
 	}
 	if d.ToRound > 0 {
 		r.Spent += d.ToRound - r.Rounds[d.Trial]
@@ -156,6 +157,13 @@ func (p *player) Act(_ context.Context, d tuners.Decision) error {
 // Run makes the score up.
 func (p *player) Run(_ context.Context, s play.Segment, _ func(int)) (tuners.TrialReport, error) {
 	p.result.Live = max(p.result.Live, len(p.live))
+	if len(s.Points) > 0 {
+		r := tuners.TrialReport{Trial: s.Trial, Round: s.To, Score: p.study.Score(s.Trial, p.result.Params[s.Trial], s.To)}
+		for _, point := range s.Points {
+			r.Measured = append(r.Measured, p.study.Measure(point))
+		}
+		return r, nil
+	}
 	score := p.study.Score(s.Trial, p.result.Params[s.Trial], s.To)
 	return tuners.TrialReport{Trial: s.Trial, Round: s.To, Score: score, Failed: math.IsNaN(score)}, nil
 }
@@ -201,6 +209,8 @@ func describe(d tuners.Decision) string {
 		return "wait"
 	case tuners.Fork:
 		return fmt.Sprintf("fork %d to %d with %s, to round %d", d.Source, d.Trial, d.Params, d.ToRound)
+	case tuners.Score:
+		return fmt.Sprintf("score %d: %v", d.Trial, d.Points)
 	case tuners.Stop, tuners.Release:
 	}
 	return fmt.Sprintf("%s %d", d.Kind, d.Trial)
