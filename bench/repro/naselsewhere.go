@@ -39,7 +39,7 @@ func nasElsewhere() []Cell {
 		{"fednas", "its cells mix all operations by trained weights: it takes a graph layer that adds up branches by weights of their own, and local steps that move the network on training and the mixture on validation examples in turns"},
 		{"direct-fednas", "as fednas, with one operation of each mixture drawn in a step instead of all of them added up"},
 		{"spider", "beside a shared supernet of such cells each client trains one of its own, pulled towards it, and drops operation after operation by how much accuracy that costs: it takes the cells, a model of a client's own beside the shared one, and an evaluation of every operation"},
-		{"fedoras", "it trains uniformly drawn networks, as the arm uniform does, and then searches among them without training, to train what it found: it takes a request of the protocol by which a tuner has the engine score networks of the supernet on validation examples, before the rounds in which it has found one"},
+		{"fedoras", "the tuner fedoras runs it, but one network for all clients of a tier, trained on from a shared supernet: it takes an arm of its own, whose trials are forks and whose rounds are counted otherwise"},
 		{"fedtp", "it makes the projections of attention for each client, and mbv3-cifar has none; the preset cifar10-fedtp runs it on a transformer"},
 	} {
 		cells = append(cells, Cell{Name: nasTable + "/" + row.name, Paper: nasPaper, Where: nasWhere, Unit: "% personalized test error", Instead: notAtHand, Why: row.why})

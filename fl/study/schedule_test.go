@@ -29,6 +29,7 @@ func tuned(t *testing.T, name string) Setup {
 	s.Config.Tuner.Options = map[string]map[string]any{
 		"sha": halves, "asha": halves, "hyperband": {"eta": int64(2), "brackets": int64(2)}, "bo": {"init": int64(3)},
 		"fedex": {"configs": int64(3)}, "pbt": {"interval": int64(1)},
+		"fedoras": {"population": int64(4), "generations": int64(2), "tiers": int64(2)},
 	}[name]
 	if name == "sha" {
 		s.Config.Budget = config.Budget{Rounds: 20, TrialRounds: 9} // its rungs use all of it
@@ -41,6 +42,9 @@ func tuned(t *testing.T, name string) Setup {
 		s.Tuner, s.ClientTuner, s.Model = builtin["random"], builtin[name], fltest.SmallSupernet(t, s.Data)
 		s.Config.Method, s.Config.Sampling, s.Config.Tuner.Name, s.Config.ClientTuner.Name = "supernet", "without", "random", name
 		s.Config.Tuner.Allow = append(s.Config.Tuner.Allow, "client_key")
+	}
+	if name == "fedoras" {
+		s.Model, s.Config.Method = fltest.SmallSupernet(t, s.Data), "supernet"
 	}
 	return s
 }

@@ -108,6 +108,10 @@ func TestDecisionsAreChecked(t *testing.T) {
 		{"unknown best", []list{{{Kind: tuners.Done, Best: 4}}}, false, "trial 4 does not exist"},
 		{"secret fork", []list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}}, false, "does not say that it forks"},
 		{"fork of released", []list{{start(0)}, {{Kind: tuners.Release}, {Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}}, true, "no snapshot to fork"},
+		{"scores", []list{{start(0)}, {{Kind: tuners.Score, Points: []tuners.Params{nil}}}, {{Kind: tuners.Resume, ToRound: 3}}}, false, ""},
+		{"scores while running", one(start(0), tuners.Decision{Kind: tuners.Score, Points: []tuners.Params{nil}}), false, "decision 1, score: trial 0 is not paused (running: true"},
+		{"scores of nothing", []list{{start(0)}, {{Kind: tuners.Score}}}, false, "decision 0, score: 0 sub-networks; there must be 1 to 4096"},
+		{"scores of no sub-network", []list{{start(0)}, {{Kind: tuners.Score, Points: []tuners.Params{at(1)}}}}, false, "sub-network 0: client.n is no choice of the model in the space"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := about
