@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
@@ -28,8 +29,12 @@ func (a *app) printChoice(c *config.Config, r *study.Result) error {
 	}
 	fmt.Fprintf(a.out, "\nbest: trial %d after round %d, best score %.4f%s, %s\n", r.Best.Number, r.Best.Round, r.Best.Score, metricNote(c), scoredOn(r))
 	t := table.New(a.out)
-	for _, key := range r.Best.Params.Keys() {
-		t.Row("  "+key, r.Best.Params[key].String())
+	params := trained(c, r.Best.Params)
+	for _, key := range params.Keys() {
+		t.Row("  "+key, params[key].String())
+	}
+	if len(params) < len(r.Best.Params) {
+		t.Row("  "+hyper.ArchPrefix+"*", "each client's own")
 	}
 	if err := t.Flush(); err != nil {
 		return err

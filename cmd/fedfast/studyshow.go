@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -165,10 +167,19 @@ func (a *app) showTrials(ctx context.Context, v *store.View, state view.State) e
 	}
 	interrupt(trials, state)
 	expandParams(trials)
+	s, err := study.Read(ctx, v)
+	if err != nil {
+		return err
+	}
+	c, err := config.Load(config.Source{Text: s.Config})
+	if err != nil {
+		return err
+	}
+	perClient := picksPerClient(c)
 	shown := []string{"number", "state", "rounds", "score", "source", "reason"}
-	for _, c := range trials.Columns {
-		if isParam(c) {
-			shown = append(shown, c)
+	for _, column := range trials.Columns {
+		if isParam(column) && !(perClient && strings.HasPrefix(column, paramPrefix+hyper.ArchPrefix)) {
+			shown = append(shown, column)
 		}
 	}
 	shown = withValues(trials, shown)

@@ -28,7 +28,7 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 	if err := printTableOption(a.out, c, r.Sides); err != nil {
 		return err
 	}
-	if err := printTrials(a.out, r, c.Aim()); err != nil {
+	if err := printTrials(a.out, c, r); err != nil {
 		return err
 	}
 	if err := a.printChoice(c, r); err != nil {
@@ -54,7 +54,7 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 
 // printTrials prints the arms, those that ran longest first, with their scores
 // by rung.
-func printTrials(w io.Writer, r *study.Result, aim tuners.Objective) error {
+func printTrials(w io.Writer, c *config.Config, r *study.Result) error {
 	rungs := map[int]bool{}
 	for _, t := range r.Trials {
 		for _, rung := range t.Rungs {
@@ -77,7 +77,7 @@ func printTrials(w io.Writer, r *study.Result, aim tuners.Objective) error {
 	t := table.New(w, append(head, "outcome", "params")...)
 	trials := slices.Clone(r.Trials)
 	slices.SortStableFunc(trials, func(a, b study.TrialResult) int {
-		return cmp.Or(b.Rounds-a.Rounds, aim.Compare(a.Score, b.Score))
+		return cmp.Or(b.Rounds-a.Rounds, c.Aim().Compare(a.Score, b.Score))
 	})
 	for _, trial := range trials {
 		cells := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Rounds)}
@@ -87,7 +87,7 @@ func printTrials(w io.Writer, r *study.Result, aim tuners.Objective) error {
 		for _, round := range columns {
 			cells = append(cells, scoreAt(trial, round))
 		}
-		t.Row(append(cells, outcome(r, trial), short(trial.Params))...)
+		t.Row(append(cells, outcome(r, trial), short(trained(c, trial.Params)))...)
 	}
 	return t.Flush()
 }
