@@ -178,7 +178,7 @@ func (a *app) showTrials(ctx context.Context, v *store.View, state view.State) e
 	perClient := picksPerClient(c)
 	shown := []string{"number", "state", "rounds", "score", "source", "reason"}
 	for _, column := range trials.Columns {
-		if isParam(column) && !(perClient && strings.HasPrefix(column, paramPrefix+hyper.ArchPrefix)) {
+		if isParam(column) && (!perClient || !strings.HasPrefix(column, paramPrefix+hyper.ArchPrefix)) {
 			shown = append(shown, column)
 		}
 	}
