@@ -88,7 +88,7 @@ var modelData = []struct {
 }
 
 // ownModels are those of methods that cannot train any network.
-var ownModels = map[string]string{"fedtp": "vit-tiny", "supernet": "mbv3-cifar"}
+var ownModels = map[string]string{"fedtp": "vit-tiny", "supernet": "mbv3-cifar", "fednas": "darts-cifar"}
 
 // accuracyRows lists the methods, the models and the studies.
 func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {

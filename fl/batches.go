@@ -8,9 +8,12 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// Batches deals out a client's training examples in shuffled batches.
+// Batches deals out a client's training examples, or its validation examples, in
+// shuffled batches.
 type Batches struct {
 	l      *Local
+	view   data.View
+	val    bool // these are validation examples
 	params ClientParams
 	order  []int32 // of the pass
 	rest   []int32 // of the pass, not yet dealt
@@ -24,28 +27,42 @@ type Batches struct {
 // number of examples. Batches with different numbers, 0, 1, ..., are drawn
 // independently and can be used side by side.
 func (l *Local) Batches(number int, p ClientParams) *Batches {
-	n, w := l.Train.Len(), l.worker
-	for len(w.pass) <= number {
-		w.pass = append(w.pass, nil)
-	}
-	w.pass[number] = grown(w.pass[number], n)
-	b := &Batches{l: l, params: p, order: w.pass[number], pos: w.order, left: p.Epochs, aug: data.Augment{Key: kernels.Key(l.key, purposeAugment)}}
-	if p.Steps > 0 {
+	b := l.batches(number, p, l.Train)
+	if b.left = p.Epochs; p.Steps > 0 {
 		b.left = math.Inf(1)
 	}
 	return b
 }
 
-// Next reads the next batch, which is valid until another one is read, and counts
-// its examples and a training step's operations on them.
-func (b *Batches) Next() (*nn.Batch, error) {
-	b.last = b.next()
-	b.l.Examples += len(b.last)
-	b.l.Again(len(b.last))
-	return b.Read(b.l.Train, b.last)
+// ValBatches deals the validation examples out in the same way, without end. Their
+// number is one that no Batches have.
+func (l *Local) ValBatches(number int, p ClientParams) *Batches {
+	b := l.batches(number, p, l.Val)
+	b.val = true
+	return b
 }
 
-// Positions returns those of the batch that Next read last, in Local.Train. They
+func (l *Local) batches(number int, p ClientParams, v data.View) *Batches {
+	n, w := v.Len(), l.worker
+	for len(w.pass) <= number {
+		w.pass = append(w.pass, nil)
+	}
+	w.pass[number] = grown(w.pass[number], n)
+	return &Batches{l: l, view: v, params: p, order: w.pass[number], pos: w.order, left: math.Inf(1), aug: data.Augment{Key: kernels.Key(l.key, purposeAugment)}}
+}
+
+// Next reads the next batch, which is valid until another one is read, and counts
+// its training examples and a training step's operations on them.
+func (b *Batches) Next() (*nn.Batch, error) {
+	b.last = b.next()
+	if !b.val {
+		b.l.Examples += len(b.last)
+	}
+	b.l.Again(len(b.last))
+	return b.Read(b.view, b.last)
+}
+
+// Positions returns those of the batch that Next read last, in its view. They
 // are valid until the call of Next after it.
 func (b *Batches) Positions() []int32 { return b.last }
 
@@ -61,7 +78,7 @@ func (b *Batches) next() []int32 {
 	if !b.params.Wrap {
 		if len(b.rest) == 0 {
 			b.shuffle()
-			if n := b.l.Train.Len(); b.left < 1 {
+			if n := b.view.Len(); b.left < 1 {
 				part := int(math.Ceil(b.left * float64(n)))
 				b.rest = b.rest[:max(1, min(n, part))]
 			}

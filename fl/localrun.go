@@ -14,6 +14,8 @@ type LocalRun struct {
 	// Only, when not empty, is the span of the parameters that are trained; the
 	// others are frozen.
 	Only nn.Span
+	// Hold are places, ascending, that are frozen, too.
+	Hold []nn.Span
 	// Shift, when not nil, is added to each gradient: a vector of the model's size.
 	Shift []float32
 	// Each, when not nil, is called after each step with its number in the run,
@@ -66,7 +68,7 @@ func (l *Local) SGD(r LocalRun) error {
 		opt.Anchor = start
 	}
 	opts := l.trainOpts(p)
-	opts.Only, opts.Shift = r.Only, r.Shift
+	opts.Only, opts.Hold, opts.Shift = r.Only, r.Hold, r.Shift
 	if (l.wantPhi || l.wantPrior) && !r.Other {
 		opts.Probe = &l.worker.probe
 		opts.Probe.Anchor, opts.Probe.Prior = start, l.wantPrior

@@ -70,6 +70,8 @@ type Param struct {
 	// Constant, unless nil, adds sign times what the layer adds to the parameter
 	// wherever it is used, and does not train, to canonical values.
 	Constant func(canonical []float32, sign float32)
+
+	mixes bool // it is the alpha of a Mix
 }
 
 // Len returns the number of canonical values.

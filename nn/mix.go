@@ -47,7 +47,7 @@ func (x *mixture) params() []Param {
 		return nil
 	}
 	p := biasParam(x.n, func(t []float32, s *kernels.Stream) { fillNormal(t, alphaDeviation, s) })
-	p.Name = x.name + ".alpha"
+	p.Name, p.mixes = x.name+".alpha", true
 	return []Param{p}
 }
 
@@ -146,4 +146,16 @@ func (s *mixState) slope(r *Run, dy Act, f Flow, i int, input func(k int) Act) {
 	for k, p := range s.share {
 		grad[k] += float32(p * (s.inner[k] - mean))
 	}
+}
+
+// Mixing returns where the weights of mixed operations lie, the alpha of every Mix, in
+// ascending order, without those that are frozen.
+func (m *Model) Mixing() []Span {
+	var all []Span
+	m.each(func(i int, _ string, p Param, offset int) {
+		if p.mixes && (m.trainable == nil || m.trainable[i]) {
+			all = append(all, Span{offset, offset + p.Size})
+		}
+	})
+	return all
 }

@@ -63,6 +63,19 @@ func (m *Model) freeze() {
 // order; read-only.
 func (m *Model) Frozen() []Span { return m.frozen }
 
+// holding returns where parameters are frozen when others are, too.
+func (m *Model) holding(others []Span) []Span {
+	switch {
+	case len(others) == 0:
+		return m.frozen
+	case m.frozen == nil:
+		return others
+	}
+	all := slices.Concat(m.frozen, others)
+	slices.SortFunc(all, func(a, b Span) int { return a.Lo - b.Lo })
+	return all
+}
+
 // NumTrainable returns the number of parameters without padding that are not frozen.
 func (m *Model) NumTrainable() int {
 	n := 0

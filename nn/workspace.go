@@ -55,6 +55,8 @@ type TrainOpts struct {
 	// Only, when not empty, is the span of the parameters that are trained; the
 	// others are frozen.
 	Only Span
+	// Hold are places, ascending, that are frozen besides the model's own.
+	Hold []Span
 	// Shift, when not nil, is added to the gradient: a vector of the model's size.
 	Shift []float32
 	// Probe, when not nil, gathers products of the step's gradient.
@@ -180,14 +182,16 @@ func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Result {
 	ws.m.check(w)
 	ws.step = opt.update(o)
-	ws.step.frozen = ws.m.frozen
+	ws.step.frozen = ws.m.holding(o.Hold)
 	u := &ws.step
 	if u.ClipNorm > 0 || u.biases != nil {
 		u = nil // all of the gradient must be known before the first weight changes, or layers would decay their biases
 	}
 	sum := ws.train(w, b, o, o.Only, u)
 	if sum.Count == 0 || u == nil {
-		ws.m.Hold(ws.grad, nil)
+		for _, f := range ws.step.frozen {
+			clear(ws.grad[f.Lo:f.Hi])
+		}
 		ws.step.whole(w, ws.grad)
 		if sum.Count == 0 {
 			clear(ws.grad) // of what Shift left there

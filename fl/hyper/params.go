@@ -40,6 +40,10 @@ type Client struct {
 	Window         int     `toml:"window" in:"[0, inf)" off:"0" doc:"local steps whose mean is a sample of the posterior"`
 	Rho            float64 `toml:"rho" in:"[0, inf)" off:"0" doc:"shrinkage of the posterior's covariance; 0 is FedAvg on the mean of the samples" also:"shrinkage"`
 	Width          float64 `toml:"width" in:"[0, 1]" off:"0" doc:"share of the channels of a client's sub-network; 0 takes client.widths"`
+	AlphaLR        float64 `toml:"alpha_lr" in:"[0, inf)" off:"0" doc:"learning rate of Adam on the weights of mixed operations, in steps on validation examples" also:"arch_lr arch_learning_rate"`
+	AlphaBeta1     float64 `toml:"alpha_beta1" in:"[0, 1)" off:"0" doc:"decay rate of that Adam's first moment"`
+	AlphaBeta2     float64 `toml:"alpha_beta2" in:"[0, 1)" off:"0" doc:"decay rate of its second moment"`
+	AlphaDecay     float64 `toml:"alpha_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on the weights of mixed operations, in the place of client.weight_decay" also:"arch_weight_decay"`
 
 	// Arch is the sub-network of a client of the method supernet, empty for the whole
 	// network; see Pick. No key holds it: dimensions below ArchPrefix set it.

@@ -51,6 +51,9 @@ func variedPlan(m fl.Method, slots int) fl.Plan {
 			c.SetPick(map[string]int{"depth": i % 2, "kernel": 3 + 2*(i%3%2), "width": 6 + 2*(i/2%2)})
 			p.Server.Holders = true
 		}
+		if m.Name() == "fednas" {
+			c.AlphaLR, c.ClipNorm = 0.01*float64(i+1), 0.5*float64(i%2)
+		}
 		if m.Name() == "fedprox" {
 			c.Momentum, c.Nesterov, c.ClipNorm = 0.5, i%2 == 0, 0.2*float64(i)
 		}
@@ -73,6 +76,8 @@ func modelOf(t *testing.T, m fl.Method, fed *data.Federation) *nn.Model {
 		return fltest.SmallTransformer(t, fed)
 	case supernet:
 		return fltest.SmallSupernet(t, fed)
+	case fedNAS:
+		return fltest.SmallMixture(t, fed)
 	}
 	return fltest.SmallCNN(t, fed)
 }

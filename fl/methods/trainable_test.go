@@ -20,6 +20,9 @@ func TestFrozenParametersStay(t *testing.T) {
 		if m == (fedTP{}) {
 			parts = [][]string{{"*.in_proj_weight"}, {"residual1.*", "head.*"}}
 		}
+		if m == (fedNAS{}) {
+			parts = [][]string{{"*.alpha"}, {"edge.*", "point.*"}, {"*.alpha", "head.*"}}
+		}
 		for _, patterns := range parts {
 			model, err := whole.WithTrainable(patterns, 1)
 			if err != nil {

@@ -81,6 +81,28 @@ func SmallSupernet(t testing.TB, fed *data.Federation) *nn.Model {
 	return m
 }
 
+// SmallMixture is a network with two mixed operations of shared weights, and zeros.
+func SmallMixture(t testing.TB, fed *data.Federation) *nn.Model {
+	t.Helper()
+	m, err := models.FromLayers([]models.LayerSpec{
+		{Type: "conv", Name: "stem", Filters: 6, Kernel: 3, Stride: 2},
+		{Type: "relu", Name: "a"},
+		{Type: "avgpool", Name: "mean", Input: "a", Size: 3, Stride: 1, Pad: 1},
+		{Type: "depthwise", Name: "depth", Input: "a", Kernel: 3, Pad: 1},
+		{Type: "mix", Name: "b", Inputs: []string{"mean", "a", "depth"}, Weights: "edge", Zero: true},
+		{Type: "conv", Name: "point", Input: "b", Filters: 6, Kernel: 1},
+		{Type: "maxpool", Name: "max", Input: "b", Size: 3, Stride: 1, Pad: 1},
+		{Type: "mix", Name: "c", Inputs: []string{"point", "b", "max"}, Weights: "edge", Zero: true},
+		{Type: "dropout", Rate: new(float64)},
+		{Type: "avgpool", Size: 4},
+		{Type: "dense", Name: "head"},
+	}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // Batch reads all examples of a view.
 func Batch(t testing.TB, m *nn.Model, v data.View) *nn.Batch {
 	t.Helper()

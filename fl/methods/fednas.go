@@ -1,0 +1,134 @@
+package methods
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// fedNAS is FedNAS (He et al. 2020): clients search a network whose operations are
+// mixed by trained weights alpha, see nn.Mix, and the server averages both alpha and
+// the other weights w, by training examples. A client's local search alternates
+//
+//	w <- w - client.lr grad_w L_train(w, alpha)
+//	alpha <- Adam(grad_alpha L_val(w, alpha)), with client.alpha_lr and its other keys
+//
+// on batches of its training and of its validation examples: DARTS' first order. It
+// differs from the paper, whose alpha also descends the training loss (MiLeNAS), and
+// from the authors' code, which never averages alpha and takes its gradients on test
+// examples. Adam starts afresh in each local search, as it does there. A client
+// without validation examples leaves alpha as it is. Since alpha is fitted to
+// validation examples, their score of personalized models flatters.
+//
+// Two relatives are not here. Direct-FedNAS (Garg et al. 2021) draws one operation
+// of each mixture in a step, by a Gumbel softmax of falling temperature: it takes a
+// draw for each Mix, keyed by the step and kept for the backward pass, that runs the
+// drawn branch alone. SPIDER (Mushtaq et al. 2021) keeps a network of each client's
+// own beside the shared one, pulled towards it as in Ditto, and drops operations one
+// by one: it takes this local search on Local.State with LocalRun.Mu, a mask of the
+// operations left in each client's state that Mix reads, and an evaluation on
+// validation examples for each operation that may go.
+type fedNAS struct{ FedAvg }
+
+func (fedNAS) Name() string { return "fednas" }
+
+func (fedNAS) Doc() string {
+	return "FedNAS: clients train the weights of mixed operations on validation examples, in turns with the network; both are averaged"
+}
+
+func (fedNAS) Paper() string {
+	return "He et al. 2020, Towards Non-I.I.D. and Invisible Data with FedNAS: Federated Deep Learning via Neural Architecture Search, arXiv:2004.08546"
+}
+
+func (fedNAS) Uses() []fl.Use {
+	return slices.Concat(fl.UsingSGD(), forgets("each local search starts its optimizers afresh"),
+		fl.Needing("client.alpha_lr", "(0, inf)", "such as 3e-4"), fl.Using("client.alpha_beta1", "client.alpha_beta2", "client.alpha_decay"))
+}
+
+// Defaults take the paper's Adam.
+func (fedNAS) Defaults(c *fl.ClientParams, _ *fl.ServerParams) {
+	c.AlphaLR, c.AlphaBeta1, c.AlphaBeta2, c.AlphaDecay = 3e-4, 0.5, 0.999, 1e-3
+}
+
+// Prepare finds the weights of mixed operations.
+func (fedNAS) Prepare(cfg *fl.Config) (any, error) {
+	alpha := cfg.Model.Mixing()
+	if len(alpha) == 0 {
+		return nil, fmt.Errorf("method \"fednas\": model %s has no mixed operations that train; take one that has, such as darts-cifar", cfg.Model.Name())
+	}
+	return alpha, nil
+}
+
+func (fedNAS) Local(l *fl.Local) error {
+	search := newSearch(l)
+	var failed error
+	err := l.SGD(fl.LocalRun{Hold: search.alpha, Each: func(step int) {
+		if failed == nil {
+			failed = search.step(step)
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// search takes the steps of alpha.
+type search struct {
+	l       *fl.Local
+	alpha   []nn.Span
+	batches *fl.Batches // nil without validation examples
+	adam    nn.Optimizer
+	w, grad []float32 // of alpha alone
+}
+
+func newSearch(l *fl.Local) *search {
+	s := &search{l: l, alpha: l.Setup.([]nn.Span)}
+	if l.Val.Len() == 0 {
+		return s
+	}
+	n := 0
+	for _, a := range s.alpha {
+		n += a.Len()
+	}
+	s.batches = l.ValBatches(1, l.Params)
+	s.w, s.grad = l.Vector(0)[:n], l.Vector(1)[:n]
+	p := l.Params
+	s.adam = nn.Optimizer{
+		SGD:      nn.SGD{LR: float32(p.AlphaLR), WeightDecay: float32(p.AlphaDecay)},
+		Adam:     nn.Adam{On: true, Beta1: p.AlphaBeta1, Beta2: p.AlphaBeta2, Eps: 1e-8},
+		Velocity: l.Vector(2)[:n], Second: l.Vector(3)[:n],
+	}
+	return s
+}
+
+// dropouts keeps the masks of dropout on validation examples apart from those of
+// training steps.
+const dropouts = 1 << 30
+
+// step takes one on the next validation examples.
+func (s *search) step(step int) error {
+	if s.batches == nil {
+		return nil
+	}
+	b, err := s.batches.Next()
+	if err != nil {
+		return err
+	}
+	grad, _ := s.l.Gradient(s.l.Weights, b, s.l.Params, dropouts+step)
+	at := 0
+	for _, a := range s.alpha {
+		copy(s.w[at:], s.l.Weights[a.Lo:a.Hi])
+		copy(s.grad[at:], grad[a.Lo:a.Hi])
+		at += a.Len()
+	}
+	s.adam.Step(s.w, s.grad)
+	at = 0
+	for _, a := range s.alpha {
+		copy(s.l.Weights[a.Lo:a.Hi], s.w[at:])
+		at += a.Len()
+	}
+	return nil
+}
