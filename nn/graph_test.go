@@ -3,6 +3,8 @@ package nn
 import (
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // graphCases are networks of branches for TestGradient, TestEvaluate and TestHessian.
@@ -170,7 +172,13 @@ func graphNet(t testing.TB) *Model {
 
 // TestGraph holds for a network of branches what other tests hold for the networks of
 // forEachNet, but for the cut into chunks, which sums over the rows of sequences show.
+// An emulator compares the levels, and steps by one rule.
 func TestGraph(t *testing.T) {
+	if kernelstest.Emulated() {
+		testLevels(t, graphNet(t))
+		testStep(t, graphNet(t), rules[2])
+		return
+	}
 	for name, f := range map[string]func(t *testing.T, m *Model){
 		"reuse": testWorkspaceReuse, "levels": testLevels, "masked": testMasked, "allocations": testAllocations, "dropout": testDropout,
 	} {

@@ -36,4 +36,7 @@ func set(t testing.TB, l kernels.Level) {
 
 // Small reports whether tests should use few and small cases: under -short, or when
 // FEDFAST_TEST_SMALL is set because an emulator runs them.
-func Small() bool { return testing.Short() || os.Getenv("FEDFAST_TEST_SMALL") != "" }
+func Small() bool { return testing.Short() || Emulated() }
+
+// Emulated reports whether FEDFAST_TEST_SMALL says that an emulator runs the tests.
+func Emulated() bool { return os.Getenv("FEDFAST_TEST_SMALL") != "" }
