@@ -3,7 +3,8 @@ package nn
 import "fmt"
 
 // CheckHessian returns an error that names a layer that takes no tangents along, so
-// that Workspace.Hessian cannot be computed. All layers of this package do.
+// that Workspace.Hessian cannot be computed: of those of this package a Mix and a
+// GroupNorm without parameters.
 func (m *Model) CheckHessian() error {
 	if kind := m.nodes.rigid(); kind != "" {
 		return fmt.Errorf("model %s: layers of type %s take no tangents along, of which products with the Hessian are made", m.name, kind)
