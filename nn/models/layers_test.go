@@ -334,7 +334,7 @@ func TestFromLayersErrors(t *testing.T) {
 		{[]LayerSpec{{Type: "maxpool", Size: 3, Padding: "full"}, dense}, image, `model.layers[1] (maxpool): padding = "full"; it must be valid or same`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "same", Pad: 1}, dense}, image, "model.layers[1] (conv): padding and pad are both given; only one of them can be"},
 		{[]LayerSpec{{Type: "residual"}, dense}, image, `model.layers[1] (residual): key "body" is missing`},
-		{[]LayerSpec{{Type: "dense", Units: 5, Body: []LayerSpec{dense}}, dense}, image, `model.layers[1] (dense): key "body" does not belong to this type; it takes units, init`},
+		{[]LayerSpec{{Type: "dense", Units: 5, Body: []LayerSpec{dense}}, dense}, image, `model.layers[1] (dense): key "body" does not belong to this type; it takes units, no_bias, init`},
 		{[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}, {Type: "dense"}}}, dense}, image, `model.layers[1].body[2] (dense): key "units" is missing`},
 		{[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}}, Shortcut: []LayerSpec{{Type: "pool"}}}, dense}, image, `model.layers[1].shortcut[1]: unknown type "pool"; there are `},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "residual", Body: []LayerSpec{dense}}, dense}, image, "model layers: layer 2 (residual): the body gives 1 x 1 x 3 values, the shortcut 6 x 6 x 4 values; both must give the same"},
