@@ -185,6 +185,8 @@ func study(t testing.TB, trials, clients tuners.Tuner, budget tuners.Budget) (tr
 				return b.String(), running[0].score, running[d.Best].score
 			case tuners.Stop, tuners.Release, tuners.Wait:
 				continue
+			case tuners.Score:
+				t.Fatalf("unexpected %s", d.Kind)
 			}
 			for ; tr.round < d.ToRound; tr.round++ {
 				tr.score = surface(tr.params, tr.round)
