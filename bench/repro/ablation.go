@@ -56,47 +56,47 @@ func (a *ablation) base(value string) string {
 	return "alone"
 }
 
-func ablationCells() []Cell {
-	var cells []Cell
+// eachAblation calls f with every value of every setting on every set of data, and with
+// what the names of its cells begin with.
+func eachAblation(f func(set pairedSet, a *ablation, value, name string)) {
 	for _, set := range ablationSets() {
 		for i := range ablations {
 			a := &ablations[i]
 			for _, value := range a.values {
-				for _, tuning := range fedexTunings {
-					name := fmt.Sprintf("fedex-ablation/%s/%s/", set.name, a.name)
-					switch {
-					case tuning == "fedex":
-						name += value + "/fedex"
-					case a.alone || value == a.values[0]:
-						name += a.base(value)
-					default:
-						continue
-					}
-					for _, target := range fedexTargets {
-						cells = append(cells, armCell(name+"/"+target, a.training(set, value, tuning), target))
-					}
-				}
+				f(set, a, value, fmt.Sprintf("fedex-ablation/%s/%s/", set.name, a.name))
 			}
 		}
 	}
+}
+
+func ablationCells() []Cell {
+	var cells []Cell
+	eachAblation(func(set pairedSet, a *ablation, value, name string) {
+		for _, tuning := range fedexTunings {
+			own := name + value + "/fedex"
+			if tuning != "fedex" {
+				if !a.alone && value != a.values[0] { // it has no arms of its own without FedEx
+					continue
+				}
+				own = name + a.base(value)
+			}
+			for _, target := range fedexTargets {
+				cells = append(cells, armCell(own+"/"+target, a.training(set, value, tuning), target))
+			}
+		}
+	})
 	return cells
 }
 
 func ablationClaims() []Comparison {
 	var claims []Comparison
-	for _, set := range ablationSets() {
-		for i := range ablations {
-			a := &ablations[i]
-			for _, value := range a.values {
-				for _, target := range fedexTargets {
-					name := fmt.Sprintf("fedex-ablation/%s/%s/", set.name, a.name)
-					claims = append(claims, Comparison{
-						Name: name + value + "/" + target, Claim: pairedClaim, New: name + value + "/fedex/" + target, Old: name + a.base(value) + "/" + target,
-					})
-				}
-			}
+	eachAblation(func(_ pairedSet, a *ablation, value, name string) {
+		for _, target := range fedexTargets {
+			claims = append(claims, Comparison{
+				Name: name + value + "/" + target, Claim: pairedClaim, New: name + value + "/fedex/" + target, Old: name + a.base(value) + "/" + target,
+			})
 		}
-	}
+	})
 	return claims
 }
 

@@ -41,12 +41,9 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	p := Pairs{Name: name, Variant: fresh.Variant, Least: math.NaN(), Most: math.NaN()}
 	var test, validation, learnt []float64
 	var pool [2][]Recorded
-	byTrial := map[int]*Metrics{}
-	for _, m := range old.metrics {
-		byTrial[m.Head.Trial] = m
-	}
+	firsts, seconds := byTrial(fresh), byTrial(old)
 	for trial := range fresh.Values {
-		a, b := metricsOf(fresh, trial+1), byTrial[trial+1]
+		a, b := firsts[trial+1], seconds[trial+1]
 		if a == nil || b == nil || len(a.Trials) != 1 || len(b.Trials) != 1 || !a.Trials[0].holds(b.Trials[0].Params) {
 			continue
 		}
@@ -77,14 +74,13 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	return p
 }
 
-// metricsOf returns those of a trial, nil for one that is not there.
-func metricsOf(r *Row, trial int) *Metrics {
+// byTrial returns a row's metrics by their trials' numbers.
+func byTrial(r *Row) map[int]*Metrics {
+	all := make(map[int]*Metrics, len(r.metrics))
 	for _, m := range r.metrics {
-		if m.Head.Trial == trial {
-			return m
-		}
+		all[m.Head.Trial] = m
 	}
-	return nil
+	return all
 }
 
 // recordedOf is the arm of a trial that is one.

@@ -209,10 +209,8 @@ func (s *stoppable) Suggest(ctx context.Context, n int) ([]tuners.Decision, erro
 	}
 	decisions, err := s.decider.Suggest(ctx, n)
 	for _, d := range decisions {
-		switch d.Kind {
-		case tuners.Start, tuners.Fork, tuners.Resume, tuners.Score:
+		if d.Sends() {
 			s.flying++
-		case tuners.Stop, tuners.Release, tuners.Wait, tuners.Done:
 		}
 	}
 	return decisions, err
