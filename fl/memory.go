@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -128,18 +129,11 @@ func checkMemory(m *nn.Model, workers, trials int, bytes int64) error {
 
 // counts tells what takes memory besides the model.
 func counts(workers, trials int) string {
-	text := plural(workers, "worker")
+	text := oneline.Count(workers, "worker")
 	if trials > 1 {
-		text += " and " + plural(trials, "trial") + " in flight"
+		text += " and " + oneline.Count(trials, "trial") + " in flight"
 	}
 	return text
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // usableWorkers bounds the workers: more than some for each processor do nothing

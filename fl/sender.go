@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/hyper"
 )
 
@@ -103,7 +104,7 @@ func (e *Engine) checkSender() error {
 	kept, own := s.SenderLen(c, e.setup)
 	trials := max(1, c.Trials)
 	if err := memory.Check(4 * (int64(kept)*int64(trials+c.Kept+copies) + int64(own)*int64(c.Cohort)*int64(trials))); err != nil {
-		return fmt.Errorf("method %q keeps %d numbers on its server, gets %d of each client, and with %s %w", c.Method.Name(), kept, own, plural(trials, "trial"), err)
+		return fmt.Errorf("method %q keeps %d numbers on its server, gets %d of each client, and with %s %w", c.Method.Name(), kept, own, oneline.Count(trials, "trial"), err)
 	}
 	return nil
 }

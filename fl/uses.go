@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Use is a hyperparameter that a method uses.
@@ -82,7 +83,7 @@ func CheckParams(m Method, c ClientParams, s ServerParams) error {
 		return err
 	}
 	if err := CheckCuts(m); err != nil && c.Arch != "" {
-		return fmt.Errorf("%s%s: %w", hyper.ArchPrefix, strings.Fields(c.Arch)[0], err)
+		return fmt.Errorf("%s%s: %w", tuners.ArchPrefix, strings.Fields(c.Arch)[0], err)
 	}
 	v := hyper.Values{Client: c, Server: s}
 	uses := m.Uses()

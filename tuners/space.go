@@ -10,6 +10,10 @@ import (
 // NewSpace.
 type Space []Dim
 
+// ArchPrefix begins the names of the dimensions that pick a client's sub-network:
+// client.arch. and the name of one of the model's choices.
+const ArchPrefix = "client.arch."
+
 // NewSpace sorts the dimensions by name and checks them.
 func NewSpace(dims ...Dim) (Space, error) {
 	s := Space(slices.Clone(dims))

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/bench/figure"
-	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -28,7 +27,7 @@ type choice struct {
 func (n *noted) draw(clients []tuners.Params) {
 	for _, params := range clients {
 		for name := range params {
-			if strings.HasPrefix(name, hyper.ArchPrefix) {
+			if strings.HasPrefix(name, tuners.ArchPrefix) {
 				if n.drawn[name] == nil {
 					n.drawn[name] = map[float64]bool{}
 				}
@@ -43,7 +42,7 @@ func (n *noted) draw(clients []tuners.Params) {
 func (n *noted) choices(model string) []choice {
 	var all []choice
 	for name, first := range n.notes[len(n.notes)-1] {
-		if strings.HasPrefix(name, hyper.ArchPrefix) && len(first) > 1 {
+		if strings.HasPrefix(name, tuners.ArchPrefix) && len(first) > 1 {
 			all = append(all, choice{name, n.options(model, name, len(first))})
 		}
 	}
@@ -57,7 +56,7 @@ func (n *noted) options(model, name string, many int) []string {
 	var options []float64
 	if m, err := models.New(model, models.Options{}); err == nil {
 		for _, c := range m.Choices() {
-			if hyper.ArchPrefix+c.Name == name {
+			if tuners.ArchPrefix+c.Name == name {
 				for _, x := range c.Options {
 					options = append(options, float64(x))
 				}
@@ -112,7 +111,7 @@ func (n *noted) chances(choices []choice, prefix, of string) *figure.Heat {
 			rows = append(rows, heatRow{})
 		}
 		for j, option := range c.options {
-			rows = append(rows, heatRow{strings.TrimPrefix(c.note, hyper.ArchPrefix) + " " + option, prefix + c.note, j})
+			rows = append(rows, heatRow{strings.TrimPrefix(c.note, tuners.ArchPrefix) + " " + option, prefix + c.note, j})
 		}
 	}
 	h := n.heat(of, rows)

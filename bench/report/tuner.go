@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/bench/figure"
-	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // tunerPictures show what the client tuner told and set on its way.
@@ -84,7 +84,7 @@ func (s *Study) vectors() []*figure.Figure {
 	long := map[string]int{}
 	for _, notes := range n.notes {
 		for name, values := range notes {
-			if len(values) > 1 && !strings.HasPrefix(strings.TrimPrefix(name, spreadOf), hyper.ArchPrefix) {
+			if len(values) > 1 && !strings.HasPrefix(strings.TrimPrefix(name, spreadOf), tuners.ArchPrefix) {
 				long[name] = max(long[name], len(values))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
@@ -332,7 +333,7 @@ func droppedDeviations(ms []*Metrics) []string {
 	}
 	var notes []string
 	if results > 0 {
-		notes = append(notes, fmt.Sprintf("%s%d results, in %d of %d arms", what, results, arms, of))
+		notes = append(notes, fmt.Sprintf("%s%s, in %d of %s", what, oneline.Count(results, "result"), arms, oneline.Count(of, "arm")))
 	}
 	if untold > 0 {
 		notes = append(notes, what+"how often, metrics of earlier versions do not tell")

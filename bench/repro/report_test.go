@@ -67,7 +67,7 @@ func TestDroppedDeviations(t *testing.T) {
 	}{
 		{[]*Metrics{trial(&zero, &zero, &zero), trial(&zero)}, nil},
 		{[]*Metrics{trial(&three, &zero, &three), trial(&two), trial(&zero)}, []string{": 5 results, in 2 of 4 arms"}},
-		{[]*Metrics{trial(nil, nil, nil), trial(&two, &two)}, []string{": 2 results, in 1 of 1 arms", "earlier versions do not tell"}},
+		{[]*Metrics{trial(nil, nil, nil), trial(&two, &two)}, []string{": 2 results, in 1 of 1 arm", "earlier versions do not tell"}},
 		{[]*Metrics{{Head: Head{Config: "nonfinite = \"fail\"\n"}, End: End{Dropped: &two}}}, nil},
 	} {
 		got := droppedDeviations(c.metrics)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/bench/stats"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // Table is a part of a report as text.
@@ -247,7 +248,7 @@ func (r *Report) where() []string {
 	sums := map[string]*sum{}
 	for _, m := range r.all() {
 		e := &m.Head.Environment
-		machine := fmt.Sprintf("%s, %s/%s, %s, level %s, %d workers", e.CPU, e.OS, e.Arch, e.Go, e.Level, e.Workers)
+		machine := fmt.Sprintf("%s, %s/%s, %s, level %s, %s", e.CPU, e.OS, e.Arch, e.Go, e.Level, oneline.Count(e.Workers, "worker"))
 		if sums[machine] == nil {
 			sums[machine] = &sum{from: e.Started, to: e.Started}
 		}
@@ -258,7 +259,7 @@ func (r *Report) where() []string {
 	var lines []string
 	for _, machine := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[machine]
-		lines = append(lines, fmt.Sprintf("%d trials of %d rounds in all on %s, begun from %s to %s: %.1f hours of wall-clock time.", s.trials, s.rounds, machine, s.from, s.to, s.seconds/3600))
+		lines = append(lines, fmt.Sprintf("%s of %s in all on %s, begun from %s to %s: %.1f hours of wall-clock time.", oneline.Count(s.trials, "trial"), oneline.Count(s.rounds, "round"), machine, s.from, s.to, s.seconds/3600))
 	}
 	return lines
 }

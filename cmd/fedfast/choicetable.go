@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
@@ -34,7 +33,7 @@ func (a *app) printChoice(c *config.Config, r *study.Result) error {
 		t.Row("  "+key, params[key].String())
 	}
 	if len(params) < len(r.Best.Params) {
-		t.Row("  "+hyper.ArchPrefix+"*", "each client's own")
+		t.Row("  "+tuners.ArchPrefix+"*", "each client's own")
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -24,7 +23,7 @@ func picksPerClient(c *config.Config) bool {
 		return false
 	}
 	about, err := t.Describe(context.Background())
-	return err == nil && about.Rounds && !about.Fork && tuners.Matches(hyper.ArchPrefix+"x", about.Controls...)
+	return err == nil && about.Rounds && !about.Fork && tuners.Matches(tuners.ArchPrefix+"x", about.Controls...)
 }
 
 // trained returns the params of a trial, without the choices that are each client's own.
@@ -33,6 +32,6 @@ func trained(c *config.Config, p tuners.Params) tuners.Params {
 		return p
 	}
 	p = p.Clone()
-	maps.DeleteFunc(p, func(name string, _ tuners.Value) bool { return strings.HasPrefix(name, hyper.ArchPrefix) })
+	maps.DeleteFunc(p, func(name string, _ tuners.Value) bool { return strings.HasPrefix(name, tuners.ArchPrefix) })
 	return p
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // studyShown is what `study show --json` tells.
@@ -178,7 +178,7 @@ func (a *app) showTrials(ctx context.Context, v *store.View, state view.State) e
 	perClient := picksPerClient(c)
 	shown := []string{"number", "state", "rounds", "score", "source", "reason"}
 	for _, column := range trials.Columns {
-		if isParam(column) && (!perClient || !strings.HasPrefix(column, paramPrefix+hyper.ArchPrefix)) {
+		if isParam(column) && (!perClient || !strings.HasPrefix(column, paramPrefix+tuners.ArchPrefix)) {
 			shown = append(shown, column)
 		}
 	}

@@ -12,10 +12,6 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// ArchPrefix begins the names of the dimensions of a search space that pick a client's
-// sub-network: client.arch. and the name of one of the model's choices.
-const ArchPrefix = "client.arch."
-
 // Pick returns the values of the choices that c.Arch names.
 func (c Client) Pick() map[string]int {
 	pick := map[string]int{}
@@ -42,7 +38,7 @@ func (c *Client) SetPick(pick map[string]int) {
 func (h Values) withPick(params tuners.Params) (Values, error) {
 	var pick map[string]int
 	for _, name := range params.Keys() {
-		choice, ok := strings.CutPrefix(name, ArchPrefix)
+		choice, ok := strings.CutPrefix(name, tuners.ArchPrefix)
 		if !ok {
 			continue
 		}

@@ -46,7 +46,7 @@ type Client struct {
 	AlphaDecay     float64 `toml:"alpha_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on the weights of mixed operations, in the place of client.weight_decay" also:"arch_weight_decay"`
 
 	// Arch is the sub-network of a client of the method supernet, empty for the whole
-	// network; see Pick. No key holds it: dimensions below ArchPrefix set it.
+	// network; see Pick. No key holds it: dimensions below tuners.ArchPrefix set it.
 	Arch string `toml:"-"`
 
 	begun bool // as DefaultClient makes them

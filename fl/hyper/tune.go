@@ -26,13 +26,13 @@ func Unknown(name string) error {
 }
 
 // With returns h with the hyperparameters that params name overridden, and the
-// choices below ArchPrefix picked. Those in adds, which a client tuner brings, pass;
+// choices below tuners.ArchPrefix picked. Those in adds, which a client tuner brings, pass;
 // any other name is an error, as is a value that the hyperparameter cannot have.
 func (h Values) With(params tuners.Params, adds map[string]bool) (Values, error) {
 	for _, name := range params.Keys() {
 		p, ok := FindTunable(name)
 		switch {
-		case !ok && (adds[name] || strings.HasPrefix(name, ArchPrefix)):
+		case !ok && (adds[name] || strings.HasPrefix(name, tuners.ArchPrefix)):
 			continue
 		case !ok:
 			return h, Unknown(name)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
@@ -22,7 +21,7 @@ func (d *driver) joinChoices(ctx context.Context) error {
 	whole := fl.CheckCuts(d.method)
 	choices := d.setup.Model.Choices()
 	for _, dim := range d.space {
-		name, ok := strings.CutPrefix(dim.Name, hyper.ArchPrefix)
+		name, ok := strings.CutPrefix(dim.Name, tuners.ArchPrefix)
 		if !ok {
 			continue
 		}
@@ -38,7 +37,7 @@ func (d *driver) joinChoices(ctx context.Context) error {
 		return err
 	}
 	for _, c := range choices {
-		dim := tuners.Dim{Name: hyper.ArchPrefix + c.Name, Kind: tuners.Choice}
+		dim := tuners.Dim{Name: tuners.ArchPrefix + c.Name, Kind: tuners.Choice}
 		if slices.ContainsFunc(d.space, func(have tuners.Dim) bool { return have.Name == dim.Name }) {
 			continue
 		}

@@ -155,7 +155,7 @@ func (d *driver) openTuners(ctx context.Context) error {
 	}
 	slices.SortFunc(d.space, func(a, b tuners.Dim) int { return strings.Compare(a.Name, b.Name) })
 	for _, dim := range d.space {
-		if strings.HasPrefix(dim.Name, hyper.ArchPrefix) {
+		if strings.HasPrefix(dim.Name, tuners.ArchPrefix) {
 			continue // joinChoices has checked it
 		}
 		if _, ok := hyper.FindTunable(dim.Name); !ok && !d.adds[dim.Name] {

@@ -23,7 +23,7 @@ import (
 )
 
 // picks are the dimensions that the tuner controls.
-const picks = "client.arch.*"
+const picks = tuners.ArchPrefix + "*"
 
 // Tuner is FedorAS. The zero value is ready to use.
 type Tuner struct{}

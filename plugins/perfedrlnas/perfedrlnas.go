@@ -18,7 +18,7 @@ import (
 )
 
 // picks are the dimensions that the tuner controls.
-const picks = "client.arch.*"
+const picks = tuners.ArchPrefix + "*"
 
 // The probes that rewards are made of.
 const (

@@ -114,8 +114,8 @@ func Budgets() []tuners.Budget { return slices.Clone(budgets) }
 
 // architectures are what the choices of a small supernet join a space as.
 var architectures = []tuners.Dim{
-	{Name: "client.arch.depth", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(1), tuners.Num(2)}},
-	{Name: "client.arch.width", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(8), tuners.Num(16), tuners.Num(24)}},
+	{Name: tuners.ArchPrefix + "depth", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(1), tuners.Num(2)}},
+	{Name: tuners.ArchPrefix + "width", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(8), tuners.Num(16), tuners.Num(24)}},
 }
 
 // joined returns a space with what a tuner adds to it, and, for a client tuner that picks

@@ -71,7 +71,7 @@ func measure(space tuners.Space, t *Trial, points []tuners.Params) []tuners.Meas
 	all := make([]tuners.Measured, len(points))
 	for i, p := range points {
 		sum, n := 0.0, 0.0
-		for _, d := range space.Matching("client.arch.*") {
+		for _, d := range space.Matching(tuners.ArchPrefix + "*") {
 			at := len(d.Choices) - 1
 			if v, ok := p[d.Name]; ok {
 				at = slices.Index(d.Choices, v)

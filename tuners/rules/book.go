@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -178,7 +179,7 @@ func (b *Book) measure(d tuners.Decision) error {
 	for i, p := range d.Points {
 		for _, name := range p.Keys() {
 			dim, ok := b.req.Space.Dim(name)
-			if !ok || !tuners.Matches(name, "client.arch.*") {
+			if !ok || !strings.HasPrefix(name, tuners.ArchPrefix) {
 				return fmt.Errorf("sub-network %d: %s is no choice of the model in the space", i, name)
 			}
 			if err := dim.Contains(p[name]); err != nil {

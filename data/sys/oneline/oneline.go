@@ -100,3 +100,12 @@ func Names(names []string) string {
 	}
 	return text
 }
+
+// Count writes how many there are of something that a line tells of, whose plural ends
+// in s: "1 trial", "3 trials".
+func Count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}

@@ -56,3 +56,11 @@ func TestName(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 trials", 1: "1 trial", 2: "2 trials"} {
+		if got := oneline.Count(n, "trial"); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
 )
 
@@ -65,10 +66,7 @@ func (s *scope) inboxOf(reply string) string {
 
 // count says how many workers there are.
 func (c *Coordinator) count() string {
-	if n := c.here(); n != 1 {
-		return fmt.Sprintf("%d workers", n)
-	}
-	return "1 worker"
+	return oneline.Count(c.here(), "worker")
 }
 
 // here is how many workers there are.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -28,18 +28,11 @@ func (p Plan) All() []Work { return slices.Concat(p.SideWork, p.Work, p.FinalWor
 
 // String says what is trained: "264 trials on proxy federations and 500 rounds".
 func (p Plan) String() string {
-	rounds := plural(p.Rounds, "round")
+	rounds := oneline.Count(p.Rounds, "round")
 	if p.Sides == 0 {
 		return rounds
 	}
-	return plural(p.Sides, "trial") + " on proxy federations and " + rounds
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
+	return oneline.Count(p.Sides, "trial") + " on proxy federations and " + rounds
 }
 
 // Of returns the plan of a study that `fedfast tune` runs (config.ModeTune) or of a
