@@ -17,11 +17,11 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The suite accuracy trains every method, every model by federated averaging, and
-// plays two studies, on real data: the folders of the environment variable
-// FEDFAST_DATA, LEAF's FEMNIST with the preset of that name and others for models of
-// another input; without it every method on the embedded set with the quickstart's
-// network.
+// The suite accuracy trains every method, regressions by some, every model by federated
+// averaging, tags by some methods, and plays two studies, on real data: the folders of
+// the environment variable FEDFAST_DATA, LEAF's FEMNIST with the preset of that name and
+// others for models of another input; without it every method on the embedded set with
+// the quickstart's network, and regressions on that set.
 const (
 	accuracyRounds, quickAccuracy = 40, 4
 	accuracySeeds                 = 3
@@ -34,6 +34,7 @@ type training struct {
 	shape  string
 	preset string
 	sets   []string
+	halves *halves // where the data are halves of images; else nil
 
 	opened map[uint64]opened // by seed, once one needed it; methods and studies share it
 }
@@ -51,31 +52,32 @@ var modelData = []struct {
 	part           int // one of so many rounds: a step takes long
 	sets           []string
 	models         []string
+	methods        []trainedBy // each model; nil is federated averaging alone
 }{
 	{
 		"femnist", "femnist", 1,
 		[]string{"cohort=5", "data.max_samples=50", "client.batch=10", "eval.clients=30"},
-		[]string{"logistic", "leaf-femnist-cnn", "fedex-femnist-cnn", "fedtune-2conv2dense"},
+		[]string{"logistic", "leaf-femnist-cnn", "fedex-femnist-cnn", "fedtune-2conv2dense"}, nil,
 	},
 	{
 		"cifar10-fedex", "cifar10/cifar-10-batches-bin", 1,
 		[]string{"method=fedavg", "tuner.name=none", "cohort=5", "client.lr=0.05", "client.batch=10", "eval.clients=20"},
-		[]string{"fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-4conv2dense"},
+		[]string{"fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-4conv2dense"}, nil,
 	},
 	{
 		"cifar10-fedex", "cifar10/cifar-10-batches-bin", 4,
 		[]string{"method=fedavg", "tuner.name=none", "cohort=2", "client.lr=0.05", "client.batch=10", "eval.clients=10", "eval.personalized=false"},
-		[]string{"resnet18-gn", "mobilenet-small"},
+		[]string{"resnet18-gn", "mobilenet-small"}, nil,
 	},
 	{
 		"shakespeare", "shakespeare/leaf_small", 2,
 		[]string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false"},
-		[]string{"leaf-char-lstm"},
+		[]string{"leaf-char-lstm"}, nil,
 	},
 	{
 		"shakespeare", "shakespeare/leaf_small", 2,
 		[]string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false", "data.encoding=fedex"},
-		[]string{"fedex-char-lstm"},
+		[]string{"fedex-char-lstm"}, nil,
 	},
 	{
 		"stackoverflow-fathom", "stackexchange", 4,
@@ -83,9 +85,40 @@ var modelData = []struct {
 			"data.name=stackexchange", "data.split=80/10/10", "tuner.name=none", "cohort=4", "data.max_samples=64", "eval.clients=5", "eval.every=0",
 			"eval.every_clients=0", "eval.goal=0",
 		},
-		[]string{"so-nwp-lstm"},
+		[]string{"so-nwp-lstm"}, nil,
+	},
+	{ // the tags of posts: sigmoid cross-entropy of 500 labels, recall among the 5 largest outputs
+		"stackoverflow-tags", "stackexchange", 1,
+		[]string{"data.name=stackexchange-tags", "data.split=80/10/10", "eval.clients=200"},
+		[]string{"so-tag-lr"},
+		[]trainedBy{{"fedavg", []string{"server.lr=1"}}, {"fedadagrad", nil}, {"fedadam", []string{"server.lr=0.1"}}}, // the preset's rate is FedAdagrad's
 	},
 }
+
+// trainedBy is a method with settings of its own.
+type trainedBy struct {
+	name string
+	sets []string
+}
+
+// regressions say by which losses, networks and methods the halves of images are
+// predicted: a linear map (logistic is one dense layer), and a network of convolutions
+// where the data are real.
+var regressions = []struct {
+	loss, model string
+	times       int // as many rounds: a step takes microseconds
+	rate        string
+	methods     []string
+	real        bool
+}{
+	{"squared", "logistic", 25, "0.1", []string{"fedavg", "fedadam", "scaffold", "ditto"}, false},
+	{"huber", "logistic", 25, "0.1", []string{"fedavg"}, false},
+	{"squared", "fedtune-2conv2dense", 5, "0.5", []string{"fedavg"}, true},
+	{"huber", "fedtune-2conv2dense", 5, "0.5", []string{"fedavg"}, true},
+}
+
+// halvesSets are the settings of their trainings.
+var halvesSets = []string{"data.name=npz-images", "data.split=90/10/files", "cohort=5", "client.batch=10", "client.epochs=1", "eval.clients=100"}
 
 // ownModels are those of methods that cannot train any network.
 var ownModels = map[string]string{"fedtp": "vit-tiny", "supernet": "mbv3-cifar", "fednas": "darts-cifar"}
@@ -150,6 +183,7 @@ func trainings(cfg Config) ([]training, error) {
 		}
 		all = append(all, t)
 	}
+	all = append(all, regressionTrainings(cfg, preset, base, rounds)...)
 	if preset == "femnist" {
 		for _, d := range modelData {
 			path, err := realData(os.Getenv("FEDFAST_DATA"), d.folder)
@@ -157,22 +191,62 @@ func trainings(cfg Config) ([]training, error) {
 				return nil, err
 			}
 			for _, model := range d.models {
-				all = append(all, training{name: "fedavg", preset: d.preset, sets: slices.Concat(d.sets, single(rounds/d.part), []string{"model=" + model, path}), opened: map[uint64]opened{}})
+				sets := slices.Concat(d.sets, single(rounds/d.part), []string{"model=" + model, path})
+				if d.methods == nil {
+					all = append(all, training{name: "fedavg", preset: d.preset, sets: sets, opened: map[uint64]opened{}})
+				}
+				for _, m := range d.methods {
+					all = append(all, training{name: m.name, preset: d.preset, sets: slices.Concat(sets, []string{"method=" + m.name}, m.sets), opened: map[uint64]opened{}})
+				}
 			}
 		}
 	}
 	for i := range all {
-		c, err := all[i].config(nn.FP32, 1)
-		if err != nil {
+		if err := all[i].describe(); err != nil {
 			return nil, err
 		}
-		model := c.Model.Name
-		if model == "" {
-			model = "composed"
-		}
-		all[i].shape = fmt.Sprintf("data=%s,model=%s,rounds=%d", c.Data.Name, model, c.Rounds)
 	}
 	return all, nil
+}
+
+// regressionTrainings lists the regressions, on halves of the methods' images.
+func regressionTrainings(cfg Config, preset string, base []string, rounds int) []training {
+	h := &halves{preset: preset, sets: base, folder: cfg.Keep}
+	var all []training
+	for _, r := range regressions {
+		if r.real && preset != "femnist" {
+			continue
+		}
+		sets := slices.Concat(halvesSets, single(r.times*rounds), []string{"model=" + r.model, "loss.name=" + r.loss, "client.lr=" + r.rate})
+		if r.loss == "huber" {
+			sets = append(sets, "loss.delta=0.2") // a fifth of the way from paper to ink
+		}
+		shared := map[uint64]opened{}
+		for _, method := range r.methods {
+			all = append(all, training{name: method, preset: preset, sets: append(slices.Clone(sets), "method="+method), halves: h, opened: shared})
+		}
+	}
+	return all
+}
+
+// describe fills in the shape: what tells the training from others in a row.
+func (t *training) describe() error {
+	c, err := t.config(nn.FP32, 1)
+	if err != nil {
+		return err
+	}
+	set, model := c.Data.Name, c.Model.Name
+	if t.halves != nil {
+		set = "halves"
+	}
+	if model == "" {
+		model = "composed"
+	}
+	t.shape = fmt.Sprintf("data=%s,model=%s,rounds=%d", set, model, c.Rounds)
+	if c.Loss.Name != "" {
+		t.shape += ",loss=" + c.Loss.Name
+	}
+	return nil
 }
 
 // single is the settings of one training of so many rounds.
@@ -200,7 +274,15 @@ func (t *training) prepare(ctx context.Context, c *config.Config) (*data.Federat
 	o, ok := t.opened[c.Seed]
 	if !ok {
 		var err error
-		if o.fed, o.model, err = config.Prepare(ctx, c); err != nil {
+		if t.halves == nil {
+			o.fed, err = config.OpenData(ctx, c)
+		} else {
+			o.fed, err = t.halves.open(ctx, c)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if o.model, err = config.PrepareModel(c, o.fed); err != nil {
 			return nil, nil, err
 		}
 		t.opened[c.Seed] = o
@@ -257,13 +339,10 @@ func (t *training) train(ctx context.Context, cfg Config, p nn.Precision, seed i
 		if err != nil {
 			return nil, err
 		}
-		o := &outcome{
+		return &outcome{
 			Data: c.Data.Name, Batch: c.Client.Batch, Rounds: r.Rounds, Examples: r.Examples, Losses: r.TrainLoss, Dropped: r.Dropped,
-			GlobalError: *r.GlobalTest, RoundSeconds: 1 / r.RoundsPerSecond,
-		}
-		if r.PersonalizedTest != nil {
-			o.PersonalizedError = *r.PersonalizedTest
-		}
-		return o, nil
+			Measure: r.Measure, GlobalError: *r.GlobalTest, PersonalizedError: r.PersonalizedTest,
+			GlobalR2: r.Evaluation.GlobalTest.R2, PersonalizedR2: r.Evaluation.PersonalizedTest.R2, RoundSeconds: 1 / r.RoundsPerSecond,
+		}, nil
 	})
 }

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,17 +11,21 @@ import (
 
 	"github.com/fedfast/fedfast/bench"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/nn"
 )
 
-// TestRunAccuracy trains every method for some rounds.
+// regressions is how many there are without real data.
+const regressions = 5
+
+// TestRunAccuracy trains every method for some rounds, and the regressions.
 func TestRunAccuracy(t *testing.T) {
 	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"accuracy"}, Workers: 2, Quick: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Results) != len(fl.Methods())+2 {
-		t.Fatalf("%d results of %d methods and 2 studies", len(report.Results), len(fl.Methods()))
+	if len(report.Results) != len(fl.Methods())+regressions+2 {
+		t.Fatalf("%d results of %d methods, %d regressions and 2 studies", len(report.Results), len(fl.Methods()), regressions)
 	}
 	for i, r := range report.Results[:len(fl.Methods())] {
 		a := r.Accuracy
@@ -35,7 +40,16 @@ func TestRunAccuracy(t *testing.T) {
 			t.Errorf("%s: the training loss goes from %v to %v: nothing learns", r.Name, a.FirstLoss, a.LastLoss.Mean)
 		}
 	}
-	for _, r := range report.Results[len(fl.Methods()):] {
+	for _, r := range report.Results[len(fl.Methods()) : len(fl.Methods())+regressions] {
+		a := r.Accuracy
+		if a.Measure != study.MeasureRMSE || a.GlobalR2 == nil || !(a.GlobalR2.Mean < 1) || !(a.GlobalError.Mean > 0.01) || !(a.GlobalError.Mean < 0.6) || !(a.LastLoss.Mean < a.FirstLoss) {
+			t.Errorf("%s: %+v", r.Shape, *a)
+		}
+		if text := a.String(); !regexp.MustCompile(`^loss [0-9.]+ to [0-9.]+, test RMSE 0\.[0-9]{3,}, R2 -?0\.[0-9]{3,}, personalized 0\.`).MatchString(text) {
+			t.Errorf("%s: %s", r.Shape, text)
+		}
+	}
+	for _, r := range report.Results[len(fl.Methods())+regressions:] {
 		if d := r.Decisions; d == nil || d.Trials != 9 || d.Seeds != 1 || !(d.TestError.Mean > 0) || !(d.TestError.Mean < 1) || r.Seconds <= 0 {
 			t.Errorf("%s: %+v", r.Name, d)
 		}
@@ -52,7 +66,7 @@ func TestAccuracyInBothPrecisions(t *testing.T) {
 		t.Skip(err)
 	}
 	cfg := bench.Config{
-		Suites: []string{"accuracy"}, Workers: 1, Quick: true, Rows: regexp.MustCompile("^(fedavg|fedex) "), Precisions: []nn.Precision{nn.FP32, nn.BF16},
+		Suites: []string{"accuracy"}, Workers: 1, Quick: true, Rows: regexp.MustCompile("^(fedavg .*model=composed|fedex )"), Precisions: []nn.Precision{nn.FP32, nn.BF16},
 		Seeds: 2, Keep: t.TempDir(),
 	}
 	run := func() []bench.Result {
@@ -92,5 +106,49 @@ func TestAccuracyInBothPrecisions(t *testing.T) {
 	}
 	if _, err := bench.Run(t.Context(), cfg, nil); err == nil || !strings.Contains(err.Error(), kept[0]) {
 		t.Errorf("error %v of a damaged file", err)
+	}
+}
+
+// TestAccuracyOfOldReports reads what was recorded before errors had measures: its table
+// says the same.
+func TestAccuracyOfOldReports(t *testing.T) {
+	report, err := bench.ReadReport("results/accuracy-zen5.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("results/accuracy-zen5.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Results {
+		if r.Accuracy == nil {
+			continue
+		}
+		text, _, _ := strings.Cut(r.Accuracy.String(), ";")
+		if !strings.Contains(string(table), "| "+text) {
+			t.Errorf("%s %s: %q is not in the table", r.Name, r.Shape, text)
+		}
+	}
+}
+
+// TestAccuracyOfTags trains the tags of real posts: their error is 1 - recall, and is not
+// personalized.
+func TestAccuracyOfTags(t *testing.T) {
+	root := cmp.Or(os.Getenv("FEDFAST_DATA"), "../../shared/data")
+	if _, err := os.Stat(filepath.Join(root, "stackexchange")); err != nil || testing.Short() {
+		t.Skipf("no dump at %s, or a short test; set FEDFAST_DATA to the folder of data sets", root)
+	}
+	t.Setenv("FEDFAST_DATA", root)
+	cfg := bench.Config{Suites: []string{"accuracy"}, Workers: 2, Rows: regexp.MustCompile("^fedadagrad .*so-tag-lr"), Rounds: 6, Seeds: 1}
+	report, err := bench.Run(t.Context(), cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := report.Results[0].Accuracy
+	if text := a.String(); !regexp.MustCompile(`^loss 0\.[0-9]+ to 0\.[0-9]+, test 1 - recall [0-9]+\.[0-9] %$`).MatchString(text) {
+		t.Error(text)
+	}
+	if a.Measure != study.MeasureRecall || a.PersonalizedError != nil || a.GlobalR2 != nil || !(a.GlobalError.Mean > 0.3) || !(a.GlobalError.Mean < 0.95) || !(a.LastLoss.Mean < a.FirstLoss) {
+		t.Errorf("%+v", *a)
 	}
 }

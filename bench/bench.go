@@ -112,7 +112,7 @@ func suites() []suite {
 		{"tuner", "calls of a tuner in its own process", tunerRows, false},
 		{"scale", "rounds of many clients, of many clients in all, and of many trials at once; small models", scaleRows, false},
 		{"cluster", "what a study on many machines costs, on this one, and the speed-up on the papers' studies: minutes, only when named", clusterRows, true},
-		{"accuracy", "methods, models and two studies trained on the data of FEDFAST_DATA, or methods on glyphs: minutes, only when named", accuracyRows, true},
+		{"accuracy", "methods, regressions, models, tags and two studies trained on the data of FEDFAST_DATA, or methods and regressions on glyphs: minutes, only when named", accuracyRows, true},
 		{"faults", "studies that are killed, and memory over 10,000 rounds: minutes, only when named", faultRows, true},
 	}
 }

@@ -8,25 +8,33 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // outcome is what one training came to, from one seed in one precision.
 type outcome struct {
-	Data              string    `json:"data"`
-	Batch             int       `json:"batch"`
-	Rounds            int       `json:"rounds"`
-	Examples          int       `json:"examples"`
-	Losses            []float64 `json:"losses"` // of training, a round each
-	GlobalError       float64   `json:"global_test_error"`
-	PersonalizedError float64   `json:"personalized_test_error"`
-	Dropped           int       `json:"dropped"`
-	RoundSeconds      float64   `json:"round_seconds"`
+	Data        string    `json:"data"`
+	Batch       int       `json:"batch"`
+	Rounds      int       `json:"rounds"`
+	Examples    int       `json:"examples"`
+	Losses      []float64 `json:"losses"` // of training, a round each
+	Measure     string    `json:"error_measure,omitempty"`
+	GlobalError float64   `json:"global_test_error"`
+	// PersonalizedError is nil where nothing was personalized, the R2 where nothing
+	// was a regression.
+	PersonalizedError *float64 `json:"personalized_test_error"`
+	GlobalR2          *float64 `json:"global_test_r2,omitempty"`
+	PersonalizedR2    *float64 `json:"personalized_test_r2,omitempty"`
+	Dropped           int      `json:"dropped"`
+	RoundSeconds      float64  `json:"round_seconds"`
 }
 
 // end is the mean loss of the last rounds.
@@ -104,24 +112,30 @@ type Accuracy struct {
 	// of the last.
 	FirstLoss float64  `json:"first_loss"`
 	LastLoss  Estimate `json:"last_loss"`
-	// Errors on the test examples: of the global and of the personalized models.
-	GlobalError       Estimate `json:"global_test_error"`
-	PersonalizedError Estimate `json:"personalized_test_error"`
-	Dropped           int      `json:"dropped,omitempty"` // client results that were not finite
+	// Measure is what the errors are, as study.Errors has it; reports from before there
+	// were others hold shares of examples classified wrongly.
+	Measure string `json:"error_measure,omitempty"`
+	// Errors on the test examples: of the global and of the personalized models, nil
+	// where there are none. R2 is that of regressions, nil for others.
+	GlobalError       Estimate  `json:"global_test_error"`
+	PersonalizedError *Estimate `json:"personalized_test_error,omitempty"`
+	GlobalR2          *Estimate `json:"global_test_r2,omitempty"`
+	PersonalizedR2    *Estimate `json:"personalized_test_r2,omitempty"`
+	Dropped           int       `json:"dropped,omitempty"` // client results that were not finite
 	// Against is how the row differs from that in the first precision.
 	Against *Paired `json:"against,omitempty"`
 }
 
 // Paired are differences of a precision from another, seed by seed.
 type Paired struct {
-	LastLoss          Estimate `json:"last_loss"`
-	GlobalError       Estimate `json:"global_test_error"`
-	PersonalizedError Estimate `json:"personalized_test_error"`
+	LastLoss          Estimate  `json:"last_loss"`
+	GlobalError       Estimate  `json:"global_test_error"`
+	PersonalizedError *Estimate `json:"personalized_test_error,omitempty"`
 }
 
 // accuracyOf sums up the outcomes of all seeds.
 func accuracyOf(all []outcome) *Accuracy {
-	a := &Accuracy{Data: all[0].Data, Seeds: len(all), Rounds: all[0].Rounds, Curve: make([]float64, len(all[0].Losses))}
+	a := &Accuracy{Data: all[0].Data, Measure: all[0].Measure, Seeds: len(all), Rounds: all[0].Rounds, Curve: make([]float64, len(all[0].Losses))}
 	for _, o := range all {
 		for i := range min(len(a.Curve), len(o.Losses)) {
 			a.Curve[i] += o.Losses[i] / float64(len(all))
@@ -131,24 +145,58 @@ func accuracyOf(all []outcome) *Accuracy {
 	a.FirstLoss = a.Curve[0]
 	a.LastLoss = estimateOf(column(all, (*outcome).end))
 	a.GlobalError = estimateOf(column(all, func(o *outcome) float64 { return o.GlobalError }))
-	a.PersonalizedError = estimateOf(column(all, func(o *outcome) float64 { return o.PersonalizedError }))
+	a.PersonalizedError = estimateOfAny(optional(all, personalized))
+	a.GlobalR2 = estimateOfAny(optional(all, func(o *outcome) *float64 { return o.GlobalR2 }))
+	a.PersonalizedR2 = estimateOfAny(optional(all, func(o *outcome) *float64 { return o.PersonalizedR2 }))
 	return a
+}
+
+// personalized picks the error of the personalized models.
+func personalized(o *outcome) *float64 { return o.PersonalizedError }
+
+// optional takes one number of every outcome, and none where one lacks it.
+func optional(all []outcome, f func(*outcome) *float64) []float64 {
+	var xs []float64
+	for i := range all {
+		x := f(&all[i])
+		if x == nil {
+			return nil
+		}
+		xs = append(xs, *x)
+	}
+	return xs
+}
+
+// estimateOfAny sums up one number a seed; nil without any.
+func estimateOfAny(xs []float64) *Estimate {
+	if len(xs) == 0 {
+		return nil
+	}
+	e := estimateOf(xs)
+	return &e
 }
 
 // pair fills in the differences of the outcomes from those of the first precision.
 func (a *Accuracy) pair(first, all []outcome) {
 	differ := func(f func(*outcome) float64) Estimate {
-		x, y := column(all, f), column(first, f)
-		for i := range x {
-			x[i] -= y[i]
-		}
-		return estimateOf(x)
+		return estimateOf(differences(column(all, f), column(first, f)))
 	}
 	a.Against = &Paired{
-		LastLoss:          differ((*outcome).end),
-		GlobalError:       differ(func(o *outcome) float64 { return o.GlobalError }),
-		PersonalizedError: differ(func(o *outcome) float64 { return o.PersonalizedError }),
+		LastLoss:    differ((*outcome).end),
+		GlobalError: differ(func(o *outcome) float64 { return o.GlobalError }),
 	}
+	if x, y := optional(all, personalized), optional(first, personalized); len(x) == len(y) {
+		a.Against.PersonalizedError = estimateOfAny(differences(x, y))
+	}
+}
+
+// differences are those of two lists, number by number.
+func differences(x, y []float64) []float64 {
+	var d []float64
+	for i := range x {
+		d = append(d, x[i]-y[i])
+	}
+	return d
 }
 
 // column takes one number of every outcome.
@@ -162,25 +210,62 @@ func column(all []outcome, f func(*outcome) float64) []float64 {
 
 // String says it in a cell.
 func (a *Accuracy) String() string {
-	s := fmt.Sprintf("loss %.3f to %s, test error %s, personalized %s", a.FirstLoss, a.LastLoss.loss(), a.GlobalError.points(), a.PersonalizedError.points())
+	s := fmt.Sprintf("loss %s to %s, test %s %s", decimals(a.FirstLoss, a.FirstLoss), a.LastLoss.loss(), measures[a.Measure], a.GlobalError.of(a.Measure))
+	if e := a.GlobalR2; e != nil {
+		s += ", R2 " + e.loss()
+	}
+	if e := a.PersonalizedError; e != nil {
+		s += ", personalized " + e.of(a.Measure)
+	}
+	if e := a.PersonalizedR2; e != nil {
+		s += ", R2 " + e.loss()
+	}
 	if a.Dropped > 0 {
 		s += fmt.Sprintf(", %d results dropped", a.Dropped)
 	}
 	if d := a.Against; d != nil {
-		s += fmt.Sprintf("; differs by %s in loss, %s and %s in errors", d.LastLoss.loss(), d.GlobalError.points(), d.PersonalizedError.points())
-		if !d.LastLoss.zero() || !d.GlobalError.zero() || !d.PersonalizedError.zero() {
+		s += fmt.Sprintf("; differs by %s in loss, %s", d.LastLoss.loss(), d.GlobalError.of(a.Measure))
+		if d.PersonalizedError == nil {
+			s += " in error"
+		} else {
+			s += fmt.Sprintf(" and %s in errors", d.PersonalizedError.of(a.Measure))
+		}
+		if !d.LastLoss.zero() || !d.GlobalError.zero() || d.PersonalizedError != nil && !d.PersonalizedError.zero() {
 			s += " (beyond chance)"
 		}
 	}
 	return s
 }
 
-// loss writes the estimate of a loss, or of a difference of losses.
+// measures are the errors of study.Errors.Measure in words.
+var measures = map[string]string{"": "error", study.MeasureRecall: study.MeasureRecall, study.MeasureRMSE: "RMSE"}
+
+// of writes an estimate of an error of a measure, or of a difference of such: shares
+// in percent, others as they are.
+func (e Estimate) of(measure string) string {
+	if measure == study.MeasureRMSE {
+		return e.loss()
+	}
+	return e.points()
+}
+
+// loss writes an estimate of a number that is no share, or of a difference of such.
 func (e Estimate) loss() string {
 	if e.Half == 0 {
-		return fmt.Sprintf("%.3f", e.Mean)
+		return decimals(e.Mean, e.Mean)
 	}
-	return fmt.Sprintf("%.3f ± %.3f", e.Mean, e.Half)
+	size := max(math.Abs(e.Mean), e.Half)
+	return decimals(e.Mean, size) + " ± " + decimals(e.Half, size)
+}
+
+// decimals writes a number with three decimals, and one more for each zero with which
+// those of a size begin.
+func decimals(x, size float64) string {
+	n := 3
+	for s := math.Abs(size); s > 0 && s < 0.1 && n < 6; s *= 10 {
+		n++
+	}
+	return strconv.FormatFloat(x, 'f', n, 64)
 }
 
 // points writes the estimate of an error, or of a difference of errors.
