@@ -66,7 +66,7 @@ func orElse(x, y float64) float64 {
 // those of the second with the same hyperparameters: the mean validation errors of
 // the last rounds that both have run, arm by arm of each trial. What the first has
 // beyond the second's hyperparameters does not count. It is empty for trainings
-// that are no studies of several arms.
+// that are no studies of several arms, and for regressions, whose errors are no points.
 //
 // There are as many pairs as arms, where verdicts have one a trial, and a verdict
 // depends on which arms a seed happens to draw.
@@ -74,7 +74,7 @@ func armPairs(fresh, old *Row) []armPair {
 	var pairs []armPair
 	for _, a := range fresh.metrics {
 		for _, b := range old.metrics {
-			if a.Head.Trial != b.Head.Trial || len(a.Trials) < 2 {
+			if a.Head.Trial != b.Head.Trial || len(a.Trials) < 2 || a.End.regression() {
 				continue
 			}
 			for i := range min(len(a.Trials), len(b.Trials)) {

@@ -53,13 +53,13 @@ func collect(ctx context.Context, dir string, head Head, fed *data.Federation, m
 	}
 	m := &Metrics{Head: head}
 	if s.Run != nil {
-		m.End = End{Kind: "end", Curve: s.Run.Curve, Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256, Dropped: &s.Run.Dropped}
+		m.End = End{Kind: "end", Measure: s.Run.Measure, Curve: s.Run.Curve, Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256, Dropped: &s.Run.Dropped}
 		return m, nil
 	}
 	r := s.Tune
 	m.Sides = r.Sides
 	m.End = End{
-		Kind: "end", Best: returned(&r.Best), Survivor: returned(r.Survivor), Goal: r.Goal, Rounds: r.Rounds, Seconds: rounded(r.Seconds), SHA256: r.WeightsSHA256,
+		Kind: "end", Measure: r.Best.Measure, Best: returned(&r.Best), Survivor: returned(r.Survivor), Goal: r.Goal, Rounds: r.Rounds, Seconds: rounded(r.Seconds), SHA256: r.WeightsSHA256,
 	}
 	dropped := 0
 	for i := range r.Trials {

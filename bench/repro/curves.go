@@ -11,6 +11,8 @@ import (
 
 	"github.com/fedfast/fedfast/bench/figure"
 	"github.com/fedfast/fedfast/bench/stats"
+	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/fl/study"
 )
 
 // Curve is a picture: what several trainings had found while they ran.
@@ -20,9 +22,9 @@ type Curve struct {
 	Variant string
 	Title   string
 	YLabel  string
-	// Falls says that lower is better.
-	Falls  bool
-	Series []Series
+	// Falls says that lower is better, Percent that values are shares in percent.
+	Falls, Percent bool
+	Series         []Series
 }
 
 // Series is one training of a picture.
@@ -57,9 +59,9 @@ func (r *Report) Curves() []Curve {
 }
 
 func newCurve(row *Row, several bool) Curve {
-	c := Curve{Name: keyOf(row.Picture), Variant: row.Variant, Title: row.Picture, YLabel: "test accuracy, %"}
-	if row.Target != "" {
-		c.YLabel, c.Falls = "best "+row.Target+" validation error so far, %", true
+	c := Curve{Name: keyOf(row.Picture), Variant: row.Variant, Title: row.Picture, Percent: row.measure() != study.MeasureRMSE, YLabel: "test " + units[row.measure()].accuracy + units[row.measure()].percent}
+	if words := units[row.measure()]; row.Target != "" {
+		c.YLabel, c.Falls = "best "+row.Target+" validation "+words.error+" so far"+words.percent, true
 	}
 	if row.Variant != "" {
 		c.Title += " (" + row.Variant + ")"
@@ -86,7 +88,11 @@ func (r *Report) severalVariants(picture string) bool {
 // WriteCSV writes a line for each point.
 func (c Curve) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	if err := out.Write([]string{"method", "trial", "rounds", "value_percent", "test_error_percent", "variant"}); err != nil {
+	head := []string{"method", "trial", "rounds", "value_percent", "test_error_percent", "variant"}
+	if !c.Percent {
+		head[3], head[4] = "value", "test_error"
+	}
+	if err := out.Write(head); err != nil {
 		return err
 	}
 	number := func(x float64) string {
@@ -113,7 +119,7 @@ func (c Curve) Figure() *figure.Figure {
 	p := figure.Panel{X: figure.Axis{Label: "rounds of the study", Zero: true}, Y: figure.Axis{Label: c.YLabel}}
 	bands := false
 	for _, s := range c.Series {
-		line := figure.Line{Name: s.Name + " (" + trials(len(s.Trials)) + ")", Step: c.Falls, Points: s.mean()}
+		line := figure.Line{Name: s.Name + " (" + oneline.Count(len(s.Trials), "trial") + ")", Step: c.Falls, Points: s.mean()}
 		for _, trial := range slices.Sorted(maps.Keys(s.Trials)) {
 			var run []figure.Point
 			for _, step := range s.Trials[trial] {
@@ -129,14 +135,6 @@ func (c Curve) Figure() *figure.Figure {
 		f.Note = "Thick: mean until the first trial ends; band: its 90 % interval (Student's t), cut at the edges; thin: each trial."
 	}
 	return f
-}
-
-// trials writes a number of trials.
-func trials(n int) string {
-	if n == 1 {
-		return "1 trial"
-	}
-	return strconv.Itoa(n) + " trials"
 }
 
 // mean is the mean over the trials and its interval, from where all have begun to

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // TestCurvesAreThoseRecorded draws every curve of the recorded metrics, and
@@ -37,7 +38,7 @@ func TestCurvesAreThoseRecorded(t *testing.T) {
 			t.Errorf("%s.svg is stale: fedfast repro merge bench/results/repro --plot bench/results/curves draws it", c.Name)
 		}
 		for _, s := range c.Series {
-			if want := ">" + s.Name + " (" + trials(len(s.Trials)) + ")<"; !strings.Contains(svg.String(), want) {
+			if want := ">" + s.Name + " (" + oneline.Count(len(s.Trials), "trial") + ")<"; !strings.Contains(svg.String(), want) {
 				t.Errorf("%s: no %s", c.Name, want)
 			}
 		}

@@ -147,12 +147,12 @@ func fathomNumber(n [2]float64) *Published {
 	return &Published{Mean: n[0], SD: n[1], Trials: 10, NA: n[0] == 0}
 }
 
-// finalAccuracy is the last measured test accuracy, in percent.
+// finalAccuracy is the last measured test accuracy, in percent; NaN for a regression.
 func finalAccuracy(m *Metrics) (float64, bool) {
 	if len(m.End.Curve) == 0 {
 		return math.NaN(), true
 	}
-	return 100 * (1 - m.End.Curve[len(m.End.Curve)-1].TestError), true
+	return m.End.accuracy(m.End.Curve[len(m.End.Curve)-1].TestError), true
 }
 
 func fathomClaims() []Comparison {

@@ -133,28 +133,29 @@ func fedexTable() []Cell {
 
 // returnedError is the test error, in percent, of the model that a study returns.
 func returnedError(target string) func(*Metrics) (float64, bool) {
-	return func(m *Metrics) (float64, bool) { return m.End.Best.test(target), true }
+	return func(m *Metrics) (float64, bool) { return m.End.test(m.End.Best, target), true }
 }
 
 // survivorError is that of the trial that the wrapper kept to the end, as it was at
 // its end.
 func survivorError(target string) func(*Metrics) (float64, bool) {
-	return func(m *Metrics) (float64, bool) { return m.End.Survivor.test(target), true }
+	return func(m *Metrics) (float64, bool) { return m.End.test(m.End.Survivor, target), true }
 }
 
-// test is the test error, in percent, of a model under a target; NaN without one.
-func (r *Returned) test(target string) float64 {
+// test is the test error, as reports show it, of a model under a target; NaN without
+// one.
+func (e *End) test(r *Returned, target string) float64 {
 	if r == nil {
 		return math.NaN()
 	}
-	e := r.GlobalTest
+	x := r.GlobalTest
 	if target == tuners.TargetPersonalized {
-		e = r.PersonalizedTest
+		x = r.PersonalizedTest
 	}
-	if e == nil {
+	if x == nil {
 		return math.NaN()
 	}
-	return 100 * *e
+	return e.error(*x)
 }
 
 func fedexClaims() []Comparison {

@@ -174,9 +174,12 @@ func sidesCells() []Cell {
 }
 
 // brokeAt is the round after which the test accuracy stays below half of the best
-// before; it is NaN for a run that does not break down.
+// before; it is NaN for a run that does not break down, and for a regression.
 func brokeAt(m *Metrics) (float64, bool) {
 	best, broke := 0.0, math.NaN()
+	if m.End.regression() {
+		return broke, true
+	}
 	for _, p := range m.End.Curve {
 		switch a := 1 - p.TestError; {
 		case 2*a >= best:
@@ -207,11 +210,11 @@ func scaledList(list string, scale float64) string {
 }
 
 // bestAccuracy is the best measured test accuracy, in percent, as FedTune reports
-// it.
+// it; NaN for a regression.
 func bestAccuracy(m *Metrics) (float64, bool) {
 	best := math.NaN()
 	for _, p := range m.End.Curve {
-		if a := 100 * (1 - p.TestError); !(a <= best) {
+		if a := m.End.accuracy(p.TestError); !(a <= best) {
 			best = a
 		}
 	}

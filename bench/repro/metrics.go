@@ -139,6 +139,9 @@ type End struct {
 	// the wrapper kept.
 	Best     *Returned `json:"best,omitempty"`
 	Survivor *Returned `json:"survivor,omitempty"`
+	// Measure is what errors are, see study.Errors; empty for shares of examples
+	// classified wrongly.
+	Measure string `json:"error_measure,omitempty"`
 	// Curve is the one trial of a training without a wrapper.
 	Curve []study.CurvePoint `json:"curve,omitempty"`
 	// Goal is the test accuracy at which the training ended, 0 without one.

@@ -14,9 +14,10 @@ type Step struct {
 	// Rounds of all trials of the study together.
 	Rounds int
 	// Value is the best validation score so far, or, of a training without a
-	// wrapper, the test accuracy; in percent.
+	// wrapper, the test accuracy; in percent. Of a regression both are errors as
+	// they are.
 	Value float64
-	// Test is the global model's test error, in percent, that was measured last in
+	// Test is the global model's test error, likewise, that was measured last in
 	// the trial of the best score; NaN before.
 	Test float64
 }
@@ -56,7 +57,12 @@ func (m *Metrics) Online(target string) []Step {
 	var steps []Step
 	if len(m.Trials) == 0 {
 		for _, p := range m.End.Curve {
-			steps = append(steps, Step{p.Round, 100 * (1 - p.TestError), 100 * p.TestError})
+			e := m.End.error(p.TestError)
+			value := m.End.accuracy(p.TestError)
+			if m.End.regression() {
+				value = e
+			}
+			steps = append(steps, Step{p.Round, value, e})
 		}
 		return steps
 	}
@@ -76,7 +82,7 @@ func (m *Metrics) Online(target string) []Step {
 			}
 			if s < best {
 				best = s
-				steps = append(steps, Step{rounds, 100 * best, l.trial.testAt(round)})
+				steps = append(steps, Step{rounds, m.End.error(best), m.End.error(l.trial.testAt(round))})
 			}
 		}
 	}
@@ -88,13 +94,13 @@ func (m *Metrics) Online(target string) []Step {
 	return steps
 }
 
-// testAt is the test error, in percent, that was measured last when a trial had run
+// testAt is the test error that was measured last when a trial had run
 // so many rounds, NaN for none.
 func (t *TrialLine) testAt(round int) float64 {
 	e := math.NaN()
 	for _, p := range t.Test {
 		if p.Round <= round {
-			e = 100 * p.TestError
+			e = p.TestError
 		}
 	}
 	return e

@@ -36,7 +36,7 @@ type Pairs struct {
 }
 
 // pairsOf compares the arms of two rows trial by trial; N is 0 when the trials are no
-// single arms.
+// single arms, or regressions, whose errors are no points.
 func pairsOf(name string, fresh, old *Row) Pairs {
 	p := Pairs{Name: name, Variant: fresh.Variant, Least: math.NaN(), Most: math.NaN()}
 	var test, validation, learnt []float64
@@ -44,7 +44,7 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	firsts, seconds := byTrial(fresh), byTrial(old)
 	for trial := range fresh.Values {
 		a, b := firsts[trial+1], seconds[trial+1]
-		if a == nil || b == nil || len(a.Trials) != 1 || len(b.Trials) != 1 || !a.Trials[0].holds(b.Trials[0].Params) {
+		if a == nil || b == nil || a.End.regression() || len(a.Trials) != 1 || len(b.Trials) != 1 || !a.Trials[0].holds(b.Trials[0].Params) {
 			continue
 		}
 		x, y := recordedOf(a, fresh.Target), recordedOf(b, old.Target)
@@ -85,7 +85,7 @@ func byTrial(r *Row) map[int]*Metrics {
 
 // recordedOf is the arm of a trial that is one.
 func recordedOf(m *Metrics, target string) Recorded {
-	r := Recorded{Test: m.End.Survivor.test(target)}
+	r := Recorded{Test: m.End.test(m.End.Survivor, target)}
 	for _, s := range m.Trials[0].scores(target) {
 		if s == nil {
 			r.Scores = append(r.Scores, math.Inf(1))

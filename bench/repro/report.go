@@ -184,8 +184,11 @@ func (m *Metrics) RanOn(fed *data.Federation) error {
 	return nil
 }
 
+// measure is what the errors of a row's trials are, see study.Errors.
+func (r *Row) measure() string { return r.metrics[0].End.Measure }
+
 func rowOf(c Cell, ms []*Metrics) Row {
-	row := Row{Cell: c, Variant: ms[0].Head.Variant, Scale: ms[0].Head.Scale, Trials: len(ms), metrics: ms}
+	row := Row{Cell: c.measuredBy(ms[0].End.Measure), Variant: ms[0].Head.Variant, Scale: ms[0].Head.Scale, Trials: len(ms), metrics: ms}
 	var reached, last []float64
 	for _, m := range ms {
 		if c.Survivor != nil {

@@ -278,6 +278,7 @@ type jsonRow struct {
 	Reached   []bool       `json:"reached"`
 	Measured  stats.Sample `json:"measured"`
 	Survivor  stats.Sample `json:"last_survivor"`
+	Error     string       `json:"error_measure,omitempty"` // as study.Errors has it
 }
 
 type jsonVerdict struct {
@@ -310,7 +311,7 @@ func (r *Report) JSON() any {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		out.Cells = append(out.Cells, jsonRow{
-			row.Name, row.Paper, row.Where, row.Unit, row.Published, row.Variant, row.Scale, row.Scale != 1, row.Values, row.Reached, row.Sample, row.Last,
+			row.Name, row.Paper, row.Where, row.Unit, row.Published, row.Variant, row.Scale, row.Scale != 1, row.Values, row.Reached, row.Sample, row.Last, row.measure(),
 		})
 	}
 	for i := range r.Verdicts {
