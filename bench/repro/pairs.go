@@ -36,9 +36,13 @@ type Pairs struct {
 }
 
 // pairsOf compares the arms of two rows trial by trial; N is 0 when the trials are no
-// single arms, or regressions, whose errors are no points.
+// single arms, or regressions, whose errors are no points, or without a target: whole
+// methods are compared then, by the verdicts, not arms of some hyperparameters.
 func pairsOf(name string, fresh, old *Row) Pairs {
 	p := Pairs{Name: name, Variant: fresh.Variant, Least: math.NaN(), Most: math.NaN()}
+	if fresh.Target == "" {
+		return p
+	}
 	var test, validation, learnt []float64
 	var pool [2][]Recorded
 	firsts, seconds := byTrial(fresh), byTrial(old)

@@ -173,4 +173,9 @@ func TestPairs(t *testing.T) {
 	if p.Needed != 22 {
 		t.Errorf("%v pairs for an interval of +- 1, want 22", p.Needed)
 	}
+	whole := row(arm(1, 0.1, 0.4, 47))
+	whole.Target = "" // a method beside another one
+	if p := pairsOf("x", whole, old); p.N != 0 {
+		t.Errorf("%d pairs of methods that are compared as wholes", p.N)
+	}
 }
