@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // ScaleFigure draws the rows of the suite scale: the time of a client and memory
@@ -21,7 +22,7 @@ func (r *Report) ScaleFigure() (*figure.Figure, error) {
 	}
 	f := &figure.Figure{
 		Name: "scale", Title: "Cost of a client as the federation grows",
-		Note: fmt.Sprintf("%s, one step of %d samples a client; %s, %d cores, level %s, %s", scaleModel, scaleBatch, r.Machine.CPU, r.Machine.Cores, r.Machine.Level, r.Date),
+		Note: fmt.Sprintf("%s, one step of %d samples a client; %s, %s, level %s, %s", scaleModel, scaleBatch, r.Machine.CPU, oneline.Count(r.Machine.Cores, "core"), r.Machine.Level, r.Date),
 	}
 	x := figure.Axis{Label: "clients or trials", Log: true}
 	for _, p := range []struct {

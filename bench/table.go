@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -45,8 +46,8 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 // machine is.
 func (r *Report) Heading() []string {
 	m := r.Machine
-	lines := []string{fmt.Sprintf("%s, %d cores, %s/%s, %s, level %s; peak of one thread %.1f GFLOP/s; %s",
-		m.CPU, m.Cores, m.OS, m.Arch, m.GoVersion, m.Level, r.PeakGFLOPS, r.Date)}
+	lines := []string{fmt.Sprintf("%s, %s, %s/%s, %s, level %s; peak of one thread %.1f GFLOP/s; %s",
+		m.CPU, oneline.Count(m.Cores, "core"), m.OS, m.Arch, m.GoVersion, m.Level, r.PeakGFLOPS, r.Date)}
 	if m.Load != "" {
 		lines[0] += ", load before " + m.Load
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -63,7 +64,7 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 		t.Row("process", strconv.Itoa(entry.PID))
 	}
 	t.Row("started", entry.Started)
-	t.Row("begun and resumed", fmt.Sprintf("%d times", len(sessions.Rows)))
+	t.Row("begun and resumed", oneline.Count(len(sessions.Rows), "time"))
 	t.Row("trials", table.Count(entry.Trials))
 	t.Row("rounds", table.Count(entry.Rounds))
 	if entry.LowestScore != nil {
