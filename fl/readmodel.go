@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/fedfast/fedfast/nn"
 )
@@ -20,41 +22,66 @@ func ReadSafetensors(path string, m *nn.Model) ([]float32, error) {
 	}
 	w, err := readSafetensors(path, m)
 	if err != nil {
-		if _, ok := errors.AsType[*os.PathError](err); ok {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, named(path, err)
 	}
 	return w, nil
 }
 
-func readSafetensors(path string, m *nn.Model) ([]float32, error) {
+// ReadTensors reads all tensors of a safetensors file, by name, as they are, whatever
+// model they are of. The error is of one line and names the file.
+func ReadTensors(path string) ([]nn.Tensor, error) {
+	if err := CheckSafetensors(path); err != nil { // it names the file
+		return nil, err
+	}
+	ts, _, err := readTensors(path)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	return ts, nil
+}
+
+// named puts the file before an error that does not name it.
+func named(path string, err error) error {
+	if _, ok := errors.AsType[*os.PathError](err); ok {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// readTensors reads a file that was checked, with its metadata.
+func readTensors(path string) (ts []nn.Tensor, meta map[string]string, err error) {
 	file, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	size := binary.LittleEndian.Uint64(file)
 	var header map[string]json.RawMessage
 	if err := json.Unmarshal(file[8:8+size], &header); err != nil {
-		return nil, fmt.Errorf("the header is no JSON object: %w", err)
+		return nil, nil, fmt.Errorf("the header is no JSON object: %w", err)
 	}
-	var meta map[string]string
 	_ = json.Unmarshal(header["__metadata__"], &meta) // other programs need not have any
 	delete(header, "__metadata__")
-	var ts []nn.Tensor
-	for name, text := range header {
-		t, err := readTensor(text, file[8+size:])
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		t, err := readTensor(header[name], file[8+size:])
 		if err != nil {
-			return nil, fmt.Errorf("tensor %.80q: %w", name, err)
+			return nil, nil, fmt.Errorf("tensor %.80q: %w", name, err)
 		}
 		t.Name = name
 		ts = append(ts, t)
 	}
+	return ts, meta, nil
+}
+
+func readSafetensors(path string, m *nn.Model) ([]float32, error) {
+	ts, meta, err := readTensors(path)
+	if err != nil {
+		return nil, err
+	}
 	w := m.NewParams()
 	if own := meta["model"] != ""; own && meta[metaConstants] != folded {
-		err = m.Import(w, byName(ts)) // of a version that did not fold
+		err = m.Import(w, ts) // of a version that did not fold
 	} else {
-		err = m.ImportFolded(w, byName(ts))
+		err = m.ImportFolded(w, ts)
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { // the first of several says enough
 		all := joined.Unwrap()

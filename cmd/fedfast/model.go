@@ -22,7 +22,7 @@ import (
 )
 
 func newModel(a *app) *cobra.Command {
-	return group("model", "Models from and to PyTorch: import, export", newModelImport(a), newModelExport(a))
+	return group("model", "Models from and to PyTorch, and from a search: import, export, genotype", newModelImport(a), newModelExport(a), newModelGenotype(a))
 }
 
 // modelImportOptions are the flags of model import.

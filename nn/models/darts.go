@@ -39,7 +39,7 @@ var dartsCIFAR = model{
 // before give, the others sums of what operations make of nodes before them.
 type cell struct {
 	name     string
-	kind     string // normal or reduce
+	kind     string // normalCell or reduceCell
 	channels int
 	halves   bool
 	affine   bool // of normalisations
@@ -57,10 +57,10 @@ func cells(node func(c cell, i int) []LayerSpec, affine bool) []LayerSpec {
 	}
 	before, last, halved, channels := "stem.norm", "stem.norm", false, dartsChannels
 	for i := range dartsCells {
-		c := cell{name: fmt.Sprintf("cell%d", i+1), kind: "normal", affine: affine}
+		c := cell{name: fmt.Sprintf("cell%d", i+1), kind: normalCell, affine: affine}
 		if c.halves = i == dartsCells/3 || i == 2*dartsCells/3; c.halves {
 			channels *= 2
-			c.kind = "reduce"
+			c.kind = reduceCell
 		}
 		c.channels = channels
 		specs = append(specs, c.point(c.node(1), last, 1)...)

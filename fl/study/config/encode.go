@@ -35,6 +35,14 @@ func EncodeLayers(layers []models.LayerSpec) ([]byte, error) {
 	return w.out.Bytes(), w.err
 }
 
+// EncodeData writes the keys of the data as the table of a study file.
+func EncodeData(d Data) ([]byte, error) {
+	w := &writer{}
+	fmt.Fprintf(&w.out, "\n[data]\n")
+	w.table(reflect.ValueOf(d), "data.")
+	return w.out.Bytes(), w.err
+}
+
 // writer writes TOML and keeps the first error.
 type writer struct {
 	out bytes.Buffer
