@@ -31,6 +31,9 @@ type Attention struct {
 	Init Init
 
 	bf16 bool // rounds the factors of the dense layers' products
+	// factor, if not 0, multiplies queries, keys and values in training: HeteroFL's
+	// scaler (Diao et al. 2021) of a sub-network.
+	factor float32
 }
 
 func (l Attention) rounded() Layer {

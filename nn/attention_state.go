@@ -105,19 +105,34 @@ func (s *attentionState) hide(r *Run, i int) {
 }
 
 // load copies the queries, times the scale of the softmax, the keys and the values of
-// head h of sample i from rows.
+// head h of sample i from rows, all times the factor of the layer.
 func (s *attentionState) load(to *attentionHead, rows Act, r *Run, i, h int) {
 	steps, size, width := s.b.in.Seq, s.b.size, kernels.Pad(s.b.size)
 	row := rows.At(i, 0, 0)[h*size:]
 	ld, c := r.N*rows.Sample, s.b.in.C
 	kernels.CopyRows(to.query, width, row, ld, steps, size)
-	kernels.Scale(to.query, s.scale())
 	kernels.Pack(to.keys, row[c:], steps, size, ld)
 	kernels.Pack(to.values, row[2*c:], steps, size, ld)
+	kernels.Scale(to.query, s.scale(r))
+	if f := s.factor(r); f != 1 {
+		kernels.Scale(to.keys, f)
+		kernels.Scale(to.values, f)
+	}
 	kernels.PackT(to.keysT, width, to.keys, steps, steps, size)
 }
 
-func (s *attentionState) scale() float32 { return float32(1 / math.Sqrt(float64(s.b.size))) }
+// scale is what queries are multiplied by: for the softmax, and by the factor.
+func (s *attentionState) scale(r *Run) float32 {
+	return float32(1/math.Sqrt(float64(s.b.size))) * s.factor(r)
+}
+
+// factor is the layer's in training, else 1.
+func (s *attentionState) factor(r *Run) float32 {
+	if s.b.l.factor == 0 || !r.Train {
+		return 1
+	}
+	return s.b.l.factor
+}
 
 // share computes the shares that n queries from step q on have in the keys of all
 // steps, and returns how many of these they can see.
@@ -176,7 +191,7 @@ func (s *attentionState) Backward(r *Run, dy Act, lo, hi int) Act {
 				if r.V != nil {
 					s.take(s.along, d.Tangent(), r, i, h, q, n)
 				}
-				s.backwardBlock(q, n)
+				s.backwardBlock(r, q, n)
 				if r.V != nil {
 					s.put(s.along, s.rows.Tangent(), r, i, h, q, n)
 				}
@@ -216,13 +231,17 @@ func (s *attentionState) put(from *attentionHead, rows Act, r *Run, i, h, q, n i
 func (s *attentionState) close(from *attentionHead, rows Act, r *Run, i, h int) {
 	steps, size, c, ld := s.b.in.Seq, s.b.size, s.b.in.C, r.N*rows.Sample
 	row := rows.At(i, 0, 0)[h*size:]
+	if f := s.factor(r); f != 1 {
+		kernels.Scale(from.dKeys, f)
+		kernels.Scale(from.dValues, f)
+	}
 	kernels.Unpack(row[c:], from.dKeys, steps, size, ld)
 	kernels.Unpack(row[2*c:], from.dValues, steps, size, ld)
 }
 
 // backwardBlock computes the gradient of n queries from step q on, whose outputs'
 // gradients are in block, and adds to those of keys and values.
-func (s *attentionState) backwardBlock(q, n int) {
+func (s *attentionState) backwardBlock(r *Run, q, n int) {
 	steps, width := s.b.in.Seq, kernels.Pad(s.b.size)
 	ld := kernels.Pad(steps)
 	keys := s.share(q, n)
@@ -235,8 +254,8 @@ func (s *attentionState) backwardBlock(q, n int) {
 	kernels.SoftmaxBackward(s.dShares, s.shares, ld, n, kernels.Pad(keys))
 	kernels.GemmTN(&kernels.TN{M: n, K: keys, N: width, A: s.dShares, Lda: ld, G: s.query[q*width:], Ldg: width, C: s.dKeys, CRows: steps, Accumulate: true})
 	kernels.GemmNN(&kernels.NN{M: n, N: width, K: keys, A: s.dShares, Lda: ld, B: s.keys, BRows: steps, C: s.dQuery, Ldc: width})
-	kernels.Scale(s.dQuery[:n*width], s.scale())
+	kernels.Scale(s.dQuery[:n*width], s.scale(r))
 	if s.along != nil {
-		s.blockTangents(q, n, keys)
+		s.blockTangents(r, q, n, keys)
 	}
 }

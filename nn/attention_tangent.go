@@ -50,7 +50,7 @@ func (s *attentionState) slopeTangents(n, keys int) {
 
 // blockTangents computes the tangents of the gradient of n queries from step q on, and
 // adds to those of keys and values: of every product by both factors.
-func (s *attentionState) blockTangents(q, n, keys int) {
+func (s *attentionState) blockTangents(r *Run, q, n, keys int) {
 	a, steps, width := s.along, s.b.in.Seq, kernels.Pad(s.b.size)
 	ld := kernels.Pad(steps)
 	add := func(c, x, g []float32) {
@@ -64,5 +64,5 @@ func (s *attentionState) blockTangents(q, n, keys int) {
 	kernels.GemmNN(&p)
 	p.A, p.B, p.Accumulate = s.dShares, a.keys, true
 	kernels.GemmNN(&p)
-	kernels.Scale(a.dQuery[:n*width], s.scale())
+	kernels.Scale(a.dQuery[:n*width], s.scale(r))
 }

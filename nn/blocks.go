@@ -12,8 +12,11 @@ type blocks struct {
 	// blocks that it consists of, in channels; nil is one block. The gates of recurrent
 	// layers are some, and so are the inputs of a join of channels.
 	of map[string][2][]int
-	// clash names a sum of inputs that consist of different blocks.
+	// clash names a sum of inputs that consist of different blocks, or groups of
+	// channels of several.
 	clash error
+	// still names a layer whose channels cannot begin elsewhere; empty for none.
+	still string
 }
 
 // blocksOf walks a model's layers.
@@ -27,12 +30,26 @@ func blocksOf(m *Model) *blocks {
 func (b *blocks) chain(stages []Stage, in []int) []int {
 	for i, s := range stages {
 		switch l := s.Layer.(type) {
-		case Conv2D:
+		case Conv2D, Dense:
 			b.of[s.Name+".weight"] = [2][]int{nil, in}
 			in = nil
-		case Dense:
-			b.of[s.Name+".weight"] = [2][]int{nil, in}
+		case GroupedConv2D:
+			if l.Groups > 1 {
+				b.groups(i, s, l, in)
+			} else {
+				b.of[s.Name+".weight"] = [2][]int{nil, in}
+			}
 			in = nil
+		case Attention: // in_proj makes queries, keys and values, by heads
+			heads := slices.Repeat([]int{s.In.C / l.Heads}, 3*l.Heads)
+			b.of[s.Name+".in_proj_weight"] = [2][]int{heads, in}
+			b.of[s.Name+".in_proj_bias"] = [2][]int{heads, nil}
+			b.of[s.Name+".out_proj.weight"] = [2][]int{nil, heads[:l.Heads]}
+			in = nil
+		case Positions:
+			b.of[s.Name+".weight"] = [2][]int{nil, in}
+		case Sequence:
+			b.of[s.Name+".class_token"] = [2][]int{in, nil}
 		case GRU:
 			b.gates(s.Name, 3, l.Hidden, 1, in)
 			in = nil
@@ -60,6 +77,15 @@ func (b *blocks) chain(stages []Stage, in []int) []int {
 		}
 	}
 	return in
+}
+
+// groups notes a convolution whose groups of filters read groups of channels each: what
+// a filter reads is told by its place.
+func (b *blocks) groups(at int, s Stage, l GroupedConv2D, in []int) {
+	b.still = s.Name
+	if len(in) > 1 && b.clash == nil {
+		b.clash = fmt.Errorf("layer %d (%s): its %d groups read channels of %v, of which sub-networks have other groups", at+1, l.Kind(), l.Groups, in)
+	}
 }
 
 // gates notes the blocks of a recurrent layer's parameters.

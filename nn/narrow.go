@@ -10,10 +10,18 @@ import (
 // every convolution, hidden dense or recurrent layer and embedding, width in (0, 1];
 // the input and the outputs of the last layer are not cut (HeteroFL, Diao et al. 2021).
 // In training what such a layer gives is divided by the width, but for what a
-// recurrent layer gives itself. Parameters keep their names, and each is the part of the whole one with the lowest indices. Depthwise convolutions and
-// normalisations follow the channels that they read, in as many groups as divide them
-// and the whole one's; squeeze-and-excitation has as small a share of its units. The
-// error names a layer for which widths are not defined.
+// recurrent layer gives itself, and positions and a class token that are added to it
+// with it. Parameters keep their names, and each is the part of the whole one with the
+// lowest indices.
+//
+// Depthwise convolutions, normalisations, positions, class tokens and tied outputs
+// follow the channels that they read, group normalisation in as many groups as divide
+// them and the whole one's; squeeze-and-excitation has as small a share of its units.
+// Attention keeps its heads, each with its first channels, as in the authors'
+// transformer: queries, keys and values are divided by the width, too. Of grouped
+// convolutions there are the first groups, whole ones. The error names a layer for
+// which a width is not defined: heads that do not divide the channels, channels that
+// are no whole groups, sums of channels that would lose different ones.
 func (m *Model) Narrow(width float64) (*Model, error) {
 	if !(width > 0 && width <= 1) {
 		return nil, fmt.Errorf("model %s: width %v; it must be in (0, 1]", m.name, width)
@@ -40,9 +48,15 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 	channels := func(n int) int { return int(math.Ceil(width * float64(n))) }
 	last := -1
 	for i, l := range layers {
-		if _, dense := unnamed(l).(Dense); dense && whole {
+		switch unnamed(l).(type) {
+		case Dense:
 			last = i
+		case Tied: // gives the outputs itself
+			last = -1
 		}
+	}
+	if !whole {
+		last = -1
 	}
 	var out []Layer
 	scale := false // a scale is due behind the layers that commute with it
@@ -50,7 +64,7 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 		name, _ := l.(Named)
 		l = unnamed(l)
 		switch l.(type) {
-		case ReLU, MaxPool, AvgPool, Flatten, Sequence, Steps:
+		case ReLU, MaxPool, AvgPool, Flatten, Sequence, Positions, Steps:
 		default:
 			if scale {
 				out = append(out, Scale{Factor: float32(1 / width)})
@@ -61,6 +75,24 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 		case Conv2D:
 			now.Filters = channels(now.Filters)
 			l, scale, in = now, width < 1, now.Filters
+		case GroupedConv2D:
+			if now.Groups > 1 {
+				groups := width * float64(now.Groups)
+				if groups != math.Trunc(groups) || groups < 1 {
+					return nil, 0, fmt.Errorf("layer %d (%s): a share of %v of %d groups are no whole groups", i+1, now.Kind(), width, now.Groups)
+				}
+				now.Filters = now.Filters / now.Groups * int(groups)
+				now.Groups = int(groups)
+			} else {
+				now.Filters = channels(now.Filters)
+			}
+			l, scale, in = now, width < 1, now.Filters
+		case Attention:
+			if in%max(now.Heads, 1) != 0 {
+				return nil, 0, fmt.Errorf("layer %d (%s): the %d channels at width %v cannot be dealt to %d heads", i+1, now.Kind(), in, width, now.Heads)
+			}
+			now.factor = float32(1 / width)
+			l, scale = now, width < 1
 		case GroupNorm:
 			if width < 1 {
 				now.Groups = gcd(now.Groups, in)
@@ -101,13 +133,9 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 				return nil, 0, err
 			}
 			l = now
-		case Sequence:
-			if now.ClassToken {
-				return nil, 0, fmt.Errorf("layer %d (sequence): widths are not defined for a class token", i+1)
-			}
-		case DepthwiseConv2D, ReLU, GELU, SiLU, HardSwish, HardSigmoid, Logistic, Tanh, MaxPool, AvgPool, Flatten, Dropout, LRN, Scale, Steps:
+		case DepthwiseConv2D, LayerNorm, RMSNorm, ReLU, GELU, SiLU, HardSwish, HardSigmoid, Logistic, Tanh, MaxPool, AvgPool, Flatten, Dropout, LRN, Scale, Sequence, Positions, Steps, Tied:
 		default:
-			return nil, 0, fmt.Errorf("layer %d (%s): widths are defined for convolutions, dense and recurrent layers and embeddings", i+1, l.Kind())
+			return nil, 0, fmt.Errorf("layer %d (%s): widths are not defined for a layer of this type", i+1, l.Kind())
 		}
 		if name.Layer != nil {
 			name.Layer = l

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -122,6 +123,216 @@ func TestPlacesOfBlocks(t *testing.T) {
 	}
 }
 
+// attends are networks with attention: tied outputs behind a layer norm, and a class
+// token behind patches. c is the number of channels.
+func attends(t *testing.T, c int) (text, vision *Model) {
+	t.Helper()
+	block := func() []Layer {
+		return []Layer{
+			Residual{Body: []Layer{LayerNorm{}, Attention{Heads: 4, Causal: true}}},
+			Residual{Body: []Layer{RMSNorm{}, Dense{Units: 3 * c}, GELU{}, Dense{Units: c}}},
+		}
+	}
+	text, err := NewModel("text", Shape{Seq: 7, Vocab: 11}, 11, append(append([]Layer{Embedding{Dim: c}, Positions{}}, block()...), Steps{}, LayerNorm{}, Tied{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vision, err = NewModel("vision", Shape{H: 8, W: 8, C: 3}, 5,
+		append(append([]Layer{Conv2D{Filters: c, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{}}, block()...), Steps{Take: TakeFirst}, Dense{Units: 5})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, vision
+}
+
+// TestNarrowAttention cuts networks with attention and compares them with networks of
+// half the channels whose weights are cut out by hand, head by head.
+func TestNarrowAttention(t *testing.T) {
+	const c, heads = 24, 4
+	text, vision := attends(t, c)
+	lesserText, lesserVision := attends(t, c/2)
+	for i, m := range []*Model{text, vision} {
+		lesser := []*Model{lesserText, lesserVision}[i]
+		sub, err := m.Narrow(0.5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := NewPlaces(m).Of(sub)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := m.NewParams()
+		m.Init(w, 3)
+		own := sub.NewParams()
+		for i, p := range at {
+			if p >= 0 {
+				own[i] = w[p]
+			}
+		}
+		whole := map[string]Tensor{}
+		for _, p := range m.Export(w) {
+			whole[p.Name] = p
+		}
+		byHand := lesser.Export(lesser.NewParams())
+		for _, p := range byHand {
+			from := whole[p.Name]
+			rows, cols := rowsOf(p.Shape), rowsOf(from.Shape)
+			for k := range p.Data {
+				row, col := k/rows, k%rows
+				switch { // the first 3 of the 6 channels of each head
+				case strings.Contains(p.Name, "in_proj"):
+					row = row/3*6 + row%3
+				case strings.HasSuffix(p.Name, "out_proj.weight"):
+					col = col/3*6 + col%3
+				}
+				p.Data[k] = from.Data[row*cols+col]
+			}
+		}
+		want := lesser.NewParams()
+		if err := lesser.Import(want, byHand); err != nil {
+			t.Fatal(err)
+		}
+		b := images(m, 5)
+		if m == text {
+			b = tokens(m, 5)
+		}
+		outputs := func(m *Model, w []float32) []float32 {
+			got := make([]float32, b.N*m.Classes())
+			b.Outputs = got
+			m.NewWorkspace().Evaluate(w, b)
+			b.Outputs = nil
+			return got
+		}
+		if got, want := outputs(sub, own), outputs(lesser, want); !slices.Equal(got, want) {
+			t.Errorf("%s: outputs %v, of the network that was cut by hand %v", m.Name(), got, want)
+		}
+		// In training there are scales within attention, too.
+		ws := sub.NewWorkspace()
+		ws.Gradient(own, b, TrainOpts{})
+		grad, vs := sub.Export(ws.Grad()), sub.Export(own)
+		for i, p := range grad {
+			for _, j := range []int{0, len(p.Data) / 2, len(p.Data) - 1} {
+				loss := func(d float32) float64 {
+					vs[i].Data[j] += d
+					v := sub.NewParams()
+					if err := sub.Import(v, vs); err != nil {
+						t.Fatal(err)
+					}
+					vs[i].Data[j] -= d
+					r := ws.Gradient(v, b, TrainOpts{})
+					return r.Loss / float64(r.Count)
+				}
+				if got, want := float64(p.Data[j]), (loss(2e-3)-loss(-2e-3))/4e-3; math.Abs(got-want) > 2e-2*math.Abs(want)+2e-3 {
+					t.Errorf("%s: %s[%d]: gradient %v, difference quotient %v", m.Name(), p.Name, j, got, want)
+				}
+			}
+		}
+	}
+}
+
+// rowsOf returns how many values a row of a tensor has, all but its first dimension; a
+// class token is a row of channels.
+func rowsOf(shape []int) int {
+	n := 1
+	for _, d := range shape[1:] {
+		n *= d
+	}
+	return n
+}
+
+// TestRotatedHeads holds that a sub-network of attention whose channels begin elsewhere
+// is the whole network whose other weights are zero, but for the scale of the softmax,
+// which is that of the channels that a head has.
+func TestRotatedHeads(t *testing.T) {
+	m, err := NewModel("heads", Shape{H: 4, W: 4, C: 2}, 5, Conv2D{Filters: 16, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{},
+		Residual{Body: []Layer{Attention{Heads: 2}}}, Steps{Take: TakeFirst}, Dense{Units: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := m.NewParams()
+	m.Init(w, 4)
+	b := images(m, 6)
+	places := NewPlaces(m)
+	sub, err := m.Narrow(0.25)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shift := range []int{0, 1, 5, 14} {
+		at, err := places.Rotated(sub, shift)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, own := m.NewParams(), sub.NewParams()
+		for i, p := range at {
+			if p >= 0 {
+				rest[p], own[i] = w[p], w[p]
+			}
+		}
+		ts := m.Export(rest)
+		for _, p := range ts {
+			if strings.Contains(p.Name, "in_proj") { // queries, times the root of 8 of 2 channels
+				for k := range p.Data[:len(p.Data)/3] {
+					p.Data[k] *= 2
+				}
+			}
+		}
+		if err := m.Import(rest, ts); err != nil {
+			t.Fatal(err)
+		}
+		want, got := make([]float32, b.N*5), make([]float32, b.N*5)
+		b.Outputs = want
+		m.NewWorkspace().Evaluate(rest, b)
+		b.Outputs = got
+		sub.NewWorkspace().Evaluate(own, b)
+		for i, x := range want {
+			if math.Abs(float64(x-got[i])) > 1e-5 {
+				t.Fatalf("shift %d: output %d is %v, of the whole network %v", shift, i, got[i], x)
+			}
+		}
+	}
+}
+
+// TestNarrowGroups holds that the first half of the groups of a convolution is the whole
+// one whose other weights are zero, and that they cannot begin elsewhere.
+func TestNarrowGroups(t *testing.T) {
+	m, err := NewModel("groups", Shape{H: 6, W: 6, C: 2}, 5, Conv2D{Filters: 16, Kernel: 1}, ReLU{},
+		GroupedConv2D{Filters: 8, Kernel: 3, Groups: 4}, ReLU{}, GroupedConv2D{Filters: 12, Kernel: 2, Dilation: 2}, AvgPool{}, Dense{Units: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := m.NewParams()
+	m.Init(w, 4)
+	b := images(m, 6)
+	places := NewPlaces(m)
+	sub, err := m.Narrow(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := places.Of(sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, own := m.NewParams(), sub.NewParams()
+	for i, p := range at {
+		if p >= 0 {
+			rest[p], own[i] = w[p], w[p]
+		}
+	}
+	want, got := make([]float32, b.N*5), make([]float32, b.N*5)
+	b.Outputs = want
+	m.NewWorkspace().Evaluate(rest, b)
+	b.Outputs = got
+	sub.NewWorkspace().Evaluate(own, b)
+	for i, x := range want {
+		if math.Abs(float64(x-got[i])) > 1e-5 {
+			t.Fatalf("output %d is %v, of the whole network %v", i, got[i], x)
+		}
+	}
+	if _, err := places.Rotated(sub, 1); err == nil || !strings.Contains(err.Error(), "the channels of conv2 cannot begin elsewhere") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestNarrowClash refuses sums whose inputs would lose other channels, and outputs of a
 // graph.
 func TestNarrowClash(t *testing.T) {
@@ -144,8 +355,12 @@ func TestNarrowClash(t *testing.T) {
 			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 2}}},
 			{From: []int{0, 1}, Join: Sum},
 		}}}, "layer 2 (graph): the outputs of the network are not cut; a dense layer must come last"},
-		{[]Layer{conv(4), Sequence{ClassToken: true}, Steps{}, Dense{Units: 2}}, "layer 2 (sequence): widths are not defined for a class token"},
-		{[]Layer{conv(4), LayerNorm{}, Dense{Units: 2}}, "layer 2 (layernorm): widths are defined for convolutions, dense and recurrent layers and embeddings"},
+		{[]Layer{conv(6), Sequence{}, Attention{Heads: 2}, Steps{}, Dense{Units: 2}}, "layer 3 (attention): the 3 channels at width 0.5 cannot be dealt to 2 heads"},
+		{[]Layer{conv(6), GroupedConv2D{Filters: 6, Kernel: 1, Groups: 3}, Dense{Units: 2}}, "layer 2 (conv): a share of 0.5 of 3 groups are no whole groups"},
+		{[]Layer{conv(4), Graph{Branches: []Branch{
+			{From: []int{GraphInput}, Layers: []Layer{conv(4)}},
+			{From: []int{GraphInput, 0}, Join: Concat},
+		}}, GroupedConv2D{Filters: 4, Kernel: 1, Groups: 2}, Dense{Units: 2}}, "layer 3 (conv): its 2 groups read channels of [4 4], of which sub-networks have other groups"},
 	} {
 		m, err := NewModel("clash", Shape{H: 3, W: 3, C: 1}, 2, c.layers...)
 		if err != nil {

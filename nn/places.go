@@ -29,13 +29,21 @@ func NewPlaces(whole *Model) *Places {
 	p := &Places{whole: whole, named: map[string]int{}, blocks: blocksOf(whole)}
 	whole.each(func(_ int, name string, t Param, offset int) {
 		p.named[name] = len(p.params)
-		p.params = append(p.params, placedParam{name, t.Shape, max(t.Pixels, 1), offset, t.places(offset)})
+		p.params = append(p.params, placedParam{name, channelsOf(t.Shape), max(t.Pixels, 1), offset, t.places(offset)})
 	})
 	return p
 }
 
+// channelsOf returns a shape without the dimensions of 1 before those of a class token.
+func channelsOf(shape []int) []int {
+	if len(shape) == 3 && shape[0] == 1 && shape[1] == 1 {
+		return shape[2:]
+	}
+	return shape
+}
+
 // Each calls f with every parameter in the order of Model.Export: its name and shape,
-// and where each of its values lies, row-major; read-only.
+// that of a class token without the dimensions before its channels, and where each of its values lies, row-major; read-only.
 func (p *Places) Each(f func(name string, shape []int, at []int32)) {
 	for _, t := range p.params {
 		f(t.name, t.shape, t.at)
@@ -60,9 +68,9 @@ func (p Param) places(offset int) []int32 {
 // Of returns, for each packed parameter of a sub-network, where it lies in the packed
 // vector of the whole one, -1 for padding. Parameters are paired by name. A smaller one
 // is the part with the lowest indices of every dimension, within each gate of a
-// recurrent layer and each input of a join of channels, but for the heights and
-// widths of convolutions' kernels, the last two of four: of those it is the middle. The
-// error names a parameter that is not part of the whole network.
+// recurrent layer, each head of attention and each input of a join of channels, but for
+// the heights and widths of convolutions' kernels, the last two of four: of those it is
+// the middle. The error names a parameter that is not part of the whole network.
 func (p *Places) Of(sub *Model) ([]int32, error) { return p.Rotated(sub, 0) }
 
 // Rotated is Of for a sub-network whose channels begin elsewhere: wherever it has fewer
@@ -73,18 +81,22 @@ func (p *Places) Rotated(sub *Model, shift int) ([]int32, error) {
 	for i := range place {
 		place[i] = -1
 	}
-	var err error
 	blocks := blocksOf(sub)
+	if shift > 0 && blocks.still != "" {
+		return nil, fmt.Errorf("model %s: the channels of %s cannot begin elsewhere: its groups read neighbours", p.whole.name, blocks.still)
+	}
+	var err error
 	sub.each(func(_ int, name string, t Param, offset int) {
 		var whole placedParam
 		if i, ok := p.named[name]; ok {
 			whole = p.params[i]
 		}
-		if !isPart(t.Shape, whole.shape) {
-			err = fmt.Errorf("model %s: %s %v of a sub-network is no part of the whole network's %v", p.whole.name, name, t.Shape, whole.shape)
+		shape := channelsOf(t.Shape)
+		if !isPart(shape, whole.shape) {
+			err = fmt.Errorf("model %s: %s %v of a sub-network is no part of the whole network's %v", p.whole.name, name, shape, whole.shape)
 			return
 		}
-		if slices.Equal(t.Shape, whole.shape) { // it lies in the same way
+		if slices.Equal(shape, whole.shape) { // it lies in the same way
 			for _, at := range whole.at {
 				place[offset+int(at)-whole.offset] = at
 			}
@@ -97,10 +109,10 @@ func (p *Places) Rotated(sub *Model, shift int) ([]int32, error) {
 				err = fmt.Errorf("model %s: %s of a sub-network: %w", p.whole.name, name, err)
 				return
 			}
-			eachOf(indices(t.Shape, whole, ours, theirs, shift), whole.shape, func(small, large int) { place[own[small]] = whole.at[large] })
+			eachOf(indices(shape, whole, ours, theirs, shift), whole.shape, func(small, large int) { place[own[small]] = whole.at[large] })
 			return
 		}
-		eachWithin(t.Shape, whole.shape, func(small, large, n int) {
+		eachWithin(shape, whole.shape, func(small, large, n int) {
 			for i, at := range own[small : small+n] {
 				place[at] = whole.at[large+i]
 			}

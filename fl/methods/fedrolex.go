@@ -31,5 +31,12 @@ func (m fedRolex) Uses() []fl.Use {
 
 // Prepare is HeteroFL's for sub-networks that move.
 func (m fedRolex) Prepare(cfg *fl.Config) (any, error) {
-	return prepareWidths(cfg, func(l *fl.Local) int { return l.Round })
+	h, err := prepareWidths(cfg, func(l *fl.Local) int { return l.Round })
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.net(slice{slices.Min(h.widths), 1}); err != nil { // some layers cannot move
+		return nil, err
+	}
+	return h, nil
 }

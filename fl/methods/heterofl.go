@@ -160,8 +160,14 @@ func (h *heteroSetup) eachHeld(net *fl.Subnet, absent []int32, f func(at int32, 
 }
 
 // outputsOf returns the class to which each weight of the last layer belongs, and
-// the place of that layer's first weight.
+// the place of that layer's first weight. Outputs by the table of an embedding have
+// none: all clients train its rows as those of tokens.
 func outputsOf(m *nn.Model, places *nn.Places) (classOf []int32, lo int) {
+	for _, s := range m.Stages() {
+		if _, tied := s.Layer.(nn.Tied); tied {
+			return nil, m.Size()
+		}
+	}
 	last := m.Head(1)
 	classOf = make([]int32, last.Len())
 	places.Each(func(_ string, shape []int, all []int32) {
