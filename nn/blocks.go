@@ -34,12 +34,17 @@ func (b *blocks) chain(stages []Stage, in []int) []int {
 			b.of[s.Name+".weight"] = [2][]int{nil, in}
 			in = nil
 		case GroupedConv2D:
-			if l.Groups > 1 {
-				b.groups(i, s, l, in)
-			} else {
+			switch {
+			case l.Groups <= 1:
 				b.of[s.Name+".weight"] = [2][]int{nil, in}
+				in = nil
+			case l.Groups == l.Filters && l.Groups == s.In.C: // depthwise
+				b.of[s.Name+".weight"] = [2][]int{in, nil}
+				b.of[s.Name+".bias"] = [2][]int{in, nil}
+			default:
+				b.groups(i, s, l, in)
+				in = nil
 			}
-			in = nil
 		case Attention: // in_proj makes queries, keys and values, by heads
 			heads := slices.Repeat([]int{s.In.C / l.Heads}, 3*l.Heads)
 			b.of[s.Name+".in_proj_weight"] = [2][]int{heads, in}

@@ -89,7 +89,7 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 			l, scale, in = now, width < 1, now.Filters
 		case Attention:
 			if in%max(now.Heads, 1) != 0 {
-				return nil, 0, fmt.Errorf("layer %d (%s): the %d channels at width %v cannot be dealt to %d heads", i+1, now.Kind(), in, width, now.Heads)
+				return nil, 0, fmt.Errorf("layer %d (%s): %d heads of %d channels at width %v; the heads must divide the channels", i+1, now.Kind(), now.Heads, in, width)
 			}
 			now.factor = float32(1 / width)
 			l, scale = now, width < 1
@@ -121,16 +121,16 @@ func narrowed(layers []Layer, width float64, in int, whole bool) ([]Layer, int, 
 			}
 			var err error
 			if now.Branches, in, err = narrowedBranches(now.Branches, width, in); err != nil {
-				return nil, 0, err
+				return nil, 0, fmt.Errorf("layer %d (%s): %w", i+1, now.Kind(), err)
 			}
 			l = now
 		case Residual:
 			var err error
-			if now.Shortcut, _, err = narrowed(now.Shortcut, width, in, false); err != nil {
-				return nil, 0, err
+			if now.Shortcut, _, err = narrowed(now.Shortcut, width, in, false); err == nil {
+				now.Body, in, err = narrowed(now.Body, width, in, false)
 			}
-			if now.Body, in, err = narrowed(now.Body, width, in, false); err != nil {
-				return nil, 0, err
+			if err != nil {
+				return nil, 0, fmt.Errorf("layer %d (%s): %w", i+1, now.Kind(), err)
 			}
 			l = now
 		case DepthwiseConv2D, LayerNorm, RMSNorm, ReLU, GELU, SiLU, HardSwish, HardSigmoid, Logistic, Tanh, MaxPool, AvgPool, Flatten, Dropout, LRN, Scale, Sequence, Positions, Steps, Tied:

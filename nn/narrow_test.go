@@ -355,7 +355,7 @@ func TestNarrowClash(t *testing.T) {
 			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 2}}},
 			{From: []int{0, 1}, Join: Sum},
 		}}}, "layer 2 (graph): the outputs of the network are not cut; a dense layer must come last"},
-		{[]Layer{conv(6), Sequence{}, Attention{Heads: 2}, Steps{}, Dense{Units: 2}}, "layer 3 (attention): the 3 channels at width 0.5 cannot be dealt to 2 heads"},
+		{[]Layer{conv(6), Sequence{}, Attention{Heads: 2}, Steps{}, Dense{Units: 2}}, "layer 3 (attention): 2 heads of 3 channels at width 0.5; the heads must divide the channels"},
 		{[]Layer{conv(6), GroupedConv2D{Filters: 6, Kernel: 1, Groups: 3}, Dense{Units: 2}}, "layer 2 (conv): a share of 0.5 of 3 groups are no whole groups"},
 		{[]Layer{conv(4), Graph{Branches: []Branch{
 			{From: []int{GraphInput}, Layers: []Layer{conv(4)}},
