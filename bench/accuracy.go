@@ -121,7 +121,7 @@ var regressions = []struct {
 var halvesSets = []string{"data.name=npz-images", "data.split=90/10/files", "cohort=5", "client.batch=10", "client.epochs=1", "eval.clients=100"}
 
 // ownModels are those of methods that cannot train any network.
-var ownModels = map[string]string{"fedtp": "vit-tiny", "supernet": "mbv3-cifar", "fednas": "darts-cifar"}
+var ownModels = map[string]string{"fedtp": "vit-tiny", "supernet": "mbv3-cifar", "fednas": "darts-cifar", "directfednas": "darts-cifar"}
 
 // accuracyRows lists the methods, the models and the studies.
 func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {

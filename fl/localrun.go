@@ -16,6 +16,12 @@ type LocalRun struct {
 	Only nn.Span
 	// Hold are places, ascending, that are frozen, too.
 	Hold []nn.Span
+	// Held, when not nil, gets at each step the gradient at the places of Hold, one after
+	// the other.
+	Held []float32
+	// Drawn has each step run one drawn input of every mixed operation, see
+	// nn.TrainOpts.Drawn. The client's operations are still counted as those of all inputs.
+	Drawn bool
 	// Shift, when not nil, is added to each gradient: a vector of the model's size.
 	Shift []float32
 	// Each, when not nil, is called after each step with its number in the run,
@@ -69,6 +75,7 @@ func (l *Local) SGD(r LocalRun) error {
 	}
 	opts := l.trainOpts(p)
 	opts.Only, opts.Hold, opts.Shift = r.Only, r.Hold, r.Shift
+	opts.Held, opts.Drawn = r.Held, r.Drawn
 	if (l.wantPhi || l.wantPrior) && !r.Other {
 		opts.Probe = &l.worker.probe
 		opts.Probe.Anchor, opts.Probe.Prior = start, l.wantPrior
@@ -158,6 +165,15 @@ func (l *Local) trainer() Trainer {
 func (l *Local) Gradient(w []float32, b *nn.Batch, p ClientParams, step int) (grad []float32, r nn.Result) {
 	o := l.trainOpts(p)
 	o.Step = uint32(step)
+	r = l.trainer().Gradient(w, b, o)
+	return l.trainer().Grad(), r
+}
+
+// MixingGradient is Gradient for the weights of mixed operations alone, see
+// nn.Model.Mixing, which spares the products for all others: elsewhere grad is of no use.
+func (l *Local) MixingGradient(w []float32, b *nn.Batch, p ClientParams, step int) (grad []float32, r nn.Result) {
+	o := l.trainOpts(p)
+	o.Step, o.Mixing = uint32(step), true
 	r = l.trainer().Gradient(w, b, o)
 	return l.trainer().Grad(), r
 }

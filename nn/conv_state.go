@@ -118,9 +118,12 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 		if s.b.mask {
 			maskRows(dy, s.y, i, s.b.t.OH, s.b.t.OW)
 		}
-		s.b.t.BackwardBias(s.biases(r.G), dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+		if !r.mixing {
+			s.b.t.BackwardBias(s.biases(r.G), dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+		}
 	}
 	switch {
+	case r.mixing:
 	case s.fast.useWeights:
 		s.weightsWinograd(r, s.x, dy, lo, hi, true, true)
 	case s.bf16 != nil:

@@ -154,10 +154,12 @@ func (s *depthwiseState) Backward(r *Run, dy Act, lo, hi int) Act {
 			s.backwardTangents(r, dy, i)
 			continue
 		}
-		in, row := within(s.x, i, s.b.in, s.b.border(), s.padded)
-		g, add := dy.At(i, 0, 0), !r.Starts(i)
-		s.t.BackwardBias(s.biases(r.G), g, dy.Row, add)
-		s.t.BackwardWeights(r.G[s.w:s.bias], in, row, g, dy.Row, add)
+		if !r.mixing {
+			in, row := within(s.x, i, s.b.in, s.b.border(), s.padded)
+			g, add := dy.At(i, 0, 0), !r.Starts(i)
+			s.t.BackwardBias(s.biases(r.G), g, dy.Row, add)
+			s.t.BackwardWeights(r.G[s.w:s.bias], in, row, g, dy.Row, add)
+		}
 		if s.dx.Data != nil {
 			g, row := within(dy, i, s.b.Out(), s.b.backBorder(), s.bordered)
 			s.t.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row, g, row, r.W[s.w:s.bias])

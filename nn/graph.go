@@ -96,6 +96,9 @@ func (l Graph) Bind(in Flow) (Bound, error) {
 		if p.chain, out, err = bindChain(br.Layers, flow, l.to); err != nil {
 			return nil, err
 		}
+		for _, from := range p.from {
+			p.above = p.above || from >= 0 && (b.parts[from].mix != nil || b.parts[from].above)
+		}
 		offset += p.size()
 		flows = append(flows, out)
 		b.parts = append(b.parts, p)
@@ -150,6 +153,7 @@ type part struct {
 	mix    *mixture // of a Mix
 	in     Flow     // of the chain, behind the join
 	offset int      // of its parameters, from the graph's first: the mixture's, then the chain's
+	above  bool     // a Mix of the graph is among what it reads, near or far
 }
 
 // size returns the packed floats of the part's parameters.

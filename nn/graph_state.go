@@ -10,9 +10,11 @@ import (
 type graphState struct {
 	b     *boundGraph
 	at    int // offset of the parameters
+	index int // of the layer
 	parts []partState
-	x, dx Act  // the input and its gradient
-	begun bool // dx has the gradient of a reader
+	x, dx Act    // the input and its gradient
+	begun bool   // dx has the gradient of a reader
+	used  []bool // whether what each part gives reaches the output, in a run that draws
 }
 
 // partState is a part of it.
@@ -26,7 +28,7 @@ type partState struct {
 }
 
 func (b *boundGraph) NewState(e *Env) State {
-	s := &graphState{b: b, at: e.Offset, parts: make([]partState, len(b.parts))}
+	s := &graphState{b: b, at: e.Offset, index: e.Index, parts: make([]partState, len(b.parts)), used: make([]bool, len(b.parts))}
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
@@ -76,18 +78,38 @@ func (s *graphState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
 	for _, ps := range s.parts {
 		if ps.mix != nil {
-			ps.mix.begin(r.W)
+			ps.mix.begin(r)
 		}
 	}
+	s.reach(r)
 	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
 		end := min(lo+g, hi)
 		for i := range s.parts {
+			if !s.used[i] {
+				continue
+			}
 			p, ps := &s.b.parts[i], &s.parts[i]
 			ps.y = s.read(r, p, ps, lo, end)
 			ps.y = p.groups.forward(ps.states, r, ps.y, lo, end)
 		}
 	}
 	return s.parts[len(s.parts)-1].y
+}
+
+// reach finds the parts that the output is made of: all, unless what mixtures give was
+// drawn.
+func (s *graphState) reach(r *Run) {
+	for i := range s.used {
+		s.used[i] = !r.drawn
+	}
+	s.used[len(s.used)-1] = true
+	for i := len(s.used) - 1; i >= 0 && r.drawn; i-- {
+		for k, from := range s.b.parts[i].from {
+			if m := s.parts[i].mix; s.used[i] && from >= 0 && (m == nil || m.reads(k)) {
+				s.used[from] = true
+			}
+		}
+	}
 }
 
 // value returns what part i gave, or the input.
@@ -102,6 +124,14 @@ func (s *graphState) value(i int) Act {
 func (s *graphState) read(r *Run, p *part, ps *partState, lo, hi int) Act {
 	if p.join == 0 {
 		return s.value(p.from[0])
+	}
+	if ps.mix != nil && ps.mix.drawn >= 0 {
+		var drawn Act
+		if k := ps.mix.drawn - ps.mix.of(0); k >= 0 {
+			drawn = s.value(p.from[k])
+		}
+		take(r, ps.joined, drawn, p.in, lo, hi)
+		return ps.joined
 	}
 	at := 0
 	for k, from := range p.from {
@@ -134,9 +164,13 @@ func (s *graphState) Backward(r *Run, dy Act, lo, hi int) Act {
 		s.backward(r, dy, lo, min(lo+g, hi))
 	}
 	if r.update != nil && s.b.group == 0 {
-		for _, p := range s.b.parts {
+		for i, p := range s.b.parts {
 			if n := p.mix.size(); n > 0 {
 				r.update.apply(r.W, r.G[s.at+p.offset:][:n], s.at+p.offset)
+			}
+			if at := s.at + p.offset + p.mix.size(); !s.used[i] {
+				r.update.drift(r.W, at, at+p.chain.size())
+				continue
 			}
 			p.update(r, s.at+p.offset+p.mix.size())
 		}
@@ -156,7 +190,11 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 		if i+1 == len(s.parts) {
 			d = dy
 		}
-		if d.Data == nil {
+		if !s.used[i] {
+			s.rest(r, p, ps.mix, lo)
+			continue
+		}
+		if d.Data == nil || p.mix == nil && s.below(r, i) {
 			continue
 		}
 		if d = p.groups.backward(ps.states, 0, r, d, lo, hi); d.Data == nil {
@@ -174,6 +212,30 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 			}
 		}
 	}
+	if r.drawn && !s.begun && s.dx.Data != nil {
+		take(r, s.dx, Act{}, s.b.in, lo, hi)
+	}
+}
+
+// rest makes the gradient zero of a part that the output is not made of.
+func (s *graphState) rest(r *Run, p *part, m *mixState, lo int) {
+	if !r.Starts(lo) {
+		return
+	}
+	at := s.at + p.offset
+	clear(r.G[at+p.mix.size():][:p.chain.size()])
+	if m != nil && m.last {
+		clear(r.G[m.at:][:kernels.Pad(m.n)])
+	}
+}
+
+// below reports whether the gradient of part i, or of the input, is of no use: the pass
+// is for the weights of mixed operations, and there are none further down.
+func (s *graphState) below(r *Run, i int) bool {
+	if !r.mixing || r.lowest != s.index {
+		return false
+	}
+	return i == GraphInput || !s.b.parts[i].above && s.b.parts[i].mix == nil
 }
 
 // unmix gives each input of a mix its share of the gradient d, and the gradient of
@@ -183,7 +245,13 @@ func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 		m.slope(r, d, p.in, i, func(k int) Act { return s.value(p.from[k]) })
 	}
 	for k, from := range p.from {
-		if to, begun := s.sum(from); to.Data != nil {
+		if m.drawn >= 0 {
+			if m.reads(k) && !s.below(r, from) {
+				s.give(from, d, lo, hi, 0)
+			}
+			continue
+		}
+		if to, begun := s.sum(from); to.Data != nil && !s.below(r, from) {
 			m.add(r, *to, d, p.in, k, lo, hi, *begun)
 			*begun = true
 		}

@@ -178,6 +178,13 @@ type Run struct {
 	// along V. G then gets the tangent of the parameters' gradient in its place.
 	V []float32
 
+	// mixing leaves the gradients of all parameters out that are no weights of mixed
+	// operations; lowest is the first layer of the model that has a backward pass.
+	mixing bool
+	lowest int
+	// drawn has each Mix give one of its inputs, see TrainOpts.Drawn.
+	drawn bool
+
 	update *update // set in the last chunk of a Step
 	last   bool    // whether this is the last chunk of the batch
 }

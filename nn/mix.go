@@ -64,6 +64,7 @@ type mixState struct {
 	*mixture
 	at    int       // offset of alpha
 	share []float64 // softmax of alpha
+	drawn int       // number of alpha whose input is given alone, -1 gives the sum
 	inner []float64 // product of each input with the output's gradient, of a sample
 }
 
@@ -82,9 +83,12 @@ func (x *mixture) newState(e *Env, at int) *mixState {
 	return &mixState{mixture: x, at: e.scratch.mixed[x.name], share: make([]float64, x.n), inner: make([]float64, x.n)}
 }
 
-// begin computes the softmax of alpha.
-func (s *mixState) begin(w []float32) {
-	alpha := w[s.at:][:s.n]
+// drawing keeps the draws of mixed operations apart from those of dropout.
+const drawing = 1 << 40
+
+// begin computes the softmax of alpha, and draws by it if the run says so.
+func (s *mixState) begin(r *Run) {
+	alpha := r.W[s.at:][:s.n]
 	most, sum := float64(slices.Max(alpha)), 0.0
 	for k, a := range alpha {
 		s.share[k] = det.Exp(float64(a) - most)
@@ -92,6 +96,32 @@ func (s *mixState) begin(w []float32) {
 	}
 	for k := range s.share {
 		s.share[k] /= sum
+	}
+	if s.drawn = -1; !r.drawn {
+		return
+	}
+	at := kernels.NewStream(r.Key, drawing+uint64(s.at)).Float64()
+	for s.drawn = 0; s.drawn+1 < s.n; s.drawn++ { // the last one, if sums round below 1
+		if at -= s.share[s.drawn]; at < 0 {
+			break
+		}
+	}
+}
+
+// reads reports whether input k counts.
+func (s *mixState) reads(k int) bool { return s.drawn < 0 || s.drawn == s.of(k) }
+
+// take makes dst what was drawn of the samples [lo, hi): src, or zeros without any.
+func take(r *Run, dst, src Act, f Flow, lo, hi int) {
+	n := f.W * f.Ld()
+	for i := lo; i < hi; i++ {
+		f.rows(r, i, func(row, y int) {
+			if to := dst.At(row, y, 0)[:n]; src.Data == nil {
+				clear(to)
+			} else {
+				copy(to, src.At(row, y, 0)[:n])
+			}
+		})
 	}
 }
 
@@ -129,11 +159,15 @@ func (s *mixState) add(r *Run, dst, src Act, f Flow, k, lo, hi int, begun bool) 
 }
 
 // slope adds the part of sample i to the gradient of alpha: with g_k the product of
-// input k with dy, and p the softmax, p_k (g_k - sum_j p_j g_j).
+// input k with dy, and p the softmax, p_k (g_k - sum_j p_j g_j), or where z was drawn
+// g_z (1[k = z] - p_k).
 func (s *mixState) slope(r *Run, dy Act, f Flow, i int, input func(k int) Act) {
 	n := f.W * f.Ld()
 	mean := 0.0
 	for k := range s.n - s.of(0) {
+		if !s.reads(k) {
+			continue
+		}
 		x, sum := input(k), 0.0
 		f.rows(r, i, func(row, y int) { sum += kernels.Dot(dy.At(row, y, 0)[:n], x.At(row, y, 0)[:n]) })
 		s.inner[s.of(k)] = sum
@@ -143,9 +177,34 @@ func (s *mixState) slope(r *Run, dy Act, f Flow, i int, input func(k int) Act) {
 	if s.last && r.Starts(i) {
 		clear(grad)
 	}
+	if s.drawn >= 0 {
+		worth := 0.0 // of zeros
+		if s.drawn >= s.of(0) {
+			worth = s.inner[s.drawn]
+		}
+		for k, p := range s.share {
+			if k == s.drawn {
+				grad[k] += float32(worth * (1 - p))
+			} else {
+				grad[k] -= float32(worth * p)
+			}
+		}
+		return
+	}
 	for k, p := range s.share {
 		grad[k] += float32(p * (s.inner[k] - mean))
 	}
+}
+
+// firstMixing returns where the first of them lies, the model's size without any.
+func (m *Model) firstMixing() int {
+	first := m.Size()
+	m.each(func(i int, _ string, p Param, offset int) {
+		if p.mixes && (m.trainable == nil || m.trainable[i]) {
+			first = min(first, offset)
+		}
+	})
+	return first
 }
 
 // Mixing returns where the weights of mixed operations lie, the alpha of every Mix, in

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -88,16 +90,149 @@ func TestMixSteps(t *testing.T) {
 		m.Init(w, 5)
 		b := images(m, 5)
 		whole, parts := m.newWorkspace(8), m.newWorkspace(2)
-		whole.Gradient(w, b, TrainOpts{})
-		if image := !strings.Contains(c.name, "vectors"); image {
-			parts.Gradient(w, b, TrainOpts{})
-			sameBits(t, parts.Grad(), whole.Grad(), c.name)
+		for _, o := range []TrainOpts{{}, {Drawn: true, Key: 1}, {Drawn: true, Key: 2}, {Drawn: true, Key: 3}} {
+			w := slices.Clone(w)
+			whole.Gradient(w, b, o)
+			if image := !strings.Contains(c.name, "vectors"); image {
+				parts.Gradient(w, b, o)
+				sameBits(t, parts.Grad(), whole.Grad(), c.name)
+			}
+			stepped := slices.Clone(w)
+			opt := &Optimizer{SGD: SGD{LR: 0.1, WeightDecay: 0.01}}
+			opt.Step(w, whole.Grad())
+			whole.Step(stepped, b, o, &Optimizer{SGD: SGD{LR: 0.1, WeightDecay: 0.01}})
+			sameBits(t, stepped, w, c.name)
 		}
-		stepped := append([]float32(nil), w...)
-		opt := &Optimizer{SGD: SGD{LR: 0.1}}
-		opt.Step(w, whole.Grad())
-		whole.Step(stepped, b, TrainOpts{}, &Optimizer{SGD: SGD{LR: 0.1}})
-		sameBits(t, stepped, w, c.name)
+	}
+}
+
+// TestMixingAlone wants the bits of the weights of mixed operations when nothing else
+// gets a gradient, and when a step holds them.
+func TestMixingAlone(t *testing.T) {
+	for _, c := range mixCases {
+		m := c.model(t)
+		w := m.NewParams()
+		m.Init(w, 5)
+		b := images(m, 5)
+		for _, drawn := range []bool{false, true} {
+			all, alone := m.newWorkspace(8), m.newWorkspace(8)
+			alone.Gradient(w, b, TrainOpts{Key: 1}) // leaves other numbers behind
+			all.Gradient(w, b, TrainOpts{Drawn: drawn})
+			alone.Gradient(w, b, TrainOpts{Drawn: drawn, Mixing: true})
+			var want []float32
+			for _, a := range m.Mixing() {
+				want = append(want, all.Grad()[a.Lo:a.Hi]...)
+				sameBits(t, alone.Grad()[a.Lo:a.Hi], all.Grad()[a.Lo:a.Hi], c.name)
+			}
+			held, before := make([]float32, len(want)), slices.Clone(w)
+			for _, clip := range []float32{0, 0.1} {
+				stepped := slices.Clone(w)
+				alone.Step(stepped, b, TrainOpts{Drawn: drawn, Hold: m.Mixing(), Held: held}, &Optimizer{SGD: SGD{LR: 0.1, ClipNorm: clip}})
+				sameBits(t, held, want, c.name)
+				for _, a := range m.Mixing() {
+					sameBits(t, stepped[a.Lo:a.Hi], before[a.Lo:a.Hi], c.name)
+				}
+			}
+		}
+	}
+}
+
+// TestDrawn lays the gradient of drawn inputs beside that of mixtures which are all but
+// those inputs: for the other parameters the same, for alpha what the formula makes of
+// products with the output's gradient. All inputs are drawn as often as their shares
+// say.
+func TestDrawn(t *testing.T) {
+	for _, c := range mixCases {
+		m := c.model(t)
+		w := m.NewParams()
+		m.Init(w, 5)
+		b := images(m, 3)
+		ws, sharp := m.newWorkspace(8), m.newWorkspace(8)
+		spans, counts := m.Mixing(), map[[2]int]int{}
+		const draws = 400
+		for key := range uint64(draws) {
+			o := TrainOpts{Drawn: true, Key: key}
+			r := ws.Gradient(w, b, o)
+			drawn := map[int]int{} // by the place of alpha
+			for _, s := range ws.states {
+				g, ok := s.(*graphState)
+				if !ok {
+					continue
+				}
+				for _, p := range g.parts {
+					if p.mix == nil {
+						continue
+					}
+					if z, ok := drawn[p.mix.at]; ok && z != p.mix.drawn {
+						t.Fatalf("%s: weights of one name draw %d and %d", c.name, z, p.mix.drawn)
+					}
+					drawn[p.mix.at] = p.mix.drawn
+				}
+			}
+			v := slices.Clone(w)
+			for k, a := range spans {
+				counts[[2]int{k, drawn[a.Lo]}]++
+				v[a.Lo+drawn[a.Lo]] = 40
+			}
+			if key >= 12 {
+				continue
+			}
+			want := sharp.Gradient(v, b, TrainOpts{})
+			if math.Abs(r.Loss-want.Loss) > 1e-5*want.Loss {
+				t.Errorf("%s: drawn loss %v, want %v", c.name, r.Loss, want.Loss)
+			}
+			for i, g := range ws.Grad() {
+				if alpha := slices.ContainsFunc(spans, func(a Span) bool { return a.Lo <= i && i < a.Hi }); alpha {
+					continue
+				}
+				if d := math.Abs(float64(g - sharp.Grad()[i])); d > 1e-5*(1+math.Abs(float64(g))) {
+					t.Fatalf("%s: gradient %d is %v, want %v", c.name, i, g, sharp.Grad()[i])
+				}
+			}
+			for _, a := range spans { // score functions: proportional to 1[k=z]-p, near 1/n each
+				g, n := ws.Grad()[a.Lo:a.Hi], 0
+				for _, x := range w[a.Lo:a.Hi] {
+					if x != 0 {
+						n++
+					}
+				}
+				var sum float64
+				for _, x := range g {
+					sum += float64(x)
+				}
+				worth := float64(g[drawn[a.Lo]]) / (1 - 1/float64(n))
+				if zero := n == 5; zero && drawn[a.Lo] > 0 { // by how much the loss falls as zeros get a share
+					const share = 0.01
+					less := slices.Clone(v)
+					less[a.Lo] = 40 + float32(math.Log(share/(1-share)))
+					moved := (want.Loss - sharp.Gradient(less, b, TrainOpts{}).Loss) / share / float64(want.Count)
+					if math.Abs(moved-worth) > 0.03*math.Abs(worth)+2e-3 {
+						t.Errorf("%s: the drawn input is worth %v, finite differences say %v", c.name, worth, moved)
+					}
+				}
+				if math.Abs(sum) > 1e-5*(1+math.Abs(worth)) {
+					t.Errorf("%s: the gradient of alpha adds up to %v", c.name, sum)
+				}
+				for k := range n {
+					if k != drawn[a.Lo] && math.Abs(float64(g[k])+worth/float64(n)) > 0.01*math.Abs(worth)+1e-7 {
+						t.Errorf("%s: alpha %d has %v, want %v", c.name, k, g[k], -worth/float64(n))
+					}
+				}
+			}
+		}
+		for k, a := range spans {
+			n := 0
+			for _, x := range w[a.Lo:a.Hi] {
+				if x != 0 {
+					n++
+				}
+			}
+			for z := range n {
+				if got, want := float64(counts[[2]int{k, z}]), draws/float64(n); math.Abs(got-want) > 5*math.Sqrt(want) {
+					t.Errorf("%s: input %d of mix %d was drawn %v times, want about %v", c.name, z, k, got, want)
+				}
+			}
+		}
 	}
 }
 

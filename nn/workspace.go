@@ -50,6 +50,21 @@ type TrainOpts struct {
 	// et al. 2021, and their code). No label may be one of them.
 	Absent []int32
 
+	// Drawn has each Mix give one of its inputs, drawn by its shares, in the place of
+	// the sum of them all; those of one name draw the same. Nothing else is computed.
+	// The draw is keyed by Key and Step. With z the number drawn and g_z the product of
+	// what was drawn with the output's gradient, the gradient of alpha is
+	//
+	//	g_z (1[k = z] - softmax(alpha)_k)
+	//
+	// which weighs the score function of the draw by what the drawn input is worth, as
+	// in DSNAS (Hu et al. 2020, arXiv:2002.09128); over draws its mean is that of all
+	// inputs mixed where the g are the same. What was not drawn has a gradient of 0.
+	Drawn bool
+	// Mixing, for Gradient, computes the gradient of the weights of mixed operations
+	// alone, those of Model.Mixing; what Grad has elsewhere is of no use.
+	Mixing bool
+
 	// What follows is for Step alone.
 
 	// Only, when not empty, is the span of the parameters that are trained; the
@@ -57,6 +72,8 @@ type TrainOpts struct {
 	Only Span
 	// Hold are places, ascending, that are frozen besides the model's own.
 	Hold []Span
+	// Held, when not nil, gets the gradient at the places of Hold, one after the other.
+	Held []float32
 	// Shift, when not nil, is added to the gradient: a vector of the model's size.
 	Shift []float32
 	// Probe, when not nil, gathers products of the step's gradient.
@@ -171,7 +188,11 @@ func (ws *Workspace) Grad() []float32 { return ws.grad }
 // labels into Grad, overwriting it.
 func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 	ws.m.check(w)
-	sum := ws.train(w, b, o, Span{}, nil)
+	only := Span{}
+	if o.Mixing {
+		only = Span{ws.m.firstMixing(), ws.m.Size()}
+	}
+	sum := ws.train(w, b, o, only, nil)
 	ws.m.Hold(ws.grad, nil)
 	return sum
 }
@@ -188,6 +209,12 @@ func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Re
 		u = nil // all of the gradient must be known before the first weight changes, or layers would decay their biases
 	}
 	sum := ws.train(w, b, o, o.Only, u)
+	if o.Held != nil {
+		at := 0
+		for _, h := range o.Hold {
+			at += copy(o.Held[at:], ws.grad[h.Lo:h.Hi])
+		}
+	}
 	if sum.Count == 0 || u == nil {
 		for _, f := range ws.step.frozen {
 			clear(ws.grad[f.Lo:f.Hi])
@@ -217,8 +244,9 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, only Span, u *upd
 		clear(ws.grad)
 		return Result{}
 	}
-	ws.start(Run{W: w, G: ws.grad}, o)
+	ws.start(Run{W: w, G: ws.grad, drawn: o.Drawn, mixing: o.Mixing && u == nil}, o)
 	ws.lowest = ws.m.lowest(only)
+	ws.run.lowest = ws.lowest
 	return ws.chunks(b, ws.scale(b, count), u)
 }
 

@@ -22,14 +22,15 @@ import (
 // without validation examples leaves alpha as it is. Since alpha is fitted to
 // validation examples, their score of personalized models flatters.
 //
-// Two relatives are not here. Direct-FedNAS (Garg et al. 2021) draws one operation
-// of each mixture in a step, by a Gumbel softmax of falling temperature: it takes a
-// draw for each Mix, keyed by the step and kept for the backward pass, that runs the
-// drawn branch alone. SPIDER (Mushtaq et al. 2021) keeps a network of each client's
-// own beside the shared one, pulled towards it as in Ditto, and drops operations one
-// by one: it takes this local search on Local.State with LocalRun.Mu, a mask of the
-// operations left in each client's state that Mix reads, and an evaluation on
-// validation examples for each operation that may go.
+// directFedNAS draws an operation of each mixture instead. A relative that is not here
+// is SPIDER (Mushtaq et al. 2021). Beside the supernet, which clients train as in FedAvg
+// and with uniform shares, each has a network of its own that begins as a copy and is
+// trained on the same batches with a proximal term towards the supernet. From a round on,
+// and every few rounds, an edge of each kind of cell is decided, 14 in all, by the
+// operation that costs the most accuracy on validation examples when it is left out, then
+// each node's two inputs in the same way; alpha is never trained. It takes the client's
+// network in Local.State with LocalRun.Mu, a mask of what is left there that Mix reads,
+// and an evaluation for each operation that may go.
 type fedNAS struct{ FedAvg }
 
 func (fedNAS) Name() string { return "fednas" }
@@ -53,16 +54,22 @@ func (fedNAS) Defaults(c *fl.ClientParams, _ *fl.ServerParams) {
 }
 
 // Prepare finds the weights of mixed operations.
-func (fedNAS) Prepare(cfg *fl.Config) (any, error) {
+func (m fedNAS) Prepare(cfg *fl.Config) (any, error) { return mixing(m.Name(), cfg) }
+
+// mixing returns where the weights of mixed operations lie.
+func mixing(method string, cfg *fl.Config) ([]nn.Span, error) {
 	alpha := cfg.Model.Mixing()
 	if len(alpha) == 0 {
-		return nil, fmt.Errorf("method \"fednas\": model %s has no mixed operations that train; take one that has, such as darts-cifar", cfg.Model.Name())
+		return nil, fmt.Errorf("method %q: model %s has no mixed operations that train; take one that has, such as darts-cifar", method, cfg.Model.Name())
 	}
 	return alpha, nil
 }
 
 func (fedNAS) Local(l *fl.Local) error {
 	search := newSearch(l)
+	if l.Val.Len() > 0 {
+		search.batches = l.ValBatches(1, l.Params)
+	}
 	var failed error
 	err := l.SGD(fl.LocalRun{Hold: search.alpha, Each: func(step int) {
 		if failed == nil {
@@ -79,21 +86,17 @@ func (fedNAS) Local(l *fl.Local) error {
 type search struct {
 	l       *fl.Local
 	alpha   []nn.Span
-	batches *fl.Batches // nil without validation examples
+	batches *fl.Batches // of validation examples, nil without any
 	adam    nn.Optimizer
 	w, grad []float32 // of alpha alone
 }
 
 func newSearch(l *fl.Local) *search {
 	s := &search{l: l, alpha: l.Setup.([]nn.Span)}
-	if l.Val.Len() == 0 {
-		return s
-	}
 	n := 0
 	for _, a := range s.alpha {
 		n += a.Len()
 	}
-	s.batches = l.ValBatches(1, l.Params)
 	s.w, s.grad = l.Vector(0)[:n], l.Vector(1)[:n]
 	p := l.Params
 	s.adam = nn.Optimizer{
@@ -117,18 +120,24 @@ func (s *search) step(step int) error {
 	if err != nil {
 		return err
 	}
-	grad, _ := s.l.Gradient(s.l.Weights, b, s.l.Params, dropouts+step)
+	grad, _ := s.l.MixingGradient(s.l.Weights, b, s.l.Params, dropouts+step)
 	at := 0
 	for _, a := range s.alpha {
-		copy(s.w[at:], s.l.Weights[a.Lo:a.Hi])
-		copy(s.grad[at:], grad[a.Lo:a.Hi])
-		at += a.Len()
+		at += copy(s.grad[at:], grad[a.Lo:a.Hi])
+	}
+	s.adapt()
+	return nil
+}
+
+// adapt takes Adam's step on alpha along grad.
+func (s *search) adapt() {
+	at := 0
+	for _, a := range s.alpha {
+		at += copy(s.w[at:], s.l.Weights[a.Lo:a.Hi])
 	}
 	s.adam.Step(s.w, s.grad)
 	at = 0
 	for _, a := range s.alpha {
-		copy(s.l.Weights[a.Lo:a.Hi], s.w[at:])
-		at += a.Len()
+		at += copy(s.l.Weights[a.Lo:a.Hi], s.w[at:])
 	}
-	return nil
 }

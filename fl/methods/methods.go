@@ -16,7 +16,7 @@ import (
 
 // builtIn are the methods of this package.
 var builtIn = slices.Concat([]fl.Method{
-	FedAvg{}, fedAvgM{}, fedProx{}, fedNova{}, scaffold{}, fedDyn{}, Reptile{}, maml{}, perFedAvg{}, pFedMe{}, ditto{}, fedPer{}, fedRep{}, fedBABU{}, fedPA{}, heteroFL{}, fedRolex{}, fedTP{}, supernet{}, fedNAS{},
+	FedAvg{}, fedAvgM{}, fedProx{}, fedNova{}, scaffold{}, fedDyn{}, Reptile{}, maml{}, perFedAvg{}, pFedMe{}, ditto{}, fedPer{}, fedRep{}, fedBABU{}, fedPA{}, heteroFL{}, fedRolex{}, fedTP{}, supernet{}, fedNAS{}, directFedNAS{},
 }, adaptives())
 
 // init registers the built-in methods. One that cannot be registered is a mistake

@@ -51,7 +51,7 @@ func variedPlan(m fl.Method, slots int) fl.Plan {
 			c.SetPick(map[string]int{"depth": i % 2, "kernel": 3 + 2*(i%3%2), "width": 6 + 2*(i/2%2)})
 			p.Server.Holders = true
 		}
-		if m.Name() == "fednas" {
+		if m.Name() == "fednas" || m.Name() == "directfednas" {
 			c.AlphaLR, c.ClipNorm = 0.01*float64(i+1), 0.5*float64(i%2)
 		}
 		if m.Name() == "fedprox" {
@@ -76,7 +76,7 @@ func modelOf(t *testing.T, m fl.Method, fed *data.Federation) *nn.Model {
 		return fltest.SmallTransformer(t, fed)
 	case supernet:
 		return fltest.SmallSupernet(t, fed)
-	case fedNAS:
+	case fedNAS, directFedNAS:
 		return fltest.SmallMixture(t, fed)
 	}
 	return fltest.SmallCNN(t, fed)
@@ -214,10 +214,10 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		want   string
 	}{
 		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "scaffold" needs 0; its control variates`},
-		{"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "perfedavg" does not use it; leave it out, or use one of the methods ditto, `},
+		{"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "perfedavg" does not use it; leave it out, or use one of the methods directfednas, ditto, `},
 		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "scaffold" needs 0; its control variates are means of gradients`},
 		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "fedpa" needs 0; clipped steps do not sample`},
-		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "pfedme" does not use it; leave it out, or use one of the methods ditto, `},
+		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "pfedme" does not use it; leave it out, or use one of the methods directfednas, ditto, `},
 		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" }, `client.optimizer = "adam": method "scaffold" needs "sgd"; its control variates are means of gradients`},
 		{"fednova", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adamw" }, `client.optimizer = "adamw": method "fednova" needs "sgd"; it counts how often each gradient`},
 		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" }, `client.optimizer = "adam": method "fedpa" needs "sgd"; Adam's steps do not sample`},

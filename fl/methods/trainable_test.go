@@ -20,7 +20,7 @@ func TestFrozenParametersStay(t *testing.T) {
 		if m == (fedTP{}) {
 			parts = [][]string{{"*.in_proj_weight"}, {"residual1.*", "head.*"}}
 		}
-		if m == (fedNAS{}) {
+		if m == (fedNAS{}) || m == (directFedNAS{}) {
 			parts = [][]string{{"*.alpha"}, {"edge.*", "point.*"}, {"*.alpha", "head.*"}}
 		}
 		for _, patterns := range parts {
