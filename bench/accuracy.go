@@ -57,27 +57,32 @@ var modelData = []struct {
 	{
 		"femnist", "femnist", 1,
 		[]string{"cohort=5", "data.max_samples=50", "client.batch=10", "eval.clients=30"},
-		[]string{"logistic", "leaf-femnist-cnn", "fedex-femnist-cnn", "fedtune-2conv2dense"}, nil,
+		[]string{"logistic", "leaf-femnist-cnn", "fedex-femnist-cnn", "fedtune-2conv2dense"},
+		nil,
 	},
 	{
 		"cifar10-fedex", "cifar10/cifar-10-batches-bin", 1,
 		[]string{"method=fedavg", "tuner.name=none", "cohort=5", "client.lr=0.05", "client.batch=10", "eval.clients=20"},
-		[]string{"fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-4conv2dense"}, nil,
+		[]string{"fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-4conv2dense"},
+		nil,
 	},
 	{
 		"cifar10-fedex", "cifar10/cifar-10-batches-bin", 4,
 		[]string{"method=fedavg", "tuner.name=none", "cohort=2", "client.lr=0.05", "client.batch=10", "eval.clients=10", "eval.personalized=false"},
-		[]string{"resnet18-gn", "mobilenet-small"}, nil,
+		[]string{"resnet18-gn", "mobilenet-small"},
+		nil,
 	},
 	{
 		"shakespeare", "shakespeare/leaf_small", 2,
 		[]string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false"},
-		[]string{"leaf-char-lstm"}, nil,
+		[]string{"leaf-char-lstm"},
+		nil,
 	},
 	{
 		"shakespeare", "shakespeare/leaf_small", 2,
 		[]string{"cohort=4", "data.max_samples=100", "eval.clients=4", "eval.personalized=false", "data.encoding=fedex"},
-		[]string{"fedex-char-lstm"}, nil,
+		[]string{"fedex-char-lstm"},
+		nil,
 	},
 	{
 		"stackoverflow-fathom", "stackexchange", 4,
@@ -85,7 +90,8 @@ var modelData = []struct {
 			"data.name=stackexchange", "data.split=80/10/10", "tuner.name=none", "cohort=4", "data.max_samples=64", "eval.clients=5", "eval.every=0",
 			"eval.every_clients=0", "eval.goal=0",
 		},
-		[]string{"so-nwp-lstm"}, nil,
+		[]string{"so-nwp-lstm"},
+		nil,
 	},
 	{ // the tags of posts: sigmoid cross-entropy of 500 labels, recall among the 5 largest outputs
 		"stackoverflow-tags", "stackexchange", 1,
