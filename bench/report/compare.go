@@ -58,11 +58,12 @@ func compare(studies []*Study) ([]group, []picture, error) {
 	}
 	var pictures []picture
 	unit, by := studies[0].unit()
+	m := studies[0].errors()
 	for _, q := range []struct {
 		name, title, label string
 		of                 func(step) float64
 	}{
-		{"test", "Test error of the best trial so far", "test error, %", func(s step) float64 { return 100 * s.test }},
+		{"test", "Test error of the best trial so far", "test " + m.name + m.unit, func(s step) float64 { return m.by * s.test }},
 		{"score", "Lowest score so far", "score" + unit, func(s step) float64 { return by * s.score }},
 	} {
 		panel := figure.Panel{X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: q.label}}
@@ -172,11 +173,12 @@ func (g *group) summary() sheetTable {
 	}
 	t := sheetTable{Head: []string{"measure of the returned models", "studies", "mean", fmt.Sprintf("%.0f %% interval", 100*stats.Confidence), "standard deviation"}}
 	t.Title = fmt.Sprintf("%s: %d of %d studies are finished", g.Name, finished, len(g.Studies))
+	text := g.Studies[0].errors().text
 	for _, name := range names {
 		m := stats.Of(values[name])
-		row := []string{name, count(m.N), percent(m.Mean), "", percent(m.SD)}
+		row := []string{name, count(m.N), text(m.Mean), "", text(m.SD)}
 		if !math.IsNaN(m.Half) {
-			row[3] = strings.TrimSuffix(percent(m.Mean-m.Half), " %") + " to " + percent(m.Mean+m.Half)
+			row[3] = strings.TrimSuffix(text(m.Mean-m.Half), " %") + " to " + text(m.Mean+m.Half)
 		}
 		t.Rows = append(t.Rows, row)
 	}

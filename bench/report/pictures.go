@@ -50,7 +50,8 @@ func (s *Study) objective() string {
 // unit is that of a score, with what it is multiplied by.
 func (s *Study) unit() (unit string, by float64) {
 	if s.Config.Objective == "error" {
-		return ", %", 100
+		m := s.errors()
+		return m.unit, m.by
 	}
 	return "", 1
 }
@@ -128,7 +129,8 @@ func (s *Study) curvePictures() []*figure.Figure {
 		add("score", "Scores of the trials and their rungs", s.objective()+unit, func(r *view.Round) float64 { return r.Mean }, by, []figure.Dots{rungs})
 	}
 	add("loss", "Training loss", "training loss", func(r *view.Round) float64 { return r.TrainLoss }, 1, nil)
-	add("test", "Test error of the global model", "test error, %", func(r *view.Round) float64 { return r.TestError }, 100, nil)
+	m := s.errors()
+	add("test", "Test error of the global model", "test "+m.name+m.unit, func(r *view.Round) float64 { return r.TestError }, m.by, nil)
 	return all
 }
 
@@ -164,10 +166,11 @@ func (s *Study) spent() *figure.Figure {
 	if len(s.Trials) == 1 {
 		return nil // it is the trial's curve
 	}
+	m := s.errors()
 	line := figure.Line{Name: "test error of the trial of the " + s.outermost() + " score so far", Step: true}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.test) {
-			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: 100 * p.test})
+			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: m.by * p.test})
 		}
 	}
 	if len(line.Points) == 0 {
@@ -175,7 +178,7 @@ func (s *Study) spent() *figure.Figure {
 	}
 	line.Points = thin(line.Points)
 	return &figure.Figure{Name: "spent", Title: "Test error against rounds spent", Panels: []figure.Panel{{
-		X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: "test error, %"}, Lines: []figure.Line{line},
+		X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: "test " + m.name + m.unit}, Lines: []figure.Line{line},
 	}}}
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	_ "embed" // the page
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -48,19 +47,12 @@ func (s *Study) evaluated() []evaluatedRow {
 	return rows
 }
 
-// percent writes an error.
-func percent(x float64) string {
-	if math.IsNaN(x) {
-		return ""
-	}
-	return strconv.FormatFloat(100*x, 'f', 2, 64) + " %"
-}
-
 func (s *Study) errorTable() *sheetTable {
-	g := &sheetTable{Title: "Errors of the returned model", Head: []string{"model and examples", "error", "loss", "10th percentile of the clients", "median", "90th percentile", "clients", "examples"}}
+	m := s.errors()
+	g := &sheetTable{Title: "Errors of the returned model", Head: []string{"model and examples", m.name, "loss", "10th percentile of the clients", "median", "90th percentile", "clients", "examples"}}
 	for _, r := range s.evaluated() {
 		g.Rows = append(g.Rows, []string{
-			r.Name, percent(r.Error), strconv.FormatFloat(r.Loss, 'f', 4, 64), percent(r.P10), percent(r.P50), percent(r.P90), count(r.Clients), count(r.Examples),
+			r.Name, m.text(r.Error), strconv.FormatFloat(r.Loss, 'f', 4, 64), m.text(r.P10), m.text(r.P50), m.text(r.P90), count(r.Clients), count(r.Examples),
 		})
 	}
 	if len(g.Rows) == 0 {

@@ -166,6 +166,7 @@ func (s *Study) spreads() []*figure.Figure {
 	if best < 0 {
 		return all
 	}
+	m := s.errors()
 	var lines []figure.Line
 	for _, p := range []struct {
 		name string
@@ -180,13 +181,13 @@ func (s *Study) spreads() []*figure.Figure {
 				return math.NaN()
 			}
 			return p.of(r.TestSpread)
-		}, 100); len(q) > 0 {
+		}, m.by); len(q) > 0 {
 			lines = append(lines, figure.Line{Name: p.name, Points: q})
 		}
 	}
 	if len(lines) > 0 {
 		all = append(all, &figure.Figure{Name: "spread", Title: "Test errors of the clients, " + s.trialName(best), Panels: []figure.Panel{{
-			X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test error of the global model, %"}, Lines: lines,
+			X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test " + m.name + " of the global model" + m.unit}, Lines: lines,
 		}}})
 	}
 	return all
@@ -194,7 +195,7 @@ func (s *Study) spreads() []*figure.Figure {
 
 // endSpread is that of the model that the study returned.
 func (s *Study) endSpread() *figure.Figure {
-	spans := &figure.Spans{Row: "model", Classes: []string{"global"}}
+	spans, m := &figure.Spans{Row: "model", Classes: []string{"global"}}, s.errors()
 	for _, row := range s.evaluated() {
 		if row.P90 < row.P10 || row.Clients == 0 {
 			continue
@@ -203,8 +204,8 @@ func (s *Study) endSpread() *figure.Figure {
 		if row.Personalized {
 			class, spans.Classes = 1, []string{"global", "personalized"}
 		}
-		mark := 100 * row.P50
-		spans.Spans = append(spans.Spans, figure.Span{Row: len(spans.Rows), Class: class, From: 100 * row.P10, To: 100 * row.P90, Mark: &mark})
+		mark := m.by * row.P50
+		spans.Spans = append(spans.Spans, figure.Span{Row: len(spans.Rows), Class: class, From: m.by * row.P10, To: m.by * row.P90, Mark: &mark})
 		spans.Rows = append(spans.Rows, row.Name)
 	}
 	if len(spans.Spans) == 0 {
@@ -212,6 +213,6 @@ func (s *Study) endSpread() *figure.Figure {
 	}
 	return &figure.Figure{
 		Name: "clients", Title: "Errors of the returned model over the clients", Note: "From the 10th to the 90th percentile of the clients' errors, with the median marked.",
-		Panels: []figure.Panel{{X: figure.Axis{Label: "error, %", Zero: true}, Spans: spans}},
+		Panels: []figure.Panel{{X: figure.Axis{Label: m.name + m.unit, Zero: true}, Spans: spans}},
 	}
 }
