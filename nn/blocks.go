@@ -38,7 +38,7 @@ func (b *blocks) chain(stages []Stage, in []int) []int {
 			case l.Groups <= 1:
 				b.of[s.Name+".weight"] = [2][]int{nil, in}
 				in = nil
-			case l.Groups == l.Filters && l.Groups == s.In.C: // depthwise
+			case l.Groups == s.In.C && l.Filters == s.In.C: // depthwise
 				b.of[s.Name+".weight"] = [2][]int{in, nil}
 				b.of[s.Name+".bias"] = [2][]int{in, nil}
 			default:
