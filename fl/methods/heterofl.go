@@ -42,6 +42,30 @@ func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
 	return prepareWidths(cfg, func(*fl.Local) int { return 0 })
 }
 
+// maxGain is the gain of scalers up to which networks are taken to train at the rates of
+// the whole one. The preset quickstart has 8 with quarters of its channels, with which
+// it learns, and 64 with the default widths, with which its loss is 32 in round 1.
+const maxGain = 8
+
+// Advice warns of widths whose scalers multiply up, since no normalisation undoes them.
+func (heteroFL) Advice(cfg *fl.Config, width float64) string {
+	var narrow float64
+	switch {
+	case width > 0:
+		narrow = width
+	case len(cfg.Widths) > 0:
+		narrow = slices.Min(cfg.Widths)
+	default:
+		narrow = slices.Min(widths)
+	}
+	gain, err := cfg.Model.ScalerGain(narrow)
+	if err != nil || gain <= maxGain {
+		return ""
+	}
+	return fmt.Sprintf("at width %v scalers make activations about %.0f times larger and no normalisation undoes it: training may diverge; "+
+		"set wider client.widths, a lower client.lr, or add groupnorm or layernorm layers", narrow, gain)
+}
+
 // prepareWidths checks that a model can be cut to every width that is set; shift tells
 // the channel from which on a client has them.
 func prepareWidths(cfg *fl.Config, shift func(l *fl.Local) int) (*heteroSetup, error) {

@@ -100,10 +100,20 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if sharer := s.sharer(); sharer != nil {
 		elsewhere = sharer
 	}
-	return fl.New(fl.Config{
+	cfg := fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(),
 		Trials: max(1, c.Tuner.Parallel), Kept: kept, Chain: s.Chain, Elsewhere: elsewhere,
-	})
+	}
+	engine, err := fl.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := method.(fl.Adviser); ok {
+		if advice := a.Advice(&cfg, c.Client.Width); advice != "" {
+			s.log().Warn(advice)
+		}
+	}
+	return engine, nil
 }
