@@ -131,7 +131,8 @@ var ownModels = map[string]string{"fedtp": "vit-tiny", "supernet": "mbv3-cifar",
 
 // accuracyRows lists the methods, the models and the studies.
 func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {
-	trainings, err := trainings(cfg)
+	shared := map[uint64]opened{}
+	trainings, err := trainings(cfg, shared)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {
 			return results, err
 		}})
 	}
-	decisions, err := decisionRows(cfg, trainings[0].opened)
+	decisions, err := decisionRows(cfg, shared)
 	return append(rows, decisions...), err
 }
 
@@ -165,7 +166,8 @@ func accuracyData(cfg Config) (preset string, sets []string, err error) {
 }
 
 // trainings lists what is trained: the methods and, on real data, the models.
-func trainings(cfg Config) ([]training, error) {
+// Methods that train the preset's network share what they open.
+func trainings(cfg Config, shared map[uint64]opened) ([]training, error) {
 	preset, base, err := accuracyData(cfg)
 	if err != nil {
 		return nil, err
@@ -178,7 +180,6 @@ func trainings(cfg Config) ([]training, error) {
 		rounds = quickAccuracy
 	}
 	var all []training
-	shared := map[uint64]opened{}
 	for _, method := range fl.Methods() {
 		t := training{name: method, preset: preset, sets: slices.Concat(base, single(rounds), []string{"method=" + method}), opened: shared}
 		if model := ownModels[method]; model != "" {
