@@ -349,3 +349,18 @@ func TestThin(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsSayWhatTheyAre: the errors of a regression are no shares, which the page
+// would write in percent.
+func TestErrorsSayWhatTheyAre(t *testing.T) {
+	x := 0.5
+	for measure, want := range map[string]measured{
+		"":                  {"global test error", &x, true},
+		study.MeasureRecall: {"global test 1 - recall", &x, true},
+		study.MeasureRMSE:   {"global test RMSE", &x, false},
+	} {
+		if got := errorsOf(measure, &x, nil); got[0] != want || got[1].Value != nil || got[1].Share != want.Share {
+			t.Errorf("%q: %+v", measure, got)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/view"
@@ -131,10 +132,23 @@ type session struct {
 	Workers int       `json:"workers"`
 }
 
-// measured is an error of the returned model.
+// measured is an error of the returned model; a share is written in percent.
 type measured struct {
 	Name  string   `json:"name"`
 	Value *float64 `json:"value"`
+	Share bool     `json:"share"`
+}
+
+// errorsOf names the errors of the returned model by what they measure.
+func errorsOf(measure string, global, personalized *float64) []measured {
+	what, share := "error", true
+	switch measure {
+	case study.MeasureRMSE:
+		what, share = "RMSE", false
+	case study.MeasureRecall:
+		what = measure
+	}
+	return []measured{{"global test " + what, global, share}, {"personalized test " + what, personalized, share}}
 }
 
 // look opens the study that a request is about; who asked closes it.
@@ -169,10 +183,10 @@ func (s *Server) study(r *http.Request) (any, error) {
 		p.Halted = p.Halted || a.Trial < 0
 	}
 	if o.Tune != nil {
-		p.Errors = []measured{{"global test error", o.Tune.GlobalTest}, {"personalized test error", o.Tune.PersonalizedTest}}
+		p.Errors = errorsOf(o.Tune.Measure, o.Tune.GlobalTest, o.Tune.PersonalizedTest)
 	}
 	if o.Run != nil {
-		p.Errors = []measured{{"global test error", o.Run.GlobalTest}, {"personalized test error", o.Run.PersonalizedTest}}
+		p.Errors = errorsOf(o.Run.Measure, o.Run.GlobalTest, o.Run.PersonalizedTest)
 	}
 	return p, nil
 }

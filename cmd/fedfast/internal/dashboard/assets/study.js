@@ -28,7 +28,7 @@ function facts(s) {
     ["time left", s.left === null ? "–" : span(s.left), ""],
     ["worked", span(s.worked), ""],
     ["command", s.command, s.pid ? "process " + s.pid : ""],
-    ...(s.errors || []).filter((e) => e.value !== null).map((e) => [e.name, (100 * e.value).toFixed(2) + " %", ""]),
+    ...(s.errors || []).filter((e) => e.value !== null).map((e) => [e.name, e.share ? (100 * e.value).toFixed(2) + " %" : e.value.toPrecision(4), ""]),
   ];
   by("facts").replaceChildren(...facts.map(([name, value, more]) => {
     const div = make("div"), dd = make("dd", value);
