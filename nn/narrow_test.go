@@ -80,6 +80,46 @@ func branchedNet(t *testing.T) *Model {
 	return m
 }
 
+// cutOut returns the parameters of a sub-network, cut out of w, and w without all others.
+func cutOut(t *testing.T, places *Places, m, sub *Model, w []float32, shift int) (own, rest []float32) {
+	t.Helper()
+	at, err := places.Rotated(sub, shift)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, rest = sub.NewParams(), m.NewParams()
+	for i, p := range at {
+		if p >= 0 {
+			own[i], rest[p] = w[p], w[p]
+		}
+	}
+	return own, rest
+}
+
+// outputsOf returns what a network gives for a batch.
+func outputsOf(m *Model, w []float32, b *Batch) []float32 {
+	got := make([]float32, b.N*m.Classes())
+	b.Outputs = got
+	m.NewWorkspace().Evaluate(w, b)
+	b.Outputs = nil
+	return got
+}
+
+// sameOutputs compares two of those.
+func sameOutputs(t *testing.T, got, want []float32) {
+	t.Helper()
+	largest := 0.0
+	for i, x := range want {
+		largest = max(largest, math.Abs(float64(x)))
+		if math.Abs(float64(x-got[i])) > 1e-5 {
+			t.Fatalf("output %d is %v, of the whole network %v", i, got[i], x)
+		}
+	}
+	if largest < 0.05 {
+		t.Errorf("no output is above %v", largest)
+	}
+}
+
 // TestPlacesOfBlocks holds that a sub-network is the whole network whose other weights
 // are zero: units without weights give zeros, those of a GRU and an LSTM, too.
 func TestPlacesOfBlocks(t *testing.T) {
@@ -94,31 +134,8 @@ func TestPlacesOfBlocks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at, err := places.Rotated(sub, shift)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rest, own := m.NewParams(), sub.NewParams()
-			for i, p := range at {
-				if p >= 0 {
-					rest[p], own[i] = w[p], w[p]
-				}
-			}
-			want, got := make([]float32, b.N*5), make([]float32, b.N*5)
-			b.Outputs = want
-			m.NewWorkspace().Evaluate(rest, b)
-			b.Outputs = got
-			sub.NewWorkspace().Evaluate(own, b)
-			var largest float64
-			for i, x := range want {
-				largest = max(largest, math.Abs(float64(x)))
-				if math.Abs(float64(x-got[i])) > 1e-5 {
-					t.Fatalf("width %v, shift %d: output %d is %v, of the whole network %v", width, shift, i, got[i], x)
-				}
-			}
-			if largest < 0.05 {
-				t.Errorf("width %v, shift %d: no output is above %v", width, shift, largest)
-			}
+			own, rest := cutOut(t, places, m, sub, w, shift)
+			sameOutputs(t, outputsOf(sub, own, b), outputsOf(m, rest, b))
 		}
 	}
 }
@@ -157,18 +174,9 @@ func TestNarrowAttention(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, err := NewPlaces(m).Of(sub)
-		if err != nil {
-			t.Fatal(err)
-		}
 		w := m.NewParams()
 		m.Init(w, 3)
-		own := sub.NewParams()
-		for i, p := range at {
-			if p >= 0 {
-				own[i] = w[p]
-			}
-		}
+		own, _ := cutOut(t, NewPlaces(m), m, sub, w, 0)
 		whole := map[string]Tensor{}
 		for _, p := range m.Export(w) {
 			whole[p.Name] = p
@@ -196,14 +204,7 @@ func TestNarrowAttention(t *testing.T) {
 		if m == text {
 			b = tokens(m, 5)
 		}
-		outputs := func(m *Model, w []float32) []float32 {
-			got := make([]float32, b.N*m.Classes())
-			b.Outputs = got
-			m.NewWorkspace().Evaluate(w, b)
-			b.Outputs = nil
-			return got
-		}
-		if got, want := outputs(sub, own), outputs(lesser, want); !slices.Equal(got, want) {
+		if got, want := outputsOf(sub, own, b), outputsOf(lesser, want, b); !slices.Equal(got, want) {
 			t.Errorf("%s: outputs %v, of the network that was cut by hand %v", m.Name(), got, want)
 		}
 		// In training there are scales within attention, too.
@@ -258,16 +259,7 @@ func TestRotatedHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, shift := range []int{0, 1, 5, 14} {
-		at, err := places.Rotated(sub, shift)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rest, own := m.NewParams(), sub.NewParams()
-		for i, p := range at {
-			if p >= 0 {
-				rest[p], own[i] = w[p], w[p]
-			}
-		}
+		own, rest := cutOut(t, places, m, sub, w, shift)
 		ts := m.Export(rest)
 		for _, p := range ts {
 			if strings.Contains(p.Name, "in_proj") { // queries, times the root of 8 of 2 channels
@@ -279,16 +271,7 @@ func TestRotatedHeads(t *testing.T) {
 		if err := m.Import(rest, ts); err != nil {
 			t.Fatal(err)
 		}
-		want, got := make([]float32, b.N*5), make([]float32, b.N*5)
-		b.Outputs = want
-		m.NewWorkspace().Evaluate(rest, b)
-		b.Outputs = got
-		sub.NewWorkspace().Evaluate(own, b)
-		for i, x := range want {
-			if math.Abs(float64(x-got[i])) > 1e-5 {
-				t.Fatalf("shift %d: output %d is %v, of the whole network %v", shift, i, got[i], x)
-			}
-		}
+		sameOutputs(t, outputsOf(sub, own, b), outputsOf(m, rest, b))
 	}
 }
 
@@ -308,26 +291,8 @@ func TestNarrowGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := places.Of(sub)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest, own := m.NewParams(), sub.NewParams()
-	for i, p := range at {
-		if p >= 0 {
-			rest[p], own[i] = w[p], w[p]
-		}
-	}
-	want, got := make([]float32, b.N*5), make([]float32, b.N*5)
-	b.Outputs = want
-	m.NewWorkspace().Evaluate(rest, b)
-	b.Outputs = got
-	sub.NewWorkspace().Evaluate(own, b)
-	for i, x := range want {
-		if math.Abs(float64(x-got[i])) > 1e-5 {
-			t.Fatalf("output %d is %v, of the whole network %v", i, got[i], x)
-		}
-	}
+	own, rest := cutOut(t, places, m, sub, w, 0)
+	sameOutputs(t, outputsOf(sub, own, b), outputsOf(m, rest, b))
 	if _, err := places.Rotated(sub, 1); err == nil || !strings.Contains(err.Error(), "the channels of conv2 cannot begin elsewhere") {
 		t.Errorf("error %v", err)
 	}
