@@ -32,13 +32,11 @@ func (s *Study) measure() string {
 
 // errors says how the study's errors are written.
 func (s *Study) errors() measured {
-	switch s.measure() {
-	case study.MeasureRMSE:
-		return measured{"RMSE", "", 1}
-	case study.MeasureRecall:
-		return measured{"1 - recall", ", %", 100}
+	name, share := study.MeasureName(s.measure())
+	if !share {
+		return measured{name, "", 1}
 	}
-	return measured{"error", ", %", 100}
+	return measured{name, ", %", 100}
 }
 
 // text writes an error, nothing for one that is not there.

@@ -113,6 +113,18 @@ const (
 	MeasureRMSE   = "rmse"
 )
 
+// MeasureName is how pages and axes name an error of the measure, and whether it is a
+// share, which they write in percent.
+func MeasureName(measure string) (name string, share bool) {
+	switch measure {
+	case MeasureRMSE:
+		return "RMSE", false
+	case MeasureRecall:
+		return measure, true
+	}
+	return "error", true
+}
+
 // measureOf says what the errors of a model are.
 func measureOf(m *nn.Model) string {
 	switch l := m.Loss(); {

@@ -141,13 +141,7 @@ type measured struct {
 
 // errorsOf names the errors of the returned model by what they measure.
 func errorsOf(measure string, global, personalized *float64) []measured {
-	what, share := "error", true
-	switch measure {
-	case study.MeasureRMSE:
-		what, share = "RMSE", false
-	case study.MeasureRecall:
-		what = measure
-	}
+	what, share := study.MeasureName(measure)
 	return []measured{{"global test " + what, global, share}, {"personalized test " + what, personalized, share}}
 }
 
