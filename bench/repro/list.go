@@ -29,19 +29,18 @@ type Entry struct {
 	// Training names what measures it; cells of one training cost it once.
 	Training string `json:"training,omitempty"`
 	Trials   int    `json:"trials,omitempty"`
-	// SecondsEstimate is how long all trials of the training take on this machine,
-	// from FLOP, their operations, and a short probe; null for a cell that cannot
-	// be run. A training that shares another one's rounds takes less.
+	// SecondsEstimate is how long all trials of the training take on this machine
+	// with the data at hand, or with the paper's whole ones where they are not, from
+	// FLOP, their operations, and a short probe; null for a cell that cannot be run. A training that shares another one's rounds takes less.
 	SecondsEstimate *float64 `json:"seconds_estimate"`
 	FLOP            float64  `json:"flop,omitempty"`
 	Why             string   `json:"why,omitempty"`
 }
 
-// List describes cells. The estimates are for the paper's data, which need not be
-// at hand, on so many workers; 0 is one a processor.
+// List describes cells. The estimates are for the data at hand, where these can be
+// opened, else for the paper's whole ones, on so many workers; 0 is one a processor.
 func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, error) {
-	probe := estimate.New()
-	networks := map[string]*nn.Model{}
+	a := newAppraiser(workers)
 	known := map[string]costs{}
 	var out []Entry
 	for _, c := range cells {
@@ -52,7 +51,7 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 			e.AtHand = err == nil
 			one, ok := known[t.Key]
 			if !ok {
-				if one, err = t.cost(ctx, o, workers, probe, networks); err != nil {
+				if one, err = a.cost(ctx, t, o); err != nil {
 					return nil, fmt.Errorf("%s: %w", c.Name, err)
 				}
 				known[t.Key] = one
@@ -84,38 +83,72 @@ func (c costs) of(trials int, oneTable bool) cost {
 	return cost{tables*c.sides.seconds + n*c.rounds.seconds, tables*c.sides.flop + n*c.rounds.flop}
 }
 
-// cost estimates a trial on the paper's data.
-func (t *Training) cost(ctx context.Context, o Options, workers int, probe *estimate.Probe, networks map[string]*nn.Model) (costs, error) {
-	c, _, err := t.config(o, 1, "")
+// appraiser estimates trials, with what it has measured, built and counted already.
+type appraiser struct {
+	workers  int
+	probe    *estimate.Probe
+	networks map[string]*nn.Model
+	counts   map[string]estimate.Counts // of data at hand, by their settings
+}
+
+func newAppraiser(workers int) *appraiser {
+	return &appraiser{workers: workers, probe: estimate.New(), networks: map[string]*nn.Model{}, counts: map[string]estimate.Counts{}}
+}
+
+// cost estimates a trial.
+func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, error) {
+	path, missing := Locate(t.Needs, o.Data)
+	c, _, err := t.config(o, 1, path)
 	if err != nil {
 		return costs{}, err
 	}
 	set := fullSets[t.Needs]
-	key := fmt.Sprint(c.Model.Name, " ", set.classes)
-	if networks[key] == nil {
-		if networks[key], err = models.New(c.Model.Name, models.Options{Classes: set.classes}); err != nil {
+	counts := set.counts(c)
+	if missing == nil {
+		if counts, err = a.count(ctx, c, counts); err != nil {
 			return costs{}, err
 		}
 	}
-	s := &study.Setup{Config: *c, Model: networks[key], Tuner: plugins.Builtin()[c.Tuner.Name]}
+	key := fmt.Sprint(c.Model.Name, " ", set.classes)
+	if a.networks[key] == nil {
+		if a.networks[key], err = models.New(c.Model.Name, models.Options{Classes: set.classes}); err != nil {
+			return costs{}, err
+		}
+	}
+	s := &study.Setup{Config: *c, Model: a.networks[key], Tuner: plugins.Builtin()[c.Tuner.Name]}
 	if name := c.ClientTuner.Name; name != "" {
 		s.ClientTuner = plugins.Builtin()[name]
 	}
-	plan, err := estimate.OfCounts(ctx, s, t.Mode, set.counts(c))
+	plan, err := estimate.OfCounts(ctx, s, t.Mode, counts)
 	if err != nil {
 		return costs{}, err
 	}
-	sides, err := costOf(ctx, workers, probe, plan.SideWork)
+	sides, err := a.costOf(ctx, plan.SideWork)
 	if err != nil {
 		return costs{}, err
 	}
-	rounds, err := costOf(ctx, workers, probe, plan.Work)
+	rounds, err := a.costOf(ctx, plan.Work)
 	return costs{sides, rounds, 4 * s.Model.Size()}, err
 }
 
+// count counts what a configuration makes of the data at hand. Where these cannot be
+// opened, which is for the run to say, it is the whole set's.
+func (a *appraiser) count(ctx context.Context, c *config.Config, whole estimate.Counts) (estimate.Counts, error) {
+	key := fmt.Sprintf("%+v", c.Data)
+	if n, ok := a.counts[key]; ok {
+		return n, nil
+	}
+	n := whole
+	if fed, err := config.OpenData(ctx, c); err == nil {
+		n = estimate.Count(fed, c)
+	}
+	a.counts[key] = n
+	return n, ctx.Err()
+}
+
 // costOf estimates work.
-func costOf(ctx context.Context, workers int, probe *estimate.Probe, work []estimate.Work) (cost, error) {
-	took, err := probe.Seconds(ctx, workers, math.Inf(1), work...)
+func (a *appraiser) costOf(ctx context.Context, work []estimate.Work) (cost, error) {
+	took, err := a.probe.Seconds(ctx, a.workers, math.Inf(1), work...)
 	if err != nil {
 		return cost{}, err
 	}

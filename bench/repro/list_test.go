@@ -2,6 +2,9 @@ package repro
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/estimate"
@@ -58,6 +61,43 @@ func TestListWithoutData(t *testing.T) {
 	}
 	if entries[2].SecondsEstimate != nil || entries[2].Why == "" {
 		t.Errorf("%+v", entries[2])
+	}
+}
+
+// TestListCountsDataAtHand: a writer of 40 samples takes less than 3,550 of 227; files
+// that cannot be opened count as the whole set, and the run says what is wrong.
+func TestListCountsDataAtHand(t *testing.T) {
+	cells, err := Select("fathom-table1/base/fathom/rounds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flop := func(file string) float64 {
+		t.Helper()
+		dir := t.TempDir()
+		if file != "" {
+			for _, part := range []string{"train", "test"} {
+				if err := os.MkdirAll(filepath.Join(dir, part), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, part, "a.json"), []byte(file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		entries, err := List(t.Context(), cells, Options{Data: dir, Scale: 0.01}, 1)
+		if err != nil || entries[0].AtHand != (file != "") {
+			t.Fatalf("%+v, %v", entries, err)
+		}
+		return entries[0].FLOP
+	}
+	sample := "[0" + strings.Repeat(",0", 28*28-1) + "]"
+	samples, labels := sample+strings.Repeat(","+sample, 19), "0"+strings.Repeat(",0", 19)
+	whole, one := flop(""), flop(`{"users":["a"],"num_samples":[20],"user_data":{"a":{"x":[`+samples+`],"y":[`+labels+`]}}}`)
+	if one <= 0 || one > whole/5 {
+		t.Errorf("one writer: %v operations, the whole set %v", one, whole)
+	}
+	if broken := flop("{"); broken != whole {
+		t.Errorf("broken files: %v operations, the whole set %v", broken, whole)
 	}
 }
 

@@ -6,9 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/estimate"
 	"github.com/fedfast/fedfast/kernels/det"
-	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/play"
@@ -41,7 +39,7 @@ func Schedules(ctx context.Context, cells []Cell, workers int) ([]Schedule, erro
 	if err != nil {
 		return nil, err
 	}
-	probe, networks := estimate.New(), map[string]*nn.Model{}
+	a := newAppraiser(workers)
 	var out []Schedule
 	for _, t := range trainings {
 		if t.Shares != "" {
@@ -51,7 +49,7 @@ func Schedules(ctx context.Context, cells []Cell, workers int) ([]Schedule, erro
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Key, err)
 		}
-		one, err := t.cost(ctx, Options{}, workers, probe, networks)
+		one, err := a.cost(ctx, t, Options{})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Key, err)
 		}

@@ -18,7 +18,7 @@ func newReproList(a *app) *cobra.Command {
 		Use:   "list [NAME]",
 		Short: "Every number and curve that can be reproduced, what it needs and how long it takes here",
 		Long: "Every number and curve that can be reproduced, or those below NAME: the published number, the data that it needs and whether they\n" +
-			"are at hand, and an estimate of the time that all its trials take on this machine with the whole data.",
+			"are at hand, and an estimate of the time that all its trials take on this machine with them, or with the paper's where they are not.",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()

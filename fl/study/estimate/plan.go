@@ -43,7 +43,7 @@ func (p Plan) String() string {
 // tuners.Estimator. Narrow sub-networks (heterofl) count as whole ones, those that a
 // tuner picks (supernet) as the mean of all.
 func Of(ctx context.Context, s *study.Setup, mode string) (Plan, error) {
-	return OfCounts(ctx, s, mode, count(s.Data, &s.Config))
+	return OfCounts(ctx, s, mode, Count(s.Data, &s.Config))
 }
 
 // OfCounts is Of for a federation of these counts, which need not be at hand: the

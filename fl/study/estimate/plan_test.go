@@ -44,7 +44,7 @@ func even(s *study.Setup) Counts {
 
 func TestCounts(t *testing.T) {
 	s := setup(t, "sha", "", func(c *config.Config) { c.Data.Proxy, c.Data.Samples = 150, 60 })
-	n, sum := count(s.Data, &s.Config), 0.0
+	n, sum := Count(s.Data, &s.Config), 0.0
 	for _, c := range s.Data.Clients {
 		sum += float64(c.Train.Len() + c.Val.Len() + c.Test.Len())
 	}
@@ -55,7 +55,7 @@ func TestCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := count(side, &s.Config); n != (Counts{Clients: 3, Train: 20, Unseen: 1, UnseenTest: 30, Proxy: 1000}) {
+	if n := Count(side, &s.Config); n != (Counts{Clients: 3, Train: 20, Unseen: 1, UnseenTest: 30, Proxy: 1000}) {
 		t.Errorf("a proxy federation: %+v", n)
 	}
 }

@@ -25,8 +25,8 @@ type Counts struct {
 	Proxy float64
 }
 
-// count counts the examples.
-func count(f *data.Federation, c *config.Config) Counts {
+// Count counts a federation's examples.
+func Count(f *data.Federation, c *config.Config) Counts {
 	n := Counts{Clients: len(f.Clients), Unseen: len(f.Unseen), Proxy: float64(c.Data.ProxyTest)}
 	for _, client := range f.Clients {
 		n.Train += float64(client.Train.Len()) / float64(n.Clients)
