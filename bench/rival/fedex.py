@@ -141,7 +141,7 @@ def error(code, model, tasks):
     return float(np.average(errors, weights=sizes))
 
 
-def run(code, hyper, tasks, head, arm):
+def run(code, hyper, tasks, head, arm, tested):
     """One arm by the authors' Server and FedEx."""
     params, rounds = arm["params"], len(arm["personalized"])
     losses = []
@@ -173,12 +173,13 @@ def run(code, hyper, tasks, head, arm):
         fedex.step()
         out["seconds"].append(time.time() - begin)
         out["train_loss"].append(float(np.average([np.mean(x) for x in losses], weights=sizes)))
-        if t in every and t < rounds:
+        if tested and t in every and t < rounds:
             out["test"].append({"round": t, "global": error(code, model, tasks)})
-    losses, sizes = [], []
-    with contextlib.redirect_stdout(None):  # a line for each client
-        both = fedex.test()
-    out["test"].append({"round": rounds, "global": float(both["global"]), "personalized": float(both["refine"])})
+    if tested:
+        losses, sizes = [], []
+        with contextlib.redirect_stdout(None):  # a line for each client
+            both = fedex.test()
+        out["test"].append({"round": rounds, "global": float(both["global"]), "personalized": float(both["refine"])})
     code.get_prox = code_prox
     out |= {"global": fedex.trace("global").tolist(), "personalized": fedex.trace("refine").tolist(), "entropy": fedex.trace("entropy")[:-1].tolist()}
     return out
@@ -206,10 +207,10 @@ def runs(args):
             clients = tasks(code, args.data, head, scratch)
         if len(clients) != head["data"]["clients"]:
             sys.exit(f"{path}: {len(clients)} clients in {args.data}, where fedfast had {head['data']['clients']}")
-        out = run(code, hyper, clients, head, arm)
+        out = run(code, hyper, clients, head, arm, not args.untested)
         to.with_suffix(".part").write_text(json.dumps({"training": head["training"], "trial": head["trial"], "torch": torch.__version__, "threads": args.threads} | out))
         to.with_suffix(".part").rename(to)
-        print(f"{to}: {np.mean(out['seconds']):.2f} seconds a round, test error {out['test'][-1]}", flush=True)
+        print(f"{to}: {np.mean(out['seconds']):.2f} seconds a round, {out['test'][-1:]}", flush=True)
 
 
 # Student's t with 1 to 10 degrees of freedom, 95 %.
@@ -258,6 +259,8 @@ def compare(args):
             y = [100 * rival["test"][i]["global"] for _, rival in both]
             if len(x) == len(y):
                 print(f"| test error of the global model | {point['round']} | {interval(x)} | {interval(y)} | {interval(list(np.subtract(y, x)))} |")
+        if not both[0][1]["test"]:
+            continue
         for title, name, key in ("global", "global_test_error", "global"), ("personalized", "personalized_test_error", "personalized"):
             x, y = [100 * ours[2]["survivor"][name] for ours, _ in both], [100 * rival["test"][-1][key] for _, rival in both]
             print(f"| test error at the end, {title} | {rounds} | {interval(x)} | {interval(y)} | {interval(list(np.subtract(y, x)))} |")
@@ -272,6 +275,7 @@ def main():
     p.add_argument("metrics", nargs="+", help="files of metrics, one arm each")
     p.add_argument("--out", default="rival")
     p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--untested", action="store_true", help="leave out test errors: the last one trains all clients")
     p.set_defaults(do=runs)
     p = commands.add_parser("compare", help="lay both beside each other")
     p.add_argument("metrics", help="a folder of fedfast's metrics")
