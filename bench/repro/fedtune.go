@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
@@ -176,19 +177,13 @@ func sidesCells() []Cell {
 // brokeAt is the round after which the test accuracy stays below half of the best
 // before; it is NaN for a run that does not break down, and for a regression.
 func brokeAt(m *Metrics) (float64, bool) {
-	best, broke := 0.0, math.NaN()
 	if m.End.regression() {
-		return broke, true
+		return math.NaN(), true
 	}
-	for _, p := range m.End.Curve {
-		switch a := 1 - p.TestError; {
-		case 2*a >= best:
-			best, broke = max(best, a), math.NaN()
-		case math.IsNaN(broke):
-			broke = float64(p.Round)
-		}
+	if _, from := study.Broke(m.End.Curve); from != nil {
+		return float64(from.Round), true
 	}
-	return broke, true
+	return math.NaN(), true
 }
 
 // trialsOf is how often a paper repeated a training; once what cannot be run here.

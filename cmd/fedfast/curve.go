@@ -16,6 +16,10 @@ import (
 // all points.
 const maxPoints = 20
 
+// leastBroken is the best accuracy below which a training has learnt nothing that it
+// could lose: guessing halves and doubles by chance.
+const leastBroken = 0.1
+
 // printCurve prints how the global model learned, with what the client tuner set
 // on the way, and whether it reached its goal.
 func printCurve(w io.Writer, curve []study.CurvePoint, goal float64, measure string) error {
@@ -43,6 +47,10 @@ func printCurve(w io.Writer, curve []study.CurvePoint, goal float64, measure str
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if best, from := study.Broke(curve); from != nil && measure != study.MeasureRMSE && 1-best.TestError >= leastBroken {
+		fmt.Fprintf(w, "broke down: from round %s on the test accuracy stays below half of its best, %.1f %% after round %s\n",
+			table.Count(from.Round), 100*(1-best.TestError), table.Count(best.Round))
 	}
 	if goal > 0 {
 		last := curve[len(curve)-1]

@@ -31,6 +31,27 @@ func Reached(curve []CurvePoint, goal float64) *CurvePoint {
 	return nil
 }
 
+// Broke returns where a training broke down: the point of the best test accuracy, and
+// the first one from which on it stays below half of that; nil when it did not. It is
+// not for regressions, whose errors leave no accuracy.
+func Broke(curve []CurvePoint) (best, from *CurvePoint) {
+	for i := range curve {
+		p := &curve[i]
+		switch {
+		case best == nil || 2*(1-p.TestError) >= 1-best.TestError:
+			if from = nil; best == nil || p.TestError <= best.TestError {
+				best = p
+			}
+		case from == nil:
+			from = p
+		}
+	}
+	if from == nil {
+		return nil, nil
+	}
+	return best, from
+}
+
 // observeGoal adds a round's measurement, if there is one, to the curve.
 func (t *trial) observeGoal(rec *roundRecord) {
 	if rec.TestError != nil {

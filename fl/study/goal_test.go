@@ -18,6 +18,31 @@ func TestReached(t *testing.T) {
 	}
 }
 
+func TestBroke(t *testing.T) {
+	for _, c := range []struct {
+		errors     []float64
+		best, from int // rounds, 0 for none
+	}{
+		{nil, 0, 0},
+		{[]float64{0.9, 0.5, 0.2, 0.25}, 0, 0},
+		{[]float64{0.5, 0.2, 0.9, 0.9}, 2, 3},
+		{[]float64{0.2, 0.9, 0.5, 0.3}, 0, 0}, // it comes back
+		{[]float64{0.2, 0.9, 0.1, 0.6}, 3, 4},
+	} {
+		var curve []CurvePoint
+		for i, e := range c.errors {
+			curve = append(curve, CurvePoint{Round: i + 1, TestError: e})
+		}
+		best, from := Broke(curve)
+		if c.from == 0 && from == nil && best == nil {
+			continue
+		}
+		if best == nil || from == nil || best.Round != c.best || from.Round != c.from {
+			t.Errorf("%v: %+v, %+v", c.errors, best, from)
+		}
+	}
+}
+
 // TestRunsEndAtTheirGoal trains with and without a goal.
 func TestRunsEndAtTheirGoal(t *testing.T) {
 	s := glyphStudy(t, nil)
