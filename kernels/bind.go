@@ -26,6 +26,7 @@ func bind(l Level) {
 	reduces = reduceAt(l)
 	optims = optimAt(l)
 	softmaxes = softmaxAt(l)
+	columns = columnsAt(l)
 	lstms = lstmAt(l)
 	pools = poolAt(l)
 	dropouts = dropoutAt(l)

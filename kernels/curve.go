@@ -26,6 +26,11 @@ type curveTable struct {
 	geluArgument, normalArgument func(dst, src *float32, n int)
 
 	sigmoidSlope, tanhSlope, silu, geluTanh, gelu, hardSwish, hardSigmoid func(y, slope, x *float32, n int)
+
+	// geluWhole does in one pass what the exponential and the loops of GELU do, and
+	// geluValue leaves out the slope; nil where these do it.
+	geluWhole func(y, slope, x *float32, n int)
+	geluValue func(y, x *float32, n int)
 }
 
 var curves curveTable
@@ -66,8 +71,39 @@ func Curves(c Curve, y, slope, x []float32) {
 	}
 }
 
+// GELU stores what [Curves] does of [CurveGELU] in y, without the slope. The lengths must
+// be equal; y may be x itself.
+func GELU(y, x []float32) {
+	if len(y) != len(x) {
+		panic(msgLengths)
+	}
+	raceRead(x)
+	raceWrite(y)
+	var space [curveBlock]float32
+	slope := noescape(&space)
+	for len(x) > 0 {
+		n := min(len(x), curveBlock)
+		whole := 0
+		if curves.geluValue != nil && n >= Width {
+			whole = n &^ (Width - 1)
+			callGELU(&y[0], &x[0], whole/Width)
+		}
+		if whole < n {
+			callCurve(CurveGELU, y[whole:n], slope[whole:n], x[whole:n])
+		}
+		y, x = y[n:], x[n:]
+	}
+}
+
+//go:noinline
+func callGELU(y, x *float32, n int) { curves.geluValue(y, x, n) }
+
 //go:noinline
 func callCurve(c Curve, y, slope, x []float32) {
+	if n := len(x) &^ (Width - 1); c == CurveGELU && curves.geluWhole != nil && n > 0 {
+		curves.geluWhole(&y[0], &slope[0], &x[0], n/Width)
+		y, slope, x = y[n:], slope[n:], x[n:]
+	}
 	switch c {
 	case CurveSigmoid, CurveSiLU:
 		acts.sigmoid(slope, x)

@@ -290,3 +290,50 @@ func TestChannels(t *testing.T) {
 		})
 	}
 }
+
+// TestGELUBits compares GELU on all levels, with its slope and without, with plain Go,
+// bit for bit.
+func TestGELUBits(t *testing.T) {
+	r := newRand(4)
+	x := kernelstest.Random(r, 3000, 5)
+	for i := range x.Data {
+		x.Data[i] *= float32(i%40) / 4
+	}
+	copy(x.Data, []float32{0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 13, -13.2, 14.3, -14.4, 14.5, 1e-30, 1e30})
+	defer kernels.SetLevel(kernels.Current()) //nolint:errcheck // it was in use
+	if err := kernels.SetLevel(kernels.Generic); err != nil {
+		t.Fatal(err)
+	}
+	want, wantSlope := make([]float32, len(x.Data)), make([]float32, len(x.Data))
+	kernels.Curves(kernels.CurveGELU, want, wantSlope, x.Data)
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		sweep(func(n int) {
+			n += n / 100 * 1000
+			at := len(x.Data) - n
+			y, slope, value := kernelstest.NewSlice(n, 1), kernelstest.NewSlice(n, 7), kernelstest.NewSlice(n, 3)
+			for _, from := range []int{0, at} {
+				kernels.Curves(kernels.CurveGELU, y.Data, slope.Data, x.Data[from:][:n])
+				kernels.GELU(value.Data, x.Data[from:][:n])
+				y.Check(t, "y")
+				slope.Check(t, "slope")
+				value.Check(t, "value")
+				for i := range n {
+					if w, s := want[from+i], wantSlope[from+i]; !equal(y.Data[i], w) || !equal(slope.Data[i], s) || !equal(value.Data[i], w) {
+						t.Fatalf("of %v it makes %v, slope %v, alone %v, want %v and %v", x.Data[from+i], y.Data[i], slope.Data[i], value.Data[i], w, s)
+					}
+				}
+			}
+		})
+		y := make([]float32, 100)
+		noAllocation(t, func() { kernels.GELU(y, x.Data[:100]) })
+	})
+}
+
+func BenchmarkGELU(b *testing.B) { benchUnary(b, kernels.GELU) }
+
+func BenchmarkGELUWithSlope(b *testing.B) {
+	benchMap(b, 12, func(n int) func() {
+		y, slope, x := ones(n), ones(n), ramp(n)
+		return func() { kernels.Curves(kernels.CurveGELU, y, slope, x) }
+	})
+}

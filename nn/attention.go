@@ -19,6 +19,9 @@ import (
 // and out_proj.bias [C]. The softmax is made of a block of queries at a time, and
 // again in the backward pass, so that memory grows with the steps and not with their
 // square.
+//
+// A score is one chain of products over the channels of a head, what a softmax divides
+// by one sum over the steps, and what it gives one chain over them.
 type Attention struct {
 	Heads int
 	// Causal keeps the steps behind t from step t.
@@ -30,7 +33,7 @@ type Attention struct {
 	// others start two dense layers.
 	Init Init
 
-	bf16 bool // rounds the factors of the dense layers' products
+	bf16 bool // rounds the factors of products
 	// factor, if not 0, multiplies queries, keys and values in training: HeteroFL's
 	// scaler (Diao et al. 2021) of a sub-network.
 	factor float32
@@ -75,7 +78,7 @@ type boundAttention struct {
 func (b *boundAttention) Out() Flow { return b.in }
 
 func (b *boundAttention) Traits() Traits {
-	return Traits{ReadsInput: true, updates: true, Extra: b.in.Seq * (b.project.t.N + b.in.Ld()), Tangents: true}
+	return Traits{ReadsInput: true, updates: true, Extra: b.in.Seq*(b.project.t.N+b.in.Ld()) + b.stats(), Tangents: true}
 }
 
 // FLOPs counts the dense layers and the products of the heads, of the steps that a
@@ -102,20 +105,25 @@ func (b *boundAttention) Params() []Param {
 
 // masksPadding reports whether there is attention that looks at tokens.
 func masksPadding(layers []Layer) bool {
+	return hasAttention(layers, func(l Attention) bool { return l.MaskPadding })
+}
+
+// hasAttention reports whether there is attention for which f is true.
+func hasAttention(layers []Layer, f func(Attention) bool) bool {
 	for _, l := range layers {
 		switch l := unnamed(l).(type) {
 		case Graph:
 			for _, b := range l.Branches {
-				if masksPadding(b.Layers) {
+				if hasAttention(b.Layers, f) {
 					return true
 				}
 			}
 		case Attention:
-			if l.MaskPadding {
+			if f(l) {
 				return true
 			}
 		case Residual:
-			if masksPadding(l.Body) || masksPadding(l.Shortcut) {
+			if hasAttention(l.Body, f) || hasAttention(l.Shortcut, f) {
 				return true
 			}
 		}

@@ -5,7 +5,7 @@ import "github.com/fedfast/fedfast/kernels"
 // shareTangents computes the tangents of the shares of n queries from step q on in
 // keys steps: with those dS = dQ K + Q dK of what the softmax P gets, P (dS - sum of P
 // dS).
-func (s *attentionState) shareTangents(q, n, keys int) {
+func (s *attentionAlong) shareTangents(q, n, keys int) {
 	a, steps, width := s.along, s.b.in.Seq, kernels.Pad(s.b.size)
 	p := kernels.NN{M: n, N: kernels.Pad(keys), K: s.b.size, A: a.query[q*width:], Lda: width, B: s.keysT, BRows: width, C: a.shares, Ldc: kernels.Pad(steps)}
 	kernels.GemmNN(&p)
@@ -15,7 +15,7 @@ func (s *attentionState) shareTangents(q, n, keys int) {
 }
 
 // forwardTangents computes those of the outputs of n queries from step q on.
-func (s *attentionState) forwardTangents(q, n, keys int) {
+func (s *attentionAlong) forwardTangents(q, n, keys int) {
 	s.shareTangents(q, n, keys)
 	a, width := s.along, kernels.Pad(s.b.size)
 	p := kernels.NN{M: n, N: width, K: keys, A: a.shares, Lda: kernels.Pad(s.b.in.Seq), B: s.values, BRows: s.b.in.Seq, C: a.block, Ldc: width}
@@ -30,7 +30,7 @@ func (s *attentionState) forwardTangents(q, n, keys int) {
 //	dP (G - sum of P G) + P (dG - sum of P dG - sum of dP G)
 //
 // where dG = dY V + Y dV of the gradient Y of the outputs and the values V.
-func (s *attentionState) slopeTangents(n, keys int) {
+func (s *attentionAlong) slopeTangents(n, keys int) {
 	a, width := s.along, kernels.Pad(s.b.size)
 	ld, cols := kernels.Pad(s.b.in.Seq), kernels.Pad(keys)
 	p := kernels.NN{M: n, N: cols, K: s.b.size, A: a.block, Lda: width, B: s.valuesT, BRows: width, C: a.dShares, Ldc: ld}
@@ -50,7 +50,7 @@ func (s *attentionState) slopeTangents(n, keys int) {
 
 // blockTangents computes the tangents of the gradient of n queries from step q on, and
 // adds to those of keys and values: of every product by both factors.
-func (s *attentionState) blockTangents(r *Run, q, n, keys int) {
+func (s *attentionAlong) blockTangents(r *Run, q, n, keys int) {
 	a, steps, width := s.along, s.b.in.Seq, kernels.Pad(s.b.size)
 	ld := kernels.Pad(steps)
 	add := func(c, x, g []float32) {

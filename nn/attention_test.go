@@ -108,8 +108,8 @@ func TestAttentionErrors(t *testing.T) {
 	}
 }
 
-// TestAttentionInBF16 holds that the dense layers of attention take the precision of
-// the model, and that little changes.
+// TestAttentionInBF16 holds that attention takes the precision of the model, and that
+// little changes.
 func TestAttentionInBF16(t *testing.T) {
 	if BF16.Check() != nil {
 		t.Skip("no bf16 here")

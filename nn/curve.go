@@ -113,6 +113,10 @@ func (s *curveState) Forward(r *Run, x Act, lo, hi int) Act {
 		for row := range f.H {
 			n := f.W * f.Ld()
 			y, slope, in := s.y.At(i, row, 0)[:n], s.slope.At(i, row, 0)[:n], x.At(i, row, 0)[:n]
+			if s.b.curve == kernels.CurveGELU && !r.Train && r.V == nil {
+				kernels.GELU(y, in)
+				continue
+			}
 			kernels.Curves(s.b.curve, y, slope, in)
 			if r.V != nil {
 				s.forwardTangents(s.y.Tangent().At(i, row, 0)[:n], s.slope.Tangent().At(i, row, 0)[:n], y, slope, in, x.Tangent().At(i, row, 0)[:n])

@@ -107,6 +107,7 @@ type Workspace struct {
 	states  []State
 	dlogit  Act
 	chunk   int
+	near    int // samples of a chunk in evaluation, if fewer
 	run     Run
 	labels  []int32 // of the chunk, in row order
 	step    update
@@ -145,6 +146,23 @@ func (m *Model) chunk() int {
 	return n
 }
 
+// nearRows is how many rows of sequences a chunk of evaluation has, about.
+const nearRows = 128
+
+// near returns the most samples of a chunk in evaluation. With attention each sample has
+// rows enough for whole products, a few stay in a second-level cache, and nothing that
+// is computed depends on the chunks.
+func (m *Model) near() int {
+	if !hasAttention(m.layers, func(Attention) bool { return true }) {
+		return m.chunk()
+	}
+	steps := 1
+	for _, nd := range m.nodes {
+		steps = max(steps, nd.Out().Seq)
+	}
+	return max(nearRows/steps, 1)
+}
+
 // head returns the parameters of the layers that take whole chunks, if these are
 // layers on vectors behind images and nothing that they compute depends on the chunks:
 // with bf16 neighbouring rows are pairs.
@@ -167,7 +185,7 @@ func (m *Model) newWorkspace(chunk int) *Workspace {
 
 // lay makes a workspace in the memory of an arena.
 func (m *Model) lay(arena *tensor.Arena, chunk int) *Workspace {
-	ws := &Workspace{m: m, arena: arena, chunk: chunk}
+	ws := &Workspace{m: m, arena: arena, chunk: chunk, near: m.near()}
 	if m.LabelsPerExample() > 1 {
 		ws.labels = make([]int32, chunk*m.LabelsPerExample())
 	}
@@ -303,8 +321,12 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 	var sum Result
 	in := ws.m.input
 	r := &ws.run
-	for at := 0; at < b.N; at += ws.chunk {
-		r.Base, r.N = at, min(ws.chunk, b.N-at)
+	chunk := ws.chunk
+	if !r.Train {
+		chunk = min(chunk, ws.near)
+	}
+	for at := 0; at < b.N; at += chunk {
+		r.Base, r.N = at, min(chunk, b.N-at)
 		x := Act{}
 		if in.Seq > 0 {
 			r.Tokens = b.Tokens[at*in.Seq : (at+r.N)*in.Seq]
