@@ -94,21 +94,43 @@ func (b *boundCurve) Traits() Traits {
 func (b *boundCurve) FLOPs() int64 { return 0 }
 
 func (b *boundCurve) NewState(e *Env) State {
-	s := &curveState{b: b, y: e.Output(), slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)}
+	s := &curveState{b: b, over: !e.Tangents && b.in.Seq > 0 && givesAway(e.before), slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)}
+	if !s.over {
+		s.y = e.Output()
+	}
 	if e.Tangents {
 		s.tangents = newCurveTangents(b, e)
 	}
 	return s
 }
 
+// givesAway reports whether nobody but the next layer reads what a layer made of the
+// rows of sequences, nor that layer what it gets back in the backward pass but itself:
+// so both may be overwritten.
+func givesAway(s State) bool {
+	switch s := s.(type) {
+	case *denseState:
+		return !s.b.relu
+	case *denseBF16:
+		return !s.b.relu
+	case *attentionState:
+		return true
+	}
+	return false
+}
+
 type curveState struct {
 	b        *boundCurve
 	y, slope Act
+	over     bool           // the output takes the place of the input
 	tangents *curveTangents // nil without
 }
 
 func (s *curveState) Forward(r *Run, x Act, lo, hi int) Act {
 	f := s.b.in
+	if s.over {
+		s.y = x
+	}
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for row := range f.H {
 			n := f.W * f.Ld()

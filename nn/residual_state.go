@@ -15,14 +15,12 @@ type residualState struct {
 	at             int // offset of the parameters
 	body, shortcut []State
 	y, dx          Act
-	split          Act // the gradient for the shortcut, since the body may overwrite its own
+	over           bool // what the body gives becomes the output, and its gradient that of the input
+	split          Act  // the gradient for the shortcut, since the body may overwrite its own
 }
 
 func (b *boundResidual) NewState(e *Env) State {
-	s := &residualState{b: b, at: e.Offset, y: e.Output()}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s := &residualState{b: b, at: e.Offset}
 	branch := func(number, offset int, c branch) []State {
 		return c.states(place{
 			arena: e.Arena, samples: e.Samples, offset: offset, groups: c.groups, needDX: e.NeedDX, tangents: e.Tangents, scratch: e.scratch,
@@ -32,6 +30,13 @@ func (b *boundResidual) NewState(e *Env) State {
 	}
 	s.body = branch(0, e.Offset, b.body)
 	s.shortcut = branch(1, e.Offset+b.body.size(), b.shortcut)
+	s.over = !e.Tangents && b.in.Seq > 0 && !b.relu && len(s.shortcut) == 0 && givesAway(s.body[len(s.body)-1])
+	if !s.over {
+		s.y = e.Output()
+	}
+	if e.NeedDX && !s.over {
+		s.dx = e.Gradient()
+	}
 	if len(b.shortcut.chain) > 0 {
 		s.split = newAct(e.Arena, b.out, e.Samples, b.shortcut.last().Traits().GradBorder, b.group, e.Tangents)
 	}
@@ -42,6 +47,9 @@ func (s *residualState) Forward(r *Run, x Act, lo, hi int) Act {
 	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
 		end := min(lo+g, hi)
 		a, b := forwardBranch(s.body, r, x, lo, end), forwardBranch(s.shortcut, r, x, lo, end)
+		if s.over {
+			s.y = a
+		}
 		if f := s.b.out; r.V == nil && !s.b.relu && f.packed(s.y) && f.packed(a) && f.packed(b) {
 			kernels.Add(f.values(s.y, lo, end), f.values(a, lo, end), f.values(b, lo, end))
 			continue
@@ -84,6 +92,12 @@ func (s *residualState) Backward(r *Run, dy Act, lo, hi int) Act {
 	out := s.b.out
 	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
 		end := min(lo+g, hi)
+		if s.over { // the last layer leaves its gradient alone
+			if s.dx = backwardBranch(s.body, r, dy, lo, end); s.dx.Data != nil {
+				addImages(s.dx, dy, lo, end, s.b.in)
+			}
+			continue
+		}
 		if s.b.relu {
 			for i := out.Rows(lo); i < out.Rows(end); i++ {
 				maskRows(dy, s.y, i, out.H, out.W)
