@@ -79,18 +79,28 @@ func GELU(y, x []float32) {
 	}
 	raceRead(x)
 	raceWrite(y)
+	if curves.geluValue != nil {
+		for len(x) >= Width {
+			n := min(len(x), geluCall) &^ (Width - 1)
+			callGELU(&y[0], &x[0], n/Width)
+			y, x = y[n:], x[n:]
+		}
+	}
+	if len(x) > 0 {
+		geluApart(y, x)
+	}
+}
+
+// geluCall is the most floats of one call of assembly, about 20 us.
+const geluCall = 1 << 15
+
+// geluApart is GELU where no loop does without the slope.
+func geluApart(y, x []float32) {
 	var space [curveBlock]float32
 	slope := noescape(&space)
 	for len(x) > 0 {
 		n := min(len(x), curveBlock)
-		whole := 0
-		if curves.geluValue != nil && n >= Width {
-			whole = n &^ (Width - 1)
-			callGELU(&y[0], &x[0], whole/Width)
-		}
-		if whole < n {
-			callCurve(CurveGELU, y[whole:n], slope[whole:n], x[whole:n])
-		}
+		callCurve(CurveGELU, y[:n], slope[:n], x[:n])
 		y, x = y[n:], x[n:]
 	}
 }

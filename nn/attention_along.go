@@ -9,17 +9,13 @@ import (
 // alongBlock is how many queries go through a head at a time.
 const alongBlock = 64
 
-// attentionAlong is multi-head self-attention with tangents in one workspace. Queries, keys and
-// values of a sample's head are copied out of the rows of all samples, together where
-// the products want them.
+// attentionAlong is multi-head self-attention with tangents in one workspace. Scores lie
+// by queries. Queries, keys and values of a sample's head are copied out of the rows of
+// all samples, together where the products want them.
 type attentionAlong struct {
-	b            *boundAttention
-	project, out State
-	rows, heads  Act // queries, keys and values, then their gradients; and what the heads give
-	hidden       []bool
-
+	attentionParts
 	alongHead
-	along *alongHead // its tangents, nil without
+	along alongHead // its tangents
 }
 
 // alongHead is what attention needs for one head of one sample.
@@ -33,24 +29,7 @@ type alongHead struct {
 }
 
 func (b *boundAttention) newAlong(e *Env) State {
-	s := &attentionAlong{b: b}
-	first, second := *e, *e
-	first.out, first.outBorder, first.shareOut = b.project.Out(), Border{}, 0
-	s.project = b.project.NewState(&first)
-	second.Offset += b.project.t.K*b.project.t.N + b.project.t.N
-	second.in, second.NeedDX, second.gradBorder, second.shareGrad = b.in, true, Border{}, 0
-	s.out = b.out.NewState(&second)
-	s.heads = newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)
-	steps := b.in.Seq
-	s.alongHead = b.newHead(e)
-	if e.Tangents {
-		along := b.newHead(e)
-		s.along = &along
-	}
-	if b.l.MaskPadding {
-		s.hidden = make([]bool, steps)
-	}
-	return s
+	return &attentionAlong{b.newParts(e), b.newHead(e), b.newHead(e)}
 }
 
 // newHead makes room for one head.
@@ -79,29 +58,18 @@ func (s *attentionAlong) Forward(r *Run, x Act, lo, hi int) Act {
 		s.hide(r, i)
 		for h := range s.b.l.Heads {
 			s.load(&s.alongHead, s.rows, r, i, h)
-			if r.V != nil {
-				s.load(s.along, s.rows.Tangent(), r, i, h)
-			}
+			s.load(&s.along, s.rows.Tangent(), r, i, h)
 			for q := 0; q < steps; q += alongBlock {
 				n := min(alongBlock, steps-q)
 				keys := s.share(q, n)
 				kernels.GemmNN(&kernels.NN{M: n, N: width, K: keys, A: s.shares, Lda: kernels.Pad(steps), B: s.values, BRows: steps, C: s.block, Ldc: width})
 				kernels.CopyRows(s.heads.At(q*r.N+i, 0, 0)[h*size:], r.N*s.heads.Sample, s.block, width, n, size)
-				if r.V != nil {
-					s.forwardTangents(q, n, keys)
-					kernels.CopyRows(s.heads.Tangent().At(q*r.N+i, 0, 0)[h*size:], r.N*s.heads.Sample, s.along.block, width, n, size)
-				}
+				s.forwardTangents(q, n, keys)
+				kernels.CopyRows(s.heads.Tangent().At(q*r.N+i, 0, 0)[h*size:], r.N*s.heads.Sample, s.along.block, width, n, size)
 			}
 		}
 	}
 	return s.out.Forward(r, s.heads, lo, hi)
-}
-
-// hide finds the steps of sample i that nobody sees.
-func (s *attentionAlong) hide(r *Run, i int) {
-	for t := range s.hidden {
-		s.hidden[t] = r.Tokens[i*len(s.hidden)+t] == 0
-	}
 }
 
 // load copies the queries, times the scale of the softmax, the keys and the values of
@@ -124,14 +92,6 @@ func (s *attentionAlong) load(to *alongHead, rows Act, r *Run, i, h int) {
 // scale is what queries are multiplied by: for the softmax, and by the factor.
 func (s *attentionAlong) scale(r *Run) float32 {
 	return float32(1/math.Sqrt(float64(s.b.size))) * s.factor(r)
-}
-
-// factor is the layer's in training, else 1.
-func (s *attentionAlong) factor(r *Run) float32 {
-	if s.b.l.factor == 0 || !r.Train {
-		return 1
-	}
-	return s.b.l.factor
 }
 
 // share computes the shares that n queries from step q on have in the keys of all
@@ -182,25 +142,17 @@ func (s *attentionAlong) Backward(r *Run, dy Act, lo, hi int) Act {
 		s.hide(r, i)
 		for h := range s.b.l.Heads {
 			s.open(&s.alongHead, s.rows, r, i, h)
-			if r.V != nil {
-				s.open(s.along, s.rows.Tangent(), r, i, h)
-			}
+			s.open(&s.along, s.rows.Tangent(), r, i, h)
 			for q := 0; q < s.b.in.Seq; q += alongBlock {
 				n := min(alongBlock, s.b.in.Seq-q)
 				s.take(&s.alongHead, d, r, i, h, q, n)
-				if r.V != nil {
-					s.take(s.along, d.Tangent(), r, i, h, q, n)
-				}
+				s.take(&s.along, d.Tangent(), r, i, h, q, n)
 				s.backwardBlock(r, q, n)
-				if r.V != nil {
-					s.put(s.along, s.rows.Tangent(), r, i, h, q, n)
-				}
+				s.put(&s.along, s.rows.Tangent(), r, i, h, q, n)
 				s.put(&s.alongHead, s.rows, r, i, h, q, n)
 			}
 			s.close(&s.alongHead, s.rows, r, i, h)
-			if r.V != nil {
-				s.close(s.along, s.rows.Tangent(), r, i, h)
-			}
+			s.close(&s.along, s.rows.Tangent(), r, i, h)
 		}
 	}
 	return s.project.Backward(r, s.rows, lo, hi)
@@ -247,15 +199,11 @@ func (s *attentionAlong) backwardBlock(r *Run, q, n int) {
 	keys := s.share(q, n)
 	kernels.GemmTN(&kernels.TN{M: n, K: keys, N: width, A: s.shares, Lda: ld, G: s.block, Ldg: width, C: s.dValues, CRows: steps, Accumulate: true})
 	kernels.GemmNN(&kernels.NN{M: n, N: kernels.Pad(keys), K: s.b.size, A: s.block, Lda: width, B: s.valuesT, BRows: width, C: s.dShares, Ldc: ld})
-	if s.along != nil {
-		s.shareTangents(q, n, keys)
-		s.slopeTangents(n, keys)
-	}
+	s.shareTangents(q, n, keys)
+	s.slopeTangents(n, keys)
 	kernels.SoftmaxBackward(s.dShares, s.shares, ld, n, kernels.Pad(keys))
 	kernels.GemmTN(&kernels.TN{M: n, K: keys, N: width, A: s.dShares, Lda: ld, G: s.query[q*width:], Ldg: width, C: s.dKeys, CRows: steps, Accumulate: true})
 	kernels.GemmNN(&kernels.NN{M: n, N: width, K: keys, A: s.dShares, Lda: ld, B: s.keys, BRows: steps, C: s.dQuery, Ldc: width})
 	kernels.Scale(s.dQuery[:n*width], s.scale(r))
-	if s.along != nil {
-		s.blockTangents(r, q, n, keys)
-	}
+	s.blockTangents(r, q, n, keys)
 }

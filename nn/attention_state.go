@@ -10,135 +10,62 @@ import (
 // queryBlock is how many queries go through a head at a time.
 const queryBlock = 128
 
-// attentionState is multi-head self-attention in one workspace. Scores lie by keys, with
-// queries in the lanes: so the softmax needs no sums over lanes, keys and values are read
-// where the rows of a sample have them, and what a causal head does not see is left out
-// in steps of 16.
-type attentionState struct {
+// attentionParts is what attention has in a workspace in either form.
+type attentionParts struct {
 	b            *boundAttention
 	project, out State
 	rows, heads  Act // queries, keys and values, then their gradients; and what the heads give
 	hidden       []bool
-	stats        []float32 // what the softmaxes of all samples' heads came to
-	scratch      *scratch
-	attentionSpace
 }
 
-// attentionSpace is what attention needs for one sample, within scratch memory.
-type attentionSpace struct {
-	sample, dSample matrix // queries, keys and values of a sample, and their gradients
-	given           matrix // what its heads give, or the gradient of that
-	across, down    matrix // keys and values in pairs of neighbours and of steps; in float32 those of sample
-
-	query, slope             []float32 // of a head, packed: queries, and the gradient of what it gives
-	queryT, slopeT           []float32 // transposed, packed
-	queryDown, slopeDown     []float32 // in pairs of steps; in float32 query and slope
-	shares, dShares          matrix    // scores of a block of queries, then their shares, and the gradients of these
-	sharesAcross, sharesDown matrix    // either of them in pairs of queries and of keys; in float32 not used
-	outT, packed             []float32 // what a block of queries gets, transposed and not
-	whole                    [2]matrix // gradients of keys and values of a head whose size is no multiple of 16
-	panel                    []float32
-}
-
-// matrix is rows of floats.
-type matrix struct {
-	data []float32
-	ld   int
-}
-
-func (m matrix) at(row, column int) []float32 { return m.data[row*m.ld+column:] }
-
-// apart returns how far apart rows of n floats are best: an odd number of lines, so that
-// no two of them meet in one set of a cache.
-func apart(n int) int { return kernels.Pad(n) | kernels.Width }
-
-func (b *boundAttention) NewState(e *Env) State {
-	if e.Tangents {
-		return b.newAlong(e)
-	}
-	s := &attentionState{b: b}
+func (b *boundAttention) newParts(e *Env) attentionParts {
+	s := attentionParts{b: b}
 	first, second := *e, *e
 	first.out, first.outBorder, first.shareOut = b.project.Out(), Border{}, 0
 	s.project = b.project.NewState(&first)
 	second.Offset += b.project.t.K*b.project.t.N + b.project.t.N
 	second.in, second.NeedDX, second.gradBorder, second.shareGrad = b.in, true, Border{}, 0
 	s.out = b.out.NewState(&second)
-	s.heads = newAct(e.Arena, b.in, e.Samples, Border{}, 0, false)
-	s.stats = e.Arena.Alloc(e.Samples * b.stats())
+	s.heads = newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)
 	if b.l.MaskPadding {
 		s.hidden = make([]bool, b.in.Seq)
 	}
-	s.scratch = e.Scratch(b.divide(&attentionSpace{}, nil))
 	return s
 }
 
-// stats returns the floats of a sample in attentionState.stats.
-func (b *boundAttention) stats() int { return 2 * b.l.Heads * kernels.Pad(b.in.Seq) }
-
-// depth returns how many terms a sum over n has: pairs in bf16.
-func (b *boundAttention) depth(n int) int {
-	if b.l.bf16 {
-		return tensor.PairedRows(n)
+// hide finds the steps of sample i that nobody sees.
+func (s *attentionParts) hide(r *Run, i int) {
+	for t := range s.hidden {
+		s.hidden[t] = r.Tokens[i*len(s.hidden)+t] == 0
 	}
-	return n
 }
 
-// wide returns the columns that packed queries have.
-func (b *boundAttention) wide() int {
-	if b.l.bf16 { // pairs of panels
-		return (b.size + 2*kernels.Width - 1) &^ (2*kernels.Width - 1)
+// factor is the layer's in training, else 1.
+func (s *attentionParts) factor(r *Run) float32 {
+	if s.b.l.factor == 0 || !r.Train {
+		return 1
 	}
-	return kernels.Pad(b.size)
+	return s.b.l.factor
 }
 
-// divide gives s its parts of memory, and returns how much they need; without memory it
-// does only this.
-func (b *boundAttention) divide(s *attentionSpace, memory []float32) int {
-	used := 0
-	take := func(n int) []float32 {
-		used += kernels.Pad(n)
-		if memory == nil {
-			return nil
-		}
-		return memory[used-kernels.Pad(n) : used]
-	}
-	rows := func(n, columns int) matrix {
-		ld := apart(columns)
-		return matrix{take(n * ld), ld}
-	}
-	steps, width, wide := b.in.Seq, kernels.Pad(b.size), b.wide()
-	all, block := kernels.Pad(steps), min(queryBlock, kernels.Pad(steps))
-	s.sample, s.dSample, s.given = rows(steps, 3*b.in.C), rows(all, 3*b.in.C), rows(all, b.in.C)
-	s.query, s.slope = take(steps*wide), take(steps*wide)
-	s.queryT, s.slopeT = take(all*b.depth(wide)), take(all*b.depth(wide))
-	s.shares, s.dShares = rows(steps, block), rows(steps, block)
-	s.outT, s.packed = take(block*width), take(block*width)
-	if b.size%kernels.Width > 0 {
-		s.whole = [2]matrix{rows(steps, width), rows(steps, width)}
-	}
-	if !b.l.bf16 {
-		s.across, s.down, s.queryDown, s.slopeDown = s.sample, s.sample, s.query, s.slope
-		return used
-	}
-	s.across, s.down = rows(steps, b.l.Heads*2*b.depth(b.size)), rows(b.depth(steps), 2*b.in.C)
-	s.queryDown, s.slopeDown = take(b.depth(steps)*wide), take(b.depth(steps)*wide)
-	s.sharesAcross = matrix{take(steps * s.shares.ld / 2), s.shares.ld / 2}
-	s.sharesDown = rows(b.depth(steps), block)
-	s.panel = take(steps * kernels.Width)
-	return used
+// attentionState is multi-head self-attention in one workspace. Scores lie by keys, with
+// queries in the lanes: so the softmax needs no sums over lanes, keys and values are read
+// where the rows of a sample have them, and what a causal head does not see is left out
+// in steps of 16.
+type attentionState struct {
+	attentionParts
+	stats   []float32 // what the softmaxes of all samples' heads came to
+	scratch *scratch
+	attentionSpace
 }
 
-// The places of a head's keys and values in a row of across and of down.
-func (s *attentionState) keysAcross(h int) int   { return s.column(h, 0, s.b.depth(s.b.size)) }
-func (s *attentionState) valuesAcross(h int) int { return s.column(h, 1, s.b.depth(s.b.size)) }
-func (s *attentionState) keysDown(h int) int     { return s.column(h, 0, s.b.size) }
-func (s *attentionState) valuesDown(h int) int   { return s.column(h, 1, s.b.size) }
-
-func (s *attentionState) column(h, part, size int) int {
-	if !s.b.l.bf16 {
-		part++ // behind the queries
+func (b *boundAttention) NewState(e *Env) State {
+	if e.Tangents {
+		return b.newAlong(e)
 	}
-	return (part*s.b.l.Heads + h) * size
+	s := &attentionState{attentionParts: b.newParts(e), stats: e.Arena.Alloc(e.Samples * b.stats())}
+	s.scratch = e.Scratch(b.divide(&attentionSpace{}, nil))
+	return s
 }
 
 func (s *attentionState) Forward(r *Run, x Act, lo, hi int) Act {
@@ -164,19 +91,17 @@ func (s *attentionState) Forward(r *Run, x Act, lo, hi int) Act {
 	return s.out.Forward(r, s.heads, lo, hi)
 }
 
-// hide finds the steps of sample i that nobody sees.
-func (s *attentionState) hide(r *Run, i int) {
-	for t := range s.hidden {
-		s.hidden[t] = r.Tokens[i*len(s.hidden)+t] == 0
-	}
-}
-
 // load copies the queries, keys and values of sample i, times the factor of the layer,
 // and rounds keys and values for the forward pass, or also for the backward one.
 func (s *attentionState) load(r *Run, i int, backward bool) {
-	steps, c, to := s.b.in.Seq, s.b.in.C, s.sample
-	kernels.CopyRows(to.data, to.ld, s.rows.At(i, 0, 0), r.N*s.rows.Sample, steps, 3*c)
-	if f := s.factor(r); f != 1 {
+	steps, c, to, f := s.b.in.Seq, s.b.in.C, s.sample, s.factor(r)
+	if s.b.l.bf16 && r.N == 1 && f == 1 { // the rows follow one another as they are
+		to = matrix{s.rows.At(i, 0, 0), s.rows.Sample}
+		s.sample = to
+	} else {
+		kernels.CopyRows(to.data, to.ld, s.rows.At(i, 0, 0), r.N*s.rows.Sample, steps, 3*c)
+	}
+	if f != 1 {
 		kernels.Scale(to.data, f)
 	}
 	if !s.b.l.bf16 {
@@ -231,14 +156,6 @@ func (s *attentionState) pack(to, turned, down, rows []float32, ld int, factor f
 	}
 	tensor.PairWeights(down, to, steps, wide)
 	tensor.TurnPairs(turned, to, steps, wide, s.panel)
-}
-
-// factor is the layer's in training, else 1.
-func (s *attentionState) factor(r *Run) float32 {
-	if s.b.l.factor == 0 || !r.Train {
-		return 1
-	}
-	return s.b.l.factor
 }
 
 // score computes the scores that n queries from step q on have in sample i's keys, and
@@ -316,74 +233,4 @@ func (s *attentionState) gather(column int, m matrix, q, n int) {
 		})
 	}
 	kernels.PackT(s.packed, kernels.Pad(n), s.outT, width, size, n)
-}
-
-func (s *attentionState) Backward(r *Run, dy Act, lo, hi int) Act {
-	d := s.out.Backward(r, dy, lo, hi)
-	s.b.divide(&s.attentionSpace, s.scratch.floats)
-	steps, c := s.b.in.Seq, s.b.in.C
-	for i := range r.N {
-		s.hide(r, i)
-		s.load(r, i, true)
-		kernels.CopyRows(s.given.data, s.given.ld, d.At(i, 0, 0), r.N*d.Sample, steps, c)
-		for h := range s.b.l.Heads {
-			s.backwardHead(i, h)
-		}
-		if f := s.factor(r); f != 1 {
-			kernels.Scale(s.dSample.data, f)
-		}
-		kernels.CopyRows(s.rows.At(i, 0, 0), r.N*s.rows.Sample, s.dSample.data, s.dSample.ld, steps, 3*c)
-	}
-	return s.project.Backward(r, s.rows, lo, hi)
-}
-
-// backwardHead computes the gradients of queries, keys and values of head h of sample i.
-func (s *attentionState) backwardHead(i, h int) {
-	steps, size := s.b.in.Seq, s.b.size
-	s.loadQueries(h)
-	s.pack(s.slope, s.slopeT, s.slopeDown, s.given.at(0, h*size), s.given.ld, 1)
-	for q := 0; q < steps; q += queryBlock {
-		n := min(queryBlock, steps-q)
-		columns := s.score(i, h, q, n)
-		s.multiply(s.dShares, s.valuesAcross(h), s.slopeT, q, n)
-		columns.Backward(s.dShares.data, s.dShares.ld)
-		s.scatter(1, h, s.shares, s.slopeDown, q, n)
-		s.scatter(0, h, s.dShares, s.queryDown, q, n)
-		s.pairKeys(s.dShares)
-		s.gather(s.keysDown(h), s.dShares, q, n)
-		kernels.Scale(s.packed[:kernels.Pad(n)*kernels.Pad(size)], float32(1/math.Sqrt(float64(size))))
-		kernels.Unpack(s.dSample.at(q, h*size), s.packed, kernels.Pad(n), size, s.dSample.ld)
-	}
-}
-
-// scatter adds to the gradients of head h's keys, or with part 1 its values, the sum over
-// n queries from step q on of m times down, queries or gradients in pairs of steps.
-func (s *attentionState) scatter(part, h int, m matrix, down []float32, q, n int) {
-	steps, size, width := s.b.in.Seq, s.b.size, kernels.Pad(s.b.size)
-	place, from := matrix{s.dSample.at(0, (1+part)*s.b.in.C+h*size), s.dSample.ld}, m
-	to := place
-	if size%kernels.Width > 0 {
-		to = s.whole[part]
-	}
-	if s.b.l.bf16 {
-		from = s.sharesAcross
-		kernels.RoundPairs(from.data, m.data[:s.seen(q, n)*m.ld])
-	}
-	step := steps
-	if s.b.l.Causal {
-		step = kernels.Width
-	}
-	for k := 0; k < s.seen(q, n); k += step {
-		first, before := 0, q > 0
-		if s.b.l.Causal { // queries before do not see key k
-			first, before = max(k-q, 0), k < q
-		}
-		kernels.GemmNN(&kernels.NN{
-			M: min(step, steps-k), N: width, K: s.b.depth(n - first), A: from.at(k, s.b.depth(first)), Lda: from.ld,
-			B: down[s.b.depth(q+first)*kernels.Width:], BRows: s.b.depth(steps), C: to.at(k, 0), Ldc: to.ld, Accumulate: before, BF16: s.b.l.bf16,
-		})
-	}
-	if size%kernels.Width > 0 && q+n == steps {
-		kernels.CopyRows(place.data, place.ld, to.data, to.ld, steps, size)
-	}
 }

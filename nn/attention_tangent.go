@@ -6,7 +6,7 @@ import "github.com/fedfast/fedfast/kernels"
 // keys steps: with those dS = dQ K + Q dK of what the softmax P gets, P (dS - sum of P
 // dS).
 func (s *attentionAlong) shareTangents(q, n, keys int) {
-	a, steps, width := s.along, s.b.in.Seq, kernels.Pad(s.b.size)
+	a, steps, width := &s.along, s.b.in.Seq, kernels.Pad(s.b.size)
 	p := kernels.NN{M: n, N: kernels.Pad(keys), K: s.b.size, A: a.query[q*width:], Lda: width, B: s.keysT, BRows: width, C: a.shares, Ldc: kernels.Pad(steps)}
 	kernels.GemmNN(&p)
 	p.A, p.B, p.Accumulate = s.query[q*width:], a.keysT, true
@@ -17,7 +17,7 @@ func (s *attentionAlong) shareTangents(q, n, keys int) {
 // forwardTangents computes those of the outputs of n queries from step q on.
 func (s *attentionAlong) forwardTangents(q, n, keys int) {
 	s.shareTangents(q, n, keys)
-	a, width := s.along, kernels.Pad(s.b.size)
+	a, width := &s.along, kernels.Pad(s.b.size)
 	p := kernels.NN{M: n, N: width, K: keys, A: a.shares, Lda: kernels.Pad(s.b.in.Seq), B: s.values, BRows: s.b.in.Seq, C: a.block, Ldc: width}
 	kernels.GemmNN(&p)
 	p.A, p.B, p.Accumulate = s.shares, a.values, true
@@ -31,7 +31,7 @@ func (s *attentionAlong) forwardTangents(q, n, keys int) {
 //
 // where dG = dY V + Y dV of the gradient Y of the outputs and the values V.
 func (s *attentionAlong) slopeTangents(n, keys int) {
-	a, width := s.along, kernels.Pad(s.b.size)
+	a, width := &s.along, kernels.Pad(s.b.size)
 	ld, cols := kernels.Pad(s.b.in.Seq), kernels.Pad(keys)
 	p := kernels.NN{M: n, N: cols, K: s.b.size, A: a.block, Lda: width, B: s.valuesT, BRows: width, C: a.dShares, Ldc: ld}
 	kernels.GemmNN(&p)
@@ -51,7 +51,7 @@ func (s *attentionAlong) slopeTangents(n, keys int) {
 // blockTangents computes the tangents of the gradient of n queries from step q on, and
 // adds to those of keys and values: of every product by both factors.
 func (s *attentionAlong) blockTangents(r *Run, q, n, keys int) {
-	a, steps, width := s.along, s.b.in.Seq, kernels.Pad(s.b.size)
+	a, steps, width := &s.along, s.b.in.Seq, kernels.Pad(s.b.size)
 	ld := kernels.Pad(steps)
 	add := func(c, x, g []float32) {
 		kernels.GemmTN(&kernels.TN{M: n, K: keys, N: width, A: x, Lda: ld, G: g, Ldg: width, C: c, CRows: steps, Accumulate: true})

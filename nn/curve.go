@@ -131,22 +131,31 @@ func (s *curveState) Forward(r *Run, x Act, lo, hi int) Act {
 	if s.over {
 		s.y = x
 	}
+	if r.V == nil && f.packed(x) && f.packed(s.y) && f.packed(s.slope) {
+		s.values(r, f.values(s.y, lo, hi), f.values(s.slope, lo, hi), f.values(x, lo, hi))
+		return s.y
+	}
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for row := range f.H {
 			n := f.W * f.Ld()
 			y, slope, in := s.y.At(i, row, 0)[:n], s.slope.At(i, row, 0)[:n], x.At(i, row, 0)[:n]
-			if s.b.curve == kernels.CurveGELU && !r.Train && r.V == nil {
-				kernels.GELU(y, in)
-				continue
-			}
-			kernels.Curves(s.b.curve, y, slope, in)
+			s.values(r, y, slope, in)
 			if r.V != nil {
 				s.forwardTangents(s.y.Tangent().At(i, row, 0)[:n], s.slope.Tangent().At(i, row, 0)[:n], y, slope, in, x.Tangent().At(i, row, 0)[:n])
 			}
-			s.clearPadding(y)
 		}
 	}
 	return s.y
+}
+
+// values computes rows of outputs, and their slopes where Backward will follow.
+func (s *curveState) values(r *Run, y, slope, x []float32) {
+	if s.b.curve == kernels.CurveGELU && !r.Train {
+		kernels.GELU(y, x)
+		return
+	}
+	kernels.Curves(s.b.curve, y, slope, x)
+	s.clearPadding(y)
 }
 
 // clearPadding keeps the channels of padding at zero where the activation of zero is
@@ -163,6 +172,11 @@ func (s *curveState) clearPadding(y []float32) {
 
 func (s *curveState) Backward(r *Run, dy Act, lo, hi int) Act {
 	f := s.b.in
+	if r.V == nil && f.packed(dy) && f.packed(s.slope) {
+		g := f.values(dy, lo, hi)
+		kernels.Mul(g, g, f.values(s.slope, lo, hi))
+		return dy
+	}
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for row := range f.H {
 			g := dy.At(i, row, 0)[:f.W*f.Ld()]
