@@ -28,7 +28,7 @@ func (s *attentionState) Backward(r *Run, dy Act, lo, hi int) Act {
 // backwardHead computes the gradients of queries, keys and values of head h of sample i.
 func (s *attentionState) backwardHead(i, h int) {
 	steps, size := s.b.in.Seq, s.b.size
-	s.loadQueries(h)
+	s.loadQueries(h, s.queryDown)
 	s.pack(s.slope, s.slopeT, s.slopeDown, s.given.at(0, h*size), s.given.ld, 1)
 	for q := 0; q < steps; q += queryBlock {
 		n := min(queryBlock, steps-q)

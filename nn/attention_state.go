@@ -76,7 +76,7 @@ func (s *attentionState) Forward(r *Run, x Act, lo, hi int) Act {
 		s.hide(r, i)
 		s.load(r, i, false)
 		for h := range s.b.l.Heads {
-			s.loadQueries(h)
+			s.loadQueries(h, nil)
 			for q := 0; q < steps; q += queryBlock {
 				n := min(queryBlock, steps-q)
 				columns := s.score(i, h, q, n)
@@ -107,42 +107,41 @@ func (s *attentionState) load(r *Run, i int, backward bool) {
 	if !s.b.l.bf16 {
 		return
 	}
-	for t := range steps {
-		s.pairChannels(t, 0)
-		if backward {
-			s.pairChannels(t, 1)
-		}
-	}
-	first := 1
+	parts, down := 1, 1 // scores need keys across, what heads give values down
 	if backward {
-		first = 0
+		parts, down = 2, 0
+	}
+	for t := range steps {
+		s.pairChannels(t, parts)
 	}
 	p := kernels.PairRows{
-		Rows: s.b.depth(steps), N: (2 - first) * c, Src: to.data[(1+first)*c:], Step: 2 * to.ld, Other: to.ld, Single: steps%2 > 0,
-		Dst: s.down.data[first*c:], Ld: s.down.ld,
+		Rows: s.b.depth(steps), N: c, Src: to.data[(1+down)*c:], Step: 2 * to.ld, Other: to.ld, Single: steps%2 > 0,
+		Dst: s.down.data[down*c:], Ld: s.down.ld,
 	}
 	p.Run()
 }
 
-// pairChannels makes pairs of neighbours in the keys, or with part 1 the values, of step
-// t, of each head by itself.
-func (s *attentionState) pairChannels(t, part int) {
-	heads, size, c := s.b.l.Heads, s.b.size, s.b.in.C
+// pairChannels makes pairs of neighbours in the keys, or with two parts also the values,
+// of step t, of each head by itself.
+func (s *attentionState) pairChannels(t, parts int) {
+	size, c := s.b.size, s.b.in.C
 	if size%2 == 0 {
-		kernels.RoundPairs(s.across.at(t, part*c/2), s.sample.at(t, (1+part)*c)[:c])
+		kernels.RoundPairs(s.across.at(t, 0), s.sample.at(t, c)[:parts*c])
 		return
 	}
-	for h := range heads {
-		kernels.RoundPairs(s.across.at(t, (part*heads+h)*s.b.depth(size)), s.sample.at(t, (1+part)*c+h*size)[:size])
+	for h := range parts * s.b.l.Heads {
+		kernels.RoundPairs(s.across.at(t, h*s.b.depth(size)), s.sample.at(t, c+h*size)[:size])
 	}
 }
 
-// loadQueries packs the queries of head h, times the scale of the softmax.
-func (s *attentionState) loadQueries(h int) {
-	s.pack(s.query, s.queryT, s.queryDown, s.sample.at(0, h*s.b.size), s.sample.ld, float32(1/math.Sqrt(float64(s.b.size))))
+// loadQueries packs the queries of head h, times the scale of the softmax; down is where
+// pairs of steps of them go, or nil.
+func (s *attentionState) loadQueries(h int, down []float32) {
+	s.pack(s.query, s.queryT, down, s.sample.at(0, h*s.b.size), s.sample.ld, float32(1/math.Sqrt(float64(s.b.size))))
 }
 
-// pack packs a head of rows, times factor: as it is, transposed, and in pairs of steps.
+// pack packs a head of rows, times factor: as it is, transposed, and unless down is nil in
+// pairs of steps.
 func (s *attentionState) pack(to, turned, down, rows []float32, ld int, factor float32) {
 	steps, size, wide := s.b.in.Seq, s.b.size, s.b.wide()
 	kernels.Pack(to, rows, steps, size, ld)
@@ -154,7 +153,9 @@ func (s *attentionState) pack(to, turned, down, rows []float32, ld int, factor f
 		kernels.PackT(turned, wide, to, steps, steps, size)
 		return
 	}
-	tensor.PairWeights(down, to, steps, wide)
+	if down != nil {
+		tensor.PairWeights(down, to, steps, wide)
+	}
 	tensor.TurnPairs(turned, to, steps, wide, s.panel)
 }
 
