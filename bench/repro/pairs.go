@@ -16,11 +16,17 @@ type Pairs struct {
 	N      int `json:"pairs"`
 	Rounds int `json:"rounds"`
 	// Test is by how many points the first training's test error at an arm's end is
-	// lower, Validation the same of the mean validation error of the last rounds, and
-	// Learnt of the test errors of those arms of which one at least ends below 80 %.
+	// lower, Validation the same of the mean validation error of the last rounds, Learnt
+	// of the test errors of those arms of which one at least ends below 80 %, and Both of
+	// those of which both do.
 	Test       stats.Sample `json:"test"`
 	Validation stats.Sample `json:"validation"`
 	Learnt     stats.Sample `json:"learnt"`
+	Both       stats.Sample `json:"both_learnt"`
+	// First and Second are the pairs of which only the first, or only the second, ends
+	// below 80 %.
+	First  int `json:"only_first_learnt"`
+	Second int `json:"only_second_learnt"`
 	// Least and Most are the smallest and largest gains of test errors of single
 	// pairs; NaN without any.
 	Least float64 `json:"least"`
@@ -43,7 +49,7 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	if fresh.Target == "" {
 		return p
 	}
-	var test, validation, learnt []float64
+	var test, validation, learnt, both []float64
 	var pool [2][]Recorded
 	firsts, seconds := byTrial(fresh), byTrial(old)
 	for trial := range fresh.Values {
@@ -58,8 +64,13 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 		}
 		gain := y.Test - x.Test
 		test, validation = append(test, gain), append(validation, scores.gain)
-		if min(x.Test, y.Test) < 100*learntBelow {
-			learnt = append(learnt, gain)
+		switch first, second := x.Test < 100*learntBelow, y.Test < 100*learntBelow; {
+		case first && second:
+			learnt, both = append(learnt, gain), append(both, gain)
+		case first:
+			learnt, p.First = append(learnt, gain), p.First+1
+		case second:
+			learnt, p.Second = append(learnt, gain), p.Second+1
 		}
 		p.Least, p.Most = math.Min(gain, orElse(p.Least, gain)), math.Max(gain, orElse(p.Most, gain))
 		p.spans = p.spans || p.N > 0 && p.Rounds != len(x.Scores) || len(x.Scores) != len(y.Scores)
@@ -68,7 +79,7 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 		pool[0], pool[1] = append(pool[0], y), append(pool[1], x)
 	}
 	p.Seconds /= float64(p.N)
-	p.Test, p.Validation, p.Learnt = stats.Of(test), stats.Of(validation), stats.Of(learnt)
+	p.Test, p.Validation, p.Learnt, p.Both = stats.Of(test), stats.Of(validation), stats.Of(learnt), stats.Of(both)
 	p.Needed = p.Test.TrialsForHalf(1)
 	if fresh.Study > 0 && !p.spans {
 		for _, w := range wrappers(p.Rounds, fresh.Study, p.N) {
@@ -104,8 +115,8 @@ func recordedOf(m *Metrics, target string) Recorded {
 // wrappers make of them.
 func (r *Report) pairTables() []Table {
 	arms := Table{
-		Title: fmt.Sprintf("arm by arm: by how many points the first of two arms of the same hyperparameters ends with a lower test error on all clients, with its 90 %% interval (validation: the mean of the last %d rounds; an arm has learnt when one of both ends below %v %%)", armRounds, 100*learntBelow),
-		Head:  []string{"experiment", "pairs so far", "test error", "pairs for +- 1 point", "single pairs", "validation error", "of those that have learnt", "such pairs", "seconds a pair", "variant"},
+		Title: fmt.Sprintf("arm by arm: by how many points the first of two arms of the same hyperparameters ends with a lower test error on all clients, with its 90 %% interval (validation: the mean of the last %d rounds; an arm has learnt when it ends below %v %%)", armRounds, 100*learntBelow),
+		Head:  []string{"experiment", "pairs so far", "test error", "pairs for +- 1 point", "single pairs", "validation error", "where one has learnt", "such pairs", "where both have", "such pairs", "only the first, the second", "seconds a pair", "variant"},
 	}
 	drawn := Table{
 		Title: "what wrappers make of these arms: the mean test error where they end, over draws of recorded arms, and the gain by FedEx, with 90 % intervals (jackknife over pairs)",
@@ -118,7 +129,7 @@ func (r *Report) pairTables() []Table {
 		}
 		arms.Rows = append(arms.Rows, []string{
 			p.Name, strconv.Itoa(p.N), withInterval(p.Test), plainCount(p.Needed), plain(p.Least, p.Least) + " .. " + plain(p.Most, p.Most), withInterval(p.Validation),
-			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), plainCount(p.Seconds), variantText(p.Variant),
+			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N), fmt.Sprintf("%d, %d", p.First, p.Second), plainCount(p.Seconds), variantText(p.Variant),
 		})
 		for _, o := range p.Outcomes {
 			name := "random search"

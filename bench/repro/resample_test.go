@@ -173,6 +173,13 @@ func TestPairs(t *testing.T) {
 	if p.Needed != 22 {
 		t.Errorf("%v pairs for an interval of +- 1, want 22", p.Needed)
 	}
+	if p.Both.N != 1 || math.Abs(p.Both.Mean-3) > 1e-9 || p.First != 0 || p.Second != 0 {
+		t.Errorf("both have learnt: %+v; only the first %d, only the second %d", p.Both, p.First, p.Second)
+	}
+	one := pairsOf("x", row(arm(1, 0.1, 0.9, 85), arm(2, 0.2, 0.5, 60)), old)
+	if one.Learnt.N != 2 || one.Both.N != 0 || one.First != 1 || one.Second != 1 {
+		t.Errorf("one of both has learnt: %+v", one)
+	}
 	whole := row(arm(1, 0.1, 0.4, 47))
 	whole.Target = "" // a method beside another one
 	if p := pairsOf("x", whole, old); p.N != 0 {
