@@ -13,7 +13,8 @@ package kernels
 //
 // The groups that are not matrix products share pointwise_amd64.go and
 // pointwise_noasm.go; those whose loops nothing is fused in share layers_amd64.go and
-// layers_noasm.go.
+// layers_noasm.go. Softmaxes of columns have transformer_amd64.go and
+// transformer_noasm.go.
 //
 // A group without assembly for an architecture lists that architecture in the build
 // tag of x_noasm.go. To plug a group in, add one line below.
