@@ -48,6 +48,26 @@ func TestBF16Sequences(t *testing.T) {
 	}
 }
 
+// TestBF16Chunks checks that chunks of even numbers of samples do not show in the
+// weights, as TestChunks does in float32, and that a model's chunks are such.
+func TestBF16Chunks(t *testing.T) {
+	for name, m := range map[string]*Model{"plain": dropoutNet(t), "blocks": blockNet(t), "smooth": smoothNet(t)} {
+		t.Run(name, func(t *testing.T) {
+			m = m.WithPrecision(BF16)
+			if _, ok := m.head(); ok && m.chunk()%2 > 0 {
+				t.Errorf("chunks of %d samples", m.chunk())
+			}
+			forBF16(t, func(t *testing.T) {
+				b := images(m, 13)
+				want := train(m, m.newWorkspace(14), b)
+				for _, chunk := range []int{2, 6} {
+					sameBits(t, train(m, m.newWorkspace(chunk), b), want, fmt.Sprintf("in chunks of %d", chunk))
+				}
+			})
+		})
+	}
+}
+
 // TestBF16Images compares with float32, which TestGradient holds to a float64
 // reference, at inputs and weights of few bits. The sums of the forward pass are
 // exact then in both, so that no kink of a ReLU or a pool comes between them, unless

@@ -142,6 +142,9 @@ func (m *Model) chunk() int {
 	if head, ok := m.head(); ok {
 		// A pass over the weights of the head should be cheap beside the images.
 		n = min(n, max((nearFloats+4*head)/floats, 1, m.groups.most()))
+		if m.precision == BF16 {
+			n += n % 2 // so that the head's pairs of neighbouring rows are those of the whole batch
+		}
 	}
 	return n
 }
@@ -164,8 +167,8 @@ func (m *Model) near() int {
 }
 
 // head returns the parameters of the layers that take whole chunks, if these are
-// layers on vectors behind images and nothing that they compute depends on the chunks:
-// with bf16 neighbouring rows are pairs.
+// layers on vectors behind images and nothing that they compute depends on chunks of
+// even numbers of samples.
 func (m *Model) head() (size int, ok bool) {
 	for i, nd := range m.nodes {
 		if m.groups[i] > 0 {
@@ -176,7 +179,7 @@ func (m *Model) head() (size int, ok bool) {
 		}
 		size += nd.size()
 	}
-	return size, m.precision != BF16
+	return size, true
 }
 
 func (m *Model) newWorkspace(chunk int) *Workspace {
