@@ -87,6 +87,11 @@ func (d *deferred) forward(y, x []float32, m int) {
 func (d *deferred) backward(dx, x, dy []float32, m int) {
 	d.BackwardInput(dx, d.K, dy, d.N, m, d.w, d.lost)
 	d.along(dx, d.K, dy, d.N, m, d.gp, d.xp)
+	d.keep(x, dy, m)
+}
+
+// keep takes the inputs and gradients of a step in.
+func (d *deferred) keep(x, dy []float32, m int) {
 	d.begins = append(d.begins, d.rows)
 	copy(d.x[d.rows*d.K:], x[:m*d.K])
 	copy(d.g[d.rows*d.N:], dy[:m*d.N])
@@ -95,8 +100,8 @@ func (d *deferred) backward(dx, x, dy []float32, m int) {
 	d.rows += m
 }
 
-// apply writes the weights after all steps.
-func (d *deferred) apply() {
+// scale multiplies the gradients by what they weigh in the end.
+func (d *deferred) scale() {
 	for s, begin := range d.begins {
 		end := d.rows
 		if s+1 < len(d.begins) {
@@ -107,6 +112,11 @@ func (d *deferred) apply() {
 			d.scaled[j] = c * d.g[j]
 		}
 	}
+}
+
+// apply writes the weights after all steps.
+func (d *deferred) apply() {
+	d.scale()
 	d.BackwardWeights(d.w, d.x, d.K, d.scaled, d.N, d.rows, true)
 	d.rows, d.begins = 0, d.begins[:0]
 }
@@ -188,7 +198,7 @@ func BenchmarkDeferred(b *testing.B) {
 		steps := 200 / m
 		x, dy := filled(s, 200*d.K, 0.1), filled(s, 200*d.N, 1e-4)
 		y, dx := Aligned(64*d.N), Aligned(64*d.K)
-		run := func(name string, most, clients int, client func()) {
+		run := func(name string, clients int, client func()) {
 			b.Run(fmt.Sprintf("batch=%d/%s", m, name), func(b *testing.B) {
 				runtime.LockOSThread()
 				defer runtime.UnlockOSThread()
@@ -201,16 +211,23 @@ func BenchmarkDeferred(b *testing.B) {
 		}
 		for _, momentum := range []float32{0, 0.9} {
 			plain := newPlainDense(d, w, m, 1e-6, momentum)
-			run(fmt.Sprintf("momentum=%v/plain", momentum), 0, 1, func() {
+			run(fmt.Sprintf("momentum=%v/plain", momentum), 1, func() {
 				for i := range steps {
 					plain.Forward(y, d.N, x[i*m*d.K:], d.K, m, w, nil, false)
 					plain.backward(dx, x[i*m*d.K:], dy[i*m*d.N:])
 				}
 			})
+			low := newPlainBF16(plain, m)
+			run(fmt.Sprintf("momentum=%v/plain/bf16", momentum), 1, func() {
+				for i := range steps {
+					low.forward(y, x[i*m*d.K:], m)
+					low.backward(dx, x[i*m*d.K:], dy[i*m*d.N:])
+				}
+			})
 		}
 		for _, most := range []int{100, 200} {
 			late := newDeferred(d, w, most, m, 1e-6, 0.9)
-			run(fmt.Sprintf("deferred/rows=%d", most), most, 1, func() {
+			run(fmt.Sprintf("deferred/rows=%d", most), 1, func() {
 				for i := range steps {
 					late.forward(y, x[i*m*d.K:], m)
 					late.backward(dx, x[i*m*d.K:], dy[i*m*d.N:], m)
@@ -220,9 +237,18 @@ func BenchmarkDeferred(b *testing.B) {
 				}
 			})
 		}
+		low := newDeferredBF16(newDeferred(d, w, 200, m, 1e-6, 0.9), m)
+		run("deferred/rows=200/bf16", 1, func() {
+			low.begin()
+			for i := range steps {
+				low.forward(y, x[i*m*d.K:], m)
+				low.backward(dx, x[i*m*d.K:], dy[i*m*d.N:], m)
+			}
+			low.apply()
+		})
 		const clients = 3
 		lanes := Aligned(d.LaneSize(clients * m))
-		run("lockstep/products-of-W0", 0, clients, func() {
+		run("lockstep/products-of-W0", clients, func() {
 			for i := range steps {
 				at := min(i*clients*m, 200-clients*m)
 				d.Forward(y, d.N, x[at*d.K:], d.K, clients*m, w, nil, false)
