@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // The constants of curve_generic.go.
@@ -22,98 +24,96 @@ const (
 
 	sixth = 0x1.555556p-3
 	third = 0x1.555556p-2
-
-	signBit = 1 << 31
 )
 
 func curves(v isa) {
-	v.text("multiply", "(dst, a, b *float32, n int)", "stores a*b in dst, of n blocks of 16 floats.")
-	dst, a, b := integer("dst"), integer("a"), integer("b")
-	v.each(integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) {
-		VMOVUPS(v.product(v.load(at(a)), at(b)), at(dst))
+	v.Text("multiply", "(dst, a, b *float32, n int)", "stores a*b in dst, of n blocks of 16 floats.")
+	dst, a, b := Integer("dst"), Integer("a"), Integer("b")
+	v.each(Integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) {
+		VMOVUPS(v.product(v.Load(at(a)), at(b)), at(dst))
 	})
-	v.end()
+	v.End()
 
 	v.unary("geluArgument", "stores what GELU's tanh form takes the sigmoid of.", func(x reg.VecVirtual) reg.VecVirtual {
 		square := v.product(x, x)
-		square = v.sum(v.product(square, v.number(geluCube)), v.number(geluLinear))
+		square = v.sum(v.product(square, v.Number(geluCube)), v.Number(geluLinear))
 		return v.product(x, square)
 	})
 	v.unary("normalArgument", "stores -x*x/2.", func(x reg.VecVirtual) reg.VecVirtual {
-		return v.product(v.product(x, x), v.number(-0.5))
+		return v.product(v.product(x, x), v.Number(-0.5))
 	})
 
 	v.curve("sigmoidSlope", func(_, s reg.VecVirtual) (y, slope reg.VecVirtual) {
 		return s, v.difference(s, v.product(s, s))
 	})
 	v.curve("tanhSlope", func(_, s reg.VecVirtual) (y, slope reg.VecVirtual) {
-		return s, v.difference(v.number(1), v.product(s, s))
+		return s, v.difference(v.Number(1), v.product(s, s))
 	})
 	v.curve("silu", func(x, s reg.VecVirtual) (y, slope reg.VecVirtual) {
 		y = v.product(x, s)
-		return y, v.sum(s, v.product(y, v.difference(v.number(1), s)))
+		return y, v.sum(s, v.product(y, v.difference(v.Number(1), s)))
 	})
 	v.curve("geluTanh", func(x, s reg.VecVirtual) (y, slope reg.VecVirtual) {
 		y = v.product(x, s)
-		inner := v.sum(v.product(v.product(x, x), v.number(geluSlope)), v.number(geluLinear))
-		return y, v.sum(s, v.product(v.product(y, v.difference(v.number(1), s)), inner))
+		inner := v.sum(v.product(v.product(x, x), v.Number(geluSlope)), v.Number(geluLinear))
+		return y, v.sum(s, v.product(v.product(y, v.difference(v.Number(1), s)), inner))
 	})
 	v.curve("gelu", v.gelu)
 	v.curve("hardSwish", func(x, _ reg.VecVirtual) (y, slope reg.VecVirtual) {
-		y = v.product(v.product(x, v.ramp(x)), v.number(sixth))
-		middle := v.sum(v.product(x, v.number(third)), v.number(0.5))
-		low, high := v.number(-3), v.number(3)
-		middle = v.where(cmpGreater, x, low, v.where(cmpGreater, high, x, middle))
-		return y, v.sum(middle, v.where(cmpAtLeast, x, high, v.number(1)))
+		y = v.product(v.product(x, v.ramp(x)), v.Number(sixth))
+		middle := v.sum(v.product(x, v.Number(third)), v.Number(0.5))
+		low, high := v.Number(-3), v.Number(3)
+		middle = v.Where(CmpGreater, x, low, v.Where(CmpGreater, high, x, middle))
+		return y, v.sum(middle, v.Where(CmpAtLeast, x, high, v.Number(1)))
 	})
 	v.curve("hardSigmoid", func(x, _ reg.VecVirtual) (y, slope reg.VecVirtual) {
-		y = v.product(v.ramp(x), v.number(sixth))
-		return y, v.where(cmpGreater, x, v.number(-3), v.where(cmpGreater, v.number(3), x, v.number(sixth)))
+		y = v.product(v.ramp(x), v.Number(sixth))
+		return y, v.Where(CmpGreater, x, v.Number(-3), v.Where(CmpGreater, v.Number(3), x, v.Number(sixth)))
 	})
 }
 
 // unary writes a function of one vector.
 func (v isa) unary(name, doc string, f func(x reg.VecVirtual) reg.VecVirtual) {
-	v.text(name, "(dst, src *float32, n int)", doc)
-	dst, src := integer("dst"), integer("src")
-	v.each(integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) { VMOVUPS(f(v.load(at(src))), at(dst)) })
-	v.end()
+	v.Text(name, "(dst, src *float32, n int)", doc)
+	dst, src := Integer("dst"), Integer("src")
+	v.each(Integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) { VMOVUPS(f(v.Load(at(src))), at(dst)) })
+	v.End()
 }
 
 // curve writes a function of x and of what slope holds before, which gives the value and the slope.
 func (v isa) curve(name string, f func(x, s reg.VecVirtual) (y, slope reg.VecVirtual)) {
-	v.text(name, "(y, slope, x *float32, n int)", "is a function of curveTable.")
-	to, slopes, from := integer("y"), integer("slope"), integer("x")
-	v.each(integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) {
-		y, slope := f(v.load(at(from)), v.load(at(slopes)))
+	v.Text(name, "(y, slope, x *float32, n int)", "is a function of curveTable.")
+	to, slopes, from := Integer("y"), Integer("slope"), Integer("x")
+	v.each(Integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) {
+		y, slope := f(v.Load(at(from)), v.Load(at(slopes)))
 		VMOVUPS(y, at(to))
 		VMOVUPS(slope, at(slopes))
 	})
-	v.end()
+	v.End()
 }
 
 // ramp returns x+3 within [0, 6]; NaN stays NaN because x is what the processor calls the second source.
 func (v isa) ramp(x reg.VecVirtual) reg.VecVirtual {
-	r := v.sum(x, v.number(3))
-	VMAXPS(r, v.zeros(), r)
-	VMINPS(r, v.number(6), r)
+	r := v.sum(x, v.Number(3))
+	VMAXPS(r, v.Zeros(), r)
+	VMINPS(r, v.Number(6), r)
 	return r
 }
 
 // gelu returns x Phi(x) and Phi(x) + x phi(x), where e is e^(-x*x/2).
 func (v isa) gelu(x, e reg.VecVirtual) (y, slope reg.VecVirtual) {
-	a, one := v.vec(), v.number(1)
-	mask := v.load(bits(signBit - 1))
+	a, one := v.Vec(), v.Number(1)
+	mask := v.Load(v.Bits(SignBit - 1))
 	VANDPS(mask, x, a)
-	below := v.sum(v.product(a, v.number(erfScale)), one)
-	t := v.vec()
+	below := v.sum(v.product(a, v.Number(erfScale)), one)
+	t := v.Vec()
 	VDIVPS(below, one, t)
-	q := v.product(t, v.number(erf5))
+	q := v.product(t, v.Number(erf5))
 	for _, c := range []float32{erf4, erf3, erf2, erf1} {
-		q = v.product(v.sum(q, v.number(c)), t)
+		q = v.product(v.sum(q, v.Number(c)), t)
 	}
 	q = v.product(q, e) // Phi(-|x|)
-	zero := v.zeros()
-	phi := v.sum(v.where(cmpAtLeast, x, zero, v.difference(one, q)), v.where(cmpGreater, zero, x, q))
-	return v.product(x, phi), v.sum(phi, v.product(x, v.product(e, v.number(density))))
+	zero := v.Zeros()
+	phi := v.sum(v.Where(CmpAtLeast, x, zero, v.difference(one, q)), v.Where(CmpGreater, zero, x, q))
+	return v.product(x, phi), v.sum(phi, v.product(x, v.product(e, v.Number(density))))
 }

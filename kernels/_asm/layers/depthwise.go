@@ -4,20 +4,22 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // tile is how many neighbouring pixels share the weights in registers.
 const tile = 4
 
 func depthwise(v isa) {
-	v.text("channelRow", "(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)",
+	v.Text("channelRow", "(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)",
 		"computes a row of pixels of a convolution by channel.")
-	y, x, w, bias := integer("y"), integer("x"), integer("w"), integer("bias")
-	xStep, channels := integer("xStep"), integer("channels")
+	y, x, w, bias := Integer("y"), Integer("x"), Integer("w"), Integer("bias")
+	xStep, channels := Integer("xStep"), Integer("channels")
 	wide := GP64() // three steps of x
 	LEAQ(Mem{Base: xStep, Index: xStep, Scale: 2}, wide)
 	Label("channel")
-	to, from, pixels := GP64(), GP64(), integer("pixels")
+	to, from, pixels := GP64(), GP64(), Integer("pixels")
 	MOVQ(y, to)
 	MOVQ(x, from)
 	SUBQ(Imm(tile), pixels)
@@ -41,7 +43,7 @@ func depthwise(v isa) {
 	}
 	DECQ(channels)
 	JNE(LabelRef("channel"))
-	v.end()
+	v.End()
 
 	for _, n := range []int{1, 3, 5} {
 		v.channelWeights(n)
@@ -52,20 +54,20 @@ func depthwise(v isa) {
 func (v isa) pixels(n int, to, from, w, bias, xStep, wide reg.GPVirtual) {
 	sums := make([][]reg.VecVirtual, n)
 	for i := range sums {
-		for _, part := range v.parts() {
-			sums[i] = append(sums[i], v.load(Mem{Base: bias, Disp: part}))
+		for _, part := range v.Parts() {
+			sums[i] = append(sums[i], v.Load(Mem{Base: bias, Disp: part}))
 		}
 	}
-	taps, count, at, weights := integer("taps"), integer("count"), GP64(), GP64()
-	loop := label("tap")
+	taps, count, at, weights := Integer("taps"), Integer("count"), GP64(), GP64()
+	loop := NewLabel("tap")
 	Label(loop)
 	MOVQ(Mem{Base: taps}, at)
 	ADDQ(from, at)
 	MOVQ(Mem{Base: taps, Disp: 8}, weights)
 	ADDQ(w, weights)
 	ADDQ(Imm(16), taps)
-	for k, part := range v.parts() {
-		weight := v.load(Mem{Base: weights, Disp: part})
+	for k, part := range v.Parts() {
+		weight := v.Load(Mem{Base: weights, Disp: part})
 		for i := range sums {
 			source := Mem{Base: at, Disp: part}
 			switch i {
@@ -79,9 +81,9 @@ func (v isa) pixels(n int, to, from, w, bias, xStep, wide reg.GPVirtual) {
 	}
 	DECQ(count)
 	JNE(LabelRef(loop))
-	yStep := integer("yStep")
+	yStep := Integer("yStep")
 	for i := range sums {
-		for k, part := range v.parts() {
+		for k, part := range v.Parts() {
 			VMOVUPS(sums[i][k], Mem{Base: to, Disp: part})
 		}
 		ADDQ(yStep, to)
@@ -91,29 +93,29 @@ func (v isa) pixels(n int, to, from, w, bias, xStep, wide reg.GPVirtual) {
 // channelWeights writes the function that adds to the gradient of n weights of each channel.
 func (v isa) channelWeights(n int) {
 	name := map[int]string{1: "One", 3: "Three", 5: "Five"}[n]
-	v.text("channelWeights"+name, "(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int)",
+	v.Text("channelWeights"+name, "(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int)",
 		"adds to the gradients of neighbouring weights of a convolution by channel.")
-	gw, x, dy := integer("gw"), integer("x"), integer("dy")
-	xTap, xStep, yStep := integer("xTap"), integer("xStep"), integer("yStep")
-	channels, wide := integer("channels"), GP64()
+	gw, x, dy := Integer("gw"), Integer("x"), Integer("dy")
+	xTap, xStep, yStep := Integer("xTap"), Integer("xStep"), Integer("yStep")
+	channels, wide := Integer("channels"), GP64()
 	LEAQ(Mem{Base: xTap, Index: xTap, Scale: 2}, wide)
 	Label("channel")
-	for _, part := range v.parts() {
-		at, wTap := GP64(), integer("wTap")
+	for _, part := range v.Parts() {
+		at, wTap := GP64(), Integer("wTap")
 		MOVQ(gw, at)
 		sums := make([]reg.VecVirtual, n)
 		for i := range sums {
-			sums[i] = v.load(Mem{Base: at, Disp: part})
+			sums[i] = v.Load(Mem{Base: at, Disp: part})
 			ADDQ(wTap, at)
 		}
-		from, g, rows := GP64(), GP64(), integer("rows")
+		from, g, rows := GP64(), GP64(), Integer("rows")
 		MOVQ(x, from)
 		MOVQ(dy, g)
-		row, pixel := label("row"), label("pixel")
+		row, pixel := NewLabel("row"), NewLabel("pixel")
 		Label(row)
-		pixels := integer("pixels")
+		pixels := Integer("pixels")
 		Label(pixel)
-		d := v.load(Mem{Base: g, Disp: part})
+		d := v.Load(Mem{Base: g, Disp: part})
 		for i := range sums {
 			source := Mem{Base: from, Disp: part}
 			switch i {
@@ -128,14 +130,14 @@ func (v isa) channelWeights(n int) {
 		ADDQ(yStep, g)
 		DECQ(pixels)
 		JNE(LabelRef(pixel))
-		skip := integer("xNext")
+		skip := Integer("xNext")
 		ADDQ(skip, from)
-		skip = integer("yNext")
+		skip = Integer("yNext")
 		ADDQ(skip, g)
 		DECQ(rows)
 		JNE(LabelRef(row))
 		MOVQ(gw, at)
-		wTap = integer("wTap")
+		wTap = Integer("wTap")
 		for i := range sums {
 			VMOVUPS(sums[i], Mem{Base: at, Disp: part})
 			ADDQ(wTap, at)
@@ -146,5 +148,5 @@ func (v isa) channelWeights(n int) {
 	}
 	DECQ(channels)
 	JNE(LabelRef("channel"))
-	v.end()
+	v.End()
 }

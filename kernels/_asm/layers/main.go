@@ -6,12 +6,14 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 
 	"github.com/fedfast/fedfast/kernels/_asm/file"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
-	for _, v := range []isa{{"AVX2", 32}, {"AVX512", 64}} {
+	for _, l := range level.Levels("layers") {
+		v := isa{l}
 		curves(v)
 		rows(v)
 		depthwise(v)

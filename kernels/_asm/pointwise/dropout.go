@@ -5,6 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // The constants of philox.go.
@@ -13,23 +15,26 @@ const (
 	philoxRounds       = 10
 )
 
+// cmpAboveOrEqual is a predicate of VPCMPUD.
+const cmpAboveOrEqual = 5
+
 func dropout(v isa) {
-	v.text("dropoutApply", "(dst, src []float32, d dropout)", "drops and scales elements.")
+	v.Text("dropoutApply", "(dst, src []float32, d dropout)", "drops and scales elements.")
 	dst, src := base("dst"), base("src")
 	n := length("src")
 	d := Param("d")
-	scale := v.param(d.Field("scale"))
+	scale := v.Param(d.Field("scale"))
 	keys := address(d.Field("keys").Index(0))
-	threshold, m0, m1, c2, c3, counter, step := v.vec(), v.vec(), v.vec(), v.vec(), v.vec(), v.vec(), v.vec()
+	threshold, m0, m1, c2, c3, counter, step := v.Vec(), v.Vec(), v.Vec(), v.Vec(), v.Vec(), v.Vec(), v.Vec()
 	VPBROADCASTD(address(d.Field("threshold")), threshold)
 	VPBROADCASTQ(address(d.Field("stream")), c2)
 	VPSRLQ(Imm(32), c2, c3)
 	v.quads(philoxM0, m0)
 	v.quads(philoxM1, m1)
 	VPBROADCASTQ(address(d.Field("block")), counter)
-	order := GLOBL("counters"+v.name, RODATA|NOPTR) // such that unpacking leaves the words of successive counters in order
+	order := GLOBL("counters"+v.Name, RODATA|NOPTR) // such that unpacking leaves the words of successive counters in order
 	counters := 4
-	if v.wide {
+	if v.Wide {
 		counters = 8
 	}
 	for i := range counters {
@@ -38,7 +43,7 @@ func dropout(v isa) {
 	VPADDQ(order, counter, counter)
 	v.quads(uint64(counters), step)
 
-	loop, rest, done := label("loop"), label("rest"), label("done")
+	loop, rest, done := NewLabel("loop"), NewLabel("rest"), NewLabel("done")
 	i := GP64()
 	XORQ(i, i)
 	width := 4 * counters
@@ -47,7 +52,7 @@ func dropout(v isa) {
 			s := span{isa: v, index: i, part: h * 2 * width, mask: masks[h]}
 			x := s.get(src)
 			VMULPS(scale, x, x)
-			if v.wide {
+			if v.Wide {
 				keep := K()
 				VPCMPUD(Imm(cmpAboveOrEqual), threshold, words, keep)
 				VMOVAPS_Z(x, keep, x)
@@ -71,7 +76,7 @@ func dropout(v isa) {
 	Label(rest)
 	ADDQ(Imm(uint64(width)), n)
 	JEQ(LabelRef(done))
-	if v.wide {
+	if v.Wide {
 		all, low, high := GP32(), K(), K()
 		MOVL(U32(1<<32-1), all)
 		BZHIL(n.As32(), all, all)
@@ -83,7 +88,7 @@ func dropout(v isa) {
 		batch(v.lanes(n))
 	}
 	Label(done)
-	v.end()
+	v.End()
 }
 
 // address returns where a parameter lies, through a register: vet knows no instruction that broadcasts.
@@ -108,13 +113,13 @@ func (v isa) quads(q uint64, x reg.VecVirtual) {
 // philox returns the words of 4 or 8 counters in two registers. Between rounds a word of the state stands in the low half of a 64-bit
 // lane, and the high half holds anything.
 func (v isa) philox(keys Mem, counter, c2, c3, m0, m1 reg.VecVirtual) [2]reg.VecVirtual {
-	a, b, c, d := counter, v.vec(), c2, c3
+	a, b, c, d := counter, v.Vec(), c2, c3
 	VPSRLQ(Imm(32), counter, b)
 	for r := range philoxRounds {
-		low, high := v.vec(), v.vec()
+		low, high := v.Vec(), v.Vec()
 		VPMULUDQ(m0, a, low)
 		VPMULUDQ(m1, c, high)
-		na, nc := v.vec(), v.vec()
+		na, nc := v.Vec(), v.Vec()
 		VPSRLQ(Imm(32), high, na)
 		VPSRLQ(Imm(32), low, nc)
 		v.xor3(na, b, keys.Offset(8*r))
@@ -123,7 +128,7 @@ func (v isa) philox(keys Mem, counter, c2, c3, m0, m1 reg.VecVirtual) [2]reg.Vec
 	}
 	v.join(a, b)
 	v.join(c, d)
-	first, second := v.vec(), v.vec()
+	first, second := v.Vec(), v.Vec()
 	VPUNPCKLQDQ(c, a, first)
 	VPUNPCKHQDQ(c, a, second)
 	return [2]reg.VecVirtual{first, second}
@@ -131,11 +136,11 @@ func (v isa) philox(keys Mem, counter, c2, c3, m0, m1 reg.VecVirtual) [2]reg.Vec
 
 // xor3 sets x to x ^ y ^ key.
 func (v isa) xor3(x, y reg.VecVirtual, key Mem) {
-	if v.wide {
+	if v.Wide {
 		VPTERNLOGD_BCST(Imm(0b10010110), key, y, x)
 		return
 	}
-	k := v.vec()
+	k := v.Vec()
 	VPBROADCASTD(key, k)
 	VPXOR(y, x, x)
 	VPXOR(k, x, x)
@@ -143,9 +148,9 @@ func (v isa) xor3(x, y reg.VecVirtual, key Mem) {
 
 // join puts the low halves of y's lanes into the high halves of x's.
 func (v isa) join(x, y reg.VecVirtual) {
-	high := v.vec()
+	high := v.Vec()
 	VPSLLQ(Imm(32), y, high)
-	if v.wide {
+	if v.Wide {
 		odd, k := GP32(), K()
 		MOVL(U32(0xaaaa), odd)
 		KMOVW(odd, k)

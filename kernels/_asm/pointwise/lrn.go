@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in lrnArgs.
@@ -30,7 +32,7 @@ func (x values) of(slice int) Mem {
 
 // lrnLoop goes through pixels and channels; before runs once, behind the loading of the arguments.
 func (v isa) lrnLoop(name, doc string, slices []int, before func(args reg.GPVirtual), body func(x values)) {
-	v.text(name, "(args *lrnArgs)", doc)
+	v.Text(name, "(args *lrnArgs)", doc)
 	x := values{isa: v, offset: GP64(), slice: map[int]reg.GPVirtual{}}
 	x.args = Load(Param("args"), GP64()).(reg.GPVirtual)
 	load := func(offset int) reg.GPVirtual {
@@ -45,11 +47,11 @@ func (v isa) lrnLoop(name, doc string, slices []int, before func(args reg.GPVirt
 	pixels, groups := load(lrnPixels), GP64()
 	before(x.args)
 	XORQ(x.offset, x.offset)
-	each, inside := label("pixels"), label("groups")
+	each, inside := NewLabel("pixels"), NewLabel("groups")
 	Label(each)
 	MOVQ(Mem{Base: x.args, Disp: lrnGroups}, groups)
 	Label(inside)
-	for _, x.part = range v.parts() {
+	for _, x.part = range v.Parts() {
 		body(x)
 	}
 	ADDQ(Imm(64), x.offset)
@@ -59,13 +61,13 @@ func (v isa) lrnLoop(name, doc string, slices []int, before func(args reg.GPVirt
 	ADDQ(Mem{Base: x.args, Disp: lrnGap}, x.space)
 	DECQ(pixels)
 	JNE(LabelRef(each))
-	v.end()
+	v.End()
 }
 
 // sum returns the sums of the terms around the channels.
 func (x values) sum() reg.VecVirtual {
-	at, n, s := GP64(), GP64(), x.vec()
-	loop, done := label("terms"), label("summed")
+	at, n, s := GP64(), GP64(), x.Vec()
+	loop, done := NewLabel("terms"), NewLabel("summed")
 	MOVQ(x.space, at)
 	SUBQ(Mem{Base: x.args, Disp: lrnRadius}, at)
 	MOVQ(Mem{Base: x.args, Disp: lrnTerms}, n)
@@ -85,16 +87,16 @@ func (x values) sum() reg.VecVirtual {
 func lrn(v isa) {
 	nothing := func(reg.GPVirtual) {}
 	v.lrnLoop("lrnSquares", "stores squares as terms; see lrnArgs.", []int{lrnX}, nothing, func(x values) {
-		a := v.load(x.of(lrnX))
+		a := v.Load(x.of(lrnX))
 		VMULPS(a, a, a)
 		VMOVUPS(a, Mem{Base: x.space, Disp: x.part})
 	})
 
-	bias, alpha, one := v.vec(), v.vec(), v.vec()
+	bias, alpha, one := v.Vec(), v.Vec(), v.Vec()
 	v.lrnLoop("lrnNormalize", "normalises by the sums of terms; see lrnArgs.", []int{lrnX, lrnBase, lrnPower, lrnOut}, func(args reg.GPVirtual) {
 		VBROADCASTSS(Mem{Base: args, Disp: lrnBias}, bias)
 		VBROADCASTSS(Mem{Base: args, Disp: lrnAlpha}, alpha)
-		VBROADCASTSS(float(1), one)
+		VBROADCASTSS(v.Float(1), one)
 	}, func(x values) {
 		b := x.sum()
 		VMULPS(alpha, b, b)
@@ -108,18 +110,18 @@ func lrn(v isa) {
 	})
 
 	v.lrnLoop("lrnQuotients", "stores dy*x*power/base as terms; see lrnArgs.", []int{lrnX, lrnBase, lrnPower, lrnDY}, nothing, func(x values) {
-		q := v.load(x.of(lrnDY))
+		q := v.Load(x.of(lrnDY))
 		VMULPS(x.of(lrnX), q, q)
 		VMULPS(x.of(lrnPower), q, q)
 		VDIVPS(x.of(lrnBase), q, q)
 		VMOVUPS(q, Mem{Base: x.space, Disp: x.part})
 	})
 
-	factor := v.vec()
+	factor := v.Vec()
 	v.lrnLoop("lrnGradient", "computes the gradient from the sums of terms; see lrnArgs.", []int{lrnX, lrnPower, lrnDY, lrnOut}, func(args reg.GPVirtual) {
 		VBROADCASTSS(Mem{Base: args, Disp: lrnAlpha}, factor)
 	}, func(x values) {
-		around, d := x.sum(), v.load(x.of(lrnDY))
+		around, d := x.sum(), v.Load(x.of(lrnDY))
 		VMULPS(factor, around, around)
 		VMULPS(x.of(lrnX), around, around)
 		VMULPS(x.of(lrnPower), d, d)
@@ -130,8 +132,8 @@ func lrn(v isa) {
 
 // quarterPower raises b to a number of quarters.
 func (x values) quarterPower(b reg.VecVirtual) {
-	three, square, done := label("three"), label("square"), label("raised")
-	quarters, root := GP64(), x.vec()
+	three, square, done := NewLabel("three"), NewLabel("square"), NewLabel("raised")
+	quarters, root := GP64(), x.Vec()
 	MOVQ(Mem{Base: x.args, Disp: lrnQuarters}, quarters)
 	CMPQ(quarters, Imm(4))
 	JEQ(LabelRef(done))

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // gate returns the address of a span's gates; a gate's 16 floats stand together, and those of 16 units take 64 floats.
@@ -12,55 +14,55 @@ func (s span) gate(base reg.Register, gate int) Mem {
 }
 
 func lstm(v isa) {
-	v.text("lstmForward", "(gates, cPrev, c, tanhC, h []float32)", "computes a row of LSTM cells.")
+	v.Text("lstmForward", "(gates, cPrev, c, tanhC, h []float32)", "computes a row of LSTM cells.")
 	gates, cPrev, c, tanhC, h := base("gates"), base("cPrev"), base("c"), base("tanhC"), base("h")
 	n, prev := length("c"), length("cPrev")
 	cells := func(first bool) {
 		v.each(n, true, func(s span) {
-			in := v.sigmoid(v.load(s.gate(gates, 0)))
+			in := v.sigmoid(v.Load(s.gate(gates, 0)))
 			VMOVUPS(in, s.gate(gates, 0))
-			candidate := v.tanh(v.load(s.gate(gates, 2)))
+			candidate := v.tanh(v.Load(s.gate(gates, 2)))
 			VMOVUPS(candidate, s.gate(gates, 2))
 			cell := in
 			VMULPS(candidate, in, cell)
-			forget := v.sigmoid(v.load(s.gate(gates, 1)))
+			forget := v.sigmoid(v.Load(s.gate(gates, 1)))
 			VMOVUPS(forget, s.gate(gates, 1))
 			if !first {
 				VFMADD231PS(s.at(cPrev), forget, cell)
 			}
 			s.put(cell, c)
-			out := v.sigmoid(v.load(s.gate(gates, 3)))
+			out := v.sigmoid(v.Load(s.gate(gates, 3)))
 			VMOVUPS(out, s.gate(gates, 3))
 			t := v.tanh(cell)
 			s.put(t, tanhC)
 			VMULPS(t, out, out)
 			s.put(out, h)
-			if s.number == len(v.parts())-1 { // the index moves on by 16, gates by 64
+			if s.number == len(v.Parts())-1 { // the index moves on by 16, gates by 64
 				ADDQ(U32(3*64), gates)
 			}
 		})
-		v.end()
+		v.End()
 	}
-	start := label("start")
+	start := NewLabel("start")
 	TESTQ(prev, prev)
 	JEQ(LabelRef(start))
 	cells(false)
 	Label(start)
 	cells(true)
 
-	v.text("lstmBackward", "(dGates, gates, cPrev, tanhC, dh, dc []float32)", "computes the gradients of a row of LSTM cells.")
+	v.Text("lstmBackward", "(dGates, gates, cPrev, tanhC, dh, dc []float32)", "computes the gradients of a row of LSTM cells.")
 	dGates, gates, cPrev, tanhC, dh, dc := base("dGates"), base("gates"), base("cPrev"), base("tanhC"), base("dh"), base("dc")
 	n, prev = length("dc"), length("cPrev")
 	cells = func(first bool) {
 		v.each(n, true, func(s span) {
-			one := v.constant(1)
-			i, f := v.load(s.gate(gates, 0)), v.load(s.gate(gates, 1))
-			g, o := v.load(s.gate(gates, 2)), v.load(s.gate(gates, 3))
+			one := v.Number(1)
+			i, f := v.Load(s.gate(gates, 0)), v.Load(s.gate(gates, 1))
+			g, o := v.Load(s.gate(gates, 2)), v.Load(s.gate(gates, 3))
 			t, d := s.get(tanhC), s.get(dh)
 
 			out := v.copied(o)
 			VFNMADD231PS(o, o, out) // o - o²
-			slope := v.vec()
+			slope := v.Vec()
 			VMULPS(t, d, slope)
 			VMULPS(out, slope, out)
 			VMOVUPS(out, s.gate(dGates, 3))
@@ -82,7 +84,7 @@ func lstm(v isa) {
 			VMOVUPS(t, s.gate(dGates, 2))
 
 			if first {
-				t = v.zeros()
+				t = v.Zeros()
 			} else {
 				VMULPS(s.at(cPrev), d, t)
 				keep := v.copied(f)
@@ -92,17 +94,24 @@ func lstm(v isa) {
 			VMOVUPS(t, s.gate(dGates, 1))
 			VMULPS(f, d, d)
 			s.put(d, dc)
-			if s.number == len(v.parts())-1 {
+			if s.number == len(v.Parts())-1 {
 				ADDQ(U32(3*64), gates)
 				ADDQ(U32(3*64), dGates)
 			}
 		})
-		v.end()
+		v.End()
 	}
-	start = label("start")
+	start = NewLabel("start")
 	TESTQ(prev, prev)
 	JEQ(LabelRef(start))
 	cells(false)
 	Label(start)
 	cells(true)
+}
+
+// copied returns a copy of x.
+func (v isa) copied(x reg.VecVirtual) reg.VecVirtual {
+	y := v.Vec()
+	VMOVAPS(x, y)
+	return y
 }

@@ -5,12 +5,14 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 
 	"github.com/fedfast/fedfast/kernels/_asm/file"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
-	for _, v := range []isa{{"AVX2", false}, {"AVX512", true}} {
+	for _, l := range level.Levels("all") {
+		v := isa{l}
 		activations(v)
 		vectors(v)
 		reductions(v)
@@ -24,3 +26,6 @@ func main() {
 	}
 	file.Write("pointwise")
 }
+
+// isa is a level with the methods of this generator.
+type isa struct{ level.Level }

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func optimizers(v isa) {
@@ -16,7 +18,7 @@ func optimizers(v isa) {
 
 // sgd writes a step; velocity says whether it stores one and momentum whether it reads one.
 func (v isa) sgd(name, signature, doc string, velocity, momentum bool) {
-	v.text(name, signature, doc)
+	v.Text(name, signature, doc)
 	w, g, anchor := base("w"), base("g"), base("anchor")
 	var speed reg.GPVirtual
 	if velocity {
@@ -24,10 +26,10 @@ func (v isa) sgd(name, signature, doc string, velocity, momentum bool) {
 	}
 	n, anchors := length("w"), length("anchor")
 	r := Param("r")
-	lr, decay, mu := v.param(r.Field("lr")), v.param(r.Field("decay")), v.param(r.Field("mu"))
+	lr, decay, mu := v.Param(r.Field("lr")), v.Param(r.Field("decay")), v.Param(r.Field("mu"))
 	var rate reg.VecVirtual
 	if momentum {
-		rate = v.param(r.Field("momentum"))
+		rate = v.Param(r.Field("momentum"))
 	}
 	step := func(proximal bool) {
 		v.each(n, false, func(s span) {
@@ -47,9 +49,9 @@ func (v isa) sgd(name, signature, doc string, velocity, momentum bool) {
 			VFNMADD231PS(d, lr, x)
 			s.put(x, w)
 		})
-		v.end()
+		v.End()
 	}
-	free := label("free")
+	free := NewLabel("free")
 	TESTQ(anchors, anchors)
 	JEQ(LabelRef(free))
 	step(true)
@@ -59,11 +61,11 @@ func (v isa) sgd(name, signature, doc string, velocity, momentum bool) {
 
 // nesterov writes the step with Nesterov's momentum, whose products and sums are rounded one by one.
 func (v isa) nesterov() {
-	v.text("sgdNesterov", "(w, g, v, anchor []float32, r sgdRates)", "does a step with Nesterov's momentum.")
+	v.Text("sgdNesterov", "(w, g, v, anchor []float32, r sgdRates)", "does a step with Nesterov's momentum.")
 	w, g, speed, anchor := base("w"), base("g"), base("v"), base("anchor")
 	n, anchors := length("w"), length("anchor")
 	r := Param("r")
-	lr, momentum, decay, mu := v.param(r.Field("lr")), v.param(r.Field("momentum")), v.param(r.Field("decay")), v.param(r.Field("mu"))
+	lr, momentum, decay, mu := v.Param(r.Field("lr")), v.Param(r.Field("momentum")), v.Param(r.Field("decay")), v.Param(r.Field("mu"))
 	v.proximal(n, anchors, func(s span, proximal bool) {
 		x := s.get(w)
 		d := s.direction(x, g, decay)
@@ -84,19 +86,19 @@ func (v isa) nesterov() {
 
 // proximal writes a function's loop over n floats twice: for an anchor and for none.
 func (v isa) proximal(n, anchors reg.GPVirtual, step func(s span, proximal bool)) {
-	free := label("free")
+	free := NewLabel("free")
 	TESTQ(anchors, anchors)
 	JEQ(LabelRef(free))
 	v.each(n, false, func(s span) { step(s, true) })
-	v.end()
+	v.End()
 	Label(free)
 	v.each(n, false, func(s span) { step(s, false) })
-	v.end()
+	v.End()
 }
 
 // direction returns the gradient with weight decay, rounded after each operation.
 func (s span) direction(x reg.VecVirtual, g reg.Register, decay reg.VecVirtual) reg.VecVirtual {
-	d := s.vec()
+	d := s.Vec()
 	VMULPS(decay, x, d)
 	VADDPS(s.get(g), d, d)
 	return d
@@ -113,11 +115,11 @@ func (s span) pull(d, x reg.VecVirtual, anchor reg.Register, mu reg.VecVirtual) 
 // adam writes a step of Adam. Its rates are read anew for each register, since not all of them fit beside it; the root and the division
 // take longer.
 func (v isa) adam() {
-	v.text("adam", "(w, g, m, v, anchor []float32, r adamRates)", "does a step of Adam or AdamW.")
+	v.Text("adam", "(w, g, m, v, anchor []float32, r adamRates)", "does a step of Adam or AdamW.")
 	w, g, first, second, anchor := base("w"), base("g"), base("m"), base("v"), base("anchor")
 	n, anchors := length("w"), length("anchor")
 	r := Param("r")
-	rate := func(name string) reg.VecVirtual { return v.param(r.Field(name)) }
+	rate := func(name string) reg.VecVirtual { return v.Param(r.Field(name)) }
 	v.proximal(n, anchors, func(s span, proximal bool) {
 		x := s.get(w)
 		d := s.direction(x, g, rate("decay"))

@@ -4,46 +4,48 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 const poolSignature = "(dst []float32, idx []uint8, top, bottom []float32, c int)"
 
 func pool(v isa) {
-	v.text("pool2x2", poolSignature, "computes a row of maxima over windows of 2 x 2.")
+	v.Text("pool2x2", poolSignature, "computes a row of maxima over windows of 2 x 2.")
 	position := v.positions()
 	v.windows(func(dst, idx Mem, window [4]Mem) {
 		var halves []reg.VecVirtual
-		for _, p := range v.parts() {
-			best, at := v.load(window[0].Offset(p)), v.zeros()
+		for _, p := range v.Parts() {
+			best, at := v.Load(window[0].Offset(p)), v.Zeros()
 			for k := 1; k < 4; k++ {
-				v.take(v.load(window[k].Offset(p)), position[k], best, at)
+				v.take(v.Load(window[k].Offset(p)), position[k], best, at)
 			}
 			VMOVUPS(best, dst.Offset(p))
 			halves = append(halves, at)
 		}
 		v.storeBytes(halves, idx)
 	})
-	v.end()
+	v.End()
 
-	v.text("pool2x2Backward", poolSignature, "adds a row of gradients to the pixels that had the maxima.")
+	v.Text("pool2x2Backward", poolSignature, "adds a row of gradients to the pixels that had the maxima.")
 	position = v.positions()
 	v.windows(func(dst, idx Mem, window [4]Mem) {
-		for i, p := range v.parts() {
-			at, d := v.vec(), v.load(dst.Offset(p))
+		for i, p := range v.Parts() {
+			at, d := v.Vec(), v.Load(dst.Offset(p))
 			VPMOVZXBD(idx.Offset(8*i), at)
 			for k, m := range window {
 				v.give(d, position[k], at, m.Offset(p))
 			}
 		}
 	})
-	v.end()
+	v.End()
 }
 
 // positions returns registers that hold the numbers of the pixels in a window.
 func (v isa) positions() (p [4]reg.VecVirtual) {
 	for k := range p {
-		p[k] = v.vec()
-		VPBROADCASTD(bits(uint32(k)), p[k])
+		p[k] = v.Vec()
+		VPBROADCASTD(v.Bits(uint32(k)), p[k])
 	}
 	return p
 }
@@ -54,7 +56,7 @@ func (v isa) windows(body func(dst, idx Mem, window [4]Mem)) {
 	n := length("dst")
 	c := Load(Param("c"), GP64())
 	channel := GP64()
-	pixels, channels := label("pixels"), label("channels")
+	pixels, channels := NewLabel("pixels"), NewLabel("channels")
 	SHLQ(Imm(2), c)
 	Label(pixels)
 	MOVQ(c, channel)

@@ -4,22 +4,24 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func reductions(v isa) {
-	v.text("dot", "(x, y []float32) float32", "returns the sum of x[i]*y[i] in 16 lanes.")
+	v.Text("dot", "(x, y []float32) float32", "returns the sum of x[i]*y[i] in 16 lanes.")
 	x, y := base("x"), base("y")
-	n, sums := length("x"), v.accumulators()
+	n, sums := length("x"), v.Accumulators()
 	v.each(n, false, func(s span) { VFMADD231PS(s.get(y), s.get(x), sums[s.number]) })
-	Store(v.tree(sums, sum), ReturnIndex(0))
-	v.end()
+	Store(v.Tree(sums, Sum), ReturnIndex(0))
+	v.End()
 
-	v.text("sum", "(x []float32) float32", "returns the sum of x[i] in 16 lanes.")
+	v.Text("sum", "(x []float32) float32", "returns the sum of x[i] in 16 lanes.")
 	x = base("x")
-	n, sums = length("x"), v.accumulators()
+	n, sums = length("x"), v.Accumulators()
 	v.each(n, false, func(s span) { VADDPS(s.get(x), sums[s.number], sums[s.number]) })
-	Store(v.tree(sums, sum), ReturnIndex(0))
-	v.end()
+	Store(v.Tree(sums, Sum), ReturnIndex(0))
+	v.End()
 
 	v.colSum()
 	v.away()
@@ -27,10 +29,10 @@ func reductions(v isa) {
 
 // away writes three sums over one pass, whose chains of additions run beside each other.
 func (v isa) away() {
-	v.text("away", "(w, g, anchor []float32) (gg, gd, dd float32)", "returns the sums of g*g, g*d and d*d in 16 lanes each, with d = anchor - w.")
+	v.Text("away", "(w, g, anchor []float32) (gg, gd, dd float32)", "returns the sums of g*g, g*d and d*d in 16 lanes each, with d = anchor - w.")
 	w, g, anchor := base("w"), base("g"), base("anchor")
 	n := length("w")
-	gg, gd, dd := v.accumulators(), v.accumulators(), v.accumulators()
+	gg, gd, dd := v.Accumulators(), v.Accumulators(), v.Accumulators()
 	v.each(n, false, func(s span) {
 		d, x := s.get(anchor), s.get(g)
 		VSUBPS(s.get(w), d, d)
@@ -39,64 +41,32 @@ func (v isa) away() {
 		VFMADD231PS(d, d, dd[s.number])
 	})
 	for i, acc := range [][]reg.VecVirtual{gg, gd, dd} {
-		Store(v.tree(acc, sum), ReturnIndex(i))
+		Store(v.Tree(acc, Sum), ReturnIndex(i))
 	}
-	v.end()
-}
-
-// accumulators returns 16 zero lanes.
-func (v isa) accumulators() []reg.VecVirtual {
-	var acc []reg.VecVirtual
-	for range v.parts() {
-		acc = append(acc, v.zeros())
-	}
-	return acc
-}
-
-func sum(x, y Op)     { VADDPS(x, y, y) }
-func largest(x, y Op) { VMAXPS(x, y, y) }
-
-// tree combines 16 lanes, each half of them with the other half, and returns the result in lane 0.
-func (v isa) tree(acc []reg.VecVirtual, combine func(x, y Op)) reg.VecVirtual {
-	y := acc[0].AsY()
-	if v.wide {
-		high := YMM()
-		VEXTRACTF32X8(Imm(1), acc[0], high)
-		combine(high, y)
-	} else {
-		combine(acc[1], y)
-	}
-	x, half := acc[0].AsX(), XMM()
-	VEXTRACTF128(Imm(1), y, half)
-	combine(half, x)
-	VPERMILPS(Imm(0b1110), x, half)
-	combine(half, x)
-	VMOVSHDUP(x, half)
-	combine(half, x)
-	return x.(reg.VecVirtual)
+	v.End()
 }
 
 func (v isa) colSum() {
-	v.text("colSum", "(dst, src []float32, m, ld int)", "adds m rows of src, ld floats apart, to dst.")
+	v.Text("colSum", "(dst, src []float32, m, ld int)", "adds m rows of src, ld floats apart, to dst.")
 	dst, src := base("dst"), base("src")
 	n := length("dst")
 	m := Load(Param("m"), GP64())
 	ld := Load(Param("ld"), GP64())
 	SHLQ(Imm(2), ld)
 
-	wide, narrow := label("wide"), label("narrow")
+	wide, narrow := NewLabel("wide"), NewLabel("narrow")
 	Label(wide)
 	CMPQ(n, Imm(64))
 	JLT(LabelRef(narrow))
 	var offsets []int
 	for i := range 4 {
-		for _, p := range v.parts() {
+		for _, p := range v.Parts() {
 			offsets = append(offsets, 64*i+p)
 		}
 	}
 	var acc []reg.VecVirtual
 	for _, o := range offsets {
-		acc = append(acc, v.load(Mem{Base: dst, Disp: o}))
+		acc = append(acc, v.Load(Mem{Base: dst, Disp: o}))
 	}
 	rows(src, m, ld, func(row reg.Register) {
 		for i, o := range offsets {
@@ -123,12 +93,12 @@ func (v isa) colSum() {
 		})
 		s.put(acc, dst)
 	})
-	v.end()
+	v.End()
 }
 
 // rows calls body for m > 0 rows, ld bytes apart.
 func rows(first, m, ld reg.Register, body func(row reg.Register)) {
-	row, count, loop := GP64(), GP64(), label("row")
+	row, count, loop := GP64(), GP64(), NewLabel("row")
 	MOVQ(first, row)
 	MOVQ(m, count)
 	Label(loop)

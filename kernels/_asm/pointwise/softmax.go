@@ -6,37 +6,39 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func softmax(v isa) {
-	v.text("softmaxRow", "(dst, src []float32, scale float32) (largest, sum float32)",
+	v.Text("softmaxRow", "(dst, src []float32, scale float32) (largest, sum float32)",
 		"stores scale*softmax(src) in dst, if it has a length, and returns the largest element and the sum of e^(src[j]-largest).")
 	src := base("src")
 	n := length("src")
 	infinite := float32(math.Inf(-1))
 	var top []reg.VecVirtual
-	for range v.parts() {
-		top = append(top, v.constant(infinite))
+	for range v.Parts() {
+		top = append(top, v.Number(infinite))
 	}
 	v.each(n, false, func(s span) {
 		x, t := s.get(src), top[s.number]
 		switch { // the second source, t, wins over NaN
 		case s.mask == nil:
 			VMAXPS(t, x, t)
-		case v.wide:
+		case v.Wide:
 			VMAXPS(t, x, s.mask, t)
 		default:
-			VBLENDVPS(s.mask, x, v.constant(infinite), x)
+			VBLENDVPS(s.mask, x, v.Number(infinite), x)
 			VMAXPS(t, x, t)
 		}
 	})
-	max := v.tree(top, largest)
+	max := v.Tree(top, Largest)
 	Store(max, Return("largest"))
-	max = v.spread(max)
+	max = v.Spread(max)
 
-	dst, sums := base("dst"), v.accumulators()
+	dst, sums := base("dst"), v.Accumulators()
 	stores := length("dst")
-	evaluate, scale := label("evaluate"), label("scale")
+	evaluate, scale := NewLabel("evaluate"), NewLabel("scale")
 	terms := func(store bool) {
 		Load(Param("src").Len(), n)
 		v.each(n, false, func(s span) {
@@ -45,7 +47,7 @@ func softmax(v isa) {
 			e := v.softmaxTerm(x)
 			switch {
 			case s.mask == nil:
-			case v.wide:
+			case v.Wide:
 				VMOVAPS_Z(e, s.mask, e)
 			default:
 				VANDPS(s.mask, e, e)
@@ -64,15 +66,15 @@ func softmax(v isa) {
 	terms(false)
 
 	Label(scale)
-	total := v.tree(sums, sum)
+	total := v.Tree(sums, Sum)
 	Store(total, Return("sum"))
 	factor := Load(Param("scale"), XMM()).(reg.VecVirtual)
 	VDIVSS(total, factor, factor)
-	factor = v.spread(factor)
+	factor = v.Spread(factor)
 	v.each(stores, true, func(s span) {
-		x := v.vec()
+		x := v.Vec()
 		VMULPS(s.at(dst), factor, x)
 		VMOVUPS(x, s.at(dst))
 	})
-	v.end()
+	v.End()
 }

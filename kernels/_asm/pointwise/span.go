@@ -1,9 +1,13 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // span is a register's worth of slices that are gone through together, inside a loop made by each.
@@ -22,11 +26,11 @@ func (s span) at(base reg.Register) Mem {
 
 // get returns the span of the slice at base, with zeros in lanes that do not exist.
 func (s span) get(base reg.Register) reg.VecVirtual {
-	x := s.vec()
+	x := s.Vec()
 	switch {
 	case s.mask == nil:
 		VMOVUPS(s.at(base), x)
-	case s.wide:
+	case s.Wide:
 		VMOVUPS_Z(s.at(base), s.mask, x)
 	default:
 		VMASKMOVPS(s.at(base), s.mask, x)
@@ -39,7 +43,7 @@ func (s span) put(x, base reg.Register) {
 	switch {
 	case s.mask == nil:
 		VMOVUPS(x, s.at(base))
-	case s.wide:
+	case s.Wide:
 		VMOVUPS(x, s.mask, s.at(base))
 	default:
 		VMASKMOVPS(x, s.mask, s.at(base))
@@ -50,11 +54,11 @@ func (s span) put(x, base reg.Register) {
 func (v isa) each(n reg.GPVirtual, whole bool, body func(s span)) {
 	i := GP64()
 	XORQ(i, i)
-	rest, loop, done := label("rest"), label("loop"), label("done")
+	rest, loop, done := NewLabel("rest"), NewLabel("loop"), NewLabel("done")
 	SUBQ(Imm(16), n)
 	JLT(LabelRef(rest))
 	Label(loop)
-	for k, p := range v.parts() {
+	for k, p := range v.Parts() {
 		body(span{isa: v, index: i, part: p, number: k})
 	}
 	ADDQ(Imm(16), i)
@@ -67,7 +71,7 @@ func (v isa) each(n reg.GPVirtual, whole bool, body func(s span)) {
 	ADDQ(Imm(16), n)
 	JEQ(LabelRef(done))
 	lanes := v.lanes(n)
-	for k, p := range v.parts() {
+	for k, p := range v.Parts() {
 		body(span{isa: v, index: i, part: p, number: k, mask: lanes[k]})
 	}
 	Label(done)
@@ -75,7 +79,7 @@ func (v isa) each(n reg.GPVirtual, whole bool, body func(s span)) {
 
 // lanes returns masks of the first n of 16 lanes, 0 < n < 16.
 func (v isa) lanes(n reg.GPVirtual) []reg.Register {
-	if v.wide {
+	if v.Wide {
 		m, k := GP32(), K()
 		MOVL(U32(1<<16-1), m)
 		BZHIL(n.As32(), m, m)
@@ -83,7 +87,7 @@ func (v isa) lanes(n reg.GPVirtual) []reg.Register {
 		return []reg.Register{k}
 	}
 	table := GP64()
-	LEAQ(masks().Offset(64), table)
+	LEAQ(Window("masks", math.MaxUint32).Offset(64), table)
 	SHLQ(Imm(2), n)
 	SUBQ(n, table)
 	lo, hi := YMM(), YMM()

@@ -6,25 +6,25 @@ import (
 )
 
 func vectors(v isa) {
-	v.text("axpy", "(y, x []float32, alpha float32)", "adds alpha*x[i] to y[i].")
+	v.Text("axpy", "(y, x []float32, alpha float32)", "adds alpha*x[i] to y[i].")
 	y, x := base("y"), base("x")
-	n, alpha := length("x"), v.param(Param("alpha"))
+	n, alpha := length("x"), v.Param(Param("alpha"))
 	v.each(n, false, func(s span) {
 		sum := s.get(y)
 		VFMADD231PS(s.get(x), alpha, sum)
 		s.put(sum, y)
 	})
-	v.end()
+	v.End()
 
-	v.text("scale", "(dst, src []float32, alpha float32)", "stores alpha*src[i] in dst[i].")
+	v.Text("scale", "(dst, src []float32, alpha float32)", "stores alpha*src[i] in dst[i].")
 	dst, src := base("dst"), base("src")
-	n, alpha = length("src"), v.param(Param("alpha"))
+	n, alpha = length("src"), v.Param(Param("alpha"))
 	v.each(n, false, func(s span) {
 		p := s.get(src)
 		VMULPS(alpha, p, p)
 		s.put(p, dst)
 	})
-	v.end()
+	v.End()
 
 	for _, f := range []struct {
 		name, doc string
@@ -33,13 +33,13 @@ func vectors(v isa) {
 		{"add", "stores a[i]+b[i] in dst[i].", func(a, b reg.VecVirtual) { VADDPS(b, a, a) }},
 		{"sub", "stores a[i]-b[i] in dst[i].", func(a, b reg.VecVirtual) { VSUBPS(b, a, a) }},
 	} {
-		v.text(f.name, "(dst, a, b []float32)", f.doc)
+		v.Text(f.name, "(dst, a, b []float32)", f.doc)
 		dst, a, b := base("dst"), base("a"), base("b")
 		v.each(length("dst"), false, func(s span) {
 			x := s.get(a)
 			f.apply(x, s.get(b))
 			s.put(x, dst)
 		})
-		v.end()
+		v.End()
 	}
 }

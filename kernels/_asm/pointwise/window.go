@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in poolArgs.
@@ -24,9 +26,9 @@ type window struct {
 
 // pixels goes through the pixels of the window; body finds their address in at and their number in the lanes of position.
 func (w window) pixels(body func()) {
-	rows, cols := label("rows"), label("cols")
+	rows, cols := NewLabel("rows"), NewLabel("cols")
 	for _, p := range w.position {
-		if w.wide {
+		if w.Wide {
 			VPXORD(p, p, p)
 		} else {
 			VPXOR(p, p, p)
@@ -39,7 +41,7 @@ func (w window) pixels(body func()) {
 	Label(cols)
 	body()
 	for _, p := range w.position {
-		w.with(VPADDD, VPADDD_BCST, bits(1), p, p)
+		w.With(VPADDD, VPADDD_BCST, w.Bits(1), p, p)
 	}
 	ADDQ(Mem{Base: w.args, Disp: poolPixel}, w.at)
 	DECQ(w.kx)
@@ -51,10 +53,10 @@ func (w window) pixels(body func()) {
 
 // windowsOfAnySize goes through windows and groups of 16 channels.
 func (v isa) windowsOfAnySize(name, doc string, body func(w window, dst, idx reg.GPVirtual)) {
-	v.text(name, "(args *poolArgs)", doc)
+	v.Text(name, "(args *poolArgs)", doc)
 	w := window{isa: v, at: GP64(), kx: GP64(), ky: GP64(), from: GP64()}
-	for range v.parts() {
-		w.position = append(w.position, v.vec())
+	for range v.Parts() {
+		w.position = append(w.position, v.Vec())
 	}
 	w.args = Load(Param("args"), GP64()).(reg.GPVirtual)
 	load := func(offset int) reg.GPVirtual {
@@ -64,7 +66,7 @@ func (v isa) windowsOfAnySize(name, doc string, body func(w window, dst, idx reg
 	}
 	dst, idx, src, windows := load(poolDst), load(poolIdx), load(poolSrc), load(poolWindows)
 	channels, groups := GP64(), GP64()
-	each, inside := label("windows"), label("groups")
+	each, inside := NewLabel("windows"), NewLabel("groups")
 	Label(each)
 	MOVQ(src, channels)
 	MOVQ(Mem{Base: w.args, Disp: poolGroups}, groups)
@@ -79,35 +81,35 @@ func (v isa) windowsOfAnySize(name, doc string, body func(w window, dst, idx reg
 	ADDQ(Mem{Base: w.args, Disp: poolStep}, src)
 	DECQ(windows)
 	JNE(LabelRef(each))
-	v.end()
+	v.End()
 }
 
 // poolAny writes the max-pool over windows of any size, and its backward pass.
 func poolAny(v isa) {
 	v.windowsOfAnySize("poolAny", "computes maxima over windows of any size; see poolArgs.", func(w window, dst, idx reg.GPVirtual) {
 		var best, at []reg.VecVirtual
-		for _, p := range v.parts() {
-			best, at = append(best, v.load(Mem{Base: w.from, Disp: p})), append(at, v.zeros())
+		for _, p := range v.Parts() {
+			best, at = append(best, v.Load(Mem{Base: w.from, Disp: p})), append(at, v.Zeros())
 		}
 		w.pixels(func() {
-			for i, p := range v.parts() {
-				v.take(v.load(Mem{Base: w.at, Disp: p}), w.position[i], best[i], at[i])
+			for i, p := range v.Parts() {
+				v.take(v.Load(Mem{Base: w.at, Disp: p}), w.position[i], best[i], at[i])
 			}
 		})
-		for i, p := range v.parts() {
+		for i, p := range v.Parts() {
 			VMOVUPS(best[i], Mem{Base: dst, Disp: p})
 		}
 		v.storeBytes(at, Mem{Base: idx})
 	})
 	v.windowsOfAnySize("poolAnyBackward", "adds gradients to the pixels of windows of any size that had the maxima; see poolArgs.", func(w window, dst, idx reg.GPVirtual) {
 		var d, at []reg.VecVirtual
-		for i, p := range v.parts() {
-			at = append(at, v.vec())
-			d = append(d, v.load(Mem{Base: dst, Disp: p}))
+		for i, p := range v.Parts() {
+			at = append(at, v.Vec())
+			d = append(d, v.Load(Mem{Base: dst, Disp: p}))
 			VPMOVZXBD(Mem{Base: idx, Disp: 8 * i}, at[i])
 		}
 		w.pixels(func() {
-			for i, p := range v.parts() {
+			for i, p := range v.Parts() {
 				v.give(d[i], w.position[i], at[i], Mem{Base: w.at, Disp: p})
 			}
 		})
@@ -116,18 +118,18 @@ func poolAny(v isa) {
 
 // take replaces the best values so far, and their positions, by those of x that are greater or NaN.
 func (v isa) take(x, position, best, at reg.VecVirtual) {
-	if v.wide {
+	if v.Wide {
 		greater, nan := K(), K()
-		VCMPPS(Imm(cmpGreater), best, x, greater)
-		VCMPPS(Imm(cmpUnordered), x, x, nan)
+		VCMPPS(Imm(CmpGreater), best, x, greater)
+		VCMPPS(Imm(CmpUnordered), x, x, nan)
 		KORW(greater, nan, greater)
 		VMOVAPS(x, greater, best)
 		VMOVDQA32(position, greater, at)
 		return
 	}
 	greater, nan := YMM(), YMM()
-	VCMPPS(Imm(cmpGreater), best, x, greater)
-	VCMPPS(Imm(cmpUnordered), x, x, nan)
+	VCMPPS(Imm(CmpGreater), best, x, greater)
+	VCMPPS(Imm(CmpUnordered), x, x, nan)
 	VORPS(nan, greater, greater)
 	VBLENDVPS(greater, x, best, best)
 	VBLENDVPS(greater, position, at, at)
@@ -135,8 +137,8 @@ func (v isa) take(x, position, best, at reg.VecVirtual) {
 
 // give adds the gradients d to m where the positions at are position.
 func (v isa) give(d, position, at reg.VecVirtual, m Mem) {
-	x := v.vec()
-	if v.wide {
+	x := v.Vec()
+	if v.Wide {
 		here := K()
 		VPCMPEQD(position, at, here)
 		VMOVAPS_Z(d, here, x)
@@ -150,7 +152,7 @@ func (v isa) give(d, position, at reg.VecVirtual, m Mem) {
 
 // storeBytes stores the low bytes of 16 lanes.
 func (v isa) storeBytes(lanes []reg.VecVirtual, m Mem) {
-	if v.wide {
+	if v.Wide {
 		VPMOVDB(lanes[0], m)
 		return
 	}

@@ -6,14 +6,19 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 
 	"github.com/fedfast/fedfast/kernels/_asm/file"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
-	for _, v := range []isa{{"AVX2", false}, {"AVX512", true}} {
+	for _, l := range level.Levels("transformer") {
+		v := isa{l}
 		columns(v)
 		gelu(v)
 	}
 	file.Write("transformer")
 }
+
+// isa is a level with the methods of this generator.
+type isa struct{ level.Level }
