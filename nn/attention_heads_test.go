@@ -97,7 +97,7 @@ func (c *headsCase) reference() (out, grad []float64) {
 	for i := range c.n {
 		for h := range c.l.Heads {
 			at := func(t, part int) int { return (t*c.n+i)*3*c.channel + part*c.channel + h*size }
-			dot := func(t, s, part int, x []float32, from int) (sum float64) {
+			dot := func(s, part int, x []float32, from int) (sum float64) {
 				for k := range size {
 					sum += float64(x[from+k]) * float64(c.rows[at(s, part)+k])
 				}
@@ -110,14 +110,14 @@ func (c *headsCase) reference() (out, grad []float64) {
 					if c.l.Causal && s > t || c.l.MaskPadding && c.tokens[i*c.steps+s] == 0 {
 						continue
 					}
-					share[s] = math.Exp(dot(t, s, 1, c.rows, at(t, 0)) / math.Sqrt(float64(size)))
+					share[s] = math.Exp(dot(s, 1, c.rows, at(t, 0)) / math.Sqrt(float64(size)))
 					sum += share[s]
 				}
 				for s := range share {
 					if sum > 0 {
 						share[s] /= sum
 					}
-					slope[s] = dot(t, s, 2, c.given, to)
+					slope[s] = dot(s, 2, c.given, to)
 					mean += share[s] * slope[s]
 				}
 				for s, p := range share {

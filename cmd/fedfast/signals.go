@@ -46,8 +46,12 @@ func (a *app) signals() (context.Context, func()) {
 		}
 	}()
 	return ctx, func() {
-		signal.Stop(received)
-		close(received)
+		// After the first interrupt the program is on its way out: a second one must not
+		// meet the default action, which would hide what the program exits with.
+		if ctx.Err() == nil {
+			signal.Stop(received)
+			close(received)
+		}
 		cancel()
 	}
 }
