@@ -27,8 +27,8 @@ type curveTable struct {
 
 	sigmoidSlope, tanhSlope, silu, geluTanh, gelu, hardSwish, hardSigmoid func(y, slope, x *float32, n int)
 
-	// geluWhole does in one pass what the exponential and the loops of GELU do, and
-	// geluValue leaves out the slope; nil where these do it.
+	// geluWhole does in one pass what the exponential, normalArgument and gelu do, and
+	// geluValue leaves out the slope; a level has either these two or those.
 	geluWhole func(y, slope, x *float32, n int)
 	geluValue func(y, x *float32, n int)
 }

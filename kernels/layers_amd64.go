@@ -8,14 +8,14 @@ func curveAt(l Level) curveTable {
 	switch l {
 	case AVX512:
 		return curveTable{
-			multiply: multiplyAVX512, geluArgument: geluArgumentAVX512, normalArgument: normalArgumentAVX512,
-			sigmoidSlope: sigmoidSlopeAVX512, tanhSlope: tanhSlopeAVX512, silu: siluAVX512, geluTanh: geluTanhAVX512, gelu: geluAVX512,
+			multiply: multiplyAVX512, geluArgument: geluArgumentAVX512,
+			sigmoidSlope: sigmoidSlopeAVX512, tanhSlope: tanhSlopeAVX512, silu: siluAVX512, geluTanh: geluTanhAVX512,
 			hardSwish: hardSwishAVX512, hardSigmoid: hardSigmoidAVX512, geluWhole: geluWholeAVX512, geluValue: geluValueAVX512,
 		}
 	case AVX2:
 		return curveTable{
-			multiply: multiplyAVX2, geluArgument: geluArgumentAVX2, normalArgument: normalArgumentAVX2,
-			sigmoidSlope: sigmoidSlopeAVX2, tanhSlope: tanhSlopeAVX2, silu: siluAVX2, geluTanh: geluTanhAVX2, gelu: geluAVX2,
+			multiply: multiplyAVX2, geluArgument: geluArgumentAVX2,
+			sigmoidSlope: sigmoidSlopeAVX2, tanhSlope: tanhSlopeAVX2, silu: siluAVX2, geluTanh: geluTanhAVX2,
 			hardSwish: hardSwishAVX2, hardSigmoid: hardSigmoidAVX2, geluWhole: geluWholeAVX2, geluValue: geluValueAVX2,
 		}
 	default:

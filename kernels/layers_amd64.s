@@ -95,50 +95,6 @@ DATA layers3fcc422a<>+56(SB)/4, $0x3fcc422a
 DATA layers3fcc422a<>+60(SB)/4, $0x3fcc422a
 GLOBL layers3fcc422a<>(SB), RODATA|NOPTR, $64
 
-// func normalArgumentAVX2(dst *float32, src *float32, n int)
-// Requires: AVX
-TEXT ·normalArgumentAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-	SHLQ $0x06, DX
-	XORQ BX, BX
-
-loop3:
-	VMOVUPS      (CX)(BX*1), Y0
-	VMULPS       Y0, Y0, Y0
-	VBROADCASTSS layersbf000000<>+0(SB), Y1
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (AX)(BX*1)
-	VMOVUPS      32(CX)(BX*1), Y0
-	VMULPS       Y0, Y0, Y0
-	VBROADCASTSS layersbf000000<>+0(SB), Y1
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, 32(AX)(BX*1)
-	ADDQ         $0x40, BX
-	CMPQ         BX, DX
-	JNE          loop3
-	VZEROUPPER
-	RET
-
-DATA layersbf000000<>+0(SB)/4, $0xbf000000
-DATA layersbf000000<>+4(SB)/4, $0xbf000000
-DATA layersbf000000<>+8(SB)/4, $0xbf000000
-DATA layersbf000000<>+12(SB)/4, $0xbf000000
-DATA layersbf000000<>+16(SB)/4, $0xbf000000
-DATA layersbf000000<>+20(SB)/4, $0xbf000000
-DATA layersbf000000<>+24(SB)/4, $0xbf000000
-DATA layersbf000000<>+28(SB)/4, $0xbf000000
-DATA layersbf000000<>+32(SB)/4, $0xbf000000
-DATA layersbf000000<>+36(SB)/4, $0xbf000000
-DATA layersbf000000<>+40(SB)/4, $0xbf000000
-DATA layersbf000000<>+44(SB)/4, $0xbf000000
-DATA layersbf000000<>+48(SB)/4, $0xbf000000
-DATA layersbf000000<>+52(SB)/4, $0xbf000000
-DATA layersbf000000<>+56(SB)/4, $0xbf000000
-DATA layersbf000000<>+60(SB)/4, $0xbf000000
-GLOBL layersbf000000<>(SB), RODATA|NOPTR, $64
-
 // func sigmoidSlopeAVX2(y *float32, slope *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sigmoidSlopeAVX2(SB), NOSPLIT, $0-32
@@ -149,7 +105,7 @@ TEXT ·sigmoidSlopeAVX2(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop4:
+loop3:
 	VMOVUPS (DX)(SI*1), Y0
 	VMOVUPS (CX)(SI*1), Y0
 	VMULPS  Y0, Y0, Y1
@@ -164,7 +120,7 @@ loop4:
 	VMOVUPS Y1, 32(CX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop4
+	JNE     loop3
 	VZEROUPPER
 	RET
 
@@ -178,7 +134,7 @@ TEXT ·tanhSlopeAVX2(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop5:
+loop4:
 	VMOVUPS      (DX)(SI*1), Y0
 	VMOVUPS      (CX)(SI*1), Y0
 	VBROADCASTSS layers3f800000<>+0(SB), Y1
@@ -195,7 +151,7 @@ loop5:
 	VMOVUPS      Y1, 32(CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop5
+	JNE          loop4
 	VZEROUPPER
 	RET
 
@@ -227,7 +183,7 @@ TEXT ·siluAVX2(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop6:
+loop5:
 	VMOVUPS      (DX)(SI*1), Y0
 	VMOVUPS      (CX)(SI*1), Y1
 	VMULPS       Y1, Y0, Y0
@@ -248,7 +204,7 @@ loop6:
 	VMOVUPS      Y1, 32(CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop6
+	JNE          loop5
 	VZEROUPPER
 	RET
 
@@ -262,7 +218,7 @@ TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop7:
+loop6:
 	VMOVUPS      (DX)(SI*1), Y0
 	VMOVUPS      (CX)(SI*1), Y1
 	VMULPS       Y1, Y0, Y2
@@ -295,7 +251,7 @@ loop7:
 	VMOVUPS      Y0, 32(CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop7
+	JNE          loop6
 	VZEROUPPER
 	RET
 
@@ -317,243 +273,6 @@ DATA layers3e5b33b6<>+56(SB)/4, $0x3e5b33b6
 DATA layers3e5b33b6<>+60(SB)/4, $0x3e5b33b6
 GLOBL layers3e5b33b6<>(SB), RODATA|NOPTR, $64
 
-// func geluAVX2(y *float32, slope *float32, x *float32, n int)
-// Requires: AVX
-TEXT ·geluAVX2(SB), NOSPLIT, $0-32
-	MOVQ y+0(FP), AX
-	MOVQ slope+8(FP), CX
-	MOVQ x+16(FP), DX
-	MOVQ n+24(FP), BX
-	SHLQ $0x06, BX
-	XORQ SI, SI
-
-loop8:
-	VMOVUPS      (DX)(SI*1), Y0
-	VMOVUPS      (CX)(SI*1), Y1
-	VBROADCASTSS layers3f800000<>+0(SB), Y3
-	VMOVUPS      layers7fffffff<>+0(SB), Y2
-	VANDPS       Y2, Y0, Y2
-	VBROADCASTSS layers3e6d3388<>+0(SB), Y4
-	VMULPS       Y4, Y2, Y2
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VBROADCASTSS layers3f07dc22<>+0(SB), Y4
-	VMULPS       Y4, Y2, Y4
-	VBROADCASTSS layersbf3a00e3<>+0(SB), Y5
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS layers3f35f0e3<>+0(SB), Y5
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS layersbe11a98e<>+0(SB), Y5
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS layers3e027906<>+0(SB), Y5
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y2, Y4, Y2
-	VMULPS       Y1, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VSUBPS       Y2, Y3, Y3
-	VCMPPS       $0x1d, Y4, Y0, Y5
-	VANDPS       Y3, Y5, Y5
-	VCMPPS       $0x1e, Y0, Y4, Y3
-	VANDPS       Y2, Y3, Y3
-	VADDPS       Y3, Y5, Y2
-	VMULPS       Y2, Y0, Y3
-	VBROADCASTSS layers3ecc422a<>+0(SB), Y4
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y2, Y0
-	VMOVUPS      Y3, (AX)(SI*1)
-	VMOVUPS      Y0, (CX)(SI*1)
-	VMOVUPS      32(DX)(SI*1), Y0
-	VMOVUPS      32(CX)(SI*1), Y1
-	VBROADCASTSS layers3f800000<>+0(SB), Y3
-	VMOVUPS      layers7fffffff<>+0(SB), Y2
-	VANDPS       Y2, Y0, Y2
-	VBROADCASTSS layers3e6d3388<>+0(SB), Y4
-	VMULPS       Y4, Y2, Y2
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VBROADCASTSS layers3f07dc22<>+0(SB), Y4
-	VMULPS       Y4, Y2, Y4
-	VBROADCASTSS layersbf3a00e3<>+0(SB), Y5
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS layers3f35f0e3<>+0(SB), Y5
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS layersbe11a98e<>+0(SB), Y5
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS layers3e027906<>+0(SB), Y5
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y2, Y4, Y2
-	VMULPS       Y1, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VSUBPS       Y2, Y3, Y3
-	VCMPPS       $0x1d, Y4, Y0, Y5
-	VANDPS       Y3, Y5, Y5
-	VCMPPS       $0x1e, Y0, Y4, Y3
-	VANDPS       Y2, Y3, Y3
-	VADDPS       Y3, Y5, Y2
-	VMULPS       Y2, Y0, Y3
-	VBROADCASTSS layers3ecc422a<>+0(SB), Y4
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y2, Y0
-	VMOVUPS      Y3, 32(AX)(SI*1)
-	VMOVUPS      Y0, 32(CX)(SI*1)
-	ADDQ         $0x40, SI
-	CMPQ         SI, BX
-	JNE          loop8
-	VZEROUPPER
-	RET
-
-DATA layers7fffffff<>+0(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+4(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+8(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+12(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+16(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+20(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+24(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+28(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+32(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+36(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+40(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+44(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+48(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+52(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+56(SB)/4, $0x7fffffff
-DATA layers7fffffff<>+60(SB)/4, $0x7fffffff
-GLOBL layers7fffffff<>(SB), RODATA|NOPTR, $64
-
-DATA layers3e6d3388<>+0(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+4(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+8(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+12(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+16(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+20(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+24(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+28(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+32(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+36(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+40(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+44(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+48(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+52(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+56(SB)/4, $0x3e6d3388
-DATA layers3e6d3388<>+60(SB)/4, $0x3e6d3388
-GLOBL layers3e6d3388<>(SB), RODATA|NOPTR, $64
-
-DATA layers3f07dc22<>+0(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+4(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+8(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+12(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+16(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+20(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+24(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+28(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+32(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+36(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+40(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+44(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+48(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+52(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+56(SB)/4, $0x3f07dc22
-DATA layers3f07dc22<>+60(SB)/4, $0x3f07dc22
-GLOBL layers3f07dc22<>(SB), RODATA|NOPTR, $64
-
-DATA layersbf3a00e3<>+0(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+4(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+8(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+12(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+16(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+20(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+24(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+28(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+32(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+36(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+40(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+44(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+48(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+52(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+56(SB)/4, $0xbf3a00e3
-DATA layersbf3a00e3<>+60(SB)/4, $0xbf3a00e3
-GLOBL layersbf3a00e3<>(SB), RODATA|NOPTR, $64
-
-DATA layers3f35f0e3<>+0(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+4(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+8(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+12(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+16(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+20(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+24(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+28(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+32(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+36(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+40(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+44(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+48(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+52(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+56(SB)/4, $0x3f35f0e3
-DATA layers3f35f0e3<>+60(SB)/4, $0x3f35f0e3
-GLOBL layers3f35f0e3<>(SB), RODATA|NOPTR, $64
-
-DATA layersbe11a98e<>+0(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+4(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+8(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+12(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+16(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+20(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+24(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+28(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+32(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+36(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+40(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+44(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+48(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+52(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+56(SB)/4, $0xbe11a98e
-DATA layersbe11a98e<>+60(SB)/4, $0xbe11a98e
-GLOBL layersbe11a98e<>(SB), RODATA|NOPTR, $64
-
-DATA layers3e027906<>+0(SB)/4, $0x3e027906
-DATA layers3e027906<>+4(SB)/4, $0x3e027906
-DATA layers3e027906<>+8(SB)/4, $0x3e027906
-DATA layers3e027906<>+12(SB)/4, $0x3e027906
-DATA layers3e027906<>+16(SB)/4, $0x3e027906
-DATA layers3e027906<>+20(SB)/4, $0x3e027906
-DATA layers3e027906<>+24(SB)/4, $0x3e027906
-DATA layers3e027906<>+28(SB)/4, $0x3e027906
-DATA layers3e027906<>+32(SB)/4, $0x3e027906
-DATA layers3e027906<>+36(SB)/4, $0x3e027906
-DATA layers3e027906<>+40(SB)/4, $0x3e027906
-DATA layers3e027906<>+44(SB)/4, $0x3e027906
-DATA layers3e027906<>+48(SB)/4, $0x3e027906
-DATA layers3e027906<>+52(SB)/4, $0x3e027906
-DATA layers3e027906<>+56(SB)/4, $0x3e027906
-DATA layers3e027906<>+60(SB)/4, $0x3e027906
-GLOBL layers3e027906<>(SB), RODATA|NOPTR, $64
-
-DATA layers3ecc422a<>+0(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+4(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+8(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+12(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+16(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+20(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+24(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+28(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+32(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+36(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+40(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+44(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+48(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+52(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+56(SB)/4, $0x3ecc422a
-DATA layers3ecc422a<>+60(SB)/4, $0x3ecc422a
-GLOBL layers3ecc422a<>(SB), RODATA|NOPTR, $64
-
 // func hardSwishAVX2(y *float32, slope *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·hardSwishAVX2(SB), NOSPLIT, $0-32
@@ -564,7 +283,7 @@ TEXT ·hardSwishAVX2(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop9:
+loop7:
 	VMOVUPS      (DX)(SI*1), Y0
 	VMOVUPS      (CX)(SI*1), Y1
 	VBROADCASTSS layers40400000<>+0(SB), Y1
@@ -621,7 +340,7 @@ loop9:
 	VMOVUPS      Y0, 32(CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop9
+	JNE          loop7
 	VZEROUPPER
 	RET
 
@@ -743,7 +462,7 @@ TEXT ·hardSigmoidAVX2(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop10:
+loop8:
 	VMOVUPS      (DX)(SI*1), Y0
 	VMOVUPS      (CX)(SI*1), Y1
 	VBROADCASTSS layers40400000<>+0(SB), Y1
@@ -784,7 +503,7 @@ loop10:
 	VMOVUPS      Y0, 32(CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop10
+	JNE          loop8
 	VZEROUPPER
 	RET
 
@@ -800,22 +519,22 @@ TEXT ·normRowsAVX2(SB), NOSPLIT, $0-104
 	MOVQ n+48(FP), R8
 	XORQ R9, R9
 
-row11:
+row9:
 	VXORPS X0, X0, X0
 	CMPQ   center+96(FP), $0x00
-	JEQ    origin12
+	JEQ    origin10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ   R8, R10
 	SHLQ   $0x06, R10
 	XORQ   R11, R11
 
-loop13:
+loop11:
 	VADDPS       (CX)(R11*1), Y0, Y0
 	VADDPS       32(CX)(R11*1), Y1, Y1
 	ADDQ         $0x40, R11
 	CMPQ         R11, R10
-	JNE          loop13
+	JNE          loop11
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
@@ -827,7 +546,7 @@ loop13:
 	VDIVSD       size+80(FP), X0, X0
 	VCVTSD2SS    X0, X0, X0
 
-origin12:
+origin10:
 	VMOVSS       X0, (SI)(R9*4)
 	VBROADCASTSS X0, Y0
 	VXORPS       Y1, Y1, Y1
@@ -836,7 +555,7 @@ origin12:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop14:
+loop12:
 	VMOVUPS      (CX)(R11*1), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y3, Y3, Y3
@@ -847,7 +566,7 @@ loop14:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x40, R11
 	CMPQ         R11, R10
-	JNE          loop14
+	JNE          loop12
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X1
@@ -868,7 +587,7 @@ loop14:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop15:
+loop13:
 	VMOVUPS (CX)(R11*1), Y2
 	VSUBPS  Y0, Y2, Y2
 	VMULPS  Y1, Y2, Y2
@@ -883,12 +602,12 @@ loop15:
 	VMOVUPS Y2, 32(AX)(R11*1)
 	ADDQ    $0x40, R11
 	CMPQ    R11, R10
-	JNE     loop15
+	JNE     loop13
 	ADDQ    ldx+64(FP), CX
 	ADDQ    ldy+72(FP), AX
 	INCQ    R9
 	CMPQ    R9, rows+56(FP)
-	JNE     row11
+	JNE     row9
 	VZEROUPPER
 	RET
 
@@ -903,7 +622,7 @@ TEXT ·normGradientAVX2(SB), NOSPLIT, $0-120
 	MOVQ dy+16(FP), DX
 	XORQ BX, BX
 
-row16:
+row14:
 	MOVQ         gw+32(FP), SI
 	MOVQ         gb+40(FP), DI
 	MOVQ         weight+24(FP), R8
@@ -920,7 +639,7 @@ row16:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop18:
+loop16:
 	VMOVUPS      (CX)(R11*1), Y6
 	VSUBPS       Y0, Y6, Y6
 	VMULPS       Y1, Y6, Y6
@@ -949,12 +668,12 @@ loop18:
 	VADDPS       Y6, Y5, Y5
 	ADDQ         $0x40, R11
 	CMPQ         R11, R10
-	JNE          loop18
+	JNE          loop16
 	TESTQ        AX, AX
-	JEQ          last17
+	JEQ          last15
 	VXORPS       Y6, Y6, Y6
 	CMPQ         center+112(FP), $0x00
-	JEQ          origin19
+	JEQ          origin17
 	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X3, X2, X2
@@ -967,7 +686,7 @@ loop18:
 	VCVTSD2SS    X2, X2, X2
 	VBROADCASTSS X2, Y6
 
-origin19:
+origin17:
 	VADDPS       Y5, Y4, Y4
 	VEXTRACTF128 $0x01, Y4, X2
 	VADDPS       X2, X4, X4
@@ -983,7 +702,7 @@ origin19:
 	SHLQ         $0x06, SI
 	XORQ         DI, DI
 
-loop20:
+loop18:
 	VMOVUPS (CX)(DI*1), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
@@ -1006,15 +725,15 @@ loop20:
 	VMOVUPS Y3, 32(AX)(DI*1)
 	ADDQ    $0x40, DI
 	CMPQ    DI, SI
-	JNE     loop20
+	JNE     loop18
 
-last17:
+last15:
 	ADDQ ldx+80(FP), CX
 	ADDQ lddy+88(FP), DX
 	ADDQ lddx+96(FP), AX
 	INCQ BX
 	CMPQ BX, rows+72(FP)
-	JNE  row16
+	JNE  row14
 	VZEROUPPER
 	RET
 
@@ -1028,7 +747,7 @@ TEXT ·softmaxGradientAVX2(SB), NOSPLIT, $0-32
 	SHLQ         $0x06, DX
 	XORQ         BX, BX
 
-loop21:
+loop19:
 	VMOVUPS (AX)(BX*1), Y1
 	VSUBPS  Y0, Y1, Y1
 	VMULPS  (CX)(BX*1), Y1, Y1
@@ -1039,7 +758,7 @@ loop21:
 	VMOVUPS Y1, 32(AX)(BX*1)
 	ADDQ    $0x40, BX
 	CMPQ    BX, DX
-	JNE     loop21
+	JNE     loop19
 	VZEROUPPER
 	RET
 
@@ -1073,7 +792,7 @@ tile:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap22:
+tap20:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1098,7 +817,7 @@ tap22:
 	VMULPS  32(R14)(R8*1), Y8, Y8
 	VADDPS  Y8, Y7, Y7
 	DECQ    R13
-	JNE     tap22
+	JNE     tap20
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -1126,7 +845,7 @@ pixel:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap23:
+tap21:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1139,7 +858,7 @@ tap23:
 	VMULPS  32(R14), Y2, Y2
 	VADDPS  Y2, Y1, Y1
 	DECQ    R13
-	JNE     tap23
+	JNE     tap21
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -1179,23 +898,23 @@ channel:
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-row24:
+row22:
 	MOVQ pixels+48(FP), R11
 
-pixel25:
+pixel23:
 	VMOVUPS (R9), Y1
 	VMULPS  (BX), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
 	DECQ    R11
-	JNE     pixel25
+	JNE     pixel23
 	MOVQ    xNext+80(FP), R11
 	ADDQ    R11, BX
 	MOVQ    yNext+88(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     row24
+	JNE     row22
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Y0, (BX)
@@ -1208,23 +927,23 @@ pixel25:
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-row26:
+row24:
 	MOVQ pixels+48(FP), R11
 
-pixel27:
+pixel25:
 	VMOVUPS 32(R9), Y1
 	VMULPS  32(BX), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
 	DECQ    R11
-	JNE     pixel27
+	JNE     pixel25
 	MOVQ    xNext+80(FP), R11
 	ADDQ    R11, BX
 	MOVQ    yNext+88(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     row26
+	JNE     row24
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Y0, 32(BX)
@@ -1262,10 +981,10 @@ channel:
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-row28:
+row26:
 	MOVQ pixels+48(FP), R12
 
-pixel29:
+pixel27:
 	VMOVUPS (R10), Y3
 	VMULPS  (R9), Y3, Y4
 	VADDPS  Y4, Y0, Y0
@@ -1276,13 +995,13 @@ pixel29:
 	ADDQ    SI, R9
 	ADDQ    DI, R10
 	DECQ    R12
-	JNE     pixel29
+	JNE     pixel27
 	MOVQ    xNext+80(FP), R12
 	ADDQ    R12, R9
 	MOVQ    yNext+88(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     row28
+	JNE     row26
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Y0, (R9)
@@ -1303,10 +1022,10 @@ pixel29:
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-row30:
+row28:
 	MOVQ pixels+48(FP), R12
 
-pixel31:
+pixel29:
 	VMOVUPS 32(R10), Y3
 	VMULPS  32(R9), Y3, Y4
 	VADDPS  Y4, Y0, Y0
@@ -1317,13 +1036,13 @@ pixel31:
 	ADDQ    SI, R9
 	ADDQ    DI, R10
 	DECQ    R12
-	JNE     pixel31
+	JNE     pixel29
 	MOVQ    xNext+80(FP), R12
 	ADDQ    R12, R9
 	MOVQ    yNext+88(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     row30
+	JNE     row28
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Y0, 32(R9)
@@ -1369,10 +1088,10 @@ channel:
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-row32:
+row30:
 	MOVQ pixels+48(FP), R13
 
-pixel33:
+pixel31:
 	VMOVUPS (R11), Y5
 	VMULPS  (R10), Y5, Y6
 	VADDPS  Y6, Y0, Y0
@@ -1387,13 +1106,13 @@ pixel33:
 	ADDQ    SI, R10
 	ADDQ    DI, R11
 	DECQ    R13
-	JNE     pixel33
+	JNE     pixel31
 	MOVQ    xNext+80(FP), R13
 	ADDQ    R13, R10
 	MOVQ    yNext+88(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     row32
+	JNE     row30
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Y0, (R10)
@@ -1422,10 +1141,10 @@ pixel33:
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-row34:
+row32:
 	MOVQ pixels+48(FP), R13
 
-pixel35:
+pixel33:
 	VMOVUPS 32(R11), Y5
 	VMULPS  32(R10), Y5, Y6
 	VADDPS  Y6, Y0, Y0
@@ -1440,13 +1159,13 @@ pixel35:
 	ADDQ    SI, R10
 	ADDQ    DI, R11
 	DECQ    R13
-	JNE     pixel35
+	JNE     pixel33
 	MOVQ    xNext+80(FP), R13
 	ADDQ    R13, R10
 	MOVQ    yNext+88(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     row34
+	JNE     row32
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Y0, 32(R10)
@@ -1477,13 +1196,13 @@ TEXT ·multiplyAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop36:
+loop34:
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  (DX)(SI*1), Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop36
+	JNE     loop34
 	VZEROUPPER
 	RET
 
@@ -1496,7 +1215,7 @@ TEXT ·geluArgumentAVX512(SB), NOSPLIT, $0-24
 	SHLQ $0x06, DX
 	XORQ BX, BX
 
-loop37:
+loop35:
 	VMOVUPS      (CX)(BX*1), Z0
 	VMULPS       Z0, Z0, Z1
 	VBROADCASTSS layers3d922279<>+0(SB), Z2
@@ -1507,28 +1226,7 @@ loop37:
 	VMOVUPS      Z0, (AX)(BX*1)
 	ADDQ         $0x40, BX
 	CMPQ         BX, DX
-	JNE          loop37
-	VZEROUPPER
-	RET
-
-// func normalArgumentAVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·normalArgumentAVX512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-	SHLQ $0x06, DX
-	XORQ BX, BX
-
-loop38:
-	VMOVUPS      (CX)(BX*1), Z0
-	VMULPS       Z0, Z0, Z0
-	VBROADCASTSS layersbf000000<>+0(SB), Z1
-	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, (AX)(BX*1)
-	ADDQ         $0x40, BX
-	CMPQ         BX, DX
-	JNE          loop38
+	JNE          loop35
 	VZEROUPPER
 	RET
 
@@ -1542,7 +1240,7 @@ TEXT ·sigmoidSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop39:
+loop36:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  Z0, Z0, Z1
@@ -1551,7 +1249,7 @@ loop39:
 	VMOVUPS Z1, (CX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop39
+	JNE     loop36
 	VZEROUPPER
 	RET
 
@@ -1565,7 +1263,7 @@ TEXT ·tanhSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop40:
+loop37:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z0
 	VBROADCASTSS layers3f800000<>+0(SB), Z1
@@ -1575,7 +1273,7 @@ loop40:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop40
+	JNE          loop37
 	VZEROUPPER
 	RET
 
@@ -1589,7 +1287,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop41:
+loop38:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z0
@@ -1601,7 +1299,7 @@ loop41:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop41
+	JNE          loop38
 	VZEROUPPER
 	RET
 
@@ -1615,7 +1313,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop42:
+loop39:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z2
@@ -1633,62 +1331,7 @@ loop42:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop42
-	VZEROUPPER
-	RET
-
-// func geluAVX512(y *float32, slope *float32, x *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·geluAVX512(SB), NOSPLIT, $0-32
-	MOVQ y+0(FP), AX
-	MOVQ slope+8(FP), CX
-	MOVQ x+16(FP), DX
-	MOVQ n+24(FP), BX
-	SHLQ $0x06, BX
-	XORQ SI, SI
-
-loop43:
-	VMOVUPS      (DX)(SI*1), Z0
-	VMOVUPS      (CX)(SI*1), Z1
-	VBROADCASTSS layers3f800000<>+0(SB), Z3
-	VMOVUPS      layers7fffffff<>+0(SB), Z2
-	VANDPS       Z2, Z0, Z2
-	VBROADCASTSS layers3e6d3388<>+0(SB), Z4
-	VMULPS       Z4, Z2, Z2
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VBROADCASTSS layers3f07dc22<>+0(SB), Z4
-	VMULPS       Z4, Z2, Z4
-	VBROADCASTSS layersbf3a00e3<>+0(SB), Z6
-	VADDPS       Z6, Z4, Z4
-	VMULPS       Z2, Z4, Z4
-	VBROADCASTSS layers3f35f0e3<>+0(SB), Z6
-	VADDPS       Z6, Z4, Z4
-	VMULPS       Z2, Z4, Z4
-	VBROADCASTSS layersbe11a98e<>+0(SB), Z6
-	VADDPS       Z6, Z4, Z4
-	VMULPS       Z2, Z4, Z4
-	VBROADCASTSS layers3e027906<>+0(SB), Z6
-	VADDPS       Z6, Z4, Z4
-	VMULPS       Z2, Z4, Z2
-	VMULPS       Z1, Z2, Z2
-	VPXORD       Z5, Z5, Z5
-	VSUBPS       Z2, Z3, Z3
-	VCMPPS       $0x1d, Z5, Z0, K1
-	VMOVUPS.Z    Z3, K1, Z3
-	VCMPPS       $0x1e, Z0, Z5, K1
-	VMOVUPS.Z    Z2, K1, Z2
-	VADDPS       Z2, Z3, Z2
-	VMULPS       Z2, Z0, Z3
-	VBROADCASTSS layers3ecc422a<>+0(SB), Z4
-	VMULPS       Z4, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	VADDPS       Z0, Z2, Z0
-	VMOVUPS      Z3, (AX)(SI*1)
-	VMOVUPS      Z0, (CX)(SI*1)
-	ADDQ         $0x40, SI
-	CMPQ         SI, BX
-	JNE          loop43
+	JNE          loop39
 	VZEROUPPER
 	RET
 
@@ -1702,7 +1345,7 @@ TEXT ·hardSwishAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop44:
+loop40:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1732,7 +1375,7 @@ loop44:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop44
+	JNE          loop40
 	VZEROUPPER
 	RET
 
@@ -1746,7 +1389,7 @@ TEXT ·hardSigmoidAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop45:
+loop41:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1768,7 +1411,7 @@ loop45:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop45
+	JNE          loop41
 	VZEROUPPER
 	RET
 
@@ -1784,20 +1427,20 @@ TEXT ·normRowsAVX512(SB), NOSPLIT, $0-104
 	MOVQ n+48(FP), R8
 	XORQ R9, R9
 
-row46:
+row42:
 	VXORPS X0, X0, X0
 	CMPQ   center+96(FP), $0x00
-	JEQ    origin47
+	JEQ    origin43
 	VPXORD Z1, Z1, Z1
 	MOVQ   R8, R10
 	SHLQ   $0x06, R10
 	XORQ   R11, R11
 
-loop48:
+loop44:
 	VADDPS        (CX)(R11*1), Z1, Z1
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop48
+	JNE           loop44
 	VEXTRACTF32X8 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -1810,7 +1453,7 @@ loop48:
 	VDIVSD        size+80(FP), X0, X0
 	VCVTSD2SS     X0, X0, X0
 
-origin47:
+origin43:
 	VMOVSS       X0, (SI)(R9*4)
 	VBROADCASTSS X0, Z0
 	VPXORD       Z2, Z2, Z2
@@ -1818,14 +1461,14 @@ origin47:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop49:
+loop45:
 	VMOVUPS       (CX)(R11*1), Z3
 	VSUBPS        Z0, Z3, Z3
 	VMULPS        Z3, Z3, Z3
 	VADDPS        Z3, Z2, Z2
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop49
+	JNE           loop45
 	VEXTRACTF32X8 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X3
@@ -1847,7 +1490,7 @@ loop49:
 	SHLQ          $0x06, R10
 	XORQ          R11, R11
 
-loop50:
+loop46:
 	VMOVUPS (CX)(R11*1), Z4
 	VSUBPS  Z0, Z4, Z4
 	VMULPS  Z3, Z4, Z4
@@ -1856,12 +1499,12 @@ loop50:
 	VMOVUPS Z4, (AX)(R11*1)
 	ADDQ    $0x40, R11
 	CMPQ    R11, R10
-	JNE     loop50
+	JNE     loop46
 	ADDQ    ldx+64(FP), CX
 	ADDQ    ldy+72(FP), AX
 	INCQ    R9
 	CMPQ    R9, rows+56(FP)
-	JNE     row46
+	JNE     row42
 	VZEROUPPER
 	RET
 
@@ -1873,7 +1516,7 @@ TEXT ·normGradientAVX512(SB), NOSPLIT, $0-120
 	MOVQ dy+16(FP), DX
 	XORQ BX, BX
 
-row51:
+row47:
 	MOVQ         gw+32(FP), SI
 	MOVQ         gb+40(FP), DI
 	MOVQ         weight+24(FP), R8
@@ -1888,7 +1531,7 @@ row51:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop53:
+loop49:
 	VMOVUPS       (CX)(R11*1), Z4
 	VSUBPS        Z0, Z4, Z4
 	VMULPS        Z1, Z4, Z4
@@ -1904,12 +1547,12 @@ loop53:
 	VADDPS        Z4, Z3, Z3
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop53
+	JNE           loop49
 	TESTQ         AX, AX
-	JEQ           last52
+	JEQ           last48
 	VPXORD        Z5, Z5, Z5
 	CMPQ          center+112(FP), $0x00
-	JEQ           origin54
+	JEQ           origin50
 	VEXTRACTF32X8 $0x01, Z2, Y4
 	VADDPS        Y4, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X4
@@ -1923,7 +1566,7 @@ loop53:
 	VCVTSD2SS     X4, X4, X4
 	VBROADCASTSS  X4, Z5
 
-origin54:
+origin50:
 	VEXTRACTF32X8 $0x01, Z3, Y4
 	VADDPS        Y4, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X4
@@ -1940,7 +1583,7 @@ origin54:
 	SHLQ          $0x06, SI
 	XORQ          DI, DI
 
-loop55:
+loop51:
 	VMOVUPS (CX)(DI*1), Z6
 	VSUBPS  Z0, Z6, Z6
 	VMULPS  Z1, Z6, Z6
@@ -1953,15 +1596,15 @@ loop55:
 	VMOVUPS Z6, (AX)(DI*1)
 	ADDQ    $0x40, DI
 	CMPQ    DI, SI
-	JNE     loop55
+	JNE     loop51
 
-last52:
+last48:
 	ADDQ ldx+80(FP), CX
 	ADDQ lddy+88(FP), DX
 	ADDQ lddx+96(FP), AX
 	INCQ BX
 	CMPQ BX, rows+72(FP)
-	JNE  row51
+	JNE  row47
 	VZEROUPPER
 	RET
 
@@ -1975,14 +1618,14 @@ TEXT ·softmaxGradientAVX512(SB), NOSPLIT, $0-32
 	SHLQ         $0x06, DX
 	XORQ         BX, BX
 
-loop56:
+loop52:
 	VMOVUPS (AX)(BX*1), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMULPS  (CX)(BX*1), Z1, Z1
 	VMOVUPS Z1, (AX)(BX*1)
 	ADDQ    $0x40, BX
 	CMPQ    BX, DX
-	JNE     loop56
+	JNE     loop52
 	VZEROUPPER
 	RET
 
@@ -2012,7 +1655,7 @@ tile:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap57:
+tap53:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -2028,7 +1671,7 @@ tap57:
 	VMULPS  (R14)(R8*1), Z4, Z4
 	VADDPS  Z4, Z3, Z3
 	DECQ    R13
-	JNE     tap57
+	JNE     tap53
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -2051,7 +1694,7 @@ pixel:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap58:
+tap54:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -2061,7 +1704,7 @@ tap58:
 	VMULPS  (R14), Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	DECQ    R13
-	JNE     tap58
+	JNE     tap54
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -2100,23 +1743,23 @@ channel:
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-row59:
+row55:
 	MOVQ pixels+48(FP), R11
 
-pixel60:
+pixel56:
 	VMOVUPS (R9), Z1
 	VMULPS  (BX), Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
 	DECQ    R11
-	JNE     pixel60
+	JNE     pixel56
 	MOVQ    xNext+80(FP), R11
 	ADDQ    R11, BX
 	MOVQ    yNext+88(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     row59
+	JNE     row55
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Z0, (BX)
@@ -2154,10 +1797,10 @@ channel:
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-row61:
+row57:
 	MOVQ pixels+48(FP), R12
 
-pixel62:
+pixel58:
 	VMOVUPS (R10), Z3
 	VMULPS  (R9), Z3, Z4
 	VADDPS  Z4, Z0, Z0
@@ -2168,13 +1811,13 @@ pixel62:
 	ADDQ    SI, R9
 	ADDQ    DI, R10
 	DECQ    R12
-	JNE     pixel62
+	JNE     pixel58
 	MOVQ    xNext+80(FP), R12
 	ADDQ    R12, R9
 	MOVQ    yNext+88(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     row61
+	JNE     row57
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Z0, (R9)
@@ -2220,10 +1863,10 @@ channel:
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-row63:
+row59:
 	MOVQ pixels+48(FP), R13
 
-pixel64:
+pixel60:
 	VMOVUPS (R11), Z5
 	VMULPS  (R10), Z5, Z6
 	VADDPS  Z6, Z0, Z0
@@ -2238,13 +1881,13 @@ pixel64:
 	ADDQ    SI, R10
 	ADDQ    DI, R11
 	DECQ    R13
-	JNE     pixel64
+	JNE     pixel60
 	MOVQ    xNext+80(FP), R13
 	ADDQ    R13, R10
 	MOVQ    yNext+88(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     row63
+	JNE     row59
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Z0, (R10)

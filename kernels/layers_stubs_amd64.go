@@ -14,11 +14,6 @@ func multiplyAVX2(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func geluArgumentAVX2(dst *float32, src *float32, n int)
 
-// normalArgumentAVX2 stores -x*x/2.
-//
-//go:noescape
-func normalArgumentAVX2(dst *float32, src *float32, n int)
-
 // sigmoidSlopeAVX2 is a function of curveTable.
 //
 //go:noescape
@@ -38,11 +33,6 @@ func siluAVX2(y *float32, slope *float32, x *float32, n int)
 //
 //go:noescape
 func geluTanhAVX2(y *float32, slope *float32, x *float32, n int)
-
-// geluAVX2 is a function of curveTable.
-//
-//go:noescape
-func geluAVX2(y *float32, slope *float32, x *float32, n int)
 
 // hardSwishAVX2 is a function of curveTable.
 //
@@ -99,11 +89,6 @@ func multiplyAVX512(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func geluArgumentAVX512(dst *float32, src *float32, n int)
 
-// normalArgumentAVX512 stores -x*x/2.
-//
-//go:noescape
-func normalArgumentAVX512(dst *float32, src *float32, n int)
-
 // sigmoidSlopeAVX512 is a function of curveTable.
 //
 //go:noescape
@@ -123,11 +108,6 @@ func siluAVX512(y *float32, slope *float32, x *float32, n int)
 //
 //go:noescape
 func geluTanhAVX512(y *float32, slope *float32, x *float32, n int)
-
-// geluAVX512 is a function of curveTable.
-//
-//go:noescape
-func geluAVX512(y *float32, slope *float32, x *float32, n int)
 
 // hardSwishAVX512 is a function of curveTable.
 //

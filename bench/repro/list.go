@@ -31,7 +31,8 @@ type Entry struct {
 	Trials   int    `json:"trials,omitempty"`
 	// SecondsEstimate is how long all trials of the training take on this machine
 	// with the data at hand, or with the paper's whole ones where they are not, from
-	// FLOP, their operations, and a short probe; null for a cell that cannot be run. A training that shares another one's rounds takes less.
+	// FLOP, their operations, and a short probe; null for a cell that cannot be run.
+	// A training that shares another one's rounds takes less.
 	SecondsEstimate *float64 `json:"seconds_estimate"`
 	FLOP            float64  `json:"flop,omitempty"`
 	Why             string   `json:"why,omitempty"`

@@ -14,14 +14,6 @@ const (
 	geluCube   = 0x1.2444f2p-4
 	geluSlope  = 0x1.b6676cp-3
 
-	erfScale = 0x1.da671p-3
-	erf1     = 0x1.04f20cp-3
-	erf2     = -0x1.23531cp-3
-	erf3     = 0x1.6be1c6p-1
-	erf4     = -0x1.7401c6p-1
-	erf5     = 0x1.0fb844p-1
-	density  = 0x1.988454p-2
-
 	sixth = 0x1.555556p-3
 	third = 0x1.555556p-2
 )
@@ -39,9 +31,6 @@ func curves(v isa) {
 		square = v.sum(v.product(square, v.Number(geluCube)), v.Number(geluLinear))
 		return v.product(x, square)
 	})
-	v.unary("normalArgument", "stores -x*x/2.", func(x reg.VecVirtual) reg.VecVirtual {
-		return v.product(v.product(x, x), v.Number(-0.5))
-	})
 
 	v.curve("sigmoidSlope", func(_, s reg.VecVirtual) (y, slope reg.VecVirtual) {
 		return s, v.difference(s, v.product(s, s))
@@ -58,7 +47,6 @@ func curves(v isa) {
 		inner := v.sum(v.product(v.product(x, x), v.Number(geluSlope)), v.Number(geluLinear))
 		return y, v.sum(s, v.product(v.product(y, v.difference(v.Number(1), s)), inner))
 	})
-	v.curve("gelu", v.gelu)
 	v.curve("hardSwish", func(x, _ reg.VecVirtual) (y, slope reg.VecVirtual) {
 		y = v.product(v.product(x, v.ramp(x)), v.Number(sixth))
 		middle := v.sum(v.product(x, v.Number(third)), v.Number(0.5))
@@ -98,22 +86,4 @@ func (v isa) ramp(x reg.VecVirtual) reg.VecVirtual {
 	VMAXPS(r, v.Zeros(), r)
 	VMINPS(r, v.Number(6), r)
 	return r
-}
-
-// gelu returns x Phi(x) and Phi(x) + x phi(x), where e is e^(-x*x/2).
-func (v isa) gelu(x, e reg.VecVirtual) (y, slope reg.VecVirtual) {
-	a, one := v.Vec(), v.Number(1)
-	mask := v.Load(v.Bits(SignBit - 1))
-	VANDPS(mask, x, a)
-	below := v.sum(v.product(a, v.Number(erfScale)), one)
-	t := v.Vec()
-	VDIVPS(below, one, t)
-	q := v.product(t, v.Number(erf5))
-	for _, c := range []float32{erf4, erf3, erf2, erf1} {
-		q = v.product(v.sum(q, v.Number(c)), t)
-	}
-	q = v.product(q, e) // Phi(-|x|)
-	zero := v.Zeros()
-	phi := v.sum(v.Where(CmpAtLeast, x, zero, v.difference(one, q)), v.Where(CmpGreater, zero, x, q))
-	return v.product(x, phi), v.sum(phi, v.product(x, v.product(e, v.Number(density))))
 }
