@@ -21,6 +21,7 @@ type Batches struct {
 	left   float64 // passes that are not yet begun
 	aug    data.Augment
 	last   []int32 // what Next read
+	visit  *visit  // images that were read, nil where none are kept
 }
 
 // Batches deals the training examples out by p: a client takes p.LocalSteps of its
@@ -28,6 +29,7 @@ type Batches struct {
 // independently and can be used side by side.
 func (l *Local) Batches(number int, p ClientParams) *Batches {
 	b := l.batches(number, p, l.Train)
+	b.visit = l.visit(p)
 	if b.left = p.Epochs; p.Steps > 0 {
 		b.left = math.Inf(1)
 	}
@@ -59,7 +61,11 @@ func (b *Batches) Next() (*nn.Batch, error) {
 		b.l.Examples += len(b.last)
 	}
 	b.l.Again(len(b.last))
-	return b.Read(b.view, b.last)
+	if b.visit == nil {
+		return b.Read(b.view, b.last)
+	}
+	w := b.l.worker
+	return w.sized(len(b.last)), b.visit.fill(w, b.view, b.last, &b.aug)
 }
 
 // Positions returns those of the batch that Next read last, in its view. They

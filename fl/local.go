@@ -178,6 +178,7 @@ type localTask struct {
 // begin prepares a client's local training in the worker's own weights.
 func (w *worker) begin(v localTask) (*Local, error) {
 	copy(w.local, v.weights)
+	w.visit.begun = false
 	e := v.engine
 	c := &e.cfg.Data.Clients[v.client]
 	l := &Local{

@@ -197,6 +197,7 @@ type worker struct {
 	outputs  []float32 // of the network, of a batch, where there are several
 	order    []int32   // positions of a batch
 	pass     [][]int32 // positions of passes over the training examples
+	visit    visit     // of the client at work
 
 	state     []float32       // of the client at work
 	sent      []float32       // what it was sent, where that is its own
@@ -216,15 +217,21 @@ func (w *worker) vector(i int) []float32 {
 	return w.vectors[i]
 }
 
-// fill reads the examples at pos of v into the worker's batch.
-func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) (*nn.Batch, error) {
-	n := len(pos)
+// sized returns the worker's batch with room for n examples.
+func (w *worker) sized(n int) *nn.Batch {
 	b := &w.batch
 	b.N = n
 	b.X = grown(b.X, n*w.inputs)
 	b.Tokens = grown(b.Tokens, n*w.seq)
 	b.Labels = grown(b.Labels, n*w.labels)
 	b.Right, b.Best, b.Outputs = nil, nil, nil
+	return b
+}
+
+// fill reads the examples at pos of v into the worker's batch.
+func (w *worker) fill(v data.View, pos []int32, aug *data.Augment) (*nn.Batch, error) {
+	n := len(pos)
+	b := w.sized(n)
 	if w.targets > 0 {
 		b.Targets = grown(b.Targets, n*w.targets)
 		if err := v.FillTargets(pos, b.Targets); err != nil {
