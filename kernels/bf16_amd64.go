@@ -38,6 +38,10 @@ var floatsBF16 = tiles{
 		nnRoundBF16x1, nnRoundBF16x2, nnRoundBF16x3, nnRoundBF16x4, nnRoundBF16x5, nnRoundBF16x6, nnRoundBF16x7,
 		nnRoundBF16x8, nnRoundBF16x9, nnRoundBF16x10, nnRoundBF16x11, nnRoundBF16x12, nnRoundBF16x13, nnRoundBF16x14,
 	},
+	keep: []func(*nnArgs){
+		7: nnKeepBF16x8, 8: nnKeepBF16x9, 9: nnKeepBF16x10, 10: nnKeepBF16x11, 11: nnKeepBF16x12, 12: nnKeepBF16x13, 13: nnKeepBF16x14,
+	},
+	pairs: tilesBF16.nn,
 }
 
 // bf16At returns the products of bf16 of level l. Those of a level that CheckBF16

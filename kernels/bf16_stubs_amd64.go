@@ -144,6 +144,41 @@ func nnRoundBF16x13(args *nnArgs)
 //go:noescape
 func nnRoundBF16x14(args *nnArgs)
 
+// nnKeepBF16x8 computes 8 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
+//
+//go:noescape
+func nnKeepBF16x8(args *nnArgs)
+
+// nnKeepBF16x9 computes 9 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
+//
+//go:noescape
+func nnKeepBF16x9(args *nnArgs)
+
+// nnKeepBF16x10 computes 10 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
+//
+//go:noescape
+func nnKeepBF16x10(args *nnArgs)
+
+// nnKeepBF16x11 computes 11 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
+//
+//go:noescape
+func nnKeepBF16x11(args *nnArgs)
+
+// nnKeepBF16x12 computes 12 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
+//
+//go:noescape
+func nnKeepBF16x12(args *nnArgs)
+
+// nnKeepBF16x13 computes 13 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
+//
+//go:noescape
+func nnKeepBF16x13(args *nnArgs)
+
+// nnKeepBF16x14 computes 14 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
+//
+//go:noescape
+func nnKeepBF16x14(args *nnArgs)
+
 // tnBF16x1 computes 1 rows of a TN product of pairs; see tnArgs.
 //
 //go:noescape

@@ -192,6 +192,13 @@ func TestBF16NN(t *testing.T) {
 			long.runBF16(t, r, true)
 			long.runBF16(t, r, false)
 		}
+		if kernels.Current() != kernels.Generic { // pairs that are kept for further blocks of rows
+			for m := 15; m <= 30; m++ {
+				kept := nnCase{m: m, n: 1 + m%4, k: 1024 + m%3*512 + m/2%2, segs: 1, lda: 780, moreRows: m % 3, bias: m%2 == 0, acc: m%4 == 1, relu: m%3 == 0, offset: m % 16}
+				kept.n += 32768 / kept.k / kernels.Width
+				kept.runBF16(t, r, true)
+			}
+		}
 	})
 }
 

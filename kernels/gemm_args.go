@@ -14,8 +14,8 @@ type nnArgs struct {
 	panels  int
 	mode    int
 
-	ahead     *float32 // what tiles of four rows and more prefetch, one line for each row of a panel
-	aheadStep int      // from one line to the next
+	ahead     *float32 // what tiles of four rows and more prefetch, one line for each row of a panel; where nnKeep leaves pairs
+	aheadStep int      // from one line to the next; from a panel of pairs to the next
 
 	_ [3]int // the function's scratch: where it is in b and in bias, segments left
 }

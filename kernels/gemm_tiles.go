@@ -24,6 +24,10 @@ type tiles struct {
 
 	stepPacks bool // whether stepPacked is faster, measured
 
+	// keep, where not nil, holds the NN tiles that leave what they round as pairs, two
+	// panels, for those of pairs.
+	keep, pairs []func(*nnArgs)
+
 	// ahead tells that the NN tiles of four rows and more take one panel at a time
 	// and prefetch what nnArgs.ahead says: they read B from memory faster than the
 	// processor fetches a single stream by itself.
@@ -95,26 +99,14 @@ func (t *tiles) run(g *NN) int {
 // multiplyRun is multiply. Row blocks of nearly equal height run inside groups of
 // panels.
 func (t *tiles) multiplyRun(g *NN) {
-	args := nnArgs{
-		lda:     4 * g.Lda,
-		segNext: 4 * (g.SegStride - g.K),
-		segs:    g.Segs,
-		k:       g.K,
-		panel:   4 * Width * g.BRows,
-		ldc:     4 * g.Ldc,
-	}
-	if g.Bias != nil {
-		args.mode |= modeBias
-	}
-	if g.Accumulate {
-		args.mode |= modeAccumulate
-	}
-	if g.ReLU {
-		args.mode |= modeReLU
-	}
-	all, depth := g.N/Width, g.Segs*g.K
 	tall := t.tall(g)
 	blocks := (g.M + tall - 1) / tall
+	if t.keeps(g, blocks) {
+		t.multiplyKept(g, blocks)
+		return
+	}
+	args := g.args()
+	all, depth := g.N/Width, g.Segs*g.K
 	group := t.group(g, blocks)
 	prefetch := t.ahead && all*depth > largeB && group*depth <= largeB && g.BRows == depth
 	for p := 0; p < all; p += group {
@@ -141,6 +133,28 @@ func (t *tiles) multiplyRun(g *NN) {
 			c += n * g.Ldc
 		}
 	}
+}
+
+// args returns what all calls of a product have in common.
+func (g *NN) args() nnArgs {
+	args := nnArgs{
+		lda:     4 * g.Lda,
+		segNext: 4 * (g.SegStride - g.K),
+		segs:    g.Segs,
+		k:       g.K,
+		panel:   4 * Width * g.BRows,
+		ldc:     4 * g.Ldc,
+	}
+	if g.Bias != nil {
+		args.mode |= modeBias
+	}
+	if g.Accumulate {
+		args.mode |= modeAccumulate
+	}
+	if g.ReLU {
+		args.mode |= modeReLU
+	}
+	return args
 }
 
 // tall returns the rows of the highest tile for g.

@@ -12,10 +12,13 @@ func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
 	alternate() // before the first function
-	for _, floats := range []bool{false, true} {
+	for _, of := range []factor{pairs, floats} {
 		for rows := 1; rows <= maxRows; rows++ {
-			nn(rows, floats)
+			nn(rows, of)
 		}
+	}
+	for rows := keptRows; rows <= maxRows; rows++ {
+		nn(rows, kept)
 	}
 	for rows := 1; rows <= maxRows; rows++ {
 		tn(rows)

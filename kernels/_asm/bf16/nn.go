@@ -13,7 +13,7 @@ const (
 	nnA, nnB, nnC, nnBias            = 0, 8, 16, 24
 	nnLda, nnSegNext, nnSegs, nnK    = 32, 40, 48, 56
 	nnPanel, nnLdc, nnPanels, nnMode = 64, 72, 80, 88
-	nnAhead, nnAheadStep             = 96, 104 // for the tiles of AVX2
+	nnAhead, nnAheadStep             = 96, 104 // where pairs are kept; AVX2 prefetches instead
 	nnBAt, nnBiasAt, nnSegsLeft      = 112, 120, 128
 )
 
@@ -37,20 +37,29 @@ var (
 	cp         = reg.R12
 	panels     = reg.R13
 	tmp        = reg.R14
+	to, toNext = reg.R11, reg.R15 // where pairs are kept, and from a panel of them to the next; tiles of two panels need no panel3
 )
 
-// nn writes the tile function of one height, as in _asm/gemm: every panel of the call, the widest groups first. With floats, B holds floats,
-// nnArgs.k rows of one segment, that are rounded to pairs on their way.
-func nn(rows int, floats bool) {
-	name, of := fmt.Sprintf("nnBF16x%d", rows), "pairs"
-	if floats {
-		name, of = fmt.Sprintf("nnRoundBF16x%d", rows), "pairs and floats"
-	}
+// factor says what B holds: pairs, or floats, nnArgs.k rows of one segment, that are rounded to pairs on their way and may be kept as such.
+type factor struct {
+	name, doc    string
+	floats, kept bool
+}
+
+var (
+	pairs  = factor{name: "nnBF16", doc: "pairs"}
+	floats = factor{name: "nnRoundBF16", doc: "pairs and floats", floats: true}
+	kept   = factor{name: "nnKeepBF16", doc: "pairs and floats, of which it keeps the pairs", floats: true, kept: true}
+)
+
+// nn writes the tile function of one height, as in _asm/gemm: every panel of the call, the widest groups first.
+func nn(rows int, of factor) {
+	name := fmt.Sprintf("%sx%d", of.name, rows)
 	TEXT(name, NOSPLIT, "func(args *nnArgs)")
-	Doc(fmt.Sprintf("%s computes %d rows of an NN product of %s; see nnArgs.", name, rows, of))
+	Doc(fmt.Sprintf("%s computes %d rows of an NN product of %s; see nnArgs.", name, rows, of.doc))
 	Pragma("noescape")
 	Load(Param("args"), args)
-	if floats {
+	if of.floats {
 		VMOVUPS(alternate(), zmm[30])
 	}
 	MOVQ(Mem{Base: args, Disp: nnLda}, lda)
@@ -61,16 +70,21 @@ func nn(rows int, floats bool) {
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
-	LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, panel3)
+	if of.kept {
+		MOVQ(Mem{Base: args, Disp: nnAhead}, to)
+		MOVQ(Mem{Base: args, Disp: nnAheadStep}, toNext)
+	} else {
+		LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, panel3)
+	}
 	for _, n := range groups(rows) {
-		nnGroup(tile{rows, n}, floats)
+		nnGroup(tile{rows, n}, of)
 	}
 	VZEROUPPER()
 	RET()
 }
 
 // nnGroup writes the loop over groups of t.panels panels.
-func nnGroup(t tile, floats bool) {
+func nnGroup(t tile, of factor) {
 	group, done := t.label("group"), t.label("groupdone")
 	Label(group)
 	CMPQ(panels, U32(uint32(t.panels)))
@@ -83,8 +97,8 @@ func nnGroup(t tile, floats bool) {
 	MOVQ(Mem{Base: args, Disp: nnB}, bp)
 	ADDQ(Mem{Base: args, Disp: nnBAt}, bp)
 	nnStart(t)
-	if floats {
-		nnFloats(t)
+	if of.floats {
+		nnFloats(t, of)
 	} else {
 		nnPairs(t)
 	}
@@ -125,25 +139,40 @@ func nnPairs(t tile) {
 }
 
 // nnFloats writes the products of one segment with floats.
-func nnFloats(t tile) {
+func nnFloats(t tile, of factor) {
 	even, all := t.label("even"), t.label("all")
+	keep := func(s int) func(p int) Mem {
+		if !of.kept {
+			return nil
+		}
+		return func(p int) Mem {
+			m := Mem{Base: to, Disp: 64 * s}
+			if p > 0 {
+				m.Index, m.Scale = toNext, 1
+			}
+			return m
+		}
+	}
 	MOVQ(Mem{Base: args, Disp: nnK}, kc)
 	SHRQ(Imm(1), kc)
 	JEQ(LabelRef(even))
 	t.loop(kc, 2, func(steps int) {
 		for s := range steps {
-			t.roundStep(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(p int) Mem { return panelOf(p).Offset(128 * s) }, false)
+			t.roundStep(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(p int) Mem { return panelOf(p).Offset(128 * s) }, keep(s), false)
 		}
 		ADDQ(U32(uint32(4*steps)), a0)
 		if t.rows > 7 {
 			ADDQ(U32(uint32(4*steps)), a7)
 		}
 		ADDQ(U32(uint32(128*steps)), bp)
+		if of.kept {
+			ADDQ(U32(uint32(64*steps)), to)
+		}
 	})
 	Label(even)
 	TESTQ(U32(1), Mem{Base: args, Disp: nnK})
 	JEQ(LabelRef(all))
-	t.roundStep(rowOf, panelOf, true)
+	t.roundStep(rowOf, panelOf, keep(0), true)
 	Label(all)
 }
 

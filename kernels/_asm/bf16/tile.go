@@ -14,6 +14,9 @@ import (
 // maxRows is the highest tile of nn and tn.
 const maxRows = 14
 
+// keptRows is the lowest tile of nn that keeps pairs: half of what is one row too many for the highest.
+const keptRows = 8
+
 // tile is the accumulators of some rows by some panels of 16 columns.
 type tile struct{ rows, panels int }
 
@@ -28,9 +31,13 @@ func groups(rows int) []int {
 
 func (t tile) acc(i, p int) reg.Register { return zmm[i*t.panels+p] }
 
+// fetched is how far ahead rows of floats are fetched: the processor stops at the end of a page, and waits at the start of the next one for
+// as long as it takes to use half a page.
+const fetched = 4 << 10
+
 // roundStep is step on two rows of floats of B, which it rounds to pairs: b gives the address of the first, the second is next to it. Only
-// the first is there if single.
-func (t tile) roundStep(a, b func(i int) Mem, single bool) {
+// the first is there if single. The pairs are stored where to says, unless that is nil.
+func (t tile) roundStep(a, b, to func(i int) Mem, single bool) {
 	free := t.rows * t.panels
 	for p := range t.panels {
 		y, z := zmm[free+p], zmm[31]
@@ -39,9 +46,14 @@ func (t tile) roundStep(a, b func(i int) Mem, single bool) {
 			VPXORD(z, z, z)
 		} else {
 			VMOVUPS(b(p).Offset(64), z)
+			PREFETCHT1(b(p).Offset(fetched))
+			PREFETCHT1(b(p).Offset(fetched + 64))
 		}
 		dot.Convert(y, z, y)
 		VPERMW(y, zmm[30], y)
+		if to != nil {
+			VMOVUPS(y, to(p))
+		}
 	}
 	for i := range t.rows {
 		VBROADCASTSS(a(i), zmm[31])
