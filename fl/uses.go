@@ -92,9 +92,8 @@ func CheckParams(m Method, c ClientParams, s ServerParams) error {
 			return err
 		}
 	}
-	for _, p := range hyper.Table() {
-		used := slices.ContainsFunc(uses, func(u Use) bool { return u.Key == p.Name })
-		if used || !p.Optional || p.Get(&v) == p.Default {
+	for p := range hyper.All() {
+		if !p.Optional || p.Get(&v) == p.Default || slices.ContainsFunc(uses, func(u Use) bool { return u.Key == p.Name }) {
 			continue
 		}
 		return &KeyError{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", literal(p.Value(&v)), m.Name(), orUse(Users(p.Name)))}

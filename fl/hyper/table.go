@@ -14,6 +14,7 @@ package hyper
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"reflect"
 	"slices"
@@ -74,13 +75,26 @@ func read() []Param {
 // errors about several are told.
 func Table() []Param { return slices.Clone(table) }
 
+// All ranges over what Table returns without a copy of it: rounds check all
+// hyperparameters of each client. They are read-only.
+func All() iter.Seq[*Param] {
+	return func(yield func(*Param) bool) {
+		for i := range table {
+			if !yield(&table[i]) {
+				return
+			}
+		}
+	}
+}
+
 // Find returns a hyperparameter by its key.
 func Find(name string) (Param, bool) {
-	i := slices.IndexFunc(table, func(p Param) bool { return p.Name == name })
-	if i < 0 {
-		return Param{}, false
+	for p := range All() {
+		if p.Name == name {
+			return *p, true
+		}
 	}
-	return table[i], true
+	return Param{}, false
 }
 
 // Tunable returns the keys that a search space may hold, sorted.
@@ -236,7 +250,7 @@ func (s Server) Check() error {
 }
 
 func check(v *Values, prefix string) error {
-	for _, p := range table {
+	for p := range All() {
 		if !strings.HasPrefix(p.Name, prefix) || p.Name == "client.epochs" && v.Client.Steps > 0 {
 			continue
 		}

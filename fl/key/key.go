@@ -172,23 +172,31 @@ func (k Key) Check(s reflect.Value) error {
 }
 
 func (k Key) check(v reflect.Value) error {
-	right, value := true, ""
+	right := true
 	switch v.Kind() {
 	case reflect.Int:
-		right, value = k.In.Holds(float64(v.Int())), strconv.FormatInt(v.Int(), 10)
+		right = k.In.Holds(float64(v.Int()))
 	case reflect.Float64:
-		right, value = k.In.Holds(v.Float()), fmt.Sprint(v.Float())
+		right = k.In.Holds(v.Float())
 		if right && math.Abs(v.Float()) > math.MaxFloat32 { // the engine computes in 32 bits
-			return &Error{k.Name, fmt.Sprintf(" = %s: is beyond what numbers of 32 bits hold, %.3g", value, math.MaxFloat32)}
+			return &Error{k.Name, fmt.Sprintf(" = %s: is beyond what numbers of 32 bits hold, %.3g", shown(v), math.MaxFloat32)}
 		}
 	case reflect.String:
-		right, value = len(k.Words) == 0 || slices.Contains(k.Words, v.String()), fmt.Sprintf("%.200q", v.String())
+		right = len(k.Words) == 0 || slices.Contains(k.Words, v.String())
 	default: // truths, and seeds, which may be any
 	}
 	if right {
 		return nil
 	}
-	return &Error{k.Name, fmt.Sprintf(" = %s: must be %s", value, k.Want())}
+	return &Error{k.Name, fmt.Sprintf(" = %s: must be %s", shown(v), k.Want())}
+}
+
+// shown returns a value as errors show it.
+func shown(v reflect.Value) string {
+	if v.Kind() == reflect.String {
+		return fmt.Sprintf("%.200q", v.String())
+	}
+	return fmt.Sprint(v.Interface())
 }
 
 // Error says what is wrong with the value of a key.
