@@ -15,6 +15,9 @@ var tilesBF16 = tiles{
 		nnBF16x1, nnBF16x2, nnBF16x3, nnBF16x4, nnBF16x5, nnBF16x6, nnBF16x7,
 		nnBF16x8, nnBF16x9, nnBF16x10, nnBF16x11, nnBF16x12, nnBF16x13, nnBF16x14,
 	},
+	edge: []func(*nnArgs){
+		7: nnEdgeBF16x8, 8: nnEdgeBF16x9, 9: nnEdgeBF16x10, 10: nnEdgeBF16x11, 11: nnEdgeBF16x12, 12: nnEdgeBF16x13, 13: nnEdgeBF16x14,
+	},
 	tn: []func(*tnArgs){
 		tnBF16x1, tnBF16x2, tnBF16x3, tnBF16x4, tnBF16x5, tnBF16x6, tnBF16x7,
 		tnBF16x8, tnBF16x9, tnBF16x10, tnBF16x11, tnBF16x12, tnBF16x13, tnBF16x14,

@@ -179,6 +179,41 @@ func nnKeepBF16x13(args *nnArgs)
 //go:noescape
 func nnKeepBF16x14(args *nnArgs)
 
+// nnEdgeBF16x8 computes 8 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeBF16x8(args *nnArgs)
+
+// nnEdgeBF16x9 computes 9 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeBF16x9(args *nnArgs)
+
+// nnEdgeBF16x10 computes 10 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeBF16x10(args *nnArgs)
+
+// nnEdgeBF16x11 computes 11 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeBF16x11(args *nnArgs)
+
+// nnEdgeBF16x12 computes 12 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeBF16x12(args *nnArgs)
+
+// nnEdgeBF16x13 computes 13 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeBF16x13(args *nnArgs)
+
+// nnEdgeBF16x14 computes 14 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeBF16x14(args *nnArgs)
+
 // tnBF16x1 computes 1 rows of a TN product of pairs; see tnArgs.
 //
 //go:noescape

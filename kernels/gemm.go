@@ -33,6 +33,8 @@ type NN struct {
 	// rows on their way: K counts its rows, a last one without a neighbour is
 	// paired with zeros, and there is one segment.
 	BF16, Floats bool
+
+	Edges *Edges // of A, whose rows have zeros there; nil: none
 }
 
 // TN describes C = start + Aᵀ·G with C packed: for every k < K and j < N
@@ -97,6 +99,7 @@ const (
 	msgRows  = "kernels: fewer rows in memory than the product has"
 	msgShort = "kernels: slice is too short for its shape"
 
+	msgEdges  = "kernels: Edges of segments of another length"
 	msgFloats = "kernels: Floats without BF16, or with several segments"
 )
 
@@ -144,6 +147,9 @@ func (g *NN) check() {
 	}
 	if g.Floats && (!g.BF16 || g.Segs > 1) {
 		panic(msgFloats)
+	}
+	if g.Edges != nil && g.Edges.terms != g.K {
+		panic(msgEdges)
 	}
 	if g.BRows < g.Segs*g.K {
 		panic(msgRows)

@@ -33,6 +33,9 @@ var (
 			nnAVX512x1, nnAVX512x2, nnAVX512x3, nnAVX512x4, nnAVX512x5, nnAVX512x6, nnAVX512x7,
 			nnAVX512x8, nnAVX512x9, nnAVX512x10, nnAVX512x11, nnAVX512x12, nnAVX512x13, nnAVX512x14,
 		},
+		edge: []func(*nnArgs){
+			7: nnEdgeAVX512x8, 8: nnEdgeAVX512x9, 9: nnEdgeAVX512x10, 10: nnEdgeAVX512x11, 11: nnEdgeAVX512x12, 12: nnEdgeAVX512x13, 13: nnEdgeAVX512x14,
+		},
 		tn: []func(*tnArgs){
 			tnAVX512x1, tnAVX512x2, tnAVX512x3, tnAVX512x4, tnAVX512x5, tnAVX512x6, tnAVX512x7,
 			tnAVX512x8, tnAVX512x9, tnAVX512x10, tnAVX512x11, tnAVX512x12, tnAVX512x13, tnAVX512x14,

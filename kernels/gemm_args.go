@@ -18,6 +18,14 @@ type nnArgs struct {
 	aheadStep int      // from one line to the next; from a panel of pairs to the next
 
 	_ [3]int // the function's scratch: where it is in b and in bias, segments left
+
+	taps *nnTaps // of nnEdge: those of a segment, behind which is one of no steps
+}
+
+// nnTaps are steps of a segment that leave out the same rows of a tile.
+type nnTaps struct {
+	steps int
+	left  int // 1 and 2: so many rows at the start; 3 and 4: one or two at the end
 }
 
 // The bits of nnArgs.mode.

@@ -395,6 +395,41 @@ func ntAVX2x3(args *ntArgs)
 // peakAVX2 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX2(n int)
 
+// nnEdgeAVX512x8 computes 8 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeAVX512x8(args *nnArgs)
+
+// nnEdgeAVX512x9 computes 9 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeAVX512x9(args *nnArgs)
+
+// nnEdgeAVX512x10 computes 10 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeAVX512x10(args *nnArgs)
+
+// nnEdgeAVX512x11 computes 11 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeAVX512x11(args *nnArgs)
+
+// nnEdgeAVX512x12 computes 12 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeAVX512x12(args *nnArgs)
+
+// nnEdgeAVX512x13 computes 13 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeAVX512x13(args *nnArgs)
+
+// nnEdgeAVX512x14 computes 14 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
+//
+//go:noescape
+func nnEdgeAVX512x14(args *nnArgs)
+
 // tsBF16x1 does 1 rows of a step on the gradient of a TN product; see tsArgs.
 //
 //go:noescape

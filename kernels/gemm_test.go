@@ -364,6 +364,7 @@ func TestGemmPanics(t *testing.T) {
 		"ldc":      func() { g := nn; g.Ldc = 15; kernels.GemmNN(&g) },
 		"bias":     func() { g := nn; g.Bias, g.Accumulate = x, true; kernels.GemmNN(&g) },
 		"brows":    func() { g := nn; g.BRows = 7; kernels.GemmNN(&g) },
+		"edges":    func() { g := nn; g.Edges = kernels.NewEdges(3, 3, 1, 1); kernels.GemmNN(&g) },
 		"short a":  func() { g := nn; g.A = x[:31]; kernels.GemmNN(&g) },
 		"short b":  func() { g := nn; g.B = x[:127]; kernels.GemmNN(&g) },
 		"short c":  func() { g := nn; g.C = x[:63]; kernels.GemmNN(&g) },

@@ -24,6 +24,10 @@ type tiles struct {
 
 	stepPacks bool // whether stepPacked is faster, measured
 
+	// edge, where not nil, holds the NN tiles that leave out products with zeros, for
+	// even numbers of panels.
+	edge []func(*nnArgs)
+
 	// keep, where not nil, holds the NN tiles that leave what they round as pairs, two
 	// panels, for those of pairs.
 	keep, pairs []func(*nnArgs)
@@ -66,6 +70,7 @@ func (t *tiles) multiply(g *NN) {
 		return
 	}
 	h := *g
+	h.Edges = nil
 	for k := 0; k < g.K; k += run {
 		at := k
 		if g.Floats {
@@ -128,11 +133,23 @@ func (t *tiles) multiplyRun(g *NN) {
 			args.a = &g.A[a]
 			args.c = &g.C[c]
 			args.ahead = &next[b*share]
-			runNN(t.nn[n-1], noescape(&args))
+			t.runEdges(g, n, b, blocks, &args)
 			a += n * g.Lda
 			c += n * g.Ldc
 		}
 	}
+}
+
+// runEdges computes a block of n rows, without products with zeros where there are tiles
+// for that.
+func (t *tiles) runEdges(g *NN, n, b, blocks int, args *nnArgs) {
+	f := t.nn[n-1]
+	if g.Edges != nil && t.edge != nil && t.edge[n-1] != nil && args.panels%2 == 0 {
+		if args.taps = g.Edges.taps(b, blocks); args.taps != nil {
+			f = t.edge[n-1]
+		}
+	}
+	runNN(f, noescape(args))
 }
 
 // args returns what all calls of a product have in common.

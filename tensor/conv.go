@@ -21,6 +21,7 @@ type Conv struct {
 
 	outPixel int  // floats from one output pixel to the next; 0 means N
 	bf16     bool // channels are pairs of bf16
+	edges    *kernels.Edges
 }
 
 // NewConv fills in the output size for valid or same padding. Same padding, as
@@ -37,7 +38,7 @@ func NewConv(h, w, c, n, kh, kw, stride int, same bool) Conv {
 		v.OH, v.OW = (h-kh)/stride+1, (w-kw)/stride+1
 	}
 	v.RightBorder = max((v.OW-1)*stride+kw-v.Left-w, 0)
-	return v
+	return v.withEdges()
 }
 
 // NewPaddedConv fills in the output size for pad zero rows and columns on each of
@@ -46,6 +47,16 @@ func NewPaddedConv(h, w, c, n, kh, kw, stride, pad int) Conv {
 	v := Conv{H: h, W: w, C: c, N: n, KH: kh, KW: kw, Stride: stride, Top: pad, Left: pad}
 	v.OH, v.OW = (h+2*pad-kh)/stride+1, (w+2*pad-kw)/stride+1
 	v.RightBorder = max((v.OW-1)*stride+kw-v.Left-w, 0)
+	return v.withEdges()
+}
+
+// withEdges returns v knowing which products the columns left and right of the image
+// have part in.
+func (v Conv) withEdges() Conv {
+	v.edges = nil
+	if before := max(v.Left, 0); v.Stride == 1 && before+v.RightBorder > 0 {
+		v.edges = kernels.NewEdges(v.C, v.KW, before, v.RightBorder)
+	}
 	return v
 }
 
@@ -70,7 +81,7 @@ func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []fl
 func (v Conv) ForwardRows(y []float32, yRow, from, to int, x []float32, xRow int, w, bias []float32, relu bool) {
 	g := kernels.NN{
 		M: v.OW, N: v.N, K: v.KW * v.C, Lda: v.Stride * v.C, SegStride: xRow,
-		BRows: v.Rows(), Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: v.bf16,
+		BRows: v.Rows(), Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: v.bf16, Edges: v.edges,
 	}
 	for r := from; r < to; r++ {
 		lo, hi := v.window(r)

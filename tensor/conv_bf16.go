@@ -18,6 +18,7 @@ type ConvBF16 struct {
 func (v Conv) BF16() ConvBF16 {
 	c := ConvBF16{v: v, half: v, back: v.Input().pairs(), tall: v.C%2 > 0}
 	c.half.C, c.half.bf16 = v.C/2, true
+	c.half = c.half.withEdges()
 	return c
 }
 
@@ -27,6 +28,7 @@ func (c ConvInput) pairs() ConvInput {
 	c.phases = nil
 	for _, p := range phases {
 		p.C, p.weights, p.bf16 = p.C/2, p.weights/2, true
+		p.Conv = p.withEdges()
 		c.phases = append(c.phases, p)
 	}
 	return c
@@ -104,7 +106,7 @@ func (c ConvBF16) ForwardRows(y []float32, yRow, from, to int, pairs, bias []flo
 	k := v.KW * v.C
 	g := kernels.NN{
 		M: v.OW, N: v.N, K: k, Lda: v.Stride * v.C, SegStride: 2 * row,
-		BRows: PairedRows(v.KH) * k, Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: true,
+		BRows: PairedRows(v.KH) * k, Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: true, Edges: v.edges,
 	}
 	for r := from; r < to; r++ {
 		top := r*v.Stride - v.Top // row -1 of the image, of zeros, is paired with row 0

@@ -39,6 +39,7 @@ func (v Conv) Input() ConvInput {
 				c.Left, c.Right = max(c.Left, p.Left), max(c.Right, p.RightBorder)
 			}
 			p.outPixel = v.Stride * c.pixel
+			p.Conv = p.withEdges()
 			c.size += p.Rows() * p.N
 			c.phases = append(c.phases, p)
 		}

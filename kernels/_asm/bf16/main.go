@@ -20,6 +20,9 @@ func main() {
 	for rows := keptRows; rows <= maxRows; rows++ {
 		nn(rows, kept)
 	}
+	for rows := edgeRows; rows <= maxRows; rows++ {
+		edge(rows)
+	}
 	for rows := 1; rows <= maxRows; rows++ {
 		tn(rows)
 	}

@@ -15,6 +15,7 @@ const (
 	nnPanel, nnLdc, nnPanels, nnMode = 64, 72, 80, 88
 	nnAhead, nnAheadStep             = 96, 104 // where pairs are kept; AVX2 prefetches instead
 	nnBAt, nnBiasAt, nnSegsLeft      = 112, 120, 128
+	nnTaps                           = 136
 )
 
 // The bits of nnArgs.mode.

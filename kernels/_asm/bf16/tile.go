@@ -17,6 +17,9 @@ const maxRows = 14
 // keptRows is the lowest tile of nn that keeps pairs: half of what is one row too many for the highest.
 const keptRows = 8
 
+// edgeRows is the lowest tile of nn that leaves out products with the zeros beside an image: wider tiles are for lower ones.
+const edgeRows = 8
+
 // tile is the accumulators of some rows by some panels of 16 columns.
 type tile struct{ rows, panels int }
 
@@ -65,12 +68,15 @@ func (t tile) roundStep(a, b, to func(i int) Mem, single bool) {
 
 // step multiplies a column of pairs of the tile's rows by a row of pairs of B: acc[i][p] += a(i) . b(p), where a and b give addresses. One
 // broadcast serves all panels: two loads a cycle are all that there are.
-func (t tile) step(a, b func(i int) Mem) {
+func (t tile) step(a, b func(i int) Mem) { t.stepOf(0, t.rows, a, b) }
+
+// stepOf is step for the rows [from, to).
+func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 	free := t.rows * t.panels
 	for p := range t.panels {
 		VMOVUPS(b(p), zmm[free+p])
 	}
-	for i := range t.rows {
+	for i := from; i < to; i++ {
 		x := zmm[max(free+t.panels, 30)+i%2]
 		if free+t.panels > 30 {
 			x = zmm[31]

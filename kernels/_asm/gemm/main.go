@@ -25,6 +25,9 @@ func main() {
 		}
 		peak(isa)
 	}
+	for rows := edgeRows; rows <= avx512.rows; rows++ {
+		edge(avx512, rows)
+	}
 	for rows := 1; rows <= bf16.rows; rows++ {
 		ts(bf16, rows)
 	}

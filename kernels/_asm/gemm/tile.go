@@ -82,8 +82,14 @@ var ymm = []reg.Register{
 	reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7, reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
 }
 
+// edgeRows is the lowest tile of nn that leaves out products with the zeros beside an image.
+const edgeRows = 8
+
 // step multiplies a column of the tile's rows by one row of B: acc[i][j] += a(i) * b(j), where a and b give addresses.
-func (t tile) step(a, b func(i int) Mem) {
+func (t tile) step(a, b func(i int) Mem) { t.stepOf(0, t.rows, a, b) }
+
+// stepOf is step for the rows [from, to), which are all of a tile of up to three.
+func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 	n := t.vecs()
 	free := t.rows * n // first register that holds no sum
 	switch {
@@ -106,7 +112,7 @@ func (t tile) step(a, b func(i int) Mem) {
 		if t.zmm {
 			last = 31
 		}
-		for i := range t.rows {
+		for i := from; i < to; i++ {
 			x := t.reg(max(free+n, last-1+i%2))
 			VBROADCASTSS(a(i), x)
 			for j := range n {
