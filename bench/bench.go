@@ -87,6 +87,7 @@ type row struct {
 	samples int   // samples, rows or elements that one repetition handles
 	flops   int64 // floating-point operations of one repetition, 0 if not counted
 	setup   func() func()
+	parts   int // what setup returns does that many repetitions; 0 is one
 
 	// over, in place of setup, works over so many floats that one repetition reads.
 	// The row then has a bound: the longer of the times that reading them and that

@@ -160,7 +160,7 @@ func (t *timing) take() {
 	if t.bound != nil {
 		t.bounds = append(t.bounds, m.time(t.boundReps, t.bound)/float64(t.boundReps))
 	}
-	t.seconds = append(t.seconds, m.time(t.reps, t.f)/float64(t.reps))
+	t.seconds = append(t.seconds, m.time(t.reps, t.f)/float64(t.reps*max(1, t.row.parts)))
 }
 
 // result folds the samples.

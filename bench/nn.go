@@ -43,12 +43,25 @@ func stepRow(net network, n int, o string) row {
 	_, flops := net.FLOPs()
 	r := row{
 		name: net.name, shape: inputText(net.Input()), batch: n, optimizer: o, samples: n, flops: int64(n) * flops,
-		setup: func() func() { return estimate.TrainStep(net.Model, n, optimizer(o)) },
 		torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
 	}
-	return r.low(func(low *row) {
-		low.setup = func() func() { return estimate.TrainStep(net.WithPrecision(nn.BF16), n, optimizer(o)) }
-	})
+	r.steps(net.Model)
+	return r.low(func(low *row) { low.steps(net.WithPrecision(nn.BF16)) })
+}
+
+// clientSteps is how many steps a client takes of which some layers are deferred.
+const clientSteps = 20
+
+// steps measures training steps of a model: one at a time, or all of a client, with what
+// begins and ends them, where layers defer theirs.
+func (r *row) steps(m *nn.Model) {
+	n, o := r.batch, optimizer(r.optimizer)
+	r.parts = 1
+	if m.Defers(n, clientSteps, o.Momentum != 0) {
+		r.parts, r.setup = clientSteps, func() func() { return estimate.TrainSteps(m, n, clientSteps, o) }
+		return
+	}
+	r.setup = func() func() { return estimate.TrainStep(m, n, o) }
 }
 
 // forwardRows lists evaluations.

@@ -84,6 +84,14 @@ func (l *Local) SGD(r LocalRun) error {
 		opt.Biases, opt.BiasDecay = l.model().Biases(), float32(p.BiasDecay)
 	}
 	batches, steps := l.Batches(0, p), p.LocalSteps(l.Train.Len())
+	if d, ok := l.trainer().(Deferrer); ok && memory == nil && r.Each == nil {
+		batch := p.Batch
+		if !p.Wrap {
+			batch = min(batch, l.Train.Len())
+		}
+		d.Begin(w, batch, steps, opts, opt)
+		defer d.End()
+	}
 	for step := range steps {
 		opt.LR = float32(p.RateAt(step, steps))
 		b, err := batches.Next()

@@ -24,8 +24,11 @@ type Probe struct {
 	of func(*Slot) float64 // NaN where the client has no examples to measure on
 }
 
-// evaluation is the cost of probes on validation examples.
-const evaluation = "an evaluation of each client of the cohort"
+// The costs of probes on validation examples, and of those that look at each step.
+const (
+	evaluation = "an evaluation of each client of the cohort"
+	everyStep  = "a pass over the weights a step; no layer defers its steps, which shows in the last bits where one would"
+)
 
 var probes = []Probe{
 	{Name: "val_error_before", Doc: "error of the broadcast weights on the client's validation examples", Cost: evaluation, of: func(s *Slot) float64 { return s.Before.Error }},
@@ -39,8 +42,8 @@ var probes = []Probe{
 	{Name: "steps", Doc: "local steps that the client took", of: func(s *Slot) float64 { return float64(s.Steps) }},
 	{Name: "delta_norm", Doc: "length of the client's change of the weights", of: func(s *Slot) float64 { return s.DeltaNorm }},
 	{Name: "seconds_simulated", Doc: "seconds of the client's round on a simulated phone; a round's are those of its slowest client", of: func(s *Slot) float64 { return s.Seconds }},
-	{Name: minCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement that its step brings about (FATHOM)", Cost: "a pass over the weights a step", of: func(s *Slot) float64 { return s.MinCosine }},
-	{Name: minPriorCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement before its step, as FATHOM's text has it", Cost: "a pass over the weights a step", of: func(s *Slot) float64 { return s.MinPriorCosine }},
+	{Name: minCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement that its step brings about (FATHOM)", Cost: everyStep, of: func(s *Slot) float64 { return s.MinCosine }},
+	{Name: minPriorCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement before its step, as FATHOM's text has it", Cost: everyStep, of: func(s *Slot) float64 { return s.MinPriorCosine }},
 	{
 		Name: signAgreement, Round: true, Cost: "a pass over the weights a client",
 		Doc: "mean over the moved parameters of |sum_i p_i sign(w - w_i)|: 1 when all clients move them to one side, near 0 when they undo one another",

@@ -16,3 +16,10 @@ type Trainer interface {
 	// Evaluate measures w.
 	Evaluate(w []float32, b *nn.Batch) nn.Result
 }
+
+// Deferrer is a Trainer that may leave weights as they are while it takes steps on them,
+// as nn.Workspace does, see its methods of these names.
+type Deferrer interface {
+	Begin(w []float32, batch, steps int, o nn.TrainOpts, opt *nn.Optimizer)
+	End()
+}

@@ -142,7 +142,7 @@ func (b *boundDense) NewState(e *Env) State {
 	if b.l.bf16 {
 		return newDenseBF16(b, e)
 	}
-	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output(), thin: b.thin(e)}
+	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output(), thin: b.thin(e), late: b.newDeferred(e)}
 	if e.NeedDX && b.l.steps && !e.Tangents {
 		s.dx = e.Gradient()
 		s.across = e.Arena.Alloc(kernels.Pad(b.t.K) * b.t.N)

@@ -14,6 +14,7 @@ type denseBF16 struct {
 	lanes    []float32 // scratch of the input's gradient
 	rule     denseRule
 	scratch  *scratch
+	late     *deferredDense // nil if steps are never deferred
 
 	// Of layers on the steps of sequences: the weights in pairs of rows and, where the
 	// gradient of the input is wanted, turned; and scratch for that. Else nil.
@@ -35,6 +36,7 @@ func newDenseBF16(b *boundDense, e *Env) *denseBF16 {
 		s.lanes = e.Arena.Alloc(b.t.LaneSize(rows))
 	}
 	s.rule.grad = e.Arena.Alloc(b.t.PartSize())
+	s.late = b.newDeferred(e)
 	s.scratch = e.Scratch(s.t.Space(rows))
 	return s
 }
@@ -42,6 +44,10 @@ func newDenseBF16(b *boundDense, e *Env) *denseBF16 {
 func (s *denseBF16) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
 	w, bias := r.W[s.w:s.bias], s.b.biases(r.W, s.bias)
+	if s.late.on(r) {
+		s.late.forward(r, x, s.y, bias, s.scratch.floats)
+		return s.y
+	}
 	if s.pairs == nil {
 		s.t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), w, bias, s.b.relu, s.scratch.floats)
 		return s.y
@@ -65,6 +71,13 @@ func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
 	}
 	t.BackwardBias(gb, g, dy.Sample, m, add)
 	t.Load(s.x.At(0, 0, 0), s.x.Sample, g, dy.Sample, m, space)
+	if s.late.on(r) {
+		s.late.backward(r, s.x, dy, s.dx, s.lanes, space)
+		if r.update != nil {
+			s.b.updateBias(r, s.bias)
+		}
+		return s.dx
+	}
 	if s.turned != nil {
 		t.InputAcross(s.dx.Data, s.dx.Sample, m, s.turned, space)
 	}

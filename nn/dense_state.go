@@ -16,6 +16,7 @@ type denseState struct {
 	apart    []float32 // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
 	part     Act       // one of the two parts of the tangents of dx
 	thin     *thinState
+	late     *deferredDense // nil if steps are never deferred
 }
 
 // denseRule is what the rule of an optimizer needs of a layer in one workspace.
@@ -45,6 +46,10 @@ func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
 		s.thin.forward(r, t, s.y, r.W[s.w:s.bias], s.b.biases(r.W, s.bias), s.b.relu)
 		return s.y
 	}
+	if s.late.on(r) {
+		s.late.forward(r, x, s.y, s.b.biases(r.W, s.bias), nil)
+		return s.y
+	}
 	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), r.W[s.w:s.bias], s.b.biases(r.W, s.bias), s.b.relu)
 	if r.V != nil {
 		s.forwardTangents(r, x)
@@ -65,6 +70,13 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 	t.BackwardBias(gb, g, dy.Sample, rows, add)
 	if s.thin != nil && s.thin.on {
 		s.backwardThin(r, dy)
+		return s.dx
+	}
+	if s.late.on(r) {
+		s.late.backward(r, s.x, dy, s.dx, s.lanes, nil)
+		if r.update != nil {
+			s.b.updateBias(r, s.bias)
+		}
 		return s.dx
 	}
 	if s.across != nil {

@@ -111,6 +111,7 @@ type Workspace struct {
 	run     Run
 	labels  []int32 // of the chunk, in row order
 	step    update
+	late    deferral // the steps of now, if layers defer them
 	scratch scratch
 	absent  []int32    // classes
 	lowest  int        // the first layer that needs its backward pass
@@ -236,6 +237,11 @@ func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Re
 			at += copy(o.Held[at:], ws.grad[h.Lo:h.Hi])
 		}
 	}
+	late := len(ws.late.layers) > 0
+	if late && sum.Count == 0 {
+		ws.late.masked(&ws.step, ws.grad)
+		return sum
+	}
 	if sum.Count == 0 || u == nil {
 		for _, f := range ws.step.frozen {
 			clear(ws.grad[f.Lo:f.Hi])
@@ -250,6 +256,9 @@ func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Re
 		if size := nd.size(); size > 0 && !nd.Traits().updates {
 			ws.step.apply(w, ws.grad[nd.offset:nd.offset+size], nd.offset)
 		}
+	}
+	if late {
+		ws.late.step(&ws.step, b.N)
 	}
 	return sum
 }

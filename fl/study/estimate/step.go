@@ -29,6 +29,21 @@ func trainStep(w []float32, m *nn.Model, n int, opt nn.Optimizer) func() {
 	}
 }
 
+// TrainSteps returns so many steps like that of TrainStep, those of one client after
+// another, each of which begins afresh and takes them as local training does.
+func TrainSteps(m *nn.Model, n, steps int, opt nn.Optimizer) func() {
+	w, ws, b := Start(m), m.NewWorkspace(), RandomBatch(m, n)
+	opt.Velocity = m.NewParams()
+	return func() {
+		opt.Steps = 0
+		ws.Begin(w, n, steps, nn.TrainOpts{}, &opt)
+		for step := range steps {
+			ws.Step(w, b, nn.TrainOpts{Key: 1, Step: uint32(step), Dropout: -1}, &opt)
+		}
+		ws.End()
+	}
+}
+
 // Start returns weights as training starts from them, the same each time.
 func Start(m *nn.Model) []float32 {
 	w := m.NewParams()
