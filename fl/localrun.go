@@ -85,11 +85,7 @@ func (l *Local) SGD(r LocalRun) error {
 	}
 	batches, steps := l.Batches(0, p), p.LocalSteps(l.Train.Len())
 	if d, ok := l.trainer().(Deferrer); ok && memory == nil && r.Each == nil {
-		batch := p.Batch
-		if !p.Wrap {
-			batch = min(batch, l.Train.Len())
-		}
-		d.Begin(w, batch, steps, opts, opt)
+		d.Begin(w, p.Batch, steps, opts, opt)
 		defer d.End()
 	}
 	for step := range steps {
