@@ -17,7 +17,8 @@ const (
 	deferredLow    = 20      // the largest batch with products in bf16 and momentum
 	deferredBatch  = 7       // else
 	// deferredShare bounds the operations on kept rows: the rows of a batch times all
-	// rows times inputs and outputs are at most so many times the weights.
+	// rows times inputs and outputs are at most so many times the weights, and twice as
+	// many in bf16.
 	deferredShare = 4
 )
 
@@ -56,7 +57,7 @@ func (b *boundDense) deferrable() bool {
 	if b.l.bf16 {
 		multiple *= 2
 	}
-	return b.t.K*b.t.N >= deferredFloats && b.t.K%kernels.Width == 0 && b.t.N%multiple == 0 && !b.l.steps && b.in.Seq == 0 && !b.mayBeThin()
+	return b.t.K*b.t.N >= deferredFloats && b.t.K%multiple == 0 && b.t.N%multiple == 0 && !b.l.steps && b.in.Seq == 0 && !b.mayBeThin()
 }
 
 // newDeferred returns what the layer needs to defer steps, nil if it never does.
@@ -77,7 +78,10 @@ func (b *boundDense) newDeferred(e *Env) *deferredDense {
 
 // defers reports whether so many steps on batches of up to so many examples are deferred.
 func (b *boundDense) defers(batch, steps int, momentum bool) bool {
-	most := deferredBatch
+	most, share := deferredBatch, deferredShare
+	if b.l.bf16 {
+		share *= 2
+	}
 	switch {
 	case b.l.bf16 && momentum:
 		most = deferredLow
@@ -85,7 +89,7 @@ func (b *boundDense) defers(batch, steps int, momentum bool) bool {
 		return false
 	}
 	t, rows := b.t, batch*steps
-	return b.deferrable() && batch <= most && steps >= deferredSteps && rows <= t.MostDeferred() && batch*rows*(t.K+t.N) <= deferredShare*t.K*t.N
+	return b.deferrable() && batch <= most && steps >= deferredSteps && rows <= t.MostDeferred() && batch*rows*(t.K+t.N) <= share*t.K*t.N
 }
 
 // Defers reports whether wide dense layers of the model defer so many steps, with

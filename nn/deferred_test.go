@@ -123,8 +123,8 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestBeginLevels checks that deferred steps come to the same weights on all levels with
-// fused multiply-adds.
+// TestBeginLevels checks that deferred steps come to the same weights on all levels, plain
+// Go's in bf16 alone.
 func TestBeginLevels(t *testing.T) {
 	if kernelstest.Emulated() {
 		t.Skip("wide layers take minutes under emulation")
@@ -132,7 +132,7 @@ func TestBeginLevels(t *testing.T) {
 	for _, p := range []Precision{FP32, BF16} {
 		var want []float32
 		kernelstest.ForEachLevel(t, func(t *testing.T) {
-			if kernels.Current() == kernels.Generic {
+			if p == FP32 && kernels.Current() == kernels.Generic {
 				t.Skip("without fused multiply-adds")
 			}
 			m := wideNet(t, p)
@@ -174,7 +174,7 @@ func TestBeginNot(t *testing.T) {
 		"few steps":             {m, 4, 3, TrainOpts{}, good, false},
 		"many rows":             {m, 4, 90, TrainOpts{}, good, false},
 		"many operations":       {m, 7, 48, TrainOpts{}, good, true},
-		"more operations":       {m.WithPrecision(BF16), 20, 7, TrainOpts{}, good, false},
+		"more operations":       {m.WithPrecision(BF16), 20, 14, TrainOpts{}, good, false},
 		"no momentum":           {m, 4, 10, TrainOpts{}, with(func(o *Optimizer) { o.Momentum = 0 }), false},
 		"no momentum in bf16":   {m.WithPrecision(BF16), 4, 10, TrainOpts{}, with(func(o *Optimizer) { o.Momentum = 0 }), true},
 		"Adam":                  {m, 4, 10, TrainOpts{}, with(func(o *Optimizer) { o.Adam.On = true }), false},

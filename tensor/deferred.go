@@ -10,8 +10,7 @@ import "github.com/fedfast/fedfast/kernels"
 // where W0 are those before the first step, x_j the inputs and dy_j the gradients of the
 // outputs of all rows so far, and alpha and weigh follow from the steps alone. So the
 // rows are kept, W0 stays as it is, and what a product with the weights lacks is made of
-// two products with the rows. K is a multiple of 16, and of N, too; with products in bf16
-// N is one of 32.
+// two products with the rows. K and N are multiples of 16, with products in bf16 of 32.
 type Deferred struct {
 	Dense
 	apart  int       // rows of a packed panel: an odd number, so that panels do not meet in one set of a cache
@@ -35,7 +34,11 @@ func (d Dense) MostDeferred() int { return (d.K*d.N/(d.K+d.N) - 1) / 2 }
 
 // DeferredSpace returns the floats of scratch memory that Defer needs for so many rows in
 // all, of which m come at once.
-func DeferredSpace(most, m int) int { return m * (kernels.Pad(most|1) + alongRows*kernels.Width) }
+func DeferredSpace(most, m int) int { return m * (kernels.Pad(most|1) + deferredLanes(most)) }
+
+// deferredLanes returns the floats of lanes that a row has. They serve for pairs of what
+// was made of them, too.
+func deferredLanes(most int) int { return max(alongRows*kernels.Width, kernels.Pad(most|1)) }
 
 // Defer begins with the weights w, for most rows in all, of which up to m come at once.
 // Of the memory of the caller, which is its until Apply has returned, room has as many
@@ -50,7 +53,7 @@ func (d Dense) Defer(most, m int, w, room, scratch, rounded, panel []float32, dx
 	}
 	f.x, f.dy = cut(&room, most*d.K), cut(&room, most*d.N)
 	f.xp, f.yp = cut(&room, f.apart*d.K), cut(&room, f.apart*d.N)
-	f.with, f.lanes = cut(&scratch, m*kernels.Pad(f.apart)), cut(&scratch, m*alongRows*kernels.Width)
+	f.with, f.lanes = cut(&scratch, m*kernels.Pad(f.apart)), cut(&scratch, m*deferredLanes(most))
 	if rounded != nil {
 		f.pairs = cut(&rounded, PairedRows(d.K)*d.N)
 		if dx {
@@ -98,6 +101,9 @@ func (d *Deferred) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bia
 			kernels.Add(y[i*ldy:][:d.N], y[i*ldy:][:d.N], bias[:d.N])
 		}
 	}
+	if d.pairs != nil {
+		x, ldx = scratch, apart(PairedRows(d.K))
+	}
 	d.along(y, ldy, d.N, x, ldx, d.K, m, d.xp, d.yp, relu, rows)
 }
 
@@ -111,6 +117,11 @@ func (d *Deferred) BackwardInput(dx []float32, lddx int, dy []float32, lddy, m i
 		d.Dense.BackwardInput(dx, lddx, dy, lddy, m, w, lanes)
 	}
 	d.shrink(dx, lddx, m, d.K, rows.Alpha)
+	if d.pairs != nil {
+		l := DenseBF16{d.Dense}
+		dy, _, _ = l.space(m, scratch)
+		lddy = apart(l.columns())
+	}
 	d.along(dx, lddx, d.K, dy, lddy, d.N, m, d.yp, d.xp, false, rows)
 }
 
@@ -125,13 +136,14 @@ func (d *Deferred) shrink(y []float32, ldy, m, n int, alpha float32) {
 }
 
 // along adds to m rows y of ny floats what they lack of kept rows: the weighed products
-// of rows a of na floats with those of one side, times those of the other.
+// of rows a of na floats, or of their pairs of bf16, with those of one side, times those
+// of the other.
 func (d *Deferred) along(y []float32, ldy, ny int, a []float32, lda, na, m int, one, other []float32, relu bool, rows Rows) {
-	r := len(rows.Weigh)
+	r, bf16 := len(rows.Weigh), d.pairs != nil
 	ld := kernels.Pad(d.apart)
 	for at := 0; at < r; at += alongRows {
 		k := min(alongRows, r-at)
-		kernels.GemmNT(&kernels.NT{M: m, K: k, N: na, A: a, Lda: lda, B: one[at*kernels.Width:], BRows: d.apart, L: d.lanes, LRows: alongRows})
+		kernels.GemmNT(&kernels.NT{M: m, K: k, N: na, A: a, Lda: lda, B: one[at*kernels.Width:], BRows: d.apart, L: d.lanes, LRows: alongRows, BF16: bf16})
 		for i := range m {
 			l := d.lanes[i*alongRows*kernels.Width:][:kernels.Pad(k)*kernels.Width]
 			clear(l[k*kernels.Width:])
@@ -144,7 +156,12 @@ func (d *Deferred) along(y []float32, ldy, ny int, a []float32, lda, na, m int, 
 			with[j] *= c
 		}
 	}
-	kernels.GemmNN(&kernels.NN{M: m, N: ny, K: r, A: d.with, Lda: ld, B: other, BRows: d.apart, C: y, Ldc: ldy, Accumulate: true, ReLU: relu})
+	with := d.with
+	if bf16 {
+		with = d.lanes // which are free again
+		pairNeighbours(with, ld, d.with, ld, m, r)
+	}
+	kernels.GemmNN(&kernels.NN{M: m, N: ny, K: r, A: with, Lda: ld, B: other, BRows: d.apart, C: y, Ldc: ldy, Accumulate: true, ReLU: relu, BF16: bf16, Floats: bf16})
 }
 
 // Keep takes m rows of inputs and of the outputs' gradients in, from row at on.
