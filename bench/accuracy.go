@@ -93,6 +93,24 @@ var modelData = []struct {
 		[]string{"so-nwp-lstm"},
 		nil,
 	},
+	{ // with momentum on small batches: steps of the wide layer are deferred
+		"femnist", "femnist", 1,
+		[]string{"cohort=5", "data.max_samples=50", "client.batch=4", "client.momentum=0.9", "client.lr=0.01", "eval.clients=30"},
+		[]string{"leaf-femnist-cnn"},
+		nil,
+	},
+	{
+		"cifar10", "cifar10/cifar-10-batches-bin", 2,
+		[]string{"cohort=5", "client.optimizer=adamw", "client.lr=0.001", "client.batch=10", "client.epochs=1", "eval.clients=20", "eval.personalized=false"},
+		[]string{"vit-tiny"},
+		nil,
+	},
+	{
+		"shakespeare", "shakespeare/leaf_small", 2,
+		[]string{"cohort=4", "data.max_samples=100", "client.optimizer=adam", "client.lr=0.001", "eval.clients=4", "eval.personalized=false"},
+		[]string{"char-gpt"},
+		nil,
+	},
 	{ // the tags of posts: sigmoid cross-entropy of 500 labels, recall among the 5 largest outputs
 		"stackoverflow-tags", "stackexchange", 1,
 		[]string{"data.name=stackexchange-tags", "data.split=80/10/10", "eval.clients=200"},
@@ -252,6 +270,11 @@ func (t *training) describe() error {
 	t.shape = fmt.Sprintf("data=%s,model=%s,rounds=%d", set, model, c.Rounds)
 	if c.Loss.Name != "" {
 		t.shape += ",loss=" + c.Loss.Name
+	}
+	if c.Client.Adaptive() {
+		t.shape += ",optimizer=" + c.Client.Optimizer
+	} else if c.Client.Momentum > 0 {
+		t.shape += ",momentum=" + strconv.FormatFloat(c.Client.Momentum, 'g', -1, 64)
 	}
 	return nil
 }
