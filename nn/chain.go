@@ -176,6 +176,16 @@ func (c chain) keeps(i int, g groups) bool {
 	return i+1 < len(c) && c[i+1].Traits().ReadsInput
 }
 
+// passes returns how many samples' memory serves for the output of layer i in
+// evaluation, which keeps nothing: 0 means that there must be memory for all.
+func (c chain) passes(i int, g groups) int {
+	n := g.shares(i)
+	for i++; n > 0 && i < len(c) && c[i].Traits().passesOn; i++ {
+		n = g.shares(i)
+	}
+	return n
+}
+
 // floats counts what the layers keep of each sample for the backward pass.
 func (c chain) floats(g groups) int {
 	n := 0
@@ -211,7 +221,7 @@ func (c chain) states(p place) []State {
 	for i, nd := range c {
 		e := &Env{
 			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Index: p.index(i), NeedDX: need, Tangents: p.tangents,
-			in: nd.in, out: nd.Out(), shareGrad: p.groups[i], scratch: p.scratch,
+			in: nd.in, out: nd.Out(), shareGrad: p.groups[i], passes: c.passes(i, p.groups), scratch: p.scratch,
 		}
 		if !c.keeps(i, p.groups) {
 			e.shareOut = p.groups[i]

@@ -7,6 +7,7 @@ type convState struct {
 	b       *boundConv
 	w, bias int // offsets of the parameters
 	x, y    Act
+	folds   folds
 	padded  Act // one image of the input with its border, when x comes without
 
 	pool  *poolState // takes the output by pairs of rows, which y then holds, and its maxima's gradient
@@ -31,6 +32,7 @@ func (b *boundConv) NewState(e *Env) State {
 		s.pair = func(image, pair int) { s.pool.pair(s.first+image, pair, s.y) }
 	} else {
 		s.y = e.Output()
+		s.folds = e.folds(s.y)
 	}
 	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1, false)
 	if e.NeedDX {
@@ -75,6 +77,11 @@ func (s *convState) input(x Act, i int) ([]float32, int) {
 
 func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
+	if s.b.halved {
+		s.pool.begin(r)
+	} else {
+		s.y.Fold = s.folds.of(r)
+	}
 	if s.bf16 != nil && !s.fast.useWeights {
 		s.forwardBF16(r, x, lo, hi)
 		return s.y

@@ -48,7 +48,7 @@ func (b *boundDropout) Params() []Param { return nil }
 // Traits: without draws the input passes as the output, so what the layers around
 // read back must be kept as if this layer read it.
 func (b *boundDropout) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), ReadsInput: true, ReadsOutput: b.mask, Tangents: true}
+	return Traits{PerSample: b.in.Image(), ReadsInput: true, ReadsOutput: b.mask, passesOn: true, Tangents: true}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.

@@ -28,7 +28,7 @@ func (b *boundGrouped) NewState(e *Env) State {
 	for g := range s.parts {
 		part := *e
 		part.Samples, part.Offset = n, e.Offset+g*b.weights()
-		part.in, part.out, part.outBorder, part.gradBorder, part.shareOut, part.shareGrad = b.part, b.conv.Out(), Border{}, Border{}, 0, 0
+		part.in, part.out, part.outBorder, part.gradBorder, part.shareOut, part.shareGrad, part.passes = b.part, b.conv.Out(), Border{}, Border{}, 0, 0, 0
 		s.parts[g] = groupState{
 			conv: b.conv.NewState(&part),
 			x:    newAct(e.Arena, b.part, n, b.conv.border(), 0, e.Tangents && e.NeedDX),

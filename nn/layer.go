@@ -37,6 +37,8 @@ type Traits struct {
 	ReadsInput, ReadsOutput bool
 	// updates says that Backward applies Run.update to the layer's parameters.
 	updates bool
+	// passesOn says that Forward may return what it got.
+	passesOn bool
 	// InBorder is wished around the input, GradBorder around the gradient of
 	// the output. A wish: the layer must cope with an Act that lacks it.
 	InBorder, GradBorder Border
@@ -102,6 +104,7 @@ type Env struct {
 	gradBorder Border // wished by the layer before around its gradient
 	shareOut   int    // the memory of that many samples serves for all; 0 shares none
 	shareGrad  int
+	passes     int // shareOut in evaluation, where nothing is kept for a backward pass
 	scratch    *scratch
 }
 
@@ -123,6 +126,20 @@ func (e *Env) Scratch(n int) *scratch {
 // Output allocates the layer's output.
 func (e *Env) Output() Act {
 	return newAct(e.Arena, e.out, e.Samples, e.outBorder, e.shareOut, e.Tangents)
+}
+
+// folds are the Fold of a layer's output.
+type folds struct{ training, evaluation int }
+
+// folds returns those of what Output gave.
+func (e *Env) folds(y Act) folds { return folds{y.Fold, -e.passes} }
+
+// of returns the Fold in a run.
+func (f folds) of(r *Run) int {
+	if r.Train {
+		return f.training
+	}
+	return f.evaluation
 }
 
 // Gradient allocates the gradient of the layer's input, with the border that the

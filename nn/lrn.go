@@ -66,6 +66,7 @@ func (b *boundLRN) NewState(e *Env) State {
 		base:  e.Arena.Alloc(e.Samples * b.size()),
 		power: e.Arena.Alloc(e.Samples * b.size()),
 	}
+	s.folds = e.folds(s.y)
 	s.row = kernels.LRN{
 		Pixels: b.in.W, C: b.in.Ld(), Radius: b.l.Radius, Bias: float32(b.l.Bias), Alpha: float32(b.l.Alpha), Quarters: b.quarters,
 		Space: e.Arena.Alloc(kernels.LRNSpace(b.in.W, b.in.Ld(), b.l.Radius)),
@@ -82,13 +83,15 @@ func (b *boundLRN) NewState(e *Env) State {
 type lrnState struct {
 	b           *boundLRN
 	x, y, dx    Act
+	folds       folds
 	base, power []float32 // of all images; see kernels.LRN
+	train       bool      // whether these are for a backward pass
 	row         kernels.LRN
 	tangents    lrnTangents
 }
 
 func (s *lrnState) Forward(r *Run, x Act, lo, hi int) Act {
-	s.x = x
+	s.x, s.y.Fold, s.train = x, s.folds.of(r), r.Train
 	for i := lo; i < hi; i++ {
 		for y := range s.b.in.H {
 			kernels.LRNForward(s.at(i, y), s.y.At(i, y, 0))
@@ -115,10 +118,13 @@ func (s *lrnState) Backward(r *Run, dy Act, lo, hi int) Act {
 	return s.dx
 }
 
-// at returns what normalises row y of image i.
+// at returns what normalises row y of image i. Rows share memory in evaluation.
 func (s *lrnState) at(i, y int) *kernels.LRN {
 	n := s.b.in.W * s.b.in.Ld()
-	at := i*s.b.size() + y*n
+	at := 0
+	if s.train {
+		at = i*s.b.size() + y*n
+	}
 	s.row.X, s.row.Base, s.row.Power = s.x.At(i, y, 0)[:n], s.base[at:][:n], s.power[at:][:n]
 	return &s.row
 }

@@ -113,6 +113,7 @@ func (b *boundPool) FLOPs() int64 { return 0 }
 
 func (b *boundPool) NewState(e *Env) State {
 	s := &poolState{b: b, y: e.Output(), idx: make([]uint8, e.Samples*b.out.H*b.out.W*b.out.Ld())}
+	s.folds = e.folds(s.y)
 	if c, ok := e.before.(*convState); ok && (c.b.halved || c.b.pooled) {
 		c.pool, s.fed, s.through = s, c.b.halved, c.b.pooled
 	}
@@ -125,12 +126,17 @@ func (b *boundPool) NewState(e *Env) State {
 type poolState struct {
 	b     *boundPool
 	y, dx Act
+	folds folds
 	idx   []uint8 // which pixel of the window was the maximum
+	train bool    // whether idx is for a backward pass
 	// fed says that the convolution before calls pair, through that it takes the
 	// gradient of the maxima.
 	fed, through bool
 	part         kernels.Pool // at work
 }
+
+// begin prepares for the output of a run.
+func (s *poolState) begin(r *Run) { s.y.Fold, s.train = s.folds.of(r), r.Train }
 
 // parts calls f for the parts of image i whose windows have the same size and
 // whose output lies in one piece: the whole image, or parts of its rows when there
@@ -158,8 +164,12 @@ func (s *poolState) parts(i int, big, small Act, f func(p *kernels.Pool)) {
 	}
 }
 
-// places returns the part of idx that belongs to image i.
+// places returns the part of idx that belongs to image i. Nobody asks for it again in
+// evaluation, where all images have the same.
 func (s *poolState) places(i int) []uint8 {
+	if !s.train {
+		i = 0
+	}
 	n := s.b.out.H * s.b.out.W * s.b.out.Ld()
 	return s.idx[i*n:][:n]
 }
@@ -176,6 +186,7 @@ func (s *poolState) pair(i, y int, src Act) {
 }
 
 func (s *poolState) Forward(r *Run, x Act, lo, hi int) Act {
+	s.begin(r)
 	if s.fed {
 		return s.y
 	}

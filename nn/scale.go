@@ -36,7 +36,7 @@ func (b *boundScale) Params() []Param { return nil }
 
 // Traits are those of a dropout, which passes its input on in the same way.
 func (b *boundScale) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), ReadsInput: true, Tangents: true}
+	return Traits{PerSample: b.in.Image(), ReadsInput: true, passesOn: true, Tangents: true}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.
