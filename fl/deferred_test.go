@@ -40,8 +40,8 @@ func wideModel(t *testing.T, fed *data.Federation, p nn.Precision) *nn.Model {
 // to those of float32 as steps at once are, nearly. They give the same bits for any number
 // of workers.
 func TestDeferredSteps(t *testing.T) {
-	if kernelstest.Emulated() {
-		t.Skip("wide layers take minutes under emulation")
+	if kernelstest.Small() {
+		t.Skip("rounds of a network with a wide layer take a minute under emulation or the race detector")
 	}
 	fed := fltest.OpenGlyphs(t, 12, 120)
 	c := DefaultClientParams()
