@@ -105,11 +105,13 @@ func (v Level) Param(p gotypes.Component) reg.VecVirtual {
 
 // Predicates of VCMPPS.
 const (
-	CmpUnordered = 0x03
-	CmpNotEqual  = 0x04
-	CmpNotLess   = 0x15
-	CmpAtLeast   = 0x1d
-	CmpGreater   = 0x1e
+	CmpUnordered  = 0x03
+	CmpNotEqual   = 0x04
+	CmpOrdered    = 0x07
+	CmpNotLess    = 0x15
+	CmpNotGreater = 0x1a
+	CmpAtLeast    = 0x1d
+	CmpGreater    = 0x1e
 )
 
 // Where returns x in the lanes where "a predicate b" holds, and 0 elsewhere.

@@ -119,12 +119,11 @@ func poolAny(v isa) {
 // take replaces the best values so far, and their positions, by those of x that are greater or NaN.
 func (v isa) take(x, position, best, at reg.VecVirtual) {
 	if v.Wide {
-		greater, nan := K(), K()
-		VCMPPS(Imm(CmpGreater), best, x, greater)
-		VCMPPS(Imm(CmpUnordered), x, x, nan)
-		KORW(greater, nan, greater)
-		VMOVAPS(x, greater, best)
-		VMOVDQA32(position, greater, at)
+		stays := K()
+		VCMPPS(Imm(CmpOrdered), x, x, stays)
+		VCMPPS(Imm(CmpNotGreater), best, x, stays, stays)
+		VBLENDMPS(best, x, stays, best)
+		VPBLENDMD(at, position, stays, at)
 		return
 	}
 	greater, nan := YMM(), YMM()
