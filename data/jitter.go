@@ -16,7 +16,10 @@ func jitterColours(x []float32, d *draw.Stream) {
 		switch change {
 		case 0:
 			for i, v := range x {
-				x[i] = min(v*brightness, 1)
+				if v *= brightness; v > 1 {
+					v = 1
+				}
+				x[i] = v
 			}
 		case 1:
 			towards := float32((1 - contrast) * meanGrey(x))
@@ -24,22 +27,33 @@ func jitterColours(x []float32, d *draw.Stream) {
 				x[i] = unit(float32(v*contrast) + towards)
 			}
 		case 2:
-			for i := 0; i+2 < len(x); i += 3 {
-				towards := float32((1 - saturation) * grey(x[i], x[i+1], x[i+2]))
-				for j := i; j < i+3; j++ {
-					x[j] = unit(float32(x[j]*saturation) + towards)
-				}
+			for rest := x; len(rest) >= 3; rest = rest[3:] {
+				p := rest[:3:3]
+				r, g, b := p[0], p[1], p[2]
+				towards := float32((1 - saturation) * grey(r, g, b))
+				p[0] = unit(float32(r*saturation) + towards)
+				p[1] = unit(float32(g*saturation) + towards)
+				p[2] = unit(float32(b*saturation) + towards)
 			}
 		case 3:
-			for i := 0; i+2 < len(x); i += 3 {
-				x[i], x[i+1], x[i+2] = turnHue(x[i], x[i+1], x[i+2], sixths)
+			for rest := x; len(rest) >= 3; rest = rest[3:] {
+				p := rest[:3:3]
+				p[0], p[1], p[2] = turnHue(p[0], p[1], p[2], sixths)
 			}
 		}
 	}
 }
 
-// unit clamps v to [0, 1].
-func unit(v float32) float32 { return max(0, min(v, 1)) }
+// unit clamps v, which is no -0, to [0, 1].
+func unit(v float32) float32 {
+	if v > 1 {
+		return 1
+	}
+	if v < 0 {
+		return 0
+	}
+	return v
+}
 
 // grey returns the luma of a colour (ITU-R BT.601, torchvision's digits).
 func grey(r, g, b float32) float32 {
