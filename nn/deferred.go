@@ -22,7 +22,7 @@ const (
 	deferredShare = 4
 )
 
-// A Deferral is a run of steps of a Workspace that began with Begin.
+// deferral is a run of steps of a Workspace that began with Begin.
 type deferral struct {
 	layers   []*deferredDense
 	w        []float32
