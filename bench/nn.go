@@ -49,16 +49,13 @@ func stepRow(net network, n int, o string) row {
 	return r.low(func(low *row) { low.steps(net.WithPrecision(nn.BF16)) })
 }
 
-// clientSteps is how many steps a client takes of which some layers are deferred.
-const clientSteps = 20
-
-// steps measures training steps of a model: one at a time, or all of a client, with what
-// begins and ends them, where layers defer theirs.
+// steps measures training steps of a model: one at a time, or all of a client of the suite
+// fl, with what begins and ends them, where layers defer theirs.
 func (r *row) steps(m *nn.Model) {
 	n, o := r.batch, optimizer(r.optimizer)
 	r.parts = 1
-	if m.Defers(n, clientSteps, o.Momentum != 0) {
-		r.parts, r.setup = clientSteps, func() func() { return estimate.TrainSteps(m, n, clientSteps, o) }
+	if steps := roundSamples / n; m.Defers(n, steps, o.Momentum != 0) {
+		r.parts, r.setup = steps, func() func() { return estimate.TrainSteps(m, n, steps, o) }
 		return
 	}
 	r.setup = func() func() { return estimate.TrainStep(m, n, o) }

@@ -14,11 +14,10 @@ import (
 const (
 	deferredFloats = 1 << 21 // the fewest weights
 	deferredSteps  = 4       // the fewest steps
-	deferredLow    = 20      // the largest batch with products in bf16 and momentum
-	deferredBatch  = 7       // else
+	deferredBatch  = 20      // the largest batch
 	// deferredShare bounds the operations on kept rows: the rows of a batch times all
 	// rows times inputs and outputs are at most so many times the weights, and twice as
-	// many in bf16.
+	// many where there is most to gain, with momentum in bf16.
 	deferredShare = 4
 )
 
@@ -67,29 +66,24 @@ func (b *boundDense) newDeferred(e *Env) *deferredDense {
 		return nil
 	}
 	d := &deferredDense{b: b, w: e.Offset, dx: e.NeedDX}
-	most := deferredBatch
 	if b.l.bf16 {
-		most = deferredLow
 		d.panel = e.Arena.Alloc(kernels.Width * t.K)
 	}
-	d.space = e.Arena.Alloc(tensor.DeferredSpace(t.MostDeferred(), most))
+	d.space = e.Arena.Alloc(tensor.DeferredSpace(t.MostDeferred(), deferredBatch))
 	return d
 }
 
 // defers reports whether so many steps on batches of up to so many examples are deferred.
 func (b *boundDense) defers(batch, steps int, momentum bool) bool {
-	most, share := deferredBatch, deferredShare
-	if b.l.bf16 {
-		share *= 2
-	}
-	switch {
-	case b.l.bf16 && momentum:
-		most = deferredLow
-	case !b.l.bf16 && !momentum:
+	if !b.l.bf16 && !momentum {
 		return false
 	}
+	share := deferredShare
+	if b.l.bf16 && momentum {
+		share *= 2
+	}
 	t, rows := b.t, batch*steps
-	return b.deferrable() && batch <= most && steps >= deferredSteps && rows <= t.MostDeferred() && batch*rows*(t.K+t.N) <= share*t.K*t.N
+	return b.deferrable() && batch <= deferredBatch && steps >= deferredSteps && rows <= t.MostDeferred() && batch*rows*(t.K+t.N) <= share*t.K*t.N
 }
 
 // Defers reports whether wide dense layers of the model defer so many steps, with
