@@ -9,6 +9,8 @@ import (
 
 	"github.com/fedfast/fedfast/kernels/_asm/dot"
 	"github.com/fedfast/fedfast/kernels/_asm/fetch"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in ntArgs.
@@ -118,7 +120,7 @@ func ntTile(rows, n int, fetch bool) {
 	MOVQ(Mem{Base: args, Disp: ntPanels}, kc)
 	SHRQ(Imm(1), kc)
 	JEQ(LabelRef(odd))
-	align()
+	level.Align()
 	Label(loop)
 	ntStep(rows, n, fetch, false)
 	ADDQ(Imm(64), a0)

@@ -8,6 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/fedfast/fedfast/kernels/_asm/dot"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // alternate returns the places of 32 numbers of which those of two vectors alternate.
@@ -94,7 +95,7 @@ func peak() {
 	t := tile{6, 4}
 	t.zero()
 	VPXORD(zmm[24], zmm[24], zmm[24])
-	align()
+	level.Align()
 	Label("loop")
 	t.each(func(i, p int) { dot.Add(zmm[24], zmm[24], t.acc(i, p)) })
 	DECQ(kc)

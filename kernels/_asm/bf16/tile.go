@@ -4,11 +4,11 @@ import (
 	"fmt"
 
 	. "github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/fedfast/fedfast/kernels/_asm/dot"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // maxRows is the highest tile of nn and tn.
@@ -104,15 +104,12 @@ func (t tile) zero() {
 // label returns a label that is unique in the function.
 func (t tile) label(name string) string { return fmt.Sprintf("%s%d", name, t.panels) }
 
-// align starts a new 64-byte block of code.
-func align() { Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}}) }
-
 // loop repeats body, which does unroll steps when told so and one otherwise, as often as counter says (at least once).
 func (t tile) loop(counter reg.GPPhysical, unroll int, body func(steps int)) {
 	main, rest, one, done := t.label("steps"), t.label("rest"), t.label("one"), t.label("done")
 	SUBQ(U32(uint32(unroll)), counter)
 	JLT(LabelRef(rest))
-	align()
+	level.Align()
 	Label(main)
 	body(unroll)
 	SUBQ(U32(uint32(unroll)), counter)

@@ -6,16 +6,9 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
-
-// Offsets in nnTaps.
-const tapsSteps, tapsLeft = 0, 8
-
-// tapsSize is the size of nnTaps.
-const tapsSize = 16
-
-// leftOut are the rows that taps leave out, by nnTaps.left.
-var leftOut = []struct{ first, last int }{{0, 0}, {1, 0}, {2, 0}, {0, 1}, {0, 2}}
 
 // edge writes the tile function of one height for pairs of panels in which products with zeros are left out; see nnArgs.taps.
 func edge(v isa, rows int) {
@@ -32,7 +25,7 @@ func edge(v isa, rows int) {
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
-	t, taps := tile{isa: v, rows: rows, panels: 2}, reg.R15
+	t := tile{isa: v, rows: rows, panels: 2}
 
 	Label("group")
 	MOVQ(Mem{Base: args, Disp: nnA}, a0)
@@ -44,32 +37,12 @@ func edge(v isa, rows int) {
 	MOVQ(Mem{Base: args, Disp: nnSegs}, tmp)
 	MOVQ(tmp, Mem{Base: args, Disp: nnSegsLeft})
 	Label("seg")
-	MOVQ(Mem{Base: args, Disp: nnTaps}, taps)
-	Label("taps")
-	MOVQ(Mem{Base: taps, Disp: tapsSteps}, kc)
-	MOVQ(Mem{Base: taps, Disp: tapsLeft}, tmp)
-	ADDQ(U32(tapsSize), taps)
-	for i := 1; i < len(leftOut); i++ {
-		CMPQ(tmp, U32(uint32(i)))
-		JEQ(LabelRef(fmt.Sprintf("body%d", i)))
-	}
-	for i, l := range leftOut {
-		body := fmt.Sprintf("body%d", i)
-		align()
-		Label(body)
-		t.stepOf(l.first, rows-l.last, rowOf, func(p int) Mem { return bOf(v, p) })
+	level.Taps(Mem{Base: args, Disp: nnTaps}, reg.R15, kc, tmp, rows, func(lo, hi int) {
+		t.stepOf(lo, hi, rowOf, func(p int) Mem { return bOf(v, p) })
 		ADDQ(U32(4), a0)
 		ADDQ(U32(4), a7)
 		ADDQ(U32(64), bp)
-		DECQ(kc)
-		JNE(LabelRef(body))
-		if i < len(leftOut)-1 {
-			JMP(LabelRef("next"))
-		}
-	}
-	Label("next")
-	CMPQ(Mem{Base: taps, Disp: tapsSteps}, U32(0))
-	JNE(LabelRef("taps"))
+	})
 	ADDQ(Mem{Base: args, Disp: nnSegNext}, a0)
 	ADDQ(Mem{Base: args, Disp: nnSegNext}, a7)
 	DECQ(Mem{Base: args, Disp: nnSegsLeft})

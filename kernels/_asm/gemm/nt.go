@@ -8,6 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/fedfast/fedfast/kernels/_asm/fetch"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in ntArgs.
@@ -130,7 +132,7 @@ func ntTile(v isa, rows, n, half int, fetch bool) {
 	}
 	MOVQ(bRow, bp)
 	MOVQ(Mem{Base: args, Disp: ntPanels}, kc)
-	align()
+	level.Align()
 	Label("panel" + name)
 	ntStep(v, rows, n, half, fetch)
 	ADDQ(Imm(64), a0)
@@ -201,7 +203,7 @@ func fold() {
 	Load(Param("dst"), dst)
 	Load(Param("lanes"), src)
 	Load(Param("groups"), count)
-	align()
+	level.Align()
 	Label("loop")
 	for i := range 8 { // 16 lanes to 8
 		VMOVUPS(Mem{Base: src, Disp: 64 * i}, ymm[i])

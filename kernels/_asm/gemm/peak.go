@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // peak writes a loop of fused multiply-adds that touches no memory: 12 independent sums, two rounds an iteration.
@@ -23,7 +25,7 @@ func peak(v isa) {
 	VMOVD(reg.EAX, reg.X12)
 	VBROADCASTSS(reg.X12, x)
 	VMOVAPS(x, y)
-	align()
+	level.Align()
 	Label("loop")
 	for range 2 {
 		t.each(func(i, j int) { VFMADD231PS(x, y, t.acc(i, j)) })

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // read writes a loop that does nothing but read memory, in lines of 64 bytes, four at a time from either half of the memory: two streams
@@ -17,7 +19,7 @@ func read() {
 	Load(Param("lines"), count)
 	MOVQ(count, far)
 	SHLQ(Imm(6), far)
-	align()
+	level.Align()
 	Label("loop")
 	for i := range 4 {
 		for h := range 2 {

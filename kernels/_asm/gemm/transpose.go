@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // transpose writes the function that transposes blocks of 16 x 16 floats, each contiguous. It moves bits only and needs AVX, so the
@@ -18,7 +20,7 @@ func transpose() {
 	Load(Param("src"), src)
 	Load(Param("blocks"), count)
 	Load(Param("dstStep"), step)
-	align()
+	level.Align()
 	Label("loop")
 	for r := 0; r < 16; r += 8 {
 		for c := 0; c < 16; c += 8 {

@@ -1,4 +1,4 @@
-// Package level holds what the generators share that write each function for AVX2 and for AVX-512.
+// Package level holds what the generators share, those above all that write each function for AVX2 and for AVX-512.
 package level
 
 import (

@@ -3,7 +3,6 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -79,6 +78,3 @@ func load(args reg.GPVirtual, offset int) reg.GPVirtual {
 	MOVQ(field(args, offset), r)
 	return r
 }
-
-// align starts a new 64-byte block of code.
-func align() { Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}}) }

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in sparseWeightsArgs.
@@ -45,7 +47,7 @@ func (t tile) weights() {
 	for i, a := range acc {
 		VMOVUPS(Mem{Base: sums, Disp: i * t.bytes()}, a)
 	}
-	align()
+	level.Align()
 	Label("entries")
 	MOVL(Mem{Base: at, Index: e, Scale: 4}, p.As32())
 	LEAQ(Mem{Base: x, Index: p, Scale: 4}, p)
@@ -153,7 +155,7 @@ func (t tile) input() {
 		MOVLQSX(Mem{Base: start, Disp: 4}, end)
 		CMPQ(e, end)
 		JGE(LabelRef(label("done")))
-		align()
+		level.Align()
 		Label(label("entries"))
 		IMUL3Q(U32(uint32(64*t.groups*t.cols)), filterAt(filter, e, p), p)
 		g := t.vec()
