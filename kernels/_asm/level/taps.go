@@ -9,8 +9,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Offsets in nnTaps, and its size.
-const tapsSteps, tapsLeft, tapsSize = 0, 8, 16
+// Offsets in nnTaps.
+const tapsSteps, tapsLeft = 0, 8
+
+// tapsSize is the size of nnTaps.
+const tapsSize = 16
 
 // leftOut are the rows that taps leave out, by nnTaps.left.
 var leftOut = []struct{ first, last int }{{0, 0}, {1, 0}, {2, 0}, {0, 1}, {0, 2}}
