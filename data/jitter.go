@@ -16,10 +16,7 @@ func jitterColours(x []float32, d *draw.Stream) {
 		switch change {
 		case 0:
 			for i, v := range x {
-				if v *= brightness; v > 1 {
-					v = 1
-				}
-				x[i] = v
+				x[i] = unit(v * brightness)
 			}
 		case 1:
 			towards := float32((1 - contrast) * meanGrey(x))

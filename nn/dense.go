@@ -102,9 +102,9 @@ func (b *boundDense) biases(p []float32, at int) []float32 {
 	return p[at : at+b.t.N]
 }
 
-// updateBias updates the bias, if there is one.
+// updateBias updates the bias, if there is one, at the end of a step.
 func (b *boundDense) updateBias(r *Run, at int) {
-	if g := b.biases(r.G, at); g != nil {
+	if g := b.biases(r.G, at); g != nil && r.update != nil {
 		r.update.apply(r.W, g, at)
 	}
 }

@@ -73,9 +73,7 @@ func (s *denseBF16) Backward(r *Run, dy Act, _, _ int) Act {
 	t.Load(s.x.At(0, 0, 0), s.x.Sample, g, dy.Sample, m, space)
 	if s.late.on(r) {
 		s.late.backward(r, s.x, dy, s.dx, s.lanes, space)
-		if r.update != nil {
-			s.b.updateBias(r, s.bias)
-		}
+		s.b.updateBias(r, s.bias)
 		return s.dx
 	}
 	if s.turned != nil {

@@ -74,9 +74,7 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 	}
 	if s.late.on(r) {
 		s.late.backward(r, s.x, dy, s.dx, s.lanes, nil)
-		if r.update != nil {
-			s.b.updateBias(r, s.bias)
-		}
+		s.b.updateBias(r, s.bias)
 		return s.dx
 	}
 	if s.across != nil {
@@ -106,9 +104,7 @@ func (s *denseState) backwardThin(r *Run, dy Act) {
 		return
 	}
 	s.thin.backward(r, t, s.w)
-	if r.update != nil {
-		s.b.updateBias(r, s.bias)
-	}
+	s.b.updateBias(r, s.bias)
 }
 
 // inputAcross computes the gradient of the input with weights that are transposed with

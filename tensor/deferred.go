@@ -144,11 +144,7 @@ func (d *Deferred) along(y []float32, ldy, ny int, a []float32, lda, na, m int, 
 	for at := 0; at < r; at += alongRows {
 		k := min(alongRows, r-at)
 		kernels.GemmNT(&kernels.NT{M: m, K: k, N: na, A: a, Lda: lda, B: one[at*kernels.Width:], BRows: d.apart, L: d.lanes, LRows: alongRows, BF16: bf16})
-		for i := range m {
-			l := d.lanes[i*alongRows*kernels.Width:][:kernels.Pad(k)*kernels.Width]
-			clear(l[k*kernels.Width:])
-			kernels.SumLanes(d.with[i*ld+at:][:kernels.Pad(k)], l)
-		}
+		sumLanes(d.with[at:], ld, m, d.lanes, k, alongRows)
 	}
 	for i := range m {
 		with := d.with[i*ld:][:r]

@@ -107,11 +107,17 @@ func (d Dense) inputPart(p Part, dx []float32, lddx int, dy []float32, lddy, m i
 
 // sumLanes adds up the lanes of a block's rows, once all columns are in them.
 func (d Dense) sumLanes(p Part, dx []float32, lddx, m int, lanes []float32) {
-	pad, stride := kernels.Pad(p.Rows), laneStride(p.Rows)
+	sumLanes(dx[p.K:], lddx, m, lanes, p.Rows, laneStride(p.Rows))
+}
+
+// sumLanes writes to m rows of dst, ldd floats apart, the sums of n groups of lanes each,
+// of which a row has stride, and zeros up to a multiple of 16.
+func sumLanes(dst []float32, ldd, m int, lanes []float32, n, stride int) {
+	pad := kernels.Pad(n)
 	for i := range m {
 		l := lanes[i*stride*kernels.Width:][:pad*kernels.Width]
-		clear(l[p.Rows*kernels.Width:])
-		kernels.SumLanes(dx[i*lddx+p.K:][:pad], l)
+		clear(l[n*kernels.Width:])
+		kernels.SumLanes(dst[i*ldd:][:pad], l)
 	}
 }
 

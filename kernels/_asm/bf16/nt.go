@@ -9,7 +9,6 @@ import (
 
 	"github.com/fedfast/fedfast/kernels/_asm/dot"
 	"github.com/fedfast/fedfast/kernels/_asm/fetch"
-
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 

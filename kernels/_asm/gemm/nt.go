@@ -8,7 +8,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/fedfast/fedfast/kernels/_asm/fetch"
-
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
