@@ -53,12 +53,11 @@ func stepRow(net network, n int, o string) row {
 // fl, with what begins and ends them, where layers defer theirs.
 func (r *row) steps(m *nn.Model) {
 	n, o := r.batch, optimizer(r.optimizer)
-	r.parts = 1
-	if steps := roundSamples / n; m.Defers(n, steps, o.Momentum != 0) {
-		r.parts, r.setup = steps, func() func() { return estimate.TrainSteps(m, n, steps, o) }
-		return
+	steps := 1
+	if most := roundSamples / n; m.Defers(n, most, o.Momentum != 0) {
+		steps = most
 	}
-	r.setup = func() func() { return estimate.TrainStep(m, n, o) }
+	r.parts, r.setup = steps, func() func() { return estimate.TrainSteps(m, n, steps, o) }
 }
 
 // forwardRows lists evaluations.

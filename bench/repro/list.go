@@ -110,11 +110,16 @@ func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, er
 			return costs{}, err
 		}
 	}
-	key := fmt.Sprint(c.Model.Name, " ", set.classes)
+	key := fmt.Sprint(c.Model.Name, " ", set.classes, " ", c.Precision)
 	if a.networks[key] == nil {
-		if a.networks[key], err = models.New(c.Model.Name, models.Options{Classes: set.classes}); err != nil {
+		m, err := models.New(c.Model.Name, models.Options{Classes: set.classes})
+		if err == nil {
+			m, err = c.WithPrecision(m)
+		}
+		if err != nil {
 			return costs{}, err
 		}
+		a.networks[key] = m
 	}
 	s := &study.Setup{Config: *c, Model: a.networks[key], Tuner: plugins.Builtin()[c.Tuner.Name]}
 	if name := c.ClientTuner.Name; name != "" {

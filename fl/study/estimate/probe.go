@@ -27,9 +27,9 @@ const (
 // remembers it for each model and batch. Use New. It must not be used by several
 // goroutines at a time.
 type Probe struct {
-	// step returns a training step on a batch of random examples, the same each
-	// time.
-	step  func(m *nn.Model, batch int, opt nn.Optimizer) func()
+	// steps returns so many training steps of a client on a batch of random examples,
+	// the same each time.
+	steps func(m *nn.Model, batch, steps int, opt nn.Optimizer) func()
 	now   func() time.Time
 	known map[subject]measured
 
@@ -42,30 +42,40 @@ type Probe struct {
 // New returns a probe that knows nothing yet.
 func New() *Probe {
 	p := &Probe{now: time.Now, known: map[subject]measured{}}
-	p.step = p.trainStep
+	p.steps = p.trainSteps
 	return p
 }
 
-// trainStep is TrainStep on weights that earlier steps of the model may have changed, by
-// as little as those of measure do.
-func (p *Probe) trainStep(m *nn.Model, batch int, opt nn.Optimizer) func() {
+// trainSteps is TrainSteps on weights that earlier steps of the model may have changed,
+// by as little as those of measure do.
+func (p *Probe) trainSteps(m *nn.Model, batch, steps int, opt nn.Optimizer) func() {
 	if p.model != m {
 		p.model, p.weights = m, Start(m)
 	}
-	return trainStep(p.weights, m, batch, opt)
+	return trainSteps(p.weights, m, batch, steps, opt)
 }
 
 // subject is what a throughput belongs to. Of the optimizer it matters which
-// vectors a step reads, and in how many passes.
+// vectors a step reads, and in how many passes; of a client's steps how many layers
+// defer, 1 for none.
 type subject struct {
 	model                       *nn.Model
-	batch                       int
+	batch, steps                int
 	momentum, weightDecay, near bool
 	nesterov, clip, adam        bool
 }
 
-func subjectOf(m *nn.Model, batch int, opt nn.Optimizer) subject {
-	return subject{m, max(1, batch), opt.Momentum != 0, opt.WeightDecay != 0, opt.Mu != 0, opt.Nesterov, opt.ClipNorm != 0, opt.Adam.On}
+// mostSteps bounds the deferred steps that are measured at a time.
+const mostSteps = 16
+
+// subjectOf is that of clients that take so many steps.
+func subjectOf(m *nn.Model, batch, steps int, opt nn.Optimizer) subject {
+	batch, momentum := max(1, batch), opt.Momentum != 0
+	steps = min(steps, mostSteps)
+	if opt.ClipNorm != 0 || opt.Adam.On || !m.Defers(batch, steps, momentum) {
+		steps = 1
+	}
+	return subject{m, batch, steps, momentum, opt.WeightDecay != 0, opt.Mu != 0, opt.Nesterov, opt.ClipNorm != 0, opt.Adam.On}
 }
 
 // measured is a throughput and how long it was meant to be measured.
@@ -74,14 +84,9 @@ type measured struct {
 	spent time.Duration
 }
 
-// Throughput returns how many training examples a second one thread takes in steps
-// of the model on batches of that size. The first call for a model, batch and kind
-// of optimizer measures for about Fine. Its errors are those of the context.
-func (p *Probe) Throughput(ctx context.Context, m *nn.Model, batch int, opt nn.Optimizer) (float64, error) {
-	return p.throughput(ctx, subjectOf(m, batch, opt), Fine)
-}
-
-// throughput measures for about a time, unless it has been done for as long before.
+// throughput returns how many training examples a second one thread takes. It measures
+// for about a time, unless it has been done for as long before. Its errors are those of
+// the context.
 func (p *Probe) throughput(ctx context.Context, s subject, length time.Duration) (float64, error) {
 	if k, ok := p.known[s]; ok && k.spent >= length {
 		return k.rate, nil
@@ -113,16 +118,16 @@ func (p *Probe) measure(ctx context.Context, s subject, length time.Duration) (f
 		opt.ClipNorm = 1e-3
 	}
 	batch := s.batch
-	if batch > 1 {
-		one := p.step(s.model, 1, opt)
+	if batch > 1 && s.steps == 1 { // deferred steps are on small batches
+		one := p.steps(s.model, 1, 1, opt)
 		one() // touches the memory
 		if took := p.time(one); took > 0 {
 			batch = int(max(1, min(float64(batch), math.Floor(float64(length/2)/float64(took)))))
 		}
 	}
-	step := p.step(s.model, batch, opt)
+	steps := p.steps(s.model, batch, s.steps, opt)
 	if batch > 1 {
-		step() // what a larger batch touches
+		steps() // what a larger batch touches
 	}
 	var spent time.Duration
 	n := 0
@@ -130,10 +135,10 @@ func (p *Probe) measure(ctx context.Context, s subject, length time.Duration) (f
 		if err := ctx.Err(); err != nil {
 			return 0, fmt.Errorf("estimate: %w", err)
 		}
-		spent += p.time(step)
+		spent += p.time(steps)
 		n++
 	}
-	return float64(n*batch) / max(spent, time.Nanosecond).Seconds(), nil
+	return float64(n*batch*s.steps) / max(spent, time.Nanosecond).Seconds(), nil
 }
 
 func (p *Probe) time(f func()) time.Duration {

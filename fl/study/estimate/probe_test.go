@@ -11,12 +11,12 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// fake is a probe whose step of n examples takes overhead + n * each on a clock of
+// fake is a probe whose steps on n examples in all take overhead + n * each on a clock of
 // its own.
 type fake struct {
 	*Probe
 	clock    time.Time
-	steps    int   // of all sizes
+	taken    int   // steps of all sizes
 	batches  []int // that were set up
 	overhead time.Duration
 	each     time.Duration
@@ -25,11 +25,11 @@ type fake struct {
 func newFake(overhead, each time.Duration) *fake {
 	f := &fake{Probe: New(), overhead: overhead, each: each}
 	f.now = func() time.Time { return f.clock }
-	f.step = func(_ *nn.Model, n int, _ nn.Optimizer) func() {
+	f.steps = func(_ *nn.Model, n, steps int, _ nn.Optimizer) func() {
 		f.batches = append(f.batches, n)
 		return func() {
-			f.steps++
-			f.clock = f.clock.Add(f.overhead + time.Duration(n)*f.each)
+			f.taken += steps
+			f.clock = f.clock.Add(f.overhead + time.Duration(n*steps)*f.each)
 		}
 	}
 	return f
@@ -49,35 +49,35 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 func TestThroughput(t *testing.T) {
 	m := logistic(t)
 	f := newFake(time.Millisecond, 250*time.Microsecond)
-	rate, err := f.Throughput(t.Context(), m, 8, nn.Optimizer{})
+	rate, err := f.throughput(t.Context(), subjectOf(m, 8, 1, nn.Optimizer{}), Fine)
 	if want := 8 / 0.003; err != nil || !near(rate, want) {
 		t.Errorf("%v examples a second, %v; a step of 8 takes 3 ms: want %v", rate, err, want)
 	}
 	if spent := f.clock.Sub(time.Time{}); spent < Fine || spent > Fine+10*time.Millisecond {
 		t.Errorf("it took %v", spent)
 	}
-	before := f.steps
+	before := f.taken
 	for _, opt := range []nn.Optimizer{{}, {SGD: nn.SGD{LR: 0.3}}} {
-		if again, err := f.Throughput(t.Context(), m, 8, opt); err != nil || again != rate {
+		if again, err := f.throughput(t.Context(), subjectOf(m, 8, 1, opt), Fine); err != nil || again != rate {
 			t.Errorf("again: %v, %v", again, err)
 		}
 	}
-	if f.steps != before {
-		t.Errorf("a known throughput was measured by %d more steps", f.steps-before)
+	if f.taken != before {
+		t.Errorf("a known throughput was measured by %d more steps", f.taken-before)
 	}
 	for _, opt := range []nn.Optimizer{
 		{SGD: nn.SGD{Momentum: 0.5}}, {SGD: nn.SGD{WeightDecay: 0.1}}, {SGD: nn.SGD{Mu: 1}}, {SGD: nn.SGD{ClipNorm: 1}}, {Adam: nn.Adam{On: true}},
 	} {
-		if _, err := f.Throughput(t.Context(), m, 8, opt); err != nil || f.steps == before {
+		if _, err := f.throughput(t.Context(), subjectOf(m, 8, 1, opt), Fine); err != nil || f.taken == before {
 			t.Errorf("%+v was not measured, %v", opt, err)
 		}
-		before = f.steps
+		before = f.taken
 	}
 }
 
 func TestThroughputOfALargeModelTakesASmallBatch(t *testing.T) {
 	f := newFake(0, 60*time.Millisecond)
-	rate, err := f.Throughput(t.Context(), logistic(t), 256, nn.Optimizer{})
+	rate, err := f.throughput(t.Context(), subjectOf(logistic(t), 256, 1, nn.Optimizer{}), Fine)
 	if err != nil || !near(rate, 1/0.06) {
 		t.Errorf("%v examples a second, %v", rate, err)
 	}
@@ -89,8 +89,38 @@ func TestThroughputOfALargeModelTakesASmallBatch(t *testing.T) {
 func TestThroughputEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := New().Throughput(ctx, logistic(t), 4, nn.Optimizer{}); !errors.Is(err, context.Canceled) {
+	if _, err := New().throughput(ctx, subjectOf(logistic(t), 4, 1, nn.Optimizer{}), Fine); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestDeferredSteps: steps that a model defers are measured as clients take them.
+func TestDeferredSteps(t *testing.T) {
+	m, err := models.New("leaf-femnist-cnn", models.Options{Classes: 62})
+	if err != nil {
+		t.Fatal(err)
+	}
+	momentum := nn.Optimizer{SGD: nn.SGD{Momentum: 0.9}}
+	clipped, adam := momentum, momentum
+	clipped.ClipNorm, adam.Adam.On = 1, true
+	low := m.WithPrecision(nn.BF16)
+	for _, c := range []struct {
+		m            *nn.Model
+		batch, steps int
+		opt          nn.Optimizer
+		want         int
+	}{
+		{m, 4, 10, momentum, 10}, {m, 4, 10, nn.Optimizer{}, 1}, {low, 4, 10, nn.Optimizer{}, 10}, {low, 4, 100, momentum, mostSteps},
+		{m, 4, 1, momentum, 1}, {m, 64, 10, momentum, 1}, {low, 4, 10, clipped, 1}, {low, 4, 10, adam, 1}, {logistic(t), 4, 10, momentum, 1},
+	} {
+		if got := subjectOf(c.m, c.batch, c.steps, c.opt).steps; got != c.want {
+			t.Errorf("batch %d, %d steps of %+v: %d are measured at a time, want %d", c.batch, c.steps, c.opt.SGD, got, c.want)
+		}
+	}
+	f := newFake(8*time.Millisecond, 500*time.Microsecond)
+	rate, err := f.throughput(t.Context(), subjectOf(m, 4, 8, momentum), Rough)
+	if want := 8 * 4 / 0.024; err != nil || !near(rate, want) {
+		t.Errorf("%v examples a second, %v; 8 steps of 4 take 24 ms: want %v", rate, err, want)
 	}
 }
 
@@ -98,7 +128,7 @@ func TestThroughputEndsWithItsContext(t *testing.T) {
 func TestRealSteps(t *testing.T) {
 	p := New()
 	for _, opt := range []nn.Optimizer{{}, {SGD: nn.SGD{Momentum: 0.9, WeightDecay: 0.1, Mu: 0.1}}, {SGD: nn.SGD{ClipNorm: 1}, Adam: nn.Adam{On: true}}} {
-		rate, err := p.throughput(t.Context(), subjectOf(logistic(t), 4, opt), time.Millisecond)
+		rate, err := p.throughput(t.Context(), subjectOf(logistic(t), 4, 1, opt), time.Millisecond)
 		if err != nil || !(rate > 1000 && rate < 1e10) {
 			t.Errorf("%+v: %v examples a second, %v", opt, rate, err)
 		}

@@ -98,31 +98,49 @@ func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.Clien
 		Nesterov: c.Client.Nesterov, ClipNorm: float32(c.Client.ClipNorm),
 	}}
 	opt.Adam.On = c.Client.Adaptive()
-	byBatch := map[int]float64{}
+	byBatch := map[int]load{}
 	for _, p := range points {
 		batch := max(1, min(p.Batch, int(math.Ceil(train))))
-		byBatch[batch] += (trainings*examples(c.Method, p, train, val, hessian(m)) + Evaluated(m, evaluated)) / float64(len(points))
+		visits := trainings / float64(len(points))
+		trained := visits * examples(c.Method, p, train, val, hessian(m))
+		byBatch[batch] = byBatch[batch].and(load{visits, trained, Evaluated(m, evaluated) / float64(len(points))})
 	}
 	var out []Work
 	for batch, x := range few(byBatch) {
-		out = append(out, Work{Model: m, Batch: batch, Optimizer: opt, Examples: x, Tasks: parallel})
+		out = append(out, Work{Model: m, Batch: batch, Steps: x.steps(batch), Optimizer: opt, Examples: x.trained + x.evaluated, Tasks: parallel})
 	}
 	slices.SortFunc(out, func(a, b Work) int { return a.Batch - b.Batch })
 	return out
 }
 
+// load is how often clients train on batches of one size, and the examples that they
+// train on and that are evaluated beside.
+type load struct{ visits, trained, evaluated float64 }
+
+func (l load) and(m load) load {
+	return load{l.visits + m.visits, l.trained + m.trained, l.evaluated + m.evaluated}
+}
+
+// steps returns those of a client, in the mean.
+func (l load) steps(batch int) int {
+	if l.visits == 0 {
+		return 1
+	}
+	return max(1, int(math.Round(l.trained/l.visits/float64(batch))))
+}
+
 // few merges the batches into three at most, the smallest, the largest and one
 // between them: each costs a probe.
-func few(byBatch map[int]float64) map[int]float64 {
+func few(byBatch map[int]load) map[int]load {
 	batches := slices.Sorted(maps.Keys(byBatch))
 	if len(batches) <= 3 {
 		return byBatch
 	}
 	kept := []int{batches[0], batches[len(batches)/2], batches[len(batches)-1]}
-	out := map[int]float64{}
+	out := map[int]load{}
 	for _, b := range batches {
 		near := slices.MinFunc(kept, func(x, y int) int { return max(x, b)*min(y, b) - max(y, b)*min(x, b) })
-		out[near] += byBatch[b]
+		out[near] = out[near].and(byBatch[b])
 	}
 	return out
 }

@@ -5,35 +5,24 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// TrainStep returns one training step of a model on n random samples, the same each
-// time, in memory of its own. Of the optimizer it takes the settings. A proximal
-// term pulls towards the weights themselves.
-func TrainStep(m *nn.Model, n int, opt nn.Optimizer) func() {
-	return trainStep(Start(m), m, n, opt)
+// TrainSteps returns so many training steps of a model on n random samples, the same each
+// time, in memory of their own: those of one client after another, each of which begins
+// afresh and takes them as local training does. Of the optimizer it takes the settings. A
+// proximal term pulls towards the weights themselves.
+func TrainSteps(m *nn.Model, n, steps int, opt nn.Optimizer) func() {
+	return trainSteps(Start(m), m, n, steps, opt)
 }
 
-// trainStep is TrainStep on weights that it may change.
-func trainStep(w []float32, m *nn.Model, n int, opt nn.Optimizer) func() {
-	v, ws, b := m.NewParams(), m.NewWorkspace(), RandomBatch(m, n)
-	opt.Velocity = v
+// trainSteps is TrainSteps on weights that it may change.
+func trainSteps(w []float32, m *nn.Model, n, steps int, opt nn.Optimizer) func() {
+	ws, b := m.NewWorkspace(), RandomBatch(m, n)
+	opt.Velocity = m.NewParams()
 	if opt.Mu != 0 {
 		opt.Anchor = w
 	}
 	if opt.Adam.On {
 		opt.Second = m.NewParams()
 	}
-	var step uint32
-	return func() {
-		ws.Step(w, b, nn.TrainOpts{Key: 1, Step: step, Dropout: -1}, &opt)
-		step++
-	}
-}
-
-// TrainSteps returns so many steps like that of TrainStep, those of one client after
-// another, each of which begins afresh and takes them as local training does.
-func TrainSteps(m *nn.Model, n, steps int, opt nn.Optimizer) func() {
-	w, ws, b := Start(m), m.NewWorkspace(), RandomBatch(m, n)
-	opt.Velocity = m.NewParams()
 	return func() {
 		opt.Steps = 0
 		ws.Begin(w, n, steps, nn.TrainOpts{}, &opt)

@@ -21,6 +21,9 @@ type Work struct {
 	Batch int
 	// Optimizer takes the steps; only which of its terms are 0 matters.
 	Optimizer nn.Optimizer
+	// Steps is how many a client takes with these weights, in the mean: enough of them
+	// may be faster together. 0 is one.
+	Steps int
 	// Examples are those of all steps. An example that is only evaluated counts as
 	// much as its operations do, see Evaluated.
 	Examples float64
@@ -81,7 +84,7 @@ func (p *Probe) seconds(ctx context.Context, workers int, length time.Duration, 
 		if w.Examples <= 0 {
 			continue
 		}
-		s := subjectOf(w.Model, w.Batch, w.Optimizer)
+		s := subjectOf(w.Model, w.Batch, max(1, w.Steps), w.Optimizer)
 		rate, err := p.throughput(ctx, s, length)
 		if err != nil {
 			return Estimate{}, 0, err
