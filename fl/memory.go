@@ -115,7 +115,7 @@ func (c *Config) needed() float64 {
 	}
 	vectors := float64(engineVectors+server) + float64(min(trials, c.Workers)*sums) + float64(trials*(trialVectors+server)+c.Kept) + float64(c.Workers*(workerVectors+borrowed))
 	state, _ := c.stateSize() // of the client at work, and as it was
-	return vectors*4*float64(c.Model.Size()) + float64(c.Workers)*(float64(c.Model.WorkspaceBytes(second))+2*4*float64(state))
+	return vectors*4*float64(c.Model.Size()) + float64(c.Workers)*(float64(c.Model.WorkspaceBytes(second)+int64(c.mostKept()))+2*4*float64(state))
 }
 
 func checkMemory(m *nn.Model, workers, trials int, bytes int64) error {

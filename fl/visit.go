@@ -15,11 +15,31 @@ type visit struct {
 // visitBytes bounds the images of a visit; clients with more read them in each pass.
 const visitBytes = 8 << 20
 
+// kept returns the bytes of the images of n examples of so many floats that a visit
+// keeps, 0 where these are too many.
+func kept(n, floats int) int {
+	if bytes := 4 * n * floats; bytes <= visitBytes {
+		return bytes
+	}
+	return 0
+}
+
+// mostKept returns the most bytes of images that a worker keeps of one of the clients.
+func (c *Config) mostKept() int {
+	most := 0
+	if c.Data.Kind == data.Image && c.Data.Target == data.OneClass {
+		for _, client := range c.Data.Clients {
+			most = max(most, kept(client.Train.Len(), c.Model.Input().Size()))
+		}
+	}
+	return most
+}
+
 // visit returns the memory for the client's images, nil where none are kept: a client
 // that passes once over them reads each once.
 func (l *Local) visit(p ClientParams) *visit {
 	w, n := l.worker, l.Train.Len()
-	if w.inputs == 0 || p.Examples(n) <= n || 4*n*w.inputs > visitBytes || w.targets > 0 || l.engine.cfg.Data.Kind != data.Image {
+	if p.Examples(n) <= n || kept(n, w.inputs) == 0 || w.targets > 0 || l.engine.cfg.Data.Kind != data.Image {
 		return nil
 	}
 	v := &w.visit

@@ -9,6 +9,8 @@ import (
 	"github.com/fedfast/fedfast/data"
 	_ "github.com/fedfast/fedfast/data/sets/cifar"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
 )
 
 // TestVisitKeepsAugmentedImages compares batches of images that a client kept with
@@ -32,6 +34,17 @@ func TestVisitKeepsAugmentedImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &worker{inputs: fed.H * fed.W * fed.C, labels: 1}
+	m, err := models.New("logistic", models.Options{Classes: 10, Input: nn.Shape{H: fed.H, W: fed.W, C: fed.C}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := 0
+	for _, c := range fed.Clients {
+		most = max(most, 4*c.Train.Len()*w.inputs)
+	}
+	if got := (&Config{Data: fed, Model: m}).mostKept(); got != most || kept(visitBytes/4+1, 1) != 0 || kept(visitBytes/4, 1) != visitBytes {
+		t.Errorf("a worker keeps up to %d bytes of images, want %d", got, most)
+	}
 	for visit, client := range []int{0, 0, 1} {
 		w.visit.begun = false // as begin has it
 		l := &Local{Train: fed.Clients[client].Train, engine: &Engine{cfg: Config{Data: fed}}, worker: w, key: uint64(visit)}
