@@ -23,6 +23,9 @@ type Pairs struct {
 	Validation stats.Sample `json:"validation"`
 	Learnt     stats.Sample `json:"learnt"`
 	Both       stats.Sample `json:"both_learnt"`
+	// Best is the same as Test of the models that had an arm's best score on the way,
+	// which a study returns, of pairs that both have one.
+	Best stats.Sample `json:"best_score"`
 	// First and Second are the pairs of which only the first, or only the second, ends
 	// below 80 %.
 	First  int `json:"only_first_learnt"`
@@ -49,7 +52,7 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	if fresh.Target == "" {
 		return p
 	}
-	var test, validation, learnt, both []float64
+	var test, validation, learnt, both, best []float64
 	var pool [2][]Recorded
 	firsts, seconds := byTrial(fresh), byTrial(old)
 	for trial := range fresh.Values {
@@ -64,6 +67,9 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 		}
 		gain := y.Test - x.Test
 		test, validation = append(test, gain), append(validation, scores.gain)
+		if gain := b.End.test(b.End.Best, old.Target) - a.End.test(a.End.Best, fresh.Target); !math.IsNaN(gain) {
+			best = append(best, gain)
+		}
 		switch first, second := x.Test < 100*learntBelow, y.Test < 100*learntBelow; {
 		case first && second:
 			learnt, both = append(learnt, gain), append(both, gain)
@@ -79,7 +85,7 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 		pool[0], pool[1] = append(pool[0], y), append(pool[1], x)
 	}
 	p.Seconds /= float64(p.N)
-	p.Test, p.Validation, p.Learnt, p.Both = stats.Of(test), stats.Of(validation), stats.Of(learnt), stats.Of(both)
+	p.Test, p.Validation, p.Learnt, p.Both, p.Best = stats.Of(test), stats.Of(validation), stats.Of(learnt), stats.Of(both), stats.Of(best)
 	p.Needed = p.Test.TrialsForHalf(1)
 	if fresh.Study > 0 && !p.spans {
 		for _, w := range wrappers(p.Rounds, fresh.Study, p.N) {
@@ -116,7 +122,7 @@ func recordedOf(m *Metrics, target string) Recorded {
 func (r *Report) pairTables() []Table {
 	arms := Table{
 		Title: fmt.Sprintf("arm by arm: by how many points the first of two arms of the same hyperparameters ends with a lower test error on all clients, with its 90 %% interval (validation: the mean of the last %d rounds; an arm has learnt when it ends below %v %%)", armRounds, 100*learntBelow),
-		Head:  []string{"experiment", "pairs so far", "test error", "pairs for +- 1 point", "single pairs", "validation error", "where one has learnt", "such pairs", "where both have", "such pairs", "only the first, the second", "seconds a pair", "variant"},
+		Head:  []string{"experiment", "pairs so far", "test error", "pairs for +- 1 point", "single pairs", "validation error", "where one has learnt", "such pairs", "where both have", "such pairs", "only the first, the second", "models of the best scores", "seconds a pair", "variant"},
 	}
 	drawn := Table{
 		Title: "what wrappers make of these arms: the mean test error where they end, over draws of recorded arms, and the gain by FedEx, with 90 % intervals (jackknife over pairs)",
@@ -129,7 +135,7 @@ func (r *Report) pairTables() []Table {
 		}
 		arms.Rows = append(arms.Rows, []string{
 			p.Name, strconv.Itoa(p.N), withInterval(p.Test), plainCount(p.Needed), plain(p.Least, p.Least) + " .. " + plain(p.Most, p.Most), withInterval(p.Validation),
-			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N), fmt.Sprintf("%d, %d", p.First, p.Second), plainCount(p.Seconds), variantText(p.Variant),
+			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N), fmt.Sprintf("%d, %d", p.First, p.Second), withInterval(p.Best), plainCount(p.Seconds), variantText(p.Variant),
 		})
 		for _, o := range p.Outcomes {
 			name := "random search"

@@ -155,10 +155,11 @@ func TestPairedArms(t *testing.T) {
 func TestPairs(t *testing.T) {
 	arm := func(trial int, lr, end, test float64) *Metrics {
 		test /= 100
+		best := test / 2
 		return &Metrics{
 			Head:   Head{Trial: trial},
 			Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(lr)}, Global: []*float64{&end, &end}}},
-			End:    End{Survivor: &Returned{GlobalTest: &test}, Seconds: 10},
+			End:    End{Survivor: &Returned{GlobalTest: &test}, Best: &Returned{GlobalTest: &best}, Seconds: 10},
 		}
 	}
 	row := func(ms ...*Metrics) *Row {
@@ -175,6 +176,9 @@ func TestPairs(t *testing.T) {
 	}
 	if p.Both.N != 1 || math.Abs(p.Both.Mean-3) > 1e-9 || p.First != 0 || p.Second != 0 {
 		t.Errorf("both have learnt: %+v; only the first %d, only the second %d", p.Both, p.First, p.Second)
+	}
+	if p.Best.N != 2 || math.Abs(p.Best.Mean-0.5) > 1e-9 {
+		t.Errorf("the models of the best scores: %+v", p.Best)
 	}
 	one := pairsOf("x", row(arm(1, 0.1, 0.9, 85), arm(2, 0.2, 0.5, 60)), old)
 	if one.Learnt.N != 2 || one.Both.N != 0 || one.First != 1 || one.Second != 1 {
