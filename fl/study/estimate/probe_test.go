@@ -110,8 +110,15 @@ func TestDeferredSteps(t *testing.T) {
 		opt          nn.Optimizer
 		want         int
 	}{
-		{m, 4, 10, momentum, 10}, {m, 4, 10, nn.Optimizer{}, 1}, {low, 4, 10, nn.Optimizer{}, 10}, {low, 4, 100, momentum, mostSteps},
-		{m, 4, 1, momentum, 1}, {m, 64, 10, momentum, 1}, {low, 4, 10, clipped, 1}, {low, 4, 10, adam, 1}, {logistic(t), 4, 10, momentum, 1},
+		{m, 4, 10, momentum, 10},
+		{m, 4, 10, nn.Optimizer{}, 1},
+		{low, 4, 10, nn.Optimizer{}, 10},
+		{low, 4, 100, momentum, mostSteps},
+		{m, 4, 1, momentum, 1},
+		{m, 64, 10, momentum, 1},
+		{low, 4, 10, clipped, 1},
+		{low, 4, 10, adam, 1},
+		{logistic(t), 4, 10, momentum, 1},
 	} {
 		if got := subjectOf(c.m, c.batch, c.steps, c.opt).steps; got != c.want {
 			t.Errorf("batch %d, %d steps of %+v: %d are measured at a time, want %d", c.batch, c.steps, c.opt.SGD, got, c.want)
