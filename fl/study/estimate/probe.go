@@ -68,14 +68,15 @@ type subject struct {
 // mostSteps bounds the deferred steps that are measured at a time.
 const mostSteps = 16
 
-// subjectOf is that of clients that take so many steps.
+// subjectOf is that of clients that take so many steps; any number that is too small to
+// be deferred is one.
 func subjectOf(m *nn.Model, batch, steps int, opt nn.Optimizer) subject {
 	batch, momentum := max(1, batch), opt.Momentum != 0
-	steps = min(steps, mostSteps)
-	if opt.ClipNorm != 0 || opt.Adam.On || !m.Defers(batch, steps, momentum) {
-		steps = 1
+	together := 1
+	if opt.ClipNorm == 0 && !opt.Adam.On && m.Defers(batch, steps, momentum) {
+		together = min(steps, mostSteps)
 	}
-	return subject{m, batch, steps, momentum, opt.WeightDecay != 0, opt.Mu != 0, opt.Nesterov, opt.ClipNorm != 0, opt.Adam.On}
+	return subject{m, batch, together, momentum, opt.WeightDecay != 0, opt.Mu != 0, opt.Nesterov, opt.ClipNorm != 0, opt.Adam.On}
 }
 
 // measured is a throughput and how long it was meant to be measured.

@@ -116,6 +116,8 @@ func TestDeferredSteps(t *testing.T) {
 		{low, 4, 100, momentum, mostSteps},
 		{m, 4, 1, momentum, 1},
 		{m, 64, 10, momentum, 1},
+		{low, 4, 200, momentum, 1}, // more rows than are kept, however many are measured
+		{m, 4, 0, momentum, 1},
 		{low, 4, 10, clipped, 1},
 		{low, 4, 10, adam, 1},
 		{logistic(t), 4, 10, momentum, 1},

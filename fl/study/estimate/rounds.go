@@ -121,12 +121,12 @@ func (l load) and(m load) load {
 	return load{l.visits + m.visits, l.trained + m.trained, l.evaluated + m.evaluated}
 }
 
-// steps returns those of a client, in the mean.
+// steps returns those of a client, in the mean; 0 where none trains.
 func (l load) steps(batch int) int {
 	if l.visits == 0 {
-		return 1
+		return 0
 	}
-	return max(1, int(math.Round(l.trained/l.visits/float64(batch))))
+	return int(math.Round(l.trained / l.visits / float64(batch)))
 }
 
 // few merges the batches into three at most, the smallest, the largest and one

@@ -84,7 +84,7 @@ func (p *Probe) seconds(ctx context.Context, workers int, length time.Duration, 
 		if w.Examples <= 0 {
 			continue
 		}
-		s := subjectOf(w.Model, w.Batch, max(1, w.Steps), w.Optimizer)
+		s := subjectOf(w.Model, w.Batch, w.Steps, w.Optimizer)
 		rate, err := p.throughput(ctx, s, length)
 		if err != nil {
 			return Estimate{}, 0, err
