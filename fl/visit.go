@@ -24,10 +24,15 @@ func kept(n, floats int) int {
 	return 0
 }
 
+// keepsImages says whether a client's images are kept at all, where they are not too many.
+func (c *Config) keepsImages() bool {
+	return c.Data.Kind == data.Image && c.Model.TargetsPerExample() == 0
+}
+
 // mostKept returns the most bytes of images that a worker keeps of one of the clients.
 func (c *Config) mostKept() int {
 	most := 0
-	if c.Data.Kind == data.Image && c.Data.Target == data.OneClass {
+	if c.keepsImages() {
 		for _, client := range c.Data.Clients {
 			most = max(most, kept(client.Train.Len(), c.Model.Input().Size()))
 		}
@@ -39,7 +44,7 @@ func (c *Config) mostKept() int {
 // that passes once over them reads each once.
 func (l *Local) visit(p ClientParams) *visit {
 	w, n := l.worker, l.Train.Len()
-	if p.Examples(n) <= n || kept(n, w.inputs) == 0 || w.targets > 0 || l.engine.cfg.Data.Kind != data.Image {
+	if p.Examples(n) <= n || kept(n, w.inputs) == 0 || !l.engine.cfg.keepsImages() {
 		return nil
 	}
 	v := &w.visit

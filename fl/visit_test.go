@@ -42,12 +42,13 @@ func TestVisitKeepsAugmentedImages(t *testing.T) {
 	for _, c := range fed.Clients {
 		most = max(most, 4*c.Train.Len()*w.inputs)
 	}
-	if got := (&Config{Data: fed, Model: m}).mostKept(); got != most || kept(visitBytes/4+1, 1) != 0 || kept(visitBytes/4, 1) != visitBytes {
+	cfg := Config{Data: fed, Model: m}
+	if got := cfg.mostKept(); got != most || kept(visitBytes/4+1, 1) != 0 || kept(visitBytes/4, 1) != visitBytes {
 		t.Errorf("a worker keeps up to %d bytes of images, want %d", got, most)
 	}
 	for visit, client := range []int{0, 0, 1} {
 		w.visit.begun = false // as begin has it
-		l := &Local{Train: fed.Clients[client].Train, engine: &Engine{cfg: Config{Data: fed}}, worker: w, key: uint64(visit)}
+		l := &Local{Train: fed.Clients[client].Train, engine: &Engine{cfg: cfg}, worker: w, key: uint64(visit)}
 		if l.Batches(0, ClientParams{Epochs: 1, Batch: 7}).visit != nil {
 			t.Error("a single pass keeps images")
 		}
