@@ -57,15 +57,20 @@ func (l *Local) batches(number int, p ClientParams, v data.View) *Batches {
 // its training examples and a training step's operations on them.
 func (b *Batches) Next() (*nn.Batch, error) {
 	b.last = b.next()
-	if !b.val {
-		b.l.Examples += len(b.last)
-	}
-	b.l.Again(len(b.last))
+	b.count(b.last)
 	if b.visit == nil {
 		return b.Read(b.view, b.last)
 	}
 	w := b.l.worker
 	return w.sized(len(b.last)), b.visit.fill(w, b.view, b.last, &b.aug)
+}
+
+// count counts the examples of a batch and a training step's operations on them.
+func (b *Batches) count(batch []int32) {
+	if !b.val {
+		b.l.Examples += len(batch)
+	}
+	b.l.Again(len(batch))
 }
 
 // Positions returns those of the batch that Next read last, in its view. They

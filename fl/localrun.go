@@ -113,6 +113,10 @@ func (l *Local) SGD(r LocalRun) error {
 		if r.Each != nil {
 			r.Each(step)
 		}
+		if memory == nil && l.lost(r, w, opts.Probe != nil, result.Loss) {
+			batches.skip(steps - step - 1)
+			break
+		}
 	}
 	if memory != nil {
 		remember(opt, memory)

@@ -1,0 +1,66 @@
+package fl
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// countedSteps counts the steps of a trainer.
+type countedSteps struct {
+	*nn.Workspace
+	steps *atomic.Int64
+}
+
+func (c countedSteps) Step(w []float32, b *nn.Batch, o nn.TrainOpts, opt *nn.Optimizer) nn.Result {
+	c.steps.Add(1)
+	return c.Workspace.Step(w, b, o, opt)
+}
+
+// TestLost has clients whose rates break their training at their second step or later,
+// beside one that learns: what a round measures and the weights are those of clients
+// that take all steps, while fewer are taken.
+func TestLost(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 6, 60)
+	var clients []ClientParams
+	for i, rate := range []float64{1e25, 0.05, 1e8, 1e22} {
+		c := DefaultClientParams()
+		c.LR, c.Momentum, c.Batch, c.Epochs, c.Dropout, c.Wrap = rate, 0.5, 7, 1.5, 0.1, i%2 == 1
+		clients = append(clients, begun(c))
+	}
+	clients[2].Optimizer, clients[2].Momentum = "adam", 0
+	plan := Plan{Server: DefaultServerParams(), Clients: clients, Probes: []string{"val_loss_after", "delta_norm", "seconds_simulated"}}
+	for name, model := range map[string]*nn.Model{"cnn": fltest.SmallCNN(t, fed), "transformer": fltest.SmallTransformer(t, fed)} {
+		t.Run(name, func(t *testing.T) {
+			train := func(method Method) (string, int64) {
+				var steps atomic.Int64
+				e := newEngine(t, Config{
+					Model: model, Data: fed, Method: method, Cohort: 4, Seed: 3, Workers: 2,
+					NewTrainer: func() Trainer { return countedSteps{model.NewWorkspace(), &steps} },
+				})
+				tr := e.NewTrial(0)
+				var out strings.Builder
+				for _, r := range runRounds(t, tr, plan, 2) {
+					fmt.Fprintf(&out, "%+v\n", *r)
+					if r.Dropped < 1 {
+						t.Error("no client was left out")
+					}
+				}
+				fmt.Fprint(&out, tr.Weights())
+				return out.String(), steps.Load()
+			}
+			all, most := train(atOnce{})
+			got, steps := train(average{})
+			if got != all {
+				t.Errorf("with clients given up:\n%.2000s\nwith all their steps:\n%.2000s", got, all)
+			}
+			if steps >= most {
+				t.Errorf("%d steps are taken, all are %d: nobody was given up", steps, most)
+			}
+		})
+	}
+}
