@@ -70,7 +70,7 @@ func TestArmGains(t *testing.T) {
 	r := &Report{Verdicts: []Verdict{verdictOf(Comparison{Name: "x", Claim: "y"}, fresh, old)}}
 	// One trial: there is no interval. The first pair ends at 0.8 and 0.64, the
 	// second at 0.5 and 0.6.
-	if table := r.armTable(); len(table.Rows) != 1 || strings.Join(table.Rows[0], "|") != "x|y|4.00|2|1|-10.00 .. 18.00|4.00|2|as published" {
+	if table := r.armTable(); len(table.Rows) != 1 || strings.Join(table.Rows[0], "|") != "x|y|4.00|2|1|-10.00 .. 18.00|4.00|2|full scale" {
 		t.Errorf("table %v", table.Rows)
 	}
 }

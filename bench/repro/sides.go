@@ -1,7 +1,6 @@
 package repro
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 
@@ -42,7 +41,7 @@ func (m *Metrics) sideTable() Table {
 	best := study.BestSides(m.Sides)
 	t := Table{
 		Title: fmt.Sprintf("the table of %s, trial %d, best of %d trials on proxy federations: error on proxy samples, learning rate, batch, epochs (%s)",
-			m.Head.Training, m.Head.Trial, len(m.Sides), cmp.Or(m.Head.Variant, "as published")),
+			m.Head.Training, m.Head.Trial, len(m.Sides), variantText(m.Head.Variant)),
 		Head: []string{"samples"},
 	}
 	for _, hi := range best.HIs {

@@ -179,10 +179,11 @@ func (v *Verdict) gain() string {
 	return text
 }
 
-// variantText marks what is not the paper's own.
+// variantText tells a run with the paper's rounds, clients and settings from others; what
+// data at hand do not have is among the deviations.
 func variantText(variant string) string {
 	if variant == "" {
-		return "as published"
+		return "full scale"
 	}
 	return variant
 }
