@@ -63,11 +63,11 @@ func newCurve(row *Row, several bool) Curve {
 	if words := units[row.measure()]; row.Target != "" {
 		c.YLabel, c.Falls = "best "+row.Target+" validation "+words.error+" so far"+words.percent, true
 	}
-	if row.Variant != "" {
-		c.Title += " (" + row.Variant + ")"
+	if several || row.Variant != "" {
+		c.Title += " (" + variantText(row.Variant) + ")"
 	}
 	if several {
-		c.Name += "-" + odd(row.Variant)
+		c.Name += "-" + odd(variantText(row.Variant))
 	}
 	return c
 }
