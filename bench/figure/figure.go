@@ -52,6 +52,8 @@ type Axis struct {
 	Zero bool
 	// Whole has it marked at whole numbers only.
 	Whole bool
+	// Bands has it hold the whole of finite intervals, which are else cut at its ends.
+	Bands bool
 }
 
 // Line is a series of points. Lines of one name look alike in all panels.

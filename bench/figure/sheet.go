@@ -293,6 +293,9 @@ func (s *sheet) scales(p *Panel) (x, y scale) {
 			if !math.IsNaN(q.Y) {
 				lo.X, hi.X = min(lo.X, q.X), max(hi.X, q.X)
 				lo.Y, hi.Y = min(lo.Y, q.Y), max(hi.Y, q.Y)
+				if half := q.Half; p.Y.Bands && half > 0 && !math.IsInf(half, 0) {
+					lo.Y, hi.Y = min(lo.Y, q.Y-half), max(hi.Y, q.Y+half)
+				}
 			}
 		}
 	}

@@ -101,7 +101,7 @@ func ablationClaims() []Comparison {
 }
 
 // Ablations returns a picture of small multiples for each set of data and variant: the
-// gain of an arm by FedEx over each setting that was varied.
+// gain of an arm by FedEx over each setting of which two values were run.
 func (r *Report) Ablations() []*figure.Figure {
 	var all []*figure.Figure
 	byName := map[string]*figure.Figure{}
@@ -126,7 +126,15 @@ func (r *Report) Ablations() []*figure.Figure {
 		}
 		f.Panels = addGain(f.Panels, path[2], path[3], path[4], v)
 	}
-	return all
+	for _, f := range all {
+		f.Panels = slices.DeleteFunc(f.Panels, func(p figure.Panel) bool { return !varied(p) })
+	}
+	return slices.DeleteFunc(all, func(f *figure.Figure) bool { return len(f.Panels) == 0 })
+}
+
+// varied says whether a line of a panel has two values of the setting.
+func varied(p figure.Panel) bool {
+	return slices.ContainsFunc(p.Lines, func(l figure.Line) bool { return len(l.Points) > 1 })
 }
 
 // addGain adds a gain to the panel of its setting.
@@ -141,7 +149,7 @@ func addGain(panels []figure.Panel, setting, value, target string, v *Verdict) [
 	at := slices.IndexFunc(panels, func(p figure.Panel) bool { return p.Title == setting })
 	if at < 0 {
 		at = len(panels)
-		panels = append(panels, figure.Panel{Title: setting, X: figure.Axis{Label: label, Whole: setting != "eps"}, Y: figure.Axis{Label: "gain, points"}})
+		panels = append(panels, figure.Panel{Title: setting, X: figure.Axis{Label: label, Whole: setting != "eps"}, Y: figure.Axis{Label: "gain, points", Bands: true}})
 	}
 	p := &panels[at]
 	line := slices.IndexFunc(p.Lines, func(l figure.Line) bool { return l.Name == target })

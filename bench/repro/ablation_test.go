@@ -67,6 +67,14 @@ func TestAblations(t *testing.T) {
 			t.Errorf("panel %+v", p)
 		}
 	}
+	for i := range r.Verdicts { // of all but eps only the paper's value is there
+		if v := &r.Verdicts[i]; !strings.Contains(v.Name, "/eps/") && !strings.Contains(v.Name, "/aggressive/") && !strings.Contains(v.Name, "/27/") && !strings.Contains(v.Name, "/10/") {
+			v.Pairs.N = 0
+		}
+	}
+	if few := r.Ablations(); len(few) != 1 || len(few[0].Panels) != 1 || few[0].Panels[0].Title != "eps" {
+		t.Errorf("a panel of a setting that was not varied: %+v", few)
+	}
 	var csv bytes.Buffer
 	if err := pictures[0].Write(&csv, figure.CSV, figure.Light); err != nil || strings.Count(csv.String(), "\n") != 1+2*17 {
 		t.Errorf("%v:\n%s", err, csv.String())
