@@ -100,30 +100,22 @@ func ablationClaims() []Comparison {
 	return claims
 }
 
-// Ablations returns a picture of small multiples for each set of data and variant: the
-// gain of an arm by FedEx over each setting of which two values were run.
-func (r *Report) Ablations() []*figure.Figure {
-	var all []*figure.Figure
-	byName := map[string]*figure.Figure{}
+// ablationFigures are one for each set of data and variant: the gain of an arm by FedEx
+// over each setting of which two values were run.
+func (r *Report) ablationFigures() []*figure.Figure {
+	var all figures
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		path := strings.Split(v.Name, "/") // fedex-ablation/SET/SETTING/VALUE/TARGET
 		if path[0] != "fedex-ablation" || v.Pairs.N < 2 {
 			continue
 		}
-		name := keyOf(path[0] + "/" + path[1])
-		if v.Variant != "" {
-			name += "-" + odd(v.Variant)
-		}
-		f := byName[name]
-		if f == nil {
-			f = &figure.Figure{
-				Name: name, Title: "what FedEx gains for an arm, " + path[1] + " (" + variantText(v.Variant) + ")",
-				Note: "Points of test error on all clients at an arm's end, by pairs of the same seed; band: 90 % interval (Student's t).",
+		f := all.of(path[0]+"/"+path[1], v.Variant, func() *figure.Figure {
+			return &figure.Figure{
+				Title: "what FedEx gains for an arm, " + path[1] + " (" + variantText(v.Variant) + ")",
+				Note:  "Points of test error on all clients at an arm's end, by pairs of the same seed; band: 90 % interval (Student's t).",
 			}
-			byName[name] = f
-			all = append(all, f)
-		}
+		})
 		f.Panels = addGain(f.Panels, path[2], path[3], path[4], v)
 	}
 	for _, f := range all {
@@ -146,17 +138,6 @@ func addGain(panels []figure.Panel, setting, value, target string, v *Verdict) [
 		x = float64(1 + slices.Index(a.values, value))
 		label += ": 1 to " + strconv.Itoa(len(a.values)) + " are " + strings.Join(a.values, ", ")
 	}
-	at := slices.IndexFunc(panels, func(p figure.Panel) bool { return p.Title == setting })
-	if at < 0 {
-		at = len(panels)
-		panels = append(panels, figure.Panel{Title: setting, X: figure.Axis{Label: label, Whole: setting != "eps"}, Y: figure.Axis{Label: "gain, points", Bands: true}})
-	}
-	p := &panels[at]
-	line := slices.IndexFunc(p.Lines, func(l figure.Line) bool { return l.Name == target })
-	if line < 0 {
-		line = len(p.Lines)
-		p.Lines = append(p.Lines, figure.Line{Name: target})
-	}
-	p.Lines[line].Points = append(p.Lines[line].Points, figure.Point{X: x, Y: v.Pairs.Test.Mean, Half: v.Pairs.Test.Half})
-	return panels
+	return addPoint(panels, figure.Panel{Title: setting, X: figure.Axis{Label: label, Whole: setting != "eps"}, Y: figure.Axis{Label: "gain, points", Bands: true}}, target,
+		figure.Point{X: x, Y: v.Pairs.Test.Mean, Half: v.Pairs.Test.Half})
 }

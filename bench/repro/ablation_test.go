@@ -2,6 +2,7 @@ package repro
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ func TestAblations(t *testing.T) {
 			t.Errorf("%s: %+v, want a gain of %v", v.Name, v.Pairs, want)
 		}
 	}
-	pictures := r.Ablations()
+	pictures := r.Multiples()
 	if len(pictures) != 1 || len(pictures[0].Panels) != len(ablations) {
 		t.Fatalf("%d pictures", len(pictures))
 	}
@@ -72,7 +73,7 @@ func TestAblations(t *testing.T) {
 			v.Pairs.N = 0
 		}
 	}
-	if few := r.Ablations(); len(few) != 1 || len(few[0].Panels) != 1 || few[0].Panels[0].Title != "eps" {
+	if few := r.Multiples(); len(few) != 1 || len(few[0].Panels) != 1 || few[0].Panels[0].Title != "eps" {
 		t.Errorf("a panel of a setting that was not varied: %+v", few)
 	}
 	var csv bytes.Buffer
@@ -83,4 +84,56 @@ func TestAblations(t *testing.T) {
 	if err := pictures[0].Write(&svg, figure.SVG, figure.Light); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestDiscountPicture draws what discounts gain from recorded arms whose last scores
+// are all noise and whose means are the truth.
+func TestDiscountPicture(t *testing.T) {
+	cells, err := Select("fedex-paired/cifar10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*Metrics
+	for trial := 1; trial <= 20; trial++ {
+		for _, tuning := range fedexTunings {
+			training := pairedTraining(pairedSets[slices.IndexFunc(pairedSets, func(s pairedSet) bool { return s.name == "cifar10" })], tuning)
+			test := float64(trial) / 20
+			var scores []*float64
+			for round := 1; round <= 40; round++ {
+				scores = append(scores, new(test))
+			}
+			for _, round := range []int{8, 16, 24, 32, 40} { // where halving and searching decide
+				scores[round-1] = new(1 - test)
+			}
+			all = append(all, &Metrics{
+				Head:   Head{Training: training.Key, Digest: training.Key, Trial: trial},
+				Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(float64(trial))}, Global: scores, Personalized: scores}},
+				End:    End{Survivor: &Returned{GlobalTest: &test, PersonalizedTest: &test}},
+			})
+		}
+	}
+	r, err := NewReport(cells, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures := r.Multiples()
+	if len(pictures) != 1 || pictures[0].Name != "fedex-paired-cifar10-discount" || len(pictures[0].Panels) != 4 {
+		t.Fatalf("%+v", pictures)
+	}
+	for _, p := range pictures[0].Panels {
+		if len(p.Lines) != 2 || !strings.Contains(p.Title, " of ") {
+			t.Errorf("panel %+v", p)
+		}
+		for _, l := range p.Lines {
+			if len(l.Points) != 3 || l.Points[0] != (figure.Point{}) || l.Points[1].X != 0.5 || l.Points[2].X != 1 || l.Points[2].Y < 20 {
+				t.Errorf("%s, %s: %+v", p.Title, l.Name, l.Points)
+			}
+		}
+	}
+	for _, table := range r.Tables() {
+		if strings.Contains(table.Title, "discounted scores") && len(table.Rows) == 2*len(r.Verdicts[0].Pairs.Discounted) {
+			return
+		}
+	}
+	t.Error("no table of discounted scores")
 }

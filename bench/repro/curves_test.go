@@ -43,7 +43,7 @@ func TestCurvesAreThoseRecorded(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range report.Ablations() {
+	for _, f := range report.Multiples() {
 		recorded, err := os.ReadFile(filepath.Join("..", "results", "curves", f.Name+".svg"))
 		if err != nil {
 			continue

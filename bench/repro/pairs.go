@@ -38,8 +38,10 @@ type Pairs struct {
 	// long a pair took.
 	Needed  float64 `json:"pairs_for_1_point"`
 	Seconds float64 `json:"seconds_of_a_pair"`
-	// Outcomes are those of studies that are drawn from the arms.
-	Outcomes []Outcome `json:"drawn,omitempty"`
+	// Outcomes are those of studies that are drawn from the arms, Discounted those of
+	// studies with other discounts of their scores than 0.
+	Outcomes   []Outcome `json:"drawn,omitempty"`
+	Discounted []Outcome `json:"discounted,omitempty"`
 
 	spans bool // some pairs have other numbers of rounds
 }
@@ -88,8 +90,12 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	p.Test, p.Validation, p.Learnt, p.Both, p.Best = stats.Of(test), stats.Of(validation), stats.Of(learnt), stats.Of(both), stats.Of(best)
 	p.Needed = p.Test.TrialsForHalf(1)
 	if fresh.Study > 0 && !p.spans {
-		for _, w := range wrappers(p.Rounds, fresh.Study, p.N) {
+		all := wrappers(p.Rounds, fresh.Study, p.N)
+		for _, w := range all {
 			p.Outcomes = append(p.Outcomes, outcomeOf(w, pool[0], pool[1]))
+		}
+		for _, w := range discounted(all, fresh.Study*p.Rounds) {
+			p.Discounted = append(p.Discounted, outcomeOf(w, pool[0], pool[1]))
 		}
 	}
 	return p
@@ -128,6 +134,10 @@ func (r *Report) pairTables() []Table {
 		Title: "what wrappers make of these arms: the mean test error where they end, over draws of recorded arms, and the gain by FedEx, with 90 % intervals (jackknife over pairs)",
 		Head:  []string{"experiment", "wrapper", "arms", "rounds", "alone", "with FedEx", "gain", "variant"},
 	}
+	scores := Table{
+		Title: "what they make of them with discounted scores, the mean over the rounds since the last rung or since the beginning, one of age a weighing the discount^a (1: all alike): by how many points the error is lower than by the last round's score, with 90 % intervals",
+		Head:  []string{"experiment", "wrapper", "arms", "rounds", "discount", "alone", "lower by", "with FedEx", "lower by", "gain by FedEx", "variant"},
+	}
 	for i := range r.Verdicts {
 		p := &r.Verdicts[i].Pairs
 		if p.N == 0 {
@@ -138,17 +148,19 @@ func (r *Report) pairTables() []Table {
 			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N), fmt.Sprintf("%d, %d", p.First, p.Second), withInterval(p.Best), plainCount(p.Seconds), variantText(p.Variant),
 		})
 		for _, o := range p.Outcomes {
-			name := "random search"
-			if o.Rungs != nil {
-				name = "successive halving"
-			}
 			drawn.Rows = append(drawn.Rows, []string{
-				p.Name, name, strconv.Itoa(o.Arms), strconv.Itoa(o.Rounds), withInterval(o.Alone), withInterval(o.Fresh), withInterval(o.Gain), variantText(p.Variant),
+				p.Name, o.name(), strconv.Itoa(o.Arms), strconv.Itoa(o.Rounds), withInterval(o.Alone), withInterval(o.Fresh), withInterval(o.Gain), variantText(p.Variant),
+			})
+		}
+		for _, o := range p.Discounted {
+			scores.Rows = append(scores.Rows, []string{
+				p.Name, o.name(), strconv.Itoa(o.Arms), strconv.Itoa(o.Rounds), fmt.Sprint(o.Discount),
+				withInterval(o.Alone), withInterval(o.AloneLess), withInterval(o.Fresh), withInterval(o.FreshLess), withInterval(o.Gain), variantText(p.Variant),
 			})
 		}
 	}
 	var out []Table
-	for _, t := range []Table{arms, drawn} {
+	for _, t := range []Table{arms, drawn, scores} {
 		if len(t.Rows) > 0 {
 			out = append(out, t)
 		}

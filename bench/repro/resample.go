@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/sampleuv"
 
 	"github.com/fedfast/fedfast/bench/stats"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/plugins/sha"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -22,9 +23,6 @@ type Recorded struct {
 	Test float64
 }
 
-// last is the score of the last round.
-func (r Recorded) last() float64 { return r.Scores[len(r.Scores)-1] }
-
 // Wrapper is what draws arms from those that are recorded.
 type Wrapper struct {
 	// Arms is how many it starts, Rounds how many it spends in all.
@@ -33,6 +31,49 @@ type Wrapper struct {
 	// Rungs are those of successive halving, after which a third of the arms stays;
 	// none in random search, which runs all arms to their ends.
 	Rungs []int `json:"rungs,omitempty"`
+	// Discount is that of the scores: an arm's is the mean over its rounds since the last
+	// rung, or since its beginning, one of age a weighing Discount^a; 0 is the last round's
+	// alone.
+	Discount float64 `json:"discount,omitempty"`
+}
+
+// name says what it is.
+func (w Wrapper) name() string {
+	if w.Rungs != nil {
+		return "successive halving"
+	}
+	return "random search"
+}
+
+// told is what the wrapper knows of an arm where it decides: at each of its rungs, or at
+// the end.
+func (w Wrapper) told(arm Recorded) []float64 {
+	rungs := w.Rungs
+	if rungs == nil {
+		rungs = []int{len(arm.Scores)}
+	}
+	scores, from := make([]float64, len(rungs)), 0
+	for i, rung := range rungs {
+		if w.Discount == 0 { // infinite ones are forgotten
+			scores[i] = arm.Scores[rung-1]
+			continue
+		}
+		mean := study.Discounted{}
+		for _, s := range arm.Scores[from:rung] {
+			scores[i] = mean.Add(s, w.Discount)
+		}
+		from = rung
+	}
+	return scores
+}
+
+// toldOf is told of all arms.
+func (w Wrapper) toldOf(pool []Recorded) [][]float64 {
+	all := make([][]float64, len(pool))
+	for i := range pool {
+		all[i] = w.told(pool[i])
+	}
+	return all
 }
 
 // halving is the factor of the papers' successive halving.
@@ -49,11 +90,12 @@ func (w Wrapper) returned(pool []Recorded) (all float64, without []float64) {
 	if w.Rungs == nil {
 		return w.bestOf(pool)
 	}
+	told := w.toldOf(pool)
 	sums, counts := make([]float64, len(pool)), make([]int, len(pool))
 	var sum float64
 	draws := 0
 	w.draws(len(pool), func(draw []int) {
-		test := pool[w.survivor(pool, draw)].Test
+		test := pool[survivor(told, draw)].Test
 		sum += test
 		draws++
 		for _, i := range draw {
@@ -74,7 +116,8 @@ func (w Wrapper) bestOf(pool []Recorded) (all float64, without []float64) {
 	for i := range ranked {
 		ranked[i] = i
 	}
-	slices.SortStableFunc(ranked, func(a, b int) int { return cmp.Compare(pool[a].last(), pool[b].last()) })
+	told := w.toldOf(pool)
+	slices.SortStableFunc(ranked, func(a, b int) int { return cmp.Compare(told[a][0], told[b][0]) })
 	of := func(leave int) float64 {
 		n := float64(len(pool))
 		if leave >= 0 {
@@ -101,15 +144,15 @@ func (w Wrapper) bestOf(pool []Recorded) (all float64, without []float64) {
 	return of(-1), without
 }
 
-// survivor plays successive halving on some arms of a pool, with the rule of the tuner
-// sha, and returns the one that is left.
-func (w Wrapper) survivor(pool []Recorded, draw []int) int {
+// survivor plays successive halving on a draw of arms of whom told says the scores at
+// each rung, with the rule of the tuner sha, and returns the one that is left.
+func survivor(told [][]float64, draw []int) int {
 	left := draw
 	scores := make([]float64, 0, len(draw))
-	for _, rung := range w.Rungs {
+	for rung := range told[draw[0]] {
 		scores = scores[:0]
 		for _, i := range left {
-			scores = append(scores, pool[i].Scores[rung-1])
+			scores = append(scores, told[i][rung])
 		}
 		var kept []int
 		for _, at := range sha.Keep(tuners.Objective{Metric: tuners.MetricError}, scores, max(1, len(left)/halving)) {
@@ -159,6 +202,24 @@ func wrappers(rounds, study, pool int) []Wrapper {
 	return slices.DeleteFunc(all, func(w Wrapper) bool { return 2*w.Arms > pool })
 }
 
+// discounts are those of the papers' figure.
+var discounts = []float64{0.5, 1}
+
+// discounted are the wrappers within a budget of rounds that have five arms and more,
+// among whom the scores have something to choose, with other discounts than 0.
+func discounted(all []Wrapper, budget int) []Wrapper {
+	var out []Wrapper
+	for _, w := range all {
+		if w.Arms < 5 || w.Rounds > budget {
+			continue
+		}
+		for _, w.Discount = range discounts {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // Outcome is what a wrapper makes of recorded arms.
 type Outcome struct {
 	Wrapper
@@ -167,15 +228,33 @@ type Outcome struct {
 	Alone stats.Sample `json:"alone"`
 	Fresh stats.Sample `json:"fedex"`
 	Gain  stats.Sample `json:"gain"`
+	// AloneLess and FreshLess are by how many points these errors are lower than those of
+	// the same wrapper with the discount 0; of others only.
+	AloneLess stats.Sample `json:"alone_less,omitzero"`
+	FreshLess stats.Sample `json:"fedex_less,omitzero"`
 }
 
 // outcomeOf draws both methods' arms of a wrapper in pairs.
 func outcomeOf(w Wrapper, old, fresh []Recorded) Outcome {
 	a, withoutA := w.returned(old)
 	b, withoutB := w.returned(fresh)
-	gains := make([]float64, len(withoutA))
-	for i := range gains {
-		gains[i] = withoutA[i] - withoutB[i]
+	o := Outcome{Wrapper: w, Alone: stats.Jackknife(a, withoutA), Fresh: stats.Jackknife(b, withoutB), Gain: less(a, withoutA, b, withoutB)}
+	if w.Discount != 0 {
+		last := w
+		last.Discount = 0
+		c, withoutC := last.returned(old)
+		d, withoutD := last.returned(fresh)
+		o.AloneLess, o.FreshLess = less(c, withoutC, a, withoutA), less(d, withoutD, b, withoutB)
 	}
-	return Outcome{w, stats.Jackknife(a, withoutA), stats.Jackknife(b, withoutB), stats.Jackknife(a-b, gains)}
+	return o
+}
+
+// less is by how much the second of two means of one pool of arms is lower, each with
+// those without each of the arms.
+func less(first float64, withoutFirst []float64, second float64, withoutSecond []float64) stats.Sample {
+	differences := make([]float64, len(withoutFirst))
+	for i := range differences {
+		differences[i] = withoutFirst[i] - withoutSecond[i]
+	}
+	return stats.Jackknife(first-second, differences)
 }

@@ -43,6 +43,14 @@ func TestDrawsAgainstAllSubsets(t *testing.T) {
 			two := best(draw, func(i int) float64 { return pool[i].Scores[0] }, 2)
 			return best(two, func(i int) float64 { return pool[i].Scores[1] }, 1)[0]
 		}},
+		"random search of 4 by the mean of all rounds": {Wrapper{Arms: 4, Discount: 1}, func(draw []int) int {
+			return best(draw, func(i int) float64 { s := pool[i].Scores; return (s[0] + s[1] + s[2]) / 3 }, 1)[0]
+		}},
+		// The second rung's mean begins behind the first one.
+		"halving of 6 by discounted means": {Wrapper{Arms: 6, Rungs: []int{2, 3}, Discount: 0.5}, func(draw []int) int { // 6, 2
+			two := best(draw, func(i int) float64 { s := pool[i].Scores; return (0.5*s[0] + s[1]) / 1.5 }, 2)
+			return best(two, func(i int) float64 { return pool[i].Scores[2] }, 1)[0]
+		}},
 	}
 	for name, c := range plays {
 		all, without := c.w.returned(pool)
@@ -93,6 +101,50 @@ func TestOutcomes(t *testing.T) {
 	}
 	if want := stats.Of(gains); math.Abs(o.Gain.Mean-want.Mean) > 1e-9 || math.Abs(o.Gain.Half-want.Half) > 1e-9 {
 		t.Errorf("one arm: %+v, want %+v", o.Gain, want)
+	}
+}
+
+// TestDiscountedOutcomes says by how much an error is lower than by the last score, of
+// which arms there is an interval, and for which wrappers it is asked.
+func TestDiscountedOutcomes(t *testing.T) {
+	old, fresh := nineArms(), nineArms()
+	for i := range fresh {
+		fresh[i].Test -= 0.5 * float64(i)
+	}
+	o := outcomeOf(Wrapper{Arms: 4, Discount: 1}, old, fresh)
+	last := outcomeOf(Wrapper{Arms: 4}, old, fresh)
+	if got, want := o.AloneLess.Mean, last.Alone.Mean-o.Alone.Mean; want == 0 || math.Abs(got-want) > 1e-9 {
+		t.Errorf("without FedEx: lower by %v, want %v", got, want)
+	}
+	if got, want := o.FreshLess.Mean, last.Fresh.Mean-o.Fresh.Mean; want == 0 || math.Abs(got-want) > 1e-9 {
+		t.Errorf("with FedEx: lower by %v, want %v", got, want)
+	}
+	// A score that is the same in all rounds is its own mean: nothing changes, in no arm.
+	for i := range old {
+		old[i].Scores[0], old[i].Scores[1] = old[i].Scores[2], old[i].Scores[2]
+	}
+	if same := outcomeOf(Wrapper{Arms: 4, Discount: 1}, old, old); math.Abs(same.AloneLess.Mean) > 1e-12 || math.Abs(same.AloneLess.Half) > 1e-12 {
+		t.Errorf("scores without noise: %+v", same.AloneLess)
+	}
+	for _, w := range discounted(wrappers(200, 5, 48), 1000) {
+		if w.Arms < 5 || w.Rounds > 1000 || w.Discount != 0.5 && w.Discount != 1 {
+			t.Errorf("%+v", w)
+		}
+	}
+	if n := len(discounted(wrappers(200, 5, 48), 1000)); n != 2*3 { // random search of 5, halving of 9 in 500 and 1000
+		t.Errorf("%d wrappers", n)
+	}
+}
+
+// TestScoresThatAreMissing: an infinite score of an early round is forgotten by the last
+// round's score, and stays in a mean.
+func TestScoresThatAreMissing(t *testing.T) {
+	arm := Recorded{Scores: []float64{math.Inf(1), 0.5}}
+	if got := (Wrapper{}).told(arm); got[0] != 0.5 {
+		t.Errorf("the last score is %v", got)
+	}
+	if got := (Wrapper{Discount: 0.5}).told(arm); !math.IsInf(got[0], 1) {
+		t.Errorf("the mean is %v", got)
 	}
 }
 

@@ -1,0 +1,94 @@
+package repro
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/bench/figure"
+)
+
+// Multiples returns pictures of small multiples, of each set of data and variant: what
+// FedEx gains over its settings, and what wrappers gain over the discount of scores.
+func (r *Report) Multiples() []*figure.Figure {
+	return slices.Concat(r.ablationFigures(), r.discountFigures())
+}
+
+// figures are pictures in the order in which they were begun.
+type figures []*figure.Figure
+
+// of returns the picture of an experiment in a variant, and begins it.
+func (all *figures) of(experiment, variant string, begin func() *figure.Figure) *figure.Figure {
+	name := keyOf(experiment)
+	if variant != "" {
+		name += "-" + odd(variant)
+	}
+	if at := slices.IndexFunc(*all, func(f *figure.Figure) bool { return f.Name == name }); at >= 0 {
+		return (*all)[at]
+	}
+	f := begin()
+	f.Name = name
+	*all = append(*all, f)
+	return f
+}
+
+// addPoint adds a point to the line of a panel, which is begun where there is none of
+// its title.
+func addPoint(panels []figure.Panel, begun figure.Panel, line string, q figure.Point) []figure.Panel {
+	at := slices.IndexFunc(panels, func(p figure.Panel) bool { return p.Title == begun.Title })
+	if at < 0 {
+		at = len(panels)
+		panels = append(panels, begun)
+	}
+	p := &panels[at]
+	l := slices.IndexFunc(p.Lines, func(l figure.Line) bool { return l.Name == line })
+	if l < 0 {
+		l = len(p.Lines)
+		p.Lines = append(p.Lines, figure.Line{Name: line})
+	}
+	p.Lines[l].Points = append(p.Lines[l].Points, q)
+	return panels
+}
+
+// discountFigures have a panel for each target and kind of wrapper, that of the most
+// rounds.
+func (r *Report) discountFigures() []*figure.Figure {
+	var all figures
+	for i := range r.Verdicts {
+		p := &r.Verdicts[i].Pairs
+		if len(p.Discounted) == 0 {
+			continue
+		}
+		path := strings.Split(p.Name, "/") // fedex-paired/SET/TARGET
+		f := all.of(path[0]+"/"+path[1]+"/discount", p.Variant, func() *figure.Figure {
+			return &figure.Figure{
+				Title: "what discounted scores gain, " + path[1] + " (" + variantText(p.Variant) + ")",
+				Note:  "Points of test error where a wrapper ends, less than by the last round's score alone; band: 90 % interval (jackknife over pairs).",
+			}
+		})
+		most := map[string]int{}
+		for _, o := range p.Discounted {
+			most[o.name()] = max(most[o.name()], o.Rounds)
+		}
+		for _, o := range p.Discounted {
+			if o.Rounds < most[o.name()] {
+				continue
+			}
+			panel := figure.Panel{
+				Title: fmt.Sprintf("%s, %s of %d", path[2], o.name(), o.Arms),
+				X:     figure.Axis{Label: "discount"}, Y: figure.Axis{Label: "gain, points", Bands: true},
+			}
+			f.Panels = addPoint(f.Panels, panel, "without FedEx", figure.Point{X: o.Discount, Y: o.AloneLess.Mean, Half: o.AloneLess.Half})
+			f.Panels = addPoint(f.Panels, panel, "with FedEx", figure.Point{X: o.Discount, Y: o.FreshLess.Mean, Half: o.FreshLess.Half})
+		}
+	}
+	for _, f := range all {
+		for i := range f.Panels {
+			for j := range f.Panels[i].Lines { // the last round's score alone
+				l := &f.Panels[i].Lines[j]
+				l.Points = slices.Insert(l.Points, 0, figure.Point{})
+			}
+		}
+	}
+	return all
+}
