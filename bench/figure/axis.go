@@ -21,6 +21,13 @@ type scale struct {
 // layOut returns the scale of an axis whose values are in [lo, hi]. Its ends are
 // ticks, but for the upper end of x axes.
 func (a *Axis) layOut(lo, hi float64, most int) scale {
+	if n := len(a.Names); n > 0 {
+		s := scale{lo: 0.5, hi: float64(n) + 0.5}
+		for i, name := range a.Names {
+			s.ticks = append(s.ticks, plot.Tick{Value: float64(i + 1), Label: clean(name)})
+		}
+		return s
+	}
 	if a.Log {
 		return logScale(lo, hi, most)
 	}
@@ -131,6 +138,8 @@ func (p *Panel) checkPoints(points []Point) (n int, err error) {
 			return 0, fmt.Errorf("%v has no place on the logarithmic axis %q: must be above 0", q.X, p.X.Label)
 		case p.Y.Log && q.Y <= 0:
 			return 0, fmt.Errorf("%v has no place on the logarithmic axis %q: must be above 0", q.Y, p.Y.Label)
+		case p.X.Names != nil && (q.X != math.Trunc(q.X) || q.X < 1 || q.X > float64(len(p.X.Names))):
+			return 0, fmt.Errorf("%v is no place on the axis %q, which has %d", q.X, p.X.Label, len(p.X.Names))
 		case q.X < last:
 			return 0, fmt.Errorf("the point at %v stands behind that at %v: points go from left to right", q.X, last)
 		}

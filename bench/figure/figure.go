@@ -7,6 +7,7 @@
 package figure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -52,9 +53,23 @@ type Axis struct {
 	Zero bool
 	// Whole has it marked at whole numbers only.
 	Whole bool
+	// Names are those of the places 1, 2, ... at which values stand, of an x axis: points
+	// of lines are drawn there, their intervals as bars, and nothing joins them.
+	Names []string
 	// Bands has it hold the whole of finite intervals, which are else cut at its ends.
 	Bands bool
 }
+
+// value writes what stands at x.
+func (a *Axis) value(x float64) string {
+	if a.Names != nil {
+		return a.Names[int(x)-1]
+	}
+	return exact(x)
+}
+
+// name is what tells a panel from the others of its figure.
+func (p *Panel) name() string { return cmp.Or(p.Title, p.Y.Label) }
 
 // Line is a series of points. Lines of one name look alike in all panels.
 type Line struct {

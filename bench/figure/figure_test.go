@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -267,6 +268,54 @@ func TestTicks(t *testing.T) {
 		}
 		if got := strings.Join(labels, " "); got != tt.want || s.lo > tt.lo || s.hi < tt.hi {
 			t.Errorf("%v to %v: ticks %q, want %q; ends %v, %v", tt.lo, tt.hi, got, tt.want, s.lo, s.hi)
+		}
+	}
+}
+
+// TestNamedPlaces draws values of a setting that have names: each name below its place,
+// a bar for each interval, and the names in the tables.
+func TestNamedPlaces(t *testing.T) {
+	names := []string{"constant", "adaptive", "0.1"}
+	f := &Figure{Title: "t", Panels: []Panel{
+		{Title: "schedule", X: Axis{Label: "schedule", Names: names}, Y: Axis{Label: "gain, points"}, Lines: []Line{
+			{Name: "global", Points: []Point{{X: 1, Y: 2, Half: 3}, {X: 3, Y: -1, Half: 1.5}}},
+			{Name: "personalized", Points: []Point{{X: 2, Y: 0.5}}},
+		}},
+		{Title: "eps", X: Axis{Label: "eps"}, Y: Axis{Label: "gain, points"}, Lines: []Line{{Name: "global", Points: []Point{{X: 0.5, Y: 1}}}}},
+	}}
+	var svg, csv bytes.Buffer
+	if err := errors.Join(f.Write(&svg, SVG, Light), f.Write(&csv, CSV, Light)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.Contains(svg.String(), ">"+name+"<") {
+			t.Errorf("no %s in the picture", name)
+		}
+	}
+	if !strings.Contains(svg.String(), "global: from 2 at constant to -1 at 0.1") {
+		t.Error("the places are not described by their names")
+	}
+	if want := "panel,line,run,x,value,half_interval\nschedule,global,,constant,2,3\nschedule,global,,0.1,-1,1.5\nschedule,personalized,,adaptive,0.5,\neps,global,,0.5,1,\n"; csv.String() != want {
+		t.Errorf("%s\nwant\n%s", csv.String(), want)
+	}
+	tables := f.Tables()
+	if len(tables) != 2 || tables[0].Title != "schedule" || fmt.Sprint(tables[0].Rows) != "[[constant 2 3 ] [adaptive   0.5] [0.1 -1 1.5 ]]" {
+		t.Errorf("%+v", tables)
+	}
+	without := *f
+	without.Panels = slices.Clone(f.Panels)
+	without.Panels[0].Lines = []Line{{Name: "global", Points: []Point{{X: 1, Y: 2}, {X: 3, Y: -1}}}, {Name: "personalized", Points: []Point{{X: 2, Y: 0.5}}}}
+	var bare bytes.Buffer
+	if err := without.Write(&bare, SVG, Light); err != nil {
+		t.Fatal(err)
+	}
+	if with, bare := strings.Count(svg.String(), "<path"), strings.Count(bare.String(), "<path"); with != bare+2*3 { // a bar and two caps for each interval
+		t.Errorf("%d strokes with two intervals, %d without", with, bare)
+	}
+	for _, x := range []float64{0, 1.5, 4} {
+		f.Panels[0].Lines = []Line{{Name: "l", Points: []Point{{X: x, Y: 1}}}}
+		if err := f.Write(&bytes.Buffer{}, SVG, Light); err == nil || !strings.Contains(err.Error(), "is no place on the axis \"schedule\", which has 3") {
+			t.Errorf("at %v: %v", x, err)
 		}
 	}
 }

@@ -263,6 +263,10 @@ func (s *sheet) panel(p *Panel) *plot.Plot {
 		out.Add(c.plotter(s))
 		return out
 	}
+	if p.X.Names != nil {
+		s.addPlaces(out, p, y)
+		return out
+	}
 	for _, draw := range []func(*plot.Plot, *Line, int, float64, float64){s.addBand, s.addRuns, s.addLine} {
 		for i := range p.Lines {
 			l := &p.Lines[i]
@@ -279,6 +283,37 @@ func (s *sheet) panel(p *Panel) *plot.Plot {
 		}
 	}
 	return out
+}
+
+// addPlaces draws the points of lines at places that have names, those of one place
+// beside each other, with their intervals as bars; what lies between two places has no
+// meaning, so nothing joins them.
+func (s *sheet) addPlaces(out *plot.Plot, p *Panel, y scale) {
+	const apart = 0.14 // of the way to the next place
+	for i := range p.Lines {
+		l := &p.Lines[i]
+		c := slices.Index(s.names, l.Name)
+		aside := apart * (float64(i) - float64(len(p.Lines)-1)/2)
+		marks := &plotter.Scatter{GlyphStyle: s.glyph(c)}
+		bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: s.colors.line(c), Width: 1.4}, CapWidth: 7}
+		for _, q := range l.Points {
+			if math.IsNaN(q.Y) {
+				continue
+			}
+			at := plotter.XY{X: q.X + aside, Y: q.Y}
+			marks.XYs = append(marks.XYs, at)
+			if q.Half > 0 && !math.IsInf(q.Half, 0) {
+				bars.XYs = append(bars.XYs, at)
+				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{min(q.Half, q.Y-y.lo), min(q.Half, y.hi-q.Y)})
+			}
+		}
+		if len(bars.XYs) > 0 {
+			out.Add(bars)
+		}
+		if len(marks.XYs) > 0 {
+			out.Add(marks)
+		}
+	}
 }
 
 // scales lays out both axes of a panel. Bands that reach far beyond what was
@@ -314,7 +349,7 @@ func (s *sheet) scales(p *Panel) (x, y scale) {
 		lo, hi = Point{X: 1, Y: 1}, Point{X: 1, Y: 1}
 	}
 	x = p.X.layOut(lo.X, hi.X, mostX)
-	if !p.X.Log && lo.X < hi.X {
+	if !p.X.Log && p.X.Names == nil && lo.X < hi.X {
 		x.hi = hi.X
 		if !p.X.Zero {
 			x.lo = lo.X

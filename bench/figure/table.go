@@ -19,7 +19,7 @@ type Table struct {
 }
 
 // writeCSV writes the numbers of a figure. Of lines and dots it has a row for each
-// point: the panel, by what its y axis says, the line, the run within it, which is
+// point: the panel, by its title or, without one, by what its y axis says, the line, the run within it, which is
 // empty for the line itself, or the name of the dot, the point, and half of its
 // interval. Of other panels it has their tables.
 func (f *Figure) writeCSV(w io.Writer) error {
@@ -34,7 +34,7 @@ func (f *Figure) writeCSV(w io.Writer) error {
 			continue
 		}
 		if !head {
-			rows, head = append(rows, []string{"panel", "line", "run", p.X.Label, "value", "half_interval"}), true
+			rows, head = append(rows, []string{"panel", "line", "run", f.xName(), "value", "half_interval"}), true
 		}
 		for _, l := range p.Lines {
 			rows = append(rows, p.rows(l.Name, "", l.Points)...)
@@ -52,6 +52,20 @@ func (f *Figure) writeCSV(w io.Writer) error {
 		return err
 	}
 	return out.Error()
+}
+
+// xName is what the x axes of lines and dots say, where all say the same.
+func (f *Figure) xName() string {
+	var names []string
+	for i := range f.Panels {
+		if p := &f.Panels[i]; p.chart() == nil && !slices.Contains(names, p.X.Label) {
+			names = append(names, p.X.Label)
+		}
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "x"
 }
 
 // Tables returns the numbers of each panel for people to read: lines beside each
@@ -77,7 +91,7 @@ func (f *Figure) Tables() []Table {
 // lineTable has a row for each x and a column for each line, and for its interval
 // where it has one.
 func (p *Panel) lineTable() Table {
-	t := Table{Title: p.Y.Label, Head: []string{p.X.Label}}
+	t := Table{Title: p.name(), Head: []string{p.X.Label}}
 	rows := map[float64][]string{}
 	add := func(name string, points []Point, of func(Point) float64) {
 		t.Head = append(t.Head, name)
@@ -103,7 +117,7 @@ func (p *Panel) lineTable() Table {
 		}
 	}
 	for _, x := range slices.Sorted(maps.Keys(rows)) {
-		row := append([]string{exact(x)}, rows[x]...)
+		row := append([]string{p.X.value(x)}, rows[x]...)
 		for len(row) < len(t.Head) {
 			row = append(row, "")
 		}
@@ -113,10 +127,10 @@ func (p *Panel) lineTable() Table {
 }
 
 func (p *Panel) dotTable() Table {
-	t := Table{Title: p.Y.Label, Head: []string{"kind", "name", p.X.Label, p.Y.Label}}
+	t := Table{Title: p.name(), Head: []string{"kind", "name", p.X.Label, p.Y.Label}}
 	for _, d := range p.Dots {
 		for _, q := range d.Points {
-			t.Rows = append(t.Rows, []string{d.Name, q.Name, exact(q.X), exact(q.Y)})
+			t.Rows = append(t.Rows, []string{d.Name, q.Name, p.X.value(q.X), exact(q.Y)})
 		}
 	}
 	return t
@@ -148,7 +162,7 @@ func (p *Panel) rows(line, run string, points []Point) [][]string {
 		if q.Half > 0 {
 			half = exact(q.Half)
 		}
-		rows = append(rows, []string{p.Y.Label, line, run, exact(q.X), exact(q.Y), half})
+		rows = append(rows, []string{p.name(), line, run, p.X.value(q.X), exact(q.Y), half})
 	}
 	return rows
 }
@@ -182,7 +196,7 @@ func (f *Figure) describe() string {
 		}
 		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s: %s, against %s.", p.Title, p.Y.Label, p.X.Label)))
 		for _, l := range p.Lines {
-			if text := l.describe(); text != "" {
+			if text := l.describe(&p.X); text != "" {
 				parts = append(parts, text)
 			}
 		}
@@ -197,7 +211,7 @@ func (f *Figure) describe() string {
 }
 
 // describe names the ends and the extremes of a line.
-func (l *Line) describe() string {
+func (l *Line) describe(x *Axis) string {
 	var first, last, low, high *Point
 	for i := range l.Points {
 		q := &l.Points[i]
@@ -218,5 +232,11 @@ func (l *Line) describe() string {
 	if first == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: from %.4g at %.6g to %.4g at %.6g, lowest %.4g, highest %.4g.", l.Name, first.Y, first.X, last.Y, last.X, low.Y, high.Y)
+	at := func(q *Point) string {
+		if x.Names != nil {
+			return x.value(q.X)
+		}
+		return fmt.Sprintf("%.6g", q.X)
+	}
+	return fmt.Sprintf("%s: from %.4g at %s to %.4g at %s, lowest %.4g, highest %.4g.", l.Name, first.Y, at(first), last.Y, at(last), low.Y, high.Y)
 }

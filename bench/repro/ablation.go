@@ -3,10 +3,10 @@ package repro
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/bench/stats"
 )
 
 // ablation is one setting that is varied; FedEx's other settings are the paper's.
@@ -88,35 +88,52 @@ func ablationCells() []Cell {
 	return cells
 }
 
+// ablationClaims ask of each value whether FedEx gains with it, and whether arms with
+// FedEx end better with it than with the paper's own.
 func ablationClaims() []Comparison {
 	var claims []Comparison
 	eachAblation(func(_ pairedSet, a *ablation, value, name string) {
 		for _, target := range fedexTargets {
-			claims = append(claims, Comparison{
-				Name: name + value + "/" + target, Claim: pairedClaim, New: name + value + "/fedex/" + target, Old: name + a.base(value) + "/" + target,
-			})
+			fresh := name + value + "/fedex/" + target
+			claims = append(claims, Comparison{Name: name + value + "/" + target, Claim: pairedClaim, New: fresh, Old: name + a.base(value) + "/" + target})
+			if value != a.own {
+				claims = append(claims, Comparison{
+					Name: name + value + "/" + besideOwn + "/" + target, Claim: fmt.Sprintf("%s %s is better than the paper's %s", a.name, value, a.own),
+					New: fresh, Old: name + a.own + "/fedex/" + target,
+				})
+			}
 		}
 	})
 	return claims
 }
 
-// ablationFigures are one for each set of data and variant: the gain of an arm by FedEx
-// over each setting of which two values were run.
+// besideOwn is in the names of comparisons with the paper's own value.
+const besideOwn = "beside-own"
+
+// ablationFigures are two for each set of data and variant, over each setting of which
+// two values were run: what an arm gains by FedEx, and what it gains, with FedEx, over
+// one with the paper's own value.
 func (r *Report) ablationFigures() []*figure.Figure {
 	var all figures
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		path := strings.Split(v.Name, "/") // fedex-ablation/SET/SETTING/VALUE/TARGET
+		path := strings.Split(v.Name, "/") // fedex-ablation/SET/SETTING/VALUE/TARGET, or .../VALUE/beside-own/TARGET
 		if path[0] != "fedex-ablation" || v.Pairs.N < 2 {
 			continue
 		}
-		f := all.of(path[0]+"/"+path[1], v.Variant, func() *figure.Figure {
+		name, title := path[0]+"/"+path[1], "what FedEx gains for an arm, "
+		beside := path[4] == besideOwn
+		if beside {
+			name, title = name+"/"+besideOwn, "what an arm with FedEx gains over one with the paper's setting, "
+		}
+		f := all.of(name, v.Variant, func() *figure.Figure {
 			return &figure.Figure{
-				Title: "what FedEx gains for an arm, " + path[1] + " (" + variantText(v.Variant) + ")",
-				Note:  "Points of test error on all clients at an arm's end, by pairs of the same seed; band: 90 % interval (Student's t).",
+				Title: title + path[1] + " (" + variantText(v.Variant) + ")",
+				Note:  "Points of test error on all clients at an arm's end, by pairs of the same seed; bars: 90 % interval (Student's t).",
 			}
 		})
-		f.Panels = addGain(f.Panels, path[2], path[3], path[4], v)
+		a := &ablations[slices.IndexFunc(ablations, func(a ablation) bool { return a.name == path[2] })]
+		f.Panels = a.add(f.Panels, beside, path[3], path[len(path)-1], v.Pairs.Test)
 	}
 	for _, f := range all {
 		f.Panels = slices.DeleteFunc(f.Panels, func(p figure.Panel) bool { return !varied(p) })
@@ -129,15 +146,22 @@ func varied(p figure.Panel) bool {
 	return slices.ContainsFunc(p.Lines, func(l figure.Line) bool { return len(l.Points) > 1 })
 }
 
-// addGain adds a gain to the panel of its setting.
-func addGain(panels []figure.Panel, setting, value, target string, v *Verdict) []figure.Panel {
-	a := ablations[slices.IndexFunc(ablations, func(a ablation) bool { return a.name == setting })]
-	x, err := strconv.ParseFloat(value, 64)
-	label := setting
-	if err != nil {
-		x = float64(1 + slices.Index(a.values, value))
-		label += ": 1 to " + strconv.Itoa(len(a.values)) + " are " + strings.Join(a.values, ", ")
+// add adds the gain of a value to the panel of its setting. Beside the paper's own
+// value that one has its place, with a gain of 0.
+func (a *ablation) add(panels []figure.Panel, beside bool, value, target string, gain stats.Sample) []figure.Panel {
+	panel := figure.Panel{
+		Title: a.name, X: figure.Axis{Label: a.name + " (the paper's: " + a.own + ")", Names: a.values}, Y: figure.Axis{Label: "gain, points", Bands: true},
 	}
-	return addPoint(panels, figure.Panel{Title: setting, X: figure.Axis{Label: label, Whole: setting != "eps"}, Y: figure.Axis{Label: "gain, points", Bands: true}}, target,
-		figure.Point{X: x, Y: v.Pairs.Test.Mean, Half: v.Pairs.Test.Half})
+	if beside {
+		panel.Lines = []figure.Line{a.ownLine(fedexTargets[0]), a.ownLine(fedexTargets[1])}
+	}
+	return addPoint(panels, panel, target, figure.Point{X: a.place(value), Y: gain.Mean, Half: gain.Half})
 }
+
+// ownLine is one on which only the paper's own value has a point.
+func (a *ablation) ownLine(name string) figure.Line {
+	return figure.Line{Name: name, Points: []figure.Point{{X: a.place(a.own)}}}
+}
+
+// place is that of a value among the others, from 1 on.
+func (a *ablation) place(value string) float64 { return float64(1 + slices.Index(a.values, value)) }

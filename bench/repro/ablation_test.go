@@ -2,6 +2,7 @@ package repro
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,9 @@ func TestAblations(t *testing.T) {
 			if training.ClientTuner == "fedex" {
 				test = 0.5 - 0.01*float64(trial) // a gain of 1 and of 2 points
 			}
+			if strings.Contains(training.Key, "eps0.5-fedex") {
+				test += 0.03
+			}
 			if strings.Contains(training.Key, "cohort30-alone") {
 				test = 0.9
 			}
@@ -47,12 +51,19 @@ func TestAblations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2 * (7 + 4 + 3 + 3); len(r.Verdicts) != want {
+	if want := 2 * (7 + 6 + 4 + 3 + 3 + 2 + 3 + 2); len(r.Verdicts) != want { // each beside arms without FedEx, and all but one beside the paper's own
 		t.Errorf("%d claims, want %d", len(r.Verdicts), want)
 	}
 	for i := range r.Verdicts {
 		v, want := &r.Verdicts[i], 1.5
-		if strings.Contains(v.Name, "/cohort/30/") {
+		switch beside := strings.Contains(v.Name, "/beside-own/"); {
+		case strings.Contains(v.Name, "/eps/0.5/") && beside:
+			want = -3
+		case strings.Contains(v.Name, "/eps/0.5/"):
+			want = -1.5
+		case beside:
+			want = 0
+		case strings.Contains(v.Name, "/cohort/30/"):
 			want = 41.5
 		}
 		if v.Pairs.N != 2 || v.Pairs.Test.Mean < want-1e-9 || v.Pairs.Test.Mean > want+1e-9 || len(v.Pairs.Outcomes) > 0 {
@@ -60,20 +71,27 @@ func TestAblations(t *testing.T) {
 		}
 	}
 	pictures := r.Multiples()
-	if len(pictures) != 1 || len(pictures[0].Panels) != len(ablations) {
+	if len(pictures) != 2 || len(pictures[0].Panels) != len(ablations) || len(pictures[1].Panels) != len(ablations) {
 		t.Fatalf("%d pictures", len(pictures))
 	}
-	for i, p := range pictures[0].Panels {
-		if len(p.Lines) != 2 || len(p.Lines[0].Points) != len(ablations[i].values) {
-			t.Errorf("panel %+v", p)
+	for _, f := range pictures {
+		for i, p := range f.Panels {
+			if len(p.Lines) != 2 || len(p.Lines[0].Points) != len(ablations[i].values) {
+				t.Errorf("%s: panel %+v", f.Name, p)
+			}
 		}
+	}
+	// Beside the paper's own eps, the fourth, that one gains nothing, and the sixth loses 3.
+	eps := pictures[1].Panels[0].Lines[1].Points
+	if pictures[1].Name != "fedex-ablation-cifar10-beside-own" || eps[3] != (figure.Point{X: 4}) || math.Abs(eps[5].Y+3) > 1e-9 {
+		t.Errorf("%s: %+v", pictures[1].Name, eps)
 	}
 	for i := range r.Verdicts { // of all but eps only the paper's value is there
 		if v := &r.Verdicts[i]; !strings.Contains(v.Name, "/eps/") && !strings.Contains(v.Name, "/aggressive/") && !strings.Contains(v.Name, "/27/") && !strings.Contains(v.Name, "/10/") {
 			v.Pairs.N = 0
 		}
 	}
-	if few := r.Multiples(); len(few) != 1 || len(few[0].Panels) != 1 || few[0].Panels[0].Title != "eps" {
+	if few := r.Multiples(); len(few) != 2 || len(few[0].Panels) != 1 || len(few[1].Panels) != 1 || few[0].Panels[0].Title != "eps" {
 		t.Errorf("a panel of a setting that was not varied: %+v", few)
 	}
 	var csv bytes.Buffer
@@ -125,7 +143,7 @@ func TestDiscountPicture(t *testing.T) {
 			t.Errorf("panel %+v", p)
 		}
 		for _, l := range p.Lines {
-			if len(l.Points) != 3 || l.Points[0] != (figure.Point{}) || l.Points[1].X != 0.5 || l.Points[2].X != 1 || l.Points[2].Y < 20 {
+			if len(l.Points) != 3 || l.Points[0] != (figure.Point{X: 1}) || l.Points[1].X != 2 || l.Points[2].X != 3 || l.Points[2].Y < 20 {
 				t.Errorf("%s, %s: %+v", p.Title, l.Name, l.Points)
 			}
 		}

@@ -1,6 +1,7 @@
 package repro
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,8 +33,8 @@ func (all *figures) of(experiment, variant string, begin func() *figure.Figure) 
 	return f
 }
 
-// addPoint adds a point to the line of a panel, which is begun where there is none of
-// its title.
+// addPoint adds a point to the line of a panel, in the order of x; the panel is begun
+// where there is none of its title.
 func addPoint(panels []figure.Panel, begun figure.Panel, line string, q figure.Point) []figure.Panel {
 	at := slices.IndexFunc(panels, func(p figure.Panel) bool { return p.Title == begun.Title })
 	if at < 0 {
@@ -46,7 +47,9 @@ func addPoint(panels []figure.Panel, begun figure.Panel, line string, q figure.P
 		l = len(p.Lines)
 		p.Lines = append(p.Lines, figure.Line{Name: line})
 	}
-	p.Lines[l].Points = append(p.Lines[l].Points, q)
+	points := p.Lines[l].Points
+	behind, _ := slices.BinarySearchFunc(points, q.X, func(p figure.Point, x float64) int { return cmp.Compare(p.X, x) })
+	p.Lines[l].Points = slices.Insert(points, behind, q)
 	return panels
 }
 
@@ -63,7 +66,7 @@ func (r *Report) discountFigures() []*figure.Figure {
 		f := all.of(path[0]+"/"+path[1]+"/discount", p.Variant, func() *figure.Figure {
 			return &figure.Figure{
 				Title: "what discounted scores gain, " + path[1] + " (" + variantText(p.Variant) + ")",
-				Note:  "Points of test error where a wrapper ends, less than by the last round's score alone; band: 90 % interval (jackknife over pairs).",
+				Note:  "Points of test error where a wrapper ends, less than by the last round's score alone; bars: 90 % interval (jackknife over pairs).",
 			}
 		})
 		most := map[string]int{}
@@ -76,19 +79,24 @@ func (r *Report) discountFigures() []*figure.Figure {
 			}
 			panel := figure.Panel{
 				Title: fmt.Sprintf("%s, %s of %d", path[2], o.name(), o.Arms),
-				X:     figure.Axis{Label: "discount"}, Y: figure.Axis{Label: "gain, points", Bands: true},
+				X:     figure.Axis{Label: "discount", Names: discountNames()}, Y: figure.Axis{Label: "gain, points", Bands: true},
 			}
-			f.Panels = addPoint(f.Panels, panel, "without FedEx", figure.Point{X: o.Discount, Y: o.AloneLess.Mean, Half: o.AloneLess.Half})
-			f.Panels = addPoint(f.Panels, panel, "with FedEx", figure.Point{X: o.Discount, Y: o.FreshLess.Mean, Half: o.FreshLess.Half})
-		}
-	}
-	for _, f := range all {
-		for i := range f.Panels {
-			for j := range f.Panels[i].Lines { // the last round's score alone
-				l := &f.Panels[i].Lines[j]
-				l.Points = slices.Insert(l.Points, 0, figure.Point{})
+			for _, name := range []string{"without FedEx", "with FedEx"} { // the last round's score alone gains 0
+				panel.Lines = append(panel.Lines, figure.Line{Name: name, Points: []figure.Point{{X: 1}}})
 			}
+			at := float64(2 + slices.Index(discounts, o.Discount))
+			f.Panels = addPoint(f.Panels, panel, "without FedEx", figure.Point{X: at, Y: o.AloneLess.Mean, Half: o.AloneLess.Half})
+			f.Panels = addPoint(f.Panels, panel, "with FedEx", figure.Point{X: at, Y: o.FreshLess.Mean, Half: o.FreshLess.Half})
 		}
 	}
 	return all
+}
+
+// discountNames are those of discounts beside the last round's score alone.
+func discountNames() []string {
+	names := []string{"0"}
+	for _, d := range discounts {
+		names = append(names, fmt.Sprint(d))
+	}
+	return names
 }
