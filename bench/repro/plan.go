@@ -97,12 +97,17 @@ func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job
 	for _, t := range trainings {
 		most = max(most, cmp.Or(o.Trials, t.Trials))
 	}
+	for _, trial := range o.Only {
+		if trial < 1 || trial > most {
+			return nil, nil, fmt.Errorf("--only %d: the trials are 1 to %d here; --trials says how many", trial, most)
+		}
+	}
 	first := map[string]*Job{} // of the trainings with one table
 	groups := 0
 	for trial := 1; trial <= most; trial++ {
 		of := map[string]*Job{}
 		for _, t := range trainings {
-			if trial > cmp.Or(o.Trials, t.Trials) {
+			if trial > cmp.Or(o.Trials, t.Trials) || !o.wants(t, trial) {
 				continue
 			}
 			j, err := newJob(ctx, t, o, trial, dir)

@@ -45,6 +45,19 @@ func TestPlan(t *testing.T) {
 	if tables[2].table != tables[0] || tables[2].group != tables[0].group {
 		t.Errorf("the third trial looks up the table of %+v", tables[2].table)
 	}
+	only, _, err := Plan(t.Context(), smallCells(), Options{Trials: 3, Only: []int{3, 1}}, "out")
+	if err != nil || len(only) != 2*len(jobs)/3 || only[0].Trial != 1 || only[len(only)-1].Trial != 3 || only[len(only)-1].Study != jobs[len(jobs)-1].Study {
+		t.Errorf("trials 1 and 3 of 3 are %d of %d jobs: %v", len(only), len(jobs), err)
+	}
+	third, _, err := Plan(t.Context(), []Cell{{Name: "a", Training: tables[0].Training}}, Options{Trials: 3, Only: []int{3}}, "out")
+	if err != nil || len(third) != 2 || third[1].Trial != 3 || third[1].table != third[0] {
+		t.Errorf("the third trial without the one whose table it looks up: %+v, %v", third, err)
+	}
+	for _, trial := range []int{0, -1, 4} {
+		if _, _, err := Plan(t.Context(), smallCells(), Options{Trials: 3, Only: []int{trial}}, "out"); err == nil || !strings.Contains(err.Error(), "the trials are 1 to 3 here") {
+			t.Errorf("trial %d of 3: %v", trial, err)
+		}
+	}
 	missing := &Training{Key: "m", Mode: config.ModeTune, Preset: "quickstart", Needs: "cifar100", Trials: 1, Shrink: shrinkFedex}
 	some, left, err := Plan(t.Context(), append(smallCells(), Cell{Name: "b", Training: missing}), Options{Trials: 1}, "out")
 	if err != nil || len(some) != 4 || !slices.Equal(left, []string{"m"}) {

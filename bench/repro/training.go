@@ -55,10 +55,18 @@ type Options struct {
 	// Trials is how often each training is repeated; 0 is as often as the paper
 	// did.
 	Trials int
+	// Only are the trials that are run, of 1 to Trials; none of them is all.
+	Only []int
 	// Sets are further settings, "key=value". Each is a deviation.
 	Sets []string
 	// AsPaper follows the paper's text where its authors' code differs.
 	AsPaper bool
+}
+
+// wants says whether a trial of a training is run: one that is asked for, or the first
+// one, whose table the others look up.
+func (o Options) wants(t *Training, trial int) bool {
+	return len(o.Only) == 0 || slices.Contains(o.Only, trial) || t.OneTable && trial == 1
 }
 
 // variant writes the options that change what is trained as flags; empty is the

@@ -53,6 +53,7 @@ func newRepro(a *app) *cobra.Command {
 	o.addPlanFlags(cmd)
 	f := cmd.Flags()
 	f.Var(&o.shard, "shard", "run one part of the trials only: 2/5 is the second of five")
+	f.IntSliceVar(&o.Only, "only", nil, "run these trials only, such as 3 or 2,5,7; trial N has the seed N")
 	f.StringVar(&o.out, "out", "repro", "directory of studies and metrics")
 	f.BoolVar(&o.keep, "keep-studies", false, "keep the studies of finished trials, with their models, beside the metrics")
 	o.site.addFlags(cmd)
