@@ -10,17 +10,6 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// countedSteps counts the steps of a trainer.
-type countedSteps struct {
-	*nn.Workspace
-	steps *atomic.Int64
-}
-
-func (c countedSteps) Step(w []float32, b *nn.Batch, o nn.TrainOpts, opt *nn.Optimizer) nn.Result {
-	c.steps.Add(1)
-	return c.Workspace.Step(w, b, o, opt)
-}
-
 // TestLost has clients whose rates break their training at their second step or later,
 // beside one that learns: what a round measures and the weights are those of clients
 // that take all steps, while fewer are taken.
@@ -40,7 +29,7 @@ func TestLost(t *testing.T) {
 				var steps atomic.Int64
 				e := newEngine(t, Config{
 					Model: model, Data: fed, Method: method, Cohort: 4, Seed: 3, Workers: 2,
-					NewTrainer: func() Trainer { return countedSteps{model.NewWorkspace(), &steps} },
+					NewTrainer: func() Trainer { return fltest.CountedSteps{Workspace: model.NewWorkspace(), Steps: &steps} },
 				})
 				tr := e.NewTrial(0)
 				var out strings.Builder

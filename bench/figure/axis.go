@@ -130,6 +130,8 @@ func (p *Panel) checkPoints(points []Point) (n int, err error) {
 	last := math.Inf(-1)
 	for _, q := range points {
 		switch {
+		case p.X.Names != nil && (q.X != math.Trunc(q.X) || q.X < 1 || q.X > float64(len(p.X.Names))):
+			return 0, fmt.Errorf("%v is no place on the axis %q, which has %d", q.X, p.X.Label, len(p.X.Names))
 		case math.IsNaN(q.Y):
 			continue
 		case math.IsNaN(q.X) || math.IsInf(q.X, 0) || math.IsInf(q.Y, 0):
@@ -138,8 +140,6 @@ func (p *Panel) checkPoints(points []Point) (n int, err error) {
 			return 0, fmt.Errorf("%v has no place on the logarithmic axis %q: must be above 0", q.X, p.X.Label)
 		case p.Y.Log && q.Y <= 0:
 			return 0, fmt.Errorf("%v has no place on the logarithmic axis %q: must be above 0", q.Y, p.Y.Label)
-		case p.X.Names != nil && (q.X != math.Trunc(q.X) || q.X < 1 || q.X > float64(len(p.X.Names))):
-			return 0, fmt.Errorf("%v is no place on the axis %q, which has %d", q.X, p.X.Label, len(p.X.Names))
 		case q.X < last:
 			return 0, fmt.Errorf("the point at %v stands behind that at %v: points go from left to right", q.X, last)
 		}

@@ -7,11 +7,11 @@
 package figure
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot/vg/draw"
@@ -54,22 +54,29 @@ type Axis struct {
 	// Whole has it marked at whole numbers only.
 	Whole bool
 	// Names are those of the places 1, 2, ... at which values stand, of an x axis: points
-	// of lines are drawn there, their intervals as bars, and nothing joins them.
+	// of lines are drawn there, their intervals as bars, and nothing joins them. A panel
+	// with one has no runs and dots.
 	Names []string
-	// Bands has it hold the whole of finite intervals, which are else cut at its ends.
+	// Bands has it hold the whole of finite intervals, which are else cut at its ends,
+	// as on a logarithmic axis are those that reach down to 0.
 	Bands bool
 }
 
 // value writes what stands at x.
 func (a *Axis) value(x float64) string {
-	if a.Names != nil {
-		return a.Names[int(x)-1]
+	if i := int(x) - 1; i >= 0 && i < len(a.Names) {
+		return a.Names[i]
 	}
 	return exact(x)
 }
 
-// name is what tells a panel from the others of its figure.
-func (p *Panel) name() string { return cmp.Or(p.Title, p.Y.Label) }
+// name is what tells a panel from the others of its figure, and its y axis.
+func (p *Panel) name() string {
+	if p.Title == "" {
+		return p.Y.Label
+	}
+	return p.Title + ": " + p.Y.Label
+}
 
 // Line is a series of points. Lines of one name look alike in all panels.
 type Line struct {
@@ -177,6 +184,9 @@ func (f *Figure) check() error {
 				return fmt.Errorf("%s: %s: %w", f.Title, l.Name, err)
 			}
 			points += n
+		}
+		if p.X.Names != nil && (len(p.Dots) > 0 || slices.ContainsFunc(p.Lines, func(l Line) bool { return len(l.Runs) > 0 })) {
+			return fmt.Errorf("%s: the axis %q has names, so there is no place for runs and dots", f.Title, p.X.Label)
 		}
 		for _, d := range p.Dots {
 			for _, q := range d.Points {

@@ -295,11 +295,11 @@ func TestNamedPlaces(t *testing.T) {
 	if !strings.Contains(svg.String(), "global: from 2 at constant to -1 at 0.1") {
 		t.Error("the places are not described by their names")
 	}
-	if want := "panel,line,run,x,value,half_interval\nschedule,global,,constant,2,3\nschedule,global,,0.1,-1,1.5\nschedule,personalized,,adaptive,0.5,\neps,global,,0.5,1,\n"; csv.String() != want {
+	if want := "panel,line,run,x,value,half_interval\n\"schedule: gain, points\",global,,constant,2,3\n\"schedule: gain, points\",global,,0.1,-1,1.5\n\"schedule: gain, points\",personalized,,adaptive,0.5,\n\"eps: gain, points\",global,,0.5,1,\n"; csv.String() != want {
 		t.Errorf("%s\nwant\n%s", csv.String(), want)
 	}
 	tables := f.Tables()
-	if len(tables) != 2 || tables[0].Title != "schedule" || fmt.Sprint(tables[0].Rows) != "[[constant 2 3 ] [adaptive   0.5] [0.1 -1 1.5 ]]" {
+	if len(tables) != 2 || tables[0].Title != "schedule: gain, points" || fmt.Sprint(tables[0].Rows) != "[[constant 2 3 ] [adaptive   0.5] [0.1 -1 1.5 ]]" {
 		t.Errorf("%+v", tables)
 	}
 	without := *f
@@ -317,5 +317,22 @@ func TestNamedPlaces(t *testing.T) {
 		if err := f.Write(&bytes.Buffer{}, SVG, Light); err == nil || !strings.Contains(err.Error(), "is no place on the axis \"schedule\", which has 3") {
 			t.Errorf("at %v: %v", x, err)
 		}
+	}
+	f.Panels[0].Lines = []Line{{Name: "l", Points: []Point{{X: 1, Y: 1}, {X: 3, Y: math.NaN()}}}}
+	if tables := f.Tables(); fmt.Sprint(tables[0].Rows) != "[[constant 1] [0.1 ]]" {
+		t.Errorf("%+v", tables[0].Rows)
+	}
+	f.Panels[0].Dots = []Dots{{Name: "d", Points: []Dot{{X: 1, Y: 1}}}}
+	if err := f.Write(&bytes.Buffer{}, SVG, Light); err == nil || !strings.Contains(err.Error(), "no place for runs and dots") {
+		t.Errorf("dots: %v", err)
+	}
+}
+
+// TestBandsOnALogarithmicAxis lays out intervals that reach below 0, which have no end there.
+func TestBandsOnALogarithmicAxis(t *testing.T) {
+	f := &Figure{Title: "t", Panels: []Panel{{Y: Axis{Log: true, Bands: true}, Lines: []Line{{Name: "l", Points: []Point{{X: 1, Y: 1, Half: 2}, {X: 2, Y: 40, Half: 30}}}}}}}
+	_, y := f.sheet(Light).scales(&f.Panels[0])
+	if y.lo > 1 || y.lo <= 0 || y.hi < 70 {
+		t.Errorf("from %v to %v", y.lo, y.hi)
 	}
 }

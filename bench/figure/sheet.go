@@ -329,7 +329,10 @@ func (s *sheet) scales(p *Panel) (x, y scale) {
 				lo.X, hi.X = min(lo.X, q.X), max(hi.X, q.X)
 				lo.Y, hi.Y = min(lo.Y, q.Y), max(hi.Y, q.Y)
 				if half := q.Half; p.Y.Bands && half > 0 && !math.IsInf(half, 0) {
-					lo.Y, hi.Y = min(lo.Y, q.Y-half), max(hi.Y, q.Y+half)
+					hi.Y = max(hi.Y, q.Y+half)
+					if !p.Y.Log || q.Y > half {
+						lo.Y = min(lo.Y, q.Y-half)
+					}
 				}
 			}
 		}

@@ -19,7 +19,7 @@ type Table struct {
 }
 
 // writeCSV writes the numbers of a figure. Of lines and dots it has a row for each
-// point: the panel, by its title or, without one, by what its y axis says, the line, the run within it, which is
+// point: the panel, by its title and what its y axis says, the line, the run within it, which is
 // empty for the line itself, or the name of the dot, the point, and half of its
 // interval. Of other panels it has their tables.
 func (f *Figure) writeCSV(w io.Writer) error {

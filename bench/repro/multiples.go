@@ -54,7 +54,7 @@ func addPoint(panels []figure.Panel, begun figure.Panel, line string, q figure.P
 }
 
 // discountFigures have a panel for each target and kind of wrapper, that of the most
-// rounds.
+// rounds and, among these, of the most arms.
 func (r *Report) discountFigures() []*figure.Figure {
 	var all figures
 	for i := range r.Verdicts {
@@ -69,12 +69,14 @@ func (r *Report) discountFigures() []*figure.Figure {
 				Note:  "Points of test error where a wrapper ends, less than by the last round's score alone; bars: 90 % interval (jackknife over pairs).",
 			}
 		})
-		most := map[string]int{}
+		most := map[string]Wrapper{}
 		for _, o := range p.Discounted {
-			most[o.name()] = max(most[o.name()], o.Rounds)
+			if m := most[o.name()]; o.Rounds > m.Rounds || o.Rounds == m.Rounds && o.Arms > m.Arms {
+				most[o.name()] = o.Wrapper
+			}
 		}
 		for _, o := range p.Discounted {
-			if o.Rounds < most[o.name()] {
+			if m := most[o.name()]; o.Rounds != m.Rounds || o.Arms != m.Arms {
 				continue
 			}
 			panel := figure.Panel{

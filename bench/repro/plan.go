@@ -39,7 +39,8 @@ type Job struct {
 	// Keep says that another job shares its rounds.
 	Keep bool
 
-	group   int // jobs of one group run in one shard, one after the other
+	group   int  // jobs of one group run in one shard, one after the other
+	left    bool // it is none of the trials that are asked for
 	scale   float64
 	variant string
 	table   *Job // whose table it looks up
@@ -107,13 +108,14 @@ func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job
 	for trial := 1; trial <= most; trial++ {
 		of := map[string]*Job{}
 		for _, t := range trainings {
-			if trial > cmp.Or(o.Trials, t.Trials) || !o.wants(t, trial) {
+			if trial > cmp.Or(o.Trials, t.Trials) {
 				continue
 			}
 			j, err := newJob(ctx, t, o, trial, dir)
 			if err != nil {
 				return nil, nil, err
 			}
+			j.left = !o.wants(t, trial)
 			source := of[t.Shares]
 			switch {
 			case t.OneTable && first[t.Key] != nil:
@@ -197,8 +199,8 @@ func payable(ctx context.Context, c *config.Config) error {
 	return err
 }
 
-// In says whether the job belongs to a shard.
-func (j *Job) In(s Shard) bool { return s.N == 0 || j.group%s.N == s.I-1 }
+// In says whether the job belongs to a shard of the trials that are asked for.
+func (j *Job) In(s Shard) bool { return !j.left && (s.N == 0 || j.group%s.N == s.I-1) }
 
 // Done returns the metrics of a job that has ended, nil for one that has not.
 func (j *Job) Done() (*Metrics, error) {

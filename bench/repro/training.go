@@ -55,7 +55,7 @@ type Options struct {
 	// Trials is how often each training is repeated; 0 is as often as the paper
 	// did.
 	Trials int
-	// Only are the trials that are run, of 1 to Trials; none of them is all.
+	// Only are the trials that are run, of 1 to Trials; without any all are.
 	Only []int
 	// Sets are further settings, "key=value". Each is a deviation.
 	Sets []string
