@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,7 +32,7 @@ func TestLostClientsOfEveryMethod(t *testing.T) {
 					c.LR = 0.05
 				}
 			}
-			plan.Probes = append(also, probes...)
+			plan.Probes = slices.Concat(probes, also)
 			var steps atomic.Int64
 			e := newEngine(t, fl.Config{
 				Model: model, Data: fed, Method: m, Cohort: 5, Seed: seed, Workers: 1,
