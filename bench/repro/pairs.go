@@ -3,7 +3,10 @@ package repro
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/fedfast/fedfast/bench/stats"
 )
@@ -34,6 +37,12 @@ type Pairs struct {
 	// pairs; NaN without any.
 	Least float64 `json:"least"`
 	Most  float64 `json:"most"`
+	// Decided is the median of the rounds in which the first training's FedEx has decided on
+	// one configuration, the entropy of its theta being below decidedBelow; arms that never
+	// do, of whom Undecided is the number, count as later than all others. Both are of arms
+	// whose entropy is recorded: Decided is NaN without any, infinite where most never do.
+	Decided   float64 `json:"decided"`
+	Undecided int     `json:"undecided"`
 	// Needed is how many pairs would give Test an interval of +- 1 point, Seconds how
 	// long a pair took.
 	Needed  float64 `json:"pairs_for_1_point"`
@@ -50,11 +59,11 @@ type Pairs struct {
 // single arms, or regressions, whose errors are no points, or without a target: whole
 // methods are compared then, by the verdicts, not arms of some hyperparameters.
 func pairsOf(name string, fresh, old *Row) Pairs {
-	p := Pairs{Name: name, Variant: fresh.Variant, Least: math.NaN(), Most: math.NaN()}
+	p := Pairs{Name: name, Variant: fresh.Variant, Least: math.NaN(), Most: math.NaN(), Decided: math.NaN()}
 	if fresh.Target == "" {
 		return p
 	}
-	var test, validation, learnt, both, best []float64
+	var test, validation, learnt, both, best, decided []float64
 	var pool [2][]Recorded
 	firsts, seconds := byTrial(fresh), byTrial(old)
 	for trial := range fresh.Values {
@@ -71,6 +80,10 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 		test, validation = append(test, gain), append(validation, scores.gain)
 		if gain := b.End.test(b.End.Best, old.Target) - a.End.test(a.End.Best, fresh.Target); !math.IsNaN(gain) {
 			best = append(best, gain)
+		}
+		if entropy := a.Trials[0].Entropy; len(entropy) > 0 {
+			decided = append(decided, decidedIn(entropy))
+			p.Undecided += index(math.IsInf(decided[len(decided)-1], 1))
 		}
 		switch first, second := x.Test < 100*learntBelow, y.Test < 100*learntBelow; {
 		case first && second:
@@ -89,6 +102,9 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	p.Seconds /= float64(p.N)
 	p.Test, p.Validation, p.Learnt, p.Both, p.Best = stats.Of(test), stats.Of(validation), stats.Of(learnt), stats.Of(both), stats.Of(best)
 	p.Needed = p.Test.TrialsForHalf(1)
+	if slices.Sort(decided); len(decided) > 0 {
+		p.Decided = stat.Quantile(0.5, stat.Empirical, decided, nil)
+	}
 	if fresh.Study > 0 && !p.spans {
 		all := wrappers(p.Rounds, fresh.Study, p.N)
 		for _, w := range all {
@@ -99,6 +115,31 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 		}
 	}
 	return p
+}
+
+// decidedBelow is the entropy, in nats, below which FedEx has one configuration left: the
+// likeliest of 27 then has a probability of 0.98 and more.
+const decidedBelow = 0.1
+
+// decidedIn is the first round, from 1, with an entropy below decidedBelow; infinite
+// without one.
+func decidedIn(entropy []float64) float64 {
+	at := slices.IndexFunc(entropy, func(e float64) bool { return e < decidedBelow })
+	if at < 0 {
+		return math.Inf(1)
+	}
+	return float64(at + 1)
+}
+
+// decided writes the median round of the decision, and how many arms make none.
+func (p *Pairs) decided() string {
+	switch {
+	case math.IsNaN(p.Decided):
+		return "-"
+	case math.IsInf(p.Decided, 1):
+		return fmt.Sprintf("never, %d", p.Undecided)
+	}
+	return fmt.Sprintf("%.0f, %d", p.Decided, p.Undecided)
 }
 
 // byTrial returns a row's metrics by their trials' numbers.
@@ -128,7 +169,7 @@ func recordedOf(m *Metrics, target string) Recorded {
 func (r *Report) pairTables() []Table {
 	arms := Table{
 		Title: fmt.Sprintf("arm by arm: by how many points the first of two arms of the same hyperparameters ends with a lower test error on all clients, with its 90 %% interval (validation: the mean of the last %d rounds; an arm has learnt when it ends below %v %%)", armRounds, 100*learntBelow),
-		Head:  []string{"experiment", "pairs so far", "test error", "pairs for +- 1 point", "single pairs", "validation error", "where one has learnt", "such pairs", "where both have", "such pairs", "only the first, the second", "models of the best scores", "seconds a pair", "variant"},
+		Head:  []string{"experiment", "pairs so far", "test error", "pairs for +- 1 point", "single pairs", "validation error", "where one has learnt", "such pairs", "where both have", "such pairs", "only the first, the second", "models of the best scores", "one configuration left in round (median), in arms never", "seconds a pair", "variant"},
 	}
 	drawn := Table{
 		Title: "what wrappers make of these arms: the mean test error where they end, over draws of recorded arms, and the gain by FedEx, with 90 % intervals (jackknife over pairs)",
@@ -145,7 +186,7 @@ func (r *Report) pairTables() []Table {
 		}
 		arms.Rows = append(arms.Rows, []string{
 			p.Name, strconv.Itoa(p.N), withInterval(p.Test), plainCount(p.Needed), plain(p.Least, p.Least) + " .. " + plain(p.Most, p.Most), withInterval(p.Validation),
-			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N), fmt.Sprintf("%d, %d", p.First, p.Second), withInterval(p.Best), plainCount(p.Seconds), variantText(p.Variant),
+			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N), fmt.Sprintf("%d, %d", p.First, p.Second), withInterval(p.Best), p.decided(), plainCount(p.Seconds), variantText(p.Variant),
 		})
 		for _, o := range p.Outcomes {
 			drawn.Rows = append(drawn.Rows, []string{

@@ -236,6 +236,25 @@ func TestPairs(t *testing.T) {
 	if one.Learnt.N != 2 || one.Both.N != 0 || one.First != 1 || one.Second != 1 {
 		t.Errorf("one of both has learnt: %+v", one)
 	}
+	if p.decided() != "-" {
+		t.Errorf("arms without an entropy have decided: %s", p.decided())
+	}
+	for _, c := range []struct {
+		entropies [][]float64
+		want      string
+	}{
+		{[][]float64{{3.3, 0.2, 0.09, 0.5}, {3.3, 3, 2, 1}}, "3, 1"}, // the lower of two in the middle
+		{[][]float64{{3.3, 0.1, 0.2, 0.01}, {0.05, 0, 0, 0}}, "1, 0"},
+		{[][]float64{{3.3, 1}, {3.3, 2}}, "never, 2"},
+	} {
+		fresh := row(arm(1, 0.1, 0.9, 85), arm(2, 0.2, 0.5, 60))
+		for i, e := range c.entropies {
+			fresh.metrics[i].Trials[0].Entropy = e
+		}
+		if p := pairsOf("x", fresh, old); p.decided() != c.want {
+			t.Errorf("%v: %s, want %s", c.entropies, p.decided(), c.want)
+		}
+	}
 	whole := row(arm(1, 0.1, 0.4, 47))
 	whole.Target = "" // a method beside another one
 	if p := pairsOf("x", whole, old); p.N != 0 {
