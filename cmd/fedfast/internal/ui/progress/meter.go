@@ -11,6 +11,7 @@ import (
 type meter struct {
 	since   time.Time
 	ended   int // rounds since then, or trials of a preparation
+	before  int // trials of a preparation that an earlier run had recorded
 	clients int // that trained in the rounds
 }
 
@@ -20,7 +21,10 @@ type meter struct {
 func (m *meter) add(p study.Progress, begun bool, now time.Time) {
 	switch {
 	case p.Preparing:
-		m.ended = p.Round
+		if m.ended == 0 {
+			m.before = p.Round - 1
+		}
+		m.ended = p.Round - m.before
 	case begun || p.Clients == 0:
 		*m = meter{since: now}
 	default:

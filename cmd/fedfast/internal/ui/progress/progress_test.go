@@ -46,6 +46,7 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 		second int
 		p      study.Progress
 	}{
+		{25, study.Progress{Preparing: true, Round: 1, Rounds: 8, Score: 0.75}},
 		{100, study.Progress{Preparing: true, Round: 4, Rounds: 8, Score: 0.5}},
 		{200, study.Progress{Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(), Best: math.NaN(), Clients: 5}},
 		{206, study.Progress{Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(), Best: math.NaN(), Clients: 5}},
@@ -54,9 +55,28 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 		d.Update(u.p)
 	}
 	d.Close()
-	want := `client tuner prepares: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left
+	want := `client tuner prepares: trial 1 of 8 on proxy federations, error 0.7500, 2m55s left
+client tuner prepares: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left
 round 1 of 10, loss 2.0000
 round 3 of 10, loss 1.0000, 0.8 clients/s, 42s left
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+// TestPreparationThatGoesOn has no time of the trials that were recorded before.
+func TestPreparationThatGoesOn(t *testing.T) {
+	var out strings.Builder
+	clock := time.Unix(0, 0)
+	d := New(&out, nil, "", func() time.Time { return clock })
+	for i, round := range []int{150, 152} {
+		clock = time.Unix(int64(15+15*i), 0)
+		d.Update(study.Progress{Preparing: true, Round: round, Rounds: 168, Score: 0.5})
+	}
+	d.Close()
+	want := `client tuner prepares: trial 150 of 168 on proxy federations, error 0.5000, 4m30s left
+client tuner prepares: trial 152 of 168 on proxy federations, error 0.5000, 2m40s left
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
