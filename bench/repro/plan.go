@@ -292,6 +292,9 @@ func (j *Job) takeTable() error {
 	if m == nil {
 		return fmt.Errorf("%s, trial %d, needs the table of trial %d, which is not done", j.Training.Key, j.Trial, j.table.Trial)
 	}
+	if len(m.Sides) == 0 {
+		return nil // a table was handed to both
+	}
 	text, err := TableOption(j.table.Config.Tuner.Options, j.table.Config.Seed, m.Sides)
 	if err != nil {
 		return err

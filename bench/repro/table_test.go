@@ -45,6 +45,16 @@ func TestOneTable(t *testing.T) {
 	if !strings.Contains(all[1].Head.Config, `"table" = "0.2 20 `) || strings.Contains(all[0].Head.Config, `"table"`) {
 		t.Errorf("the second trial's study is\n%s", all[1].Head.Config)
 	}
+	const handed = "0.2 20 0.1 8 5; 0.2 40 0.1 8 5; 0.8 20 0.1 8 5; 0.8 40 0.1 8 5"
+	given, _, err := Plan(t.Context(), cells, Options{Trials: 2, Sets: []string{`tuner.options.table="` + handed + `"`}}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range runAll(t, given) {
+		if len(m.Sides) > 0 || !strings.Contains(m.Head.Config, `"table" = "`+handed) {
+			t.Errorf("trial %d with a table that was handed to it: %d side trials", m.Head.Trial, len(m.Sides))
+		}
+	}
 	m := &Metrics{Sides: []study.SideTrial{
 		side(0.8, 100, 0.5, 0.1), side(0.2, 50, 0.4, 0.2), side(0.2, 50, 0.3, 0.3), side(0.2, 100, 0.6, 0.4),
 	}}
