@@ -130,7 +130,7 @@ func (p *Panel) dotTable() Table {
 	t := Table{Title: p.name(), Head: []string{"kind", "name", p.X.Label, p.Y.Label}}
 	for _, d := range p.Dots {
 		for _, q := range d.Points {
-			t.Rows = append(t.Rows, []string{d.Name, q.Name, p.X.value(q.X), exact(q.Y)})
+			t.Rows = append(t.Rows, []string{d.Name, q.Name, exact(q.X), exact(q.Y)})
 		}
 	}
 	return t
