@@ -18,7 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// Figure is one picture: panels beside each other over one legend.
+// Figure is one picture: panels over one legend, up to three beside each other, four in two
+// rows, more than that three to a row.
 type Figure struct {
 	// Name is that of the picture's elements, where several are in one page.
 	Name  string

@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -334,5 +335,32 @@ func TestBandsOnALogarithmicAxis(t *testing.T) {
 	_, y := f.sheet(Light).scales(&f.Panels[0])
 	if y.lo > 1 || y.lo <= 0 || y.hi < 70 {
 		t.Errorf("from %v to %v", y.lo, y.hi)
+	}
+}
+
+// TestPanelsInRows has up to three panels beside each other, four in two rows and more
+// than that three to a row; those of a column are below each other.
+func TestPanelsInRows(t *testing.T) {
+	title := regexp.MustCompile(`<text x="([0-9.]+)" y="(-[0-9.]+)"[^>]*>panel<`)
+	for panels, across := range []int{1: 1, 2, 3, 2, 3, 3, 3} {
+		if panels == 0 {
+			continue
+		}
+		f := &Figure{Name: "rows", Title: "rows"}
+		for range panels {
+			f.Panels = append(f.Panels, Panel{Title: "panel", Lines: []Line{{Name: "a", Points: []Point{{X: 1, Y: 2}, {X: 2, Y: 3}}}}})
+		}
+		titles := title.FindAllStringSubmatch(write(t, f, SVG, Light), -1)
+		if len(titles) != panels {
+			t.Fatalf("%d titles of %d panels", len(titles), panels)
+		}
+		for i := range titles {
+			for j := range i {
+				sameX, sameY := titles[i][1] == titles[j][1], titles[i][2] == titles[j][2]
+				if sameX != (i%across == j%across) || sameY != (i/across == j/across) {
+					t.Errorf("%d panels: panel %d is at %v, panel %d at %v", panels, i, titles[i][1:], j, titles[j][1:])
+				}
+			}
+		}
 	}
 }

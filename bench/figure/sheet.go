@@ -36,6 +36,8 @@ type sheet struct {
 	*Figure
 	colors        palette
 	width, height vg.Length
+	across        int       // panels in a row
+	tall          vg.Length // one row
 	title, note   []string  // lines
 	legend        [][]entry // rows
 	names         []string  // of lines, in the order of their colours
@@ -52,23 +54,29 @@ type entry struct {
 
 // sheet lays out a figure.
 func (f *Figure) sheet(theme Theme) *sheet {
-	s := &sheet{Figure: f, colors: palettes[theme], width: soloWidth}
-	if n := vg.Length(len(f.Panels)); n > 1 {
-		s.width = n*panelWidth + 2*margin
+	s := &sheet{Figure: f, colors: palettes[theme], width: soloWidth, across: max(1, len(f.Panels))}
+	switch n := len(f.Panels); { // four in a row would be too small to read in a page
+	case n == 4:
+		s.across = 2
+	case n > 4:
+		s.across = 3
+	}
+	if s.across > 1 {
+		s.width = vg.Length(s.across)*panelWidth + 2*margin
 	}
 	room := s.width - 2*margin
 	s.title = wrap(clean(f.Title), s.style(titleSize, true, s.colors.text), room)
 	s.note = wrap(clean(f.Note), s.style(noteSize, false, s.colors.faint), room)
 	s.layLegend(room)
-	tall := vg.Length(0)
 	for i := range f.Panels {
 		if c := f.Panels[i].chart(); c != nil {
-			tall = max(tall, c.height())
+			s.tall = max(s.tall, c.height())
 		} else {
-			tall = max(tall, panelHeight)
+			s.tall = max(s.tall, panelHeight)
 		}
 	}
-	s.height = 2*margin + s.titleHeight() + tall + s.belowHeight()
+	rows := vg.Length((len(f.Panels) + s.across - 1) / s.across)
+	s.height = 2*margin + s.titleHeight() + rows*(s.tall+panelGap) - panelGap + s.belowHeight()
 	return s
 }
 
@@ -161,11 +169,13 @@ func (s *sheet) draw(c draw.Canvas) {
 	field := c
 	field.Max.Y -= s.titleHeight()
 	field.Min.Y += s.belowHeight()
-	wide := (field.Size().X - panelGap*vg.Length(len(s.Panels)-1)) / vg.Length(len(s.Panels))
+	wide := (field.Size().X - panelGap*vg.Length(s.across-1)) / vg.Length(s.across)
 	for i := range s.Panels {
 		part := field
-		part.Min.X += vg.Length(i) * (wide + panelGap)
+		part.Min.X += vg.Length(i%s.across) * (wide + panelGap)
 		part.Max.X = part.Min.X + wide
+		part.Max.Y -= vg.Length(i/s.across) * (s.tall + panelGap)
+		part.Min.Y = part.Max.Y - s.tall
 		s.panel(&s.Panels[i]).Draw(part)
 	}
 	y = field.Min.Y - 8
@@ -290,6 +300,11 @@ func (s *sheet) panel(p *Panel) *plot.Plot {
 // meaning, so nothing joins them.
 func (s *sheet) addPlaces(out *plot.Plot, p *Panel, y scale) {
 	const apart = 0.14 // of the way to the next place
+	if y.lo < 0 && y.hi > 0 && !p.Y.Log {
+		zero := &plotter.Line{LineStyle: draw.LineStyle{Color: s.colors.faint, Width: 0.8}}
+		zero.XYs = plotter.XYs{{X: out.X.Min}, {X: out.X.Max}}
+		out.Add(zero)
+	}
 	for i := range p.Lines {
 		l := &p.Lines[i]
 		c := slices.Index(s.names, l.Name)
