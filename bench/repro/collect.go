@@ -97,7 +97,7 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config
 				return err
 			}
 			if len(r.Trials) == 1 {
-				if line.Entropy, err = entropies(ctx, v); err != nil {
+				if line.Entropy, line.Theta, err = thetas(ctx, v); err != nil {
 					return err
 				}
 			}
@@ -116,21 +116,22 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config
 	return nil
 }
 
-// entropies are those of theta that FedEx noted in its plans, round by round. A round
-// that was planned again after a break has the plan that was recorded last.
-func entropies(ctx context.Context, v *store.View) ([]float64, error) {
-	var all []float64
-	err := v.Each(ctx, func(row store.Row) error {
+// thetas are the entropies of theta that FedEx noted in its plans, round by round, and
+// the theta of the last one. A round that was planned again after a break has the plan
+// that was recorded last.
+func thetas(ctx context.Context, v *store.View) (entropies, last []float64, err error) {
+	err = v.Each(ctx, func(row store.Row) error {
 		var plan struct{ Notes map[string][]float64 }
 		if err := json.Unmarshal(row.Data, &plan); err != nil {
 			return fmt.Errorf("the plan of round %d: %w", row.Round, err)
 		}
 		if e := plan.Notes["entropy"]; len(e) == 1 {
-			all = append(all[:min(len(all), max(0, row.Round-1))], e[0])
+			entropies = append(entropies[:min(len(entropies), max(0, row.Round-1))], e[0])
+			last = plan.Notes["theta"]
 		}
 		return nil
 	}, study.KindPlan)
-	return all, err
+	return entropies, last, err
 }
 
 // add adds a round.

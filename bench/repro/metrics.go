@@ -121,6 +121,9 @@ type TrialLine struct {
 	// Entropy is that of FedEx's theta, in nats, with which each round's configurations
 	// were drawn; of a trial that is the study's only one.
 	Entropy []float64 `json:"entropy,omitempty"`
+	// Theta are the probabilities of Configs with which the last round's were drawn, to
+	// four decimals, where Entropy is; nil in metrics of versions that did not keep them.
+	Theta []float64 `json:"theta,omitempty"`
 	// Simulated are the seconds of each round's slowest client on the simulated device,
 	// of a trial without a wrapper.
 	Simulated []*float64 `json:"seconds_simulated,omitempty"`

@@ -2,6 +2,7 @@ package repro
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -161,7 +162,7 @@ func TestRunAndReport(t *testing.T) {
 }
 
 // TestLoneArm runs a study of one arm under FedEx: what it leaves holds the arm, and
-// theta's entropy of every round, which begins at ln k and falls.
+// theta's entropy of every round, which begins at ln k and falls, and theta in the end.
 func TestLoneArm(t *testing.T) {
 	here(t)
 	training := small(tuners.TargetPersonalized, "fedex")
@@ -178,5 +179,13 @@ func TestLoneArm(t *testing.T) {
 	}
 	if e := m.Trials[0].Entropy; len(e) != 8 || e[0] != 2.1972 || e[7] >= e[0] {
 		t.Errorf("entropies %v", e)
+	}
+	entropy, sum := 0.0, 0.0
+	for _, p := range m.Trials[0].Theta {
+		sum += p
+		entropy -= p * math.Log(max(p, 1e-300))
+	}
+	if len(m.Trials[0].Theta) != 9 || math.Abs(sum-1) > 9e-4 || math.Abs(entropy-m.Trials[0].Entropy[7]) > 0.01 {
+		t.Errorf("theta %v of the entropy %v", m.Trials[0].Theta, m.Trials[0].Entropy[7])
 	}
 }
