@@ -43,6 +43,8 @@ type Pairs struct {
 	// whose entropy is recorded: Decided is NaN without any, infinite where most never do.
 	Decided   float64 `json:"decided"`
 	Undecided int     `json:"undecided"`
+	// Chosen is what the first training's FedEx has chosen, a hyperparameter each.
+	Chosen []Chosen `json:"chosen,omitempty"`
 	// Needed is how many pairs would give Test an interval of +- 1 point, Seconds how
 	// long a pair took.
 	Needed  float64 `json:"pairs_for_1_point"`
@@ -64,6 +66,7 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 		return p
 	}
 	var test, validation, learnt, both, best, decided []float64
+	var choice ranks
 	var pool [2][]Recorded
 	firsts, seconds := byTrial(fresh), byTrial(old)
 	for trial := range fresh.Values {
@@ -85,7 +88,11 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 			decided = append(decided, decidedIn(entropy))
 			p.Undecided += index(math.IsInf(decided[len(decided)-1], 1))
 		}
-		switch first, second := x.Test < 100*learntBelow, y.Test < 100*learntBelow; {
+		first, second := x.Test < 100*learntBelow, y.Test < 100*learntBelow
+		if first || second {
+			choice.add(&a.Trials[0])
+		}
+		switch {
 		case first && second:
 			learnt, both = append(learnt, gain), append(both, gain)
 		case first:
@@ -101,7 +108,7 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	}
 	p.Seconds /= float64(p.N)
 	p.Test, p.Validation, p.Learnt, p.Both, p.Best = stats.Of(test), stats.Of(validation), stats.Of(learnt), stats.Of(both), stats.Of(best)
-	p.Needed = p.Test.TrialsForHalf(1)
+	p.Needed, p.Chosen = p.Test.TrialsForHalf(1), choice.chosen()
 	if slices.Sort(decided); len(decided) > 0 {
 		p.Decided = stat.Quantile(0.5, stat.Empirical, decided, nil)
 	}
@@ -201,7 +208,7 @@ func (r *Report) pairTables() []Table {
 		}
 	}
 	var out []Table
-	for _, t := range []Table{arms, drawn, scores} {
+	for _, t := range []Table{arms, r.chosenTable(), drawn, scores} {
 		if len(t.Rows) > 0 {
 			out = append(out, t)
 		}
