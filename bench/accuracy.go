@@ -17,7 +17,7 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The suite accuracy trains every method, regressions by some, every model by federated
+// The suite accuracy trains every method, regressions by some, most models by federated
 // averaging, tags by some methods, and plays two studies, on real data: the folders of
 // the environment variable FEDFAST_DATA, LEAF's FEMNIST with the preset of that name and
 // others for models of another input; without it every method on the embedded set with

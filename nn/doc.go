@@ -1,5 +1,5 @@
 // Package nn holds neural networks that train on one client's data: layers,
-// models, softmax cross-entropy, and stochastic gradient descent.
+// models, losses, and the local optimizers SGD, Adam and AdamW.
 //
 // A [Model] is immutable and shared. All its parameters live in one flat packed
 // vector, so that everything element-wise (SGD, proximal term, aggregation) is a

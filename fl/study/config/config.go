@@ -22,8 +22,8 @@ type Config struct {
 	Method     string `toml:"method" doc:"the federated method, see fedfast list methods" also:"algorithm strategy"`
 	HeadLayers int    `toml:"head_layers" in:"[1, inf)" doc:"last layers with parameters that methods which treat a head apart take for it"`
 	Model      Model  `toml:"model" doc:"the network: a name of fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
-	Init       string `toml:"init" doc:"how the network starts: torch, glorot, keras or haiku for weights drawn as PyTorch, TensorFlow, Keras or Haiku does by default, or the name of a .safetensors file to start from; unset is the model's own way, and layers that name one keep it" also:"initializer initialization pretrained checkpoint"`
-	Precision  string `toml:"precision" of:"fp32 bf16" doc:"the format of the factors of products: bf16 is faster and needs a processor with AVX512_BF16 (or --cpu generic: the same bits, slowly); weights, sums and all else are fp32 in both" also:"dtype amp mixed_precision"`
+	Init       string `toml:"init" doc:"how the network starts: torch, glorot, keras, haiku or gpt2 for weights drawn as PyTorch, TensorFlow, Keras, Haiku or GPT-2 does by default, or the name of a .safetensors file to start from; unset is the model's own way, and layers that name one keep it" also:"initializer initialization pretrained checkpoint"`
+	Precision  string `toml:"precision" of:"fp32 bf16" doc:"the format of the factors of products: bf16 is faster and needs a processor with AVX512_BF16 (or --cpu generic, slowly: the same bits but for GRUs); weights, sums and all else are fp32 in both" also:"dtype amp mixed_precision"`
 	Rounds     int    `toml:"rounds" by:"run" in:"[1, inf)" doc:"rounds of a plain run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
 	Cohort     int    `toml:"cohort" in:"[1, inf)" doc:"clients that train in a round" also:"clients_per_round participants cohort_size sample_size"`
 	Sampling   string `toml:"sampling" of:"without with" doc:"whether a cohort is drawn without or with replacement"`
