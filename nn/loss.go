@@ -40,11 +40,12 @@ type Loss struct {
 	// labels that an example has add to the loss. nil weighs all alike.
 	Weights []float64
 	// Top, with Sigmoid, is how many outputs, the largest ones, count as what the
-	// network predicts; 0 is DefaultTop.
+	// network predicts; 0 is DefaultTop, or 1 of no more outputs than that, among
+	// which all labels would be.
 	Top int
 }
 
-// DefaultTop is Loss.Top when it is 0.
+// DefaultTop is Loss.Top when it is 0 and there are more outputs.
 const DefaultTop = 5
 
 // kind returns the kind.
@@ -114,7 +115,10 @@ func (m *Model) WithLoss(l Loss) (*Model, error) {
 		return nil, fmt.Errorf("model %s: the loss %q is for one output an example, this model has %d; use %q", m.name, l.Kind, m.LabelsPerExample(), CrossEntropy)
 	}
 	if l.Kind == Sigmoid && l.Top == 0 {
-		l.Top = min(DefaultTop, m.classes)
+		l.Top = 1
+		if m.classes > DefaultTop {
+			l.Top = DefaultTop
+		}
 	}
 	c := *m
 	c.loss = l

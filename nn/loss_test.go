@@ -245,6 +245,19 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestTopByOutputs counts the largest output alone where five would be all of them.
+func TestTopByOutputs(t *testing.T) {
+	for outputs, want := range map[int]int{1: 1, 4: 1, 5: 1, 6: 5, 500: 5} {
+		m, err := NewModel("m", Shape{H: 1, W: 1, C: 3}, outputs, Dense{Units: outputs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err = m.WithLoss(Loss{Kind: Sigmoid}); err != nil || m.Loss().Top != want {
+			t.Errorf("%d outputs: the %d largest, want %d (%v)", outputs, m.Loss().Top, want, err)
+		}
+	}
+}
+
 func TestLossChecks(t *testing.T) {
 	for _, c := range []struct {
 		loss Loss

@@ -14,7 +14,7 @@ type Loss struct {
 	LabelSmoothing float64   `toml:"label_smoothing" in:"[0, 1)" doc:"share of a label that cross_entropy spreads over all classes" also:"smoothing"`
 	Delta          float64   `toml:"delta" in:"(0, inf)" doc:"distance from which on huber grows linearly; unset is 1" also:"beta"`
 	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight a class: cross_entropy is the mean weighted by those of the labels, sigmoid multiplies by them what the labels that an example has add to the loss; unset weighs all alike" also:"weight pos_weight"`
-	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, how many outputs, the largest ones, count as what the network predicts: recall is the share of all labels among them, and the error the rest; unset is 5" also:"top_k k"`
+	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, how many outputs, the largest ones, count as what the network predicts: recall is the share of all labels among them, and the error the rest; unset is 5, or 1 of up to 5 outputs" also:"top_k k"`
 }
 
 // of returns the loss for a target of the data.

@@ -46,13 +46,13 @@ class Arrays:
 
         Equal arrays have one file, so that a study finds its examples when it is resumed.
         """
-        given = {k: np.asarray(v) for k in ("x", "y", "client", "x_test", "y_test", "client_test") if (v := getattr(self, k)) is not None}
+        given = {k: np.ascontiguousarray(v) for k in ("x", "y", "client", "x_test", "y_test", "client_test") if (v := getattr(self, k)) is not None}
         digest = hashlib.sha256()
         for key, array in given.items():
             if array.dtype == object:
                 raise ValueError(f"{key}: an array of Python objects; make it one of numbers or of text")
             digest.update(f"{key} {array.dtype.str} {array.shape} ".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(array.tobytes())
         path = Path(folder).absolute() / f"examples-{digest.hexdigest()[:16]}.npz"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -138,6 +138,15 @@ class Package(unittest.TestCase):
         self.assertEqual(examples().save("."), examples().save("."))
         self.assertEqual(len(list(Path(".").glob("*.npz"))), 1)
 
+    def test_orders(self):
+        x = np.arange(12.0).reshape(4, 3)
+        for order in ("F", "C"):
+            path = fedfast.Arrays(np.asarray(x, order=order), y=np.arange(4)).save("orders")
+            with np.load(path) as file:
+                self.assertTrue(file["x"].flags.c_contiguous)
+                self.assertTrue((file["x"] == x).all())
+        self.assertEqual(len(list(Path("orders").glob("*.npz"))), 1)
+
 
 if __name__ == "__main__":
     unittest.main()
