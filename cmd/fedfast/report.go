@@ -47,6 +47,7 @@ func newReport(a *app) *cobra.Command {
 // report writes the report of studies into a file.
 func (a *app) report(ctx context.Context, args []string, out string) error {
 	var studies []*report.Study
+	seen := map[string]bool{}
 	for _, arg := range args {
 		dirs, err := studyDirs(arg)
 		if err != nil {
@@ -54,6 +55,11 @@ func (a *app) report(ctx context.Context, args []string, out string) error {
 		}
 		begun := len(studies)
 		for _, dir := range dirs {
+			at := whereIs(dir)
+			if seen[at] { // it would count as another seed
+				return usageError{fmt.Errorf("%s: the study is there twice; name it once", dir)}
+			}
+			seen[at] = true
 			s, err := report.Read(ctx, dir)
 			if errors.Is(err, fs.ErrNotExist) && len(dirs) > 1 {
 				continue // of a seed that was not begun
@@ -78,6 +84,17 @@ func (a *app) report(ctx context.Context, args []string, out string) error {
 	}
 	_, err := fmt.Fprintln(a.out, out)
 	return err
+}
+
+// whereIs is the one path of a directory, whatever it is called, as far as it can be told.
+func whereIs(dir string) string {
+	if path, err := filepath.Abs(dir); err == nil {
+		dir = path
+	}
+	if path, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = path
+	}
+	return dir
 }
 
 // studyDirs are the directories of the studies that a directory holds: one, or one a
