@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -126,9 +127,6 @@ func fromFile(ctx context.Context, path string, input nn.Shape, classes int) (ne
 	if c.Model.Name != "" {
 		return named(ctx, c.Model.Name, input, classes)
 	}
-	if classes == 0 {
-		classes = 10
-	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return network{}, err
@@ -136,7 +134,8 @@ func fromFile(ctx context.Context, path string, input nn.Shape, classes int) (ne
 	return composed(strings.TrimSuffix(filepath.Base(path), ".toml"), string(text), input, classes)
 }
 
-// composed is the network that the text of a study file composes.
+// composed is the network that the text of a study file composes. Classes may be 0:
+// they are then the units of its last layer, or 10 where that leaves them open.
 func composed(name, text string, input nn.Shape, classes int) (network, error) {
 	var file struct {
 		Model struct {
@@ -145,6 +144,9 @@ func composed(name, text string, input nn.Shape, classes int) (network, error) {
 	}
 	if _, err := toml.Decode(text, &file); err != nil {
 		return network{}, err
+	}
+	if n := len(file.Model.Layers); classes == 0 && n > 0 {
+		classes = cmp.Or(file.Model.Layers[n-1].Units, 10)
 	}
 	m, err := models.FromLayers(file.Model.Layers, input, classes)
 	if err != nil {

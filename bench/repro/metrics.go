@@ -249,7 +249,7 @@ func ReadMetrics(path string) (*Metrics, error) {
 		}
 	}
 	if m.Head.Kind == "" || m.End.Kind == "" {
-		return nil, fmt.Errorf("%s: the first or the last line of the metrics is missing", path)
+		return nil, fmt.Errorf("%s: the first or the last line of the metrics is missing; without the damaged file repro runs the trial again", path)
 	}
 	return m, nil
 }
@@ -260,7 +260,7 @@ func (m *Metrics) decode(text []byte) error {
 		Kind string `json:"kind"`
 	}
 	if err := json.Unmarshal(text, &line); err != nil {
-		return fmt.Errorf("not a line of metrics: %w", err)
+		return fmt.Errorf("not a line of metrics: %w; without the damaged file repro runs the trial again", err)
 	}
 	switch line.Kind {
 	case "head":
