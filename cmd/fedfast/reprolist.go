@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strconv"
 
@@ -40,6 +42,14 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 	}
 	if o.Data == "" {
 		o.Data = os.Getenv("FEDFAST_DATA")
+	}
+	if o.Data != "" {
+		if _, err := os.Stat(o.Data); err != nil {
+			return usageError{fmt.Errorf("%s: no data are there (--data or FEDFAST_DATA): %w", o.Data, errors.Unwrap(err))}
+		}
+		if len(cells) > 1 && !a.json {
+			_, _ = fmt.Fprintf(a.err, "opening the data below %s for %d estimates, which can take two minutes\n", o.Data, len(cells))
+		}
 	}
 	entries, err := repro.List(ctx, cells, o.Options, a.workers)
 	if err != nil {
