@@ -106,7 +106,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("cohort = %d: must be 1 or more", cfg.Cohort)
 	}
 	if !cfg.Replacement && cfg.Cohort > clients {
-		return nil, fmt.Errorf("cohort = %d: %s has %d clients; lower it or sample with replacement", cfg.Cohort, cfg.Data.Name, clients)
+		return nil, fmt.Errorf("cohort = %d: %s has %d clients; lower it or sample with replacement (sampling = \"with\")", cfg.Cohort, cfg.Data.Name, clients)
 	}
 	for _, c := range cfg.Data.Clients {
 		if c.Train.Len() == 0 {
