@@ -38,10 +38,11 @@ func (c *Config) CheckSpace() error {
 func SpaceKey(name string) string { return "space." + name }
 
 // CheckDims checks the dimensions of hyperparameters over a base. Every range is
-// an interval, or made of so few values that a continuous dimension leaves it, and
-// those that depend on another hyperparameter grow or shrink with it. So it is
-// enough to try each dimension's ends and points between while all others are at
-// their least, and while they are at their greatest.
+// one interval, single values, or both, so a continuous dimension whose ends lie
+// inside and that leaves it does so right beside an end; and those that depend on
+// another hyperparameter grow or shrink with it. So it is enough to try each
+// dimension's ends and points between while all others are at their least, and
+// while they are at their greatest.
 func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 	tried := map[string][]tuners.Value{}
 	least, greatest := tuners.Params{}, tuners.Params{}
@@ -76,8 +77,8 @@ func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 }
 
 // trials returns the values of a dimension that are tried: all where there are
-// few, else the ends and some between; of a continuous one those between are no
-// round shares of the way.
+// few, else the ends and some between; of a continuous one the numbers next to its
+// ends, and further ones that are no round shares of the way.
 func trials(d tuners.Dim) []tuners.Value {
 	if d.Kind == tuners.Choice {
 		return d.Choices
@@ -91,7 +92,7 @@ func trials(d tuners.Dim) []tuners.Value {
 	}
 	lo, _ := d.Value(d.Lo).Float()
 	hi, _ := d.Value(d.Hi).Float()
-	values := []tuners.Value{tuners.Num(lo), tuners.Num(hi)}
+	values := []tuners.Value{tuners.Num(lo), tuners.Num(hi), tuners.Num(math.Nextafter(lo, hi)), tuners.Num(math.Nextafter(hi, lo))}
 	for _, share := range []float64{0.1234567, 0.3819661, 0.5, 0.6180339, 0.8765432} {
 		values = append(values, tuners.Num(lo+float64(share*(hi-lo))))
 	}

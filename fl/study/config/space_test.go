@@ -26,6 +26,7 @@ func TestSpaceErrors(t *testing.T) {
 		{"not used", head + "\"server.momentum\" = {uniform = [0, 0.9]}\n", "", `study.toml:3: space.server.momentum = {uniform = [0, 0.9]}: server.momentum = 0.9: method "fedavg" does not use it`},
 		{"not used by the method", "method = \"fedprox\"\n" + head + "\"client.lambda\" = {log10 = [-3, 0]}\n\"client.mu\" = {log10 = [-3, 0]}\n", "", `study.toml:4: space.client.lambda = {log10 = [-3, 0]}: client.lambda = 0.001: method "fedprox" does not use it`},
 		{"a value with another meaning", head + "\"client.dropout\" = {uniform = [-1, 0.5]}\n", "", `client.dropout = -`},
+		{"from a single value into an interval", head + "\"client.bias_decay\" = {uniform = [-1, 100]}\n", "", `client.bias_decay = -0.99`},
 		{"one of two that depend", head + "\"client.steps\" = {int = [0, 5]}\n\"client.epochs\" = {uniform = [0, 2]}\n", "", `client.epochs = 0: must be in (0, 1e6]`},
 		{"widths between", "method = \"heterofl\"\n" + head + "\"client.width\" = {uniform = [0, 1]}\n", "", `client.width = `},
 		{"by --set", "", `space.client.lr={int=[0,1]}`, `--set space.client.lr={int=[0,1]}: space.client.lr = {int = [0, 1]}: client.lr = 0: must be`},
