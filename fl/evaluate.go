@@ -38,7 +38,8 @@ type Summary struct {
 }
 
 // Evaluation is a model measured on all clients, in both ways in which
-// federated models are used.
+// federated models are used. Where the clients have no examples for a measure, or
+// it was left out, its Summary's Clients are 0.
 type Evaluation struct {
 	// GlobalVal and GlobalTest score the weights as they are on every
 	// client's validation and test examples.
@@ -49,8 +50,25 @@ type Evaluation struct {
 	PersonalizedVal  Summary `json:"personalized_val"`
 	PersonalizedTest Summary `json:"personalized_test"`
 	// Unseen scores the weights as they are on clients that never train.
-	// Unseen.Clients is 0 where the federation has none.
 	Unseen Summary `json:"unseen"`
+}
+
+// MarshalJSON writes null for what was measured on no client: an error of 0 would
+// be that of a perfect model. It is read back as a Summary whose Clients are 0.
+func (e Evaluation) MarshalJSON() ([]byte, error) {
+	some := func(s *Summary) *Summary {
+		if s.Clients == 0 {
+			return nil
+		}
+		return s
+	}
+	return json.Marshal(struct {
+		GlobalVal        *Summary `json:"global_val"`
+		GlobalTest       *Summary `json:"global_test"`
+		PersonalizedVal  *Summary `json:"personalized_val"`
+		PersonalizedTest *Summary `json:"personalized_test"`
+		Unseen           *Summary `json:"unseen"`
+	}{some(&e.GlobalVal), some(&e.GlobalTest), some(&e.PersonalizedVal), some(&e.PersonalizedTest), some(&e.Unseen)})
 }
 
 // UnmarshalJSON also reads the names of versions that wrote GlobalVal for

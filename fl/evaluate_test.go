@@ -70,6 +70,24 @@ func TestEvaluationFoldsTheClients(t *testing.T) {
 	}
 }
 
+// TestEvaluationInJSON: what was measured on no client is null, never an error of 0,
+// and is read back as nothing measured.
+func TestEvaluationInJSON(t *testing.T) {
+	want := Evaluation{GlobalTest: Summary{Score: Score{Error: 0, Loss: 0.5}, Clients: 4, Examples: 9}}
+	text, err := json.Marshal(&want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const measured = `{"error":0,"loss":0.5,"unweighted":0,"p10":0,"p50":0,"p90":0,"clients":4,"examples":9}`
+	if wantText := `{"global_val":null,"global_test":` + measured + `,"personalized_val":null,"personalized_test":null,"unseen":null}`; string(text) != wantText {
+		t.Errorf("written as %s, want %s", text, wantText)
+	}
+	var got Evaluation
+	if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read back as %+v, %v", got, err)
+	}
+}
+
 // TestEvaluationReadsOldNames: what versions before wrote is read as it was meant.
 func TestEvaluationReadsOldNames(t *testing.T) {
 	for _, text := range []string{

@@ -110,6 +110,15 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 	work, end := s.work(a, config.ModeTune)
 	o.cluster.open(a, &work, config.ModeTune)
 	o.ui.open(a, o.dir, &work)
+	if o.baseline > 0 {
+		ready := work.Ready
+		work.Ready = func(ctx context.Context, setup *study.Setup) error {
+			if err := study.CheckBaseline(setup.Data); err != nil {
+				return fmt.Errorf("--baseline %d: %w", o.baseline, err)
+			}
+			return ready(ctx, setup)
+		}
+	}
 	work.Launcher = a.launcher(o.allowTunerChange)
 	work.Launched = func(ctx context.Context, tuner, client workdir.Tuner) error {
 		return o.scale.enough(ctx, a, s, tuner, client)

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
@@ -82,10 +84,18 @@ func (d *driver) train(ctx context.Context, given *config.Config) (*trial, error
 	return t, nil
 }
 
+// CheckBaseline returns an error for data on which Baseline has nothing to measure.
+func CheckBaseline(fed *data.Federation) error {
+	if slices.ContainsFunc(fed.Clients, func(c data.Client) bool { return c.Test.Len() > 0 }) {
+		return nil
+	}
+	return errors.New("no client has test examples to compare on; give them some with data.split")
+}
+
 // Baseline trains n configurations that the tuner of s suggests, each for the
 // same number of rounds and without a client tuner, and measures the global
 // test error of each. With random search as the tuner it is the yardstick of a
-// study.
+// study. The clients have test examples, see CheckBaseline.
 func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, error) {
 	s.ClientTuner, s.Store, s.Trainer, s.Control = nil, nil, nil, nil
 	s.Config.ClientTuner = config.ClientTuner{}
