@@ -11,10 +11,13 @@ import (
 	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // group are studies that differ in their seed alone.
 type group struct {
+	// Name is that of the studies; where another group has it too, with the directory
+	// of the first of them.
 	Name    string
 	Studies []*Study
 	Table   sheetTable
@@ -24,7 +27,7 @@ type group struct {
 func groups(studies []*Study) ([]group, error) {
 	var all []group
 	place := map[string]int{}
-	names := map[string]int{}
+	names := map[string]int{} // how many groups have it
 	for _, s := range studies {
 		c := *s.Config
 		c.Seed = 0
@@ -34,15 +37,17 @@ func groups(studies []*Study) ([]group, error) {
 		}
 		key := s.Mode + string(text)
 		if _, ok := place[key]; !ok {
-			name := s.Name
-			if names[s.Name]++; names[s.Name] > 1 {
-				name += fmt.Sprintf(" (%d)", names[s.Name])
-			}
+			names[s.Name]++
 			place[key] = len(all)
-			all = append(all, group{Name: name})
+			all = append(all, group{Name: s.Name})
 		}
 		g := &all[place[key]]
 		g.Studies = append(g.Studies, s)
+	}
+	for i := range all {
+		if g := &all[i]; names[g.Name] > 1 {
+			g.Name += ", " + g.Studies[0].Dir
+		}
 	}
 	return all, nil
 }
@@ -57,26 +62,33 @@ func compare(studies []*Study) ([]group, []picture, error) {
 		all[i].Table = all[i].summary()
 	}
 	var pictures []picture
-	unit, by := studies[0].unit()
-	m := studies[0].errors()
 	for _, q := range []struct {
-		name, title, label string
-		of                 func(step) float64
+		name, title string
+		of          func(*Study) scale
 	}{
-		{"test", "Test error of the best trial so far", "test " + m.name + m.unit, func(s step) float64 { return m.by * s.test }},
-		{"score", "Lowest score so far", "score" + unit, func(s step) float64 { return by * s.score }},
+		{"test", "Test error of the best trial so far", (*Study).testScale},
+		{"score", "Lowest score so far", (*Study).scoreScale},
 	} {
-		panel := figure.Panel{X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: q.label}}
+		// What is measured in another way has a panel of its own.
+		var panels []figure.Panel
 		for i := range all {
-			if line := all[i].line(q.of); len(line.Points) > 0 {
-				panel.Lines = append(panel.Lines, line)
+			y := q.of(all[i].Studies[0])
+			line := all[i].line(y.of)
+			if len(line.Points) == 0 {
+				continue
 			}
+			at := slices.IndexFunc(panels, func(p figure.Panel) bool { return p.Y.Label == y.label })
+			if at < 0 {
+				at = len(panels)
+				panels = append(panels, figure.Panel{X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: y.label}})
+			}
+			panels[at].Lines = append(panels[at].Lines, line)
 		}
-		if len(panel.Lines) == 0 {
+		if len(panels) == 0 {
 			continue
 		}
 		p, err := draw("all", &figure.Figure{
-			Name: q.name, Title: q.title, Panels: []figure.Panel{panel},
+			Name: q.name, Title: q.title, Panels: panels,
 			Note: fmt.Sprintf("Thick: mean over the seeds; band: its %.0f %% interval (Student's t); thin: each study.", 100*stats.Confidence),
 		})
 		if err != nil {
@@ -85,6 +97,28 @@ func compare(studies []*Study) ([]group, []picture, error) {
 		pictures = append(pictures, p)
 	}
 	return all, pictures, nil
+}
+
+// scale is a quantity of a study on the way, with the label of its axis.
+type scale struct {
+	label string
+	of    func(step) float64
+}
+
+// testScale is that of test errors.
+func (s *Study) testScale() scale {
+	m := s.errors()
+	return scale{"test " + m.name + m.unit, func(p step) float64 { return m.by * p.test }}
+}
+
+// scoreScale is that of scores.
+func (s *Study) scoreScale() scale {
+	unit, by := s.unit()
+	objective := s.Config.Objective
+	if objective == tuners.MetricError {
+		objective = s.errors().name
+	}
+	return scale{"score by " + objective + unit, func(p step) float64 { return by * p.score }}
 }
 
 // line is the mean over the seeds from where all have a value to where the first ends.

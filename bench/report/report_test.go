@@ -229,8 +229,20 @@ func TestReportOfSeveral(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "All studies together", "quickstart: 2 of 2 studies are finished", "quickstart (2): 1 of 1 studies are finished", "90 % interval", "global test error",
-		"Thick: mean over the seeds", "quickstart (2 studies)", "cosine of the clients", "client.lr as the client tuner set it")
+	f.holds(t, "All studies together", "quickstart, "+dirs[0]+": 2 of 2 studies are finished", "quickstart, "+dirs[2]+": 1 of 1 studies are finished", "90 % interval",
+		"global test error", "Thick: mean over the seeds", "quickstart, "+dirs[0]+" (2 studies)", "cosine of the clients", "client.lr as the client tuner set it")
+}
+
+// TestReportOfOtherMeasures: scores that are measured in another way have an axis of
+// their own, and only studies of the same name are told apart by their directories.
+func TestReportOfOtherMeasures(t *testing.T) {
+	var dirs []string
+	for i, sets := range [][]string{{}, {"objective=loss", "name=by-loss"}} {
+		dirs = append(dirs, filepath.Join(t.TempDir(), fmt.Sprint("study", i)))
+		tune(t, dirs[i], small(t, sets...), 0)
+	}
+	f := read(t, write(t, dirs...))
+	f.holds(t, "quickstart: 1 of 1 studies are finished", "by-loss: 1 of 1 studies are finished", "score by error, %", "score by loss", "test error, %")
 }
 
 func TestReportOfARun(t *testing.T) {
