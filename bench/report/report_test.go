@@ -55,8 +55,8 @@ func (o *observer) Event(study.Event) {
 		o.stop()
 	}
 }
-func (*observer) Progress(study.Progress) {}
-func (*observer) Evaluated(int, int)      {}
+func (*observer) Progress(study.Progress)   {}
+func (*observer) Evaluated(study.Evaluated) {}
 
 // write returns the page of studies, and fails where it differs when written again.
 func write(t *testing.T, dirs ...string) string {

@@ -249,4 +249,4 @@ type onRound struct{ f func(Progress) }
 
 func (o *onRound) Event(Event)         {}
 func (o *onRound) Progress(p Progress) { o.f(p) }
-func (o *onRound) Evaluated(int, int)  {}
+func (o *onRound) Evaluated(Evaluated) {}

@@ -43,19 +43,19 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 // returns fills in the models of a result: the returned one, the last survivor
 // and the luckiest.
 func (d *driver) returns(ctx context.Context, r *Result, returned candidate, survivor *trial) error {
-	best, err := d.choose(ctx, r, returned)
+	best, err := d.choose(ctx, r, returned, "returned model")
 	if err != nil {
 		return err
 	}
 	r.Best, r.Errors, r.WeightsSHA256 = *best, best.Errors, best.SHA256
 	if survivor != nil {
-		if r.Survivor, err = d.choose(ctx, r, d.lastOf(survivor)); err != nil {
+		if r.Survivor, err = d.choose(ctx, r, d.lastOf(survivor), "survivor"); err != nil {
 			return err
 		}
 		r.SurvivorSHA256 = r.Survivor.SHA256
 	}
 	if r.Select == config.SelectFinalists {
-		r.Luckiest, err = d.choose(ctx, r, d.best[0])
+		r.Luckiest, err = d.choose(ctx, r, d.best[0], "luckiest model")
 	}
 	return err
 }
@@ -83,8 +83,8 @@ func (d *driver) fill(ctx context.Context, c *candidate) error {
 }
 
 // choose evaluates a model on all clients, unless the result or another study
-// has it evaluated.
-func (d *driver) choose(ctx context.Context, r *Result, c candidate) (*Chosen, error) {
+// has it evaluated. name is that of Evaluated.
+func (d *driver) choose(ctx context.Context, r *Result, c candidate, name string) (*Chosen, error) {
 	for _, have := range []*Chosen{&r.Best, r.Survivor} {
 		if have != nil && have.weights != nil && have.Number == c.trial.number && have.Round == c.round {
 			return have, nil
@@ -112,7 +112,7 @@ func (d *driver) choose(ctx context.Context, r *Result, c candidate) (*Chosen, e
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.Evaluate(ctx, c.weights, evaluation(&d.setup.Config, c.round, clients, c.trial.hyper.Server, c.memory, d.setup.Observer))
+	e, err := d.engine.Evaluate(ctx, c.weights, evaluation(&d.setup.Config, c.round, clients, c.trial.hyper.Server, c.memory, d.setup.Observer, name))
 	if err != nil {
 		return nil, d.crashed(err)
 	}

@@ -117,8 +117,8 @@ func (l *eventLog) Event(e Event) {
 		l.stop()
 	}
 }
-func (l *eventLog) Progress(Progress)  {}
-func (l *eventLog) Evaluated(int, int) {}
+func (l *eventLog) Progress(Progress)   {}
+func (l *eventLog) Evaluated(Evaluated) {}
 
 // outcome is what must not depend on how often a study was interrupted.
 type outcome struct {

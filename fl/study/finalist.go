@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
@@ -66,7 +67,7 @@ func (d *driver) scoreFinalists(ctx context.Context, models []candidate, survivo
 		c := &models[i]
 		rec := h.finalists[place{c.trial.number, c.round}]
 		if rec == nil {
-			v, err := d.finalScore(ctx, c)
+			v, err := d.finalScore(ctx, c, fmt.Sprintf("finalist %d of %d", i+1, len(models)))
 			if err != nil {
 				return err
 			}
@@ -89,15 +90,15 @@ func (d *driver) scoreFinalists(ctx context.Context, models []candidate, survivo
 }
 
 // finalScore scores a model in the study's objective and under its target, with the
-// noise that its rounds' scores have.
-func (d *driver) finalScore(ctx context.Context, c *candidate) (*fl.Validated, error) {
+// noise that its rounds' scores have. name is that of Evaluated.
+func (d *driver) finalScore(ctx context.Context, c *candidate, name string) (*fl.Validated, error) {
 	if err := d.fill(ctx, c); err != nil {
 		return nil, err
 	}
 	config := &d.setup.Config
 	v := fl.Validation{
 		Server: &c.trial.hyper.Server, State: c.memory, Most: config.Finalists.Clients,
-		Score: config.Score.Options(), Trial: c.trial.number, Round: c.round, Done: d.setup.Observer.Evaluated,
+		Score: config.Score.Options(), Trial: c.trial.number, Round: c.round, Done: evaluated(d.setup.Observer, name),
 	}
 	if d.objective.Target == tuners.TargetPersonalized {
 		var err error

@@ -28,7 +28,7 @@ func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Para
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Evaluate(ctx, weights, evaluation(&s.Config, h.Client.Length, []fl.ClientParams{h.Client}, h.Server, nil, s.Observer))
+	e, err := engine.Evaluate(ctx, weights, evaluation(&s.Config, h.Client.Length, []fl.ClientParams{h.Client}, h.Server, nil, s.Observer, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +49,10 @@ func Predict(ctx context.Context, s Setup, weights []float32, splits []fl.Split,
 
 // evaluation returns how a model after a round of a configuration is measured, with the
 // hyperparameters of the personalized model's local training. The method remembers
-// memory of the trial.
-func evaluation(c *config.Config, round int, clients []fl.ClientParams, server fl.ServerParams, memory *fl.State, o Observer) fl.EvalConfig {
+// memory of the trial. model is that of Evaluated.
+func evaluation(c *config.Config, round int, clients []fl.ClientParams, server fl.ServerParams, memory *fl.State, o Observer, model string) fl.EvalConfig {
 	if !c.Eval.Personalized {
 		clients = nil
 	}
-	return fl.EvalConfig{Clients: clients, Round: round, Server: &server, State: memory, Sample: c.Eval.Clients, Done: o.Evaluated}
+	return fl.EvalConfig{Clients: clients, Round: round, Server: &server, State: memory, Sample: c.Eval.Clients, Done: evaluated(o, model)}
 }

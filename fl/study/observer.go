@@ -73,16 +73,29 @@ type Observer interface {
 	// order.
 	Progress(Progress)
 	// Evaluated is called as clients are measured at the end, from several
-	// goroutines, in any order.
-	Evaluated(clients, of int)
+	// goroutines, in any order; one model comes after the other.
+	Evaluated(Evaluated)
+}
+
+// Evaluated says how far the evaluation of a model has come.
+type Evaluated struct {
+	// Model says which one it is where there are several, such as "finalist 2 of 5".
+	Model string
+	// Clients of Of have been measured.
+	Clients, Of int
+}
+
+// evaluated tells an observer how the evaluation of a model goes on.
+func evaluated(o Observer, model string) func(clients, of int) {
+	return func(clients, of int) { o.Evaluated(Evaluated{model, clients, of}) }
 }
 
 // silent is an Observer that looks away.
 type silent struct{}
 
-func (silent) Event(Event)        {}
-func (silent) Progress(Progress)  {}
-func (silent) Evaluated(int, int) {}
+func (silent) Event(Event)         {}
+func (silent) Progress(Progress)   {}
+func (silent) Evaluated(Evaluated) {}
 
 // lanes brings the events of trials that run beside each other into an order that
 // does not depend on which is faster. With tuner.parallel = 1 that is the order of

@@ -49,7 +49,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	start = start.Add(-d.history.elapsed)
 	trained := time.Since(start).Seconds()
 	weights := t.train.Weights()
-	e, err := d.engine.Evaluate(ctx, weights, evaluation(&given, t.rounds, t.own().Clients, given.Server, t.train.State(), s.Observer))
+	e, err := d.engine.Evaluate(ctx, weights, evaluation(&given, t.rounds, t.own().Clients, given.Server, t.train.State(), s.Observer, ""))
 	if err != nil {
 		return nil, d.crashed(err)
 	}
@@ -116,14 +116,14 @@ func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, err
 	if _, err := d.follow(ctx, session); err != nil {
 		return nil, err
 	}
-	for _, t := range d.trials {
+	for i, t := range d.trials {
 		if t.fail != nil {
 			return nil, fmt.Errorf("baseline: trial %d failed in %s", t.number, t.fail.Reason)
 		}
 		if t.stopped {
 			return nil, fmt.Errorf("baseline: the tuner %s stopped trial %d early; use one that runs every trial to its end", s.Config.Tuner.Name, t.number)
 		}
-		e, err := d.engine.Evaluate(ctx, t.train.Weights(), evaluation(&s.Config, t.rounds, nil, t.hyper.Server, nil, s.Observer))
+		e, err := d.engine.Evaluate(ctx, t.train.Weights(), evaluation(&s.Config, t.rounds, nil, t.hyper.Server, nil, s.Observer, fmt.Sprintf("configuration %d of %d", i+1, len(d.trials))))
 		if err != nil {
 			return nil, err
 		}

@@ -166,7 +166,7 @@ func (r *recorder) Progress(Progress) {
 	r.mu.Unlock()
 }
 
-func (r *recorder) Evaluated(int, int) { r.evaluated.Add(1) }
+func (r *recorder) Evaluated(Evaluated) { r.evaluated.Add(1) }
 
 // glyphStudy is a tiny study on the embedded set.
 func glyphStudy(t *testing.T, tuner tuners.Tuner) Setup {

@@ -82,7 +82,7 @@ func (l *lines) Progress(study.Progress) {
 	}
 }
 
-func (l *lines) Evaluated(int, int) {}
+func (l *lines) Evaluated(study.Evaluated) {}
 
 // outcome is what must not depend on where a study was trained.
 func outcome(r *study.Result, l *lines) string {

@@ -38,9 +38,9 @@ func small(t *testing.T, sets ...string) *config.Config {
 // observer calls a function for each event.
 type observer struct{ event func(study.Event) }
 
-func (o observer) Event(e study.Event)   { o.event(e) }
-func (observer) Progress(study.Progress) {}
-func (observer) Evaluated(int, int)      {}
+func (o observer) Event(e study.Event)     { o.event(e) }
+func (observer) Progress(study.Progress)   {}
+func (observer) Evaluated(study.Evaluated) {}
 
 func tune(ctx context.Context, dir string, c *config.Config, event func(study.Event)) (*study.Result, error) {
 	return workdir.Tune(ctx, dir, c, workdir.Options{Launcher: workdir.InProcess(plugins.Builtin()), Observer: observer{event}})

@@ -343,10 +343,10 @@ func (w *watch) Event(e study.Event) {
 	}
 }
 
-// Evaluated passes on how many clients were evaluated.
-func (w *watch) Evaluated(done, clients int) {
+// Evaluated passes on how far an evaluation has come.
+func (w *watch) Evaluated(e study.Evaluated) {
 	if w.to != nil {
-		w.to.Evaluated(done, clients)
+		w.to.Evaluated(e)
 	}
 }
 

@@ -40,8 +40,8 @@ type breaker struct {
 	mu     sync.Mutex // guards left
 }
 
-func (*breaker) Event(study.Event)  {}
-func (*breaker) Evaluated(int, int) {}
+func (*breaker) Event(study.Event)         {}
+func (*breaker) Evaluated(study.Evaluated) {}
 func (b *breaker) Progress(study.Progress) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -108,15 +108,15 @@ func TestDisplayOnTerminal(t *testing.T) {
 	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 400, Loss: 2, Best: none, Clients: 10, Trials: 27, TrialsLeft: 27})
 	shows("a head", "  0% |                        | round   1 of 400", "loss 2.0000, 27 of 27 trials left, trial 1 (1 of 3)")
 	update(12, study.Progress{Trial: 1, TrialRound: 3, ToRound: 3, Round: 2, Rounds: 400, Loss: 0.5, Best: 0.125, Clients: 10, Trials: 27, TrialsLeft: 27})
-	shows("a head", "  0% |                        | round   2 of 400, 13m16s left, 5.0 clients/s", "lowest score 0.1250, loss 0.5000, 27 of 27 trials left, trial 1 (3 of 3)")
+	shows("a head", "  0% |                  | round   2 of 400, 13m16s left to train, 5.0 clients/s", "lowest score 0.1250, loss 0.5000, 27 of 27 trials left, trial 1 (3 of 3)")
 	update(20, study.Progress{Trial: 22, TrialRound: 29, ToRound: 30, Round: 380, Rounds: 400, Loss: 0.25, Best: 0.125, Clients: 10, Trials: 27, TrialsLeft: 9})
-	shows("a head", " 95% |██████████████████████  | round 380 of 400, 1m40s left, 2.0 clients/s", "lowest score 0.1250, loss 0.2500, 9 of 27 trials left, trial 22 (29 of 30)")
+	shows("a head", " 95% |██████████████████ | round 380 of 400, 1m40s left to train, 2.0 clients/s", "lowest score 0.1250, loss 0.2500, 9 of 27 trials left, trial 22 (29 of 30)")
 	if _, err := d.Write([]byte("a log line\n")); err != nil {
 		t.Fatal(err)
 	}
 	d.line.drawn = time.Time{}
-	d.Evaluated(7, 10)
-	shows("a head", "a log line", "measured on 7 of 10 clients  70% |████████████████        |")
+	d.Evaluated(study.Evaluated{Model: "finalist 2 of 3", Clients: 7, Of: 10})
+	shows("a head", "a log line", "finalist 2 of 3: measured on 7 of 10 clients  70% |████████████████        |")
 	d.Close()
 	d.Close()
 	shows("a head", "a log line", "round 380 of 400 in 10s, lowest score 0.1250")

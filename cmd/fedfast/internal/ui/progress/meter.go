@@ -33,7 +33,8 @@ func (m *meter) add(p study.Progress, begun bool, now time.Time) {
 	}
 }
 
-// remaining estimates the time left from the mean time of a round.
+// remaining estimates the time left from the mean time of a round. It is that of
+// the rounds: what evaluations take is not known before them.
 func (m *meter) remaining(p study.Progress, now time.Time) string {
 	switch {
 	case p.Rounds == 0 || p.Preparing && p.Rounds <= p.Round:
@@ -43,7 +44,11 @@ func (m *meter) remaining(p study.Progress, now time.Time) string {
 	case m.ended == 0:
 		return ""
 	}
-	return duration(now.Sub(m.since)/time.Duration(m.ended)*time.Duration(p.Rounds-p.Round)) + " left"
+	what := " left to train"
+	if p.Preparing {
+		what = " left to prepare"
+	}
+	return duration(now.Sub(m.since)/time.Duration(m.ended)*time.Duration(p.Rounds-p.Round)) + what
 }
 
 // rate tells how many clients train in a second.
@@ -57,6 +62,29 @@ func (m *meter) rate(now time.Time) string {
 		return fmt.Sprintf("%.1f clients/s", rate)
 	}
 	return fmt.Sprintf("%.0f clients/s", rate)
+}
+
+// examMeter measures how fast models are evaluated.
+type examMeter struct {
+	model   string
+	of      int
+	since   time.Time // when the first clients of the model had been measured
+	clients int       // how many these were
+}
+
+// add takes note of clients that have been measured. It begins anew with each model.
+func (m *examMeter) add(e study.Evaluated, now time.Time) {
+	if m.since.IsZero() || e.Model != m.model || e.Of != m.of {
+		*m = examMeter{e.Model, e.Of, now, e.Clients}
+	}
+}
+
+// remaining estimates the time left for the model, from the mean time of a client.
+func (m *examMeter) remaining(e study.Evaluated, now time.Time) string {
+	if e.Clients <= m.clients || e.Clients >= e.Of {
+		return ""
+	}
+	return duration(now.Sub(m.since)/time.Duration(e.Clients-m.clients)*time.Duration(e.Of-e.Clients)) + " left"
 }
 
 // duration writes a time in its two largest units, so that it changes its width

@@ -27,6 +27,7 @@ type Display struct {
 	now     func() time.Time
 	start   time.Time
 	speed   meter
+	exam    examMeter
 	shown   time.Time // when the newest plain line was written
 	last    study.Progress
 	unseen  bool // last has not been written as a plain line
@@ -98,18 +99,28 @@ func (d *Display) Update(p study.Progress) {
 }
 
 // Evaluated shows that some of the clients have been measured at the end.
-func (d *Display) Evaluated(clients, of int) {
+func (d *Display) Evaluated(e study.Evaluated) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.begin()
-	text := fmt.Sprintf("measured on %d of %d clients", clients, of)
+	now := d.now()
+	d.exam.add(e, now)
+	text := fmt.Sprintf("measured on %d of %d clients", e.Clients, e.Of)
+	if e.Model != "" {
+		text = e.Model + ": " + text
+	}
+	left := d.exam.remaining(e, now)
 	if d.line != nil {
-		d.line.Show(State{Done: int64(clients), All: int64(of), Parts: []Part{{Text: text}}})
+		s := State{Done: int64(e.Clients), All: int64(e.Of), Parts: []Part{{Text: text}}}
+		if left != "" {
+			s.Parts = append(s.Parts, Part{Text: left, Rank: 1, Behind: true})
+		}
+		d.line.Show(s)
 		return
 	}
-	if now := d.now(); now.Sub(d.shown) >= Interval {
+	if now.Sub(d.shown) >= Interval {
 		d.shown = now
-		fmt.Fprintln(d.w, text)
+		fmt.Fprintln(d.w, d.prefix()+joined(text, left))
 	}
 }
 

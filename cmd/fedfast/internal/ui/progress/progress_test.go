@@ -28,9 +28,9 @@ func TestPlainLines(t *testing.T) {
 	d.Close()
 	d.Close()
 	want := `a head
-round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.5000, lowest score 0.5000, 4.0 clients/s, 21s left
+round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.5000, lowest score 0.5000, 4.0 clients/s, 21s left to train
 log
-round 4 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.2500, lowest score 0.2500, 6.0 clients/s, 12s left
+round 4 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.2500, lowest score 0.2500, 6.0 clients/s, 12s left to train
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -55,10 +55,10 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 		d.Update(u.p)
 	}
 	d.Close()
-	want := `client tuner prepares: trial 1 of 8 on proxy federations, error 0.7500, 2m55s left
-client tuner prepares: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left
+	want := `client tuner prepares: trial 1 of 8 on proxy federations, error 0.7500, 2m55s left to prepare
+client tuner prepares: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left to prepare
 round 1 of 10, loss 2.0000
-round 3 of 10, loss 1.0000, 0.8 clients/s, 42s left
+round 3 of 10, loss 1.0000, 0.8 clients/s, 42s left to train
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -75,8 +75,39 @@ func TestPreparationThatGoesOn(t *testing.T) {
 		d.Update(study.Progress{Preparing: true, Round: round, Rounds: 168, Score: 0.5})
 	}
 	d.Close()
-	want := `client tuner prepares: trial 150 of 168 on proxy federations, error 0.5000, 4m30s left
-client tuner prepares: trial 152 of 168 on proxy federations, error 0.5000, 2m40s left
+	want := `client tuner prepares: trial 150 of 168 on proxy federations, error 0.5000, 4m30s left to prepare
+client tuner prepares: trial 152 of 168 on proxy federations, error 0.5000, 2m40s left to prepare
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+// TestEvaluationsAreTimed: each model's, from its first clients on.
+func TestEvaluationsAreTimed(t *testing.T) {
+	var out strings.Builder
+	clock := time.Unix(0, 0)
+	d := New(&out, nil, "", func() time.Time { return clock })
+	for _, u := range []struct {
+		second int
+		e      study.Evaluated
+	}{
+		{10, study.Evaluated{Model: "finalist 1 of 2", Clients: 2, Of: 50}},
+		{20, study.Evaluated{Model: "finalist 1 of 2", Clients: 22, Of: 50}},
+		{21, study.Evaluated{Model: "finalist 1 of 2", Clients: 50, Of: 50}},
+		{31, study.Evaluated{Model: "finalist 2 of 2", Clients: 1, Of: 50}},
+		{51, study.Evaluated{Model: "finalist 2 of 2", Clients: 11, Of: 50}},
+		{60, study.Evaluated{Clients: 4, Of: 4}},
+	} {
+		clock = time.Unix(int64(u.second), 0)
+		d.Evaluated(u.e)
+	}
+	d.Close()
+	want := `finalist 1 of 2: measured on 2 of 50 clients
+finalist 1 of 2: measured on 22 of 50 clients, 14s left
+finalist 2 of 2: measured on 1 of 50 clients
+finalist 2 of 2: measured on 11 of 50 clients, 1m18s left
+measured on 4 of 4 clients
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -109,7 +140,7 @@ func TestSpeedIsOfWhatWasTrained(t *testing.T) {
 		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: math.NaN(), Clients: clients})
 	}
 	d.Close()
-	if want := "round 50 of 100, loss 1.0000, 10 clients/s, 1m40s left\n"; !strings.HasSuffix(out.String(), want) {
+	if want := "round 50 of 100, loss 1.0000, 10 clients/s, 1m40s left to train\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got\n%s, want %s at the end", out.String(), want)
 	}
 }
