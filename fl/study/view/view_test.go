@@ -319,3 +319,24 @@ func TestNoStudyIsSeen(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNothingIsRecorded: a study that is beginning, and one that was interrupted then,
+// say so.
+func TestNothingIsRecorded(t *testing.T) {
+	dir := t.TempDir()
+	st, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shows := func(want string) {
+		t.Helper()
+		if _, _, err := view.Open(t.Context(), dir); err == nil || err.Error() != dir+": "+want {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+	shows("its study is just beginning, nothing is recorded yet")
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shows("its study was interrupted before anything was recorded; `fedfast study resume " + dir + "` begins it again")
+}
