@@ -150,7 +150,7 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 	if progress == nil {
 		progress = func(string) {}
 	}
-	rows := make([][]row, len(chosen))
+	rows, wanted := make([][]row, len(chosen)), 0
 	for i, s := range chosen { // what cannot be measured is told before anything is
 		if rows[i], err = s.rows(ctx, cfg); err != nil {
 			return nil, fmt.Errorf("bench: suite %s: %w", s.name, err)
@@ -158,6 +158,14 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 		rows[i] = slices.DeleteFunc(rows[i], func(r row) bool {
 			return cfg.Rows != nil && !cfg.Rows.MatchString(r.name+" "+r.shape) || len(r.in(cfg.precisions())) == 0
 		})
+		wanted += len(rows[i])
+	}
+	if wanted == 0 && cfg.Rows != nil {
+		var names []string
+		for _, s := range chosen {
+			names = append(names, s.name)
+		}
+		return nil, fmt.Errorf("bench: no row of %s matches %s", strings.Join(names, ", "), cfg.Rows)
 	}
 	report := newReport(cfg)
 	m := newMeter(cfg)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -103,10 +104,10 @@ func New(cfg Config) (*Engine, error) {
 	cfg.Workers = usableWorkers(cfg.Workers)
 	clients := len(cfg.Data.Clients)
 	if cfg.Cohort < 1 {
-		return nil, fmt.Errorf("cohort = %d: must be 1 or more", cfg.Cohort)
+		return nil, &key.Error{Key: "cohort", Problem: fmt.Sprintf(" = %d: must be 1 or more", cfg.Cohort)}
 	}
 	if !cfg.Replacement && cfg.Cohort > clients {
-		return nil, fmt.Errorf("cohort = %d: %s has %d clients; lower it or sample with replacement (sampling = \"with\")", cfg.Cohort, cfg.Data.Name, clients)
+		return nil, &key.Error{Key: "cohort", Problem: fmt.Sprintf(" = %d: %s has %d clients; lower it or sample with replacement (sampling = \"with\")", cfg.Cohort, cfg.Data.Name, clients)}
 	}
 	for _, c := range cfg.Data.Clients {
 		if c.Train.Len() == 0 {

@@ -75,7 +75,8 @@ func (a *app) exit(ctx context.Context, err error) int {
 			fmt.Fprintln(a.err, "  "+oneline.Of(line))
 		}
 	}
-	if !a.running || errors.As(err, &usage) {
+	_, badKey := errors.AsType[*key.Error](err) // wherever it was found out
+	if !a.running || badKey || errors.As(err, &usage) {
 		return 2
 	}
 	return 1
@@ -106,6 +107,12 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "tuners that run already, in a debugger, as they print it: NAME=unix:/path@PID (also "+host.AttachEnv+")")
 	flags.TextVar(&a.log, "log", slog.LevelWarn, "least level of log lines on stderr: debug, info (what tuners print), warn or error")
 	root.AddCommand(newRun(a), newTune(a), newWorker(a), newEval(a), newModel(a), newStudy(a), newReport(a), newRepro(a), newBench(a), newData(a), newTuner(a), newList(a), newUI(a), newVersion(a))
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			holding(c)
+		}
+	}
 	completeFlags(root)
 	return root
 }
@@ -147,7 +154,14 @@ func (a *app) work(run func(cmd *cobra.Command, args []string) error) func(*cobr
 
 // group returns a command that only holds others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	g := &cobra.Command{Use: use, Short: short}
+	g.AddCommand(commands...)
+	return holding(g)
+}
+
+// holding has a command that only holds others refuse what is none of them.
+func holding(g *cobra.Command) *cobra.Command {
+	g.Args = cobra.ArbitraryArgs
 	g.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()
@@ -160,7 +174,6 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		}
 		return usageError{fmt.Errorf("unknown command %q for %q%s; there are %s", args[0], cmd.CommandPath(), key.DidYouMean(args[0], key.Names(names...)), strings.Join(names, ", "))}
 	}
-	g.AddCommand(commands...)
 	return g
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,14 +137,11 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 // config finds the model's file and the configuration that says model and
 // federation.
 func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Config, error) {
-	dir := filepath.Dir(r.Model)
-	info, err := os.Stat(r.Model)
+	dir, file, err := modelFile(r.Model)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
-	if info.IsDir() {
-		dir, r.Model = r.Model, filepath.Join(r.Model, workdir.ModelFile)
-	}
+	r.Model = file
 	if len(files) > 0 || o.preset != "" {
 		c, _, err := o.load(a, files)
 		return c, err
@@ -165,6 +163,29 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 		r.foundParams(dir, c)
 	}
 	return c, nil
+}
+
+// modelFile finds the file of a model that is named by itself or by the directory of
+// a finished study, and the directory in which it is.
+func modelFile(path string) (dir, file string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", "", usageError{err}
+	}
+	if !info.IsDir() {
+		return filepath.Dir(path), path, nil
+	}
+	file = filepath.Join(path, workdir.ModelFile)
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case workdir.HoldsSeeds(path):
+			return "", "", usageError{fmt.Errorf("%s: it holds studies of several seeds; name one of those below it", path)}
+		case workdir.Holds(path):
+			return "", "", usageError{fmt.Errorf("%s: its study has not ended, so there is no %s; `fedfast study resume %s` brings it to its end", path, workdir.ModelFile, path)}
+		}
+		return "", "", usageError{fmt.Errorf("%s: it holds no study and no %s", path, workdir.ModelFile)}
+	}
+	return path, file, nil
 }
 
 // foundParams takes the hyperparameters of the trial that a finished study

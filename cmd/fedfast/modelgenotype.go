@@ -115,13 +115,9 @@ func (o *modelGenotypeOptions) run(a *app, path string) error {
 
 // searched finds a model's file and the configuration beside it, if there is one.
 func searched(path string) (file string, c *config.Config, err error) {
-	info, err := os.Stat(path)
+	dir, path, err := modelFile(path)
 	if err != nil {
-		return "", nil, usageError{err}
-	}
-	dir := filepath.Dir(path)
-	if info.IsDir() {
-		dir, path = path, filepath.Join(path, workdir.ModelFile)
+		return "", nil, err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, workdir.ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {

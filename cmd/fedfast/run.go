@@ -92,14 +92,24 @@ func (a *app) showRun(s *opened, r *study.RunResult, dir string) error {
 	if err := s.printScaled(a.out); err != nil {
 		return err
 	}
-	return a.printRun(r, dir)
+	return a.printRun(s.Config, r, dir)
+}
+
+// runNotes adds how much was dropped, if anything.
+func runNotes(t *table.Table, c *config.Config, r *study.RunResult) {
+	switch {
+	case r.Dropped == r.Rounds*c.Cohort && r.Dropped > 0:
+		t.Row("dropped", droppedText(r.Dropped)+", all that there were: the weights are those it began with")
+	case r.Dropped > 0:
+		t.Row("dropped", droppedText(r.Dropped))
+	}
 }
 
 // shownRounds is how many rounds the table of a run shows at most.
 const shownRounds = 10
 
 // printRun prints the end of a run.
-func (a *app) printRun(r *study.RunResult, dir string) error {
+func (a *app) printRun(c *config.Config, r *study.RunResult, dir string) error {
 	t := table.New(a.out, "round", "train loss")
 	for _, i := range spread(len(r.TrainLoss), shownRounds) {
 		t.Row(strconv.Itoa(i+1), fmt.Sprintf("%.4f", r.TrainLoss[i]))
@@ -119,9 +129,7 @@ func (a *app) printRun(r *study.RunResult, dir string) error {
 	fmt.Fprintln(a.out)
 	t = table.New(a.out)
 	t.Row("rounds", table.Count(r.Rounds))
-	if r.Dropped > 0 {
-		t.Row("dropped", droppedText(r.Dropped))
-	}
+	runNotes(t, c, r)
 	timing(t, r.Seconds, r.RoundsPerSecond)
 	t.Row("weights_sha256", r.WeightsSHA256)
 	t.Row("study", dir)

@@ -76,6 +76,20 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 	if entry.WeightsSHA256 != "" {
 		t.Row("weights_sha256", entry.WeightsSHA256)
 	}
+	end, err := study.Read(ctx, v)
+	if err != nil {
+		return err
+	}
+	c, err := config.Load(config.Source{Text: end.Config})
+	if err != nil {
+		return err
+	}
+	switch {
+	case end.Tune != nil:
+		droppedNote(t, end.Tune)
+	case end.Run != nil:
+		runNotes(t, c, end.Run)
+	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -85,7 +99,7 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 	if err := a.showTrials(ctx, v, entry.State); err != nil {
 		return err
 	}
-	if err := a.showEnd(ctx, v); err != nil {
+	if err := a.showEnd(ctx, v, end, c); err != nil {
 		return err
 	}
 	if entry.State == view.Unfinished {
@@ -198,17 +212,9 @@ func (a *app) showTrials(ctx context.Context, v *store.View, state view.State) e
 
 // showEnd prints how a finished study ended, as `tune` and `run` do, and the
 // curves of one that is at work.
-func (a *app) showEnd(ctx context.Context, v *store.View) error {
-	s, err := study.Read(ctx, v)
-	if err != nil {
-		return err
-	}
+func (a *app) showEnd(ctx context.Context, v *store.View, s *study.Stored, c *config.Config) error {
 	switch {
 	case s.Tune != nil:
-		c, err := config.Load(config.Source{Text: s.Config})
-		if err != nil {
-			return err
-		}
 		if err := a.printChoice(c, s.Tune); err != nil {
 			return err
 		}

@@ -94,9 +94,8 @@ func printTrials(w io.Writer, c *config.Config, r *study.Result) error {
 
 // notes adds how much was dropped and how many trials failed, if any.
 func notes(t *table.Table, r *study.Result) {
-	dropped, failed, stopped := 0, 0, 0
+	failed, stopped := 0, 0
 	for _, trial := range r.Trials {
-		dropped += trial.Dropped
 		if trial.Stopped != "" {
 			stopped++
 		}
@@ -104,9 +103,7 @@ func notes(t *table.Table, r *study.Result) {
 			failed++
 		}
 	}
-	if dropped > 0 {
-		t.Row("dropped", droppedText(dropped))
-	}
+	droppedNote(t, r)
 	if failed > 0 {
 		t.Row("failed", table.Count(failed)+" trials; `fedfast study show` says why")
 	}
@@ -115,6 +112,17 @@ func notes(t *table.Table, r *study.Result) {
 		t.Row("stopped", "by a person, before its tuner was done")
 	case stopped > 0:
 		t.Row("stopped", table.Count(stopped)+" trials by a person")
+	}
+}
+
+// droppedNote adds how many results of clients the trials dropped, if any.
+func droppedNote(t *table.Table, r *study.Result) {
+	dropped := 0
+	for _, trial := range r.Trials {
+		dropped += trial.Dropped
+	}
+	if dropped > 0 {
+		t.Row("dropped", droppedText(dropped))
 	}
 }
 

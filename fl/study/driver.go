@@ -106,7 +106,7 @@ func checkMetrics(s *Setup) error {
 		return err
 	}
 	if s.Model.Loss().Numbers() && s.Config.Score.Epsilon > 0 {
-		return errors.New("score.epsilon: the error of a regression has no bound, so no noise makes it private; leave score.epsilon out")
+		return &key.Error{Key: "score.epsilon", Problem: ": the error of a regression has no bound, so no noise makes it private; leave score.epsilon out"}
 	}
 	return fl.CheckMetric(s.Model, s.Config.Objective)
 }
@@ -135,12 +135,12 @@ func (d *driver) openTuners(ctx context.Context) error {
 			return fmt.Errorf("client tuner %s: %w", c.ClientTuner.Name, err)
 		}
 		if !desc.Rounds {
-			return fmt.Errorf("client_tuner.name = %q: it sets no client hyperparameters; use it as tuner.name", desc.Name)
+			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: it sets no client hyperparameters; use it as tuner.name", desc.Name)}
 		}
 		d.clientScalars, d.clientControls = desc.Scalars, desc.Controls
 		for _, name := range slices.Concat(desc.Probes, desc.Scalars) {
 			if err := c.Allows(name, slices.Contains(desc.Scalars, name)); err != nil {
-				return fmt.Errorf("client_tuner.name = %q: %w", desc.Name, err)
+				return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: %v", desc.Name, err)}
 			}
 		}
 		for _, dim := range desc.Adds {
@@ -180,11 +180,11 @@ func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, opti
 	}
 	var errs []error
 	for _, p := range problems {
-		key := p.Key
-		if option, ok := strings.CutPrefix(key, "options."); ok {
-			key = role + ".options." + option
+		name := p.Key
+		if option, ok := strings.CutPrefix(name, "options."); ok {
+			name = role + ".options." + option
 		}
-		errs = append(errs, fmt.Errorf("%s: %s", key, p.Message))
+		errs = append(errs, &key.Error{Key: name, Problem: ": " + p.Message})
 	}
 	return errors.Join(errs...)
 }
@@ -203,9 +203,9 @@ func knownOptions(ctx context.Context, role string, t tuners.Tuner, options tune
 		switch {
 		case slices.Contains(known, name):
 		case len(known) == 0:
-			return fmt.Errorf("%s.options.%s: %s has no options", role, name, desc.Name)
+			return &key.Error{Key: role + ".options." + name, Problem: fmt.Sprintf(": %s has no options", desc.Name)}
 		default:
-			return fmt.Errorf("%s.options.%s: %s has no such option%s; it has %s", role, name, desc.Name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
+			return &key.Error{Key: role + ".options." + name, Problem: fmt.Sprintf(": %s has no such option%s; it has %s", desc.Name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))}
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn"
@@ -84,7 +85,7 @@ func (s *Setup) engine() (*fl.Engine, error) {
 		method = s.method
 	}
 	if c.Sampling != "with" && c.Sampling != "without" {
-		return nil, fmt.Errorf("sampling = %q: must be \"with\" or \"without\" (replacement)", c.Sampling)
+		return nil, &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: must be \"with\" or \"without\" (replacement)", c.Sampling)}
 	}
 	if s.Observer == nil {
 		s.Observer = silent{}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -17,7 +18,7 @@ var errNoStore = errors.New("a study whose trials train elsewhere needs a store:
 // might have returned.
 func Tune(ctx context.Context, s Setup) (*Result, error) {
 	if s.Tuner == nil {
-		return nil, errors.New("tuner.name: none is set; `fedfast list tuners` shows them")
+		return nil, &key.Error{Key: "tuner.name", Problem: ": none is set; `fedfast list tuners` shows them"}
 	}
 	if s.Trainer != nil && s.Store == nil {
 		return nil, errNoStore
@@ -77,10 +78,10 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 func (d *driver) openStudySession(ctx context.Context) (*decider, error) {
 	c := &d.setup.Config
 	if c.Budget.Rounds < 1 || c.Budget.TrialRounds < 1 {
-		return nil, fmt.Errorf("budget.rounds = %d, budget.trial_rounds = %d: both must be 1 or more", c.Budget.Rounds, c.Budget.TrialRounds)
+		return nil, &key.Error{Key: "budget.rounds", Problem: fmt.Sprintf(" = %d, budget.trial_rounds = %d: both must be 1 or more", c.Budget.Rounds, c.Budget.TrialRounds)}
 	}
 	if len(d.space) == 0 && len(d.clientControls) == 0 {
-		return nil, errors.New("space: it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}")
+		return nil, &key.Error{Key: "space", Problem: ": it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}"}
 	}
 	if d.history.study == nil { // one that runs is not ended by what it may never draw
 		if err := config.CheckDims(d.space, d.base, d.method); err != nil {
@@ -92,7 +93,7 @@ func (d *driver) openStudySession(ctx context.Context) (*decider, error) {
 		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)
 	}
 	if !desc.Trials {
-		return nil, fmt.Errorf("tuner.name = %q: it runs no trials; use it as client_tuner.name under a tuner such as sha or random", desc.Name)
+		return nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: it runs no trials; use it as client_tuner.name under a tuner such as sha or random", desc.Name)}
 	}
 	options, err := parseOptions("tuner", c.Tuner.Options)
 	if err != nil {

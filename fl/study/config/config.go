@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -109,11 +108,11 @@ func (s Score) check(objective string) error {
 	case tuners.MetricError, tuners.MetricAccuracy, tuners.MetricRecall:
 	case tuners.MetricLoss:
 		if s.Epsilon > 0 {
-			return errors.New("score.epsilon: a loss has no bound, so no noise makes it private; use objective = \"error\"")
+			return &key.Error{Key: "score.epsilon", Problem: ": a loss has no bound, so no noise makes it private; use objective = \"error\""}
 		}
 	default:
 		if s.Epsilon > 0 {
-			return fmt.Errorf("score.epsilon: objective = %q has no bound, so no noise makes it private; leave score.epsilon out", objective)
+			return &key.Error{Key: "score.epsilon", Problem: fmt.Sprintf(": objective = %q has no bound, so no noise makes it private; leave score.epsilon out", objective)}
 		}
 	}
 	return s.Options().Check()
