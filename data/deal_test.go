@@ -48,7 +48,7 @@ func TestDeal(t *testing.T) {
 		{"samples set", func(c *Config) { c.Samples = 10 }, 10, 8, 2, 2, "10 clients of 10 samples"},
 		{"more clients than samples for them", func(c *Config) { c.Samples, c.Clients = 30, 500 }, 6, 24, 6, 6, "200 samples are enough for 6 clients of 30 (data.samples), not for 500 (data.clients)"},
 		{"merged", func(c *Config) { c.Split = "80/10/10" }, 10, 19, 2, 3, "were merged before they were dealt"},
-		{"dirichlet", func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }, 10, 16, 4, 4, "dealt (dirichlet)"},
+		{"dirichlet", func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }, 10, 16, 4, 4, "% of the samples are of other classes than their clients drew (data.alpha = 0.1)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fed := openSmall(t, tt.change)

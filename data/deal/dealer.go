@@ -47,7 +47,11 @@ func (d *Dealer) Train() ([][]int32, error) {
 	switch d.Way {
 	case WayDirichlet:
 		mixes := Dirichlet(d.Labels, d.Classes, len(sizes), d.Alpha, d.Key)
-		return ByMix(d.Labels, mixes, sizes, d.Key), nil
+		dealt, strayed := ByMix(d.Labels, mixes, sizes, d.Key)
+		if strayed >= 0.01 {
+			d.note("%.0f %% of the samples are of other classes than their clients drew (data.alpha = %v): those had run out; with a lower data.samples clients keep to their draws", 100*strayed, d.Alpha)
+		}
+		return dealt, nil
 	case WayShards:
 		if least := slices.Min(sizes); least < d.Shards {
 			return nil, fmt.Errorf("data.shards = %d: a client of %d samples has no sample for each", d.Shards, least)

@@ -59,12 +59,15 @@ func Dirichlet(labels []int32, classes, clients int, alpha float64, key uint64) 
 // what is left if its mix has none of them), then the next sample of that class
 // in random order. A client's samples are put into random order in the end: what
 // it drew last is of the classes that lasted. The sizes must not sum to more than
-// len(labels).
-func ByMix(labels []int32, mixes [][]float64, sizes []int, key uint64) [][]int32 {
-	dealt := make([][]int32, len(mixes))
+// len(labels), nor a mix to another number than 1. strayed is the share of samples,
+// in 0..1, that are expected to be of another class than their client's mix asked
+// for, since that had run out.
+func ByMix(labels []int32, mixes [][]float64, sizes []int, key uint64) (dealt [][]int32, strayed float64) {
+	dealt = make([][]int32, len(mixes))
 	if len(mixes) == 0 {
-		return dealt
+		return dealt, 0
 	}
+	n := 0
 	left := byClass(labels, len(mixes[0]), key)
 	draws := make([]*draw.Stream, len(mixes))
 	for i := range draws {
@@ -76,12 +79,18 @@ func ByMix(labels []int32, mixes [][]float64, sizes []int, key uint64) [][]int32
 				continue
 			}
 			c := pick(left, mix, draws[i].Float64())
+			for c := range left {
+				if len(left[c]) == 0 {
+					strayed += mix[c]
+				}
+			}
+			n++
 			dealt[i] = append(dealt[i], left[c][0])
 			left[c] = left[c][1:]
 		}
 	}
 	mixed(dealt, key)
-	return dealt
+	return dealt, strayed / float64(max(1, n))
 }
 
 // byClass lists the samples of each class in random order, without those of
