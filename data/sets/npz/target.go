@@ -2,6 +2,7 @@ package npz
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/data"
 )
@@ -38,9 +39,19 @@ func (o *ownArrays) numbers() error {
 		values = append(values, more...)
 	}
 	n := o.fed.Classes
+	if n == 1 && likeClasses(values) {
+		o.fed.Notes = append(o.fed.Notes, "the array y holds floats, so they are numbers to predict, though all are whole; save it as integers if they are classes")
+	}
 	o.fed.Target = data.Numbers
 	o.aim = func(v data.View) data.View { return data.NumbersView(v, n, values) }
 	return nil
+}
+
+// likeClasses says whether all numbers look like classes: whole ones from 0, not too
+// many.
+func likeClasses(values []float32) bool {
+	const many = 1000
+	return !slices.ContainsFunc(values, func(x float32) bool { return x < 0 || x >= many || x != float32(int(x)) })
 }
 
 // tags reads which labels each sample has.
