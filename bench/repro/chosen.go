@@ -3,6 +3,7 @@ package repro
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fedfast/fedfast/bench/stats"
 )
@@ -85,7 +86,7 @@ func (r *Report) chosenTable() Table {
 	t.Head = append(t.Head, "variant")
 	for i := range r.Verdicts {
 		p := &r.Verdicts[i].Pairs
-		if len(p.Chosen) == 0 {
+		if len(p.Chosen) == 0 || strings.Contains(p.Name, "/"+besideOwn+"/") { // the arms are those of the other comparison
 			continue
 		}
 		row := make([]string, len(t.Head))

@@ -38,7 +38,9 @@ func TestChosen(t *testing.T) {
 		}
 	}
 	none := pairsOf("y", old, old)
-	table := (&Report{Verdicts: []Verdict{{Pairs: none}, {Pairs: p}}}).chosenTable()
+	again := p // the arms beside others
+	again.Name = "fedex-ablation/cifar10/eps/0.5/beside-own/global"
+	table := (&Report{Verdicts: []Verdict{{Pairs: none}, {Pairs: p}, {Pairs: again}}}).chosenTable()
 	if want := []string{"experiment", "arms", "client.batch", "client.lr", "variant"}; !reflect.DeepEqual(table.Head, want) || len(table.Rows) != 1 || table.Rows[0][0] != "x" || table.Rows[0][1] != "2" || table.Rows[0][2] != "0.44 +- 1.18" {
 		t.Errorf("%+v", table)
 	}
