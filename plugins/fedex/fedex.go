@@ -73,7 +73,7 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 	switch req.Objective.Metric {
 	case "", tuners.MetricError, tuners.MetricLoss, tuners.MetricAccuracy, tuners.MetricRecall: // of the last two by the error, which is the rest
 	default:
-		problems = append(problems, tuners.Problem{Key: "objective.metric", Message: fmt.Sprintf("fedex steps on %q or %q, or what is 1 less the error, not %q", tuners.MetricError, tuners.MetricLoss, req.Objective.Metric)})
+		problems = append(problems, tuners.Problem{Key: "objective", Message: fmt.Sprintf("fedex steps on %q or %q, or what is 1 less the error, not %q", tuners.MetricError, tuners.MetricLoss, req.Objective.Metric)})
 	}
 	return problems, nil
 }

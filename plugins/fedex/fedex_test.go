@@ -333,7 +333,7 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 	for _, p := range problems {
 		keys = append(keys, p.Key)
 	}
-	if got := strings.Join(keys, " "); got != "options.configs options.eps options.eta0 options.gamma options.cutoff options.schedule space objective.metric" {
+	if got := strings.Join(keys, " "); got != "options.configs options.eps options.eta0 options.gamma options.cutoff options.schedule space objective" {
 		t.Errorf("problems with %s", got)
 	}
 	for _, c := range []struct{ drop, want string }{
