@@ -116,7 +116,7 @@ func TestDisplayOnTerminal(t *testing.T) {
 	}
 	d.line.drawn = time.Time{}
 	d.Evaluated(study.Evaluated{Model: "finalist 2 of 3", Clients: 7, Of: 10})
-	shows("a head", "a log line", "finalist 2 of 3: measured on 7 of 10 clients  70% |████████████████        |")
+	shows("a head", "a log line", "finalist 2 of 3: measured on  7 of 10 clients  70% |████████████████        |")
 	d.Close()
 	d.Close()
 	shows("a head", "a log line", "round 380 of 400 in 10s, lowest score 0.1250")

@@ -105,7 +105,11 @@ func (d *Display) Evaluated(e study.Evaluated) {
 	d.begin()
 	now := d.now()
 	d.exam.add(e, now)
-	text := fmt.Sprintf("measured on %d of %d clients", e.Clients, e.Of)
+	width := 0
+	if d.line != nil {
+		width = len(strconv.Itoa(e.Of)) // the bar behind it stays where it is
+	}
+	text := fmt.Sprintf("measured on %*d of %d clients", width, e.Clients, e.Of)
 	if e.Model != "" {
 		text = e.Model + ": " + text
 	}
