@@ -161,11 +161,7 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 		wanted += len(rows[i])
 	}
 	if wanted == 0 && cfg.Rows != nil {
-		var names []string
-		for _, s := range chosen {
-			names = append(names, s.name)
-		}
-		return nil, fmt.Errorf("bench: no row of %s matches %s", strings.Join(names, ", "), cfg.Rows)
+		return nil, fmt.Errorf("bench: no row of %s matches %s", namesOf(chosen), cfg.Rows)
 	}
 	report := newReport(cfg)
 	m := newMeter(cfg)
@@ -217,6 +213,15 @@ func (r row) String() string {
 	return s
 }
 
+// namesOf lists the names of suites.
+func namesOf(suites []suite) string {
+	var names []string
+	for _, s := range suites {
+		names = append(names, s.name)
+	}
+	return strings.Join(names, ", ")
+}
+
 func choose(names []string) ([]suite, error) {
 	all := suites()
 	if len(names) == 0 {
@@ -226,11 +231,7 @@ func choose(names []string) ([]suite, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(s suite) bool { return s.name == name })
 		if i < 0 {
-			var known []string
-			for _, s := range all {
-				known = append(known, s.name)
-			}
-			return nil, fmt.Errorf("bench: unknown suite %q: want one of %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("bench: unknown suite %q: want one of %s", name, namesOf(all))
 		}
 		chosen = append(chosen, all[i])
 	}

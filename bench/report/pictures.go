@@ -166,11 +166,11 @@ func (s *Study) spent() *figure.Figure {
 	if len(s.Trials) == 1 {
 		return nil // it is the trial's curve
 	}
-	m := s.errors()
+	y := s.testScale()
 	line := figure.Line{Name: "test error of the trial of the " + s.outermost() + " score so far", Step: true}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.test) {
-			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: m.by * p.test})
+			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: y.of(p)})
 		}
 	}
 	if len(line.Points) == 0 {
@@ -178,7 +178,7 @@ func (s *Study) spent() *figure.Figure {
 	}
 	line.Points = thin(line.Points)
 	return &figure.Figure{Name: "spent", Title: "Test error against rounds spent", Panels: []figure.Panel{{
-		X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: "test " + m.name + m.unit}, Lines: []figure.Line{line},
+		X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: y.label}, Lines: []figure.Line{line},
 	}}}
 }
 

@@ -97,12 +97,14 @@ func (a *app) showRun(s *opened, r *study.RunResult, dir string) error {
 
 // runNotes adds how much was dropped, if anything.
 func runNotes(t *table.Table, c *config.Config, r *study.RunResult) {
-	switch {
-	case r.Dropped == r.Rounds*c.Cohort && r.Dropped > 0:
-		t.Row("dropped", droppedText(r.Dropped)+", all that there were: the weights are those it began with")
-	case r.Dropped > 0:
-		t.Row("dropped", droppedText(r.Dropped))
+	if r.Dropped == 0 {
+		return
 	}
+	text := droppedText(r.Dropped)
+	if r.Dropped == r.Rounds*c.Cohort {
+		text += ", all that there were: the weights are those it began with"
+	}
+	t.Row("dropped", text)
 }
 
 // shownRounds is how many rounds the table of a run shows at most.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -74,10 +73,8 @@ func (o *checkOptions) run(ctx context.Context, a *app, what string) (err error)
 	if o.suite.Options, err = parseOptions(o.options); err != nil {
 		return usageError{err}
 	}
-	for _, name := range o.suite.Only {
-		if !slices.Contains(conformance.Names(), name) {
-			return usageError{fmt.Errorf("--only %s: there is no such check; there are %s", name, strings.Join(conformance.Names(), ", "))}
-		}
+	if err := conformance.CheckNames(o.suite.Only); err != nil {
+		return usageError{fmt.Errorf("--only %w", err)}
 	}
 	if o.replay != "" {
 		return o.runReplay(ctx, a, ref)

@@ -79,9 +79,9 @@ func ByMix(labels []int32, mixes [][]float64, sizes []int, key uint64) (dealt []
 				continue
 			}
 			c := pick(left, mix, draws[i].Float64())
-			for c := range left {
-				if len(left[c]) == 0 {
-					strayed += mix[c]
+			for class, samples := range left {
+				if len(samples) == 0 {
+					strayed += mix[class]
 				}
 			}
 			n++

@@ -138,16 +138,26 @@ func Names() []string {
 	return names
 }
 
+// CheckNames returns an error for the first name that no check has.
+func CheckNames(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(Names(), name) {
+			return fmt.Errorf("%s: there is no such check; there are %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	return nil
+}
+
 // selected returns the checks that are wanted and those that they need.
 func selected(only []string) (map[string]bool, error) {
 	if len(only) == 0 {
 		only = Names()
 	}
+	if err := CheckNames(only); err != nil {
+		return nil, err
+	}
 	wanted := map[string]bool{}
 	for _, name := range only {
-		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("there is no check %q; there are %s", name, strings.Join(Names(), ", "))
-		}
 		wanted[name] = true
 	}
 	for _, c := range slices.Backward(checks) { // a check needs earlier ones only

@@ -136,17 +136,19 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stored.Config == "" && s.view.Busy() > 0 {
+	o.PID = s.view.Busy()
+	switch {
+	case stored.Config != "":
+	case o.PID > 0:
 		return nil, fmt.Errorf("%s: its study is just beginning, nothing is recorded yet", s.dir)
-	}
-	if stored.Config == "" {
+	default:
 		return nil, fmt.Errorf("%s: its study was interrupted before anything was recorded; `fedfast study resume %s` begins it again", s.dir, s.dir)
 	}
 	o.Mode, o.Text, o.Tune, o.Run = stored.Mode, stored.Config, stored.Tune, stored.Run
 	if o.Config, err = config.Load(config.Source{Text: stored.Config}); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.dir, err)
 	}
-	o.Name, o.PID = o.Config.Name, s.view.Busy()
+	o.Name = o.Config.Name
 	switch {
 	case stored.Finished():
 		o.State = Finished

@@ -44,11 +44,11 @@ func (m *meter) remaining(p study.Progress, now time.Time) string {
 	case m.ended == 0:
 		return ""
 	}
-	what := " left to train"
+	text := left(m.since, now, m.ended, p.Rounds-p.Round)
 	if p.Preparing {
-		what = " left to prepare"
+		return text + " to prepare"
 	}
-	return duration(now.Sub(m.since)/time.Duration(m.ended)*time.Duration(p.Rounds-p.Round)) + what
+	return text + " to train"
 }
 
 // rate tells how many clients train in a second.
@@ -84,7 +84,12 @@ func (m *examMeter) remaining(e study.Evaluated, now time.Time) string {
 	if e.Clients <= m.clients || e.Clients >= e.Of {
 		return ""
 	}
-	return duration(now.Sub(m.since)/time.Duration(e.Clients-m.clients)*time.Duration(e.Of-e.Clients)) + " left"
+	return left(m.since, now, e.Clients-m.clients, e.Of-e.Clients)
+}
+
+// left estimates how long what is left takes, where so many took the time since then.
+func left(since, now time.Time, done, more int) string {
+	return duration(now.Sub(since)/time.Duration(done)*time.Duration(more)) + " left"
 }
 
 // duration writes a time in its two largest units, so that it changes its width
