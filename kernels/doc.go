@@ -20,15 +20,13 @@
 // Columns N up to Pad(N) are zero. Activations are row-major with rows of Pad(N)
 // floats, so kernels handle whole panels only.
 //
-// # Same bits on every assembly level
+// # Same bits on every level
 //
-// AVX2, AVX-512 and NEON return identical bits: an element of a matrix product is
-// one chain of fused multiply-adds in the order of the summation index, sums run
-// over 16 virtual lanes that are reduced in one fixed tree, and activations are one
-// polynomial with one order of operations. The plain Go level does the same but in
-// products of float32 matrices, where it rounds after each multiplication and agrees
-// within stated bounds only. Products of bf16 have identical bits on it, too: a step
-// of their chains is [Dot2].
+// All levels return identical bits: an element of a matrix product is one chain of
+// fused multiply-adds in the order of the summation index, sums run over 16 virtual
+// lanes that are reduced in one fixed tree, and activations are one polynomial with
+// one order of operations. A step of the chains of products of bf16 is [Dot2]. The
+// plain Go level computes both in float64, rounded once.
 //
 // Slice lengths and shapes are checked on entry; a wrong one is a programmer's
 // mistake and panics.

@@ -64,11 +64,18 @@ func mulAdd(x, y, z float32) float32 {
 	p := float64(x) * float64(y) // exact
 	s := p + float64(z)
 	// Rounding s once more errs only if it lies halfway between two float32, whose
-	// last bits are elsewhere below the normal ones.
-	if math.Float64bits(s)&(1<<29-1) == 1<<28 || s > -leastNormal && s < leastNormal {
+	// last bits are elsewhere below the normal ones. A sum of 0 is exact.
+	if math.Float64bits(s)&(1<<29-1) == 1<<28 || s > -leastNormal && s < leastNormal && s != 0 {
 		s = sumOdd(p, float64(z))
 	}
 	return float32(s)
+}
+
+// mulAddRow adds x times a row to acc, as mulAdd does.
+func mulAddRow(acc *[Width]float32, x float32, row *[Width]float32) {
+	for j, y := range row {
+		acc[j] = mulAdd(x, y, acc[j])
+	}
 }
 
 // sumOdd returns p + c rounded to odd: the last bit is set if anything was lost. So

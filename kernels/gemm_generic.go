@@ -5,8 +5,7 @@ import (
 	"unsafe"
 )
 
-// gemmGeneric is the plain Go level. Products are rounded before they are added, so
-// that no compiler fuses them.
+// gemmGeneric is the plain Go level.
 var gemmGeneric = gemmTable{
 	nn: nnGeneric, tn: tnGeneric, nt: ntGeneric, fold: foldGeneric, step: stepInParts, peak: peakGeneric, peakFLOPs: 16, read: readGeneric,
 	transpose: transposeGeneric, copyRows: copyRowsGeneric,
@@ -44,10 +43,7 @@ func nnGeneric(g *NN) {
 // dotPanel adds to acc[j] the sum over t of a[t]*b[t*16+j].
 func dotPanel(acc *[Width]float32, a, b []float32) {
 	for t, x := range a {
-		row := (*[Width]float32)(b[t*Width:])
-		for j, y := range row {
-			acc[j] += float32(x * y)
-		}
+		mulAddRow(acc, x, (*[Width]float32)(b[t*Width:]))
 	}
 }
 
@@ -62,10 +58,7 @@ func tnGeneric(t *TN) {
 			for s := range t.Segs {
 				for m := range t.M {
 					x := t.A[s*t.ASeg+m*t.Lda+k]
-					row := (*[Width]float32)(t.G[s*t.GSeg+m*t.Ldg+p*Width:])
-					for j, y := range row {
-						acc[j] += float32(x * y)
-					}
+					mulAddRow(&acc, x, (*[Width]float32)(t.G[s*t.GSeg+m*t.Ldg+p*Width:]))
 				}
 			}
 			*c = acc

@@ -226,7 +226,7 @@ func ntGeneric(g *NT) {
 			for p := range g.N / Width {
 				x := (*[Width]float32)(g.A[i*g.Lda+p*Width:])
 				for j, y := range (*[Width]float32)(g.B[(p*g.BRows+k)*Width:]) {
-					acc[j] += float32(x[j] * y)
+					acc[j] = mulAdd(x[j], y, acc[j])
 				}
 			}
 			*l = acc

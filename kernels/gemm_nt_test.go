@@ -48,15 +48,15 @@ func (c ntCase) run(t *testing.T, r *rand.Rand) {
 			}
 			continue
 		}
-		sum := chain{}
+		sum := chain(0)
 		if c.acc {
-			sum.start(old[at])
+			sum = chain(old[at])
 		}
 		for p := range c.n {
 			sum.add(a.Data[i*c.lda+p*w+lane], b.Data[(p*g.BRows+k)*w+lane])
 		}
 		if !sum.agrees(got) {
-			t.Fatalf("%+v: lane %d of row %d and row %d is %v, want %v", c, lane, i, k, got, sum.fused)
+			t.Fatalf("%+v: lane %d of row %d and row %d is %v, want %v", c, lane, i, k, got, sum)
 		}
 	}
 	sums := kernelstest.NewSlice(len(l.Data)/w/w*w, c.offset)

@@ -24,12 +24,11 @@ func lstmBackwardGeneric(dGates, gates, cPrev, tanhC, dh, dc []float32) {
 		i, f, g, o := b[0], b[Width], b[2*Width], b[3*Width]
 		t := tanhC[j]
 		dcell := mulAdd(dh[j]*o, mulAdd(-t, t, 1), dc[j])
-		prev := float32(0)
-		if len(cPrev) > 0 {
-			prev = cPrev[j]
-		}
 		d[0] = float32(dcell*g) * mulAdd(-i, i, i)
-		d[Width] = float32(dcell*prev) * mulAdd(-f, f, f)
+		d[Width] = 0
+		if len(cPrev) > 0 {
+			d[Width] = float32(dcell*cPrev[j]) * mulAdd(-f, f, f)
+		}
 		d[2*Width] = float32(dcell*i) * mulAdd(-g, g, 1)
 		d[3*Width] = float32(dh[j]*t) * mulAdd(-o, o, o)
 		dc[j] = dcell * f

@@ -2,8 +2,7 @@ package kernels
 
 import "unsafe"
 
-// sparseGeneric is the plain Go level. Products are rounded before they are added,
-// so that no compiler fuses them.
+// sparseGeneric is the plain Go level.
 var sparseGeneric = sparseTable{maxima: maximaGeneric, nonZero: nonZeroGeneric, append: appendGeneric, weights: sparseWeightsGeneric, input: sparseInputGeneric}
 
 func maximaGeneric(a *maximaArgs) {
@@ -73,7 +72,7 @@ func sparseWeightsGeneric(rows, cols, groups int, a *sparseWeightsArgs) {
 					x := unsafe.Slice(index(a.x, at+ky*(a.xRow/4)+kx*(a.pixel/4)), n)
 					sums := unsafe.Slice(index(a.sums, ((f*rows+ky)*cols+kx)*n), n)
 					for c, v := range x {
-						sums[c] += float32(g * v)
+						sums[c] = mulAdd(g, v, sums[c])
 					}
 				}
 			}
@@ -95,7 +94,7 @@ func sparseInputGeneric(cols, groups int, a *sparseInputArgs) {
 				dx := unsafe.Slice(index(a.dx, (x+kx)*(a.pixel/4)), n)
 				w := unsafe.Slice(index(a.w, (f*cols+kx)*n), n)
 				for c, v := range w {
-					dx[c] += float32(g * v)
+					dx[c] = mulAdd(g, v, dx[c])
 				}
 			}
 		}

@@ -123,8 +123,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestBeginLevels checks that deferred steps come to the same weights on all levels, plain
-// Go's in bf16 alone.
+// TestBeginLevels checks that deferred steps come to the same weights on all levels.
 func TestBeginLevels(t *testing.T) {
 	if kernelstest.Emulated() {
 		t.Skip("wide layers take minutes under emulation")
@@ -132,9 +131,6 @@ func TestBeginLevels(t *testing.T) {
 	for _, p := range []Precision{FP32, BF16} {
 		var want []float32
 		kernelstest.ForEachLevel(t, func(t *testing.T) {
-			if p == FP32 && kernels.Current() == kernels.Generic {
-				t.Skip("without fused multiply-adds")
-			}
 			m := wideNet(t, p)
 			_, got, _ := wideRun(t, m, m.NewWorkspace(), Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}}, wideBatches(m, 2, 4), true)
 			if want == nil {

@@ -143,7 +143,7 @@ func TestLSTMPadding(t *testing.T) {
 	}
 }
 
-// TestLSTMLevels checks that all assembly levels give the same bits, with dropout
+// TestLSTMLevels checks that all levels give the same bits, with dropout
 // between the layers and batches of one chunk and of several.
 func TestLSTMLevels(t *testing.T) {
 	m, err := NewModel("test", Shape{Seq: 7, Vocab: 13}, 13,
@@ -156,9 +156,6 @@ func TestLSTMLevels(t *testing.T) {
 			b := sequences(m, n, false)
 			var first []float32
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
-				if kernels.Current() == kernels.Generic {
-					return // compared with the reference only
-				}
 				w := m.NewParams()
 				m.Init(w, 9)
 				ws := m.NewWorkspace()

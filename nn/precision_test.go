@@ -165,9 +165,6 @@ func TestBF16Levels(t *testing.T) {
 	})
 	for _, c := range lstmCases {
 		m := c.model(t)
-		if slices.ContainsFunc(m.layers, func(l Layer) bool { _, gru := l.(GRU); return gru }) {
-			continue // its products are those of float32
-		}
 		t.Run(c.name, func(t *testing.T) { check(t, m, sequences(m, c.batch, c.mask)) })
 	}
 }

@@ -171,16 +171,13 @@ func testWorkspaceReuse(t *testing.T, m *Model) {
 	sameBits(t, train(m, used, b), train(m, m.NewWorkspace(), b), "used workspace")
 }
 
-// TestLevels checks that all assembly levels give the same weights.
+// TestLevels checks that all levels give the same weights.
 func TestLevels(t *testing.T) { forEachNet(t, testLevels) }
 
 func testLevels(t *testing.T, m *Model) {
 	b := images(m, 13)
 	var first []float32
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
-		if kernels.Current() == kernels.Generic {
-			return // held to the reference only
-		}
 		w := train(m, m.NewWorkspace(), b)
 		if first == nil {
 			first = w

@@ -15,13 +15,9 @@ import (
 // changelog.
 const goldenWeights = "c79a0f405dee48caf32f73aff98b06beba1d80a9297826731aa530a7d2bbbe53"
 
-// TestGoldenRun holds the promise that AVX2, AVX-512 and NEON train to the same
+// TestGoldenRun holds the promise that all levels train to the same
 // bits.
 func TestGoldenRun(t *testing.T) {
-	level := kernels.Current()
-	if level == kernels.Generic {
-		t.Skip("the plain Go level rounds in its own way")
-	}
 	fed := fltest.OpenGlyphs(t, 6, 25)
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: Reptile{}, Cohort: 3, Seed: 6})
@@ -29,7 +25,7 @@ func TestGoldenRun(t *testing.T) {
 	plan := mixedPlan(3)
 	runRounds(t, tr, plan, 3)
 	if got := fl.WeightsSHA256(model, tr.Weights()); got != goldenWeights {
-		t.Errorf("level %s trains to weights %s, want %s", level, got, goldenWeights)
+		t.Errorf("level %s trains to weights %s, want %s", kernels.Current(), got, goldenWeights)
 	}
 }
 
@@ -40,9 +36,6 @@ const goldenChain = "5c467c51636680fc2eb1b033301647f9b4d5075c3935a05cc23184aefbc
 // TestGoldenChain holds that Config.Chain has the bits of earlier versions, and that
 // without it only cohorts of more than 16 have others.
 func TestGoldenChain(t *testing.T) {
-	if kernels.Current() == kernels.Generic {
-		t.Skip("the plain Go level rounds in its own way")
-	}
 	fed := fltest.OpenGlyphs(t, 48, 12)
 	model := fltest.SmallCNN(t, fed)
 	trained := func(cohort int, chain bool) string {
