@@ -118,8 +118,8 @@ type EvalConfig struct {
 	// Server holds the server hyperparameters that such training looks at; nil is
 	// the method's defaults.
 	Server *ServerParams
-	// Round is how many rounds the model has trained: schedules of learning rates are
-	// that far in the local training.
+	// Round is how many rounds the model has trained, which is Local.Round of the local
+	// training. Its learning rate is that of ClientParams.Personal in every round.
 	Round int
 	// State is the method's memory of the trial, see Trial.State. nil is that of a
 	// trial that has not begun.
@@ -202,7 +202,7 @@ func paramsOf(all []ClientParams, clients []int) []ClientParams {
 // belongs to evaluation. memory is the server's, of the state.
 func (e *Engine) personal(w *worker, weights []float32, client, round int, params ClientParams, server ServerParams, state *State, memory Server) (*Local, error) {
 	l, err := w.begin(localTask{
-		engine: e, client: client, params: params.InRound(round), server: server, weights: weights,
+		engine: e, client: client, params: params.Personal(), server: server, round: round, weights: weights,
 		state: memory, kept: state.of(client), key: kernels.Key(e.cfg.Seed, uint64(client), purposeTest),
 	})
 	if err != nil {

@@ -70,6 +70,8 @@ type Local struct {
 
 	engine *Engine
 	worker *worker
+	// personal are Params.Personal before any schedule.
+	personal ClientParams
 	// kept is all that the client keeps: State, then what its optimizers remember.
 	kept, memories []float32
 	key            uint64 // of this training: seed, trial, round, slot, client
@@ -130,7 +132,7 @@ func (l *Local) ScorePersonalized(m Personalizer) error {
 	w := l.worker
 	w.trained = grown(w.trained, len(l.Weights))
 	trained, score, done := w.trained, l.score, *l
-	l.memories = nil
+	l.memories, l.Params = nil, l.personal
 	copy(trained, l.Weights)
 	copy(l.Weights, l.Broadcast)
 	err := m.Personalize(l)
@@ -184,7 +186,7 @@ func (w *worker) begin(v localTask) (*Local, error) {
 	l := &Local{
 		Params: v.params.InRound(v.round), ServerParams: v.server, Round: v.round, Client: v.client, Train: c.Train, Val: c.Val,
 		Setup: e.setup, Server: v.state, Broadcast: v.weights, Weights: w.local, Fresh: v.kept == nil, Weight: float64(c.Train.Len()),
-		engine: e, worker: w, key: v.key,
+		engine: e, worker: w, key: v.key, personal: v.params.Personal(),
 		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumTrainable(),
 	}
 	if s, ok := v.state.(SendingServer); ok {

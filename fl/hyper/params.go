@@ -30,7 +30,7 @@ type Client struct {
 	Floor          bool    `toml:"floor" tune:"no" doc:"with client.wrap, rounds the number of steps down instead of up, as FATHOM's paper does"`
 
 	Lambda         float64 `toml:"lambda" in:"[0, inf)" off:"0" doc:"weight of the pull that holds a personalized model near the client's or the broadcast one" also:"lam regularization"`
-	PersonalLR     float64 `toml:"personal_lr" in:"[0, inf)" off:"0" doc:"learning rate of the personalized model; 0 takes client.lr" also:"personal_learning_rate"`
+	PersonalLR     float64 `toml:"personal_lr" in:"[0, inf)" off:"0" doc:"learning rate at which evaluations train personalized models, and Ditto its own in rounds; 0 takes client.lr, in evaluations without client.lr_schedule and client.lr_warmup over rounds" also:"personal_learning_rate"`
 	PersonalEpochs float64 `toml:"personal_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train the personalized model; 0 takes client.epochs or client.steps"`
 	HeadEpochs     float64 `toml:"head_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train the head alone"`
 	InnerLR        float64 `toml:"inner_lr" in:"[0, inf)" off:"0" doc:"learning rate of the inner steps" also:"inner_learning_rate alpha"`

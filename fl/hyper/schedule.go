@@ -107,6 +107,19 @@ func (c Client) InRound(t int) Client {
 	return c
 }
 
+// Personal returns the hyperparameters with which an evaluation trains a personalized
+// model: at the learning rate PersonalLR, or LR where that is 0, and without a schedule
+// over rounds, which may have fallen to 0 by then.
+func (c Client) Personal() Client {
+	if c.PersonalLR > 0 {
+		c.LR = c.PersonalLR
+	}
+	if c.LROver == overRounds {
+		c.Schedule = Schedule{Kind: scheduleConstant}
+	}
+	return c
+}
+
 // RateAt returns the learning rate of local step t of so many: that of InRound
 // unless the schedule is over local steps.
 func (c *Client) RateAt(t, steps int) float64 {

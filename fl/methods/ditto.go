@@ -25,7 +25,7 @@ func (ditto) Paper() string {
 func (ditto) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 0.1 }
 
 func (ditto) Uses() []fl.Use {
-	return slices.Concat(localSGD, fl.Using("client.lambda", "client.personal_lr", "client.personal_epochs"))
+	return slices.Concat(localSGD, fl.Using("client.lambda", "client.personal_epochs"))
 }
 
 // Memories are those of the model that goes to the server and of the client's own.

@@ -44,7 +44,7 @@ func (fedNAS) Paper() string {
 }
 
 func (fedNAS) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), forgets("each local search starts its optimizers afresh"),
+	return slices.Concat(fl.UsingSGD(), personalLR, forgets("each local search starts its optimizers afresh"),
 		fl.Needing("client.alpha_lr", "(0, inf)", "such as 3e-4"), fl.Using("client.alpha_beta1", "client.alpha_beta2", "client.alpha_decay"))
 }
 

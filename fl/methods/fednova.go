@@ -35,7 +35,7 @@ func (fedNova) Paper() string {
 }
 
 func (fedNova) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSteps(), forgets("it counts how often each of the round's gradients is in the change of the weights"), fl.Needing("client.optimizer", "sgd", "it counts how often each gradient is in the change of the weights"),
+	return slices.Concat(fl.UsingSteps(), personalLR, forgets("it counts how often each of the round's gradients is in the change of the weights"), fl.Needing("client.optimizer", "sgd", "it counts how often each gradient is in the change of the weights"),
 		fl.Using("client.momentum", "client.nesterov", "client.clip_norm", "client.weight_decay"))
 }
 

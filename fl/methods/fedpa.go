@@ -28,7 +28,7 @@ func (fedPA) Paper() string {
 func (fedPA) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.Window, c.Rho = 3, 0.1 }
 
 func (fedPA) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSteps(), forgets("a buffer of other rounds biases the samples of the posterior"), fl.Needing("client.optimizer", "sgd", "Adam's steps do not sample the posterior"), fl.Using("client.momentum", "client.nesterov", "client.weight_decay", "client.bias_decay"),
+	return slices.Concat(fl.UsingSteps(), personalLR, forgets("a buffer of other rounds biases the samples of the posterior"), fl.Needing("client.optimizer", "sgd", "Adam's steps do not sample the posterior"), fl.Using("client.momentum", "client.nesterov", "client.weight_decay", "client.bias_decay"),
 		fl.Needing("client.clip_norm", "0", "clipped steps do not sample the posterior"), serverStep, fl.Needing("client.window", "[1, inf)", ""), fl.Using("client.burn_in", "client.rho", "server.burn_in"))
 }
 

@@ -11,8 +11,8 @@ import (
 // ones behind the last, so that all of them are trained by clients of every width. As in
 // the paper each weight becomes the mean over the clients that hold it, all weighing the
 // same or, with server.weighted, as their training examples, and one that nobody holds
-// stays. Scores of personalized models are those of networks with the first channels,
-// in whatever round they are asked for.
+// stays. Personalized models are the sub-networks of the
+// round in which they are asked for.
 type fedRolex struct{ heteroFL }
 
 func (fedRolex) Name() string { return "fedrolex" }

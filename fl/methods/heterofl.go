@@ -32,7 +32,7 @@ func (heteroFL) Paper() string {
 }
 
 func (heteroFL) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), forgets("a client's sub-network may have another width in the next round"), fl.Needing("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
+	return slices.Concat(fl.UsingSGD(), personalLR, forgets("a client's sub-network may have another width in the next round"), fl.Needing("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
 }
 
 func (heteroFL) Reads() []string { return []string{"client.widths"} }

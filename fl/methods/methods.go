@@ -32,7 +32,11 @@ func init() {
 
 // localSGD is what local training goes by whose clients may keep what their optimizers
 // remember.
-var localSGD = slices.Concat(fl.UsingSGD(), fl.Using("client.optimizer_state"))
+var localSGD = slices.Concat(fl.UsingSGD(), personalLR, fl.Using("client.optimizer_state"))
+
+// personalLR is what the personalized models of methods go by whose evaluations train
+// them as rounds do.
+var personalLR = fl.Using("client.personal_lr")
 
 // forgets has a method refuse to keep what local optimizers remember.
 func forgets(why string) []fl.Use { return fl.Needing("client.optimizer_state", "reset", why) }

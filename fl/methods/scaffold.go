@@ -28,7 +28,7 @@ func (scaffold) Paper() string {
 }
 
 func (scaffold) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSteps(), forgets("its plain steps remember nothing"), fl.Needing("client.optimizer", "sgd", "its control variates are means of gradients"), fl.Needing("client.momentum", "0", "its control variates are means of gradients"),
+	return slices.Concat(fl.UsingSteps(), personalLR, forgets("its plain steps remember nothing"), fl.Needing("client.optimizer", "sgd", "its control variates are means of gradients"), fl.Needing("client.momentum", "0", "its control variates are means of gradients"),
 		fl.Needing("client.clip_norm", "0", "its control variates are means of gradients"), serverRate, fl.Using("client.weight_decay", "client.bias_decay", "server.weighted"))
 }
 

@@ -29,7 +29,7 @@ func (supernet) Paper() string {
 }
 
 func (supernet) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), forgets("a client may have another sub-network in the next round"), fl.Using("server.holders", "server.weighted"))
+	return slices.Concat(fl.UsingSGD(), personalLR, forgets("a client may have another sub-network in the next round"), fl.Using("server.holders", "server.weighted"))
 }
 
 // Defaults weighs clients by their examples.
