@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,7 +34,9 @@ func newEval(a *app) *cobra.Command {
 		Use:   "eval STUDY|MODEL.safetensors [FILE]",
 		Short: "Measure a model on a federation, and write what it predicts",
 		Long: "Measure the model that a study returned, or one in a file, on every client: as it is, and after the client's own local\n" +
-			"training. Model and federation are those of the study, or of FILE or --preset, and --set names others:\n" +
+			"training, at the learning rate client.personal_lr or client.lr, without a schedule over rounds. Of a study the errors are\n" +
+			"those that it found itself: clients have the state that its method keeps and the hyperparameters that its client tuner\n" +
+			"chose. Model and federation are those of the study, or of FILE or --preset, and --set names others:\n" +
 			"  fedfast eval s --set data.path=other --predictions test.parquet\n" +
 			"  fedfast eval model.safetensors --preset femnist --set data.path=DIR --set eval.personalized=false",
 		Args:    cobra.RangeArgs(1, 2),
@@ -67,8 +68,8 @@ type evaluated struct {
 	Model   string `json:"model"` // its file
 	Data    string `json:"data"`
 	Clients int    `json:"clients"`
-	// Params are those of the study's returned trial, with which clients train the
-	// personalized models.
+	// Params are those of the study's trial, with which clients train the personalized
+	// models.
 	Params tuners.Params `json:"params,omitempty"`
 	study.Errors
 	WeightsSHA256 string   `json:"weights_sha256"`
@@ -78,7 +79,7 @@ type evaluated struct {
 
 func (o *evalOptions) run(ctx context.Context, a *app, model string, files []string) (err error) {
 	r := evaluated{Model: model}
-	c, err := o.config(a, &r, files)
+	c, dir, err := o.config(a, &r, files)
 	if err != nil {
 		return err
 	}
@@ -99,14 +100,26 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 		return err
 	}
 	r.Data, r.Clients, r.WeightsSHA256 = setup.Data.Name, len(setup.Data.Clients), fl.WeightsSHA256(setup.Model, weights)
-	if setup.Model.Folds() {
-		r.Notes = append(r.Notes, "the file holds the constant forget bias within the biases; taken out again they are rounded, so that weights_sha256 is not the study's")
+	var saved *savedModel
+	if dir != "" {
+		saved = findSaved(ctx, dir, &r)
 	}
-	errs, err := study.Measure(ctx, setup, weights, r.Params)
+	again, err := saved.remeasure(ctx, a, &setup, &r)
 	if err != nil {
 		return err
 	}
-	r.Errors = *errs
+	if again != nil {
+		weights, r.Params, r.Errors, r.WeightsSHA256 = again.Weights(), again.Params, again.Errors, again.SHA256
+	} else {
+		if setup.Model.Folds() {
+			r.Notes = append(r.Notes, "the file holds the constant forget bias within the biases; taken out again they are rounded, so that weights_sha256 is not the study's")
+		}
+		errs, err := study.Measure(ctx, setup, weights, r.Params)
+		if err != nil {
+			return err
+		}
+		r.Errors = *errs
+	}
 	if out != nil {
 		var splits []fl.Split
 		for _, s := range o.splits {
@@ -138,22 +151,22 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 	return a.printEvaluated(&r)
 }
 
-// config finds the model's file and the configuration that says model and
-// federation.
-func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Config, error) {
+// config finds the model's file and the configuration that says model and federation, and
+// the directory of the study whose that is, empty for none.
+func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Config, string, error) {
 	dir, file, err := modelFile(r.Model)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	r.Model = file
 	if len(files) > 0 || o.preset != "" {
 		c, _, err := o.load(a, files)
-		return c, err
+		return c, "", err
 	}
 	path := filepath.Join(dir, workdir.ConfigFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, workdir.ConfigFile)}
+		return nil, "", usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, workdir.ConfigFile)}
 	}
 	src := config.Source{Text: string(text), Sets: o.sets}
 	if a.seedGiven {
@@ -161,12 +174,9 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 	}
 	c, err := config.Load(src)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, "", usageError{err}
 	}
-	if c.Eval.Personalized {
-		r.foundParams(dir, c)
-	}
-	return c, nil
+	return c, dir, nil
 }
 
 // modelFile finds the file of a model that is named by itself or by the directory of
@@ -190,22 +200,6 @@ func modelFile(path string) (dir, file string, err error) {
 		return "", "", usageError{fmt.Errorf("%s: it holds no study and no %s", path, workdir.ModelFile)}
 	}
 	return path, file, nil
-}
-
-// foundParams takes the hyperparameters of the trial that a finished study
-// returned, and says what the personalized errors lack.
-func (r *evaluated) foundParams(dir string, c *config.Config) {
-	var result struct {
-		Best *study.Chosen `json:"best"`
-	}
-	text, err := os.ReadFile(filepath.Join(dir, workdir.ResultFile))
-	if err != nil || json.Unmarshal(text, &result) != nil || result.Best == nil {
-		return
-	}
-	r.Params = result.Best.Params
-	if name := c.ClientTuner.Name; name != "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("the study's personalized models train with what %s chose for each client; here all train with the trial's own hyperparameters and those of [client]", name))
-	}
 }
 
 // printEvaluated prints a measured model in the form that was asked for.

@@ -162,7 +162,7 @@ func newModelExport(a *app) *cobra.Command {
 
 func (o *modelExportOptions) run(ctx context.Context, a *app, model string, files []string) error {
 	found := evaluated{Model: model}
-	c, err := o.config(a, &found, files)
+	c, _, err := o.config(a, &found, files)
 	if err != nil {
 		return err
 	}

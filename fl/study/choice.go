@@ -108,16 +108,7 @@ func (d *driver) choose(ctx context.Context, r *Result, c candidate, name string
 			return chosen, nil
 		}
 	}
-	clients, err := d.testClients(ctx, &c)
-	if err != nil {
-		return nil, err
-	}
-	e, err := d.engine.Evaluate(ctx, c.weights, evaluation(&d.setup.Config, c.round, clients, c.trial.hyper.Server, c.memory, d.setup.Observer, name))
-	if err != nil {
-		return nil, d.crashed(err)
-	}
-	chosen.Errors = errorsOf(e, d.setup.Model, d.setup.Data.Masks)
-	return chosen, nil
+	return chosen, d.evaluate(ctx, chosen, &c, name)
 }
 
 // testClients returns the hyperparameters with which every client trains before

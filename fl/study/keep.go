@@ -201,10 +201,8 @@ func (d *driver) load(ctx context.Context, c *candidate) error {
 		if s.Layout != d.engine.Layout() {
 			return errors.New("its weights are in another memory layout")
 		}
-		if len(s.Clients) > 0 {
-			if c.memory, err = d.engine.StateOf(*s); err != nil {
-				return err
-			}
+		if c.memory, err = d.engine.StateOf(*s); err != nil {
+			return err
 		}
 		c.weights, c.state, c.saved = s.Weights, head.State, c.name()
 		return nil

@@ -13,7 +13,7 @@ import (
 // it says otherwise, after each client's local training with the configuration's
 // hyperparameters and, over them, those of params. Names in params that are no
 // hyperparameters, which client tuners bring, are passed over. Clients that keep a
-// state begin without one.
+// state begin without one, in round 0; Remeasure has what a study knows besides.
 func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Params) (*Errors, error) {
 	engine, err := s.engine()
 	if err != nil {
@@ -28,7 +28,7 @@ func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Para
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Evaluate(ctx, weights, evaluation(&s.Config, h.Client.Length, []fl.ClientParams{h.Client}, h.Server, nil, s.Observer, ""))
+	e, err := engine.Evaluate(ctx, weights, evaluation(&s.Config, 0, []fl.ClientParams{h.Client}, h.Server, nil, s.Observer, ""))
 	if err != nil {
 		return nil, err
 	}

@@ -18,28 +18,15 @@ import (
 // Run trains a federation once, without tuning, for Config.Rounds rounds and
 // evaluates the result.
 func Run(ctx context.Context, s Setup) (*RunResult, error) {
-	given := s.Config // as it was given, for the record
-	if s.Trainer != nil && s.Store == nil {
-		return nil, errNoStore
-	}
-	s.Tuner, s.ClientTuner, s.Control, s.Unscored = nil, nil, nil, true
-	s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{}
-	s.Config.Budget = config.Budget{Rounds: given.Rounds, TrialRounds: given.Rounds}
-	d, err := newDriver(ctx, &s)
+	given := s.Config
+	start := time.Now()
+	d, t, err := s.trained(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
-	start := time.Now()
-	t, err := d.train(ctx, &given)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.materialize(ctx); err != nil {
-		return nil, err
-	}
 	if d.history.result != nil {
-		r, err := decode[resultRecord](KindResult, d.history.result)
+		r, err := d.finished()
 		if err != nil {
 			return nil, err
 		}
@@ -49,16 +36,41 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	start = start.Add(-d.history.elapsed)
 	trained := time.Since(start).Seconds()
 	weights := t.train.Weights()
-	e, err := d.engine.Evaluate(ctx, weights, evaluation(&given, t.rounds, t.own().Clients, given.Server, t.train.State(), s.Observer, ""))
+	e, err := d.evaluateRun(ctx, t)
 	if err != nil {
-		return nil, d.crashed(err)
+		return nil, err
 	}
 	r := &RunResult{
-		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Errors: errorsOf(e, s.Model, s.Data.Masks), WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
+		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Errors: *e, WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
 		Rounds: t.rounds, Dropped: t.dropped, Examples: t.examples,
 		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(t.rounds) / trained,
 	}
 	return r, d.finish(resultRecord{Run: r})
+}
+
+// trained brings the one trial of a plain run to its end, and its weights here. The
+// caller closes the driver.
+func (s *Setup) trained(ctx context.Context) (*driver, *trial, error) {
+	given := s.Config // as it was given, for the record
+	if s.Trainer != nil && s.Store == nil {
+		return nil, nil, errNoStore
+	}
+	s.Tuner, s.ClientTuner, s.Control, s.Unscored = nil, nil, nil, true
+	s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{}
+	s.Config.Budget = config.Budget{Rounds: given.Rounds, TrialRounds: given.Rounds}
+	d, err := newDriver(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := d.train(ctx, &given)
+	if err == nil {
+		err = t.materialize(ctx)
+	}
+	if err != nil {
+		d.close()
+		return nil, nil, err
+	}
+	return d, t, nil
 }
 
 // train runs the one trial of a plain run to its end.

@@ -209,10 +209,8 @@ func (t *trial) fetch(ctx context.Context, state bool) (fl.Snapshot, error) {
 	}
 	if model != nil {
 		c := &t.best
-		if len(model.Clients) > 0 {
-			if c.memory, err = t.driver.engine.StateOf(*model); err != nil {
-				return fl.Snapshot{}, err
-			}
+		if c.memory, err = t.driver.engine.StateOf(*model); err != nil {
+			return fl.Snapshot{}, err
 		}
 		c.weights, t.away.kept = model.Weights, false
 	}

@@ -17,45 +17,12 @@ var errNoStore = errors.New("a study whose trials train elsewhere needs a store:
 // chooses the model that it returns, and evaluates that one and those that it
 // might have returned.
 func Tune(ctx context.Context, s Setup) (*Result, error) {
-	if s.Tuner == nil {
-		return nil, &key.Error{Key: "tuner.name", Problem: ": none is set; `fedfast list tuners` shows them"}
-	}
-	if s.Trainer != nil && s.Store == nil {
-		return nil, errNoStore
-	}
-	about, err := s.Tuner.Describe(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, err)
-	}
-	given := s.Config // as it was given, for the record
-	if s.ClientTuner == nil && about.Trials && about.Rounds {
-		s.ClientTuner = s.Tuner
-		s.Config.ClientTuner = config.ClientTuner{Name: s.Config.Tuner.Name, Options: s.Config.Tuner.Options}
-	}
-	d, err := newDriver(ctx, &s)
+	start := time.Now()
+	d, survivor, err := follow(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
-	d.forks, d.lone = about.Fork, about.Trials && about.Rounds
-	start := time.Now()
-	session, err := d.openStudySession(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.history.begin(&given, config.ModeTune, s.Data, s.Model, s.Environment); err != nil {
-		return nil, err
-	}
-	if err := d.prepare(ctx); err != nil {
-		return nil, err
-	}
-	survivor, err := d.follow(ctx, session)
-	if closeErr := session.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
-		err = fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, closeErr)
-	}
-	if err != nil {
-		return nil, err
-	}
 	if d.history.result != nil {
 		return d.stored(ctx)
 	}
@@ -71,6 +38,54 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 		return nil, err
 	}
 	return r, d.tidy(ctx, r)
+}
+
+// follow does what the tuner suggests until it is done, and returns its last survivor.
+// The caller closes the driver.
+func follow(ctx context.Context, s *Setup) (_ *driver, survivor *trial, err error) {
+	if s.Tuner == nil {
+		return nil, nil, &key.Error{Key: "tuner.name", Problem: ": none is set; `fedfast list tuners` shows them"}
+	}
+	if s.Trainer != nil && s.Store == nil {
+		return nil, nil, errNoStore
+	}
+	about, err := s.Tuner.Describe(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, err)
+	}
+	given := s.Config // as it was given, for the record
+	if s.ClientTuner == nil && about.Trials && about.Rounds {
+		s.ClientTuner = s.Tuner
+		s.Config.ClientTuner = config.ClientTuner{Name: s.Config.Tuner.Name, Options: s.Config.Tuner.Options}
+	}
+	d, err := newDriver(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	d.forks, d.lone = about.Fork, about.Trials && about.Rounds
+	session, err := d.openStudySession(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.history.begin(&given, config.ModeTune, s.Data, s.Model, s.Environment); err != nil {
+		return nil, nil, err
+	}
+	if err := d.prepare(ctx); err != nil {
+		return nil, nil, err
+	}
+	survivor, err = d.follow(ctx, session)
+	if closeErr := session.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
+		err = fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, closeErr)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, survivor, nil
 }
 
 // openStudySession lets the tuners check the set-up and returns the trial

@@ -193,37 +193,11 @@ func (s *Study) Ran() *study.RunResult {
 // Tune brings a study of config.ModeTune to its end and writes its result and its
 // models.
 func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
-	began, err := s.began()
+	setup, used, closeTuners, err := s.launched(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	tuner, err := s.launch(ctx, o, "tuner.name", s.Config.Tuner.Name, began.Tuners)
-	if err != nil {
-		return nil, err
-	}
-	defer tuner.Close()
-	used := []host.Pin{tuner.Pin()}
-	var client Tuner
-	if name := s.Config.ClientTuner.Name; name != "" {
-		if client, err = s.launch(ctx, o, "client_tuner.name", name, began.Tuners); err != nil {
-			return nil, err
-		}
-		defer client.Close()
-		used = append(used, client.Pin())
-	}
-	if o.Launched != nil {
-		if err := o.Launched(ctx, tuner, client); err != nil {
-			return nil, err
-		}
-	}
-	setup, err := s.prepare(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	setup.Tuner = tuner
-	if client != nil {
-		setup.ClientTuner = client
-	}
+	defer closeTuners()
 	if err := s.begin(ctx, o, setup, config.ModeTune, used); err != nil {
 		return nil, err
 	}
@@ -254,6 +228,77 @@ func (s *Study) Run(ctx context.Context, o Options) (*study.RunResult, error) {
 		return nil, err
 	}
 	return r, errors.Join(s.dir.result(r), s.dir.returned(setup.Model, r.Weights()))
+}
+
+// Remeasure evaluates a model of the finished study again, as the study did, on the
+// clients that eval says: see study.Remeasure. Nothing of the study changes.
+func (s *Study) Remeasure(ctx context.Context, o Options, eval config.Eval, sha256 string) (*study.Chosen, error) {
+	var setup *study.Setup
+	var err error
+	if s.Stored.Mode == config.ModeTune {
+		var closeTuners func()
+		if setup, _, closeTuners, err = s.launched(ctx, o); err == nil {
+			defer closeTuners()
+		}
+	} else {
+		setup, err = s.prepare(ctx, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	setup.Store = s.dir.store
+	return study.Remeasure(ctx, *setup, eval, sha256)
+}
+
+// launched launches the tuners and prepares the set-up of a Tune. The caller calls
+// closeTuners.
+func (s *Study) launched(ctx context.Context, o Options) (_ *study.Setup, used []host.Pin, closeTuners func(), err error) {
+	began, err := s.began()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var all []Tuner
+	closeTuners = func() {
+		for _, t := range all {
+			t.Close()
+		}
+	}
+	defer func() {
+		if err != nil {
+			closeTuners()
+		}
+	}()
+	launch := func(key, name string) (Tuner, error) {
+		t, err := s.launch(ctx, o, key, name, began.Tuners)
+		if err == nil {
+			all, used = append(all, t), append(used, t.Pin())
+		}
+		return t, err
+	}
+	tuner, err := launch("tuner.name", s.Config.Tuner.Name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var client Tuner
+	if name := s.Config.ClientTuner.Name; name != "" {
+		if client, err = launch("client_tuner.name", name); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if o.Launched != nil {
+		if err := o.Launched(ctx, tuner, client); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	setup, err := s.prepare(ctx, o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	setup.Tuner = tuner
+	if client != nil {
+		setup.ClientTuner = client
+	}
+	return setup, used, closeTuners, nil
 }
 
 // launch launches a tuner: the very program that the study recorded, unless the
