@@ -17,19 +17,16 @@ import (
 	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
-// A file may unpack to slack bytes and maxRatio times its size, so that a small
-// harmful one does not fill the memory. LEAF's images unpack to 20 times.
-const (
-	maxRatio = 300
-	slack    = 256 << 20
-)
-
 // bufferSize is large enough that the system is asked seldom.
 const bufferSize = 1 << 16
 
-// File is an open file, unpacked while it is read. Errors of Read name the file.
+// File is an open file, unpacked while it is read: to no more than memory.Most of its
+// size. Errors of Read name the file.
 type File struct {
 	io.Reader
+	// Budget is for what is made of the content.
+	Budget *memory.Budget
+
 	path string
 	file *os.File
 	left int64 // unpacked bytes that may still come; negative is too many
@@ -52,7 +49,7 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("%s: the file is empty", path), f.Close())
 	}
 	in := bufio.NewReaderSize(f, bufferSize)
-	opened := &File{Reader: in, path: path, file: f, left: math.MaxInt64, size: info.Size()}
+	opened := &File{Reader: in, Budget: memory.NewBudget(info.Size()), path: path, file: f, left: math.MaxInt64, size: info.Size()}
 	if head, _ := in.Peek(2); string(head) != "\x1f\x8b" {
 		return opened, nil
 	}
@@ -60,7 +57,7 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(opened.named(err), f.Close())
 	}
-	opened.Reader, opened.left, opened.gzip = unpacked, slack+maxRatio*opened.size, true
+	opened.Reader, opened.left, opened.gzip = unpacked, memory.Most(opened.size), true
 	return opened, nil
 }
 
@@ -68,7 +65,8 @@ func Open(path string) (*File, error) {
 func (f *File) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
 	if f.left -= int64(n); f.left < 0 {
-		return 0, fmt.Errorf("%s: unpacks to far more than any set of data does; it is not one", f.path)
+		most := memory.Most(f.size)
+		return 0, fmt.Errorf("%s: unpacks to more than %s, the most for a gzip file of %s", f.path, memory.Size(most), memory.Size(f.size))
 	}
 	return n, f.named(err)
 }
@@ -76,7 +74,7 @@ func (f *File) Read(p []byte) (int, error) {
 // Most returns how many bytes the whole content has at most.
 func (f *File) Most() int64 {
 	if f.gzip {
-		return slack + maxRatio*f.size
+		return memory.Most(f.size)
 	}
 	return f.size
 }
@@ -106,16 +104,24 @@ func ReadAll(path string) (content []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	room := int64(bufferSize)
 	if !f.gzip {
-		if err := memory.Check(f.size); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		content = make([]byte, 0, f.size+1) // one more, or it grows to see the end
+		room = f.size + 1 // one more, or it grows to see the end
 	}
+	return f.Rest(room)
+}
+
+// Rest returns all that has not been read yet. It grows with what is there: from room
+// for about as many bytes as room says, and never beyond what memory there is.
+func (f *File) Rest(room int64) (content []byte, err error) {
+	if err := memory.Check(room); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	content = make([]byte, 0, room)
 	for {
 		if len(content) == cap(content) {
 			if content, err = grown(content); err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
+				return nil, fmt.Errorf("%s: %w", f.path, err)
 			}
 		}
 		n, err := f.Read(content[len(content):cap(content)])

@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // signature starts every HDF5 file.
@@ -22,11 +23,6 @@ const signature = "\x89HDF\r\n\x1a\n"
 const undefined = 1<<64 - 1
 
 const (
-	// What is read of a file may sum to slack bytes and maxRatio times its size,
-	// so that a small harmful one does not fill the memory. TFF's EMNIST unpacks
-	// to 30 times.
-	maxRatio = 300
-	slack    = 256 << 20
 	// maxDataset bounds the bytes of one data set.
 	maxDataset = 1 << 30
 )
@@ -38,7 +34,8 @@ type File struct {
 	file *os.File
 	size int64
 	root uint64
-	left int64 // bytes that may still be read or unpacked
+	// budget is for the bytes that are read and unpacked.
+	budget *memory.Budget
 	// nodes counts the nodes of trees that may still be read: damaged trees may
 	// be circles.
 	nodes int64
@@ -64,7 +61,7 @@ func Open(path string) (*File, error) {
 
 // newFile reads the superblock.
 func newFile(in io.ReaderAt, size int64) (*File, error) {
-	f := &File{in: in, size: size, left: slack + maxRatio*size, nodes: 16 + size/16}
+	f := &File{in: in, size: size, budget: memory.NewBudget(size), nodes: 16 + size/16}
 	if size == 0 {
 		return nil, errors.New("the file is empty")
 	}
@@ -130,7 +127,7 @@ func (f *File) bytes(at uint64, n int64) ([]byte, error) {
 	if n < 0 || at > uint64(f.size) || n > f.size-int64(at) {
 		return nil, fmt.Errorf("%d bytes at %d are beyond the end; is the file complete?", n, at)
 	}
-	if err := f.spend(n); err != nil {
+	if err := f.budget.Take(n); err != nil {
 		return nil, err
 	}
 	b := make([]byte, n)
@@ -150,14 +147,6 @@ func (f *File) signed(at uint64, n int64, sign string) ([]byte, error) {
 		return nil, fmt.Errorf("no %s at %d: the file is damaged", sign, at)
 	}
 	return b, nil
-}
-
-// spend counts bytes that are read or unpacked.
-func (f *File) spend(n int64) error {
-	if f.left -= n; f.left < 0 {
-		return errors.New("unpacks to far more than any set of data does; it is not one")
-	}
-	return nil
 }
 
 // visit counts a node of a tree.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/data/sys/memory/memtest"
 )
 
 // The files in testdata were made by testdata/make.py with h5py.
@@ -273,9 +275,10 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		file.left = 8 << 20 // that each run is quick
-		if err := all(file, file.Root(), 0); err != nil && strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %q", err)
-		}
+		memtest.Bounded(t, len(content), func() {
+			if err := all(file, file.Root(), 0); err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q", err)
+			}
+		})
 	})
 }

@@ -41,7 +41,7 @@ func (f *File) collection(at uint64) (*collection, error) {
 	if size < 16 || size > uint64(f.size) {
 		return nil, fmt.Errorf("a heap of %d bytes at %d: the file is damaged", size, at)
 	}
-	if err := f.spend(int64(size)); err != nil {
+	if err := f.budget.Take(int64(size)); err != nil {
 		return nil, err
 	}
 	b, err := f.bytes(at+16, int64(size)-16)

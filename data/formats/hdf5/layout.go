@@ -22,8 +22,8 @@ var errLayout = errors.New("a layout cut short: the file is damaged")
 // raw returns the bytes of all elements, row by row.
 func (d *Dataset) raw() ([]byte, error) {
 	f, size := d.o.f, int64(d.n)*int64(d.t.size)
-	if err := f.spend(size); err != nil {
-		return nil, err
+	if err := f.budget.Take(size); err != nil {
+		return nil, fmt.Errorf("dimensions %v: %w", d.Dims, err)
 	}
 	if d.n == 0 {
 		return nil, nil
@@ -150,7 +150,7 @@ func (w *chunkWalk) read(at uint64, level int) error {
 // chunk reads one chunk into its place.
 func (w *chunkWalk) chunk(key []byte, at uint64) error {
 	f := w.d.o.f
-	if err := f.spend(w.bytes); err != nil {
+	if err := f.budget.Take(w.bytes); err != nil {
 		return err
 	}
 	packed, err := f.bytes(at, int64(binary.LittleEndian.Uint32(key)))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/data/sets/tff"
 	"github.com/fedfast/fedfast/data/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/data/sys/memory/memtest"
 )
 
 // FuzzReaders: what is made of a file of TFF by changing some bytes
@@ -43,7 +44,9 @@ func FuzzReaders(f *testing.F) {
 				t.Errorf("error %q", err)
 			}
 		}
-		line(tff.Read(t.Context(), path, []string{"train", "test"}, func(string, string, int64, *tff.Example) error { return nil }))
+		memtest.Bounded(t, len(content), func() {
+			line(tff.Read(t.Context(), path, []string{"train", "test"}, func(string, string, int64, *tff.Example) error { return nil }))
+		})
 		clients, err := tff.OpenClients(t.Context(), path, []string{"train", "test"})
 		line(err)
 		if err != nil {
@@ -80,7 +83,10 @@ func FuzzPacked(f *testing.F) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := tff.Read(t.Context(), path, []string{"train"}, func(string, string, int64, *tff.Example) error { return nil })
+		var err error
+		memtest.Bounded(t, len(content), func() {
+			err = tff.Read(t.Context(), path, []string{"train"}, func(string, string, int64, *tff.Example) error { return nil })
+		})
 		if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v", err)
 		}

@@ -18,6 +18,7 @@ import (
 	_ "modernc.org/sqlite" // the driver, SQLite in Go
 
 	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
@@ -179,7 +180,8 @@ const maxColumns = 32767
 // Query calls row for each row of the answer to an SQL query. What a
 // *sql.RawBytes of scan holds is valid until row returns. An error of row ends
 // it and is returned as it is; one of SQLite is named. More rows than the file has
-// room for, as a damaged one may seem to have, are an error. A query must not look
+// room for, as a damaged one may seem to have, are an error, and so are rows that share
+// their bytes until they have more than memory.Most of the file's size. A query must not look
 // for rows on its own: SQLite cannot be stopped between two of them.
 func (f *File) Query(ctx context.Context, row func(scan func(...any) error) error, query string, args ...any) (err error) {
 	rows, err := f.db.QueryContext(ctx, query, args...)
@@ -187,9 +189,22 @@ func (f *File) Query(ctx context.Context, row func(scan func(...any) error) erro
 		return f.named(ctx, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	budget := memory.NewBudget(f.size)
 	scan := func(to ...any) error {
 		if err := rows.Scan(to...); err != nil {
 			return f.named(ctx, err)
+		}
+		for _, v := range to {
+			n := 0
+			switch v := v.(type) {
+			case *sql.RawBytes:
+				n = len(*v)
+			case *string:
+				n = len(*v)
+			}
+			if err := budget.Take(int64(n)); err != nil {
+				return fmt.Errorf("%s: the rows of a table: %w", f.Path, err)
+			}
 		}
 		return nil
 	}

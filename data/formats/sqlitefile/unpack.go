@@ -20,6 +20,7 @@ import (
 
 	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sys/filelock"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // xzMagic starts every .xz file; a .lzma file starts with its parameters.
@@ -28,10 +29,6 @@ const xzMagic = "\xfd7zXZ\x00"
 const (
 	// maxDictionary bounds the memory for unpacking; xz -9 uses 64 MiB.
 	maxDictionary = 256 << 20
-	// A file may unpack to slack bytes and maxRatio times its size, so that a
-	// small harmful one does not fill the disk. TFF's EMNIST unpacks to 28 times.
-	maxRatio = 300
-	slack    = 256 << 20
 )
 
 // packed reports whether a file is one to unpack. The old LZMA form has no
@@ -83,7 +80,7 @@ func unpack(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: cannot unpack it: %w; unpack it yourself, as by unxz", path, err)
 	}
-	length, err := expand(out, stoppable{ctx, in}, slack+maxRatio*size)
+	length, err := expand(out, stoppable{ctx, in}, memory.Most(size))
 	if err == nil {
 		err = out.Sync()
 	}
@@ -158,7 +155,7 @@ func find(cache, key string) string {
 }
 
 var (
-	errBomb      = errors.New("unpacks to far more than any set of data does; it is not one")
+	errBomb      = errors.New("unpacks to more than a packed file of its size may")
 	errNotSQLite = errors.New("what is packed in it is not an SQLite file")
 )
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/data/sys/memory/memtest"
 )
 
 // records returns n records: record i has label i and pixel p of plane c = i+c+p.
@@ -110,10 +112,12 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		var ten, coarse Set
-		if ten.Read(path) == nil && (len(ten.Pixels) != len(ten.Labels)*Pixels || slices.Max(ten.Labels) >= Classes) {
+		var errTen, errCoarse error
+		memtest.Bounded(t, len(content), func() { errTen, errCoarse = ten.Read(path), coarse.ReadCoarse(path) })
+		if errTen == nil && (len(ten.Pixels) != len(ten.Labels)*Pixels || slices.Max(ten.Labels) >= Classes) {
 			t.Errorf("%d labels, %d pixels", len(ten.Labels), len(ten.Pixels))
 		}
-		if coarse.ReadCoarse(path) == nil && (len(coarse.Pixels) != len(coarse.Labels)*Pixels || slices.Max(coarse.Labels) >= Coarse) {
+		if errCoarse == nil && (len(coarse.Pixels) != len(coarse.Labels)*Pixels || slices.Max(coarse.Labels) >= Coarse) {
 			t.Errorf("%d labels, %d pixels", len(coarse.Labels), len(coarse.Pixels))
 		}
 	})

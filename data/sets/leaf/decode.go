@@ -14,6 +14,7 @@ import (
 // decoder reads one file.
 type decoder struct {
 	*scanner
+	take  func(bytes int64) error // of the file's budget
 	path  string
 	form  Form
 	names []string
@@ -34,6 +35,9 @@ func (d *decoder) file(ctx context.Context) error {
 		case "users":
 			return d.list(func() error {
 				name, err := d.str()
+				if err == nil {
+					err = d.room(int64(len(name))+textSize, "the list of users")
+				}
 				d.names = append(d.names, string(name))
 				return err
 			})
@@ -44,6 +48,9 @@ func (d *decoder) file(ctx context.Context) error {
 				}
 				if d.users[name] != nil {
 					return d.about(name, "is in the file twice")
+				}
+				if err := d.room(int64(len(name))+userSize, "the users"); err != nil {
+					return err
 				}
 				u, err := d.user(name)
 				d.users[name] = u
@@ -60,6 +67,20 @@ func (d *decoder) file(ctx context.Context) error {
 		return d.wrong("more text after the end of the JSON object")
 	}
 	return d.ended() // peek has read to the end, where gzip's checksum is
+}
+
+// What a text and a user take beside their letters and samples.
+const (
+	textSize = 16
+	userSize = 400
+)
+
+// room returns an error that names the file if there is no room for bytes more.
+func (d *decoder) room(bytes int64, what string) error {
+	if err := d.take(bytes); err != nil {
+		return fmt.Errorf("%s: %s: %w", d.path, what, err)
+	}
+	return nil
 }
 
 // about returns an error that names the file and a user.
@@ -185,7 +206,7 @@ func (d *decoder) line(u *User, n int) error {
 		}
 		text, err := d.str()
 		if err == nil {
-			err = memory.Check(int64(len(text)))
+			err = d.room(int64(len(text))+textSize, "the texts")
 		}
 		u.Lines, found = append(u.Lines, string(text)), true
 		return err

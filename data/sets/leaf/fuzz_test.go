@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/fedfast/fedfast/data/sys/memory/memtest"
 )
 
 const twoTexts = `{"users": ["r"], "num_samples": [2], "user_data": {"r": {"x": ["abc", "bcd"], "y": ["d", "e"]}}}`
@@ -15,11 +17,14 @@ func FuzzReadFile(f *testing.F) {
 	f.Add(twoUsers[:len(twoUsers)/2])
 	f.Add(`{"users": ["a", "a"], "num_samples": [1e300], "user_data": {"a": {"x": [[1e999, "\ud800"]], "y": [-1]}}}`)
 	f.Add(strings.Repeat("[", 100_000))
+	f.Add(`{"users": ["` + strings.Repeat(`","`, 50_000) + `"]}`)
 	f.Add("{\"users\": [\"\xff\"]}")
 	f.Fuzz(func(t *testing.T, text string) {
 		path := write(t, "all.json", text)
-		for _, form := range []Form{{Pixels: 2, Classes: 3}, {SeqLen: 3}} {
-			users, err := ReadFile(t.Context(), path, form)
+		for _, form := range []Form{{Pixels: 2, Classes: 3}, {SeqLen: 3}, {Lines: true, Classes: 3}} {
+			var users []User
+			var err error
+			memtest.Bounded(t, len(text), func() { users, err = ReadFile(t.Context(), path, form) })
 			if err != nil {
 				if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
 					t.Errorf("error %q", err)

@@ -147,7 +147,7 @@ func ReadFile(ctx context.Context, path string, form Form) (users []User, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	d := decoder{scanner: newScanner(f, path), path: path, form: form, users: map[string]*User{}}
+	d := decoder{scanner: newScanner(f, path), take: f.Budget.Take, path: path, form: form, users: map[string]*User{}}
 	if err := d.file(ctx); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/data/formats/gzfile"
-	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // The value types that the family uses.
@@ -92,20 +91,16 @@ func read(path string, kind byte, rank int) (dims []int, values []byte, err erro
 		dims = append(dims, int(d))
 		size *= int(d)
 	}
-	if err := memory.Check(min(int64(size), f.Most())); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	var content bytes.Buffer // grows with what is there, not with what the header says
-	n, err := io.Copy(&content, io.LimitReader(f, int64(size)+1))
-	switch {
+	content, err := f.Rest(min(int64(size), f.Most()) + 1) // one more, to see the end
+	switch n := len(content); {
 	case err != nil:
 		return nil, nil, err
-	case n < int64(size):
+	case n < size:
 		return nil, nil, fmt.Errorf("%s: %d bytes of values, the header %v says %d; is the file complete?", path, n, dims, size)
-	case n > int64(size):
+	case n > size:
 		return nil, nil, fmt.Errorf("%s: more values than the header %v says", path, dims)
 	}
-	return dims, content.Bytes(), nil
+	return dims, content, nil
 }
 
 // short says that a file ends within its header.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fedfast/fedfast/data/sets/npz"
 	"github.com/fedfast/fedfast/data/sets/npz/npztest"
+	"github.com/fedfast/fedfast/data/sys/memory/memtest"
 )
 
 // read reads an array of a file that may be damaged.
@@ -338,12 +339,15 @@ func FuzzRead(f *testing.F) {
 			for _, d := range a.Shape {
 				n *= d
 			}
-			if x, err := a.Floats(); err == nil && len(x) != n {
-				t.Errorf("%v: %d floats", a.Shape, len(x))
-			}
-			_, errInts := a.Ints(0, 9)
-			_, errTexts := a.Texts()
-			_, errBytes := a.Bytes()
+			var errInts, errTexts, errBytes error
+			memtest.Bounded(t, len(content), func() {
+				if x, err := a.Floats(); err == nil && len(x) != n {
+					t.Errorf("%v: %d floats", a.Shape, len(x))
+				}
+				_, errInts = a.Ints(0, 9)
+				_, errTexts = a.Texts()
+				_, errBytes = a.Bytes()
+			})
 			for _, err := range []error{errInts, errTexts, errBytes} {
 				if err != nil && strings.Contains(err.Error(), "\n") {
 					t.Errorf("error %q", err)

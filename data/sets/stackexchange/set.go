@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/data/formats/gzfile"
 	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sets/internal/words"
+	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // Sets returns the sets: stackexchange and stackexchange-tags.
@@ -48,7 +49,7 @@ func loadStackExchange(ctx context.Context, cfg data.Config) (*data.Federation, 
 	if err != nil {
 		return nil, nil, err
 	}
-	users := userTexts{}
+	users := userTexts{budget: budget(files)}
 	_, err = readDumps(ctx, files, func(u siteUser, sentence []byte) error {
 		return users.add(u, func(rows []uint16) []uint16 { return vocab.AppendSentence(rows, sentence) })
 	})
@@ -64,6 +65,17 @@ func loadStackExchange(ctx context.Context, cfg data.Config) (*data.Federation, 
 	}
 	fed.Notes = append(fed.Notes, note)
 	return fed, users.examples(func(all []uint16) data.View { return data.StepView(words.SentenceLen, all) }), nil
+}
+
+// budget returns what may be made of files.
+func budget(files []dump) *memory.Budget {
+	size := int64(0)
+	for _, f := range files {
+		if info, err := os.Stat(f.path); err == nil {
+			size += info.Size()
+		}
+	}
+	return memory.NewBudget(size)
 }
 
 // dump is one file of a site.

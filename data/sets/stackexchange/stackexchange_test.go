@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/data/sys/memory/memtest"
 )
 
 // write writes a file, packed by gzip if its name says so, and returns its path.
@@ -132,14 +134,17 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("<!DOCTYPE a [<!ENTITY b 'c'>]><posts/>"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := write(t, "Posts.xml", content)
-		_, err := Read(t.Context(), path, func(p *Post) error {
-			text := p.Text
-			Sentences(text, p.IsHTML, func(s []byte) {
-				if len(s) > 3*len(text) || bytes.HasPrefix(s, []byte(" ")) || bytes.Contains(s, []byte("  ")) || bytes.HasSuffix(s, []byte(" ")) {
-					t.Errorf("%q gives %q", text, s)
-				}
+		var err error
+		memtest.Bounded(t, len(content), func() {
+			_, err = Read(t.Context(), path, func(p *Post) error {
+				text := p.Text
+				Sentences(text, p.IsHTML, func(s []byte) {
+					if len(s) > 3*len(text) || bytes.HasPrefix(s, []byte(" ")) || bytes.Contains(s, []byte("  ")) || bytes.HasSuffix(s, []byte(" ")) {
+						t.Errorf("%q gives %q", text, s)
+					}
+				})
+				return nil
 			})
-			return nil
 		})
 		if err != nil && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path)) {
 			t.Errorf("error %q", err)

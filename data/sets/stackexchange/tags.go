@@ -7,7 +7,6 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/sets/internal/words"
-	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // tagsSet is the tags of the questions of Stack Exchange's sites.
@@ -57,7 +56,7 @@ func loadTags(ctx context.Context, cfg data.Config) (*data.Federation, []data.Ex
 	if err != nil {
 		return nil, nil, err
 	}
-	users := userTexts{}
+	users := userTexts{budget: budget(files)}
 	_, _, err = readPosts(ctx, files, of, func(u siteUser, t thread, sentences [][]byte) error {
 		for _, s := range sentences {
 			if err := users.add(u, func(all []uint16) []uint16 { return bags.Append(all, t.tags, s, t.title) }); err != nil {
@@ -97,13 +96,13 @@ func postDumps(path string) ([]dump, error) {
 
 // readThreads reads the titles and tags of all questions.
 func readThreads(ctx context.Context, files []dump) (threads, error) {
-	of := threads{}
+	of, budget := threads{}, budget(files)
 	for _, f := range files {
 		_, err := readAll(ctx, f.path, func(p *Post) error {
 			if p.ID == "" || p.Tags == "" {
 				return nil
 			}
-			if err := memory.Check(int64(len(p.Title) + len(p.Tags))); err != nil {
+			if err := budget.Take(int64(len(p.ID)+len(p.Title)+len(p.Tags)) + userSize); err != nil {
 				return fmt.Errorf("the titles of all questions: %w", err)
 			}
 			of[[2]string{f.site, p.ID}] = threadOf(p)

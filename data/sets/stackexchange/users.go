@@ -11,8 +11,8 @@ import (
 	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
-// maxBytes bounds the users' texts in memory.
-const maxBytes = 1 << 30
+// userSize is about what a user takes beside its examples.
+const userSize = 200
 
 // siteUser is one user of one site.
 type siteUser struct {
@@ -22,8 +22,9 @@ type siteUser struct {
 
 // userTexts are the examples of users, as numbers.
 type userTexts struct {
-	of    map[siteUser]*texts
-	total int // numbers
+	of     map[siteUser]*texts
+	total  int            // numbers
+	budget *memory.Budget // of all files
 }
 
 // texts are the examples of one user, one after the other.
@@ -45,12 +46,13 @@ func (u *userTexts) add(user siteUser, appendTo func([]uint16) []uint16) error {
 	before := len(t.numbers)
 	t.numbers = appendTo(t.numbers)
 	t.examples++
-	more := len(t.numbers) - before
-	if u.total += more; 2*u.total > maxBytes {
-		return fmt.Errorf("the texts take more than %d bytes, which is more than fits in memory; take smaller sites, or a file of posts or comments alone", maxBytes)
+	u.total += len(t.numbers) - before
+	more := 2 * int64(len(t.numbers)-before)
+	if t.examples == 1 {
+		more += userSize
 	}
-	if err := memory.Check(int64(2 * more)); err != nil {
-		return fmt.Errorf("all sentences: %w", err)
+	if err := u.budget.Take(more); err != nil {
+		return fmt.Errorf("the sentences: %w; take smaller sites, or a file of posts or comments alone", err)
 	}
 	return nil
 }

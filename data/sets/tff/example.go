@@ -49,6 +49,9 @@ func (f *feature) len() int {
 	}
 }
 
+// maxFeatures bounds the features of an example; Stack Overflow's have six.
+const maxFeatures = 100
+
 var errWire = errors.New("is no tf.train.Example")
 
 // Decode reads a serialized tf.train.Example: field 1 holds the features, whose
@@ -71,6 +74,9 @@ func (e *Example) Decode(message []byte) error {
 
 // entry reads an entry of the map: field 1 the name, field 2 the feature.
 func (e *Example) entry(message []byte) error {
+	if e.used == maxFeatures {
+		return fmt.Errorf("has more than %d features, as no example does", maxFeatures)
+	}
 	if e.used == len(e.features) {
 		e.features = append(e.features, feature{})
 	}
