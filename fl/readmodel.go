@@ -1,78 +1,42 @@
 package fl
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"math"
 	"os"
 	"slices"
+	"strings"
 
+	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/nn"
 )
+
+// A header may have as many bytes as in the format's own library, and name so many
+// tensors: far more than a network of layers has.
+const (
+	maxSafetensorsHeader = 100_000_000
+	maxTensors           = 100_000
+)
+
+// CheckSafetensors returns an error unless a file is a whole one of the format: a
+// header whose tensors cover the bytes behind it, without a hole and without an overlap.
+func CheckSafetensors(path string) error {
+	f, err := openSafetensors(path)
+	if err != nil {
+		return err
+	}
+	return f.in.Close()
+}
 
 // ReadSafetensors reads a model's weights, in its packed layout, from a file of
 // WriteSafetensors, or of another program with tensors of the same names and
 // shapes. The error is of one line and names the file.
 func ReadSafetensors(path string, m *nn.Model) ([]float32, error) {
-	if err := CheckSafetensors(path); err != nil { // it names the file
-		return nil, err
-	}
-	w, err := readSafetensors(path, m)
-	if err != nil {
-		return nil, named(path, err)
-	}
-	return w, nil
-}
-
-// ReadTensors reads all tensors of a safetensors file, by name, as they are, whatever
-// model they are of. The error is of one line and names the file.
-func ReadTensors(path string) ([]nn.Tensor, error) {
-	if err := CheckSafetensors(path); err != nil { // it names the file
-		return nil, err
-	}
-	ts, _, err := readTensors(path)
-	if err != nil {
-		return nil, named(path, err)
-	}
-	return ts, nil
-}
-
-// named puts the file before an error that does not name it.
-func named(path string, err error) error {
-	if _, ok := errors.AsType[*os.PathError](err); ok {
-		return err
-	}
-	return fmt.Errorf("%s: %w", path, err)
-}
-
-// readTensors reads a file that was checked, with its metadata.
-func readTensors(path string) (ts []nn.Tensor, meta map[string]string, err error) {
-	file, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	size := binary.LittleEndian.Uint64(file)
-	var header map[string]json.RawMessage
-	if err := json.Unmarshal(file[8:8+size], &header); err != nil {
-		return nil, nil, fmt.Errorf("the header is no JSON object: %w", err)
-	}
-	_ = json.Unmarshal(header["__metadata__"], &meta) // other programs need not have any
-	delete(header, "__metadata__")
-	for _, name := range slices.Sorted(maps.Keys(header)) {
-		t, err := readTensor(header[name], file[8+size:])
-		if err != nil {
-			return nil, nil, fmt.Errorf("tensor %.80q: %w", name, err)
-		}
-		t.Name = name
-		ts = append(ts, t)
-	}
-	return ts, meta, nil
-}
-
-func readSafetensors(path string, m *nn.Model) ([]float32, error) {
 	ts, meta, err := readTensors(path)
 	if err != nil {
 		return nil, err
@@ -89,33 +53,219 @@ func readSafetensors(path string, m *nn.Model) ([]float32, error) {
 			err = fmt.Errorf("%w (and %d problems more)", err, len(all)-1)
 		}
 	}
-	return w, err
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return w, nil
 }
 
-// readTensor reads a tensor of the header's entry from the bytes behind the header.
-func readTensor(entry json.RawMessage, body []byte) (nn.Tensor, error) {
-	var e struct {
-		DType   string   `json:"dtype"`
-		Shape   []int    `json:"shape"`
-		Offsets [2]int64 `json:"data_offsets"`
+// ReadTensors reads all tensors of a safetensors file, by name, as they are, whatever
+// model they are of. The error is of one line and names the file.
+func ReadTensors(path string) ([]nn.Tensor, error) {
+	ts, _, err := readTensors(path)
+	return ts, err
+}
+
+// readTensors reads the tensors of a file, by name, with its metadata.
+func readTensors(path string) (ts []nn.Tensor, meta map[string]string, err error) {
+	f, err := openSafetensors(path)
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := json.Unmarshal(entry, &e); err != nil {
-		return nn.Tensor{}, err
+	defer func() { err = errors.Join(err, f.in.Close()) }()
+	if err := memory.Check(f.body); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if e.DType != "F32" {
-		return nn.Tensor{}, fmt.Errorf("its values are %.20q; they must be F32", e.DType)
-	}
-	from, to := e.Offsets[0], e.Offsets[1]
-	if from < 0 || to < from || to > int64(len(body)) || (to-from)%4 != 0 {
-		return nn.Tensor{}, fmt.Errorf("it lies at %d to %d of %d bytes", from, to, len(body))
-	}
-	t := nn.Tensor{Shape: e.Shape, Data: make([]float32, (to-from)/4)}
-	for i := range t.Data {
-		x := math.Float32frombits(binary.LittleEndian.Uint32(body[from+4*int64(i):]))
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return nn.Tensor{}, fmt.Errorf("value %d is %v", i, x)
+	in := io.NewSectionReader(f.in, f.begin, f.body)
+	for i := range f.tensors {
+		t, err := f.tensors[i].read(in)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: tensor %.80q: %w", path, f.tensors[i].name, err)
 		}
-		t.Data[i] = x
+		ts = append(ts, t)
 	}
-	return t, nil
+	return byName(ts), f.meta, nil
+}
+
+// safetensors is an open file whose header was checked.
+type safetensors struct {
+	in          *os.File
+	begin, body int64            // where the bytes of the tensors begin, and how many there are
+	tensors     []safetensorsOne // in the order of their bytes
+	meta        map[string]string
+}
+
+// safetensorsOne is an entry of the header.
+type safetensorsOne struct {
+	name    string
+	DType   string   `json:"dtype"`
+	Shape   []int64  `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"`
+}
+
+// openSafetensors opens a file and checks its header. The error is of one line and
+// names the file.
+func openSafetensors(path string) (*safetensors, error) {
+	info, err := os.Stat(path) // first: opening a pipe waits for who writes
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: it is no regular file", path)
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &safetensors{in: in}
+	if err := f.open(info.Size()); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), in.Close())
+	}
+	return f, nil
+}
+
+func (f *safetensors) open(size int64) error {
+	const lead = 8
+	var length [lead]byte
+	_, err := f.in.ReadAt(length[:], 0)
+	n := binary.LittleEndian.Uint64(length[:])
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return cause(err)
+	case err != nil, n > uint64(size-lead):
+		return errors.New("it is cut short, or no safetensors file")
+	case n > maxSafetensorsHeader:
+		return fmt.Errorf("its header has %d bytes, must have at most %d", n, maxSafetensorsHeader)
+	}
+	if err := memory.Check(8 * int64(n)); err != nil {
+		return fmt.Errorf("its header of %d bytes %w", n, err)
+	}
+	text := make([]byte, n)
+	if _, err := f.in.ReadAt(text, lead); err != nil {
+		return cause(err)
+	}
+	f.begin, f.body = lead+int64(n), size-lead-int64(n)
+	if err := f.header(text); err != nil {
+		return err
+	}
+	return f.cover(size)
+}
+
+// cause returns what the system says without the path.
+func cause(err error) error {
+	if named, ok := errors.AsType[*os.PathError](err); ok {
+		return named.Err
+	}
+	return err
+}
+
+// header reads the entries of the header, one after the other.
+func (f *safetensors) header(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	no := func(err error) error { return fmt.Errorf("the header is no JSON object of tensors: %w", err) }
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return no(errors.New("it must begin with {"))
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return no(err)
+		}
+		name, _ := t.(string) // a member's name is a text
+		if seen[name] {
+			return fmt.Errorf("the header names %.80q twice", name)
+		}
+		seen[name] = true
+		if name == "__metadata__" {
+			if err := d.Decode(&f.meta); err != nil {
+				return no(err)
+			}
+			continue
+		}
+		if len(f.tensors) == maxTensors {
+			return fmt.Errorf("the header names more than %d tensors", maxTensors)
+		}
+		one := safetensorsOne{name: name}
+		if err := d.Decode(&one); err != nil {
+			return fmt.Errorf("tensor %.80q: %w", name, err)
+		}
+		f.tensors = append(f.tensors, one)
+	}
+	if _, err := d.Token(); err != nil {
+		return no(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return no(errors.New("more text follows it"))
+	}
+	return nil
+}
+
+// cover puts the tensors in the order of their bytes and returns an error unless they
+// cover all there are, each once, as the format demands.
+func (f *safetensors) cover(size int64) error {
+	if len(f.tensors) == 0 {
+		return errors.New("it has no tensors")
+	}
+	slices.SortStableFunc(f.tensors, func(a, b safetensorsOne) int {
+		if a.Offsets == b.Offsets {
+			return strings.Compare(a.name, b.name)
+		}
+		return slices.Compare(a.Offsets[:], b.Offsets[:])
+	})
+	at := int64(0)
+	for i := range f.tensors {
+		t := &f.tensors[i]
+		from, to := t.Offsets[0], t.Offsets[1]
+		switch {
+		case from < 0 || to < from:
+			return fmt.Errorf("tensor %.80q lies at %d to %d", t.name, from, to)
+		case from < at:
+			return fmt.Errorf("tensor %.80q lies at %d to %d, and overlaps the one before, which ends at %d", t.name, from, to, at)
+		case from > at:
+			return fmt.Errorf("tensor %.80q lies at %d to %d, and no tensor at %d to %d", t.name, from, to, at, from)
+		}
+		at = to
+	}
+	if at != f.body {
+		return fmt.Errorf("it has %d bytes, but its tensors need %d", size, f.begin+at)
+	}
+	return nil
+}
+
+// read reads a tensor from the bytes behind the header.
+func (t *safetensorsOne) read(in io.ReaderAt) (nn.Tensor, error) {
+	if t.DType != "F32" {
+		return nn.Tensor{}, fmt.Errorf("its values are %.20q; they must be F32", t.DType)
+	}
+	count := t.Offsets[1] - t.Offsets[0]
+	values := int64(1)
+	shape := make([]int, len(t.Shape))
+	for i, d := range t.Shape {
+		if d < 0 || d > 0 && values > math.MaxInt64/4/d {
+			return nn.Tensor{}, fmt.Errorf("its shape is %v", t.Shape)
+		}
+		values *= d
+		shape[i] = int(d)
+	}
+	if 4*values != count {
+		return nn.Tensor{}, fmt.Errorf("its shape %v needs %d bytes, and it has %d", t.Shape, 4*values, count)
+	}
+	raw := make([]byte, min(count, 1<<18))
+	data := make([]float32, 0, values)
+	for at := t.Offsets[0]; at < t.Offsets[1]; {
+		part := raw[:min(int64(len(raw)), t.Offsets[1]-at)]
+		if _, err := in.ReadAt(part, at); err != nil {
+			return nn.Tensor{}, cause(err)
+		}
+		at += int64(len(part))
+		for ; len(part) > 0; part = part[4:] {
+			x := math.Float32frombits(binary.LittleEndian.Uint32(part))
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				return nn.Tensor{}, fmt.Errorf("value %d is %v", len(data), x)
+			}
+			data = append(data, x)
+		}
+	}
+	return nn.Tensor{Name: t.name, Shape: shape, Data: data}, nil
 }

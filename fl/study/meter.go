@@ -44,9 +44,7 @@ func (m *meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *
 	}
 	if s.Clients > 0 {
 		rec.TestError = new(real(s.Error))
-		if !s.Central {
-			rec.TestSpread = &Spread{s.P10, s.P50, s.P90}
-		}
+		rec.TestSpread = &Spread{s.P10, s.P50, s.P90}
 	}
 	for _, masked := range s.Masked {
 		if rec.Masked == nil {
