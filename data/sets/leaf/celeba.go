@@ -3,12 +3,14 @@ package leaf
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/formats/gzfile"
 	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sets/internal/picture"
 	"github.com/fedfast/fedfast/data/sys/memory"
@@ -46,6 +48,9 @@ func loadCelebA(ctx context.Context, cfg data.Config) (*data.Federation, []data.
 	if !regular.IsFolder(folder) {
 		return nil, nil, fmt.Errorf("%s: no folder raw/%s in it, which holds the pictures", cfg.Path, celebaFolder)
 	}
+	if err := roomForFaces(folder, people); err != nil {
+		return nil, nil, err
+	}
 	writers := make([]data.Examples, len(people))
 	failures := make([]error, len(people))
 	var group errgroup.Group
@@ -67,17 +72,40 @@ func loadCelebA(ctx context.Context, cfg data.Config) (*data.Federation, []data.
 	return &data.Federation{H: celebaSide, W: celebaSide, C: 3, Classes: 2}, writers, nil
 }
 
+// roomForFaces returns an error unless the files of the pictures are large enough for
+// as many as are listed, of which one may be listed often.
+func roomForFaces(folder string, people []person) error {
+	listed, size := int64(0), int64(0)
+	seen := map[string]bool{}
+	for i := range people {
+		for _, u := range []*User{&people[i].train, &people[i].test} {
+			for _, name := range u.Lines {
+				if filepath.Base(name) != name || name == "." || name == ".." {
+					return fmt.Errorf("%s: user %.64q: picture %s must be a name without a folder", u.File, u.ID, oneline.Name(name))
+				}
+				if listed++; seen[name] {
+					continue
+				}
+				seen[name] = true
+				info, err := os.Stat(filepath.Join(folder, name))
+				if err != nil {
+					return err
+				}
+				size += info.Size()
+			}
+		}
+	}
+	if err := memory.NewBudget(size).Take(listed * 3 * celebaSide * celebaSide); err != nil {
+		return fmt.Errorf("%s: %d pictures of %d files: %w", folder, listed, len(seen), err)
+	}
+	return nil
+}
+
 // faces reads the pictures of one celebrity.
 func faces(folder string, p *person) (data.Examples, error) {
 	var pixels []byte
 	for _, u := range []*User{&p.train, &p.test} {
 		for _, name := range u.Lines {
-			if filepath.Base(name) != name || name == "." || name == ".." {
-				return data.Examples{}, fmt.Errorf("%s: user %.64q: picture %s must be a name without a folder", u.File, u.ID, oneline.Name(name))
-			}
-			if err := memory.Check(3 * celebaSide * celebaSide); err != nil {
-				return data.Examples{}, fmt.Errorf("%s: the pictures of user %.64q: %w", u.File, u.ID, err)
-			}
 			face, err := face(filepath.Join(folder, name))
 			if err != nil {
 				return data.Examples{}, err
@@ -92,14 +120,13 @@ func faces(folder string, p *person) (data.Examples, error) {
 
 // face reads one picture.
 func face(path string) ([]byte, error) {
-	f, err := regular.Open(path)
+	encoded, err := gzfile.ReadAll(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was read only
-	m, err := picture.Decode(f, nil)
+	m, err := picture.Decode(encoded, memory.NewBudget(int64(len(encoded))), nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, regular.Cause(err))
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	size := m.Bounds().Size()
 	return picture.Resize(picture.Append(nil, m, 3), size.X, size.Y, 3, celebaSide, celebaSide), nil

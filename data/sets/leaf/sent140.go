@@ -35,12 +35,12 @@ func loadSent140(ctx context.Context, cfg data.Config) (*data.Federation, []data
 	counts := words.NewCount()
 	for i := range people {
 		for k, text := range people[i].train.Lines {
-			line := words.Line(text)
+			line := words.Line([]byte(text))
 			people[i].train.Lines[k] = string(line)
 			counts.Add(line)
 		}
 		for k, text := range people[i].test.Lines {
-			people[i].test.Lines[k] = string(words.Line(text))
+			people[i].test.Lines[k] = string(words.Line([]byte(text)))
 		}
 	}
 	if counts.None() {

@@ -4,18 +4,13 @@
 package parquet
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
-	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/data/formats/parquet"
 	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
@@ -27,150 +22,50 @@ var (
 	clientNames = []string{"client", "client_id", "user", "user_id", "writer", "writer_id", "author", "speaker_id"}
 )
 
-// file is an open file.
-type file struct {
-	path string
-	os   *os.File
-	*parquet.File
-}
-
-// open opens a file. Its errors, and those of reading, name the path.
-func open(path string) (*file, error) {
-	in, err := regular.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	f := &file{path: path, os: in}
-	err = f.guard(func() error {
-		info, err := in.Stat()
-		if err == nil {
-			f.File, err = parquet.OpenFile(in, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-		}
-		if err != nil {
-			return fmt.Errorf("%s: this is no file in Parquet's format: %w", path, cause(err))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, errors.Join(err, in.Close())
-	}
-	return f, nil
-}
-
-// guard turns what the library panics with on a damaged file into an error.
-func (f *file) guard(do func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: the file is damaged: %s", f.path, oneline.Name(fmt.Sprint(p)))
-		}
-	}()
-	return do()
-}
-
-// cause says what an end of a file within what it must hold is.
-func cause(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends early")
-	}
-	return regular.Cause(err)
-}
-
 // names returns the columns, those within others with dots.
-func (f *file) names() string {
+func names(f *parquet.File) string {
 	var names []string
-	for _, c := range f.Schema().Columns() {
-		names = append(names, strings.Join(c, "."))
+	for _, c := range f.Columns {
+		names = append(names, strings.Join(c.Path, "."))
 	}
 	return oneline.Names(names)
 }
 
-// column finds a column of one of some names that has one value a row; ok is false
-// where there is none. A struct counts by its field bytes.
-func (f *file) column(names []string) (leaf parquet.LeafColumn, ok bool, err error) {
+// column finds a column of one of some names that has one value a row, nil where there
+// is none. A struct counts by its field bytes.
+func column(f *parquet.File, names []string) (*parquet.Column, error) {
 	for _, name := range names {
-		way := []string{name}
-		if leaf, ok = f.Schema().Lookup(way...); !ok {
-			way = append(way, "bytes")
-			leaf, ok = f.Schema().Lookup(way...)
-		}
-		leaf.Path = way
-		if ok && leaf.MaxRepetitionLevel > 0 {
-			return leaf, true, fmt.Errorf("%s: column %s holds lists; save one value a row", f.path, name)
-		}
-		if ok {
-			return leaf, true, nil
-		}
-		for _, c := range f.Schema().Columns() {
-			if c[0] == name {
-				return leaf, true, fmt.Errorf("%s: column %s has the field %s; save plain values, or pictures as {bytes, path}", f.path, name, strings.Join(c[1:], "."))
+		var other *parquet.Column
+		for i := range f.Columns {
+			c := &f.Columns[i]
+			switch {
+			case c.Path[0] != name:
+			case len(c.Path) > 1 && (len(c.Path) > 2 || c.Path[1] != "bytes"):
+				other = c
+			case c.Repeated:
+				return nil, fmt.Errorf("%s: column %s holds lists; save one value a row", f.Path, name)
+			default:
+				return c, nil
 			}
 		}
+		switch {
+		case other == nil:
+		case other.Repeated:
+			return nil, fmt.Errorf("%s: column %s holds lists; save one value a row", f.Path, name)
+		default:
+			return nil, fmt.Errorf("%s: column %s has the field %s; save plain values, or pictures as {bytes, path}", f.Path, name, strings.Join(other.Path[1:], "."))
+		}
 	}
-	return leaf, false, nil
+	return nil, nil
 }
 
 // must finds a column that has to be there.
-func (f *file) must(what string, names []string) (parquet.LeafColumn, error) {
-	leaf, ok, err := f.column(names)
-	if err == nil && !ok {
-		err = fmt.Errorf("%s has no column of %s, named %s, but %s", f.path, what, strings.Join(names, ", "), f.names())
+func must(f *parquet.File, what string, list []string) (*parquet.Column, error) {
+	c, err := column(f, list)
+	if err == nil && c == nil {
+		err = fmt.Errorf("%s has no column of %s, named %s, but %s", f.Path, what, strings.Join(list, ", "), names(f))
 	}
-	return leaf, err
-}
-
-// each calls with the values of a column, row by row from 1 on. A value is valid until
-// the call returns.
-func (f *file) each(ctx context.Context, leaf parquet.LeafColumn, call func(row int, v parquet.Value) error) error {
-	row := 0
-	return f.guard(func() error {
-		for _, group := range f.RowGroups() {
-			pages := group.ColumnChunks()[leaf.ColumnIndex].Pages()
-			err := eachOf(ctx, pages, func(v parquet.Value) error {
-				row++
-				if v.IsNull() {
-					return fmt.Errorf("row %d of column %s has no value", row, strings.Join(leaf.Path, "."))
-				}
-				return call(row, v)
-			})
-			if err = errors.Join(err, pages.Close()); err != nil {
-				return fmt.Errorf("%s: %w", f.path, err)
-			}
-		}
-		return nil
-	})
-}
-
-// eachOf calls with the values of pages.
-func eachOf(ctx context.Context, pages parquet.Pages, call func(v parquet.Value) error) error {
-	buffer := make([]parquet.Value, 64)
-	for {
-		page, err := pages.ReadPage()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return fmt.Errorf("the file is damaged, or cannot be read: %w", cause(err))
-		}
-		values := page.Values()
-		for {
-			n, err := values.ReadValues(buffer)
-			for _, v := range buffer[:n] {
-				if err := call(v); err != nil {
-					return err
-				}
-			}
-			if errors.Is(err, io.EOF) || n == 0 && err == nil {
-				break
-			}
-			if err != nil {
-				return fmt.Errorf("the file is damaged: %w", cause(err))
-			}
-		}
-		parquet.Release(page)
-	}
+	return c, err
 }
 
 // find lists the files of training and of test samples at a path: one file, or those of

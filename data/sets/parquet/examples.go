@@ -1,16 +1,13 @@
 package parquet
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/formats/parquet"
 	"github.com/fedfast/fedfast/data/sets/internal/picture"
 	"github.com/fedfast/fedfast/data/sets/internal/words"
-	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
 // images reads the pictures of all samples. The first one says how large all are, and
@@ -19,15 +16,15 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	var pixels []byte
 	fed := o.fed
 	for _, f := range o.files {
-		leaf, err := f.must("pictures", imageNames)
+		leaf, err := must(f, "pictures", imageNames)
 		if err != nil {
 			return data.View{}, err
 		}
-		if kind := leaf.Node.Type().Kind(); kind != parquet.ByteArray {
-			return data.View{}, fmt.Errorf("%s: column %s is of type %v, must be the bytes of PNG or JPEG", f.path, leaf.Path[0], kind)
+		if leaf.Kind != parquet.ByteArray {
+			return data.View{}, fmt.Errorf("%s: column %s is of type %v, must be the bytes of PNG or JPEG", f.Path, leaf.Path[0], leaf.Kind)
 		}
-		err = f.each(ctx, leaf, func(row int, v parquet.Value) error {
-			m, err := picture.Decode(bytes.NewReader(v.ByteArray()), func(w, h int) error {
+		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
+			m, err := picture.Decode(v.Bytes, f.Budget, func(w, h int) error {
 				if fed.C > 0 && (w != fed.W || h != fed.H) {
 					return fmt.Errorf("it has %d x %d pixels, the first one %d x %d; resize all to one size", w, h, fed.W, fed.H)
 				}
@@ -43,7 +40,7 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			if fed.C == 1 && picture.Channels(m) != 1 {
 				return fmt.Errorf("the picture of row %d has colours, the first one is grey; save all in one mode", row)
 			}
-			if err := memory.Check(int64(fed.W * fed.H * fed.C)); err != nil {
+			if err := f.Budget.Take(int64(fed.W * fed.H * fed.C)); err != nil {
 				return fmt.Errorf("the pictures up to row %d: %w", row, err)
 			}
 			pixels = picture.Append(pixels, m, fed.C)
@@ -64,18 +61,18 @@ func (o *own) texts(ctx context.Context) (data.View, error) {
 	var lines [][]byte
 	counts := words.NewCount()
 	for i, f := range o.files {
-		leaf, err := f.must("texts", textNames)
+		leaf, err := must(f, "texts", textNames)
 		if err != nil {
 			return data.View{}, err
 		}
-		if kind := leaf.Node.Type().Kind(); kind != parquet.ByteArray {
-			return data.View{}, fmt.Errorf("%s: column %s is of type %v, must be texts", f.path, leaf.Path[0], kind)
+		if leaf.Kind != parquet.ByteArray {
+			return data.View{}, fmt.Errorf("%s: column %s is of type %v, must be texts", f.Path, leaf.Path[0], leaf.Kind)
 		}
-		err = f.each(ctx, leaf, func(row int, v parquet.Value) error {
-			line := words.Line(string(v.ByteArray()))
-			if err := memory.Check(int64(len(line)) + 2*textLen); err != nil {
+		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
+			if err := f.Budget.Take(2*int64(len(v.Bytes)) + 2*textLen + textSize); err != nil {
 				return fmt.Errorf("the texts up to row %d: %w", row, err)
 			}
+			line := words.Line(v.Bytes)
 			if lines = append(lines, line); i < o.train {
 				counts.Add(line)
 			}

@@ -10,17 +10,18 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/deal"
+	"github.com/fedfast/fedfast/data/formats/parquet"
 	"github.com/fedfast/fedfast/data/sets/internal/words"
 )
 
 const (
-	// textLen is how many words of a text are read.
-	textLen = 64
-	path    = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names that begin with test hold the test samples"
+	// textLen is how many words of a text are read, textSize about what a text takes
+	// beside its letters.
+	textLen  = 64
+	textSize = 16
+	path     = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names that begin with test hold the test samples"
 )
 
 var doc = fmt.Sprintf("; a label: column %s, whole numbers from 0, names or, to predict, floats; a client, if there is one: column %s", strings.Join(labelNames, ", "), strings.Join(clientNames, ", "))
@@ -51,7 +52,7 @@ func Sets() []data.Set {
 type own struct {
 	cfg     data.Config
 	fed     *data.Federation
-	files   []*file
+	files   []*parquet.File
 	train   int // files with training samples
 	first   int // training samples
 	labels  []int32
@@ -63,7 +64,7 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 	o := &own{cfg: cfg, fed: &data.Federation{H: 1, W: 1}}
 	defer func() {
 		for _, f := range o.files {
-			err = errors.Join(err, f.os.Close())
+			err = errors.Join(err, f.Close())
 		}
 	}()
 	if err := o.open(cfg.Path); err != nil {
@@ -76,8 +77,7 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 	if err != nil {
 		return nil, nil, err
 	}
-	central := len(o.clients) == o.first && o.first < all.Len() // the test files have no clients
-	if all.Len() != len(o.labels) || o.clients != nil && len(o.clients) != all.Len() && !central {
+	if all.Len() != len(o.labels) || o.clients != nil && len(o.clients) != all.Len() {
 		return nil, nil, fmt.Errorf("%s: the columns have %d samples, %d labels and %d clients; the file is damaged", cfg.Path, all.Len(), len(o.labels), len(o.clients))
 	}
 	if o.numbers != nil {
@@ -86,10 +86,6 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 	}
 	if o.clients != nil {
 		numbers := !slices.ContainsFunc(o.clients, func(id string) bool { _, err := strconv.ParseInt(id, 10, 64); return err != nil })
-		if central {
-			examples := data.ByClient(all.Part(0, o.first), o.clients, o.first, numbers)
-			return o.fed, append(examples, data.Examples{Test: all.Part(o.first, all.Len()), Central: true}), nil
-		}
 		return o.fed, data.ByClient(all, o.clients, o.first, numbers), nil
 	}
 	if cfg.Partition == "" {
@@ -107,15 +103,18 @@ func (o *own) open(path string) error {
 	if len(other) > 0 {
 		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d files of validation samples are left out, as there are test samples", len(other)))
 	}
+	if len(test) > 0 && o.cfg.Split == "" {
+		o.fed.Notes = append(o.fed.Notes, "the test samples are those of the test files (data.split = \"files\", as nothing else is set)")
+	}
 	o.train = len(train)
 	rows := int64(0)
 	for i, path := range slices.Concat(train, test) {
-		f, err := open(path)
+		f, err := parquet.Open(path)
 		if err != nil {
 			return err
 		}
 		o.files = append(o.files, f)
-		rows += f.NumRows()
+		rows += f.Rows
 		if i < o.train {
 			o.first = int(rows)
 		}
@@ -131,42 +130,35 @@ func (o *own) readLabels(ctx context.Context) error {
 	var names []string
 	kind := parquet.Kind(-1)
 	for _, f := range o.files {
-		leaf, err := f.must("labels", labelNames)
+		leaf, err := must(f, "labels", labelNames)
 		if err != nil {
 			return err
 		}
-		now := leaf.Node.Type().Kind()
+		now := leaf.Kind
 		if kind >= 0 && now != kind {
-			return fmt.Errorf("%s: column %s is of type %v, that of %s of type %v", f.path, leaf.Path[0], now, o.files[0].path, kind)
+			return fmt.Errorf("%s: column %s is of type %v, that of %s of type %v", f.Path, leaf.Path[0], now, o.files[0].Path, kind)
 		}
 		kind = now
-		err = f.each(ctx, leaf, func(row int, v parquet.Value) error {
-			label := int64(0)
+		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
+			label := v.Int // 0 of others
 			switch kind {
-			case parquet.Boolean:
-				if v.Boolean() {
-					label = 1
-				}
-			case parquet.Int32:
-				label = int64(v.Int32())
-			case parquet.Int64:
-				label = v.Int64()
+			case parquet.Boolean, parquet.Int32, parquet.Int64:
 			case parquet.ByteArray:
-				names = append(names, string(v.ByteArray()))
-			case parquet.Float, parquet.Double:
-				x := float32(v.Double())
-				if kind == parquet.Float {
-					x = v.Float()
+				if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
+					return fmt.Errorf("the labels up to row %d: %w", row, err)
 				}
+				names = append(names, string(v.Bytes))
+			case parquet.Float, parquet.Double:
+				x := float32(v.Float)
 				if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-					return fmt.Errorf("row %d of column %s is %v, must be a finite number", row, leaf.Path[0], x)
+					return fmt.Errorf("row %d is %v, must be a finite number", row, x)
 				}
 				o.numbers = append(o.numbers, x)
 			default:
-				return fmt.Errorf("column %s is of type %v, must be whole numbers, names or floats", leaf.Path[0], kind)
+				return fmt.Errorf("it is of type %v, must be whole numbers, names or floats", kind)
 			}
 			if label < 0 || label >= data.MaxOwnClasses {
-				return fmt.Errorf("row %d of column %s is %d, must be a class from 0 to %d", row, leaf.Path[0], label, data.MaxOwnClasses-1)
+				return fmt.Errorf("row %d is %d, must be a class from 0 to %d", row, label, data.MaxOwnClasses-1)
 			}
 			o.labels = append(o.labels, int32(label))
 			return nil
@@ -189,34 +181,30 @@ func (o *own) readLabels(ctx context.Context) error {
 	return nil
 }
 
-// readClients reads who each sample is of, if the files say it; test files may leave
-// it out.
+// readClients reads who each sample is of, if the files say it.
 func (o *own) readClients(ctx context.Context) error {
-	without := false // the test files
 	for i, f := range o.files {
-		leaf, ok, err := f.column(clientNames)
+		leaf, err := column(f, clientNames)
 		if err != nil {
 			return err
 		}
-		if i == o.train {
-			without = o.clients != nil && !ok
+		if (leaf != nil) != (o.clients != nil) && i > 0 {
+			return fmt.Errorf("%s and %s: one has a column of clients, the other has none", o.files[0].Path, f.Path)
 		}
-		if ok != (o.clients != nil && !(i >= o.train && without)) && i > 0 {
-			return fmt.Errorf("%s and %s: one has a column of clients, the other has none", o.files[0].path, f.path)
-		}
-		if !ok {
+		if leaf == nil {
 			continue
 		}
-		err = f.each(ctx, leaf, func(row int, v parquet.Value) error {
-			switch leaf.Node.Type().Kind() {
+		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
+			if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
+				return fmt.Errorf("the clients up to row %d: %w", row, err)
+			}
+			switch leaf.Kind {
 			case parquet.ByteArray:
-				o.clients = append(o.clients, string(v.ByteArray()))
-			case parquet.Int32:
-				o.clients = append(o.clients, strconv.Itoa(int(v.Int32())))
-			case parquet.Int64:
-				o.clients = append(o.clients, strconv.FormatInt(v.Int64(), 10))
+				o.clients = append(o.clients, string(v.Bytes))
+			case parquet.Int32, parquet.Int64:
+				o.clients = append(o.clients, strconv.FormatInt(v.Int, 10))
 			default:
-				return fmt.Errorf("column %s is of type %v, must be names or whole numbers", leaf.Path[0], leaf.Node.Type().Kind())
+				return fmt.Errorf("it is of type %v, must be names or whole numbers", leaf.Kind)
 			}
 			return nil
 		})

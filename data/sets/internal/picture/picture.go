@@ -3,10 +3,10 @@
 package picture
 
 import (
+	"bytes"
 	"fmt"
 	"image"
 	"image/color"
-	"io"
 
 	// The forms of pictures.
 	_ "image/jpeg"
@@ -15,15 +15,20 @@ import (
 	"github.com/fedfast/fedfast/data/sys/memory"
 )
 
-// maxPixels bounds the pixels of a picture: a few bytes can say that there are more
-// than fit in memory.
-const maxPixels = 1 << 26
+const (
+	// perPicture is what a picture takes of a budget beside its pixels: a decoder is
+	// made for each.
+	perPicture = 1 << 10
+	// maxScans bounds how often a JPEG may go through its pixels: those that come into
+	// view step by step have about ten.
+	maxScans = 100
+)
 
 // Decode reads a picture in PNG or JPEG. Before it takes memory for the pixels it looks
-// at how many there are said to be, and asks fits, which may be nil, about the width and
-// the height.
-func Decode(r io.ReadSeeker, fits func(w, h int) error) (image.Image, error) {
-	c, _, err := image.DecodeConfig(r)
+// at how many there are said to be, takes four bytes for each of the budget, and asks
+// fits, which may be nil, about the width and the height.
+func Decode(encoded []byte, budget *memory.Budget, fits func(w, h int) error) (image.Image, error) {
+	c, form, err := image.DecodeConfig(bytes.NewReader(encoded))
 	if err != nil {
 		return nil, damaged{err}
 	}
@@ -32,17 +37,17 @@ func Decode(r io.ReadSeeker, fits func(w, h int) error) (image.Image, error) {
 			return nil, err
 		}
 	}
-	pixels := int64(c.Width) * int64(c.Height)
-	if pixels > maxPixels {
-		return nil, fmt.Errorf("it says that it has %d x %d pixels; there must be at most %d", c.Width, c.Height, maxPixels)
+	pixels := int64(c.Width) * int64(c.Height) // each has 32 bits at most
+	if err := budget.Take(4*min(pixels, 1<<60) + perPicture); err != nil {
+		return nil, fmt.Errorf("it says that it has %d x %d pixels: %w", c.Width, c.Height, err)
 	}
-	if err := memory.Check(8 * pixels); err != nil { // in 16 bits a channel
-		return nil, err
+	if err := memory.Check(16 * pixels); err != nil { // a JPEG's, before they are pixels
+		return nil, fmt.Errorf("it has %d x %d pixels, and %w", c.Width, c.Height, err)
 	}
-	if _, err := r.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+	if scans := bytes.Count(encoded, []byte("\xff\xda")); form == "jpeg" && scans > maxScans {
+		return nil, fmt.Errorf("it has %d scans, must have at most %d", scans, maxScans)
 	}
-	m, _, err := image.Decode(r)
+	m, _, err := image.Decode(bytes.NewReader(encoded))
 	if err != nil {
 		return nil, damaged{err}
 	}

@@ -2,17 +2,32 @@ package words
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// A word is a run of letters, digits, underscores and apostrophes, or one of .,!?; as
-// in LEAF's split_line.
-var word = regexp.MustCompile(`[\p{L}\p{N}\p{M}_']+|[.,!?;]`)
-
-// Line returns the words of a text in lower case, with spaces between.
-func Line(text string) []byte {
-	return []byte(strings.Join(word.FindAllString(strings.ToLower(text), -1), " "))
+// Line returns the words of a text in lower case, with spaces between. A word is a run
+// of letters, digits, underscores and apostrophes, or one of .,!?; as in LEAF's
+// split_line.
+func Line(text []byte) []byte {
+	line := make([]byte, 0, len(text))
+	within := false // a word
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		text = text[size:]
+		r = unicode.ToLower(r)
+		part := r == '_' || r == '\'' || unicode.In(r, unicode.L, unicode.N, unicode.M)
+		if !part && !strings.ContainsRune(".,!?;", r) {
+			within = false
+			continue
+		}
+		if !(part && within) && len(line) > 0 {
+			line = append(line, ' ')
+		}
+		line, within = utf8.AppendRune(line, r), part
+	}
+	return line
 }
 
 // TextSize returns the number of ids of AppendText: the padding, the words, others.
