@@ -109,28 +109,11 @@ func find(name string) (*Set, error) {
 		}
 		names = append(names, all[i].Name)
 	}
-	if why := Gone(name); why != "" {
-		return nil, fmt.Errorf("data.name = %q: %s", name, why)
-	}
 	list := strings.Join(names, ", ")
 	if name == "" {
 		return nil, fmt.Errorf("data.name is not set; use one of %s", list)
 	}
 	return nil, fmt.Errorf("data.name = %q: no such set; use one of %s", name, list)
-}
-
-// Gone says of the name of a set that earlier versions read what to use now, ""
-// of any other name.
-func Gone(name string) string {
-	if of, ok := strings.CutPrefix(name, "fedjax-"); ok {
-		if of != "stackoverflow" {
-			of = "tff-" + of
-		}
-		if set, err := find(of); err == nil {
-			return "FedJAX's own files are not read any more; use " + set.Name + ", which has the same samples in TFF's files"
-		}
-	}
-	return ""
 }
 
 // checkTarget returns an error for what goes by the class of an example, where it

@@ -51,7 +51,7 @@ func CheckCut(m Method, c ClientParams) error {
 
 // cuts says whether rounds can be trained elsewhere in parts.
 func (e *Engine) cuts() bool {
-	return e.cfg.Elsewhere != nil && !e.cfg.Chain && !e.looks()
+	return e.cfg.Elsewhere != nil && !e.looks()
 }
 
 // Train trains a part of a round.
@@ -61,8 +61,8 @@ func (e *Engine) Train(ctx context.Context, p Portion) (*Part, error) {
 	}
 	s := p.Span
 	switch {
-	case e.looks() || e.cfg.Chain:
-		return nil, errors.New("a part of a round: its method or its study has rounds trained whole, or its clients keep a state")
+	case e.looks():
+		return nil, errors.New("a part of a round: its method has rounds trained whole, or its clients keep a state")
 	case len(p.Weights) != e.cfg.Model.Size():
 		return nil, fmt.Errorf("a part of a round: %d weights arrived, model %s has %d", len(p.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
 	case s.Lo < 0 || s.Lo%groupSlots != 0 || s.Hi <= s.Lo || s.Hi > e.cfg.Cohort:

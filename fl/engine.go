@@ -54,10 +54,6 @@ type Config struct {
 	// memory.
 	Trials, Kept int
 
-	// Chain sums the clients of a round in one chain, as earlier versions did, whose
-	// results it gives for cohorts of more than 16. Such rounds cannot be cut.
-	Chain bool
-
 	// Server are the hyperparameters that a Sender builds its servers by; nil are the
 	// method's defaults.
 	Server *ServerParams

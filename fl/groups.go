@@ -16,14 +16,6 @@ type round struct {
 	left   []*block // states that the slots' clients leave
 }
 
-// group returns how many slots are summed in one chain.
-func (c *Config) group() int {
-	if c.Chain {
-		return c.Cohort
-	}
-	return groupSlots
-}
-
 // train trains the whole cohort.
 func (r *round) train(ctx context.Context) (*Part, error) {
 	if r.engine.cuts() {
@@ -38,21 +30,20 @@ func (r *round) train(ctx context.Context) (*Part, error) {
 // workers.
 func (r *round) trainHere(span Span) (*Part, error) {
 	e := r.engine
-	size := e.cfg.group()
 	_, gathers := e.cfg.Method.(Gatherer)
-	groups := make([]*aggregate, 0, (span.Hi-span.Lo+size-1)/size)
-	for lo := span.Lo; lo < span.Hi; lo += size {
-		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(size, span.Hi-lo)))
+	groups := make([]*aggregate, 0, (span.Hi-span.Lo+groupSlots-1)/groupSlots)
+	for lo := span.Lo; lo < span.Hi; lo += groupSlots {
+		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(groupSlots, span.Hi-lo)))
 	}
 	all := newTree(len(groups), e.pool.returnSums)
 	work, err := e.work(r.slots[span.Lo:span.Hi])
 	if err != nil {
 		return nil, err
 	}
-	order, number := taskOrder(work, size)
+	order, number := taskOrder(work)
 	r.left = make([]*block, len(r.slots))
 	err = e.pool.run(len(order), func(task int, w *worker) error {
-		i, group := span.Lo+order[task], order[task]/size
+		i, group := span.Lo+order[task], order[task]/groupSlots
 		var c contribution
 		delivered := false
 		defer func() { // a panic must not leave the others waiting
@@ -104,16 +95,15 @@ func (e *Engine) work(slots []Slot) ([]float64, error) {
 }
 
 // taskOrder returns the slots, of which it is given the work, in the order in which
-// their tasks start, and the number of each task in its group of so many slots, where
+// their tasks start, and the number of each task in its group, where
 // it comes in the chain of the sum. Most work comes first, so that no long task is left
 // for the end, but only so many groups are begun at a time as a window has. It depends
 // only on the plan, never on the machine.
-func taskOrder(work []float64, size int) (order, number []int) {
-	window := max(size, windowSlots)
-	begun := make([]int, (len(work)+size-1)/size)
-	for lo := 0; lo < len(work); lo += window {
-		for _, i := range longestFirst(work[lo:min(lo+window, len(work))]) {
-			group := (lo + i) / size
+func taskOrder(work []float64) (order, number []int) {
+	begun := make([]int, (len(work)+groupSlots-1)/groupSlots)
+	for lo := 0; lo < len(work); lo += windowSlots {
+		for _, i := range longestFirst(work[lo:min(lo+windowSlots, len(work))]) {
+			group := (lo + i) / groupSlots
 			order, number = append(order, lo+i), append(number, begun[group])
 			begun[group]++
 		}

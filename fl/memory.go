@@ -106,12 +106,9 @@ func (c *Config) needed() float64 {
 	if second {
 		borrowed = 4
 	}
-	sums := 0 // of groups, besides the first
-	if !c.Chain {
-		sums = openSums(c.Cohort) - 1
-		if _, ok := c.Method.(Gatherer); ok {
-			sums *= 2
-		}
+	sums := openSums(c.Cohort) - 1 // of groups, besides the first
+	if _, ok := c.Method.(Gatherer); ok {
+		sums *= 2
 	}
 	vectors := float64(engineVectors+server) + float64(min(trials, c.Workers)*sums) + float64(trials*(trialVectors+server)+c.Kept) + float64(c.Workers*(workerVectors+borrowed))
 	state, _ := c.stateSize() // of the client at work, and as it was

@@ -204,12 +204,6 @@ func TestRoundsInPartsAreTheSame(t *testing.T) {
 				t.Errorf("cohort %d: %d parts were trained, want %d", cohort, o.trained.Load(), want)
 			}
 		}
-		c := config(2)
-		c.Chain = true
-		chain, _, _ := train(newEngine(t, c))
-		if same := slices.Equal(chain.Weights(), tr.Weights()); same != (cohort <= groupSlots) {
-			t.Errorf("cohort %d: one chain has the same weights: %v", cohort, same)
-		}
 	}
 }
 

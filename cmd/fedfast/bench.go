@@ -43,17 +43,10 @@ func newBench(a *app) *cobra.Command {
 		Use:   "bench",
 		Short: "Measure the throughput of this machine, beside PyTorch if asked",
 		Long: "Measure the throughput of this machine. Kernels and steps run on one thread. Suites:\n" + suites() +
-			"\n\nWith --json the report goes to stdout in place of the table; --report writes it to a file beside the table, and so does\n" +
-			"bench --json FILE, as older versions had it. Models are timed by name, or composed of the layers of a study\n" +
-			"file: bench --suite nn --model FILE.toml --input 28x28x1.",
-		Args: cobra.MaximumNArgs(1),
-		PreRunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				if !a.json || o.report != "" {
-					return fmt.Errorf("unexpected argument %q: --report FILE writes the report as JSON", args[0])
-				}
-				o.report, a.json = args[0], false
-			}
+			"\n\n--json prints the report instead of the table; --report writes it to a file beside the table. Models are timed by name,\n" +
+			"or composed of the layers of a study file: bench --suite nn --model FILE.toml --input 28x28x1.",
+		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error {
 			if a.json && o.gobench {
 				return errors.New("--json and --gobench: both want stdout; --report FILE writes the report as JSON")
 			}

@@ -133,9 +133,6 @@ func (s *clientSession) plan(ctx context.Context) (tuners.Plan, error) {
 	}
 	s.calls++
 	h := t.driver.history
-	if h.version() < 1 {
-		p.Notes = nil
-	}
 	if err := h.append(KindPlan, t.number, t.rounds+1, p); err != nil {
 		return tuners.Plan{}, err
 	}

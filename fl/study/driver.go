@@ -65,7 +65,6 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Chain = past.version() < treeVersion
 	engine, err := s.engine()
 	if err != nil {
 		return nil, err

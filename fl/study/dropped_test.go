@@ -2,10 +2,7 @@ package study
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -217,72 +214,5 @@ func (c *cancelling) Progress(Progress) {
 	defer c.mu.Unlock()
 	if c.after--; c.after == 0 {
 		c.cancel()
-	}
-}
-
-// TestRecordsThatDoNotTellWhichWereDropped plays the record of an earlier version:
-// a finished study is returned, an unfinished one with dropped clients is refused.
-func TestRecordsThatDoNotTellWhichWereDropped(t *testing.T) {
-	for _, finished := range []bool{true, false} {
-		dir, old := t.TempDir(), t.TempDir()
-		s := wideStudy(t, plugins.Builtin()["fedex"])
-		s.Store = openStore(t, dir)
-		want, err := Tune(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s.Store = openStore(t, old)
-		asEarlier(t, dir, s.Store, finished)
-		if err := s.Store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s.Store = openStore(t, old)
-		got, err := Tune(t.Context(), s)
-		_ = s.Store.Close()
-		switch {
-		case finished && (err != nil || got.WeightsSHA256 != want.WeightsSHA256):
-			t.Errorf("finished by an earlier version: %+v, %v", got, err)
-		case !finished && (err == nil || !strings.Contains(err.Error(), "does not tell which") || strings.Contains(err.Error(), "\n")):
-			t.Errorf("begun by an earlier version: error %v", err)
-		}
-	}
-}
-
-// asEarlier copies a record without the dropped slots.
-func asEarlier(t *testing.T, dir string, to *store.Store, finished bool) {
-	t.Helper()
-	v, err := store.Look(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = v.Close() }()
-	kinds := []string{KindStudy, KindData, KindSession, KindSuggest, KindReport, KindTrial, KindPlan, KindRound, KindRung, KindFinalist}
-	if finished {
-		kinds = append(kinds, KindResult)
-	}
-	err = v.Each(t.Context(), func(r store.Row) error {
-		if r.Kind == KindRound {
-			var fields map[string]any
-			if err := json.Unmarshal(r.Data, &fields); err != nil {
-				return err
-			}
-			maps.DeleteFunc(fields, func(key string, _ any) bool { return key == "dropped_slots" })
-			if r.Data, err = json.Marshal(fields); err != nil {
-				return err
-			}
-		}
-		return to.Append(r.Kind, r.Trial, r.Round, r.Data)
-	}, kinds...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := v.EachState(t.Context(), to.SetState); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.ShareSnapshots(v); err != nil {
-		t.Fatal(err)
 	}
 }

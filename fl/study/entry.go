@@ -55,7 +55,7 @@ type Measured struct {
 	// measured.
 	TestError float64
 	// TestSpread are percentiles of the clients' errors behind it, nil where there is
-	// none, as in studies that earlier versions began.
+	// none.
 	TestSpread *Spread
 	// Examples counts those that the clients trained on, all passes; Steps their
 	// local steps.
@@ -63,7 +63,7 @@ type Measured struct {
 	// Clients is the size of the cohort, Dropped how many of it were left out.
 	Clients, Dropped int
 	// Seconds is how long the round's slowest client takes on the simulated device,
-	// NaN where it is not recorded, as in studies that earlier versions began.
+	// NaN where it is not recorded.
 	Seconds float64
 	// Params are what the client tuner set for all clients of the round alike.
 	Params tuners.Params

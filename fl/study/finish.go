@@ -86,8 +86,6 @@ type Stored struct {
 	// Tune or Run is the end of a finished study, without its weights.
 	Tune *Result
 	Run  *RunResult
-	// version is the study's recordVersion.
-	version int
 }
 
 // Finished says whether the study has ended.
@@ -111,7 +109,7 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 		case KindStudy:
 			rec, err := decode[studyRecord](r.Kind, r.Data)
 			if err == nil {
-				out.Config, out.Mode, out.version = rec.Config, rec.Mode, rec.Version
+				out.Config, out.Mode = rec.Config, rec.Mode
 			}
 			return err
 		case KindMoved:
@@ -139,13 +137,6 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 		return err
 	}, KindStudy, KindMoved, KindSession, KindResult, KindBaseline)
 	return out, err
-}
-
-// Chained says whether a store holds a study that was begun by a version of fedfast
-// which summed the clients of a round in one chain, as it goes on to do.
-func Chained(ctx context.Context, s store.Reader) (bool, error) {
-	r, err := Read(ctx, s)
-	return err == nil && r.Config != "" && r.version < treeVersion, err
 }
 
 // match returns an error when a study is not the recorded one.

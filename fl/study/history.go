@@ -22,7 +22,7 @@ type history struct {
 	upTo  int64        // the last row when the study was opened
 
 	study     *studyRecord
-	data      *dataRecord          // nil also for the study of a version that kept none
+	data      *dataRecord          // nil before the study's first process has opened its data
 	calls     map[int][]callRecord // by session, in order
 	trials    map[int]*pastTrial
 	finalists map[place]*finalistRecord
@@ -64,14 +64,6 @@ func readHistory(ctx context.Context, s *store.Store) (*history, error) {
 		h.past(trial).rounds = round
 	}
 	return h, nil
-}
-
-// version is the recordVersion of the study.
-func (h *history) version() int {
-	if h.study == nil { // it begins
-		return recordVersion
-	}
-	return h.study.Version
 }
 
 // past returns what is recorded of a trial, making room for it.
@@ -196,7 +188,7 @@ func (h *history) begin(c *config.Config, mode string, fed *data.Federation, m *
 		if err != nil {
 			return err
 		}
-		rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds, Version: recordVersion}
+		rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds}
 		if err := h.append(KindStudy, tuners.StudySession, 0, rec); err != nil {
 			return err
 		}

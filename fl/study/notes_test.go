@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -36,62 +35,31 @@ func (s *notingSession) PlanRound(ctx context.Context, r tuners.PlanRequest) (tu
 	return p, err
 }
 
-// begin writes the first row as a version of fedfast whose records have a version.
-func begin(t *testing.T, dir string, c *config.Config, version int) {
-	t.Helper()
-	text, err := config.Encode(c)
+// TestNotesAreRecorded interrupts a study with a client tuner's notes and with test
+// errors over clients: both, and the rounds' simulated seconds, are in its record.
+func TestNotesAreRecorded(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	client := &notingTuner{}
+	work := func(stopAfter int) (*Result, error) {
+		s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 3, to: 5})
+		s.ClientTuner, s.Config.Eval.Every = client, 2
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		st := openStore(t, dir)
+		defer func() { _ = st.Close() }()
+		s.Store, s.Observer = st, &eventLog{stop: stop, after: stopAfter}
+		return Tune(ctx, s)
+	}
+	if _, err := work(2); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	r, err := work(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := openStore(t, dir)
-	h := &history{store: st}
-	if err := h.append(KindStudy, tuners.StudySession, 0, studyRecord{Name: c.Name, Mode: config.ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds, Version: version}); err != nil {
-		t.Fatal(err)
-	}
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestNotesAreRecorded interrupts studies with a client tuner's notes and with test
-// errors over clients. One that an earlier version began records neither, or no
-// simulated seconds of its rounds, and all end alike.
-func TestNotesAreRecorded(t *testing.T) {
-	digests := map[string]bool{}
-	for _, version := range []int{recordVersion, secondsVersion - 1, 0} {
-		dir := filepath.Join(t.TempDir(), "study")
-		client := &notingTuner{}
-		work := func(stopAfter int) (*Result, error) {
-			s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 3, to: 5})
-			s.ClientTuner, s.Config.Eval.Every = client, 2
-			if stopAfter > 0 && !store.Exists(dir) {
-				begin(t, dir, &s.Config, version)
-			}
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			st := openStore(t, dir)
-			defer func() { _ = st.Close() }()
-			s.Store, s.Observer = st, &eventLog{stop: stop, after: stopAfter}
-			return Tune(ctx, s)
-		}
-		if _, err := work(2); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		r, err := work(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		digests[r.WeightsSHA256] = true
-		plans, spreads, timed := toldOf(t, dir)
-		if tells := version > 0; tells != (len(plans) > 0) || tells != (spreads > 0) || tells && len(plans) != r.Rounds {
-			t.Errorf("version %d: %d plans of %d rounds with notes, %d spreads", version, len(plans), r.Rounds, spreads)
-		}
-		if tells := version >= secondsVersion; tells && timed != r.Rounds || !tells && timed > 0 {
-			t.Errorf("version %d: %d of %d rounds with simulated seconds", version, timed, r.Rounds)
-		}
-	}
-	if len(digests) != 1 {
-		t.Errorf("the studies end with different weights: %v", digests)
+	plans, spreads, timed := toldOf(t, dir)
+	if len(plans) != r.Rounds || spreads == 0 || timed != r.Rounds {
+		t.Errorf("of %d rounds %d plans have notes, %d simulated seconds, %d spreads", r.Rounds, len(plans), timed, spreads)
 	}
 }
 
@@ -105,8 +73,7 @@ func TestNotesDecideNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare := []byte(`{"Server":null,"Clients":[{"client.lr":0.1}],"Table":null}`) // of an earlier version
-	if !samePlan(data, plan(0.1, 2)) || !samePlan(bare, plan(0.1, 2)) || samePlan(data, plan(0.2, 1)) || samePlan(nil, plan(0.1, 1)) {
+	if !samePlan(data, plan(0.1, 2)) || samePlan(data, plan(0.2, 1)) || samePlan(nil, plan(0.1, 1)) {
 		t.Error("plans are the same where their params are, whatever their notes")
 	}
 }

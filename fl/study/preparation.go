@@ -90,7 +90,7 @@ func (d *driver) side(e *tuners.Environment) (*side, error) {
 		d.setup.log().Info(note, "hi", e.HI, "samples", e.Samples)
 	}
 	engine, err := fl.New(fl.Config{
-		Model: d.setup.Model, Data: fed, Method: d.method, Cohort: e.Cohort, Seed: e.Seed, Workers: d.setup.Workers, Server: &c.Server, Chain: d.setup.Chain,
+		Model: d.setup.Model, Data: fed, Method: d.method, Cohort: e.Cohort, Seed: e.Seed, Workers: d.setup.Workers, Server: &c.Server,
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(),
 	})
 	if err != nil {

@@ -41,22 +41,7 @@ type studyRecord struct {
 	// Config is the study file that Encode writes.
 	Config      string `json:"config"`
 	TrialRounds int    `json:"trial_rounds"`
-	// Version is recordVersion of the version of fedfast that began the study: what
-	// later ones would add to its records is left out, so that it goes on as it began.
-	Version int `json:"version,omitempty"`
 }
-
-// recordVersion counts what was added to the records of rounds and plans: 1 the
-// notes of client tuners and the percentiles of test errors over clients, 2 that
-// rounds of more than 16 clients are summed as a tree, 3 the rounds' simulated seconds.
-const recordVersion = 3
-
-const (
-	// treeVersion is the recordVersion from which on rounds are summed as a tree.
-	treeVersion = 2
-	// secondsVersion is the one from which on their simulated seconds are recorded.
-	secondsVersion = 3
-)
 
 // movedRecord is the study file with other values of keys that change no result.
 type movedRecord struct {
@@ -212,7 +197,7 @@ type roundRecord struct {
 	Examples  int   `json:"examples"`
 	Dropped   int   `json:"dropped"`
 	// DroppedSlots are the slots whose results were not finite and were left out,
-	// in order. Versions that did not score rounds without them left it out.
+	// in order.
 	DroppedSlots []int `json:"dropped_slots,omitempty"`
 	// Clients are the indices of the cohort.
 	Clients []int `json:"clients"`
@@ -275,10 +260,6 @@ func (rec *roundRecord) observation(trial, round int) tuners.Observation {
 	}
 	return o
 }
-
-// tellsDropped says whether the record tells which slots were dropped, which that
-// of an earlier version does not.
-func (rec *roundRecord) tellsDropped() bool { return len(rec.DroppedSlots) == rec.Dropped }
 
 // masked returns the errors without the labels of masks, nil without any.
 func (rec *roundRecord) masked() map[string]float64 {

@@ -170,13 +170,6 @@ func (d *driver) repeat(ctx context.Context, t *trial, tr training) error {
 		return err
 	}
 	t.told(rec, plan)
-	past, err := t.recorded(ctx, round)
-	if err != nil {
-		return err
-	}
-	if past != nil && !past.tellsDropped() { // a run of an earlier version
-		rec.DroppedSlots = nil
-	}
 	again, err := json.Marshal(rec)
 	if err != nil {
 		return err

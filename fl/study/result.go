@@ -1,11 +1,8 @@
 package study
 
 import (
-	"encoding/json"
-
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -224,21 +221,6 @@ func (r *Result) models() []*Chosen {
 		}
 	}
 	return all
-}
-
-// UnmarshalJSON also reads results of versions that knew SelectPaper alone.
-func (r *Result) UnmarshalJSON(text []byte) error {
-	type plain Result
-	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
-		return err
-	}
-	if r.Select == "" {
-		r.Select = config.SelectPaper
-		for _, c := range r.models() {
-			c.CohortScore = c.Score
-		}
-	}
-	return nil
 }
 
 // RunResult is the end of a plain federated training.

@@ -134,7 +134,7 @@ func TestConfigThatDiffersIsRefused(t *testing.T) {
 }
 
 // TestOtherDataIsRefused: a study is not resumed on other data than it began on;
-// where neither knows, it does, as the studies of earlier versions.
+// where one of them has no fingerprint, as drawn data, it is resumed.
 func TestOtherDataIsRefused(t *testing.T) {
 	for _, tt := range []struct{ name, began, now, want string }{
 		{"same", "a", "a", ""},

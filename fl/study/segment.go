@@ -140,8 +140,6 @@ func (t *trial) next(ctx context.Context) (*roundRecord, error) {
 	}
 	t.clients = 0
 	switch {
-	case rec != nil && !rec.tellsDropped() && !t.driver.meter.unscored && t.driver.history.result == nil:
-		return nil, fmt.Errorf("trial %d, round %d: the record does not tell which %d clients were dropped, as it was begun by an earlier version of fedfast, which scored them: finish the study with that one, or begin it again in another directory", t.number, t.rounds+1, rec.Dropped)
 	case rec != nil:
 		if t.session != nil {
 			t.session.calls += 2
@@ -218,15 +216,8 @@ func (t *trial) round(ctx context.Context, plan fl.Plan) (*roundRecord, error) {
 	}
 }
 
-// told adds to a round's record what the client tuner set for all clients alike, and
-// leaves out what a study of an earlier version does not record.
+// told adds to a round's record what the client tuner set for all clients alike.
 func (t *trial) told(rec *roundRecord, plan fl.Plan) {
-	if t.driver.history.version() < 1 {
-		rec.TestSpread = nil
-	}
-	if t.driver.history.version() < secondsVersion {
-		rec.Seconds = nil
-	}
 	if t.session != nil && len(plan.Clients) == 1 {
 		rec.Params = hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(t.driver.clientControls)
 	}

@@ -49,9 +49,6 @@ type Setup struct {
 	Trainer Trainer
 	// Unscored leaves the scores of rounds out; Run sets it.
 	Unscored bool
-	// Chain has rounds summed as versions before the tree of sums did. Run and Tune set
-	// it by what the Store holds; see Chained.
-	Chain bool
 	// Control lets a person stop trials of a Tune, or all of it; nil lets nobody.
 	Control *Control
 	// Log is told about failed trials and damaged files; nil drops that.
@@ -105,7 +102,7 @@ func (s *Setup) engine() (*fl.Engine, error) {
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(),
-		Trials: max(1, c.Tuner.Parallel), Kept: kept, Chain: s.Chain, Elsewhere: elsewhere,
+		Trials: max(1, c.Tuner.Parallel), Kept: kept, Elsewhere: elsewhere,
 	}
 	engine, err := fl.New(cfg)
 	if err != nil {

@@ -30,7 +30,7 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 		return nil, err
 	}
 	h := &history{store: to}
-	rec := studyRecord{Name: c.Name, Mode: config.ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds, Version: other.version}
+	rec := studyRecord{Name: c.Name, Mode: config.ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds}
 	if err := h.append(KindStudy, tuners.StudySession, 0, rec); err != nil {
 		return nil, err
 	}
@@ -43,9 +43,6 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 		rec, err := decode[roundRecord](KindRound, r.Data)
 		if err != nil {
 			return err
-		}
-		if !rec.tellsDropped() {
-			return fmt.Errorf("trial %d, round %d does not tell which of its clients were dropped; it was recorded by an earlier version of fedfast", r.Trial, r.Round)
 		}
 		if rec.Other == nil {
 			return fmt.Errorf("trial %d, round %d has no score under the other target", r.Trial, r.Round)

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -68,7 +67,6 @@ type Coordinator struct {
 	blobs   *blobs
 	store   *store.Store
 	config  string // the study file
-	chain   bool   // see study.Setup
 	facts   study.Facts
 	level   string
 	stop    chan struct{}
@@ -159,10 +157,6 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	for _, name := range here { // the coordinator was killed
 		c.early = append(c.early, study.WorkerRecord{Worker: name, State: study.WorkerLost})
 	}
-	if s.Chain, err = study.Chained(ctx, s.Store); err != nil {
-		return nil, err
-	}
-	c.chain = s.Chain
 	if c.uncut = uncut(s); c.uncut != nil && o.Rounds == RoundsAlways {
 		return nil, fmt.Errorf("--cluster-rounds always: %w; leave it out", c.uncut)
 	}
@@ -183,9 +177,6 @@ func uncut(s *study.Setup) error {
 	m, err := fl.MethodByName(s.Config.Method)
 	if err != nil {
 		return err
-	}
-	if s.Chain {
-		return errors.New("the study was begun by a version of fedfast whose rounds cannot be cut, and goes on with its bits")
 	}
 	return fl.CheckCut(m, s.Config.Client.Client)
 }

@@ -28,7 +28,7 @@ func (c *Coordinator) greet(m *nats.Msg, h *hello, worker string) bool {
 		return false
 	}
 	if h.Facts == nil {
-		respond(m, welcome{Worker: worker, Tag: c.blobs.tag, Config: c.config, Chain: c.chain, Plain: c.plain, Beat: c.options.Beat.Milliseconds()})
+		respond(m, welcome{Worker: worker, Tag: c.blobs.tag, Config: c.config, Plain: c.plain, Beat: c.options.Beat.Milliseconds()})
 		return true
 	}
 	if !isToken(h.Worker) {

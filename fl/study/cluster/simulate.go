@@ -29,7 +29,7 @@ func (c *Coordinator) Simulate(ctx context.Context, s Simulation) error {
 	var all sync.WaitGroup
 	ended := make([]error, s.Workers)
 	for i := range ended {
-		w := &worker{machine: thisMachine(c.options.Version), of: welcome{Config: c.config, Chain: c.chain}, study: stub{s}, facts: c.facts}
+		w := &worker{machine: thisMachine(c.options.Version), of: welcome{Config: c.config}, study: stub{s}, facts: c.facts}
 		w.machine.Host = fmt.Sprintf("simulated-%d", i+1)
 		w.options = WorkerOptions{Join: c.broker.path, Version: c.options.Version, Ended: func() bool { return false }, Notice: func(string) {}, Patience: time.Minute}
 		all.Go(func() { ended[i] = w.work(ctx) })

@@ -47,8 +47,6 @@ type welcome struct {
 	Tag string `json:"tag,omitempty"`
 	// Config is the study file.
 	Config string `json:"config,omitempty"`
-	// Chain is that of study.Setup.
-	Chain bool `json:"chain,omitempty"`
 	// Plain says that the study is one training without scores.
 	Plain bool `json:"plain,omitempty"`
 	// Beat is how often, in milliseconds, the worker says that it lives.

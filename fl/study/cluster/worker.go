@@ -220,7 +220,7 @@ func (w *worker) join(ctx context.Context) (*join, error) {
 // prepare opens the data and builds the network of a study file, and trains a few
 // rounds to see what bits they have here.
 func (w *worker) prepare(ctx context.Context, of *welcome) error {
-	task := welcome{Config: of.Config, Chain: of.Chain, Plain: of.Plain}
+	task := welcome{Config: of.Config, Plain: of.Plain}
 	if w.of == task {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (w *worker) prepare(ctx context.Context, of *welcome) error {
 			return fmt.Errorf("--data: %w", err)
 		}
 	}
-	s := study.Setup{Config: *c, Workers: w.options.Workers, Chain: task.Chain, Unscored: task.Plain}
+	s := study.Setup{Config: *c, Workers: w.options.Workers, Unscored: task.Plain}
 	if s.Data, s.Model, err = config.Prepare(ctx, &s.Config); err != nil {
 		return err
 	}

@@ -96,11 +96,9 @@ func (r *resolver) layers(src Source) error {
 		}
 	}
 	if src.Text != "" {
-		c.Select = SelectPaper // as versions did whose records lack the key
 		if err := r.file("the recorded study file", src.Text); err != nil {
 			return err
 		}
-		r.older(src.Text)
 	}
 	if err := r.sets(src.Sets); err != nil {
 		return err
@@ -115,18 +113,6 @@ func (r *resolver) layers(src Source) error {
 		c.ClientTuner.Name = src.ClientTuner
 	}
 	return nil
-}
-
-// older gives a study that an earlier version recorded what that one did.
-func (r *resolver) older(text string) {
-	if strings.HasPrefix(text, "select = ") || strings.Contains(text, "\nselect = ") {
-		return
-	}
-	if m, err := fl.MethodByName(r.config.Method); err == nil {
-		if _, server := fl.Defaults(m); server.Weighted {
-			r.config.Server.Weighted = true // these methods had no choice, and recorded false
-		}
-	}
 }
 
 // readStudyFile reads a study file, however endless it is.

@@ -206,25 +206,3 @@ type = "dense"
 		t.Errorf("a model by layers gives %+v", c.Model)
 	}
 }
-
-// TestOlderRecords reads study files as earlier versions recorded them: without
-// the key select, and with a server.weighted that adaptive methods did not have.
-func TestOlderRecords(t *testing.T) {
-	for _, c := range []struct {
-		text         string
-		selected     string
-		wantWeighted bool
-	}{
-		{"method = \"fedadam\"\n[server]\nweighted = false\n", SelectPaper, true},
-		{"method = \"scaffold\"\n[server]\nweighted = false\n", SelectPaper, false},
-		{"method = \"fedadam\"\nselect = \"finalists\"\n[server]\nweighted = false\n", SelectFinalists, false},
-	} {
-		got, err := Load(Source{Text: c.text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.Select != c.selected || got.Server.Weighted != c.wantWeighted {
-			t.Errorf("%q: select %s, weighted %v", c.text, got.Select, got.Server.Weighted)
-		}
-	}
-}

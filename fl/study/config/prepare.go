@@ -111,9 +111,6 @@ func OpenData(ctx context.Context, c *Config) (*data.Federation, error) {
 
 // checkSet returns an error for a set of data that there is not.
 func (c *Config) checkSet() error {
-	if why := data.Gone(c.Data.Name); why != "" {
-		return &key.Error{Key: "data.name", Problem: fmt.Sprintf(" = %q: %s", c.Data.Name, why)}
-	}
 	if known := dataNames(); c.Data.Name != "" && !slices.Contains(known, c.Data.Name) {
 		return unknownName("data.name", c.Data.Name, known)
 	}

@@ -67,11 +67,17 @@ func Look(ctx context.Context, dir string) (*View, error) {
 		if v.db, err = sql.Open("sqlite", name); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		var version int
-		if err = v.db.QueryRowContext(ctx, "SELECT count(*) FROM journal").Scan(&version); err == nil {
+		var rows int
+		if _, err = checkFormat(ctx, v.db); err == nil {
+			err = v.db.QueryRowContext(ctx, "SELECT count(*) FROM journal").Scan(&rows)
+		}
+		if err == nil {
 			return v, nil
 		}
 		_ = v.db.Close() // the first error stands
+		if errors.Is(err, errFormat) {
+			break
+		}
 	}
 	return nil, fmt.Errorf("%s: %w", path, err)
 }

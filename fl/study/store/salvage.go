@@ -88,7 +88,7 @@ func (s *Store) salvage(ctx context.Context, why error) error {
 		return err
 	}
 	defer func() { _ = to.Close() }() // closed below when all is well
-	if err := migrate(ctx, to, 0); err != nil {
+	if err := prepare(ctx, to, false); err != nil {
 		return err
 	}
 	seq, err := copyWhole(ctx, s.db, to)

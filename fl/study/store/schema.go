@@ -11,9 +11,12 @@ import (
 // applicationID marks the SQLite files of studies ("fdft").
 const applicationID = 0x66646674
 
-// migrations lead from each version of the schema to the next; the version of
-// a file is their number.
-var migrations = []string{`
+// formatVersion is the version of a study's record: its tables, the kinds of its
+// rows and what they hold. Change it with anything that an older record lacks or
+// says otherwise: a study of another version is refused.
+const formatVersion = 1
+
+const tables = `
 CREATE TABLE journal (
 	seq   INTEGER PRIMARY KEY,
 	at    INTEGER NOT NULL,
@@ -32,42 +35,42 @@ CREATE TABLE states (
 	sum     BLOB    NOT NULL,
 	PRIMARY KEY (session, slot)
 );
-`}
+`
 
-// views are made anew whenever a study is opened for work, so they need no
-// migrations.
+// views are made anew whenever a study is opened for work.
 //
 //go:embed views.sql
 var views string
 
-// schemaVersion returns the version of a file's schema, 0 for an empty file.
-func schemaVersion(ctx context.Context, db *sql.DB) (version int, err error) {
+// checkFormat says whether a file holds a record yet, and refuses one of another
+// version.
+func checkFormat(ctx context.Context, db *sql.DB) (begun bool, err error) {
+	var version int
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return 0, err
+		return false, err
 	}
-	if version > len(migrations) {
-		err = fmt.Errorf("%w: its schema has version %d, this one knows up to %d", errNewer, version, len(migrations))
+	if version != 0 && version != formatVersion {
+		return true, fmt.Errorf("%w: the record has format %d, this fedfast reads format %d; use the version of fedfast that wrote it", errFormat, version, formatVersion)
 	}
-	return version, err
+	return version != 0, nil
 }
 
-// migrate brings a file to the newest version of the schema.
-func migrate(ctx context.Context, db *sql.DB, version int) error {
+// prepare makes the tables of a new file, and the views of any.
+func prepare(ctx context.Context, db *sql.DB, begun bool) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // without effect once committed
-	for _, script := range migrations[version:] {
-		if _, err := tx.ExecContext(ctx, script); err != nil {
-			return err
-		}
-	}
-	for _, script := range []string{
+	scripts := []string{
 		views,
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
-		fmt.Sprintf("PRAGMA user_version = %d", len(migrations)),
-	} {
+		fmt.Sprintf("PRAGMA user_version = %d", formatVersion),
+	}
+	if !begun {
+		scripts = append([]string{tables}, scripts...)
+	}
+	for _, script := range scripts {
 		if _, err := tx.ExecContext(ctx, script); err != nil {
 			return err
 		}
@@ -75,5 +78,5 @@ func migrate(ctx context.Context, db *sql.DB, version int) error {
 	return tx.Commit()
 }
 
-// errNewer marks a file of a newer version of the program: no damage.
-var errNewer = errors.New("written by a newer fedfast")
+// errFormat marks a record of another format: no damage.
+var errFormat = errors.New("unsupported format")

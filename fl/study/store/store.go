@@ -85,12 +85,12 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.db = db
-	version, err := schemaVersion(ctx, db)
-	if err == nil && version > 0 {
+	begun, err := checkFormat(ctx, db)
+	if err == nil && begun {
 		err = s.check(ctx) // before anything is written
 	}
 	if err == nil {
-		err = migrate(ctx, db, version)
+		err = prepare(ctx, db, begun)
 	}
 	switch {
 	case err != nil && isDamage(err):

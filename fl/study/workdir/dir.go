@@ -238,16 +238,10 @@ func (d *dir) complete(digest string, others ...Other) bool {
 }
 
 // finished returns the end of a study that holds all that is asked for: the
-// recorded result, with the baseline of its file. It returns nil when there is
-// something left to do.
+// recorded result. It returns nil when there is something left to do.
 func (d *dir) finished(recorded *study.Result, baseline int) *study.Result {
 	if recorded == nil || !d.complete(recorded.WeightsSHA256, Others(recorded)...) {
 		return nil
-	}
-	var r study.Result // of a version that did not record baselines
-	text, err := os.ReadFile(filepath.Join(d.path, ResultFile))
-	if recorded.Baseline == nil && err == nil && json.Unmarshal(text, &r) == nil && r.WeightsSHA256 == recorded.WeightsSHA256 {
-		recorded.Baseline = r.Baseline
 	}
 	if have := recorded.Baseline; baseline > 0 && (have == nil || len(have.Trials) != baseline) {
 		return nil
