@@ -36,8 +36,11 @@ func labelled(n int, weights []float64, sorted bool, key uint64) *vectors {
 
 // TestDealtPartsAreAlike deals sets of many forms in every way, cuts them by every
 // kind of split, and compares the class shares of each client's training,
-// validation and test examples: they must not differ by more than those of random
-// cuts of the same client.
+// validation and test examples. Parts that were cut from one list must not differ by
+// more than those of random cuts of the same client: the mean over the clients is
+// bounded by that of such cuts and six of its standard deviations. Test samples of the
+// files that are dealt at random may besides differ as those of all files do. Dealt by
+// class, they are bounded client by client, see checkTests.
 func TestDealtPartsAreAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.IntRange(2, 12).Draw(t, "classes")
@@ -82,18 +85,70 @@ func TestDealtPartsAreAlike(t *testing.T) {
 		if err := openDrawn(cfg, fed, src, n, rapid.Bool().Draw(t, "has clients")); err != nil {
 			t.Skip(err) // such as too few samples of a class
 		}
-		for name, d := range map[string]Distance{
-			"training and validation": mustDistances(t, fed).TrainVal, "training and test": mustDistances(t, fed).TrainTest, "validation and test": mustDistances(t, fed).ValTest,
-		} {
+		files, besides := fed.FilesTest && test > 0, 0.0
+		if files && cfg.Partition == deal.WayIID {
+			besides = totalVariation(mustShares(t, span(src, 0, n), classes), mustShares(t, span(src, n, test), classes))
+		}
+		d := mustDistances(t, fed)
+		for name, d := range map[string]Distance{"training and validation": d.TrainVal, "training and test": d.TrainTest, "validation and test": d.ValTest} {
+			slack := 0.01
+			if name != "training and validation" {
+				if slack += besides; files && cfg.Partition != deal.WayIID {
+					continue
+				}
+			}
 			if d.Clients == 0 {
 				continue
 			}
 			mean, deviation := randomDistance(t, fed, name, cfg.Seed)
-			if d.Mean > mean+6*deviation+0.01 {
+			if d.Mean > mean+6*deviation+slack {
 				t.Errorf("%s examples of a client are %.3f apart in the mean of %d clients, must be near the %.3f +- %.3f of random cuts", name, d.Mean, d.Clients, mean, deviation)
 			}
 		}
+		if files && cfg.Partition != deal.WayIID && cfg.MaxSamples == 0 {
+			checkTests(t, fed, src.labels[n:], n-cfg.Proxy)
+		}
 	})
+}
+
+// checkTests returns an error unless each client tests on what its own classes and
+// those of the files' test samples say, rounded up or down: of its share of the test
+// samples, which is that of its own samples among those that were dealt, so much of
+// each class as it holds of it, or, where all clients together want more of the class
+// than there is, the part of that for which it lasts.
+func checkTests(t *rapid.T, fed *Federation, tests []int32, dealt int) {
+	wanted, supply, wants := make([]float64, fed.Classes), make([]float64, fed.Classes), make([][]float64, len(fed.Clients))
+	for _, l := range tests {
+		supply[l]++
+	}
+	for i, c := range fed.Clients {
+		own := c.Train.join(c.Val)
+		share := own.Len() * len(tests) / dealt
+		wants[i] = mustShares(t, own, fed.Classes)
+		for class := range wants[i] {
+			wants[i][class] *= float64(share)
+			wanted[class] += wants[i][class]
+		}
+	}
+	for i, c := range fed.Clients {
+		got, err := c.Test.ClassCounts(fed.Classes)
+		must(t, err)
+		for class, want := range wants[i] {
+			if wanted[class] > supply[class] {
+				want *= supply[class] / wanted[class]
+			}
+			if math.Abs(float64(got[class])-want) > 1-1e-7 {
+				t.Errorf("client %s tests on %d samples of class %d, must be %.3f up or down", c.ID, got[class], class, want)
+			}
+		}
+	}
+}
+
+func mustShares(t ender, v View, classes int) []float64 {
+	t.Helper()
+	shares, err := classShares(v, classes)
+	must(t, err)
+	return shares
 }
 
 // openDrawn makes a federation of a source as Open does: of a set without clients,

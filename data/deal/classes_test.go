@@ -1,8 +1,11 @@
 package deal
 
 import (
+	"math"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // mixesOf counts the classes of every client.
@@ -129,7 +132,7 @@ func TestClassesRunShort(t *testing.T) {
 func TestLike(t *testing.T) {
 	labels := someLabels(1100) // class 0 has 200, the others 100
 	mixes := [][]int{{0, 30, 10, 0, 0, 0, 0, 0, 0, 0}, {500, 500, 0, 0, 0, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}
-	dealt, short := Like(labels, mixes, []int{40, 100, 50}, 2)
+	dealt, short, off := Like(labels, mixes, []int{40, 100, 50}, 2)
 	checkDealt(t, dealt, len(labels), []int{40, 100, 50})
 	got := mixesOf(labels, dealt)
 	want := [][]int{{0, 30, 10, 0, 0, 0, 0, 0, 0, 0}, {50, 50, 0, 0, 0, 0, 0, 0, 0, 0}, {5, 5, 5, 5, 5, 5, 5, 5, 5, 5}}
@@ -138,29 +141,75 @@ func TestLike(t *testing.T) {
 			t.Errorf("client %d got %v, must get %v; %d short", i, got[i], want[i], short)
 		}
 	}
-	// 250 of class 1 are wanted, there are 100: 50 each can come of classes 2 and 3
-	// through clients that hold both.
-	mixes = [][]int{{0, 1, 1, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 9, 1, 1, 0, 0, 0, 0, 0, 0}}
-	dealt, short = Like(labels, mixes, []int{100, 100, 110}, 2)
-	got = mixesOf(labels, dealt)
-	for c, taken := range []int{0, 100, 100, 100} {
-		n := 0
-		for i := range got {
-			n += got[i][c]
-			if mixes[i][c] == 0 && got[i][c] != 0 {
-				t.Errorf("client %d got class %d, which it lacks", i, c)
-			}
-		}
-		if n != taken {
-			t.Errorf("%d of class %d are dealt, must be %d", n, c, taken)
-		}
+	if off != 0 {
+		t.Errorf("the classes last, and clients are %v off", off)
 	}
-	if short != 10 {
-		t.Errorf("%d short, must be 10", short)
-	}
-	if dealt, short := Like(labels, nil, nil, 1); len(dealt) != 0 || short != 0 {
+	if dealt, short, _ := Like(labels, nil, nil, 1); len(dealt) != 0 || short != 0 {
 		t.Errorf("no clients got %v", dealt)
 	}
+	// 240 of class 1 are wanted, there are 100: each client gets 100/240 of what it wants
+	// of it, and of its other classes what it wants.
+	mixes = [][]int{{0, 1, 1, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 9, 1, 1, 0, 0, 0, 0, 0, 0}}
+	dealt, short, off = Like(labels, mixes, []int{100, 100, 110}, 2)
+	wantOff := (0.5 - (100./240*50)/(100./240*50+50) + 0 + 9./11 - (100./240*90)/(100./240*90+20)) / 3
+	if got := mixesOf(labels, dealt); got[0][1] < 20 || got[0][1] > 21 || got[0][2] != 50 || got[1][1] < 41 || got[1][1] > 42 || got[2][1] < 37 || got[2][1] > 38 || got[2][2] != 10 || math.Abs(off-wantOff) > 1e-12 {
+		t.Errorf("got %v, %v off, must be %v off", got, off, wantOff)
+	}
+	if short != 310-sum([]int{len(dealt[0]), len(dealt[1]), len(dealt[2])}) {
+		t.Errorf("%d short of 310: %d, %d, %d", short, len(dealt[0]), len(dealt[1]), len(dealt[2]))
+	}
+}
+
+// TestLikeIsRounded deals sets of many forms: each client gets of each class what its
+// mix and what there is of the class say, rounded up or down, and so in all.
+func TestLikeIsRounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		classes, clients := rapid.IntRange(1, 12).Draw(t, "classes"), rapid.IntRange(1, 40).Draw(t, "clients")
+		var labels []int32
+		supply := make([]int, classes)
+		for c := range supply {
+			supply[c] = rapid.IntRange(0, 60).Draw(t, "samples of a class")
+			labels = append(labels, slices.Repeat([]int32{int32(c)}, supply[c])...)
+		}
+		mixes, sizes := make([][]int, clients), make([]int, clients)
+		wanted := make([]float64, classes)
+		for i := range mixes {
+			mixes[i] = rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 7, 40}), classes, classes).Draw(t, "mix")
+			sizes[i] = rapid.IntRange(0, 30).Draw(t, "size")
+			for c, n := range mixes[i] {
+				wanted[c] += float64(n*sizes[i]) / float64(max(1, sum(mixes[i])))
+			}
+		}
+		dealt, short, _ := Like(labels, mixes, sizes, 3)
+		taken, total := map[int32]bool{}, 0
+		for i, samples := range dealt {
+			got := make([]int, classes)
+			for _, s := range samples {
+				if taken[s] {
+					t.Fatalf("sample %d is dealt twice", s)
+				}
+				taken[s] = true
+				got[labels[s]]++
+			}
+			var all float64
+			for c, n := range mixes[i] {
+				want := float64(n*sizes[i]) / float64(max(1, sum(mixes[i])))
+				if wanted[c] > 0 {
+					want *= min(1, float64(supply[c])/wanted[c])
+				}
+				if all += want; math.Abs(float64(got[c])-want) > 1-1e-7 {
+					t.Errorf("client %d got %d of class %d, must be %v up or down", i, got[c], c, want)
+				}
+			}
+			if len(samples) != int(all+1e-6) {
+				t.Errorf("client %d got %d samples, must be %v rounded down", i, len(samples), all)
+			}
+			total += len(samples)
+		}
+		if short != sum(sizes)-total {
+			t.Errorf("%d dealt of %d, %d short", total, sum(sizes), short)
+		}
+	})
 }
 
 // TestSettleIsBest compares with every way to fill small quotas.
@@ -179,10 +228,11 @@ func TestSettleIsBest(t *testing.T) {
 			for j, c := range q.classes {
 				left[c] -= q.counts[j]
 			}
+			q.least, q.most = make([]int, len(q.classes)), slices.Repeat([]int{sum(q.counts)}, len(q.classes))
 			quotas, sizes = append(quotas, q), append(sizes, sum(q.counts))
 		}
 		want := sum(sizes) - mostFilled(quotas, sizes, supply)
-		if got := settle(quotas, left, 0); got != want {
+		if got := settle(quotas, left); got != want {
 			t.Fatalf("%d short, must be %d: supply %v, quotas %+v", got, want, supply, quotas)
 		}
 		for c, n := range left {

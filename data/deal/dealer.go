@@ -64,7 +64,8 @@ func (d *Dealer) Train() ([][]int32, error) {
 }
 
 // Test deals the test samples of the files: sizes[i] to client i, which got
-// trains[i] to train on, of the same classes in the same proportions.
+// trains[i] to train on, of the same classes in the same proportions as far as they
+// last.
 func (d *Dealer) Test(trains [][]int32, labels []int32, sizes []int) [][]int32 {
 	key := draw.Key(d.Key, 1)
 	if d.Way == WayIID {
@@ -77,9 +78,12 @@ func (d *Dealer) Test(trains [][]int32, labels []int32, sizes []int) [][]int32 {
 			mixes[i][d.Labels[s]]++
 		}
 	}
-	dealt, short := Like(labels, mixes, sizes, key)
+	dealt, short, shift := Like(labels, mixes, sizes, key)
 	if short > 0 {
-		d.note("clients get %d test samples less than their share: their classes have no more", short)
+		d.note("clients get %d test samples fewer than their share: their classes have no more", short)
+	}
+	if shift >= 0.05 {
+		d.note("the files' test samples have other shares of the classes than the training samples: a client's test classes are %.2f off its own on average (total variation)", shift)
 	}
 	return dealt
 }

@@ -2,12 +2,12 @@ package deal
 
 // settle changes quotas until no class is overdrawn: left[c] is what is left of
 // class c, below 0 if the quotas ask for more than there is. A client keeps its
-// size and its classes, with at least so many samples of each: it takes less of
+// size and its classes, within the bounds of each: it takes less of
 // one class and more of another. So what is short of one class passes along a
 // chain of clients to a class that has samples left, by shortest chains as in
 // Edmonds and Karp's maximum flow. What no chain reaches is cut from the
 // largest quotas of the class and returned.
-func settle(quotas []quota, left []int, least int) (short int) {
+func settle(quotas []quota, left []int) (short int) {
 	holders := make([][]place, len(left))
 	for i, q := range quotas {
 		for j, c := range q.classes {
@@ -16,7 +16,7 @@ func settle(quotas []quota, left []int, least int) (short int) {
 	}
 	for c := range left {
 		for left[c] < 0 {
-			if !relieve(quotas, left, holders, c, least) {
+			if !relieve(quotas, left, holders, c) {
 				short -= left[c]
 				for ; left[c] < 0; left[c]++ {
 					cut(quotas, holders[c])
@@ -36,23 +36,23 @@ type step struct{ i, from, to int }
 
 // relieve moves quotas along a shortest chain from class c to a class that has
 // samples left; it returns false if there is none.
-func relieve(quotas []quota, left []int, holders [][]place, c, least int) bool {
+func relieve(quotas []quota, left []int, holders [][]place, c int) bool {
 	came := make([]*step, len(left))
 	queue := []int{c}
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
 		if left[at] > 0 {
-			shift(quotas, left, came, c, at, least)
+			shift(quotas, left, came, c, at)
 			return true
 		}
 		for _, p := range holders[at] {
 			q := quotas[p.i]
-			if q.counts[p.j] <= least {
+			if q.counts[p.j] <= q.least[p.j] {
 				continue
 			}
 			for to, next := range q.classes {
-				if next != c && came[next] == nil {
+				if next != c && came[next] == nil && q.counts[to] < q.most[to] {
 					came[next] = &step{p.i, p.j, to}
 					queue = append(queue, next)
 				}
@@ -64,12 +64,13 @@ func relieve(quotas []quota, left []int, holders [][]place, c, least int) bool {
 
 // shift moves as much as it can along the chain that came from class first to
 // class last.
-func shift(quotas []quota, left []int, came []*step, first, last, least int) {
+func shift(quotas []quota, left []int, came []*step, first, last int) {
 	most := min(-left[first], left[last])
 	for c := last; c != first; {
 		s := came[c]
-		most = min(most, quotas[s.i].counts[s.from]-least)
-		c = quotas[s.i].classes[s.from]
+		q := &quotas[s.i]
+		most = min(most, q.counts[s.from]-q.least[s.from], q.most[s.to]-q.counts[s.to])
+		c = q.classes[s.from]
 	}
 	for c := last; c != first; {
 		s := came[c]
