@@ -1,6 +1,9 @@
 package data
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // check returns an error unless a set's examples have the form of f.
 func (f *Federation) check(examples []Examples) error {
@@ -12,9 +15,13 @@ func (f *Federation) check(examples []Examples) error {
 		return fmt.Errorf("its federation must say the form of an example (H, W and C, or SeqLen and Vocab) and Classes: %d x %d x %d, %d of %d tokens, %d classes", f.H, f.W, f.C, f.SeqLen, f.Vocab, f.Classes)
 	}
 	last := checked{}
+	central := slices.ContainsFunc(examples, func(e Examples) bool { return e.Central })
 	for _, e := range examples {
-		if e.Pooled && len(examples) > 1 {
+		switch {
+		case e.Pooled && len(examples) > 1:
 			return fmt.Errorf("client %.64q: examples of no clients must be the only ones", e.Client)
+		case e.Central && (e.Train.n > 0 || e.Test.n == 0) || central && !e.Central && e.Test.n > 0:
+			return fmt.Errorf("client %.64q: beside a test set of no client, which has test examples only, the clients must have none", e.Client)
 		}
 		if e.Train.n > 0 && e.Test.n > 0 && e.Train.src != e.Test.src {
 			return fmt.Errorf("client %.64q: Train and Test must be parts of one view", e.Client)

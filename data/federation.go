@@ -61,14 +61,18 @@ type Federation struct {
 	Lazy bool
 	// Synthetic says that nobody wrote, drew or photographed the examples.
 	Synthetic bool
-	// FilesTest says that the clients' test examples are the test samples of the
-	// files. Else a client's samples were cut into its training, validation and
+	// FilesTest says that the test examples, the clients' or Test, are the test samples
+	// of the files. Else a client's samples were cut into its training, validation and
 	// test examples.
 	FilesTest bool
 	// Clients take part in training. Each has at least one training example.
 	Clients []Client
 	// Unseen clients have test examples only; nil unless Config.Unseen.
 	Unseen []Client
+	// Test is a test set of no client, on which the global model is measured. It is
+	// empty for most sets, whose clients have test examples; where it is not, they
+	// have none.
+	Test View
 	// Proxy holds the samples that were set apart for proxy federations: no client
 	// has them. It is empty unless Config.Proxy.
 	Proxy View

@@ -43,12 +43,13 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 	if err := fed.check(examples); err != nil {
 		return err
 	}
+	examples, fed.Test = central(examples)
 	if fed.Target != OneClass {
 		if err := c.checkTarget(fed.Target); err != nil {
 			return err
 		}
 	}
-	c.chooseSplit(examples)
+	c.chooseSplit(fed, examples)
 	pooled := len(examples) == 1 && examples[0].Pooled
 	if pooled && !c.dealt() {
 		return fmt.Errorf("its examples are of no clients; say how to deal them, such as data.partition = %q", deal.WayIID)
@@ -72,9 +73,14 @@ func (c *Config) keep(fed *Federation, examples []Examples) ([]Examples, error) 
 		return nil, fmt.Errorf("%s: %w", c.Path, err)
 	}
 	fed.Files = totalsOf(examples)
+	fed.Files.Test += fed.Test.Len()
 	if !fed.Synthetic {
+		read := examples
+		if fed.Test.Len() > 0 {
+			read = append(slices.Clip(examples), Examples{Test: fed.Test})
+		}
 		var err error
-		if fed.Fingerprint, err = fingerprint(examples, fed.Lazy); err != nil {
+		if fed.Fingerprint, err = fingerprint(read, fed.Lazy); err != nil {
 			return nil, err
 		}
 	}
@@ -82,6 +88,15 @@ func (c *Config) keep(fed *Federation, examples []Examples) ([]Examples, error) 
 		return c.redeal(fed, examples)
 	}
 	return examples, nil
+}
+
+// central takes the test set of no client out of a set's examples.
+func central(examples []Examples) (clients []Examples, test View) {
+	i := slices.IndexFunc(examples, func(e Examples) bool { return e.Central })
+	if i < 0 {
+		return examples, View{}
+	}
+	return slices.Delete(slices.Clone(examples), i, i+1), examples[i].Test
 }
 
 // unique returns an error if two clients have the same name.

@@ -49,6 +49,9 @@ type Examples struct {
 	// Pooled says that these are all examples of a set, of no clients, which
 	// data.partition deals to some. There must be no other Examples then.
 	Pooled bool
+	// Central says that Test is a test set of no client, beside the clients, who
+	// have no test examples then: it becomes Federation.Test.
+	Central bool
 }
 
 // Load returns the form of a set's examples, in a Federation without clients, and

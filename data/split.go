@@ -48,12 +48,12 @@ func parseSplit(text string) (shares, error) {
 
 // chooseSplit chooses how the examples of a set with OwnTest are split, if Split
 // does not say it.
-func (c *Config) chooseSplit(examples []Examples) {
+func (c *Config) chooseSplit(fed *Federation, examples []Examples) {
 	if c.Split != "" {
 		return
 	}
 	c.Split = defaultSplit
-	if slices.ContainsFunc(examples, func(e Examples) bool { return e.Test.Len() > 0 }) {
+	if fed.Test.Len() > 0 || slices.ContainsFunc(examples, func(e Examples) bool { return e.Test.Len() > 0 }) {
 		c.Split = "files"
 	}
 }
@@ -71,7 +71,11 @@ func (c *Config) split(fed *Federation, writers []Examples) error {
 	if err != nil {
 		return err
 	}
-	if parts.files && !slices.ContainsFunc(writers, func(w Examples) bool { return w.Test.Len() > 0 }) {
+	switch n := fed.Test.Len(); {
+	case n > 0 && !parts.files:
+		fed.Test = View{}
+		fed.Notes = append(fed.Notes, fmt.Sprintf("the files' test set of %d samples, which are of no client, is left out (data.split = %q)", n, c.Split))
+	case n == 0 && parts.files && !slices.ContainsFunc(writers, func(w Examples) bool { return w.Test.Len() > 0 }):
 		return fmt.Errorf("data.split = %q: %s has no test samples of its own; use three numbers such as %q", c.Split, c.Name, defaultSplit)
 	}
 	fed.FilesTest = parts.files
@@ -103,7 +107,26 @@ func (c *Config) split(fed *Federation, writers []Examples) error {
 		return errors.New(left.nobody(c))
 	}
 	fed.Notes = append(fed.Notes, left.notes(c, parts)...)
+	if parts.files {
+		fed.Notes = append(fed.Notes, c.filesNote(fed))
+	}
 	return nil
+}
+
+// filesNote says how many samples train, validate and test where the files say which
+// ones test.
+func (c *Config) filesNote(fed *Federation) string {
+	train, val, test := 0, 0, fed.Test.Len()
+	for i := range fed.Clients {
+		train += fed.Clients[i].Train.Len()
+		val += fed.Clients[i].Val.Len()
+		test += fed.Clients[i].Test.Len()
+	}
+	of := ""
+	if fed.Test.Len() > 0 {
+		of = " of no client, on which the global model is measured"
+	}
+	return fmt.Sprintf("%d samples train and %d validate; the test set is the files' %d test samples%s (data.split = %q)", train, val, test, of, c.Split)
 }
 
 // dealt reports whether the configuration deals a set without clients.

@@ -12,6 +12,7 @@ type Summary struct {
 	Train, Val, Test Sizes // of Clients
 	All              Sizes // of Clients, the three together
 	UnseenTest       Sizes
+	Central          int // examples of the test set that is of no client
 	// Classes is the number of classes that any client's samples have. It and the
 	// entropies are 0 for a Lazy federation: they would need all of its file.
 	Classes int
@@ -36,6 +37,7 @@ func Summarize(fed *Federation) (Summary, error) {
 		Test:       sizes(fed.Clients, func(c *Client) int { return c.Test.Len() }),
 		All:        sizes(fed.Clients, func(c *Client) int { return c.Train.Len() + c.Val.Len() + c.Test.Len() }),
 		UnseenTest: sizes(fed.Unseen, func(c *Client) int { return c.Test.Len() }),
+		Central:    fed.Test.Len(),
 	}
 	if fed.Lazy {
 		return s, nil

@@ -29,6 +29,9 @@ type Summary struct {
 	P10 float64 `json:"p10"`
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
+	// Central says that the examples are the federation's own test set, which is of no
+	// client: it counts as one.
+	Central bool `json:"central,omitempty"`
 	// Clients and Examples count what was measured.
 	Clients  int `json:"clients"`
 	Examples int `json:"examples"`
@@ -42,7 +45,8 @@ type Summary struct {
 // it was left out, its Summary's Clients are 0.
 type Evaluation struct {
 	// GlobalVal and GlobalTest score the weights as they are on every
-	// client's validation and test examples.
+	// client's validation and test examples, or GlobalTest on the federation's own
+	// test set, see data.Federation.Test.
 	GlobalVal  Summary `json:"global_val"`
 	GlobalTest Summary `json:"global_test"`
 	// PersonalizedVal and PersonalizedTest score, on the same examples, the
@@ -150,9 +154,15 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	if err != nil {
 		return nil, err
 	}
+	test := e.fold(seen, func(c *clientScores) setScore { return c.globalTest })
+	if fed.Test.Len() > 0 {
+		if test, err = e.evaluateCentral(ctx, weights); err != nil {
+			return nil, err
+		}
+	}
 	return &Evaluation{
 		GlobalVal:        e.fold(seen, func(c *clientScores) setScore { return c.globalVal }),
-		GlobalTest:       e.fold(seen, func(c *clientScores) setScore { return c.globalTest }),
+		GlobalTest:       test,
 		PersonalizedVal:  e.fold(seen, func(c *clientScores) setScore { return c.personalVal }),
 		PersonalizedTest: e.fold(seen, func(c *clientScores) setScore { return c.personalTest }),
 		Unseen:           e.fold(unseen, func(c *clientScores) setScore { return c.globalTest }),

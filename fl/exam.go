@@ -15,9 +15,11 @@ import (
 type Exam struct {
 	// Weights are the model's; read-only.
 	Weights []float32
-	// Clients are indices of clients; with Unseen they are of those that never train.
+	// Clients are indices of clients; with Unseen they are of those that never train,
+	// with Central of the parts of the federation's own test set.
 	Clients []int
 	Unseen  bool
+	Central bool `json:",omitempty"`
 	// GlobalVal and GlobalTest have the weights as they are measured on validation
 	// and test examples, PersonalVal and PersonalTest those that each client trains
 	// from them.
@@ -51,6 +53,9 @@ func (e *Engine) check(x *Exam) error {
 	if x.Unseen {
 		n = len(e.cfg.Data.Unseen)
 	}
+	if x.Central {
+		n = len(e.centralParts())
+	}
 	for _, c := range x.Clients {
 		if c < 0 || c >= n {
 			return fmt.Errorf("evaluation: client %d is asked for; there are %d", c, n)
@@ -59,7 +64,7 @@ func (e *Engine) check(x *Exam) error {
 	switch {
 	case len(x.Weights) != e.cfg.Model.Size():
 		return fmt.Errorf("evaluation: %d weights arrived, model %s has %d", len(x.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
-	case x.personal() && (x.Unseen || e.looks() || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
+	case x.personal() && (x.Unseen || x.Central || e.looks() || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
 		return fmt.Errorf("evaluation: personalized scores of %d clients with %d configurations cannot be had here", len(x.Clients), len(x.Params))
 	}
 	return nil
@@ -117,6 +122,9 @@ func (e *Engine) measureHere(ctx context.Context, x *Exam, state *State, memory 
 	clients, masks := e.cfg.Data.Clients, e.cfg.Data.Masks
 	if x.Unseen {
 		clients = e.cfg.Data.Unseen
+	}
+	if x.Central {
+		clients = e.centralParts()
 	}
 	score := func(w *worker, v data.View) (setScore, error) { return w.score(x.Weights, v, masks) }
 	if x.Arch != "" {

@@ -2,6 +2,7 @@ package fl
 
 import (
 	"context"
+	"slices"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/kernels"
@@ -10,7 +11,8 @@ import (
 
 // Predictions are what a model says of one set of a client's examples.
 type Predictions struct {
-	// Client is the client's number in the federation.
+	// Client is the client's number in the federation, -1 for the federation's own test
+	// set, which comes last.
 	Client int
 	// Split is which of its sets it is.
 	Split Split
@@ -54,7 +56,18 @@ const predictBlock = 256
 // every client's examples, in the order of the clients and, for each, of the
 // splits. It stops at the first error, that of each or of ctx.
 func (e *Engine) Predict(ctx context.Context, weights []float32, splits []Split, each func(Predictions) error) error {
-	clients := e.cfg.Data.Clients
+	test := e.cfg.Data.Test
+	if err := e.predictEach(ctx, weights, e.cfg.Data.Clients, splits, each); err != nil || test.Len() == 0 || !slices.Contains(splits, SplitTest) {
+		return err
+	}
+	return e.predictEach(ctx, weights, []data.Client{{Test: test}}, []Split{SplitTest}, func(p Predictions) error {
+		p.Client = -1
+		return each(p)
+	})
+}
+
+// predictEach is Predict of some clients.
+func (e *Engine) predictEach(ctx context.Context, weights []float32, clients []data.Client, splits []Split, each func(Predictions) error) error {
 	for at := 0; at < len(clients); at += predictBlock {
 		block := make([]Predictions, min(predictBlock, len(clients)-at)*len(splits))
 		err := e.each(ctx, len(block), func(i int, w *worker) error {

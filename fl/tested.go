@@ -8,9 +8,13 @@ import (
 )
 
 // EvaluateTest measures weights as they are on the test examples of the clients
-// with the given indices, and nothing else. Of the same clients it gives what
-// Evaluate calls GlobalTest, bit for bit.
+// with the given indices, or on the federation's own test set if it has one, and
+// nothing else. Of the same clients it gives what Evaluate calls GlobalTest, bit for
+// bit.
 func (e *Engine) EvaluateTest(ctx context.Context, weights []float32, clients []int) (Summary, error) {
+	if e.cfg.Data.Test.Len() > 0 {
+		return e.evaluateCentral(ctx, weights)
+	}
 	scores, err := e.measure(ctx, &Exam{Weights: weights, Clients: clients, GlobalTest: true}, nil, nil, func(int) {})
 	if err != nil {
 		return Summary{}, err

@@ -51,9 +51,11 @@ func (s *Study) errorTable() *sheetTable {
 	m := s.errors()
 	g := &sheetTable{Title: "Errors of the returned model", Head: []string{"model and examples", m.name, "loss", "10th percentile of the clients", "median", "90th percentile", "clients", "examples"}}
 	for _, r := range s.evaluated() {
-		g.Rows = append(g.Rows, []string{
-			r.Name, m.text(r.Error), strconv.FormatFloat(r.Loss, 'f', 4, 64), m.text(r.P10), m.text(r.P50), m.text(r.P90), count(r.Clients), count(r.Examples),
-		})
+		spread := []string{m.text(r.P10), m.text(r.P50), m.text(r.P90), count(r.Clients)}
+		if r.Central {
+			spread = slices.Repeat([]string{"-"}, len(spread))
+		}
+		g.Rows = append(g.Rows, slices.Concat([]string{r.Name, m.text(r.Error), strconv.FormatFloat(r.Loss, 'f', 4, 64)}, spread, []string{count(r.Examples)}))
 	}
 	if len(g.Rows) == 0 {
 		return nil

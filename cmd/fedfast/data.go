@@ -173,7 +173,7 @@ func describe(fed *data.Federation) (federation, error) {
 	if err != nil {
 		return f, err
 	}
-	f.Train, f.Val, f.Test = s.Train.Total, s.Val.Total, s.Test.Total
+	f.Train, f.Val, f.Test = s.Train.Total, s.Val.Total, s.Test.Total+s.Central
 	f.Files, f.Fingerprint, f.Published = totals(fed.Files), fed.Fingerprint, []published{}
 	for _, s := range data.Sets() {
 		if s.Name != fed.Name {

@@ -64,6 +64,7 @@ type partitionSummary struct {
 	Train   amounts `json:"train"`
 	Val     amounts `json:"val"`
 	Test    amounts `json:"test"`
+	Central int     `json:"central_test,omitempty"` // examples of the test set that is of no client
 	Classes int     `json:"classes"`
 	// Held are the classes that a client has examples of.
 	Held amounts `json:"classes_of_a_client"`
@@ -129,6 +130,9 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 		amounts
 	}{{"train", s.Train}, {"validation", s.Val}, {"test", s.Test}} {
 		t.Row(part.name+" examples", table.Count(part.Total)+", of a client "+part.text())
+	}
+	if s.Central > 0 {
+		t.Row("test set", table.Count(s.Central)+" examples of no client")
 	}
 	t.Row("classes", table.Count(s.Classes)+", of a client "+s.Held.text())
 	if !fed.Lazy {
@@ -207,7 +211,7 @@ func summarize(fed *data.Federation, clients []figure.Bar) (partitionSummary, er
 	slices.Sort(held)
 	return partitionSummary{
 		Name: fed.Name, Clients: s.Clients, Unseen: s.Unseen,
-		Train: amounts(s.Train), Val: amounts(s.Val), Test: amounts(s.Test),
+		Train: amounts(s.Train), Val: amounts(s.Val), Test: amounts(s.Test), Central: s.Central,
 		Classes: classes, Held: amounts{classes, held[0], held[len(held)/2], held[len(held)-1]},
 		Distances: distances{distance(apart.TrainVal), distance(apart.TrainTest), distance(apart.ValTest)},
 		Entropy:   s.Entropy, MeanEntropy: s.MeanEntropy, Notes: append([]string{}, fed.Notes...),

@@ -33,16 +33,23 @@ func printErrors(w io.Writer, models ...measured) error {
 	if err := printFits(w, models); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\ntest error of the single clients")
-	t = table.New(w, "model", "target", "clients", "mean", "10 %", "median", "90 %")
+	if s := models[0].errors.Evaluation.GlobalTest; s.Central {
+		fmt.Fprintf(w, "\nglobal test is on the data's own test set, %s examples of no client\n", table.Count(s.Examples))
+	}
+	t, rows := table.New(w, "model", "target", "clients", "mean", "10 %", "median", "90 %"), 0
 	for _, m := range models {
 		e := m.errors.Evaluation
 		for _, target := range targetsOf(e) {
-			if s := target.Summary; s.Clients > 0 {
+			if s := target.Summary; s.Clients > 0 && !s.Central {
+				rows++
 				t.Row(m.name, target.name, table.Count(s.Clients), errorText(measure, &s.Unweighted), errorText(measure, &s.P10), errorText(measure, &s.P50), errorText(measure, &s.P90))
 			}
 		}
 	}
+	if rows == 0 {
+		return nil
+	}
+	fmt.Fprintln(w, "\ntest error of the single clients")
 	return t.Flush()
 }
 

@@ -133,7 +133,11 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 		err := out.Begin(targets > 0)
 		if err == nil {
 			err = study.Predict(ctx, setup, weights, splits, func(p fl.Predictions) error {
-				return add(setup.Data.Clients[p.Client].ID, p, perExample)
+				client := "" // of the data's own test set
+				if p.Client >= 0 {
+					client = setup.Data.Clients[p.Client].ID
+				}
+				return add(client, p, perExample)
 			})
 		}
 		if err == nil {

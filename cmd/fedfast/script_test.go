@@ -172,7 +172,7 @@ func pictures(ts *testscript.TestScript, neg bool, args []string) {
 // ownFile FILE KIND: writes arrays of images, vectors, tokens or text: 20 samples
 // of each of three clients. The class of a sample is told by its first pixel,
 // number or token; text has none. To predict of numbers is a float, of labels which
-// of three labels a vector has.
+// of three labels a vector has. Central are vectors with a test set of no client.
 func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: ownfile FILE KIND")
@@ -196,7 +196,7 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	switch args[1] {
 	case "images":
 		x.Shape, x.Values = []int{n, 6, 6}, pixels
-	case "vectors":
+	case "vectors", "central":
 		x.Values = numbers
 	case "numbers":
 		x.Values = numbers
@@ -224,6 +224,8 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	arrays := []npztest.Array{x, client}
 	switch args[1] {
+	case "central":
+		arrays = append(arrays, npztest.Array{Name: "x_test", Shape: []int{n / 2, width}, Values: numbers[:n/2*width]}, npztest.Array{Name: "y_test", Shape: []int{n / 2}, Values: classes[:n/2]})
 	case "twice":
 		arrays = append(arrays, client)
 	case "wild": // a name that no terminal should be sent

@@ -44,7 +44,9 @@ func (m *meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *
 	}
 	if s.Clients > 0 {
 		rec.TestError = new(real(s.Error))
-		rec.TestSpread = &Spread{s.P10, s.P50, s.P90}
+		if !s.Central {
+			rec.TestSpread = &Spread{s.P10, s.P50, s.P90}
+		}
 	}
 	for _, masked := range s.Masked {
 		if rec.Masked == nil {

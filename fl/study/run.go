@@ -98,7 +98,7 @@ func (d *driver) train(ctx context.Context, given *config.Config) (*trial, error
 
 // CheckBaseline returns an error for data on which Baseline has nothing to measure.
 func CheckBaseline(fed *data.Federation) error {
-	if slices.ContainsFunc(fed.Clients, func(c data.Client) bool { return c.Test.Len() > 0 }) {
+	if fed.Test.Len() > 0 || slices.ContainsFunc(fed.Clients, func(c data.Client) bool { return c.Test.Len() > 0 }) {
 		return nil
 	}
 	return errors.New("no client has test examples to compare on; give them some with data.split")

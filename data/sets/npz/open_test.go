@@ -88,10 +88,44 @@ func TestOpenOwnSplit(t *testing.T) {
 		if c.Train.Len() != tt.train || c.Val.Len() != tt.val || c.Test.Len() != tt.test {
 			t.Errorf("%s: %d, %d, %d examples, must be %d, %d, %d", tt.name, c.Train.Len(), c.Val.Len(), c.Test.Len(), tt.train, tt.val, tt.test)
 		}
-		noted := strings.Contains(strings.Join(fed.Notes, "\n"), "x_test")
+		noted := slices.Contains(fed.Notes, `36 samples train and 4 validate; the test set is the files' 5 test samples (data.split = "files")`)
 		if own := tt.path == with && tt.split == ""; own != fed.FilesTest || own != noted {
 			t.Errorf("%s: the test samples are the files' own: %v, notes %q", tt.name, fed.FilesTest, fed.Notes)
 		}
+	}
+}
+
+// TestOpenCentral: test samples without clients are a test set of no client, whoever
+// gets the others, unless the split cuts the test samples of clients.
+func TestOpenCentral(t *testing.T) {
+	path := ownFile(t, npztest.Array{Name: "x", Shape: []int{40, 1}, Values: counted[float32](40, 0)}, npztest.Array{Name: "y", Shape: []int{40}, Values: make([]uint8, 40)},
+		npztest.Array{Name: "client", Shape: []int{40}, Values: append(make([]int64, 20), slices.Repeat([]int64{1}, 20)...)},
+		npztest.Array{Name: "x_test", Shape: []int{3, 1}, Values: counted[float32](3, 100)}, npztest.Array{Name: "y_test", Shape: []int{3}, Values: []uint8{0, 2, 1}})
+	var print string
+	for _, tt := range []struct {
+		cfg  data.Config
+		note string
+	}{
+		{data.Config{}, "36 samples train and 4 validate; the test set is the files' 3 test samples of no client, on which the global model is measured (data.split = \"files\")"},
+		{data.Config{Split: "50/50/files"}, "20 samples train and 20 validate"},
+		{data.Config{Partition: "iid", Clients: 4}, "dealt (iid) to 4 clients of 10 samples"},
+		{data.Config{Partition: "dirichlet", Alpha: 1, Clients: 2}, "dealt (dirichlet) to 2 clients of 20 samples"},
+		{data.Config{Split: "80/10/10"}, "the files' test set of 3 samples, which are of no client, is left out (data.split = \"80/10/10\")"},
+	} {
+		tt.cfg.Name, tt.cfg.Path = "npz-vectors", path
+		fed := settest.Open(t, tt.cfg)
+		if !strings.Contains(strings.Join(fed.Notes, "\n"), tt.note) {
+			t.Errorf("%+v: notes %q", tt.cfg, fed.Notes)
+		}
+		_, _, test := settest.Totals(fed.Clients)
+		x, _, labels := settest.Filled(t, fed, fed.Test)
+		if left := tt.cfg.Split == "80/10/10"; left && (len(x) != 0 || test != 4) || !left && (test != 0 || !slices.Equal(x, []float32{100, 101, 102}) || !slices.Equal(labels, []int32{0, 2, 1})) {
+			t.Errorf("%+v: test set %v %v, clients test on %d", tt.cfg, x, labels, test)
+		}
+		if fed.Files.Train != 40 || fed.Files.Test != 3 || fed.Classes != 3 || print != "" && fed.Fingerprint != print {
+			t.Errorf("%+v: %+v", tt.cfg, fed)
+		}
+		print = fed.Fingerprint
 	}
 }
 
@@ -200,7 +234,7 @@ func TestOpenOwnErrors(t *testing.T) {
 		{"channels first", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 3, 2, 5}, Values: make([]uint8, 60)}, y, client}, "save x.transpose(0, 2, 3, 1)"},
 		{"pixels of 64 bits", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 1, 1}, Values: make([]int64, 2)}, y, client}, "array x is of type int64, must be uint8 or floats"},
 		{"test without y", "npz-images", []npztest.Array{x, y, client, as(x, "x_test"), as(client, "client_test")}, "there must be both arrays y and y_test"},
-		{"test without client", "npz-images", []npztest.Array{x, y, client, as(x, "x_test"), as(y, "y_test")}, "there must be both arrays client and client_test"},
+		{"clients of the test samples alone", "npz-images", []npztest.Array{x, y, as(x, "x_test"), as(y, "y_test"), as(client, "client_test")}, "array client_test is there without client, the client of each training sample"},
 		{"y_test alone", "npz-images", []npztest.Array{x, y, client, as(y, "y_test")}, "array y_test is there without x_test"},
 		{"test of another form", "npz-images", []npztest.Array{x, y, client, {Name: "x_test", Shape: []int{2, 4, 1}, Values: make([]uint8, 8)}, as(y, "y_test"), as(client, "client_test")}, "samples of x_test have the shape [4 1] and the type uint8, those of x [4 4] and uint8"},
 		{"tokens above 65,535", "npz-tokens", []npztest.Array{{Name: "x", Shape: []int{2, 1}, Values: []int64{0, 1 << 16}}, y, client}, "array x: value [1, 0] is 65536, must be in 0 to 65535"},

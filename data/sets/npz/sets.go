@@ -15,7 +15,7 @@ import (
 )
 
 // npzPath tells what data.path of users' own examples is.
-const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test, y_test and client_test where there are test samples"
+const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test and y_test where there are test samples, and client_test if they are the clients'"
 
 // ownTargets says what the array y may be.
 const ownTargets = "y: n classes from 0, n or (n, k) floats to predict, or (n, labels) truth values (or whole numbers 0 and 1), which of the labels each has"
@@ -66,14 +66,17 @@ func loadNPZ(cfg data.Config, load func(*ownArrays) (data.View, error)) (*data.F
 	if err := o.read(); err != nil {
 		return nil, nil, err
 	}
-	if cfg.Split == "" && o.parts[1].x != nil {
-		o.fed.Notes = append(o.fed.Notes, "the test samples are those of x_test (data.split = \"files\", as nothing else is set)")
-	}
 	all, err := load(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.parts[0].client != nil {
+	train := o.parts[0].n()
+	switch {
+	case o.parts[0].client == nil:
+	case o.parts[1].x != nil && o.parts[1].client == nil:
+		writers, err := o.writers(all.Part(0, train))
+		return o.fed, append(writers, data.Examples{Test: all.Part(train, all.Len()), Central: true}), err
+	default:
 		writers, err := o.writers(all)
 		return o.fed, writers, err
 	}
@@ -83,7 +86,6 @@ func loadNPZ(cfg data.Config, load func(*ownArrays) (data.View, error)) (*data.F
 	if o.labels == nil && cfg.Partition != deal.WayIID {
 		return nil, nil, fmt.Errorf("data.partition = %q: without an array y the samples have no class each to be dealt by; use %q", cfg.Partition, deal.WayIID)
 	}
-	train := o.parts[0].n()
 	return o.fed, []data.Examples{{Train: all.Part(0, train), Test: all.Part(train, all.Len()), Pooled: true}}, nil
 }
 
@@ -148,13 +150,11 @@ func (o *ownArrays) check() error {
 	if !slices.Equal(test.x.Shape[1:], train.x.Shape[1:]) || test.x.Type() != train.x.Type() {
 		return fmt.Errorf("%s: samples of x_test have the shape %v and the type %s, those of %s %v and %s", o.path, test.x.Shape[1:], test.x.Type(), train.x.Name, train.x.Shape[1:], train.x.Type())
 	}
-	for _, pair := range []struct {
-		name        string
-		train, test *Array
-	}{{"y", train.y, test.y}, {"client", train.client, test.client}} {
-		if (pair.train == nil) != (pair.test == nil) {
-			return fmt.Errorf("%s: there must be both arrays %s and %s_test, or none, as there is x_test", o.path, pair.name, pair.name)
-		}
+	switch {
+	case (train.y == nil) != (test.y == nil):
+		return fmt.Errorf("%s: there must be both arrays y and y_test, or none, as there is x_test", o.path)
+	case train.client == nil && test.client != nil:
+		return fmt.Errorf("%s: array client_test is there without client, the client of each training sample", o.path)
 	}
 	if y := train.y; y != nil && (!slices.Equal(y.Shape[1:], test.y.Shape[1:]) || (y.Kind == 'f') != (test.y.Kind == 'f')) {
 		return fmt.Errorf("%s: array %s has the shape %v and the type %s, %s %v and %s; they must be targets of one kind", o.path, test.y.Name, test.y.Shape, test.y.Type(), y.Name, y.Shape, y.Type())

@@ -123,6 +123,38 @@ func TestOpenPictures(t *testing.T) {
 	}
 }
 
+// TestOpenCentral: test files without a column of clients are a test set of no client;
+// training files all have it, or none.
+func TestOpenCentral(t *testing.T) {
+	type bare struct {
+		Image picture `parquet:"image,optional"`
+		Label int64   `parquet:"label"`
+	}
+	dir := t.TempDir()
+	var train []photo
+	for i := range 20 {
+		train = append(train, photo{Image: picture{Bytes: grey(t, 2, 1, byte(i))}, Label: int64(i % 3), User: []string{"a", "b"}[i%2]})
+	}
+	test := []bare{{train[7].Image, 2}, {train[9].Image, 1}}
+	write(t, filepath.Join(dir, "train.parquet"), train)
+	write(t, filepath.Join(dir, "test-0.parquet"), test)
+	write(t, filepath.Join(dir, "test-1.parquet"), test)
+	cfg := data.Config{Name: "parquet", Path: dir}
+	fed := settest.Open(t, cfg)
+	if x, _, labels := fill(t, fed.Test, 2, 0); len(fed.Clients) != 2 || !slices.Equal(labels, []int32{2, 1, 2, 1}) || x[0] != 7./255 {
+		t.Errorf("%d clients, test set %v, labels %v", len(fed.Clients), x, labels)
+	}
+	write(t, filepath.Join(dir, "test-1.parquet"), train[:4])
+	if _, err := data.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "one has a column of clients, the other has none") {
+		t.Errorf("one test file of two with clients: %v", err)
+	}
+	write(t, filepath.Join(dir, "test-1.parquet"), test)
+	write(t, filepath.Join(dir, "train-1.parquet"), test)
+	if _, err := data.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "one has a column of clients, the other has none") {
+		t.Errorf("one training file of two with clients: %v", err)
+	}
+}
+
 // TestOpenColours: plain bytes in PNG and JPEG, and names as labels.
 func TestOpenColours(t *testing.T) {
 	type row struct {

@@ -77,7 +77,8 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 	if err != nil {
 		return nil, nil, err
 	}
-	if all.Len() != len(o.labels) || o.clients != nil && len(o.clients) != all.Len() {
+	central := len(o.clients) == o.first && o.first < all.Len() // the test files have no clients
+	if all.Len() != len(o.labels) || o.clients != nil && len(o.clients) != all.Len() && !central {
 		return nil, nil, fmt.Errorf("%s: the columns have %d samples, %d labels and %d clients; the file is damaged", cfg.Path, all.Len(), len(o.labels), len(o.clients))
 	}
 	if o.numbers != nil {
@@ -86,6 +87,10 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 	}
 	if o.clients != nil {
 		numbers := !slices.ContainsFunc(o.clients, func(id string) bool { _, err := strconv.ParseInt(id, 10, 64); return err != nil })
+		if central {
+			examples := data.ByClient(all.Part(0, o.first), o.clients, o.first, numbers)
+			return o.fed, append(examples, data.Examples{Test: all.Part(o.first, all.Len()), Central: true}), nil
+		}
 		return o.fed, data.ByClient(all, o.clients, o.first, numbers), nil
 	}
 	if cfg.Partition == "" {
@@ -102,9 +107,6 @@ func (o *own) open(path string) error {
 	}
 	if len(other) > 0 {
 		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d files of validation samples are left out, as there are test samples", len(other)))
-	}
-	if len(test) > 0 && o.cfg.Split == "" {
-		o.fed.Notes = append(o.fed.Notes, "the test samples are those of the test files (data.split = \"files\", as nothing else is set)")
 	}
 	o.train = len(train)
 	rows := int64(0)
@@ -181,14 +183,19 @@ func (o *own) readLabels(ctx context.Context) error {
 	return nil
 }
 
-// readClients reads who each sample is of, if the files say it.
+// readClients reads who each sample is of, if the files say it; test files may leave
+// it out.
 func (o *own) readClients(ctx context.Context) error {
+	without := false // the test files
 	for i, f := range o.files {
 		leaf, err := column(f, clientNames)
 		if err != nil {
 			return err
 		}
-		if (leaf != nil) != (o.clients != nil) && i > 0 {
+		if i == o.train {
+			without = o.clients != nil && leaf == nil
+		}
+		if (leaf != nil) != (o.clients != nil && !(i >= o.train && without)) && i > 0 {
 			return fmt.Errorf("%s and %s: one has a column of clients, the other has none", o.files[0].Path, f.Path)
 		}
 		if leaf == nil {

@@ -21,13 +21,15 @@ type Counts struct {
 	// Train, Val and Test are the mean numbers of a client's examples, UnseenTest
 	// that of an unseen one's.
 	Train, Val, Test, UnseenTest float64
+	// Central is the number of examples of a test set of no client.
+	Central float64
 	// Proxy is the number of samples that score a proxy federation.
 	Proxy float64
 }
 
 // Count counts a federation's examples.
 func Count(f *data.Federation, c *config.Config) Counts {
-	n := Counts{Clients: len(f.Clients), Unseen: len(f.Unseen), Proxy: float64(c.Data.ProxyTest)}
+	n := Counts{Clients: len(f.Clients), Unseen: len(f.Unseen), Central: float64(f.Test.Len()), Proxy: float64(c.Data.ProxyTest)}
 	for _, client := range f.Clients {
 		n.Train += float64(client.Train.Len()) / float64(n.Clients)
 		n.Val += float64(client.Val.Len()) / float64(n.Clients)
@@ -58,13 +60,13 @@ func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parall
 		trainings += ends
 		ends *= 2
 	}
-	evaluated := ends*(t.Val+t.Test) + float64(evaluations*t.Unseen)*t.UnseenTest
+	evaluated := ends*(t.Val+t.Test) + float64(evaluations*t.Unseen)*t.UnseenTest + float64(evaluations)*t.Central
 	if evaluations > 1 { // of a study, which scores its rounds
 		evaluated += float64(rounds) * t.cohort * t.Val
 	}
 	if c.Eval.Every > 0 {
 		clients := min(t.Clients, cmp.Or(c.Eval.EveryClients, measured))
-		evaluated += float64(rounds/c.Eval.Every) * float64(clients) * t.Test
+		evaluated += float64(rounds/c.Eval.Every) * (float64(clients)*t.Test + t.Central)
 	}
 	return t.work(trainings, t.Train, t.Val, evaluated, points, parallel)
 }

@@ -1,0 +1,37 @@
+package fl
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/data"
+)
+
+// centralPart is how many examples of a federation's own test set, which is of no
+// client, are measured as one task.
+const centralPart = 128
+
+// centralParts cuts the federation's own test set, as if each part were a client's.
+func (e *Engine) centralParts() []data.Client {
+	v := e.cfg.Data.Test
+	var parts []data.Client
+	for at := 0; at < v.Len(); at += centralPart {
+		parts = append(parts, data.Client{Test: v.Part(at, min(at+centralPart, v.Len()))})
+	}
+	return parts
+}
+
+// evaluateCentral measures weights on the federation's own test set.
+func (e *Engine) evaluateCentral(ctx context.Context, weights []float32) (Summary, error) {
+	parts := make([]int, len(e.centralParts()))
+	for i := range parts {
+		parts[i] = i
+	}
+	scores, err := e.measure(ctx, &Exam{Weights: weights, Clients: parts, Central: true, GlobalTest: true}, nil, nil, func(int) {})
+	if err != nil {
+		return Summary{}, err
+	}
+	s := e.fold(scores, func(c *clientScores) setScore { return c.globalTest })
+	s.Central, s.Clients = true, 1
+	s.Unweighted, s.P10, s.P50, s.P90 = s.Error, s.Error, s.Error, s.Error
+	return s, nil
+}
