@@ -51,8 +51,8 @@ type RoundResult struct {
 	Round int
 	// Slots has one entry a place of the cohort, in the order of drawing.
 	Slots []Slot
-	// TrainLoss is the mean of the slots' training losses, weighted by the
-	// number of training examples.
+	// TrainLoss is the mean training loss of the slots that were not dropped, weighted
+	// by the number of training examples; NaN if all were dropped.
 	TrainLoss float64
 	// Steps and Examples are sums over the slots.
 	Steps, Examples int
@@ -258,6 +258,7 @@ func (r *RoundResult) total() {
 		r.Examples += s.Examples
 		if s.Dropped {
 			r.Dropped++
+			continue
 		}
 		n := float64(s.TrainExamples)
 		loss += float64(s.TrainLoss * n)

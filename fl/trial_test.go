@@ -190,6 +190,13 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	if s := r.Slots[1].After; s.Error != 1 || s.Loss != DivergedLoss {
 		t.Errorf("the diverged client scores %+v, want error 1 and loss %v", s, DivergedLoss)
 	}
+	n0, n2 := float64(r.Slots[0].TrainExamples), float64(r.Slots[2].TrainExamples)
+	if want := (r.Slots[0].TrainLoss*n0 + r.Slots[2].TrainLoss*n2) / (n0 + n2); math.Abs(r.TrainLoss-want) > 1e-12*want {
+		t.Errorf("training loss %v, want %v, the mean over the clients that were kept", r.TrainLoss, want)
+	}
+	if none := runRounds(t, e.NewTrial(1), Plan{Server: DefaultServerParams(), Clients: []ClientParams{bad}}, 1)[0]; none.Dropped != 3 || !math.IsNaN(none.TrainLoss) {
+		t.Errorf("with all %d clients dropped the training loss is %v, want NaN", none.Dropped, none.TrainLoss)
+	}
 	for i, w := range tr.Weights() {
 		if !finite(float64(w)) {
 			t.Fatalf("weight %d is %v", i, w)
