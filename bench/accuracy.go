@@ -299,7 +299,11 @@ func realData(root, folder string) (string, error) {
 // config returns the configuration of one precision and seed.
 func (t *training) config(p nn.Precision, seed int) (*config.Config, error) {
 	s := uint64(seed)
-	return config.Load(config.Source{Preset: t.preset, Sets: append(slices.Clone(t.sets), "precision="+p.String()), Seed: &s})
+	c, err := config.Load(config.Source{Preset: t.preset, Sets: append(slices.Clone(t.sets), "precision="+p.String()), Seed: &s})
+	if err == nil {
+		c.Eval.DropAuto()
+	}
+	return c, err
 }
 
 // prepare opens the data, once a seed, and binds the model to a precision.

@@ -163,7 +163,7 @@ func withSite(ctx context.Context, workers, bytes int, f func(*site) error) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{"data.clients=20", "data.samples=30"}})
+	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{"data.clients=20", "data.samples=30", "eval.every=0"}})
 	if err != nil {
 		return err
 	}

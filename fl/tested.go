@@ -22,6 +22,15 @@ func (e *Engine) EvaluateTest(ctx context.Context, weights []float32, clients []
 	return e.fold(scores, func(c *clientScores) setScore { return c.globalTest }), nil
 }
 
+// EvaluateVal is EvaluateTest on the clients' validation examples.
+func (e *Engine) EvaluateVal(ctx context.Context, weights []float32, clients []int) (Summary, error) {
+	scores, err := e.measure(ctx, &Exam{Weights: weights, Clients: clients, GlobalVal: true}, nil, nil, func(int) {})
+	if err != nil {
+		return Summary{}, err
+	}
+	return e.fold(scores, func(c *clientScores) setScore { return c.globalVal }), nil
+}
+
 // EvalSample returns the indices, ascending, of the clients that Evaluate measures
 // with EvalConfig.Sample.
 func (e *Engine) EvalSample(sample int) []int { return e.evalSample(len(e.cfg.Data.Clients), sample) }

@@ -111,6 +111,7 @@ func (t *Training) config(o Options, trial int, path string) (*config.Config, []
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Key, err)
 	}
+	c.Eval.DropAuto()
 	deviations := slices.Clone(t.Deviates)
 	if !o.AsPaper {
 		deviations = append(deviations, t.Switches...)

@@ -26,7 +26,7 @@ func TestPrintCurveTellsWhatBroke(t *testing.T) {
 			curve = append(curve, study.CurvePoint{Round: i + 1, TestError: e})
 		}
 		var b strings.Builder
-		if err := printCurve(&b, curve, 0, c.measure); err != nil {
+		if err := (learned{curve: curve, measure: c.measure}).print(&b); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(b.String(), broke); got != c.want || !c.want && strings.Contains(b.String(), "broke") {

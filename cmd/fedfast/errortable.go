@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl"
@@ -20,11 +22,26 @@ type measured struct {
 func printErrors(w io.Writer, models ...measured) error {
 	measure := models[0].errors.Measure
 	fmt.Fprintf(w, "\n%s, weighted by examples\n", measures[measure])
-	t := table.New(w, "model", "global val", "global test", "personalized val", "personalized test", "unseen test")
-	for _, m := range models {
-		rates(t, measure, m.name, m.errors.Rates)
-		for _, masked := range m.errors.Masked {
-			rates(t, measure, "  "+masked.Mask, masked.Rates)
+	parts := slices.DeleteFunc(slices.Clone(ratesShown), func(p ratePart) bool {
+		return !slices.ContainsFunc(models, func(m measured) bool { return p.of(&m.errors.Rates) != nil })
+	})
+	head := []string{"model"}
+	for _, p := range parts {
+		head = append(head, p.name)
+	}
+	t := table.New(w, head...)
+	row := func(name string, r *study.Rates) {
+		cells := []string{name}
+		for _, p := range parts {
+			cells = append(cells, errorText(measure, p.of(r)))
+		}
+		t.Row(cells...)
+	}
+	for i := range models {
+		e := &models[i].errors
+		row(models[i].name, &e.Rates)
+		for _, masked := range e.Masked {
+			row("  "+masked.Mask, &masked.Rates)
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -36,13 +53,15 @@ func printErrors(w io.Writer, models ...measured) error {
 	if s := models[0].errors.Evaluation.GlobalTest; s.Central {
 		fmt.Fprintf(w, "\nglobal test is on the data's own test set, %s examples of no client\n", table.Count(s.Examples))
 	}
-	t, rows := table.New(w, "model", "target", "clients", "mean", "10 %", "median", "90 %"), 0
+	t, rows := table.New(w, "model", "target", "clients", "mean", "P10", "median", "P90"), 0
 	for _, m := range models {
 		e := m.errors.Evaluation
+		short, _, _ := strings.Cut(m.name, ",") // the place and further names stand above
+		short, _, _ = strings.Cut(short, " (")
 		for _, target := range targetsOf(e) {
 			if s := target.Summary; s.Clients > 0 && !s.Central {
 				rows++
-				t.Row(m.name, target.name, table.Count(s.Clients), errorText(measure, &s.Unweighted), errorText(measure, &s.P10), errorText(measure, &s.P50), errorText(measure, &s.P90))
+				t.Row(short, target.name, table.Count(s.Clients), errorText(measure, &s.Unweighted), errorText(measure, &s.P10), errorText(measure, &s.P50), errorText(measure, &s.P90))
 			}
 		}
 	}
@@ -53,13 +72,19 @@ func printErrors(w io.Writer, models ...measured) error {
 	return t.Flush()
 }
 
-// rates adds a row of error rates.
-func rates(t *table.Table, measure, name string, r study.Rates) {
-	cells := []string{name}
-	for _, x := range []*float64{r.GlobalVal, r.GlobalTest, r.PersonalizedVal, r.PersonalizedTest, r.UnseenTest} {
-		cells = append(cells, errorText(measure, x))
-	}
-	t.Row(cells...)
+// ratePart is one of a model's error rates.
+type ratePart struct {
+	name string
+	of   func(*study.Rates) *float64
+}
+
+// ratesShown are the columns of a table of error rates.
+var ratesShown = []ratePart{
+	{"global val", func(r *study.Rates) *float64 { return r.GlobalVal }},
+	{"global test", func(r *study.Rates) *float64 { return r.GlobalTest }},
+	{"personalized val", func(r *study.Rates) *float64 { return r.PersonalizedVal }},
+	{"personalized test", func(r *study.Rates) *float64 { return r.PersonalizedTest }},
+	{"unseen test", func(r *study.Rates) *float64 { return r.UnseenTest }},
 }
 
 // targetSummary is a model's test summary in one of its uses.

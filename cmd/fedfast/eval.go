@@ -221,5 +221,8 @@ func (a *app) printEvaluated(r *evaluated) error {
 	for _, n := range r.Notes {
 		t.Row("note", n)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return printVerdict(a.out, r.Errors.Verdict())
 }

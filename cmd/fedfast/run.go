@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -107,35 +106,25 @@ func runNotes(t *table.Table, c *config.Config, r *study.RunResult) {
 	t.Row("dropped", text)
 }
 
-// shownRounds is how many rounds the table of a run shows at most.
-const shownRounds = 10
-
 // printRun prints the end of a run.
 func (a *app) printRun(c *config.Config, r *study.RunResult, dir string) error {
-	t := table.New(a.out, "round", "train loss")
-	for _, i := range spread(len(r.TrainLoss), shownRounds) {
-		t.Row(strconv.Itoa(i+1), fmt.Sprintf("%.4f", r.TrainLoss[i]))
-	}
-	if err := t.Flush(); err != nil {
+	if err := ofRun(r).print(a.out); err != nil {
 		return err
-	}
-	if len(r.Curve) > 0 {
-		fmt.Fprintln(a.out)
-		if err := printCurve(a.out, r.Curve, r.Goal, r.Measure); err != nil {
-			return err
-		}
 	}
 	if err := printErrors(a.out, measured{"trained", r.Errors}); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
-	t = table.New(a.out)
+	t := table.New(a.out)
 	t.Row("rounds", table.Count(r.Rounds))
 	runNotes(t, c, r)
 	timing(t, r.Seconds, r.RoundsPerSecond)
 	t.Row("weights_sha256", r.WeightsSHA256)
 	t.Row("study", dir)
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return printVerdict(a.out, r.Verdict())
 }
 
 // spread returns at most n of the numbers 0 to count-1, evenly, with the ends.

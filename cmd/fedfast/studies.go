@@ -35,13 +35,15 @@ func newStudy(a *app) *cobra.Command {
 			return a.listStudies(cmd.Context(), root)
 		}),
 	}
+	var all bool
 	show := &cobra.Command{
 		Use:               "show DIR",
 		ValidArgsFunction: completeStudy,
 		Short:             "Show what a study has done so far, also while it runs",
 		Args:              cobra.ExactArgs(1),
-		RunE:              a.work(func(cmd *cobra.Command, args []string) error { return a.showStudy(cmd.Context(), args[0]) }),
+		RunE:              a.work(func(cmd *cobra.Command, args []string) error { return a.showStudy(cmd.Context(), args[0], all) }),
 	}
+	show.Flags().BoolVar(&all, "all", false, "show all trials, not the ten that came furthest")
 	return group("study", "Studies: list, show, resume, export", list, show, newResume(a), newExport(a))
 }
 

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/data/sys/oneline"
@@ -16,7 +16,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // studyShown is what `study show --json` tells.
@@ -31,8 +30,8 @@ type studyShown struct {
 	Workers   []map[string]any `json:"workers"`
 }
 
-// showStudy prints what a study has done so far.
-func (a *app) showStudy(ctx context.Context, dir string) error {
+// showStudy prints what a study has done so far, with ten of its trials or all.
+func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	if workdir.HoldsSeeds(dir) {
 		return a.showSeeds(ctx, dir)
 	}
@@ -96,7 +95,7 @@ func (a *app) showStudy(ctx context.Context, dir string) error {
 	if err := a.showWorkers(ctx, v); err != nil {
 		return err
 	}
-	if err := a.showTrials(ctx, v, entry.State); err != nil {
+	if err := a.showTrials(ctx, v, entry.State, dir, all); err != nil {
 		return err
 	}
 	if err := a.showEnd(ctx, v, end, c); err != nil {
@@ -175,13 +174,12 @@ func interrupt(trials *store.Table, state view.State) {
 }
 
 // showTrials prints the trials so far.
-func (a *app) showTrials(ctx context.Context, v *store.View, state view.State) error {
+func (a *app) showTrials(ctx context.Context, v *store.View, state view.State, dir string, all bool) error {
 	trials, err := v.Table(ctx, "trials")
 	if err != nil {
 		return err
 	}
 	interrupt(trials, state)
-	expandParams(trials)
 	s, err := study.Read(ctx, v)
 	if err != nil {
 		return err
@@ -190,24 +188,40 @@ func (a *app) showTrials(ctx context.Context, v *store.View, state view.State) e
 	if err != nil {
 		return err
 	}
-	perClient := picksPerClient(c)
-	shown := []string{"number", "state", "rounds", "score", "source", "reason"}
-	for _, column := range trials.Columns {
-		if isParam(column) && (!perClient || !strings.HasPrefix(column, paramPrefix+tuners.ArchPrefix)) {
-			shown = append(shown, column)
-		}
-	}
-	shown = withValues(trials, shown)
-	fmt.Fprintln(a.out)
-	t := table.New(a.out, shown...)
+	var rows []trialRow
 	for _, row := range trials.Rows {
-		var cells []string
-		for _, name := range shown {
-			cells = append(cells, cell(trials, row, name))
+		r, err := trialRowOf(trials, row)
+		if err != nil {
+			return err
 		}
-		t.Row(cells...)
+		r.params = trained(c, r.params)
+		rows = append(rows, r)
 	}
-	return t.Flush()
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(a.out)
+	return printTrials(a.out, c, rows, all, dir)
+}
+
+// trialRowOf reads a row of the table trials.
+func trialRowOf(t *store.Table, row []any) (r trialRow, err error) {
+	at := func(name string) any { return row[slices.Index(t.Columns, name)] }
+	number, _ := at("number").(int64)
+	rounds, _ := at("rounds").(int64)
+	r = trialRow{number: int(number), rounds: int(rounds)}
+	r.state, _ = at("state").(string)
+	r.reason, _ = at("reason").(string)
+	if score, ok := at("score").(float64); ok {
+		r.score = &score
+	}
+	if source, ok := at("source").(int64); ok {
+		r.source = strconv.FormatInt(source, 10)
+	}
+	if text, ok := at("params").(string); ok {
+		err = json.Unmarshal([]byte(text), &r.params)
+	}
+	return r, err
 }
 
 // showEnd prints how a finished study ended, as `tune` and `run` do, and the
@@ -215,18 +229,22 @@ func (a *app) showTrials(ctx context.Context, v *store.View, state view.State) e
 func (a *app) showEnd(ctx context.Context, v *store.View, s *study.Stored, c *config.Config) error {
 	switch {
 	case s.Tune != nil:
+		if err := printBaseline(a.out, s.Tune); err != nil {
+			return err
+		}
 		if err := a.printChoice(c, s.Tune); err != nil {
 			return err
 		}
-		return printBaseline(a.out, s.Tune)
+		return printVerdict(a.out, s.Tune.Verdict(c))
 	case s.Run != nil:
-		if len(s.Run.Curve) > 0 {
-			fmt.Fprintln(a.out)
-			if err := printCurve(a.out, s.Run.Curve, s.Run.Goal, s.Run.Measure); err != nil {
-				return err
-			}
+		fmt.Fprintln(a.out)
+		if err := ofRun(s.Run).print(a.out); err != nil {
+			return err
 		}
-		return printErrors(a.out, measured{"trained", s.Run.Errors})
+		if err := printErrors(a.out, measured{"trained", s.Run.Errors}); err != nil {
+			return err
+		}
+		return printVerdict(a.out, s.Run.Verdict())
 	}
 	return a.showCurves(ctx, v)
 }

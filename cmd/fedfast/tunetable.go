@@ -16,10 +16,6 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// maxRungs is how many rungs the table of trials has columns for; a study with
-// more shows each trial's last one.
-const maxRungs = 8
-
 // printTune prints the end of a study.
 func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 	if err := printSides(a.out, r.Sides); err != nil {
@@ -28,7 +24,10 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 	if err := printTableOption(a.out, c, r.Sides); err != nil {
 		return err
 	}
-	if err := printTrials(a.out, c, r); err != nil {
+	if err := printTrials(a.out, c, trialRows(c, r), false, dir); err != nil {
+		return err
+	}
+	if err := printBaseline(a.out, r); err != nil {
 		return err
 	}
 	if err := a.printChoice(c, r); err != nil {
@@ -49,47 +48,23 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	return printBaseline(a.out, r)
+	return printVerdict(a.out, r.Verdict(c))
 }
 
-// printTrials prints the arms, those that ran longest first, with their scores
-// by rung.
-func printTrials(w io.Writer, c *config.Config, r *study.Result) error {
-	rungs := map[int]bool{}
+// trialRows are the trials of a result.
+func trialRows(c *config.Config, r *study.Result) []trialRow {
+	var rows []trialRow
 	for _, t := range r.Trials {
-		for _, rung := range t.Rungs {
-			rungs[rung.Round] = true
+		row := trialRow{number: t.Number, rounds: t.Rounds, state: outcome(r, t), reason: cmp.Or(t.Failed, t.Stopped), params: trained(c, t.Params)}
+		if len(t.Rungs) > 0 {
+			row.score = &t.Score
 		}
-	}
-	var columns []int
-	for round := range rungs {
-		columns = append(columns, round)
-	}
-	slices.Sort(columns)
-	head := []string{"trial", "rounds"}
-	if len(columns) > maxRungs {
-		columns = nil
-		head = append(head, "score")
-	}
-	for _, round := range columns {
-		head = append(head, fmt.Sprintf("round %d", round))
-	}
-	t := table.New(w, append(head, "outcome", "params")...)
-	trials := slices.Clone(r.Trials)
-	slices.SortStableFunc(trials, func(a, b study.TrialResult) int {
-		return cmp.Or(b.Rounds-a.Rounds, c.Aim().Compare(a.Score, b.Score))
-	})
-	for _, trial := range trials {
-		cells := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Rounds)}
-		if columns == nil {
-			cells = append(cells, fmt.Sprintf("%.4f", trial.Score))
+		if t.Source != nil {
+			row.source = strconv.Itoa(*t.Source)
 		}
-		for _, round := range columns {
-			cells = append(cells, scoreAt(trial, round))
-		}
-		t.Row(append(cells, outcome(r, trial), short(trained(c, trial.Params)))...)
+		rows = append(rows, row)
 	}
-	return t.Flush()
+	return rows
 }
 
 // notes adds how much was dropped and how many trials failed, if any.
@@ -131,16 +106,6 @@ func droppedText(n int) string {
 	return table.Count(n) + " results of clients that were not finite"
 }
 
-// scoreAt is the score of a trial at a rung, a dash when it had stopped before.
-func scoreAt(t study.TrialResult, round int) string {
-	for _, rung := range t.Rungs {
-		if rung.Round == round {
-			return fmt.Sprintf("%.4f", rung.Score)
-		}
-	}
-	return "-"
-}
-
 // outcome says what became of a trial.
 func outcome(r *study.Result, t study.TrialResult) string {
 	if t.Failed != "" {
@@ -170,11 +135,7 @@ func outcome(r *study.Result, t study.TrialResult) string {
 func short(p tuners.Params) string {
 	var parts []string
 	for _, key := range p.Keys() {
-		value := p[key].String()
-		if x, ok := p[key].Float(); ok {
-			value = fmt.Sprintf("%.3g", x)
-		}
-		parts = append(parts, strings.TrimPrefix(key, "client.")+"="+value)
+		parts = append(parts, strings.TrimPrefix(key, "client.")+"="+valueText(p[key]))
 	}
 	return strings.Join(parts, " ")
 }

@@ -20,7 +20,7 @@ func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	if len(d.best) == 0 {
 		return nil, fmt.Errorf("tuner %s: it is done without a trial that ran", c.Tuner.Name)
 	}
-	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, Goal: c.Eval.Goal, Stopped: d.setup.Control.over()}
+	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over()}
 	for _, t := range d.trials {
 		r.Trials = append(r.Trials, t.result())
 	}

@@ -101,21 +101,13 @@ func (s *Setup) scoreProbes() []string {
 // checkMetrics returns an error for an objective that the model's loss does not
 // have, and for what needs an error from 0 to 1.
 func checkMetrics(s *Setup) error {
-	if err := checkGoal(s); err != nil {
+	if err := checkCurve(s); err != nil {
 		return err
 	}
 	if s.Model.Loss().Numbers() && s.Config.Score.Epsilon > 0 {
 		return &key.Error{Key: "score.epsilon", Problem: ": the error of a regression has no bound, so no noise makes it private; leave score.epsilon out"}
 	}
 	return fl.CheckMetric(s.Model, s.Config.Objective)
-}
-
-// checkGoal returns an error for a goal that no accuracy can reach.
-func checkGoal(s *Setup) error {
-	if l := s.Model.Loss(); l.Numbers() && s.Config.Eval.Goal > 0 {
-		return &key.Error{Key: "eval.goal", Problem: fmt.Sprintf(" = %v: models with the loss %q have no accuracy; leave it out", s.Config.Eval.Goal, l.Kind)}
-	}
-	return nil
 }
 
 // openTuners merges the search space and checks what the client tuner asks for.
@@ -229,6 +221,9 @@ func (d *driver) close() {
 
 // roundDone counts a round and tells the display.
 func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64) {
+	if d.meter.unscored {
+		score = math.NaN() // also where all were dropped, who would score the worst
+	}
 	d.mu.Lock()
 	d.rounds++
 	if d.objective.Better(score, d.shown) {
@@ -236,10 +231,13 @@ func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64)
 	}
 	p := Progress{
 		Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds,
-		Loss: float64(r.TrainLoss), Score: score, Best: d.shown, Clients: t.clients,
+		Loss: float64(r.TrainLoss), Measure: measureOf(d.setup.Model), Score: score, Best: d.shown, Clients: t.clients,
 		Trials: len(d.trials), TrialsLeft: len(d.trials) - d.over, Maximize: d.objective.Direction == tuners.Maximize,
 	}
 	d.mu.Unlock()
+	if n := len(t.curve); n > 0 {
+		p.TestError = &t.curve[n-1].TestError
+	}
 	d.setup.Observer.Progress(p)
 }
 

@@ -12,6 +12,8 @@ type CurvePoint struct {
 	Examples int `json:"examples"`
 	// TestError is the classification error on the clients' test examples.
 	TestError float64 `json:"test_error"`
+	// ValError is that on their validation examples, measured for eval.patience.
+	ValError *float64 `json:"val_error,omitempty"`
 	// Masked are the same without the labels of the federation's masks, by their
 	// names; empty where it has none.
 	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
@@ -29,6 +31,23 @@ func Reached(curve []CurvePoint, goal float64) *CurvePoint {
 		}
 	}
 	return nil
+}
+
+// Stale returns the point of a curve with the lowest validation error, nil where none was
+// measured, and whether as many measurements as patience have followed it: each without
+// a lower one. A patience of 0 never ends.
+func Stale(curve []CurvePoint, patience int) (best *CurvePoint, ended bool) {
+	since := 0
+	for i := range curve {
+		p := &curve[i]
+		if p.ValError == nil {
+			continue
+		}
+		if since++; best == nil || *p.ValError < *best.ValError {
+			best, since = p, 0
+		}
+	}
+	return best, best != nil && patience > 0 && since >= patience
 }
 
 // Broke returns where a training broke down: the point of the best test accuracy, and
@@ -55,12 +74,23 @@ func Broke(curve []CurvePoint) (best, from *CurvePoint) {
 // observeGoal adds a round's measurement, if there is one, to the curve.
 func (t *trial) observeGoal(rec *roundRecord) {
 	if rec.TestError != nil {
-		t.curve = append(t.curve, CurvePoint{Round: t.rounds, Examples: t.examples, TestError: float64(*rec.TestError), Masked: rec.masked(), Params: rec.Params})
+		p := CurvePoint{Round: t.rounds, Examples: t.examples, TestError: float64(*rec.TestError), Masked: rec.masked(), Params: rec.Params}
+		if rec.ValError != nil {
+			p.ValError = new(float64(*rec.ValError))
+		}
+		t.curve = append(t.curve, p)
 	}
 }
 
-// reached says whether the trial ends early, at its goal.
+// reached says whether the trial ends early: at its goal, or out of patience.
 func (t *trial) reached() bool {
-	goal := t.driver.setup.Config.Eval.Goal
-	return goal > 0 && (t.driver.lone || t.driver.meter.unscored) && Reached(t.curve, goal) != nil
+	if !t.driver.lone && !t.driver.meter.unscored {
+		return false
+	}
+	eval := t.driver.setup.Config.Eval
+	if eval.Goal > 0 && Reached(t.curve, eval.Goal) != nil {
+		return true
+	}
+	_, stale := Stale(t.curve, eval.Patience)
+	return stale
 }

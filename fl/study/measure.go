@@ -32,7 +32,10 @@ func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Para
 	if err != nil {
 		return nil, err
 	}
-	r := errorsOf(e, s.Model, s.Data.Masks)
+	r, err := errorsOf(&s, engine, e)
+	if err != nil {
+		return nil, err
+	}
 	return &r, nil
 }
 

@@ -15,10 +15,11 @@ type meter struct {
 	engine    *fl.Engine
 	objective tuners.Objective
 	unscored  bool // a plain run: there are no scores
+	pace      pace
 }
 
 func newMeter(s *Setup, e *fl.Engine) *meter {
-	return &meter{config: &s.Config, engine: e, objective: s.Config.Aim(), unscored: s.Unscored}
+	return &meter{config: &s.Config, engine: e, objective: s.Config.Aim(), unscored: s.Unscored, pace: paceOf(s, e)}
 }
 
 // scoreOf returns a round's score in the study's objective under a target.
@@ -30,14 +31,10 @@ func (m *meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
 // client tuner observes; tr is the training after the round.
 func (m *meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *fl.RoundResult) (*roundRecord, error) {
 	rec := m.results(observed, r)
-	eval := m.config.Eval
-	if eval.Every == 0 || tr.Rounds()%eval.Every != 0 {
+	if every := m.pace.every; every == 0 || tr.Rounds()%every != 0 {
 		return rec, nil
 	}
-	clients := m.engine.EvalSample(eval.Clients)
-	if eval.EveryClients > 0 {
-		clients = m.engine.DrawTested(eval.EveryClients, tr.Rounds())
-	}
+	clients := m.pace.clients(tr.Rounds())
 	s, err := m.engine.EvaluateTest(ctx, tr.Weights(), clients)
 	if err != nil {
 		return nil, err
@@ -53,6 +50,16 @@ func (m *meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *
 			rec.Masked = map[string]real{}
 		}
 		rec.Masked[masked.Mask] = real(masked.Error)
+	}
+	if m.config.Eval.Patience == 0 {
+		return rec, nil
+	}
+	v, err := m.engine.EvaluateVal(ctx, tr.Weights(), clients)
+	if err != nil {
+		return nil, err
+	}
+	if v.Clients > 0 {
+		rec.ValError = new(real(v.Error))
 	}
 	return rec, nil
 }

@@ -33,6 +33,8 @@ type Event struct {
 	Params tuners.Params `json:"params,omitempty"`
 	// TestError is the global model's after the round, every eval.every rounds.
 	TestError *float64 `json:"test_error,omitempty"`
+	// ValError is that on the clients' validation examples, with eval.patience.
+	ValError *float64 `json:"val_error,omitempty"`
 	// Masked are the same without the labels of the federation's masks.
 	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
 	// Reason says why the trial failed or was stopped.
@@ -53,6 +55,10 @@ type Progress struct {
 	Round, Rounds int
 	// Loss is the round's training loss.
 	Loss float64
+	// TestError is the trial's newest one, nil before the first measurement; Measure
+	// says what it is, as Errors.Measure.
+	TestError *float64
+	Measure   string
 	// Score is the trial's and Best the study's best score, NaN when unknown.
 	Score, Best float64
 	// Maximize says that the best score is the highest.

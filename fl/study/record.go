@@ -191,11 +191,12 @@ type roundRecord struct {
 	// Score is the round's own, before earlier rounds are weighed in.
 	Score real `json:"score"`
 	// Other is the score under the other target, with score.both.
-	Other     *real `json:"other,omitempty"`
-	TrainLoss real  `json:"train_loss"`
-	Steps     int   `json:"steps"`
-	Examples  int   `json:"examples"`
-	Dropped   int   `json:"dropped"`
+	Other *real `json:"other,omitempty"`
+	// TrainLoss is the mean over the clients that were not dropped, NaN if all were.
+	TrainLoss real `json:"train_loss"`
+	Steps     int  `json:"steps"`
+	Examples  int  `json:"examples"`
+	Dropped   int  `json:"dropped"`
 	// DroppedSlots are the slots whose results were not finite and were left out,
 	// in order.
 	DroppedSlots []int `json:"dropped_slots,omitempty"`
@@ -212,6 +213,8 @@ type roundRecord struct {
 	// TestError is the global model's after the round, where eval.every has it
 	// measured.
 	TestError *real `json:"test_error,omitempty"`
+	// ValError is that on validation examples, measured for eval.patience.
+	ValError *real `json:"val_error,omitempty"`
 	// TestSpread are percentiles of the clients' errors behind it.
 	TestSpread *Spread `json:"test_spread,omitempty"`
 	// Masked are the same without the labels of the federation's masks, by their
@@ -239,9 +242,9 @@ type failRecord struct {
 
 // observation is what the client tuner is told about a recorded round, from 0.
 func (rec *roundRecord) observation(trial, round int) tuners.Observation {
-	o := tuners.Observation{
-		Trial: trial, Round: round, Slots: make([]tuners.Slot, len(rec.Clients)),
-		Aggregates: map[string]float64{"train_loss": float64(rec.TrainLoss)},
+	o := tuners.Observation{Trial: trial, Round: round, Slots: make([]tuners.Slot, len(rec.Clients)), Aggregates: map[string]float64{}}
+	if loss := float64(rec.TrainLoss); !math.IsNaN(loss) { // as it is when all clients were dropped
+		o.Aggregates["train_loss"] = loss
 	}
 	for name, x := range rec.Aggregates {
 		o.Aggregates[name] = float64(x)
@@ -282,6 +285,9 @@ func (t *trial) event(rec *roundRecord, score float64) Event {
 	if rec.TestError != nil {
 		e.TestError = new(float64(*rec.TestError))
 		e.Masked = rec.masked()
+	}
+	if rec.ValError != nil {
+		e.ValError = new(float64(*rec.ValError))
 	}
 	if t.driver.meter.unscored {
 		return e

@@ -103,8 +103,8 @@ func (d *driver) evaluate(ctx context.Context, m *Chosen, c *candidate, name str
 	if err != nil {
 		return d.crashed(err)
 	}
-	m.Errors = errorsOf(e, d.setup.Model, d.setup.Data.Masks)
-	return nil
+	m.Errors, err = errorsOf(d.setup, d.engine, e)
+	return err
 }
 
 // evaluateRun measures what a plain run has trained.
@@ -114,6 +114,6 @@ func (d *driver) evaluateRun(ctx context.Context, t *trial) (*Errors, error) {
 	if err != nil {
 		return nil, d.crashed(err)
 	}
-	r := errorsOf(e, s.Model, s.Data.Masks)
-	return &r, nil
+	r, err := errorsOf(s, d.engine, e)
+	return &r, err
 }

@@ -1,7 +1,9 @@
 package study
 
 import (
-	"github.com/fedfast/fedfast/data"
+	"encoding/json"
+	"math"
+
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
@@ -25,6 +27,8 @@ type TrialResult struct {
 	Rungs []Rung `json:"rungs"`
 	// Dropped counts client results left out because they were not finite.
 	Dropped int `json:"dropped"`
+	// Loss is how its training loss went.
+	Loss Trend `json:"train_loss"`
 	// Curve holds what eval.every had measured.
 	Curve []CurvePoint `json:"curve,omitempty"`
 	// Source is the trial that this one was forked from.
@@ -99,6 +103,8 @@ type Errors struct {
 	// Measure is what the errors are: MeasureRecall or MeasureRMSE, or empty for the
 	// share of examples classified wrongly.
 	Measure string `json:"error_measure,omitempty"`
+	// Trivial are the errors of predictors that learn nothing, nil without test samples.
+	Trivial *Trivial `json:"trivial,omitempty"`
 	// Evaluation holds the same with losses and spreads over the clients.
 	Evaluation *fl.Evaluation `json:"evaluation"`
 }
@@ -140,15 +146,20 @@ type MaskedRates struct {
 	Rates
 }
 
-// errorsOf picks the errors of an evaluation of a model on a federation with masks.
-func errorsOf(e *fl.Evaluation, m *nn.Model, masks []data.Mask) Errors {
-	r := Errors{Measure: measureOf(m), Evaluation: e, Rates: ratesOf(e, func(s fl.Summary) *float64 {
+// errorsOf picks the errors of an evaluation.
+func errorsOf(s *Setup, engine *fl.Engine, e *fl.Evaluation) (Errors, error) {
+	m := s.Model
+	trivial, err := trivialOf(e, m, s.Data, engine.EvalSample(s.Config.Eval.Clients))
+	if err != nil {
+		return Errors{}, err
+	}
+	r := Errors{Trivial: trivial, Measure: measureOf(m), Evaluation: e, Rates: ratesOf(e, func(s fl.Summary) *float64 {
 		if s.Clients == 0 {
 			return nil
 		}
 		return &s.Error
 	})}
-	for _, mask := range masks {
+	for _, mask := range s.Data.Masks {
 		r.Masked = append(r.Masked, MaskedRates{mask.Name, ratesOf(e, func(s fl.Summary) *float64 {
 			for _, m := range s.Masked {
 				if m.Mask == mask.Name {
@@ -158,7 +169,7 @@ func errorsOf(e *fl.Evaluation, m *nn.Model, masks []data.Mask) Errors {
 			return nil
 		})})
 	}
-	return r
+	return r, nil
 }
 
 // ratesOf takes one error, nil where there is none, of each part of an evaluation.
@@ -201,8 +212,10 @@ type Result struct {
 	// RoundsPerSecond the rate over the rounds alone.
 	Seconds         float64 `json:"seconds"`
 	RoundsPerSecond float64 `json:"rounds_per_second"`
-	// Goal is the test accuracy at which a lone trial ends, 0 without one.
-	Goal float64 `json:"goal,omitempty"`
+	// Goal is the test accuracy at which a lone trial ends, 0 without one; Patience is
+	// eval.patience, which ends it, too.
+	Goal     float64 `json:"goal,omitempty"`
+	Patience int     `json:"patience,omitempty"`
 	// Stopped says that a person ended the study before its tuner was done.
 	Stopped bool `json:"stopped_by_person,omitempty"`
 	// Baseline is set when one was asked for.
@@ -223,15 +236,45 @@ func (r *Result) models() []*Chosen {
 	return all
 }
 
+// Losses are training losses, NaN where all clients were dropped; that is null in JSON.
+type Losses []float64
+
+// MarshalJSON writes NaN as null.
+func (l Losses) MarshalJSON() ([]byte, error) {
+	reals := make([]real, len(l))
+	for i, x := range l {
+		reals[i] = real(x)
+	}
+	return json.Marshal(reals)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (l *Losses) UnmarshalJSON(text []byte) error {
+	var reals []*real // null leaves nil
+	if err := json.Unmarshal(text, &reals); err != nil {
+		return err
+	}
+	*l = make(Losses, len(reals))
+	for i, x := range reals {
+		if (*l)[i] = math.NaN(); x != nil {
+			(*l)[i] = float64(*x)
+		}
+	}
+	return nil
+}
+
 // RunResult is the end of a plain federated training.
 type RunResult struct {
 	Study string `json:"study"`
-	// TrainLoss is the mean training loss of each round.
-	TrainLoss []float64 `json:"train_loss"`
+	// TrainLoss is the mean training loss of each round over the clients that were not
+	// dropped.
+	TrainLoss Losses `json:"train_loss"`
 	// Curve holds what eval.every had measured.
 	Curve []CurvePoint `json:"curve,omitempty"`
-	// Goal is the test accuracy at which the run ends, 0 without one.
-	Goal float64 `json:"goal,omitempty"`
+	// Goal is the test accuracy at which the run ends, 0 without one; Patience is
+	// eval.patience, which ends it, too.
+	Goal     float64 `json:"goal,omitempty"`
+	Patience int     `json:"patience,omitempty"`
 	Errors
 	WeightsSHA256 string `json:"weights_sha256"`
 	Rounds        int    `json:"rounds"`

@@ -41,7 +41,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		return nil, err
 	}
 	r := &RunResult{
-		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Errors: *e, WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
+		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Patience: given.Eval.Patience, Errors: *e, WeightsSHA256: fl.WeightsSHA256(s.Model, weights), weights: weights,
 		Rounds: t.rounds, Dropped: t.dropped, Examples: t.examples,
 		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(t.rounds) / trained,
 	}
@@ -111,6 +111,7 @@ func CheckBaseline(fed *data.Federation) error {
 func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, error) {
 	s.ClientTuner, s.Store, s.Trainer, s.Control = nil, nil, nil, nil
 	s.Config.ClientTuner = config.ClientTuner{}
+	s.Config.Eval.Every, s.Config.Eval.EveryClients, s.Config.Eval.Goal, s.Config.Eval.Patience = 0, 0, 0, 0
 	s.Config.Budget = config.Budget{Rounds: n * rounds, TrialRounds: rounds}
 	s.Config.Tuner.Options = nil
 	d, err := newDriver(ctx, &s)

@@ -161,6 +161,7 @@ func (t *trial) next(ctx context.Context) (*roundRecord, error) {
 	t.dropped += rec.Dropped
 	t.examples += rec.Examples
 	t.observeGoal(rec)
+	t.loss.add(float64(rec.TrainLoss))
 	if t.driver.meter.unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
 	}

@@ -40,6 +40,7 @@ type trial struct {
 	dropped  int
 	examples int
 	losses   []float64 // by round, of a plain run
+	loss     Trend
 	curve    []CurvePoint
 	rungs    []Rung
 	mean     Discounted // of the scores since the last rung
@@ -159,7 +160,7 @@ func (t *trial) drop() error {
 
 // result is the trial's row of the study's result.
 func (t *trial) result() TrialResult {
-	r := TrialResult{Number: t.number, Params: t.params, Rounds: t.rounds, Rungs: t.rungs, Dropped: t.dropped, Curve: t.curve}
+	r := TrialResult{Number: t.number, Params: t.params, Rounds: t.rounds, Rungs: t.rungs, Dropped: t.dropped, Loss: t.loss, Curve: t.curve}
 	if n := len(t.rungs); n > 0 {
 		r.Score = t.rungs[n-1].Score
 	}

@@ -135,9 +135,10 @@ type Finalists struct {
 type Eval struct {
 	Clients      int     `toml:"clients" in:"[0, inf)" doc:"clients, drawn by the seed, on which the end result is measured; 0 is all"`
 	Personalized bool    `toml:"personalized" doc:"also measures the models that these clients train from the result, at the price of their training"`
-	Every        int     `toml:"every" in:"[0, inf)" doc:"measures the global model on test examples after every so many rounds; 0 is never"`
-	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"takes these measurements on so many clients, drawn anew each time, the same for all trials; 0 takes those of the end result"`
+	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"rounds between measurements of the global model on test samples: the curve of a training; 0 is never; -1 is about 20 measurements a trial on up to 100 clients, always the same ones, fewer where that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
+	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"clients for each of these measurements, drawn anew each time, the same for all trials; 0 takes those of the end result, or with eval.every = -1 what that says"`
 	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"global test accuracy at which a plain run, or the one trial of a client tuner alone, ends; 0 is none" also:"target_accuracy"`
+	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: a plain run, or the one trial of a client tuner alone, ends after so many measurements in a row without a lower error on the clients' validation samples, which eval.every then measures too; 0 is none" also:"early_stopping early_stop"`
 }
 
 // Budget holds the keys budget.*.
@@ -175,7 +176,7 @@ func Default() Config {
 		Select:     SelectFinalists,
 		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
 		Data:       Data{StateMemory: fl.DefaultStateMemory >> 20, ProxyTest: 1000},
-		Eval:       Eval{Personalized: true},
+		Eval:       Eval{Personalized: true, Every: AutoEvery},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
 	c.setHyper(fl.DefaultClientParams(), fl.DefaultServerParams())
@@ -199,16 +200,29 @@ func (c *Config) MayAdapt() bool {
 // Hyper returns the hyperparameters before any tuning.
 func (c *Config) Hyper() hyper.Values { return hyper.Values{Client: c.Client.Client, Server: c.Server} }
 
+// AutoEvery as Eval.Every measures the global model about 20 times a trial.
+const AutoEvery = -1
+
 const needsEvery = " needs eval.every, the rounds from one measurement to the next, such as 5"
+
+// DropAuto makes AutoEvery never, for trainings that take no longer than they did when
+// they were first recorded.
+func (e *Eval) DropAuto() {
+	if e.Every == AutoEvery {
+		e.Every = 0
+	}
+}
 
 // check returns an error for a goal that is never looked at, and for clients that
 // are never drawn.
 func (e Eval) check() error {
 	switch {
-	case e.Every > 0:
+	case e.Every != 0:
 		return nil
 	case e.Goal > 0:
 		return &key.Error{Key: "eval.goal", Problem: needsEvery}
+	case e.Patience > 0:
+		return &key.Error{Key: "eval.patience", Problem: needsEvery}
 	case e.EveryClients > 0:
 		return &key.Error{Key: "eval.every_clients", Problem: needsEvery}
 	}

@@ -64,11 +64,32 @@ func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parall
 	if evaluations > 1 { // of a study, which scores its rounds
 		evaluated += float64(rounds) * t.cohort * t.Val
 	}
-	if c.Eval.Every > 0 {
-		clients := min(t.Clients, cmp.Or(c.Eval.EveryClients, measured))
-		evaluated += float64(rounds/c.Eval.Every) * (float64(clients)*t.Test + t.Central)
-	}
+	evaluated += t.curve(rounds, evaluations > 1)
 	return t.work(trainings, t.Train, t.Val, evaluated, points, parallel)
+}
+
+// curve returns how many examples are measured on the way, in rounds of a run or of a
+// study's trials.
+func (t *tasks) curve(rounds int, tuned bool) float64 {
+	c := &t.setup.Config
+	each, length := t.Test, rounds
+	if tuned {
+		length = c.Budget.TrialRounds
+	}
+	if c.Eval.Patience > 0 {
+		each += t.Val
+	}
+	if c.Eval.Every >= 0 {
+		if c.Eval.Every == 0 {
+			return 0
+		}
+		clients := min(t.Clients, cmp.Or(c.Eval.EveryClients, c.Eval.Clients, t.Clients))
+		return float64(rounds/c.Eval.Every) * (float64(clients)*each + t.Central)
+	}
+	forward, train := t.setup.Model.FLOPs()
+	points, clients := study.AutoPoints(rounds, length, t.Clients)
+	most := study.AutoShare * float64(rounds) * t.cohort * t.Train * float64(train) / float64(max(1, forward))
+	return min(float64(points)*(float64(cmp.Or(c.Eval.EveryClients, clients))*each+t.Central), most)
 }
 
 // finalists returns the work of scoring so many models, the most that there can be.

@@ -22,6 +22,7 @@ SELECT * FROM (
   SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time,
          sum(json_extract(data, '$.examples')) OVER (PARTITION BY trial ORDER BY round) AS examples,
          json_extract(data, '$.test_error') AS test_error,
+         json_extract(data, '$.val_error') AS val_error,
          json_extract(data, '$.masked_test_errors') AS masked_test_errors,
          json_extract(data, '$.params') AS params,
          json_extract(data, '$.test_spread.p10') AS test_error_p10,

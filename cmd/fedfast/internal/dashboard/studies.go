@@ -204,7 +204,7 @@ func metrics(o *view.Overview) []string {
 		names = append(names, "score")
 	}
 	names = append(names, "loss")
-	if o.Config.Eval.Every > 0 {
+	if o.Config.Eval.Every != 0 {
 		names = append(names, "test")
 	}
 	return names

@@ -175,6 +175,7 @@ func (d *Display) state(now time.Time) State {
 	if !math.IsNaN(p.Best) {
 		add(below, 0, behind, best(p))
 	}
+	add(below, 2, behind, testError(p))
 	if !math.IsNaN(p.Loss) {
 		add(below, 4, behind, "loss "+loss(p.Loss))
 	}
@@ -207,6 +208,17 @@ func best(p study.Progress) string {
 	return fmt.Sprintf("lowest score %.4f", p.Best)
 }
 
+// testError tells the newest test error of the trial, if one was measured.
+func testError(p study.Progress) string {
+	if p.TestError == nil {
+		return ""
+	}
+	if _, share := study.MeasureName(p.Measure); !share {
+		return fmt.Sprintf("test RMSE %.4g", *p.TestError)
+	}
+	return fmt.Sprintf("test error %.1f %%", 100**p.TestError)
+}
+
 // trials tells how many trials go on.
 func trials(p study.Progress) string {
 	if p.Trials == 0 {
@@ -227,6 +239,7 @@ func describe(p study.Progress) string {
 	if !math.IsNaN(p.Loss) {
 		parts = append(parts, "loss "+loss(p.Loss))
 	}
+	parts = append(parts, testError(p))
 	if !math.IsNaN(p.Best) {
 		parts = append(parts, best(p))
 	}

@@ -8,11 +8,12 @@ import (
 
 // The layout of a table in columns of a terminal.
 const (
-	gap    = 2  // blanks between columns
-	indent = 4  // of the lines that go on with a row
-	whole  = 14 // a cell of so many columns at most, such as "12.50 %", is not wrapped
-	prose  = 28 // columns that a longer text below a head is given at least
-	value  = 16 // columns that the value of a table without a head is given at least
+	gap     = 2   // blanks between columns
+	indent  = 4   // of the lines that go on with a row
+	whole   = 14  // a cell of so many columns at most, such as "12.50 %", is not wrapped
+	prose   = 28  // columns that a longer text below a head is given at least
+	nothing = "-" // a cell that says nothing
+	value   = 16  // columns that the value of a table without a head is given at least
 )
 
 // column says how wide a column wants to be and how narrow it may get by wrapping
@@ -29,16 +30,58 @@ type part struct {
 // is one.
 //
 // Where they do not fit, cells are wrapped between words. Where that does not help
-// either, a row goes on in further lines, which are indented: nothing is left out.
-// A single word is never broken, so that a path or a checksum can be copied.
+// either, each row becomes a record: its first cell, and below it the others behind the
+// names of their columns. Without a head a row goes on in further lines, which are
+// indented: nothing is left out. A single word is never broken, so that a path or a
+// checksum can be copied.
 func (t *Table) write(b *strings.Builder, rows [][]string, head bool) {
 	columns := t.measure(rows, head)
 	parts := t.parts(columns)
+	if head && len(parts) > 1 {
+		t.records(b, rows[0], rows[1:])
+		return
+	}
 	for _, row := range rows {
 		for _, p := range parts {
 			if p.from < len(row) {
 				t.line(b, row[p.from:min(p.to, len(row))], p)
 			}
+		}
+	}
+}
+
+// records writes rows as records. Cells that say nothing are left out.
+func (t *Table) records(b *strings.Builder, head []string, rows [][]string) {
+	margin := strings.Repeat(" ", indent)
+	for _, row := range rows {
+		if len(row) == 0 {
+			continue
+		}
+		b.WriteString(row[0] + "\n")
+		line := ""
+		for i, cell := range row[1:] {
+			if cell == "" || cell == nothing {
+				continue
+			}
+			cell = head[i+1] + ": " + cell
+			if line != "" && indent+screen.Width(line)+len(margin)+screen.Width(cell) > t.columns {
+				b.WriteString(margin + line + "\n")
+				line = ""
+			}
+			if line != "" {
+				line += margin
+			}
+			line += cell
+			if indent+screen.Width(line) <= t.columns {
+				continue
+			}
+			for n, text := range wrap(line, t.columns-2*indent) {
+				b.WriteString(strings.Repeat(margin, 1+min(n, 1)) + text + "\n")
+			}
+			line = ""
+		}
+		if line != "" {
+			b.WriteString(margin + line + "\n")
 		}
 	}
 }

@@ -35,6 +35,18 @@ func sized(w io.Writer, columns int, head []string) *Table {
 	return t
 }
 
+// Fits says whether the rows so far fit the terminal with each in one line.
+func (t *Table) Fits() bool {
+	if t.columns == 0 {
+		return true
+	}
+	used := -gap
+	for _, c := range t.measure(t.rows, t.head) {
+		used += c.wide + gap
+	}
+	return used <= t.columns
+}
+
 // AlignRight aligns all cells to the right, as for numbers.
 func (t *Table) AlignRight() { t.right = true }
 

@@ -1,0 +1,95 @@
+package study
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+)
+
+// TestVerdicts trains models that learn, that do not, and that diverge.
+func TestVerdicts(t *testing.T) {
+	run := func(change func(*config.Config)) []string {
+		t.Helper()
+		s := glyphStudy(t, nil)
+		change(&s.Config)
+		r, err := Run(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What the study says is what a look at its labels says.
+		counts, labels := make([]int, s.Model.Classes()), 0
+		for i := range s.Data.Clients {
+			c, err := s.Data.Clients[i].Test.ClassCounts(len(counts))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, n := range c {
+				counts[k] += n
+				labels += n
+			}
+		}
+		if want := 1 - float64(slices.Max(counts))/float64(labels); math.Abs(r.Trivial.Global-want) > 1e-12 || r.Trivial.Answer != "class" {
+			t.Errorf("the most frequent class gives %+v, want %v", r.Trivial, want)
+		}
+		return r.Verdict()
+	}
+	if v := run(func(c *config.Config) { c.Rounds, c.Client.LR, c.Client.Epochs = 60, 0.3, 3 }); len(v) != 0 {
+		t.Errorf("a model that learned: %q", v)
+	}
+	if v := run(func(c *config.Config) { c.Rounds, c.Client.LR = 2, 1e-9 }); !slices.ContainsFunc(v, func(s string) bool {
+		return strings.HasPrefix(s, "global model: ") && strings.Contains(s, "better than always guessing the most frequent class (")
+	}) {
+		t.Errorf("a model that did not learn: %q", v)
+	}
+	if v := run(func(c *config.Config) { c.Rounds, c.Client.LR = 3, 1e38 }); len(v) == 0 || !strings.HasPrefix(v[0], "diverged: ") || !strings.HasSuffix(v[0], "; try a smaller client.lr") {
+		t.Errorf("a model that diverged: %q", v)
+	}
+}
+
+// TestUnlearnedTrials counts them in a study.
+func TestUnlearnedTrials(t *testing.T) {
+	s := glyphStudy(t, &script{params: learningRates(1e-9, 0.3, 1e-9), rung: 3, to: 5})
+	s.Config.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-9.0, 0.0}}}
+	r, err := Tune(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Trivial.Personalized = new(0.5) // what the trials come to lies on both sides
+	for i, score := range []float64{0.6, 0.4, 0.5} {
+		r.Trials[i].Score = score
+	}
+	if v := r.Verdict(&s.Config); !slices.Contains(v, "2 of 3 trials did not learn") {
+		t.Errorf("it says %q", v)
+	}
+}
+
+func TestTrend(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		losses []float64
+		want   bool
+	}{
+		{[]float64{4, 3, 2}, false},
+		{[]float64{4, 0.001, 0.2}, false}, // up, but below where it began
+		{[]float64{4, 3, 425}, true},
+		{[]float64{4, 3, 12}, false},
+		{[]float64{nan, 4, 3}, false},
+		{[]float64{4, 3, nan}, true},
+		{[]float64{1e6, 1e6}, true},
+	} {
+		if got := trendOf(c.losses).diverged(); got != c.want {
+			t.Errorf("%v: diverged %v", c.losses, got)
+		}
+	}
+}
+
+func TestTrivialTags(t *testing.T) {
+	clients := []labelCounts{{[]int{3, 1, 0}, 2}, {[]int{0, 2, 2}, 6}}
+	got := missed(clients, func(int) []int { return frequent([]int{3, 3, 2}, 2) })
+	if want := (0*2 + 0.5*6) / 8; math.Abs(got-want) > 1e-12 {
+		t.Errorf("two tags miss %v, want %v", got, want)
+	}
+}
