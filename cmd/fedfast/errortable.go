@@ -68,7 +68,7 @@ func printErrors(w io.Writer, models ...measured) error {
 	if rows == 0 {
 		return nil
 	}
-	fmt.Fprintln(w, "\ntest error of the single clients")
+	fmt.Fprintln(w, "\ntest error per client")
 	return t.Flush()
 }
 

@@ -65,7 +65,9 @@ func TestSharedRoundsAreTheSame(t *testing.T) {
 		"client tuner":   func(s *Setup) { s.ClientTuner, s.Config.Cohort = &slotTuner{}, 20 },
 		"every snapshot": func(s *Setup) { s.SnapshotEvery, s.Config.Eval.Every = 1, 2 },
 		"finalists":      func(s *Setup) { s.Config.Select, s.Config.Finalists.Snapshots = "finalists", 3 },
-		"client states":  func(s *Setup) { s.Config.Method, s.Config.Sampling, s.Config.Cohort = "scaffold", "without", 3 },
+		"client states": func(s *Setup) {
+			s.Config.Method, s.Config.Sampling, s.Config.Cohort, s.Config.Eval.Every = "scaffold", "without", 3, 0
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tell := func(trainer func(Setup) Trainer) string {
