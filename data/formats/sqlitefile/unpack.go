@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
 
 	"github.com/fedfast/fedfast/data/internal/regular"
@@ -165,7 +164,7 @@ func expand(out io.Writer, in io.Reader, limit int64) (int64, error) {
 	var unpacked io.Reader
 	var err error
 	if head, _ := packed.Peek(len(xzMagic)); string(head) == xzMagic {
-		unpacked, err = xz.ReaderConfig{DictCap: maxDictionary}.NewReader(packed)
+		unpacked = &xzReader{in: &counted{in: packed}, most: limit, left: limit}
 	} else {
 		unpacked, err = lzma.ReaderConfig{DictCap: maxDictionary}.NewReader(packed)
 	}
