@@ -14,6 +14,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/predictions"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -164,7 +165,7 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 		return c, "", err
 	}
 	path := filepath.Join(dir, workdir.ConfigFile)
-	text, err := os.ReadFile(path)
+	text, err := wholefile.Read(path)
 	if err != nil {
 		return nil, "", usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, workdir.ConfigFile)}
 	}

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -25,7 +25,7 @@ type savedModel struct {
 // findSaved finds the study in a directory that saved the model, and the hyperparameters
 // of its trial; nil where no result says them.
 func findSaved(ctx context.Context, dir string, r *evaluated) *savedModel {
-	text, err := os.ReadFile(filepath.Join(dir, workdir.ResultFile))
+	text, err := wholefile.Read(filepath.Join(dir, workdir.ResultFile))
 	var result study.Result
 	if err != nil || json.Unmarshal(text, &result) != nil {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -119,7 +118,7 @@ func searched(path string) (file string, c *config.Config, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, workdir.ConfigFile))
+	text, err := wholefile.Read(filepath.Join(dir, workdir.ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
@@ -168,7 +169,7 @@ func studySurface(dir string) (*conformance.Recorded, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, workdir.ResultFile))
+	text, err := wholefile.Read(filepath.Join(dir, workdir.ResultFile))
 	if err != nil {
 		return nil, fmt.Errorf("it holds no finished study: %w", err)
 	}

@@ -167,7 +167,7 @@ func Holds(path string) bool {
 // record: the command that began it and its configuration, both empty where they
 // are lost.
 func Beginning(path string) (mode, config string) {
-	text, err := os.ReadFile(filepath.Join(path, ConfigFile))
+	text, err := wholefile.Read(filepath.Join(path, ConfigFile))
 	if mode = command(path); err != nil || mode == "" {
 		return "", ""
 	}
@@ -179,7 +179,7 @@ func command(path string) string {
 	var env struct {
 		Command string `json:"command"`
 	}
-	text, err := os.ReadFile(filepath.Join(path, EnvFile))
+	text, err := wholefile.Read(filepath.Join(path, EnvFile))
 	if err != nil || json.Unmarshal(text, &env) != nil {
 		return ""
 	}
@@ -233,7 +233,7 @@ func (d *dir) complete(digest string, others ...Other) bool {
 		}
 	}
 	var r study.Result
-	text, err := os.ReadFile(filepath.Join(d.path, ResultFile))
+	text, err := wholefile.Read(filepath.Join(d.path, ResultFile))
 	return err == nil && json.Unmarshal(text, &r) == nil && r.WeightsSHA256 == digest
 }
 

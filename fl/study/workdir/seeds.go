@@ -45,7 +45,7 @@ func SeedDir(path string, seed uint64) string {
 // that holds none is fs.ErrNotExist.
 func ReadSeeds(path string) (*Seeds, error) {
 	name := filepath.Join(path, SeedsFile)
-	text, err := os.ReadFile(name)
+	text, err := wholefile.Read(name)
 	if err != nil {
 		return nil, err
 	}
