@@ -39,7 +39,7 @@ func ablationSets() []pairedSet {
 func (a *ablation) training(set pairedSet, value, tuning string) *Training {
 	t := pairedTraining(set, tuning)
 	if value != a.own && (tuning == "fedex" || a.alone) {
-		t.Trials = ablationPairs
+		t.Seeds = ablationPairs
 		t.Key = fmt.Sprintf("fedex-ablation-%s-%s%s-%s", set.name, a.name, value, tuning)
 		t.Sets = append(t.Sets, a.option+"="+value)
 		t.Deviates = append(t.Deviates, a.name+" "+value+" instead of the paper's "+a.own)

@@ -29,10 +29,10 @@ func TestAblations(t *testing.T) {
 	}
 	var all []*Metrics
 	for _, training := range trainings {
-		for trial := 1; trial <= 2; trial++ {
+		for seed := 1; seed <= 2; seed++ {
 			score, test := 0.5, 0.5
 			if training.ClientTuner == "fedex" {
-				test = 0.5 - 0.01*float64(trial) // a gain of 1 and of 2 points
+				test = 0.5 - 0.01*float64(seed) // a gain of 1 and of 2 points
 			}
 			if strings.Contains(training.Key, "eps0.5-fedex") {
 				test += 0.03
@@ -41,8 +41,8 @@ func TestAblations(t *testing.T) {
 				test = 0.9
 			}
 			all = append(all, &Metrics{
-				Head:   Head{Training: training.Key, Digest: training.Key, Trial: trial},
-				Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(float64(trial))}, Global: []*float64{&score}, Personalized: []*float64{&score}}},
+				Head:   Head{Training: training.Key, Digest: training.Key, Seed: seed},
+				Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(float64(seed))}, Global: []*float64{&score}, Personalized: []*float64{&score}}},
 				End:    End{Survivor: &Returned{GlobalTest: &test, PersonalizedTest: &test}},
 			})
 		}
@@ -112,10 +112,10 @@ func TestDiscountPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []*Metrics
-	for trial := 1; trial <= 20; trial++ {
+	for seed := 1; seed <= 20; seed++ {
 		for _, tuning := range fedexTunings {
 			training := pairedTraining(pairedSets[slices.IndexFunc(pairedSets, func(s pairedSet) bool { return s.name == "cifar10" })], tuning)
-			test := float64(trial) / 20
+			test := float64(seed) / 20
 			var scores []*float64
 			for round := 1; round <= 40; round++ {
 				scores = append(scores, new(test))
@@ -124,8 +124,8 @@ func TestDiscountPicture(t *testing.T) {
 				scores[round-1] = new(1 - test)
 			}
 			all = append(all, &Metrics{
-				Head:   Head{Training: training.Key, Digest: training.Key, Trial: trial},
-				Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(float64(trial))}, Global: scores, Personalized: scores}},
+				Head:   Head{Training: training.Key, Digest: training.Key, Seed: seed},
+				Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(float64(seed))}, Global: scores, Personalized: scores}},
 				End:    End{Survivor: &Returned{GlobalTest: &test, PersonalizedTest: &test}},
 			})
 		}

@@ -19,16 +19,16 @@ const learntBelow = 0.8
 // armPair is an arm of one training beside the arm of another with the same
 // hyperparameters.
 type armPair struct {
-	trial int
+	seed int
 	// gain is by how much the first scores better, in points.
 	gain float64
 	// learnt says that at least one of both ended below learntBelow.
 	learnt bool
 }
 
-// Arms sums up the pairs of arms of two trainings. Arms of one trial share its
+// Arms sums up the pairs of arms of two trainings. Arms of one seed share its
 // data, its weights and its cohorts, so that intervals are those of numbers that
-// are alike within a trial.
+// are alike within a seed.
 type Arms struct {
 	// All is the gain of a pair, Learnt of those pairs of which one at least ended
 	// with an error below 80 %.
@@ -44,9 +44,9 @@ func armsOf(pairs []armPair) Arms {
 	a := Arms{Least: math.NaN(), Most: math.NaN()}
 	all, learnt := map[int][]float64{}, map[int][]float64{}
 	for _, p := range pairs {
-		all[p.trial] = append(all[p.trial], p.gain)
+		all[p.seed] = append(all[p.seed], p.gain)
 		if p.learnt {
-			learnt[p.trial] = append(learnt[p.trial], p.gain)
+			learnt[p.seed] = append(learnt[p.seed], p.gain)
 		}
 		a.Least, a.Most = math.Min(p.gain, orElse(a.Least, p.gain)), math.Max(p.gain, orElse(a.Most, p.gain))
 	}
@@ -64,17 +64,17 @@ func orElse(x, y float64) float64 {
 
 // armPairs returns by how much the arms of the first training score better than
 // those of the second with the same hyperparameters: the mean validation errors of
-// the last rounds that both have run, arm by arm of each trial. What the first has
+// the last rounds that both have run, arm by arm of each seed. What the first has
 // beyond the second's hyperparameters does not count. It is empty for trainings
 // that are no studies of several arms, and for regressions, whose errors are no points.
 //
-// There are as many pairs as arms, where verdicts have one a trial, and a verdict
+// There are as many pairs as arms, where verdicts have one a seed, and a verdict
 // depends on which arms a seed happens to draw.
 func armPairs(fresh, old *Row) []armPair {
 	var pairs []armPair
 	for _, a := range fresh.metrics {
 		for _, b := range old.metrics {
-			if a.Head.Trial != b.Head.Trial || len(a.Trials) < 2 || a.End.regression() {
+			if a.Head.Seed != b.Head.Seed || len(a.Trials) < 2 || a.End.regression() {
 				continue
 			}
 			for i := range min(len(a.Trials), len(b.Trials)) {
@@ -83,7 +83,7 @@ func armPairs(fresh, old *Row) []armPair {
 					continue
 				}
 				if p, ok := pairOf(x.scores(fresh.Target), y.scores(old.Target)); ok {
-					p.trial = a.Head.Trial
+					p.seed = a.Head.Seed
 					pairs = append(pairs, p)
 				}
 			}

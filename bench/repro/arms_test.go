@@ -9,7 +9,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// TestArmGains pairs the arms of equal hyperparameters within a trial, over the
+// TestArmGains pairs the arms of equal hyperparameters within a seed, over the
 // last rounds that both have run.
 func TestArmGains(t *testing.T) {
 	scores := func(xs ...float64) []*float64 {
@@ -30,8 +30,8 @@ func TestArmGains(t *testing.T) {
 		}
 		return TrialLine{Number: number, Params: p, Personalized: scores(xs...), Global: scores(slices.Repeat([]float64{0.9}, len(xs))...)}
 	}
-	row := func(target string, trial int, arms ...TrialLine) *Row {
-		return &Row{Cell: Cell{Target: target}, metrics: []*Metrics{{Head: Head{Trial: trial}, Trials: arms}}, Values: make([]float64, trial), Reached: make([]bool, trial)}
+	row := func(target string, seed int, arms ...TrialLine) *Row {
+		return &Row{Cell: Cell{Target: target}, metrics: []*Metrics{{Head: Head{Seed: seed}, Trials: arms}}, Values: make([]float64, seed), Reached: make([]bool, seed)}
 	}
 	old := row(tuners.TargetPersonalized, 2,
 		arm(0, 0.1, "", 0.9, 0.9, 0.8, 0.8, 0.8, 0.8, 0.8), // the last five of both, rounds 2 to 6
@@ -58,7 +58,7 @@ func TestArmGains(t *testing.T) {
 		t.Errorf("gains %v, want %v", got, want)
 	}
 	if got := armGains(row(tuners.TargetPersonalized, 1, fresh.metrics[0].Trials...), old); len(got) != 0 {
-		t.Errorf("arms of two trials were paired: %v", got)
+		t.Errorf("arms of two seeds were paired: %v", got)
 	}
 	global := row(tuners.TargetGlobal, 2, fresh.metrics[0].Trials...)
 	if got := armGains(global, row(tuners.TargetGlobal, 2, old.metrics[0].Trials...)); len(got) != 3 || math.Abs(got[0])+math.Abs(got[1])+math.Abs(got[2]) > 1e-9 {
@@ -68,7 +68,7 @@ func TestArmGains(t *testing.T) {
 		t.Errorf("arms without a hyperparameter were paired with arms that have it: %v", got)
 	}
 	r := &Report{Verdicts: []Verdict{verdictOf(Comparison{Name: "x", Claim: "y"}, fresh, old)}}
-	// One trial: there is no interval. The first pair ends at 0.8 and 0.64, the
+	// One seed: there is no interval. The first pair ends at 0.8 and 0.64, the
 	// second at 0.5 and 0.6.
 	if table := r.armTable(); len(table.Rows) != 1 || strings.Join(table.Rows[0], "|") != "x|y|4.00|2|1|-10.00 .. 18.00|4.00|2|full scale" {
 		t.Errorf("table %v", table.Rows)

@@ -29,9 +29,9 @@ type Cell struct {
 	// test accuracy.
 	Picture, Target string
 	// Study is how many arms' rounds the paper gives a whole study, of a cell whose
-	// trials are single arms from which studies are drawn; 0 for others.
+	// seeds are single arms from which studies are drawn; 0 for others.
 	Study int
-	// Measure reads the number from one trial, NaN where there is none. For one
+	// Measure reads the number from one seed, NaN where there is none. For one
 	// that did not reach its goal it is what was spent in vain, with reached =
 	// false.
 	Measure func(*Metrics) (x float64, reached bool)
@@ -42,11 +42,11 @@ type Cell struct {
 
 // Published is a number as a paper prints it.
 type Published struct {
-	// Mean and SD are over Trials trials; SD is 0 where the paper names none.
-	Mean   float64 `json:"mean"`
-	SD     float64 `json:"sd,omitempty"`
-	Trials int     `json:"trials,omitempty"`
-	// NA is set where no trial reached the goal: there is no mean.
+	// Mean and SD are over so many Seeds; SD is 0 where the paper names none.
+	Mean  float64 `json:"mean"`
+	SD    float64 `json:"sd,omitempty"`
+	Seeds int     `json:"seeds,omitempty"`
+	// NA is set where no seed reached the goal: there is no mean.
 	NA bool `json:"not_reached,omitempty"`
 }
 

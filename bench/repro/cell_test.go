@@ -26,7 +26,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("%s: data %q are not known", c.Name, c.Training.Needs)
 		}
 		if have := keys[c.Training.Key]; have != nil {
-			if have.Mode != c.Training.Mode || !slices.Equal(have.Sets, c.Training.Sets) || have.Trials != c.Training.Trials {
+			if have.Mode != c.Training.Mode || !slices.Equal(have.Sets, c.Training.Sets) || have.Seeds != c.Training.Seeds {
 				t.Errorf("%s: another training has the key %s", c.Name, c.Training.Key)
 			}
 			continue

@@ -11,10 +11,10 @@ import (
 // TestChosen ranks what theta chooses among an arm's configurations, of pairs of which
 // one has learnt, and lists it.
 func TestChosen(t *testing.T) {
-	arm := func(trial int, test float64, theta ...float64) *Metrics {
+	arm := func(seed int, test float64, theta ...float64) *Metrics {
 		test /= 100
 		return &Metrics{
-			Head: Head{Trial: trial},
+			Head: Head{Seed: seed},
 			Trials: []TrialLine{{
 				Params: tuners.Params{"client.lr": tuners.Num(0.1)}, Global: []*float64{&test},
 				ConfigParams: []string{"client.batch", "client.lr"}, Configs: [][]float64{{8, 0.3}, {8, 0.1}, {16, 0.2}}, Theta: theta,

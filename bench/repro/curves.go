@@ -30,8 +30,8 @@ type Curve struct {
 // Series is one training of a picture.
 type Series struct {
 	Name string
-	// Trials are its trials by their numbers.
-	Trials map[int][]Step
+	// Seeds are its seeds by their numbers.
+	Seeds map[int][]Step
 }
 
 // Curves returns a picture for each group of rows that belong together.
@@ -48,9 +48,9 @@ func (r *Report) Curves() []Curve {
 			place[key] = len(curves)
 			curves = append(curves, newCurve(row, r.severalVariants(row.Picture)))
 		}
-		s := Series{Name: strings.TrimPrefix(row.Name, row.Picture+"/"), Trials: map[int][]Step{}}
+		s := Series{Name: strings.TrimPrefix(row.Name, row.Picture+"/"), Seeds: map[int][]Step{}}
 		for _, m := range row.metrics {
-			s.Trials[m.Head.Trial] = m.Online(row.Target)
+			s.Seeds[m.Head.Seed] = m.Online(row.Target)
 		}
 		c := &curves[place[key]]
 		c.Series = append(c.Series, s)
@@ -88,7 +88,7 @@ func (r *Report) severalVariants(picture string) bool {
 // WriteCSV writes a line for each point.
 func (c Curve) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	head := []string{"method", "trial", "rounds", "value_percent", "test_error_percent", "variant"}
+	head := []string{"method", "seed", "rounds", "value_percent", "test_error_percent", "variant"}
 	if !c.Percent {
 		head[3], head[4] = "value", "test_error"
 	}
@@ -102,9 +102,9 @@ func (c Curve) WriteCSV(w io.Writer) error {
 		return strconv.FormatFloat(x, 'f', 4, 64)
 	}
 	for _, s := range c.Series {
-		for _, trial := range slices.Sorted(maps.Keys(s.Trials)) {
-			for _, p := range s.Trials[trial] {
-				if err := out.Write([]string{s.Name, strconv.Itoa(trial), strconv.Itoa(p.Rounds), number(p.Value), number(p.Test), c.Variant}); err != nil {
+		for _, seed := range slices.Sorted(maps.Keys(s.Seeds)) {
+			for _, p := range s.Seeds[seed] {
+				if err := out.Write([]string{s.Name, strconv.Itoa(seed), strconv.Itoa(p.Rounds), number(p.Value), number(p.Test), c.Variant}); err != nil {
 					return err
 				}
 			}
@@ -114,35 +114,35 @@ func (c Curve) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// Figure draws the mean over trials with its 90 % interval, and each trial.
+// Figure draws the mean over seeds with its 90 % interval, and each seed.
 func (c Curve) Figure() *figure.Figure {
 	p := figure.Panel{X: figure.Axis{Label: "rounds of the study", Zero: true}, Y: figure.Axis{Label: c.YLabel}}
 	bands := false
 	for _, s := range c.Series {
-		line := figure.Line{Name: s.Name + " (" + oneline.Count(len(s.Trials), "trial") + ")", Step: c.Falls, Points: s.mean()}
-		for _, trial := range slices.Sorted(maps.Keys(s.Trials)) {
+		line := figure.Line{Name: s.Name + " (" + oneline.Count(len(s.Seeds), "seed") + ")", Step: c.Falls, Points: s.mean()}
+		for _, seed := range slices.Sorted(maps.Keys(s.Seeds)) {
 			var run []figure.Point
-			for _, step := range s.Trials[trial] {
+			for _, step := range s.Seeds[seed] {
 				run = append(run, figure.Point{X: float64(step.Rounds), Y: step.Value})
 			}
 			line.Runs = append(line.Runs, run)
 		}
-		bands = bands || len(s.Trials) > 1
+		bands = bands || len(s.Seeds) > 1
 		p.Lines = append(p.Lines, line)
 	}
 	f := &figure.Figure{Name: c.Name, Title: c.Title, Panels: []figure.Panel{p}}
 	if bands {
-		f.Note = "Thick: mean until the first trial ends; band: its 90 % interval (Student's t), cut at the edges; thin: each trial."
+		f.Note = "Thick: mean until the first seed ends; band: its 90 % interval (Student's t), cut at the edges; thin: each seed."
 	}
 	return f
 }
 
-// mean is the mean over the trials and its interval, from where all have begun to
+// mean is the mean over the seeds and its interval, from where all have begun to
 // where the first one ends.
 func (s Series) mean() []figure.Point {
 	end := math.MaxInt
 	grid := map[int]bool{}
-	for _, steps := range s.Trials {
+	for _, steps := range s.Seeds {
 		if len(steps) == 0 {
 			return nil
 		}
@@ -154,8 +154,8 @@ func (s Series) mean() []figure.Point {
 	var out []figure.Point
 	for _, x := range slices.Sorted(maps.Keys(grid)) {
 		var values []float64
-		for _, trial := range slices.Sorted(maps.Keys(s.Trials)) {
-			values = append(values, at(s.Trials[trial], x))
+		for _, seed := range slices.Sorted(maps.Keys(s.Seeds)) {
+			values = append(values, at(s.Seeds[seed], x))
 		}
 		if m := stats.Of(values); x <= end && !math.IsNaN(m.Mean) {
 			out = append(out, figure.Point{X: float64(x), Y: m.Mean, Half: m.Half})

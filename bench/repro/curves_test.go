@@ -40,7 +40,7 @@ func TestCurvesAreThoseRecorded(t *testing.T) {
 			t.Errorf("%s.svg is stale: fedfast repro merge bench/results/repro --plot bench/results/curves draws it", c.Name)
 		}
 		for _, s := range c.Series {
-			if want := ">" + s.Name + " (" + oneline.Count(len(s.Trials), "trial") + ")<"; !strings.Contains(svg.String(), want) {
+			if want := ">" + s.Name + " (" + oneline.Count(len(s.Seeds), "seed") + ")<"; !strings.Contains(svg.String(), want) {
 				t.Errorf("%s: no %s", c.Name, want)
 			}
 		}

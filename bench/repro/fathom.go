@@ -58,7 +58,7 @@ var fathomMethods = []string{"fathom", "fedavg"}
 func fathomTraining(row fathomRow, method string) *Training {
 	const apart = "a twentieth of each client's training examples is set apart for validation"
 	t := &Training{
-		Mode: config.ModeTune, Preset: "femnist-fathom", Trials: 10, Needs: "leaf-femnist", Shrink: shrinkFathom,
+		Mode: config.ModeTune, Preset: "femnist-fathom", Seeds: 10, Needs: "leaf-femnist", Shrink: shrinkFathom,
 		Sets: []string{"tuner.options.clip_logs=false", `init="haiku"`}, AsPaper: []string{"tuner.options.as_paper=true", "client.floor=true"},
 		Switches: []string{"as the authors' code, not the paper's text: only what clients get is bounded, the local cosine is not multiplied by the learning rate and takes each step's gradient with the change after it, and the number of local steps is rounded up"},
 		Deviates: []string{apart, "LEAF's FEMNIST; the paper's is TensorFlow Federated's EMNIST of 3,400 writers"},
@@ -144,7 +144,7 @@ func fathomCells() []Cell {
 }
 
 func fathomNumber(n [2]float64) *Published {
-	return &Published{Mean: n[0], SD: n[1], Trials: 10, NA: n[0] == 0}
+	return &Published{Mean: n[0], SD: n[1], Seeds: 10, NA: n[0] == 0}
 }
 
 // finalAccuracy is the last measured test accuracy, in percent; NaN for a regression.

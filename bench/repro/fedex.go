@@ -56,8 +56,8 @@ var (
 	fedexTunings  = []string{"alone", "fedex"}
 )
 
-// fedexTrials is how many trials stand behind a number of Table 1 (its caption).
-func fedexTrials(needs, wrapper string) int {
+// fedexSeeds is how many seeds stand behind a number of Table 1 (its caption).
+func fedexSeeds(needs, wrapper string) int {
 	switch {
 	case needs == "leaf-shakespeare":
 		return 5
@@ -75,7 +75,7 @@ func fedexTraining(set fedexSet, wrapper, target, tuning string) *Training {
 	}
 	t := &Training{
 		Key: name(target), Mode: config.ModeTune, Preset: set.preset, Tuner: "sha", ClientTuner: "fedex",
-		Trials: fedexTrials(set.needs, wrapper), Needs: set.needs, Shrink: shrinkFedex,
+		Seeds: fedexSeeds(set.needs, wrapper), Needs: set.needs, Shrink: shrinkFedex,
 		Sets: append([]string{"target=" + target, "score.both=true", "eval.every=25"}, set.sets...),
 		AsPaper: []string{
 			"objective=loss", `space."server.lr"="none"`, "server.lr=1", `space."server.momentum"={uniform=[0,0.9]}`,
@@ -120,7 +120,7 @@ func fedexTable() []Cell {
 					n := fedexErrors[path][i]
 					cells = append(cells, Cell{
 						Name: "fedex-table1/" + set.name + "/" + path, Paper: fedexPaper, Where: "Table 1", Unit: "% test error",
-						Published: &Published{Mean: n[0], SD: n[1], Trials: fedexTrials(set.needs, wrapper)},
+						Published: &Published{Mean: n[0], SD: n[1], Seeds: fedexSeeds(set.needs, wrapper)},
 						Training:  fedexTraining(set, wrapper, target, tuning), Measure: returnedError(target), Survivor: survivorError(target),
 						Picture: "fedex-table1/" + set.name + "/" + wrapper + "/" + target, Target: target,
 					})
@@ -177,10 +177,10 @@ func fedexFigures() []Cell {
 	shakespeare, femnist, cifar := fedexSets[1], fedexSets[3], fedexSets[4]
 	// A study whose one setting is Table 1's own is that of Table 1: it has no
 	// sets.
-	cell := func(name, paper, where string, set fedexSet, tuning string, trials int, sets, deviates []string) Cell {
+	cell := func(name, paper, where string, set fedexSet, tuning string, seeds int, sets, deviates []string) Cell {
 		t := fedexTraining(set, "sha", tuners.TargetPersonalized, tuning)
 		if len(sets) > 0 {
-			t.Key, t.Trials = keyOf(name), trials
+			t.Key, t.Seeds = keyOf(name), seeds
 			t.Sets = append(t.Sets, sets...)
 			t.Deviates = append(t.Deviates, deviates...)
 		}
@@ -199,7 +199,7 @@ func fedexFigures() []Cell {
 			if discount == "0" {
 				sets = nil
 			}
-			cells = append(cells, cell("fedex-fig2/"+data.name+"/discount"+discount, fedexPaper, "Figure 2", data, "alone", fedexTrials(data.needs, "sha"), sets,
+			cells = append(cells, cell("fedex-fig2/"+data.name+"/discount"+discount, fedexPaper, "Figure 2", data, "alone", fedexSeeds(data.needs, "sha"), sets,
 				[]string{"the figure names neither the target nor how often it was repeated: personalized, as often as Table 1"}))
 		}
 	}

@@ -36,7 +36,7 @@ var fedtuneSets = []fedtuneSet{
 // global setting.
 func fedtuneTraining(set fedtuneSet, tuning string) *Training {
 	t := &Training{
-		Key: "fedtune-" + set.name + "-" + tuning, Mode: config.ModeTune, Preset: "fmnist-fedtune", Needs: set.needs, Trials: 1,
+		Key: "fedtune-" + set.name + "-" + tuning, Mode: config.ModeTune, Preset: "fmnist-fedtune", Needs: set.needs, Seeds: 1,
 		Sets: append([]string{"eval.every=5"}, set.sets...), Shrink: shrinkFedtune, OneTable: true,
 		Deviates: []string{"global local epochs (5), the optimizer (plain SGD) and the widths of the network are not in the paper: ours"},
 	}
@@ -78,7 +78,7 @@ func fedtuneCells() []Cell {
 	accuracy := func(name, where string, published float64, t *Training) {
 		c := Cell{Name: name, Paper: fedtunePaper, Where: where, Unit: "% best test accuracy", Training: t, Measure: bestAccuracy, Picture: name[:strings.LastIndexByte(name, '/')]}
 		if published > 0 {
-			c.Published = &Published{Mean: published, Trials: trialsOf(t)}
+			c.Published = &Published{Mean: published, Seeds: seedsOf(t)}
 		}
 		if t == nil {
 			c.Why = "a full grid: 3,600 proxy federations for each of 24 cells"
@@ -88,7 +88,7 @@ func fedtuneCells() []Cell {
 	steps := func(name, where string, published float64, t *Training) {
 		c := Cell{Name: name, Paper: fedtunePaper, Where: where, Unit: "trials on proxy federations", Training: t, Measure: sideTrials}
 		if published > 0 {
-			c.Published = &Published{Mean: published, Trials: trialsOf(t)}
+			c.Published = &Published{Mean: published, Seeds: seedsOf(t)}
 		}
 		cells = append(cells, c)
 	}
@@ -105,7 +105,7 @@ func fedtuneCells() []Cell {
 			t.Key, t.Sets = "fedtune-femnist-"+search, append(t.Sets, "tuner.options.search="+search)
 		}
 		if search == "random" {
-			t.Trials, t.OneTable = 10, false
+			t.Seeds, t.OneTable = 10, false
 		}
 		n := published[search]
 		accuracy("fedtune-fig5a/"+search+"/accuracy", "Figure 5a", n[0], t)
@@ -186,12 +186,12 @@ func brokeAt(m *Metrics) (float64, bool) {
 	return math.NaN(), true
 }
 
-// trialsOf is how often a paper repeated a training; once what cannot be run here.
-func trialsOf(t *Training) int {
+// seedsOf is how often a paper repeated a training; once what cannot be run here.
+func seedsOf(t *Training) int {
 	if t == nil {
 		return 1
 	}
-	return t.Trials
+	return t.Seeds
 }
 
 // scaledList scales the whole numbers of a list, "100, 200".

@@ -42,14 +42,14 @@ func (f *Fleet) Run(ctx context.Context, jobs []*Job) error {
 			break
 		}
 		f.count(1)
-		began := make(chan struct{}) // its trials wait for workers soon, or it has ended
+		began := make(chan struct{}) // its seeds wait for workers soon, or it has ended
 		work.Go(func() {
 			defer f.count(-1)
 			ready := sync.OnceFunc(func() { close(began) })
 			defer ready()
 			for _, j := range group {
 				if err := f.one(ctx, j, ready); err != nil {
-					f.fail(fmt.Errorf("%s, trial %d: %w", j.Training.Key, j.Trial, err))
+					f.fail(fmt.Errorf("%s, seed %d: %w", j.Training.Key, j.Seed, err))
 					stop()
 					return
 				}
@@ -101,7 +101,7 @@ func pause(ctx context.Context) bool {
 
 // one runs a job and calls ready when its study begins.
 func (f *Fleet) one(ctx context.Context, j *Job, ready func()) error {
-	f.Tell(fmt.Sprintf("begins: %s, trial %d", j.Training.Key, j.Trial))
+	f.Tell(fmt.Sprintf("begins: %s, seed %d", j.Training.Key, j.Seed))
 	var c *cluster.Coordinator
 	o := f.Work()
 	o.Ready = func(ctx context.Context, setup *study.Setup) error {
@@ -120,7 +120,7 @@ func (f *Fleet) one(ctx context.Context, j *Job, ready func()) error {
 	if err != nil {
 		return err
 	}
-	f.Tell(fmt.Sprintf("ended: %s, trial %d", j.Training.Key, j.Trial))
+	f.Tell(fmt.Sprintf("ended: %s, seed %d", j.Training.Key, j.Seed))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.Done(j, m)

@@ -32,7 +32,7 @@ func untimed(t *testing.T, m *Metrics) []byte {
 // process.
 func TestFleet(t *testing.T) {
 	here(t)
-	o, dir := Options{Trials: 2}, t.TempDir()
+	o, dir := Options{Seeds: 2}, t.TempDir()
 	jobs, _, err := Plan(t.Context(), smallCells(), o, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestFleet(t *testing.T) {
 	}
 	for i, m := range runAll(t, others) {
 		if want := untimed(t, m); !bytes.Equal(got[jobs[i]], want) {
-			t.Errorf("%s, trial %d: with a site\n%s\nalone\n%s", jobs[i].Training.Key, jobs[i].Trial, got[jobs[i]], want)
+			t.Errorf("%s, seed %d: with a site\n%s\nalone\n%s", jobs[i].Training.Key, jobs[i].Seed, got[jobs[i]], want)
 		}
 	}
 	if most < 2 {

@@ -28,8 +28,8 @@ type Entry struct {
 	AtHand bool   `json:"at_hand"`
 	// Training names what measures it; cells of one training cost it once.
 	Training string `json:"training,omitempty"`
-	Trials   int    `json:"trials,omitempty"`
-	// SecondsEstimate is how long all trials of the training take on this machine
+	Seeds    int    `json:"seeds,omitempty"`
+	// SecondsEstimate is how long all seeds of the training take on this machine
 	// with the data at hand, or with the paper's whole ones where they are not, from
 	// FLOP, their operations, and a short probe; null for a cell that cannot be run.
 	// A training that shares another one's rounds takes less.
@@ -47,7 +47,7 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 	for _, c := range cells {
 		e := Entry{Name: c.Name, Paper: c.Paper, Where: c.Where, Unit: c.Unit, Published: c.Published, Instead: c.Instead, Why: c.Why}
 		if t := c.Training; t != nil {
-			e.Data, e.Training, e.Trials = t.Needs, t.Key, cmp.Or(o.Trials, t.Trials)
+			e.Data, e.Training, e.Seeds = t.Needs, t.Key, cmp.Or(o.Seeds, t.Seeds)
 			_, err := Locate(t.Needs, o.Data)
 			e.AtHand = err == nil
 			one, ok := known[t.Key]
@@ -57,7 +57,7 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 				}
 				known[t.Key] = one
 			}
-			sum := one.of(e.Trials, t.OneTable)
+			sum := one.of(e.Seeds, t.OneTable)
 			e.SecondsEstimate, e.FLOP = &sum.seconds, sum.flop
 		}
 		out = append(out, e)
@@ -68,23 +68,23 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 // cost is that of training.
 type cost struct{ seconds, flop float64 }
 
-// costs are those of one trial: of its proxy federations and of its rounds, with the
+// costs are those of one seed: of its proxy federations and of its rounds, with the
 // bytes of the model.
 type costs struct {
 	sides, rounds cost
 	bytes         int
 }
 
-// of is the cost of some trials, with one table for all or with a table each.
-func (c costs) of(trials int, oneTable bool) cost {
-	n, tables := float64(trials), float64(trials)
+// of is the cost of some seeds, with one table for all or with a table each.
+func (c costs) of(seeds int, oneTable bool) cost {
+	n, tables := float64(seeds), float64(seeds)
 	if oneTable {
 		tables = min(n, 1)
 	}
 	return cost{tables*c.sides.seconds + n*c.rounds.seconds, tables*c.sides.flop + n*c.rounds.flop}
 }
 
-// appraiser estimates trials, with what it has measured, built and counted already.
+// appraiser estimates seeds, with what it has measured, built and counted already.
 type appraiser struct {
 	workers  int
 	probe    *estimate.Probe
@@ -96,7 +96,7 @@ func newAppraiser(workers int) *appraiser {
 	return &appraiser{workers: workers, probe: estimate.New(), networks: map[string]*nn.Model{}, counts: map[string]estimate.Counts{}}
 }
 
-// cost estimates a trial.
+// cost estimates a seed.
 func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, error) {
 	path, missing := Locate(t.Needs, o.Data)
 	c, _, err := t.config(o, 1, path)

@@ -45,11 +45,11 @@ func TestListWithoutData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := List(t.Context(), append(cells, nasElsewhere()[0]), Options{Data: t.TempDir(), Trials: 2, Scale: 0.01}, 1)
+	entries, err := List(t.Context(), append(cells, nasElsewhere()[0]), Options{Data: t.TempDir(), Seeds: 2, Scale: 0.01}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 3 || entries[0].AtHand || entries[0].Trials != 2 || entries[0].SecondsEstimate == nil || *entries[0].SecondsEstimate <= 0 {
+	if len(entries) != 3 || entries[0].AtHand || entries[0].Seeds != 2 || entries[0].SecondsEstimate == nil || *entries[0].SecondsEstimate <= 0 {
 		t.Errorf("%+v", entries)
 	}
 	// Twice 40 rounds of 10 clients and twice the personalization of 500, 80 images
@@ -101,17 +101,17 @@ func TestListCountsDataAtHand(t *testing.T) {
 	}
 }
 
-// TestCosts: one table is made once, whatever the trials; tables of their own each
+// TestCosts: one table is made once, whatever the seeds; tables of their own each
 // time.
 func TestCosts(t *testing.T) {
 	c := costs{sides: cost{10, 1000}, rounds: cost{1, 100}}
 	for _, want := range []struct {
-		trials   int
+		seeds    int
 		oneTable bool
 		cost     cost
 	}{{1, true, cost{11, 1100}}, {3, true, cost{13, 1300}}, {3, false, cost{33, 3300}}, {0, true, cost{}}} {
-		if got := c.of(want.trials, want.oneTable); got != want.cost {
-			t.Errorf("%d trials, one table %v: %+v, want %+v", want.trials, want.oneTable, got, want.cost)
+		if got := c.of(want.seeds, want.oneTable); got != want.cost {
+			t.Errorf("%d seeds, one table %v: %+v, want %+v", want.seeds, want.oneTable, got, want.cost)
 		}
 	}
 }

@@ -41,12 +41,12 @@ func twice(t *testing.T, labels bool) []Cell {
 		if labels {
 			sets = append(sets, "loss.recall_at=1")
 		}
-		return &Training{Key: key, Mode: mode, Preset: "quickstart", Needs: "glyphs", Trials: 2, Shrink: shrinkFedex, Sets: sets, ClientTuner: "none"}
+		return &Training{Key: key, Mode: mode, Preset: "quickstart", Needs: "glyphs", Seeds: 2, Shrink: shrinkFedex, Sets: sets, ClientTuner: "none"}
 	}
 	tune := training("own-tune", config.ModeTune, "budget.rounds=16", "budget.trial_rounds=8", "tuner.name=random", "target=global", `space={}`, `space."client.lr"={log10=[-2,-1]}`)
 	run := training("own-run", config.ModeRun)
 	return []Cell{
-		{Name: "own/tune", Training: tune, Unit: "% test error", Measure: returnedError(tuners.TargetGlobal), Published: &Published{Mean: 12.5, SD: 1, Trials: 5}, Picture: "own-tune", Target: tuners.TargetGlobal},
+		{Name: "own/tune", Training: tune, Unit: "% test error", Measure: returnedError(tuners.TargetGlobal), Published: &Published{Mean: 12.5, SD: 1, Seeds: 5}, Picture: "own-tune", Target: tuners.TargetGlobal},
 		{Name: "own/run", Training: run, Unit: "% test accuracy", Measure: finalAccuracy, Picture: "own"},
 	}
 }
@@ -65,13 +65,13 @@ func TestMeasures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cells := twice(t, want.labels)
-			jobs, _, err := Plan(t.Context(), cells, Options{Trials: 1}, t.TempDir())
+			jobs, _, err := Plan(t.Context(), cells, Options{Seeds: 1}, t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
 			var all []*Metrics
 			for _, m := range runAll(t, jobs) {
-				path := filepath.Join(t.TempDir(), "trial-1.jsonl")
+				path := filepath.Join(t.TempDir(), "seed-1.jsonl")
 				if err := m.Write(path); err != nil {
 					t.Fatal(err)
 				}
@@ -106,7 +106,7 @@ func TestMeasures(t *testing.T) {
 				if err := curve.WriteCSV(&csv); err != nil {
 					t.Fatal(err)
 				}
-				if label := []string{want.study, want.curve}[i]; curve.YLabel != label || !strings.HasPrefix(csv.String(), "method,trial,rounds,"+want.csv+",variant\n") {
+				if label := []string{want.study, want.curve}[i]; curve.YLabel != label || !strings.HasPrefix(csv.String(), "method,seed,rounds,"+want.csv+",variant\n") {
 					t.Errorf("axis %q, file %s", curve.YLabel, csv.String())
 				}
 			}

@@ -19,11 +19,10 @@ import (
 // metricsFormat is the number of the form in which metrics are written.
 const metricsFormat = 1
 
-// mostTrials bounds the numbers of trials: a table has room for each number up to
-// the highest.
-const mostTrials = 10_000
+// mostSeeds bounds seeds: a table has room for each one up to the highest.
+const mostSeeds = 10_000
 
-// Metrics is what one trial of a training measured: the lines of a file. A number
+// Metrics is what a training with one seed measured: the lines of a file. A number
 // that is not finite is null.
 type Metrics struct {
 	Head   Head
@@ -42,9 +41,8 @@ type Head struct {
 	// Digest names the settings but for seed and place of the data: numbers of
 	// different digests are never mixed.
 	Digest string `json:"digest"`
-	// Trial counts from 1; it is the seed of the study.
-	Trial int    `json:"trial"`
-	Seed  uint64 `json:"seed"`
+	// Seed is that of the study, from 1 on.
+	Seed int `json:"seed"`
 	// Scale is 1 for the paper's own; Variant says in flags how the training was
 	// asked for.
 	Scale      float64  `json:"scale"`
@@ -83,7 +81,7 @@ type DataFacts struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// differ says whether two trials ran on different data, as far as that is known.
+// differ says whether two seeds ran on different data, as far as that is known.
 func (d *DataFacts) differ(o *DataFacts) bool {
 	return d.Name != o.Name || d.Clients != o.Clients || d.Fingerprint != "" && o.Fingerprint != "" && d.Fingerprint != o.Fingerprint
 }
@@ -249,7 +247,7 @@ func ReadMetrics(path string) (*Metrics, error) {
 		}
 	}
 	if m.Head.Kind == "" || m.End.Kind == "" {
-		return nil, fmt.Errorf("%s: the first or the last line of the metrics is missing; without the damaged file repro runs the trial again", path)
+		return nil, fmt.Errorf("%s: the first or the last line of the metrics is missing; delete the damaged file and repro runs the seed again", path)
 	}
 	return m, nil
 }
@@ -260,7 +258,7 @@ func (m *Metrics) decode(text []byte) error {
 		Kind string `json:"kind"`
 	}
 	if err := json.Unmarshal(text, &line); err != nil {
-		return fmt.Errorf("not a line of metrics: %w; without the damaged file repro runs the trial again", err)
+		return fmt.Errorf("not a line of metrics: %w; delete the damaged file and repro runs the seed again", err)
 	}
 	switch line.Kind {
 	case "head":
@@ -273,8 +271,8 @@ func (m *Metrics) decode(text []byte) error {
 		if m.Head.Format != metricsFormat {
 			return fmt.Errorf("metrics of form %d; this version reads form %d", m.Head.Format, metricsFormat)
 		}
-		if t := m.Head.Trial; t < 1 || t > mostTrials {
-			return fmt.Errorf("trial %d; trials are counted from 1 to %d", t, mostTrials)
+		if t := m.Head.Seed; t < 1 || t > mostSeeds {
+			return fmt.Errorf("seed %d: must be from 1 to %d", t, mostSeeds)
 		}
 		return nil
 	case "trial":

@@ -11,14 +11,14 @@ func TestDamagedMetrics(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
 		"": "the first or the last line",
-		`{"kind":"head","format":1,"trial":1}` + "\n":                  "the first or the last line",
-		`{"kind":"head","format":1}` + "\n":                            "trial 0; trials are counted from 1 to 10000",
-		`{"kind":"head","format":1,"trial":99999}` + "\n":              ":1: trial 99999",
-		strings.Repeat(`{"kind":"head","format":1,"trial":1}`+"\n", 2): ":2: a second head",
-		`{"kind":"head","format":2}` + "\n":                            "metrics of form 2; this version reads form 1",
-		`{"kind":"tail"}` + "\n":                                       `its kind is "tail"`,
-		"nonsense\n":                                                   ":1: not a line of metrics",
-		`{"kind":"trial","number":"x"}` + "\n":                         ":1: json",
+		`{"kind":"head","format":1,"seed":1}` + "\n":                  "the first or the last line",
+		`{"kind":"head","format":1}` + "\n":                           "seed 0: must be from 1 to 10000",
+		`{"kind":"head","format":1,"seed":99999}` + "\n":              ":1: seed 99999",
+		strings.Repeat(`{"kind":"head","format":1,"seed":1}`+"\n", 2): ":2: a second head",
+		`{"kind":"head","format":2}` + "\n":                           "metrics of form 2; this version reads form 1",
+		`{"kind":"tail"}` + "\n":                                      `its kind is "tail"`,
+		"nonsense\n":                                                  ":1: not a line of metrics",
+		`{"kind":"trial","number":"x"}` + "\n":                        ":1: json",
 	} {
 		path := filepath.Join(dir, "m.jsonl")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -7,7 +7,7 @@ func nasElsewhere() []Cell {
 	add := func(name, where, unit, why string, mean, sd float64) {
 		cells = append(cells, Cell{
 			Name: "perfedrlnas/" + name, Paper: nasPaper, Where: where, Unit: unit, Why: why,
-			Published: &Published{Mean: mean, SD: sd, Trials: 1},
+			Published: &Published{Mean: mean, SD: sd, Seeds: 1},
 		})
 	}
 	const overClients = " (+- over clients)"

@@ -35,15 +35,15 @@ var pairedSets = []pairedSet{
 	},
 }
 
-// pairedTraining is the training of one arm a trial, whose seed it has: with FedEx it
+// pairedTraining is the training of one arm per seed: with FedEx it
 // has the hyperparameters, the split, the first weights and the cohorts that it has
 // without.
 func pairedTraining(set pairedSet, tuning string) *Training {
 	t := fedexTraining(set.fedexSet, "rs", tuners.TargetPersonalized, tuning)
 	t.Key = "fedex-paired-" + set.name + "-" + tuning
-	t.Trials = set.pairs
+	t.Seeds = set.pairs
 	t.Sets = append(t.Sets, fmt.Sprintf("rounds=%d", set.rounds), fmt.Sprintf("budget.rounds=%d", set.rounds), fmt.Sprintf("budget.trial_rounds=%d", set.rounds))
-	t.Deviates = append(t.Deviates, "a trial is one arm, not a study of several: what a wrapper makes of arms is drawn from those that are recorded")
+	t.Deviates = append(t.Deviates, "a seed trains one arm, not a study of several: what a wrapper makes of arms is drawn from those that are recorded")
 	return t
 }
 
@@ -63,7 +63,7 @@ func pairedCells() []Cell {
 	return cells
 }
 
-// armCell is a cell of arms that are trials of their own.
+// armCell is a cell of arms that are seeds of their own.
 func armCell(name string, t *Training, target string) Cell {
 	return Cell{
 		Name: name, Paper: fedexPaper, Where: "no table", Instead: "not published", Unit: "% test error at an arm's end",

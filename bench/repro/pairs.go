@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/bench/stats"
 )
 
-// Pairs is what two trainings whose trials are single arms say, arm by arm.
+// Pairs is what two trainings whose seeds are single arms say, arm by arm.
 type Pairs struct {
 	Name    string `json:"name"`
 	Variant string `json:"variant"`
@@ -57,7 +57,7 @@ type Pairs struct {
 	spans bool // some pairs have other numbers of rounds
 }
 
-// pairsOf compares the arms of two rows trial by trial; N is 0 when the trials are no
+// pairsOf compares the arms of two rows seed by seed; N is 0 when the seeds are no
 // single arms, or regressions, whose errors are no points, or without a target: whole
 // methods are compared then, by the verdicts, not arms of some hyperparameters.
 func pairsOf(name string, fresh, old *Row) Pairs {
@@ -68,9 +68,9 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	var test, validation, learnt, both, best, decided []float64
 	var choice ranks
 	var pool [2][]Recorded
-	firsts, seconds := byTrial(fresh), byTrial(old)
-	for trial := range fresh.Values {
-		a, b := firsts[trial+1], seconds[trial+1]
+	firsts, seconds := bySeed(fresh), bySeed(old)
+	for seed := range fresh.Values {
+		a, b := firsts[seed+1], seconds[seed+1]
 		if a == nil || b == nil || a.End.regression() || len(a.Trials) != 1 || len(b.Trials) != 1 || !a.Trials[0].holds(b.Trials[0].Params) {
 			continue
 		}
@@ -108,7 +108,7 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	}
 	p.Seconds /= float64(p.N)
 	p.Test, p.Validation, p.Learnt, p.Both, p.Best = stats.Of(test), stats.Of(validation), stats.Of(learnt), stats.Of(both), stats.Of(best)
-	p.Needed, p.Chosen = p.Test.TrialsForHalf(1), choice.chosen()
+	p.Needed, p.Chosen = p.Test.SeedsForHalf(1), choice.chosen()
 	if slices.Sort(decided); len(decided) > 0 {
 		p.Decided = stat.Quantile(0.5, stat.Empirical, decided, nil)
 	}
@@ -149,16 +149,16 @@ func (p *Pairs) decided() string {
 	return fmt.Sprintf("%.0f, %d", p.Decided, p.Undecided)
 }
 
-// byTrial returns a row's metrics by their trials' numbers.
-func byTrial(r *Row) map[int]*Metrics {
+// bySeed returns a row's metrics by their seeds' numbers.
+func bySeed(r *Row) map[int]*Metrics {
 	all := make(map[int]*Metrics, len(r.metrics))
 	for _, m := range r.metrics {
-		all[m.Head.Trial] = m
+		all[m.Head.Seed] = m
 	}
 	return all
 }
 
-// recordedOf is the arm of a trial that is one.
+// recordedOf is the arm of a seed that is one.
 func recordedOf(m *Metrics, target string) Recorded {
 	r := Recorded{Test: m.End.test(m.End.Survivor, target)}
 	for _, s := range m.Trials[0].scores(target) {
@@ -171,7 +171,7 @@ func recordedOf(m *Metrics, target string) Recorded {
 	return r
 }
 
-// pairTables returns the comparison of arms that are trials of their own, and what
+// pairTables returns the comparison of arms that are seeds of their own, and what
 // wrappers make of them.
 func (r *Report) pairTables() []Table {
 	arms := Table{

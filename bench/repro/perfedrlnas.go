@@ -44,7 +44,7 @@ var nasHead = []string{"a client's own head is the last layer, which trains for 
 // nasTraining is the training of an arm.
 func nasTraining(arm nasArm) *Training {
 	t := &Training{
-		Key: "perfedrlnas-cifar10-" + arm.name, Mode: config.ModeTune, Preset: "cifar10-nas", Trials: 3, Needs: "cifar10", Shrink: shrinkNAS,
+		Key: "perfedrlnas-cifar10-" + arm.name, Mode: config.ModeTune, Preset: "cifar10-nas", Seeds: 3, Needs: "cifar10", Shrink: shrinkNAS,
 		Sets: append([]string{"client.lr_min=0.01"}, arm.sets...),
 		Deviates: append([]string{
 			"networks for 32 x 32 pixels of 4 to 47 MFLOP, with group normalisation, where the paper's have 224 x 224 pixels and 59 to 540 MFLOP: ours",

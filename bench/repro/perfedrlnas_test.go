@@ -35,7 +35,7 @@ func TestArmsOfSearch(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	jobs, _, err := Plan(t.Context(), cells, Options{Trials: 1}, dir)
+	jobs, _, err := Plan(t.Context(), cells, Options{Seeds: 1}, dir)
 	if err != nil || len(jobs) != 2 {
 		t.Fatal(len(jobs), err)
 	}

@@ -22,11 +22,11 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Job is one trial of a training.
+// Job is a training with one seed.
 type Job struct {
 	Training *Training
-	// Trial counts from 1 and is the seed.
-	Trial      int
+	// Seed is that of the study, from 1 on.
+	Seed       int
 	Config     *config.Config
 	Deviations []string
 	Digest     string
@@ -40,7 +40,7 @@ type Job struct {
 	Keep bool
 
 	group   int  // jobs of one group run in one shard, one after the other
-	left    bool // it is none of the trials that are asked for
+	left    bool // it is none of the seeds that are asked for
 	scale   float64
 	variant string
 	table   *Job // whose table it looks up
@@ -74,7 +74,7 @@ func (s *Shard) Set(text string) error {
 func (s *Shard) Type() string { return "I/N" }
 
 // Plan returns the jobs of some cells in a directory, in the order in which they
-// are best run: trial by trial, so that a table can be made at any time, and each
+// are best run: seed by seed, so that a table can be made at any time, and each
 // behind the one that it builds on. Trainings whose data are not at hand are left
 // out and named in left; when that is all of them, it is an error, and so is a
 // budget from which a tuner cannot be paid.
@@ -96,26 +96,26 @@ func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job
 	}
 	most := 0
 	for _, t := range trainings {
-		most = max(most, cmp.Or(o.Trials, t.Trials))
+		most = max(most, cmp.Or(o.Seeds, t.Seeds))
 	}
-	for _, trial := range o.Only {
-		if trial < 1 || trial > most {
-			return nil, nil, fmt.Errorf("--only %d: the trials are 1 to %d here; --trials says how many", trial, most)
+	for _, seed := range o.Only {
+		if seed < 1 || seed > most {
+			return nil, nil, fmt.Errorf("--only %d: the seeds are 1 to %d here; --seeds sets their number", seed, most)
 		}
 	}
 	first := map[string]*Job{} // of the trainings with one table
 	groups := 0
-	for trial := 1; trial <= most; trial++ {
+	for seed := 1; seed <= most; seed++ {
 		of := map[string]*Job{}
 		for _, t := range trainings {
-			if trial > cmp.Or(o.Trials, t.Trials) {
+			if seed > cmp.Or(o.Seeds, t.Seeds) {
 				continue
 			}
-			j, err := newJob(ctx, t, o, trial, dir)
+			j, err := newJob(ctx, t, o, seed, dir)
 			if err != nil {
 				return nil, nil, err
 			}
-			j.left = !o.wants(t, trial)
+			j.left = !o.wants(t, seed)
 			source := of[t.Shares]
 			switch {
 			case t.OneTable && first[t.Key] != nil:
@@ -156,22 +156,22 @@ func trainingsOf(cells []Cell) ([]*Training, error) {
 	return out, nil
 }
 
-func newJob(ctx context.Context, t *Training, o Options, trial int, dir string) (*Job, error) {
-	c, deviations, err := t.Config(o, trial)
+func newJob(ctx context.Context, t *Training, o Options, seed int, dir string) (*Job, error) {
+	c, deviations, err := t.Config(o, seed)
 	if err != nil {
 		return nil, err
 	}
 	if err := payable(ctx, c); err != nil {
-		return nil, fmt.Errorf("%s: %w%s", t.Key, err, larger(ctx, t, o, trial))
+		return nil, fmt.Errorf("%s: %w%s", t.Key, err, larger(ctx, t, o, seed))
 	}
 	name, err := digest(c)
 	if err != nil {
 		return nil, err
 	}
 	base := filepath.Join(dir, t.Key+"-"+name)
-	path := filepath.Join(base, fmt.Sprintf("trial-%d", trial))
+	path := filepath.Join(base, fmt.Sprintf("seed-%d", seed))
 	return &Job{
-		Training: t, Trial: trial, Config: c, Deviations: deviations, Digest: name, File: path + ".jsonl", Study: path, scale: cmp.Or(o.Scale, 1), variant: o.variant(),
+		Training: t, Seed: seed, Config: c, Deviations: deviations, Digest: name, File: path + ".jsonl", Study: path, scale: cmp.Or(o.Scale, 1), variant: o.variant(),
 	}, nil
 }
 
@@ -199,7 +199,7 @@ func payable(ctx context.Context, c *config.Config) error {
 	return err
 }
 
-// In says whether the job belongs to a shard of the trials that are asked for.
+// In says whether the job belongs to a shard of the seeds that are asked for.
 func (j *Job) In(s Shard) bool { return !j.left && (s.N == 0 || j.group%s.N == s.I-1) }
 
 // Done returns the metrics of a job that has ended, nil for one that has not.
@@ -231,7 +231,7 @@ func (j *Job) Run(ctx context.Context, o workdir.Options) (*Metrics, error) {
 		return nil, err
 	}
 	m, err := collect(ctx, j.Study, Head{
-		Training: j.Training.Key, Digest: j.Digest, Trial: j.Trial, Seed: j.Config.Seed, Scale: j.scale, Variant: j.variant, Deviations: j.Deviations,
+		Training: j.Training.Key, Digest: j.Digest, Seed: j.Seed, Scale: j.scale, Variant: j.variant, Deviations: j.Deviations,
 		Config: string(text), Data: factsOf(fed),
 	}, fed, model)
 	if err != nil {
@@ -290,7 +290,7 @@ func (j *Job) takeTable() error {
 		return err
 	}
 	if m == nil {
-		return fmt.Errorf("%s, trial %d, needs the table of trial %d, which is not done", j.Training.Key, j.Trial, j.table.Trial)
+		return fmt.Errorf("%s, seed %d: needs the table of seed %d, which is not done", j.Training.Key, j.Seed, j.table.Seed)
 	}
 	if len(m.Sides) == 0 {
 		return nil // a table was handed to both

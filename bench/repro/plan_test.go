@@ -11,7 +11,7 @@ import (
 // TestPlan checks the order of jobs and their shards.
 func TestPlan(t *testing.T) {
 	here(t)
-	jobs, _, err := Plan(t.Context(), smallCells(), Options{Trials: 3}, "out")
+	jobs, _, err := Plan(t.Context(), smallCells(), Options{Seeds: 3}, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,8 +21,8 @@ func TestPlan(t *testing.T) {
 		at[j.Study] = i
 		if j.From != "" {
 			source, ok := at[j.From]
-			if !ok || !jobs[source].Keep || jobs[source].group != j.group || jobs[source].Trial != j.Trial {
-				t.Errorf("%s, trial %d, shares %s", j.Training.Key, j.Trial, j.From)
+			if !ok || !jobs[source].Keep || jobs[source].group != j.group || jobs[source].Seed != j.Seed {
+				t.Errorf("%s, seed %d, shares %s", j.Training.Key, j.Seed, j.From)
 			}
 		}
 	}
@@ -35,36 +35,36 @@ func TestPlan(t *testing.T) {
 	}
 	for _, j := range jobs {
 		if seen[j] != 1 {
-			t.Errorf("%s, trial %d, is in %d shards", j.Training.Key, j.Trial, seen[j])
+			t.Errorf("%s, seed %d, is in %d shards", j.Training.Key, j.Seed, seen[j])
 		}
 	}
-	tables, _, err := Plan(t.Context(), []Cell{{Name: "a", Training: &Training{Key: "t", Mode: config.ModeTune, Preset: "quickstart", Needs: "glyphs", OneTable: true, Shrink: shrinkFedex}}}, Options{Trials: 3}, "out")
+	tables, _, err := Plan(t.Context(), []Cell{{Name: "a", Training: &Training{Key: "t", Mode: config.ModeTune, Preset: "quickstart", Needs: "glyphs", OneTable: true, Shrink: shrinkFedex}}}, Options{Seeds: 3}, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if tables[2].table != tables[0] || tables[2].group != tables[0].group {
-		t.Errorf("the third trial looks up the table of %+v", tables[2].table)
+		t.Errorf("the third seed looks up the table of %+v", tables[2].table)
 	}
-	only, _, err := Plan(t.Context(), smallCells(), Options{Trials: 3, Only: []int{3, 1}}, "out")
+	only, _, err := Plan(t.Context(), smallCells(), Options{Seeds: 3, Only: []int{3, 1}}, "out")
 	if err != nil || len(only) != len(jobs) {
 		t.Errorf("%d jobs, of which some are asked for: %v", len(only), err)
 	}
 	for i, j := range only {
-		if want := j.Trial != 2; j.In(Shard{}) != want || j.group != jobs[i].group || j.In(Shard{1, 2}) != (want && jobs[i].In(Shard{1, 2})) {
-			t.Errorf("trials 1 and 3: %s, trial %d", j.Training.Key, j.Trial)
+		if want := j.Seed != 2; j.In(Shard{}) != want || j.group != jobs[i].group || j.In(Shard{1, 2}) != (want && jobs[i].In(Shard{1, 2})) {
+			t.Errorf("seeds 1 and 3: %s, seed %d", j.Training.Key, j.Seed)
 		}
 	}
-	third, _, err := Plan(t.Context(), []Cell{{Name: "a", Training: tables[0].Training}}, Options{Trials: 3, Only: []int{3}}, "out")
+	third, _, err := Plan(t.Context(), []Cell{{Name: "a", Training: tables[0].Training}}, Options{Seeds: 3, Only: []int{3}}, "out")
 	if err != nil || !third[0].In(Shard{}) || third[1].In(Shard{}) || !third[2].In(Shard{}) {
-		t.Errorf("the third trial without the one whose table it looks up: %v", err)
+		t.Errorf("the third seed without the one whose table it looks up: %v", err)
 	}
-	for _, trial := range []int{0, -1, 4} {
-		if _, _, err := Plan(t.Context(), smallCells(), Options{Trials: 3, Only: []int{trial}}, "out"); err == nil || !strings.Contains(err.Error(), "the trials are 1 to 3 here") {
-			t.Errorf("trial %d of 3: %v", trial, err)
+	for _, seed := range []int{0, -1, 4} {
+		if _, _, err := Plan(t.Context(), smallCells(), Options{Seeds: 3, Only: []int{seed}}, "out"); err == nil || !strings.Contains(err.Error(), "the seeds are 1 to 3 here") {
+			t.Errorf("seed %d of 3: %v", seed, err)
 		}
 	}
-	missing := &Training{Key: "m", Mode: config.ModeTune, Preset: "quickstart", Needs: "cifar100", Trials: 1, Shrink: shrinkFedex}
-	some, left, err := Plan(t.Context(), append(smallCells(), Cell{Name: "b", Training: missing}), Options{Trials: 1}, "out")
+	missing := &Training{Key: "m", Mode: config.ModeTune, Preset: "quickstart", Needs: "cifar100", Seeds: 1, Shrink: shrinkFedex}
+	some, left, err := Plan(t.Context(), append(smallCells(), Cell{Name: "b", Training: missing}), Options{Seeds: 1}, "out")
 	if err != nil || len(some) != 4 || !slices.Equal(left, []string{"m"}) {
 		t.Errorf("%d jobs, without %q: %v", len(some), left, err)
 	}

@@ -22,17 +22,17 @@ type Row struct {
 	// Variant is how it was asked for, see Head; empty is the paper's own.
 	Variant string
 	Scale   float64
-	// Values are those of the trials, from trial 1 on, NaN where one is missing;
+	// Values are those of the seeds, from seed 1 on, NaN where one is missing;
 	// Reached says which reached their goal.
 	Values  []float64
 	Reached []bool
-	// Sample sums up the trials that reached it.
+	// Sample sums up the seeds that reached it.
 	Sample stats.Sample
 	// Last sums up the last survivors.
 	Last stats.Sample
-	// Trials is the number of trials.
-	Trials int
-	// metrics are those of the trials.
+	// Seeds is how many there are.
+	Seeds int
+	// metrics are those of the seeds.
 	metrics []*Metrics
 }
 
@@ -40,21 +40,21 @@ type Row struct {
 type Verdict struct {
 	Comparison
 	Variant string
-	// Gain is by how much New is better than Old, paired by trial; positive is as
+	// Gain is by how much New is better than Old, paired by seed; positive is as
 	// claimed.
 	Gain stats.Sample
-	// AtLeast says that a trial of Old did not reach its goal, so that the gain is
+	// AtLeast says that a seed of Old did not reach its goal, so that the gain is
 	// larger than that, AtMost that one of New did not, so that it is smaller.
 	AtLeast, AtMost bool
 	// Published is the paper's gain, NaN where it has no numbers.
 	Published float64
-	// Needed is how many trials would show the published gain, in points, with a
+	// Needed is how many seeds would show the published gain, in points, with a
 	// probability of 80 %; NaN where that cannot be said.
 	Needed float64
 	// Arms is the gain of the validation score, paired by arm. Its N are 0 for
 	// trainings without a wrapper.
 	Arms Arms
-	// Pairs compares trials that are single arms.
+	// Pairs compares seeds that are single arms.
 	Pairs Pairs
 }
 
@@ -157,38 +157,38 @@ func (r *Report) all() []*Metrics {
 }
 
 // fits returns an error when two metrics of one training and variant cannot be of
-// one experiment, or are the same trial.
+// one experiment, or are the same seed.
 func (m *Metrics) fits(o *Metrics) error {
 	a, b := &m.Head, &o.Head
 	switch {
-	case a.Trial == b.Trial && m.End.SHA256 != o.End.SHA256:
-		return fmt.Errorf("%s, trial %d, is there twice with different results", a.Training, a.Trial)
-	case a.Trial == b.Trial:
-		return fmt.Errorf("%s, trial %d, is there twice", a.Training, a.Trial)
+	case a.Seed == b.Seed && m.End.SHA256 != o.End.SHA256:
+		return fmt.Errorf("%s, seed %d, is there twice with different results", a.Training, a.Seed)
+	case a.Seed == b.Seed:
+		return fmt.Errorf("%s, seed %d, is there twice", a.Training, a.Seed)
 	case a.Digest != b.Digest:
-		return fmt.Errorf("%s: trials %d and %d have different settings (%s and %s)", a.Training, a.Trial, b.Trial, a.Digest, b.Digest)
+		return fmt.Errorf("%s: seeds %d and %d have different settings (%s and %s)", a.Training, a.Seed, b.Seed, a.Digest, b.Digest)
 	case a.Data.differ(&b.Data):
-		return fmt.Errorf("%s: trials %d and %d ran on different data: %s; and %s", a.Training, a.Trial, b.Trial, &a.Data, &b.Data)
+		return fmt.Errorf("%s: seeds %d and %d ran on different data: %s; and %s", a.Training, a.Seed, b.Seed, &a.Data, &b.Data)
 	}
 	return nil
 }
 
-// RanOn returns an error unless a federation, opened with the trial's seed, is the
-// one that the trial ran on. Metrics of versions that kept no fingerprint are taken
+// RanOn returns an error unless a federation, opened with the seed, is the
+// one that the seed ran on. Metrics of versions that kept no fingerprint are taken
 // as they are.
 func (m *Metrics) RanOn(fed *data.Federation) error {
 	facts := factsOf(fed)
 	if d := &m.Head.Data; d.Fingerprint != "" && facts.differ(d) {
-		return fmt.Errorf("%s, trial %d, ran on other data: then %s; now %s; bring the former back, or name another --out", m.Head.Training, m.Head.Trial, d, &facts)
+		return fmt.Errorf("%s, seed %d, ran on other data: then %s; now %s; bring the former back, or name another --out", m.Head.Training, m.Head.Seed, d, &facts)
 	}
 	return nil
 }
 
-// measure is what the errors of a row's trials are, see study.Errors.
+// measure is what the errors of a row's seeds are, see study.Errors.
 func (r *Row) measure() string { return r.metrics[0].End.Measure }
 
 func rowOf(c Cell, ms []*Metrics) Row {
-	row := Row{Cell: c.measuredBy(ms[0].End.Measure), Variant: ms[0].Head.Variant, Scale: ms[0].Head.Scale, Trials: len(ms), metrics: ms}
+	row := Row{Cell: c.measuredBy(ms[0].End.Measure), Variant: ms[0].Head.Variant, Scale: ms[0].Head.Scale, Seeds: len(ms), metrics: ms}
 	var reached, last []float64
 	for _, m := range ms {
 		if c.Survivor != nil {
@@ -196,11 +196,11 @@ func rowOf(c Cell, ms []*Metrics) Row {
 				last = append(last, x)
 			}
 		}
-		for len(row.Values) < m.Head.Trial {
+		for len(row.Values) < m.Head.Seed {
 			row.Values, row.Reached = append(row.Values, math.NaN()), append(row.Reached, false)
 		}
 		x, ok := c.Measure(m)
-		row.Values[m.Head.Trial-1], row.Reached[m.Head.Trial-1] = x, ok
+		row.Values[m.Head.Seed-1], row.Reached[m.Head.Seed-1] = x, ok
 	}
 	for i, x := range row.Values {
 		if row.Reached[i] && !math.IsNaN(x) {
@@ -250,7 +250,7 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
 		v.Published = sign * (b.Mean - a.Mean)
 		if strings.HasPrefix(fresh.Unit, "%") { // counts to a goal grow with the goal, which a smaller scale lowers
-			v.Needed = v.Gain.TrialsToTell(v.Published)
+			v.Needed = v.Gain.SeedsToTell(v.Published)
 		}
 	}
 	return v
@@ -260,11 +260,11 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 func (v *Verdict) Holds() string {
 	switch g := v.Gain; {
 	case g.N == 0:
-		return "cannot be said: no trial reached the goal"
+		return "cannot be said: no seed reached the goal"
 	case g.N == 1:
-		return []string{"cannot be said from one trial (it speaks against it)", "cannot be said from one trial (it speaks for it)"}[index(g.Mean > 0)]
+		return []string{"cannot be said from one seed (it speaks against it)", "cannot be said from one seed (it speaks for it)"}[index(g.Mean > 0)]
 	case v.AtLeast && v.AtMost, v.AtMost && g.Mean > 0, v.AtLeast && g.Mean < 0:
-		return "cannot be said: not every trial reached the goal"
+		return "cannot be said: not every seed reached the goal"
 	case g.Mean-g.Half > 0:
 		return "yes"
 	case g.Mean+g.Half < 0:
@@ -312,7 +312,7 @@ func (r *Report) deviations() {
 	}
 }
 
-// droppedDeviations says how often the trials of a training left out a client whose
+// droppedDeviations says how often the seeds of a training left out a client whose
 // result was not finite, where the papers' code would have gone on with weights
 // that are not.
 func droppedDeviations(ms []*Metrics) []string {

@@ -30,12 +30,12 @@ func TestVerdicts(t *testing.T) {
 		"no":       {row([]float64{20, 21.5, 22}), row([]float64{10, 11, 12}), false, "no, the opposite", "same", -10.5 + 1.0/3, 3, false, false},
 		"higher":   {row([]float64{80, 82}), row([]float64{70, 71}), true, "yes", "same", 10.5, 2, false, false},
 		"chance":   {row([]float64{1, 20, 3}), row([]float64{9, 9, 9}), false, "in the mean, not beyond chance", "same", 1, 3, false, false},
-		"one":      {row([]float64{10, nan}), row([]float64{9, 3}), false, "cannot be said from one trial (it speaks against it)", "same", -1, 1, false, false},
+		"one":      {row([]float64{10, nan}), row([]float64{9, 3}), false, "cannot be said from one seed (it speaks against it)", "same", -1, 1, false, false},
 		"bound":    {row([]float64{10, 10}), row([]float64{400, 400}, 1), false, "in the mean, not beyond chance", "same", 390, 2, true, false},
-		"missed":   {row([]float64{400, 400}, 1), row([]float64{500, 500}), false, "cannot be said: not every trial reached the goal", "same", 100, 2, false, true},
+		"missed":   {row([]float64{400, 400}, 1), row([]float64{500, 500}), false, "cannot be said: not every seed reached the goal", "same", 100, 2, false, true},
 		"worse":    {row([]float64{400, 400}, 0, 1), row([]float64{10, 20}), false, "no, the opposite", "same", -385, 2, false, true},
-		"both":     {row([]float64{400, 30}, 0), row([]float64{20, 400}, 1), false, "cannot be said: not every trial reached the goal", "same", -5, 2, true, true},
-		"no goals": {row([]float64{400, 400}, 0, 1), row([]float64{400, 400}, 0, 1), false, "cannot be said: no trial reached the goal", "", nan, 0, false, false},
+		"both":     {row([]float64{400, 30}, 0), row([]float64{20, 400}, 1), false, "cannot be said: not every seed reached the goal", "same", -5, 2, true, true},
+		"no goals": {row([]float64{400, 400}, 0, 1), row([]float64{400, 400}, 0, 1), false, "cannot be said: no seed reached the goal", "", nan, 0, false, false},
 	} {
 		v := verdictOf(Comparison{Higher: c.higher}, c.fresh, c.old)
 		switch name {
@@ -54,7 +54,7 @@ func TestVerdicts(t *testing.T) {
 // metrics do not tell.
 func TestDroppedDeviations(t *testing.T) {
 	zero, two, three := 0, 2, 3
-	trial := func(end *int, arms ...*int) *Metrics {
+	seed := func(end *int, arms ...*int) *Metrics {
 		m := &Metrics{Head: Head{Config: "nonfinite = \"drop\"\n"}, End: End{Dropped: end}}
 		for _, n := range arms {
 			m.Trials = append(m.Trials, TrialLine{Dropped: n})
@@ -65,9 +65,9 @@ func TestDroppedDeviations(t *testing.T) {
 		metrics []*Metrics
 		want    []string
 	}{
-		{[]*Metrics{trial(&zero, &zero, &zero), trial(&zero)}, nil},
-		{[]*Metrics{trial(&three, &zero, &three), trial(&two), trial(&zero)}, []string{": 5 results, in 2 of 4 arms"}},
-		{[]*Metrics{trial(nil, nil, nil), trial(&two, &two)}, []string{": 2 results, in 1 of 1 arm", "earlier versions do not tell"}},
+		{[]*Metrics{seed(&zero, &zero, &zero), seed(&zero)}, nil},
+		{[]*Metrics{seed(&three, &zero, &three), seed(&two), seed(&zero)}, []string{": 5 results, in 2 of 4 arms"}},
+		{[]*Metrics{seed(nil, nil, nil), seed(&two, &two)}, []string{": 2 results, in 1 of 1 arm", "earlier versions do not tell"}},
 		{[]*Metrics{{Head: Head{Config: "nonfinite = \"fail\"\n"}, End: End{Dropped: &two}}}, nil},
 	} {
 		got := droppedDeviations(c.metrics)

@@ -179,7 +179,7 @@ func TestWrappers(t *testing.T) {
 	}
 }
 
-// TestPairedArms says that a trial has the same split, first weights and cohorts with
+// TestPairedArms says that a seed has the same split, first weights and cohorts with
 // and without FedEx: their settings differ in the client tuner alone.
 func TestPairedArms(t *testing.T) {
 	for _, set := range pairedSets {
@@ -203,13 +203,13 @@ func TestPairedArms(t *testing.T) {
 	}
 }
 
-// TestPairs compares arms of one trial and no others.
+// TestPairs compares arms of one seed and no others.
 func TestPairs(t *testing.T) {
-	arm := func(trial int, lr, end, test float64) *Metrics {
+	arm := func(seed int, lr, end, test float64) *Metrics {
 		test /= 100
 		best := test / 2
 		return &Metrics{
-			Head:   Head{Trial: trial},
+			Head:   Head{Seed: seed},
 			Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(lr)}, Global: []*float64{&end, &end}}},
 			End:    End{Survivor: &Returned{GlobalTest: &test}, Best: &Returned{GlobalTest: &best}, Seconds: 10},
 		}

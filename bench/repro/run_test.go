@@ -30,7 +30,7 @@ func here(t *testing.T) {
 // small is a study of successive halving on embedded data.
 func small(target, tuning string) *Training {
 	t := &Training{
-		Key: "small-" + target + "-" + tuning, Mode: config.ModeTune, Preset: "quickstart", Needs: "glyphs", Trials: 2, Shrink: shrinkFedex, Tuner: "sha", ClientTuner: "none",
+		Key: "small-" + target + "-" + tuning, Mode: config.ModeTune, Preset: "quickstart", Needs: "glyphs", Seeds: 2, Shrink: shrinkFedex, Tuner: "sha", ClientTuner: "none",
 		Sets: []string{
 			"target=" + target, "score.both=true", "eval.every=4", "eval.clients=4", "model=logistic", "data.clients=8", "data.samples=30", "cohort=3",
 			"budget.rounds=40", "budget.trial_rounds=8", "tuner.options.eliminations=2",
@@ -51,7 +51,7 @@ func smallCells() []Cell {
 		for _, tuning := range fedexTunings {
 			cells = append(cells, Cell{
 				Name: "fedex-table1/cifar10-iid/sha/" + target + "/" + tuning, Training: small(target, tuning), Measure: returnedError(target), Unit: "%",
-				Published: &Published{Mean: 20, SD: 1, Trials: 2}, Picture: "small/" + target, Target: target,
+				Published: &Published{Mean: 20, SD: 1, Seeds: 2}, Picture: "small/" + target, Target: target,
 			})
 		}
 	}
@@ -78,7 +78,7 @@ func TestRunAndReport(t *testing.T) {
 	here(t)
 	cells := smallCells()
 	dir := t.TempDir()
-	o := Options{Trials: 2}
+	o := Options{Seeds: 2}
 	jobs, left, err := Plan(t.Context(), cells, o, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -145,15 +145,15 @@ func TestRunAndReport(t *testing.T) {
 		t.Errorf("%+v", merged.Rows)
 	}
 	curves := merged.Curves()
-	if len(curves) != 2 || len(curves[0].Series) != 2 || len(curves[0].Series[1].Trials[2]) == 0 {
+	if len(curves) != 2 || len(curves[0].Series) != 2 || len(curves[0].Series[1].Seeds[2]) == 0 {
 		t.Fatalf("%+v", curves)
 	}
 	var svg, csv strings.Builder
-	if err := errors.Join(curves[0].Figure().Write(&svg, figure.SVG, figure.Light), curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<path") || !strings.HasPrefix(csv.String(), "method,trial,rounds,") {
+	if err := errors.Join(curves[0].Figure().Write(&svg, figure.SVG, figure.Light), curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<path") || !strings.HasPrefix(csv.String(), "method,seed,rounds,") {
 		t.Errorf("%v", err)
 	}
 	if _, err := NewReport(cells, append(found, found[0])); err == nil || !strings.Contains(err.Error(), "is there twice") {
-		t.Errorf("one trial twice: %v", err)
+		t.Errorf("one seed twice: %v", err)
 	}
 	found[0].Head.Digest = "other"
 	if _, err := NewReport(cells, found); err == nil || !strings.Contains(err.Error(), "different settings") {
@@ -169,7 +169,7 @@ func TestLoneArm(t *testing.T) {
 	training.Tuner, training.Sets = "random", override(training.Sets, []string{"budget.rounds=8", "tuner.options.eliminations=0"})
 	training.Sets = training.Sets[:len(training.Sets)-1] // an option of sha
 	training.Sets = append(training.Sets, "client_tuner.options.configs=9")
-	jobs, _, err := Plan(t.Context(), []Cell{{Name: "x", Training: training, Measure: survivorError(tuners.TargetGlobal)}}, Options{Trials: 1}, t.TempDir())
+	jobs, _, err := Plan(t.Context(), []Cell{{Name: "x", Training: training, Measure: survivorError(tuners.TargetGlobal)}}, Options{Seeds: 1}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

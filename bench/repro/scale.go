@@ -15,10 +15,10 @@ func LargerScale(x float64) float64 {
 
 // larger says which scale works where that of the options is too small for a
 // training's tuner; it is empty when none does.
-func larger(ctx context.Context, t *Training, o Options, trial int) string {
+func larger(ctx context.Context, t *Training, o Options, seed int) string {
 	for o.Scale != 0 && o.Scale < 1 {
 		o.Scale = LargerScale(o.Scale)
-		c, _, err := t.Config(o, trial)
+		c, _, err := t.Config(o, seed)
 		if err != nil {
 			return ""
 		}

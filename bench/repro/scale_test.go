@@ -28,7 +28,7 @@ func TestLargerScale(t *testing.T) {
 
 // TestTooSmallScaleNamesOneThatWorks plans with what the error names.
 func TestTooSmallScaleNamesOneThatWorks(t *testing.T) {
-	training := &Training{Key: "t", Mode: config.ModeTune, Preset: "quickstart", Needs: "leaf-femnist", Trials: 1, Shrink: shrinkFedex}
+	training := &Training{Key: "t", Mode: config.ModeTune, Preset: "quickstart", Needs: "leaf-femnist", Seeds: 1, Shrink: shrinkFedex}
 	o := Options{Scale: 0.001, Data: t.TempDir()}
 	if err := os.Mkdir(filepath.Join(o.Data, "train"), 0o700); err != nil {
 		t.Fatal(err)

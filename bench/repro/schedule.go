@@ -72,7 +72,7 @@ func (s *Schedule) rounds() int {
 
 // schedule plays the tuner of a training.
 func (t *Training) schedule(ctx context.Context) (Schedule, error) {
-	s := Schedule{Training: t.Key, Repeats: t.Trials}
+	s := Schedule{Training: t.Key, Repeats: t.Seeds}
 	c, _, err := t.config(Options{}, 1, "")
 	if err != nil {
 		return s, err

@@ -24,7 +24,7 @@ func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (
 	return fedtune.TableOf(given, seed, tried)
 }
 
-// sideTables returns, for each trial that filled one, FedTune's table: for each
+// sideTables returns, for each seed that filled one, FedTune's table: for each
 // number of samples and heterogeneity index the best trial on proxy federations,
 // with its error on proxy samples.
 func (r *Report) sideTables() []Table {
@@ -40,8 +40,8 @@ func (r *Report) sideTables() []Table {
 func (m *Metrics) sideTable() Table {
 	best := study.BestSides(m.Sides)
 	t := Table{
-		Title: fmt.Sprintf("the table of %s, trial %d, best of %d trials on proxy federations: error on proxy samples, learning rate, batch, epochs (%s)",
-			m.Head.Training, m.Head.Trial, len(m.Sides), variantText(m.Head.Variant)),
+		Title: fmt.Sprintf("the table of %s, seed %d, best of %d trials on proxy federations: error on proxy samples, learning rate, batch, epochs (%s)",
+			m.Head.Training, m.Head.Seed, len(m.Sides), variantText(m.Head.Variant)),
 		Head: []string{"samples"},
 	}
 	for _, hi := range best.HIs {

@@ -19,7 +19,7 @@ func side(hi float64, samples int, score, lr float64) study.SideTrial {
 	}
 }
 
-// TestOneTable: the first trial makes a table, the others look it up, under the
+// TestOneTable: the first seed makes a table, the others look it up, under the
 // same name of the settings.
 func TestOneTable(t *testing.T) {
 	here(t)
@@ -31,11 +31,11 @@ func TestOneTable(t *testing.T) {
 		},
 	}
 	cells := []Cell{{Name: "fedtune-table1/fmnist/table", Training: training, Measure: bestAccuracy}, {Name: "sides", Training: training, Measure: sideTrials}}
-	jobs, _, err := Plan(t.Context(), cells, Options{Trials: 2}, t.TempDir())
+	jobs, _, err := Plan(t.Context(), cells, Options{Seeds: 2}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jobs[1].Run(t.Context(), workdir.Options{}); err == nil || !strings.Contains(err.Error(), "needs the table of trial 1, which is not done") {
+	if _, err := jobs[1].Run(t.Context(), workdir.Options{}); err == nil || !strings.Contains(err.Error(), "needs the table of seed 1, which is not done") {
 		t.Errorf("without a table: %v", err)
 	}
 	all := runAll(t, jobs)
@@ -43,16 +43,16 @@ func TestOneTable(t *testing.T) {
 		t.Errorf("%d and %d side trials, settings %s and %s", len(all[0].Sides), len(all[1].Sides), all[0].Head.Digest, all[1].Head.Digest)
 	}
 	if !strings.Contains(all[1].Head.Config, `"table" = "0.2 20 `) || strings.Contains(all[0].Head.Config, `"table"`) {
-		t.Errorf("the second trial's study is\n%s", all[1].Head.Config)
+		t.Errorf("the second seed's study is\n%s", all[1].Head.Config)
 	}
 	const handed = "0.2 20 0.1 8 5; 0.2 40 0.1 8 5; 0.8 20 0.1 8 5; 0.8 40 0.1 8 5"
-	given, _, err := Plan(t.Context(), cells, Options{Trials: 2, Sets: []string{`tuner.options.table="` + handed + `"`}}, t.TempDir())
+	given, _, err := Plan(t.Context(), cells, Options{Seeds: 2, Sets: []string{`tuner.options.table="` + handed + `"`}}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range runAll(t, given) {
 		if len(m.Sides) > 0 || !strings.Contains(m.Head.Config, `"table" = "`+handed) {
-			t.Errorf("trial %d with a table that was handed to it: %d side trials", m.Head.Trial, len(m.Sides))
+			t.Errorf("seed %d with a table that was handed to it: %d side trials", m.Head.Seed, len(m.Sides))
 		}
 	}
 	m := &Metrics{Sides: []study.SideTrial{

@@ -26,7 +26,7 @@ type Table struct {
 func (r *Report) Tables() []Table {
 	cells := Table{
 		Title: "published and measured: mean +- standard deviation, and the 90 % interval of the mean (Student's t)",
-		Head:  []string{"cell", "unit", "published", "measured", "90 %", "trials", "variant"},
+		Head:  []string{"cell", "unit", "published", "measured", "90 %", "seeds", "variant"},
 	}
 	survivors := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Last.N > 0 })
 	if survivors {
@@ -34,7 +34,7 @@ func (r *Report) Tables() []Table {
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		line := []string{row.Name, row.Unit, row.Published.Or(row.Instead), row.measured(), row.interval(), row.trials(), variantText(row.Variant)}
+		line := []string{row.Name, row.Unit, row.Published.Or(row.Instead), row.measured(), row.interval(), row.seeds(), variantText(row.Variant)}
 		if survivors {
 			line = slices.Insert(line, 5, withSD(row.Last))
 		}
@@ -43,8 +43,8 @@ func (r *Report) Tables() []Table {
 	out := []Table{cells}
 	if len(r.Verdicts) > 0 {
 		claims := Table{
-			Title: "the papers' claims: gain of the first method over the second, paired by trial, with its 90 % interval",
-			Head:  []string{"experiment", "claim", "published gain", "measured gain", "trials", "trials for 80 % power", "holds here", "order as published", "variant"},
+			Title: "the papers' claims: gain of the first method over the second, paired by seed, with its 90 % interval",
+			Head:  []string{"experiment", "claim", "published gain", "measured gain", "seeds", "seeds for 80 % power", "holds here", "order as published", "variant"},
 		}
 		for i := range r.Verdicts {
 			v := &r.Verdicts[i]
@@ -76,8 +76,8 @@ func (r *Report) Tables() []Table {
 // armTable compares the arms of the same hyperparameters.
 func (r *Report) armTable() Table {
 	t := Table{
-		Title: fmt.Sprintf("the same, arm by arm: gain of the validation score (the mean of the last %d rounds, in points) where both arms have the same hyperparameters, with its 90 %% interval, clustered by trial; an arm has learnt when one of both ends below %v %% error", armRounds, 100*learntBelow),
-		Head:  []string{"experiment", "claim", "gain of an arm", "arms", "trials", "single arms", "gain of one that has learnt", "such arms", "variant"},
+		Title: fmt.Sprintf("the same, arm by arm: gain of the validation score (the mean of the last %d rounds, in points) where both arms have the same hyperparameters, with its 90 %% interval, clustered by seed; an arm has learnt when one of both ends below %v %% error", armRounds, 100*learntBelow),
+		Head:  []string{"experiment", "claim", "gain of an arm", "arms", "seeds", "single arms", "gain of one that has learnt", "such arms", "variant"},
 	}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
@@ -145,7 +145,7 @@ func (r *Row) interval() string {
 	return plain(r.Sample.Mean-r.Sample.Half, r.Sample.Mean) + " .. " + plain(r.Sample.Mean+r.Sample.Half, r.Sample.Mean)
 }
 
-// failed is the number of trials that did not reach their goal.
+// failed is the number of seeds that did not reach their goal.
 func (r *Row) failed() int {
 	n := 0
 	for i, x := range r.Values {
@@ -156,11 +156,11 @@ func (r *Row) failed() int {
 	return n
 }
 
-func (r *Row) trials() string {
+func (r *Row) seeds() string {
 	if n := r.failed(); n > 0 {
-		return fmt.Sprintf("%d, %d of them without reaching the goal", r.Trials, n)
+		return fmt.Sprintf("%d, %d of them without reaching the goal", r.Seeds, n)
 	}
-	return strconv.Itoa(r.Trials)
+	return strconv.Itoa(r.Seeds)
 }
 
 func (v *Verdict) gain() string {
@@ -170,7 +170,7 @@ func (v *Verdict) gain() string {
 	text := withInterval(v.Gain)
 	switch {
 	case v.AtLeast && v.AtMost:
-		text += " (some trials of both without the goal)"
+		text += " (some seeds of both without the goal)"
 	case v.AtLeast:
 		text = "at least " + text
 	case v.AtMost:
@@ -238,13 +238,13 @@ func (r *Report) WriteMarkdown(w io.Writer) {
 	}
 }
 
-// where says in a line for each machine where and when the report's trials were
+// where says in a line for each machine where and when the report's seeds were
 // measured.
 func (r *Report) where() []string {
 	type sum struct {
-		trials, rounds int
-		seconds        float64
-		from, to       string
+		runs, rounds int
+		seconds      float64
+		from, to     string
 	}
 	sums := map[string]*sum{}
 	for _, m := range r.all() {
@@ -254,13 +254,13 @@ func (r *Report) where() []string {
 			sums[machine] = &sum{from: e.Started, to: e.Started}
 		}
 		s := sums[machine]
-		s.trials, s.rounds, s.seconds = s.trials+1, s.rounds+m.End.Rounds, s.seconds+m.End.Seconds
+		s.runs, s.rounds, s.seconds = s.runs+1, s.rounds+m.End.Rounds, s.seconds+m.End.Seconds
 		s.from, s.to = min(s.from, e.Started), max(s.to, e.Started)
 	}
 	var lines []string
 	for _, machine := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[machine]
-		lines = append(lines, fmt.Sprintf("%s of %s in all on %s, begun from %s to %s: %.1f hours of wall-clock time.", oneline.Count(s.trials, "trial"), oneline.Count(s.rounds, "round"), machine, s.from, s.to, s.seconds/3600))
+		lines = append(lines, fmt.Sprintf("%s of %s in all on %s, begun from %s to %s: %.1f hours of wall-clock time.", oneline.Count(s.runs, "run"), oneline.Count(s.rounds, "round"), machine, s.from, s.to, s.seconds/3600))
 	}
 	return lines
 }
@@ -294,9 +294,9 @@ type jsonVerdict struct {
 	AtMost    bool         `json:"gain_is_an_upper_bound"`
 	Holds     string       `json:"holds"`
 	Order     string       `json:"order_as_published"`
-	// Needed is how many trials would show the published gain with 80 % power; Arms
-	// is the gain arm by arm, Pairs that of trials that are single arms.
-	Needed float64 `json:"trials_for_80_percent_power"`
+	// Needed is how many seeds would show the published gain with 80 % power; Arms
+	// is the gain arm by arm, Pairs that of seeds that are single arms.
+	Needed float64 `json:"seeds_for_80_percent_power"`
 	Arms   Arms    `json:"arm_gain"`
 	Pairs  *Pairs  `json:"pairs,omitempty"`
 }

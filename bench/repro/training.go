@@ -23,14 +23,14 @@ type Training struct {
 	Sets   []string
 	// Tuner and ClientTuner override the preset's; "none" is no client tuner.
 	Tuner, ClientTuner string
-	// Trials is how often the paper repeated it.
-	Trials int
+	// Seeds is how many the paper averaged over.
+	Seeds int
 	// Needs is the set of data, one of the names in Sets.
 	Needs string
 	// Shares is the key of the training whose rounds it takes, since it differs
 	// from that in the target alone.
 	Shares string
-	// OneTable says that its trials after the first look up the table that the
+	// OneTable says that its seeds after the first look up the table that the
 	// first one made.
 	OneTable bool
 	// AsPaper are the settings where the paper's text differs from its authors'
@@ -52,10 +52,9 @@ type Options struct {
 	Data string
 	// Scale, in (0, 1], shrinks rounds, clients or samples.
 	Scale float64
-	// Trials is how often each training is repeated; 0 is as often as the paper
-	// did.
-	Trials int
-	// Only are the trials that are run, of 1 to Trials; without any all are.
+	// Seeds is with how many each training runs; 0 is as many as the paper had.
+	Seeds int
+	// Only are the seeds that are run, of 1 to Seeds; without any all are.
 	Only []int
 	// Sets are further settings, "key=value". Each is a deviation.
 	Sets []string
@@ -63,10 +62,10 @@ type Options struct {
 	AsPaper bool
 }
 
-// wants says whether a trial of a training is run: one that is asked for, or the first
+// wants says whether a seed of a training is run: one that is asked for, or the first
 // one, whose table the others look up.
-func (o Options) wants(t *Training, trial int) bool {
-	return len(o.Only) == 0 || slices.Contains(o.Only, trial) || t.OneTable && trial == 1
+func (o Options) wants(t *Training, seed int) bool {
+	return len(o.Only) == 0 || slices.Contains(o.Only, seed) || t.OneTable && seed == 1
 }
 
 // variant writes the options that change what is trained as flags; empty is the
@@ -85,19 +84,18 @@ func (o Options) variant() string {
 	return strings.Join(flags, " ")
 }
 
-// Config returns the configuration of a trial, from 1, whose number is its seed,
-// and what in it is not as in the paper. Its error says what is wrong with the
+// Config returns the configuration with a seed, from 1 on, and what in it is not as in the paper. Its error says what is wrong with the
 // options, or that the data are not at hand.
-func (t *Training) Config(o Options, trial int) (*config.Config, []string, error) {
+func (t *Training) Config(o Options, seed int) (*config.Config, []string, error) {
 	path, err := Locate(t.Needs, o.Data)
 	if err != nil {
 		return nil, nil, err
 	}
-	return t.config(o, trial, path)
+	return t.config(o, seed, path)
 }
 
 // config is Config with data at a path.
-func (t *Training) config(o Options, trial int, path string) (*config.Config, []string, error) {
+func (t *Training) config(o Options, seed int, path string) (*config.Config, []string, error) {
 	sets := append([]string{"select=" + config.SelectPaper}, t.Sets...)
 	if o.AsPaper {
 		sets = override(sets, t.AsPaper)
@@ -105,8 +103,8 @@ func (t *Training) config(o Options, trial int, path string) (*config.Config, []
 	if path != "" {
 		sets = append(sets, "data.path="+quote(path))
 	}
-	seed := uint64(trial)
-	src := config.Source{Preset: t.Preset, Sets: sets, Tuner: t.Tuner, ClientTuner: t.ClientTuner, Seed: &seed}
+	from := uint64(seed)
+	src := config.Source{Preset: t.Preset, Sets: sets, Tuner: t.Tuner, ClientTuner: t.ClientTuner, Seed: &from}
 	c, err := config.Load(src)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Key, err)

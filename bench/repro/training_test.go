@@ -81,11 +81,11 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestRecordedDigests: the settings of recorded trials, most of which are older
+// TestRecordedDigests: the settings of recorded seeds, most of which are older
 // than some keys, have the names under which they were recorded, so that the same
 // command resumes them; none of them chose among finalists.
 func TestRecordedDigests(t *testing.T) {
-	files, err := filepath.Glob("../results/*/*/trial-1.jsonl")
+	files, err := filepath.Glob("../results/*/*/seed-1.jsonl")
 	if err != nil || len(files) < 30 {
 		t.Fatal(len(files), err)
 	}

@@ -1,8 +1,8 @@
 """Runs the public code of FedEx's authors on arms that fedfast has run, and lays the curves beside each other.
 
     git clone https://github.com/mkhodak/FedEx && git -C FedEx checkout 150fac03857a3239429734d59d319da71191872e
-    fedfast repro fedex-rival/femnist --data DIR --trials 5
-    python3 fedex.py run FedEx DIR/femnist repro/fedex-rival-femnist-*/trial-*.jsonl --out rival
+    fedfast repro fedex-rival/femnist --data DIR --seeds 5
+    python3 fedex.py run FedEx DIR/femnist repro/fedex-rival-femnist-*/seed-*.jsonl --out rival
     python3 fedex.py compare repro rival
 
 Their files are imported as they are. What they ask of a GPU is answered by the CPU (`without_gpu`), and tensorboardX, which only their
@@ -14,7 +14,7 @@ keep them: MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=8589934592.
 
 An arm is taken from fedfast's file of metrics: the server's and the client's hyperparameters, under FedEx all of its configurations and the
 discount of its baseline, the cohort and the rounds. The first weights, the cohorts and the order of batches are drawn by PyTorch, numpy and Python from
-the trial's number, so that two trials of one number agree in what they train, not in the draws: what can be compared is means over trials.
+the seed, so that two runs of one seed agree in what they train, not in the draws: what can be compared is means over seeds.
 """
 import argparse
 import contextlib
@@ -52,7 +52,7 @@ def read(path):
     lines = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
     arms = [line for line in lines if line["kind"] == "trial"]
     if len(arms) != 1:
-        sys.exit(f"{path}: {len(arms)} arms; an arm that is a trial of its own is wanted, as `fedfast repro fedex-rival` leaves them")
+        sys.exit(f"{path}: {len(arms)} arms; one arm per seed is wanted, as `fedfast repro fedex-rival` leaves them")
     return lines[0], arms[0], lines[-1]
 
 
@@ -196,19 +196,19 @@ def runs(args):
         name = next((s for s in SETS if s in head["training"]), None)
         if name is None:
             sys.exit(f"{path}: no set of {', '.join(SETS)}")
-        to = pathlib.Path(args.out, f"{head['training']}-{head['trial']}.json")
+        to = pathlib.Path(args.out, f"{head['training']}-{head["seed"]}.json")
         if to.exists():
             continue
         module, tasks = SETS[name]
         code = __import__(module)
         for seed in random.seed, np.random.seed, torch.manual_seed:
-            seed(head["trial"])
+            seed(head["seed"])
         with tempfile.TemporaryDirectory() as scratch:
             clients = tasks(code, args.data, head, scratch)
         if len(clients) != head["data"]["clients"]:
             sys.exit(f"{path}: {len(clients)} clients in {args.data}, where fedfast had {head['data']['clients']}")
         out = run(code, hyper, clients, head, arm, not args.untested)
-        to.with_suffix(".part").write_text(json.dumps({"training": head["training"], "trial": head["trial"], "torch": torch.__version__, "threads": args.threads} | out))
+        to.with_suffix(".part").write_text(json.dumps({"training": head["training"], "seed": head["seed"], "torch": torch.__version__, "threads": args.threads} | out))
         to.with_suffix(".part").rename(to)
         print(f"{to}: {np.mean(out['seconds']):.2f} seconds a round, {out['test'][-1:]}", flush=True)
 
@@ -225,22 +225,22 @@ def interval(xs):
 
 
 def compare(args):
-    """Prints curves of both and their difference by trial, means with 90 % intervals."""
+    """Prints curves of both and their difference by seed, means with 90 % intervals."""
     theirs = {}
     for path in sorted(glob.glob(os.path.join(args.rival, "*.json"))):
         r = json.loads(pathlib.Path(path).read_text())
-        theirs[r["training"], r["trial"]] = r
+        theirs[r["training"], r["seed"]] = r
     pairs = {}
-    for path in sorted(glob.glob(os.path.join(args.metrics, "**", "trial-*.jsonl"), recursive=True)):
+    for path in sorted(glob.glob(os.path.join(args.metrics, "**", "seed-*.jsonl"), recursive=True)):
         head = json.loads(pathlib.Path(path).read_text().splitlines()[0])
-        if (head["training"], head["trial"]) in theirs:
-            pairs.setdefault(head["training"], []).append((read(path), theirs[head["training"], head["trial"]]))
+        if (head["training"], head["seed"]) in theirs:
+            pairs.setdefault(head["training"], []).append((read(path), theirs[head["training"], head["seed"]]))
     if not pairs:
         sys.exit(f"no arm of {args.rival} is in {args.metrics}")
     for training, both in pairs.items():
         rounds = len(both[0][0][1]["personalized"])
         parts = [(i * rounds // 4, (i + 1) * rounds // 4) for i in range(4)] if rounds >= 4 else [(0, rounds)]
-        print(f"\n{training}: {len(both)} trials; means over trials of what is measured in these rounds, 90 % intervals; errors in percent\n")
+        print(f"\n{training}: {len(both)} seeds; means over seeds of what is measured in these rounds, 90 % intervals; errors in percent\n")
         print("| what | rounds | fedfast | the authors' code | difference |\n|---|---|---|---|---|")
         rows = [("training loss, nats", "train_loss", 1), ("validation error before", "global", 100), ("validation error after", "personalized", 100), ("entropy of theta, nats", "entropy", 1), ("seconds", "seconds", 1)]
         for title, key, factor in rows:

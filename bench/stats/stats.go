@@ -90,10 +90,10 @@ func Jackknife(all float64, without []float64) Sample {
 	return s
 }
 
-// TrialsForHalf is how many trials, as different as those of the sample, give an
+// SeedsForHalf is how many trials, as different as those of the sample, give an
 // interval of half that width, by the normal approximation, and two at least; NaN
 // where that cannot be said.
-func (s Sample) TrialsForHalf(half float64) float64 {
+func (s Sample) SeedsForHalf(half float64) float64 {
 	z := distuv.UnitNormal.Quantile((1 + Confidence) / 2)
 	if math.IsNaN(s.SD) {
 		return math.NaN()
@@ -101,13 +101,13 @@ func (s Sample) TrialsForHalf(half float64) float64 {
 	return max(2, math.Ceil(z*z*s.SD*s.SD/(half*half)))
 }
 
-// power is the probability with which TrialsToTell wants an effect to be seen.
+// power is the probability with which SeedsToTell wants an effect to be seen.
 const power = 0.8
 
-// TrialsToTell is how many trials, as different as those of the sample, would show
+// SeedsToTell is how many trials, as different as those of the sample, would show
 // a gain of that size beyond the intervals' chance with a probability of 80 %, by
 // the normal approximation, and two at least; NaN where that cannot be said.
-func (s Sample) TrialsToTell(gain float64) float64 {
+func (s Sample) SeedsToTell(gain float64) float64 {
 	z := distuv.UnitNormal.Quantile((1+Confidence)/2) + distuv.UnitNormal.Quantile(power)
 	n := math.Ceil(z * z * s.SD * s.SD / (gain * gain))
 	if math.IsInf(n, 0) || s.SD == 0 {

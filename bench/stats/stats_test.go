@@ -44,19 +44,19 @@ func TestClusteredIntervals(t *testing.T) {
 	}
 }
 
-// TestTrialsToTell compares with (1.645 + 0.842)^2 sd^2 / gain^2, rounded up.
-func TestTrialsToTell(t *testing.T) {
+// TestSeedsToTell compares with (1.645 + 0.842)^2 sd^2 / gain^2, rounded up.
+func TestSeedsToTell(t *testing.T) {
 	for _, c := range []struct{ sd, gain, want float64 }{{5.69, 3, 23}, {8.63, 3, 52}, {5.69, -1, 201}, {8.63, 1, 461}} {
-		if got := (Sample{SD: c.sd}).TrialsToTell(c.gain); got != c.want {
+		if got := (Sample{SD: c.sd}).SeedsToTell(c.gain); got != c.want {
 			t.Errorf("sd %v, gain %v: %v trials, want %v", c.sd, c.gain, got, c.want)
 		}
 	}
 	for _, s := range []Sample{{SD: math.NaN()}, {SD: 0}} {
-		if got := s.TrialsToTell(1); !math.IsNaN(got) {
+		if got := s.SeedsToTell(1); !math.IsNaN(got) {
 			t.Errorf("%+v: %v", s, got)
 		}
 	}
-	if got := (Sample{SD: 1}).TrialsToTell(0); !math.IsNaN(got) {
+	if got := (Sample{SD: 1}).SeedsToTell(0); !math.IsNaN(got) {
 		t.Errorf("a gain of nothing: %v", got)
 	}
 }

@@ -31,9 +31,9 @@ func newRepro(a *app) *cobra.Command {
 		ValidArgsFunction: completeFirst(cellNames),
 		Short:             "Run an experiment of a paper and lay it beside the published numbers",
 		Long: "Run an experiment of a paper, as `fedfast repro list` names it, and lay it beside the published numbers. NAME is a cell of a\n" +
-			"table, or the beginning of several, such as fathom-table1/lr0.05. Broken off, the same command goes on. Each trial leaves a\n" +
+			"table, or the beginning of several, such as fathom-table1/lr0.05. Run the same command again to resume. Each seed leaves a\n" +
 			"small file of metrics in --out, from which `fedfast repro merge` makes the table again, also from several machines.",
-		Example: "  fedfast repro fathom-table1/lr0.05 --data femnist --scale 0.2 --trials 2\n" +
+		Example: "  fedfast repro fathom-table1/lr0.05 --data femnist --scale 0.2 --seeds 2\n" +
 			"  fedfast repro fedex-table1/femnist-noniid/sha --data femnist --scale 0.1 --shard 1/4",
 		Args: cobra.MatchAll(cobra.ExactArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
@@ -52,10 +52,10 @@ func newRepro(a *app) *cobra.Command {
 	}
 	o.addPlanFlags(cmd)
 	f := cmd.Flags()
-	f.Var(&o.shard, "shard", "run one part of the trials only: 2/5 is the second of five")
-	f.IntSliceVar(&o.Only, "only", nil, "run these trials only, such as 3 or 2,5,7; trial N has the seed N")
+	f.Var(&o.shard, "shard", "run one part of the work only: 2/5 is the second of five")
+	f.IntSliceVar(&o.Only, "only", nil, "run these seeds only, such as 3 or 2,5,7")
 	f.StringVar(&o.out, "out", "repro", "directory of studies and metrics")
-	f.BoolVar(&o.keep, "keep-studies", false, "keep the studies of finished trials, with their models, beside the metrics")
+	f.BoolVar(&o.keep, "keep-studies", false, "keep the finished studies, with their models, beside the metrics")
 	o.site.addFlags(cmd)
 	o.addFlags(cmd)
 	cmd.AddCommand(newReproList(a), newReproMerge(a))
@@ -67,7 +67,7 @@ func (o *reproOptions) addPlanFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Data, "data", "", "directory of the data, or one that has them in folders")
 	f.Float64Var(&o.Scale, "scale", 1, "shrink rounds, clients or samples by this factor, above 0 to 1; the result says so wherever it appears")
-	f.IntVar(&o.Trials, "trials", 0, "how often everything is repeated, with the seeds 1, 2, ...; 0 is as often as the paper did")
+	f.IntVar(&o.Seeds, "seeds", 0, "number of seeds, from 1 on (default: as in the paper)")
 	f.StringArrayVar(&o.Sets, "set", nil, "override a key of all studies, such as --set cohort=5 (repeatable); a deviation that the report names")
 	f.BoolVar(&o.AsPaper, "as-paper", false, "follow the paper's text where its authors' code, which made the published numbers, differs")
 }
@@ -76,8 +76,8 @@ func (o *reproOptions) validate() error {
 	switch {
 	case !(o.Scale > 0 && o.Scale <= 1):
 		return fmt.Errorf("--scale %v: must be above 0 and at most 1", o.Scale)
-	case o.Trials < 0:
-		return fmt.Errorf("--trials %d: must be 1 or more, or 0 for as many as the paper had", o.Trials)
+	case o.Seeds < 0:
+		return fmt.Errorf("--seeds %d: must be 1 or more, or 0 for as many as the paper had", o.Seeds)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		return usageError{err}
 	}
 	if a.seedGiven {
-		return usageError{errors.New("--seed: the trials of an experiment have the seeds 1, 2, ...; --trials says how many")}
+		return usageError{errors.New("--seed: an experiment runs with the seeds 1, 2, ...; --seeds sets their number")}
 	}
 	jobs, left, err := repro.Plan(ctx, cells, o.Options, o.out)
 	if err != nil {
@@ -121,9 +121,9 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		if j.In(o.shard) {
 			at++
 			if m == nil {
-				fmt.Fprintf(a.err, "%d of %d: %s, trial %d\n", at, mine, j.Training.Key, j.Trial)
+				fmt.Fprintf(a.err, "%d of %d: %s, seed %d\n", at, mine, j.Training.Key, j.Seed)
 				if m, err = a.reproduce(ctx, j); err != nil {
-					return fmt.Errorf("%s, trial %d: %w", j.Training.Key, j.Trial, err)
+					return fmt.Errorf("%s, seed %d: %w", j.Training.Key, j.Seed, err)
 				}
 				if err := o.tidy(jobs); err != nil {
 					return err
@@ -161,8 +161,8 @@ func (o *reproOptions) runShared(ctx context.Context, a *app, jobs []*repro.Job,
 }
 
 // finished returns the metrics of the jobs, nil for those that are not done. When
-// the data are others now than the first done trial of a training ran on, it is an
-// error: new trials would be mixed with it.
+// the data are others now than the first finished seed of a training ran on, it is an
+// error: new seeds would be mixed with it.
 func finished(ctx context.Context, jobs []*repro.Job) ([]*repro.Metrics, error) {
 	found := make([]*repro.Metrics, len(jobs))
 	checked := map[string]bool{}            // trainings

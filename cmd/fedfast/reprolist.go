@@ -20,7 +20,7 @@ func newReproList(a *app) *cobra.Command {
 		Use:   "list [NAME]",
 		Short: "Every number and curve that can be reproduced, what it needs and how long it takes here",
 		Long: "Every number and curve that can be reproduced, or those below NAME: the published number, the data that it needs and whether they\n" +
-			"are at hand, and an estimate of the time that all its trials take on this machine with them, or with the paper's where they are not.",
+			"are at hand, and an estimate of the time that all its seeds take on this machine with them, or with the paper's where they are not.",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
@@ -58,18 +58,18 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 	if a.json {
 		return a.printJSON(entries)
 	}
-	t := table.New(a.out, "name", "published", "unit", "data", "at hand", "trials", "time here")
+	t := table.New(a.out, "name", "published", "unit", "data", "at hand", "seeds", "time here")
 	for _, e := range entries {
-		hand, trials, seconds := "no", strconv.Itoa(e.Trials), "-"
+		hand, seeds, seconds := "no", strconv.Itoa(e.Seeds), "-"
 		if e.AtHand {
 			hand = "yes"
 		}
 		if e.SecondsEstimate != nil {
 			seconds = estimate.Words(*e.SecondsEstimate)
 		} else {
-			hand, trials = "-", "-"
+			hand, seeds = "-", "-"
 		}
-		t.Row(e.Name, e.Published.Or(e.Instead), orNothing(e.Unit), orNothing(e.Data), hand, trials, seconds+because(e.Why))
+		t.Row(e.Name, e.Published.Or(e.Instead), orNothing(e.Unit), orNothing(e.Data), hand, seeds, seconds+because(e.Why))
 	}
 	return t.Flush()
 }
