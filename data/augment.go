@@ -12,7 +12,7 @@ var (
 	imageNetStd  = [3]float32{0.229, 0.224, 0.225}
 )
 
-// The strengths of augmentation "fedex-cifar".
+// The strengths of augmentations "fedex-cifar" and "fedex-cifar-train".
 const (
 	cropPad     = 4   // pixels added on every side before the crop
 	jitterRange = 0.1 // brightness, contrast, saturation factors in 1 +- this, hue turned by +- this

@@ -78,10 +78,12 @@ type Config struct {
 	Encoding     string  `toml:"encoding" of:"leaf fedex" doc:"numbering of the characters of a set of text; unset is leaf"`
 	Vocab        int     `toml:"vocab" in:"[0, inf)" doc:"words of a set of words; 0 means 10,000" also:"vocabulary vocab_size"`
 	Labels       string  `toml:"labels" of:"fine coarse" doc:"labels of CIFAR-100; unset is fine"`
-	// Augment changes images: "" does not, "fedex-cifar" changes those of training
-	// and validation at random and normalises all, "crop24" gives 24 x 24 pixels
-	// of training images at random, of others from the middle, standardized.
-	Augment string `toml:"augment" of:"fedex-cifar crop24" doc:"random changes of CIFAR's training images; unset is none" also:"augmentation"`
+	// Augment changes images: "" does not, "fedex-cifar-train" flips, crops and jitters
+	// those of training at random and normalises all, "fedex-cifar" does the same and
+	// changes those of validation, too, as the code of FedEx's authors does, "crop24"
+	// gives 24 x 24 pixels of training images at random, of others from the middle,
+	// standardized.
+	Augment string `toml:"augment" of:"fedex-cifar fedex-cifar-train crop24" doc:"random changes of CIFAR's training images; fedex-cifar, as FedEx's code, changes validation images, too, so scores see them; unset is none" also:"augmentation"`
 	// Proxy samples, drawn from all clients' training samples before these are
 	// cut or dealt, are set apart for proxy federations; see Federation.Side.
 	Proxy int `toml:"proxy" in:"[0, inf)" doc:"samples set apart for the proxy federations of a client tuner that prepares"`
@@ -91,8 +93,9 @@ type Config struct {
 
 // The augmentations of ColourView, values of data.augment.
 const (
-	AugmentFedEx = "fedex-cifar"
-	AugmentCrop  = "crop24"
+	AugmentFedEx      = "fedex-cifar"
+	AugmentFedExTrain = "fedex-cifar-train"
+	AugmentCrop       = "crop24"
 )
 
 // What Config's fields are when they are not set.

@@ -33,7 +33,7 @@ func ColourView(side int, pixels []byte, labels []int32, augment string) (v View
 	}
 	all := newImages(side, side, 3, pixels, labels)
 	switch augment {
-	case AugmentFedEx:
+	case AugmentFedEx, AugmentFedExTrain:
 		all.fedexCIFAR()
 	case AugmentCrop:
 		return span(&crops{all, cropSide}, 0, len(labels)), cropSide

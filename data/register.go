@@ -24,7 +24,8 @@ type SetInfo struct {
 	Path, DefaultPath string
 	// Encodings, Augments and Labels are the values of data.encoding, data.augment
 	// and data.labels. Unset, an encoding and labels are the first ones, an
-	// augmentation is none. What ColourView does is AugmentFedEx and AugmentCrop.
+	// augmentation is none. What ColourView does is AugmentFedEx,
+	// AugmentFedExTrain and AugmentCrop.
 	Encodings, Augments, Labels []string
 	// Vocab is the number of words when data.vocab does not say it, MaxVocab the
 	// largest one; both are 0 for a set without words to choose.

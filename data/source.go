@@ -20,7 +20,7 @@ type images struct {
 	held     any // what frees the pixels' memory, see PiecesView
 	labels   []int32
 	tables   []table // one a channel
-	jitter   bool    // augmentation "fedex-cifar"
+	jitter   bool    // augmentation "fedex-cifar" or "fedex-cifar-train"
 }
 
 // newImages returns the source of images whose bytes k stand for k/255.

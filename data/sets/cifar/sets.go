@@ -28,7 +28,7 @@ func cifar10Set() data.Set {
 		Kind: data.Image, Input: "32x32x3", Classes: Classes, Clients: "dealt by data.partition", Samples: "50,000 + 10,000 in full",
 		Published: []data.Published{{Source: "CIFAR-10", Totals: data.Totals{Train: 50_000, Test: 10_000}}},
 		Path:      "the folder of the binary version: data_batch_1.bin and so on, and test_batch.bin, plain or .gz (or the folder that holds cifar-10-batches-bin)",
-		Augments:  []string{data.AugmentFedEx, data.AugmentCrop}, Dealt: true,
+		Augments:  []string{data.AugmentFedEx, data.AugmentFedExTrain, data.AugmentCrop}, Dealt: true,
 	}, Load: loadCIFAR10}
 }
 
@@ -69,7 +69,7 @@ func cifar100Set() data.Set {
 		Kind: data.Image, Input: "32x32x3", Classes: Fine, Clients: "dealt by data.partition", Samples: "50,000 + 10,000 in full",
 		Published: []data.Published{{Source: "CIFAR-100", Totals: data.Totals{Train: 50_000, Test: 10_000}}},
 		Path:      "the folder of the binary version: train.bin and test.bin, plain or .gz (or the folder that holds cifar-100-binary)",
-		Augments:  []string{data.AugmentFedEx, data.AugmentCrop}, Labels: []string{labelsFine, labelsCoarse}, Dealt: true,
+		Augments:  []string{data.AugmentFedEx, data.AugmentFedExTrain, data.AugmentCrop}, Labels: []string{labelsFine, labelsCoarse}, Dealt: true,
 	}, Load: loadCIFAR100}
 }
 

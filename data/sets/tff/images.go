@@ -94,7 +94,7 @@ func cifar100Set() data.Set {
 		Kind: data.Image, Input: "32x32x3", Classes: cifar.Fine,
 		Clients: "500 clients + 100 with test samples only", Samples: "50,000 + 10,000",
 		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 500, TestOnly: 100, Train: 50_000, Test: 10_000}}},
-		Path:      cifar100Files.path(), Augments: []string{data.AugmentFedEx, data.AugmentCrop},
+		Path:      cifar100Files.path(), Augments: []string{data.AugmentFedEx, data.AugmentFedExTrain, data.AugmentCrop},
 	}, Load: loadCIFAR100}
 }
 

@@ -1,0 +1,53 @@
+package sets_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/sets/internal/settest"
+)
+
+// The sets of colour pictures open with each augmentation: training images change at
+// random, those of validation only as FedEx's code has it, test images never.
+func TestOpenAugments(t *testing.T) {
+	dir := settest.Folder(t, map[string]string{"train.bin": settest.CIFAR100(200), "test.bin": settest.CIFAR100(100)})
+	for _, cfg := range []data.Config{
+		{Name: "cifar100", Path: dir, Clients: 5},
+		{Name: "tff-cifar100", Path: filepath.Join("..", "formats", "hdf5", "testdata"), MinSamples: 1, Split: "50/50/0"},
+	} {
+		for _, tt := range []struct {
+			augment string
+			side    int
+			val     bool
+		}{{data.AugmentCrop, 24, false}, {data.AugmentFedExTrain, 32, false}, {data.AugmentFedEx, 32, true}} {
+			cfg.Augment = tt.augment
+			fed := settest.Open(t, cfg)
+			if fed.H != tt.side || fed.W != tt.side || fed.C != 3 {
+				t.Errorf("%s: %d x %d x %d", cfg.Name, fed.H, fed.W, fed.C)
+			}
+			if noted := strings.Contains(strings.Join(fed.Notes, "\n"), "validation images are changed at random"); noted != tt.val {
+				t.Errorf("%s: notes %q", tt.augment, fed.Notes)
+			}
+			changes := func(v data.View) bool {
+				plain, x := make([]float32, tt.side*tt.side*3), make([]float32, tt.side*tt.side*3)
+				for p := range v.Len() {
+					settest.Must(t, v.Fill([]int32{int32(p)}, plain, nil, make([]int32, 1), nil))
+					for key := range uint64(4) {
+						settest.Must(t, v.Fill([]int32{int32(p)}, x, nil, make([]int32, 1), &data.Augment{Key: key}))
+						if !slices.Equal(x, plain) {
+							return true
+						}
+					}
+				}
+				return false
+			}
+			if c := fed.Clients[0]; !changes(c.Train) || changes(c.Val) != tt.val || changes(c.Test) {
+				t.Errorf("%s, %s: images of training, validation, test change at random: %v, %v, %v", cfg.Name, tt.augment, changes(c.Train), changes(c.Val), changes(c.Test))
+			}
+			settest.Check(t, fed)
+		}
+	}
+}
