@@ -89,7 +89,9 @@ func (l Loss) Check(outputs int) error {
 	case l.Weights != nil && len(l.Weights) != outputs:
 		return fmt.Errorf("%d class weights for %d classes: there must be one for each", len(l.Weights), outputs)
 	case l.Top < 0 || l.Top > outputs:
-		return fmt.Errorf("recall among the %d largest of %d outputs: must be from 1 to %d", l.Top, outputs, outputs)
+		return fmt.Errorf("recall among the %d largest of %d outputs: must be from 1 to %d", l.Top, outputs, max(1, outputs-1))
+	case l.Top == outputs && outputs > 1:
+		return fmt.Errorf("recall among all %d outputs: no model misses a label then; must be from 1 to %d", outputs, outputs-1)
 	case l.Top != 0 && kind != Sigmoid:
 		return fmt.Errorf("recall among the %d largest outputs: the loss %q has none; leave it out", l.Top, kind)
 	}

@@ -18,7 +18,7 @@ import (
 const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test and y_test where there are test samples, and client_test if they are the clients'"
 
 // ownTargets says what the array y may be.
-const ownTargets = "y: n classes from 0, n or (n, k) floats to predict, or (n, labels) truth values (or whole numbers 0 and 1), which of the labels each has"
+const ownTargets = "y: n or (n, 1) classes from 0, n or (n, k) floats to predict, or (n, labels) truth values (or whole numbers 0 and 1), which of the labels each has"
 
 // Sets returns the sets of users' own examples: npz-images, npz-vectors and
 // npz-tokens.
@@ -167,7 +167,8 @@ func (o *ownArrays) classes() error {
 	if o.parts[0].y == nil {
 		return fmt.Errorf("%s has no array y, the class of each sample", o.path)
 	}
-	if y := o.parts[0].y; y.Kind == 'f' || len(y.Shape) == 2 {
+	// A column of whole numbers holds classes, as a list does.
+	if y := o.parts[0].y; y.Kind == 'f' || len(y.Shape) == 2 && y.Shape[1] > 1 {
 		return o.targets()
 	}
 	for _, p := range o.parts {
@@ -181,6 +182,7 @@ func (o *ownArrays) classes() error {
 		o.labels = append(o.labels, labels...)
 	}
 	o.fed.Classes = int(slices.Max(o.labels)) + 1
+	o.fed.Notes = append(o.fed.Notes, data.LabelNotes(o.labels, o.fed.Classes)...)
 	return nil
 }
 
@@ -293,6 +295,9 @@ func (o *ownArrays) tokens() (data.View, error) {
 	}
 	if o.fed.SeqLen--; o.fed.SeqLen == 0 {
 		return data.View{}, fmt.Errorf("%s: array %s has the shape %v: a row of one id has none after it to learn", o.path, o.parts[0].x.Name, o.parts[0].x.Shape)
+	}
+	if o.fed.Vocab == 1 {
+		o.fed.Notes = append(o.fed.Notes, "all ids are 0, which pads: there is nothing to learn")
 	}
 	o.fed.Classes, o.fed.EveryStep = o.fed.Vocab, true
 	return data.StepView(o.fed.SeqLen, rows), nil

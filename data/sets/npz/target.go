@@ -42,6 +42,9 @@ func (o *ownArrays) numbers() error {
 	if n == 1 && likeClasses(values) {
 		o.fed.Notes = append(o.fed.Notes, "the array y holds floats, so they are numbers to predict, though all are whole; save it as integers if they are classes")
 	}
+	if n == 1 && slices.Min(values) == slices.Max(values) {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("all numbers to predict are %v: there is nothing to learn", values[0]))
+	}
 	o.fed.Target = data.Numbers
 	o.aim = func(v data.View) data.View { return data.NumbersView(v, n, values) }
 	return nil
@@ -75,6 +78,7 @@ func (o *ownArrays) tags() error {
 			}
 		}
 	}
+	o.fed.Notes = append(o.fed.Notes, data.TagNotes(starts, tags, n)...)
 	o.fed.Target = data.ManyLabels
 	o.aim = func(v data.View) data.View { return data.LabelsView(v, n, starts, tags) }
 	return nil

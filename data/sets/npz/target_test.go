@@ -130,6 +130,43 @@ func TestWholeFloatsAreNoted(t *testing.T) {
 	}
 }
 
+// TestColumnOfClasses: whole numbers in a column are classes, as those in a list.
+func TestColumnOfClasses(t *testing.T) {
+	x := npztest.Array{Name: "x", Shape: []int{4, 2}, Values: counted[float32](8, 0)}
+	for _, values := range []any{[]int64{0, 1, 1, 0}, []uint8{0, 1, 1, 0}, []int32{0, 3, 2, 1}} {
+		open := func(shape ...int) *data.Federation {
+			path := ownFile(t, x, npztest.Array{Name: "y", Shape: shape, Values: values})
+			return settest.Open(t, data.Config{Name: "npz-vectors", Path: path, Partition: "iid", Clients: 1, MinSamples: 1, Split: "100/0/0"})
+		}
+		list, column := open(4), open(4, 1)
+		_, _, want := settest.Filled(t, list, list.Clients[0].Train)
+		_, _, got := settest.Filled(t, column, column.Clients[0].Train)
+		if column.Target != data.OneClass || column.Classes != list.Classes || !slices.Equal(got, want) || len(got) != 4 {
+			t.Errorf("%v: labels %v of %d classes (%s), want %v of %d", values, got, column.Classes, column.Target, want, list.Classes)
+		}
+	}
+}
+
+// TestOddTargetsAreNoted: what every model gets right, and outputs for nothing.
+func TestOddTargetsAreNoted(t *testing.T) {
+	x := npztest.Array{Name: "x", Shape: []int{4, 2}, Values: counted[float32](8, 0)}
+	for _, tt := range []struct {
+		y    npztest.Array
+		want string
+	}{
+		{npztest.Array{Shape: []int{4}, Values: []int64{0, 7, 0, 7}}, "2 of 8 classes occur, those from 0 to the largest label: 1 to 6 never do"},
+		{npztest.Array{Shape: []int{4}, Values: []int64{1, 1, 1, 1}}, "all labels are class 1"},
+		{npztest.Array{Shape: []int{4, 2}, Values: []uint8{0, 1 /**/, 1, 0 /**/, 0, 1 /**/, 1, 0}}, "save y.argmax(axis=1)"},
+		{npztest.Array{Shape: []int{4}, Values: []float32{2.5, 2.5, 2.5, 2.5}}, "all numbers to predict are 2.5"},
+	} {
+		tt.y.Name = "y"
+		fed := settest.Open(t, data.Config{Name: "npz-vectors", Path: ownFile(t, x, tt.y), Partition: "iid", Clients: 1, MinSamples: 1})
+		if !strings.Contains(strings.Join(fed.Notes, "\n"), tt.want) {
+			t.Errorf("%v: notes %q, want %q", tt.y.Values, fed.Notes, tt.want)
+		}
+	}
+}
+
 // TestRefusedOwnTargets: what y cannot be.
 func TestRefusedOwnTargets(t *testing.T) {
 	x := npztest.Array{Name: "x", Shape: []int{2, 2}, Values: counted[float32](4, 0)}

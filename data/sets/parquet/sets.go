@@ -179,6 +179,9 @@ func (o *own) readLabels(ctx context.Context) error {
 	}
 	if len(o.labels) > 0 {
 		o.fed.Classes = int(slices.Max(o.labels)) + 1
+		if o.numbers == nil {
+			o.fed.Notes = append(o.fed.Notes, data.LabelNotes(o.labels, o.fed.Classes)...)
+		}
 	}
 	return nil
 }
