@@ -37,8 +37,8 @@ func (f *Federation) check(examples []Examples) error {
 				return fmt.Errorf("client %.64q: %w", e.Client, err)
 			}
 			if _, lazy := v.src.(lazySource); lazy {
-				if !f.Lazy || f.Target == OneClass && !f.EveryStep {
-					return fmt.Errorf("client %.64q: its examples are read when they are asked for; the federation must be Lazy, and EveryStep unless they have several labels", e.Client)
+				if !f.Lazy {
+					return fmt.Errorf("client %.64q: its examples are read when they are asked for; the federation must be Lazy", e.Client)
 				}
 				continue // LazyRows checks what it reads
 			}

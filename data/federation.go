@@ -55,8 +55,8 @@ type Federation struct {
 	// Masks are the groups of labels that accuracies over words also leave out,
 	// beside the accuracy over all labels, see View.Masked; nil for most sets.
 	Masks []Mask
-	// Lazy says that a client's examples are read from a file when they are asked
-	// for, and forgotten when others are. There may be hundreds of thousands of
+	// Lazy says that a client's examples are read from a file, or drawn, when they are
+	// asked for, and forgotten when others are. There may be hundreds of thousands of
 	// clients: what needs the examples of all of them takes long.
 	Lazy bool
 	// Synthetic says that nobody wrote, drew or photographed the examples.

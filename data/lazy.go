@@ -98,8 +98,8 @@ func (c *rowCache) drop(at *list.Element) {
 	}
 }
 
-// LazyRows reads the examples of a Lazy federation's clients from a file when they
-// are asked for, and keeps those used last.
+// LazyRows reads the examples of a Lazy federation's clients from a file, or draws
+// them, when they are asked for, and keeps those used last.
 type LazyRows struct {
 	cache *rowCache
 	lazy  func(lazyClient) source
@@ -128,6 +128,31 @@ func NewLazyRows(seq, vocab int, load func(client int) ([]uint16, error)) *LazyR
 		count: func(s source) int { return len(s.(*tokenRows[uint16]).rows) },
 		each:  seq + 1,
 		unit:  "tokens",
+	}
+}
+
+// NewLazyVectors returns the reader of vectors of n floats with a class below classes
+// each. load reads all those of a client; several goroutines call it at once.
+func NewLazyVectors(n, classes int, load func(client int) (values []float32, labels []int32, err error)) *LazyRows {
+	return &LazyRows{
+		lazy: func(c lazyClient) source { return &lazyVectors{n: n, lazyClient: c} },
+		cache: newRowCache(maxCached, func(client int32) (source, int64, error) {
+			values, labels, err := load(int(client))
+			if err != nil {
+				return nil, 0, err
+			}
+			for _, l := range labels {
+				if l < 0 || int(l) >= classes {
+					return nil, 0, fmt.Errorf("there is a label %d, must be in [0, %d)", l, classes)
+				}
+			}
+			if len(values) != n*len(labels) {
+				return nil, 0, fmt.Errorf("there are %d numbers of %d examples, must be %d each", len(values), len(labels), n)
+			}
+			return &vectors{n: n, values: values, labels: labels}, int64(4*cap(values) + 4*cap(labels)), nil
+		}),
+		count: func(s source) int { return len(s.(*vectors).labels) },
+		unit:  "examples",
 	}
 }
 
@@ -166,6 +191,18 @@ func (s *lazySequences) size() (floats, tokens int) { return 0, s.seq }
 func (s *lazySequences) label(int32) int32 { panic(notOpened) }
 
 func (s *lazySequences) read(int32, []float32, []int32, *Augment) int32 { panic(notOpened) }
+
+// lazyVectors is the source of one client's vectors.
+type lazyVectors struct {
+	n int
+	lazyClient
+}
+
+func (s *lazyVectors) size() (floats, tokens int) { return s.n, 0 }
+
+func (s *lazyVectors) label(int32) int32 { panic(notOpened) }
+
+func (s *lazyVectors) read(int32, []float32, []int32, *Augment) int32 { panic(notOpened) }
 
 // notOpened is a mistake of the program: what reads single examples has not called
 // opened.

@@ -43,6 +43,9 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 	if err := fed.check(examples); err != nil {
 		return err
 	}
+	if fed.Lazy && c.Proxy > 0 {
+		return fmt.Errorf("data.proxy = %d: the examples are not in memory to set some apart; leave it out", c.Proxy)
+	}
 	examples, fed.Test = central(examples)
 	if fed.Target != OneClass {
 		if err := c.checkTarget(fed.Target); err != nil {

@@ -14,7 +14,8 @@ type Summary struct {
 	UnseenTest       Sizes
 	Central          int // examples of the test set that is of no client
 	// Classes is the number of classes that any client's samples have. It and the
-	// entropies are 0 for a Lazy federation: they would need all of its file.
+	// entropies are 0 for a Lazy federation that is read from a file: they would need all
+	// of it.
 	Classes int
 	// Entropy is that of the classes of all clients' samples together, in nats;
 	// MeanEntropy the mean over clients of the entropy of the own ones. The
@@ -27,9 +28,10 @@ type Sizes struct {
 	Total, Min, Median, Max int
 }
 
-// Summarize counts what a federation holds. The error is as in View.Fill.
-func Summarize(fed *Federation) (Summary, error) {
-	s := Summary{
+// Count counts the clients of a federation and their examples, and leaves out what
+// needs the examples themselves.
+func Count(fed *Federation) Summary {
+	return Summary{
 		Clients:    len(fed.Clients),
 		Unseen:     len(fed.Unseen),
 		Train:      sizes(fed.Clients, func(c *Client) int { return c.Train.Len() }),
@@ -39,7 +41,12 @@ func Summarize(fed *Federation) (Summary, error) {
 		UnseenTest: sizes(fed.Unseen, func(c *Client) int { return c.Test.Len() }),
 		Central:    fed.Test.Len(),
 	}
-	if fed.Lazy {
+}
+
+// Summarize counts what a federation holds. The error is as in View.Fill.
+func Summarize(fed *Federation) (Summary, error) {
+	s := Count(fed)
+	if fed.Lazy && !fed.Synthetic {
 		return s, nil
 	}
 	pooled := make([]int, fed.Classes)

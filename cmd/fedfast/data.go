@@ -116,10 +116,7 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	f, err := describe(fed)
-	if err != nil {
-		return err
-	}
+	f := describe(fed)
 	if a.json {
 		return a.printJSON(f)
 	}
@@ -160,7 +157,7 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 }
 
 // describe counts what a federation holds.
-func describe(fed *data.Federation) (federation, error) {
+func describe(fed *data.Federation) federation {
 	f := federation{
 		Name: fed.Name, Doc: fed.Doc, Kind: fed.Kind.String(), Classes: fed.Classes, Synthetic: fed.Synthetic,
 		Clients: len(fed.Clients), Unseen: len(fed.Unseen), Notes: append([]string{}, fed.Notes...),
@@ -169,10 +166,7 @@ func describe(fed *data.Federation) (federation, error) {
 	if fed.Target != data.OneClass {
 		f.Target = fed.Target.String()
 	}
-	s, err := data.Summarize(fed)
-	if err != nil {
-		return f, err
-	}
+	s := data.Count(fed)
 	f.Train, f.Val, f.Test = s.Train.Total, s.Val.Total, s.Test.Total+s.Central
 	f.Files, f.Fingerprint, f.Published = totals(fed.Files), fed.Fingerprint, []published{}
 	for _, s := range data.Sets() {
@@ -184,7 +178,7 @@ func describe(fed *data.Federation) (federation, error) {
 		}
 	}
 	f.Smallest, f.Median, f.Largest = s.All.Min, s.All.Median, s.All.Max
-	return f, nil
+	return f
 }
 
 // setEntry is a line of `list data --json`.

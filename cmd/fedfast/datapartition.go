@@ -102,7 +102,7 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 	if err != nil {
 		return err
 	}
-	if most := 1000; fed.Lazy && len(fed.Clients) > most {
+	if most := 1000; fed.Lazy && !fed.Synthetic && len(fed.Clients) > most {
 		return fmt.Errorf("%s: the classes of %d clients cannot be counted at once; look at the first %d with --set data.clients=%d", fed.Name, len(fed.Clients), most, most)
 	}
 	clients, err := classesOf(fed)
@@ -135,7 +135,7 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 		t.Row("test set", table.Count(s.Central)+" examples of no client")
 	}
 	t.Row("classes", table.Count(s.Classes)+", of a client "+s.Held.text())
-	if !fed.Lazy {
+	if !fed.Lazy || fed.Synthetic {
 		t.Row("class entropy", fmt.Sprintf("%.3f nats of all examples, %.3f of a client's on average", s.Entropy, s.MeanEntropy))
 	}
 	for _, pair := range []struct {

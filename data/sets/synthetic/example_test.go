@@ -1,20 +1,20 @@
 package synthetic_test
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/fedfast/fedfast/data/sets/synthetic"
 )
 
 // Synthetic(1, 1) with a hundred examples a client on average.
-func ExampleGenerate() {
-	clients, err := synthetic.Generate(context.Background(), synthetic.Config{Seed: 1, Clients: 5, Samples: 100, Least: 10, Alpha: 1, Beta: 1})
+func ExampleNew() {
+	clients, err := synthetic.New(synthetic.Config{Seed: 1, Clients: 5, Samples: 100, Least: 10, Alpha: 1, Beta: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for i, c := range clients {
+	for i := range clients.Sizes {
+		c := clients.Client(i)
 		fmt.Println("client", i, "has", len(c.Labels), "examples of", len(c.X)/len(c.Labels), "numbers")
 	}
 	// Output:

@@ -1,10 +1,13 @@
 package synthetic_test
 
 import (
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/sets/internal/settest"
+	"github.com/fedfast/fedfast/data/sets/synthetic"
 )
 
 func TestOpenSynthetic(t *testing.T) {
@@ -30,5 +33,42 @@ func TestOpenSynthetic(t *testing.T) {
 	alike := settest.Summarize(t, settest.Open(t, data.Config{Name: "synthetic", Seed: 3}))
 	if alike.Clients != 30 {
 		t.Errorf("%d clients, must be 30", alike.Clients)
+	}
+}
+
+// TestClientsAreDrawnWhenAskedFor: a federation of a hundred thousand clients opens in
+// little memory, its clients' examples are those that New draws, and with some set
+// apart nothing else changes.
+func TestClientsAreDrawnWhenAskedFor(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fed := settest.Open(t, data.Config{Name: "synthetic", Alpha: 1, Clients: 100_000, Seed: 4})
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; len(fed.Clients) != 100_000 || took > 500<<20 {
+		t.Errorf("%d clients, %d MB allocated", len(fed.Clients), took>>20)
+	}
+	d, err := synthetic.New(synthetic.Config{Alpha: 1, Clients: 100_000, Seed: 4})
+	settest.Must(t, err)
+	for _, k := range []int{0, 17, 99_999, 17} {
+		c := d.Client(k)
+		n := fed.Clients[k].Train.Len()
+		x, _, labels := settest.Filled(t, fed, fed.Clients[k].Train)
+		if fed.Clients[k].Val.Len()+fed.Clients[k].Test.Len()+n != d.Sizes[k] || !slices.Equal(x, c.X[:n*synthetic.Features]) || !slices.Equal(labels, c.Labels[:n]) {
+			t.Errorf("client %d is not as it was drawn", k)
+		}
+	}
+	total := 0
+	for _, n := range settest.ClassCounts(t, fed.Clients[17].Train, synthetic.Classes) {
+		total += n
+	}
+	if total != fed.Clients[17].Train.Len() {
+		t.Errorf("%d labels are counted", total)
+	}
+	apart := settest.Open(t, data.Config{Name: "synthetic", Seed: 4, Proxy: 50})
+	if apart.Proxy.Len() != 50 || apart.Lazy {
+		t.Errorf("%d samples are set apart", apart.Proxy.Len())
+	}
+	if _, err := apart.Side(data.Side{Clients: 2, Samples: 5, HI: 0.5, Test: 10}); err != nil {
+		t.Error(err)
 	}
 }

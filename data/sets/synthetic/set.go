@@ -23,17 +23,29 @@ func syntheticSet() data.Set {
 }
 
 func loadSynthetic(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
-	drawn, err := Generate(ctx, Config{
+	d, err := New(Config{
 		Seed: cfg.Seed, Clients: cfg.Clients, Samples: cfg.Samples, Least: cfg.MinSamples, Alpha: cfg.Alpha, Beta: cfg.Beta,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	fed := &data.Federation{H: 1, W: 1, C: Features, Classes: Classes}
-	writers := make([]data.Examples, len(drawn))
-	digits := len(strconv.Itoa(len(drawn) - 1))
-	for k, d := range drawn {
-		writers[k] = data.Examples{Client: fmt.Sprintf("%0*d", digits, k), Train: data.VectorView(Features, d.X, d.Labels)}
+	fed := &data.Federation{H: 1, W: 1, C: Features, Classes: Classes, Lazy: cfg.Proxy == 0}
+	rows := data.NewLazyVectors(Features, Classes, func(k int) ([]float32, []int32, error) {
+		c := d.Client(k)
+		return c.X, c.Labels, nil
+	})
+	view := func(k, size int) data.View { return rows.View(k, size) }
+	if !fed.Lazy { // samples are set apart
+		all, err := d.All(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		view = func(k, _ int) data.View { return data.VectorView(Features, all[k].X, all[k].Labels) }
+	}
+	writers := make([]data.Examples, len(d.Sizes))
+	digits := len(strconv.Itoa(len(writers) - 1))
+	for k, size := range d.Sizes {
+		writers[k] = data.Examples{Client: fmt.Sprintf("%0*d", digits, k), Train: view(k, size)}
 	}
 	return fed, writers, nil
 }

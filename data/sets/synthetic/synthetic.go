@@ -6,6 +6,7 @@ package synthetic
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/data/deal"
 	"github.com/fedfast/fedfast/data/internal/draw"
@@ -27,7 +28,8 @@ const (
 	sizeSigma  = 2
 
 	maxClients  = 1 << 20
-	maxExamples = 1 << 24 // 4 GB
+	maxExamples = 1 << 22 // of a client, 1 GB
+	maxTogether = 1 << 24 // 4 GB
 )
 
 // The streams of a client.
@@ -57,29 +59,50 @@ type Client struct {
 	Labels []int32
 }
 
-// Generate draws the clients. Client k has a model W_k (Features x Classes),
-// b_k, all entries N(u_k, 1) with u_k ~ N(0, Alpha^2), and points
+// Clients draws the examples of clients.
+type Clients struct {
+	// Sizes are the clients' numbers of examples.
+	Sizes  []int
+	config Config
+	spread [Features]float64
+}
+
+// New draws how many examples each client has. Client k has a model W_k (Features x
+// Classes), b_k, all entries N(u_k, 1) with u_k ~ N(0, Alpha^2), and points
 // x ~ N(v_k, Sigma), Sigma diagonal with Sigma_jj = j^-1.2, the entries of v_k
 // being N(B_k, 1) with B_k ~ N(0, Beta^2). The label of x is the class of the
 // largest x W_k + b_k. The paper writes N(0, alpha); its authors' program draws
-// with alpha as the deviation, and so does Generate.
+// with alpha as the deviation, and so does this one.
 //
 // The error names the key of a configuration that asks for too much.
-func Generate(ctx context.Context, c Config) ([]Client, error) {
+func New(c Config) (*Clients, error) {
 	sizes, err := c.sizes()
 	if err != nil {
 		return nil, err
 	}
-	var spread [Features]float64
-	for j := range spread {
-		spread[j] = det.Exp(float64(-0.6 * det.Log(float64(j+1))))
+	d := &Clients{Sizes: sizes, config: c}
+	for j := range d.spread {
+		d.spread[j] = det.Exp(float64(-0.6 * det.Log(float64(j+1))))
 	}
-	clients := make([]Client, len(sizes))
+	return d, nil
+}
+
+// All draws the examples of all clients, which must be in memory together. The error
+// says that they are too many, or is that of ctx.
+func (d *Clients) All(ctx context.Context) ([]Client, error) {
+	total := 0
+	for _, size := range d.Sizes {
+		total += size
+	}
+	if total > maxTogether {
+		return nil, fmt.Errorf("data.clients = %d, data.samples = %d, data.proxy above 0: at most %d examples can be in memory together, not %d", d.config.Clients, d.config.Samples, maxTogether, total)
+	}
+	clients := make([]Client, len(d.Sizes))
 	for k := range clients {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		clients[k] = c.client(uint64(k), sizes[k], &spread)
+		clients[k] = d.Client(k)
 	}
 	return clients, nil
 }
@@ -90,22 +113,28 @@ func (c *Config) sizes() ([]int, error) {
 	if clients == 0 {
 		clients = defaultClients
 	}
-	if clients > maxClients || c.Samples > maxExamples/clients {
-		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: at most %d clients and %d examples are drawn", c.Clients, c.Samples, maxClients, maxExamples)
+	if clients > maxClients || c.Samples > maxExamples {
+		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: at most %d clients of %d examples are drawn", c.Clients, c.Samples, maxClients, maxExamples)
 	}
 	key := draw.Key(c.Seed, draw.Synthetic, purposeSizes)
+	var sizes []int
 	if c.Samples > 0 {
-		return deal.LogNormal(clients, clients*c.Samples, min(c.Samples, c.Least), sizeSigma, key), nil
-	}
-	normal, sizes, total := draw.New(key), make([]int, clients), 0
-	for k := range sizes {
-		sizes[k] = sizeOffset + int(det.Exp(sizeMean+float64(sizeSigma*normal.Normal())))
-		if total += sizes[k]; total > maxExamples {
-			return nil, fmt.Errorf("data.clients = %d: at most %d examples are drawn; lower it or set data.samples, their mean", c.Clients, maxExamples)
+		sizes = deal.LogNormal(clients, clients*c.Samples, min(c.Samples, c.Least), sizeSigma, key)
+	} else {
+		normal := draw.New(key)
+		sizes = make([]int, clients)
+		for k := range sizes {
+			sizes[k] = sizeOffset + int(det.Exp(sizeMean+float64(sizeSigma*normal.Normal())))
 		}
+	}
+	if largest := slices.Max(sizes); largest > maxExamples {
+		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: the largest client has %d examples, more than the %d that are drawn; lower data.samples, their mean", c.Clients, c.Samples, largest, maxExamples)
 	}
 	return sizes, nil
 }
+
+// Client draws the examples of client k. Several goroutines may call it at once.
+func (d *Clients) Client(k int) Client { return d.config.client(uint64(k), d.Sizes[k], &d.spread) }
 
 // client draws client k.
 func (c *Config) client(k uint64, size int, spread *[Features]float64) Client {

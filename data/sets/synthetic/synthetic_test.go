@@ -12,7 +12,11 @@ import (
 
 func generate(t *testing.T, c Config) []Client {
 	t.Helper()
-	clients, err := Generate(t.Context(), c)
+	d, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, err := d.All(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,14 +157,24 @@ func TestBits(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	for _, c := range []Config{{Clients: maxClients + 1}, {Clients: 1000, Samples: maxExamples/1000 + 1}, {Clients: 200_000}} {
-		if clients, err := Generate(t.Context(), c); err == nil {
-			t.Errorf("%+v: %d clients were drawn", c, len(clients))
+	for _, c := range []Config{{Clients: maxClients + 1}, {Clients: 3, Samples: maxExamples + 1}, {Clients: 1000, Samples: maxExamples}} {
+		if d, err := New(c); err == nil {
+			t.Errorf("%+v: %d clients, the largest of %d", c, len(d.Sizes), slices.Max(d.Sizes))
 		}
+	}
+	d, err := New(Config{Clients: 100_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := d.All(t.Context()); err == nil {
+		t.Errorf("%d clients are in memory together", len(all))
+	}
+	if d, err = New(Config{}); err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Generate(ctx, Config{}); !errors.Is(err, context.Canceled) {
+	if _, err := d.All(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
