@@ -82,13 +82,6 @@ type Preparer interface {
 	Prepare(cfg *Config) (setup any, err error)
 }
 
-// Adviser is a method that takes settings with which training may well fail.
-type Adviser interface {
-	// Advice returns a line of warning about a configuration that Prepare takes, ""
-	// for none. width is client.width where a study sets it, 0 else.
-	Advice(cfg *Config, width float64) string
-}
-
 // Stateful is a method whose clients keep a state from round to round.
 type Stateful interface {
 	// StateLen returns the floats of a client's state. New calls it once; Local

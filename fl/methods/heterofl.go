@@ -11,8 +11,9 @@ import (
 )
 
 // heteroFL is HeteroFL (Diao et al. 2021): each client trains the sub-network of
-// the first share of the channels that its width says, with scaled activations and
-// the logits of classes that it lacks held at 0, as in the authors' code. Every
+// the first share of the channels that its width says, with scaled activations (see
+// nn.Model.Narrow, which differs from the authors' code where no normalisation follows)
+// and the logits of classes that it lacks held at 0, as there. Every
 // weight becomes the unweighted mean over the clients that hold it, those of the
 // last layer's rows over the clients that have the class; a weight that nobody
 // holds stays. A personalized model is the client's sub-network.
@@ -40,30 +41,6 @@ func (heteroFL) Reads() []string { return []string{"client.widths"} }
 // Prepare checks that the model can be cut to every width that is set.
 func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
 	return prepareWidths(cfg, func(*fl.Local) int { return 0 })
-}
-
-// maxGain is the gain of scalers up to which networks are taken to train at the rates of
-// the whole one. The preset quickstart has 8 with quarters of its channels, with which
-// it learns, and 64 with the default widths, with which its loss is 32 in round 1.
-const maxGain = 8
-
-// Advice warns of widths whose scalers multiply up, since no normalisation undoes them.
-func (heteroFL) Advice(cfg *fl.Config, width float64) string {
-	var narrow float64
-	switch {
-	case width > 0:
-		narrow = width
-	case len(cfg.Widths) > 0:
-		narrow = slices.Min(cfg.Widths)
-	default:
-		narrow = slices.Min(widths)
-	}
-	gain, err := cfg.Model.ScalerGain(narrow)
-	if err != nil || gain <= maxGain {
-		return ""
-	}
-	return fmt.Sprintf("at width %v scalers make activations about %.0f times larger and no normalisation undoes it: training may diverge; "+
-		"set wider client.widths, a lower client.lr, or add groupnorm or layernorm layers", narrow, gain)
 }
 
 // prepareWidths checks that a model can be cut to every width that is set; shift tells

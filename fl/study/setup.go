@@ -108,10 +108,5 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a, ok := method.(fl.Adviser); ok {
-		if advice := a.Advice(&cfg, c.Client.Width); advice != "" {
-			s.log().Warn(advice)
-		}
-	}
 	return engine, nil
 }

@@ -80,7 +80,7 @@ type Model struct {
 type Client struct {
 	hyper.Client
 	Trainable []string  `toml:"trainable" doc:"patterns of the names of parameters that are trained, such as head.* (the last head_layers layers), body.* (the others), dense2.* or *.bias, in which a * is any characters; all others stay as they start; unset trains all" also:"requires_grad unfreeze finetune"`
-	Widths    []float64 `toml:"widths" in:"(0, 1]" doc:"widths of the clients' sub-networks: client i has number i modulo their count; unset is 1, 1/2, 1/4, 1/8, 1/16, which asks for normalisation behind each layer or a low client.lr"`
+	Widths    []float64 `toml:"widths" in:"(0, 1]" doc:"widths of the clients' sub-networks: client i has number i modulo their count; unset is 1, 1/2, 1/4, 1/8, 1/16"`
 }
 
 // Server holds the keys server.*; a trial's params override them.
