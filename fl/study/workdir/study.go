@@ -258,14 +258,14 @@ func (s *Study) launched(ctx context.Context, o Options) (_ *study.Setup, used [
 		return nil, nil, nil, err
 	}
 	var all []Tuner
-	closeTuners = func() {
+	closeAll := func() {
 		for _, t := range all {
 			t.Close()
 		}
 	}
 	defer func() {
-		if err != nil {
-			closeTuners()
+		if err != nil { // where closeTuners is nil
+			closeAll()
 		}
 	}()
 	launch := func(key, name string) (Tuner, error) {
@@ -298,7 +298,7 @@ func (s *Study) launched(ctx context.Context, o Options) (_ *study.Setup, used [
 	if client != nil {
 		setup.ClientTuner = client
 	}
-	return setup, used, closeTuners, nil
+	return setup, used, closeAll, nil
 }
 
 // launch launches a tuner: the very program that the study recorded, unless the
