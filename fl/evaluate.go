@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -25,6 +26,9 @@ type Summary struct {
 	R2  *float64 `json:"r2,omitempty"`
 	// Unweighted is the plain mean of the clients' errors.
 	Unweighted float64 `json:"unweighted"`
+	// StdErr is the standard error of Error over the clients, taken as a sample of
+	// many: that of a ratio of sums. nil of one client, and of regressions.
+	StdErr *float64 `json:"std_error,omitempty"`
 	// P10, P50 and P90 are percentiles of the clients' errors.
 	P10 float64 `json:"p10"`
 	P50 float64 `json:"p50"`
@@ -289,6 +293,16 @@ func summarize(clients []clientScores, of func(*clientScores) setScore) Summary 
 		s.MAE, s.R2 = new(s.Fit.MAE), new(s.Fit.R2())
 	}
 	s.Unweighted /= float64(s.Clients)
+	if s.Clients > 1 && s.Fit.zero() {
+		squares := 0.0
+		for i := range clients {
+			if c := of(&clients[i]); c.n > 0 {
+				r := float64(c.n) * (c.Error - s.Error)
+				squares += float64(r * r)
+			}
+		}
+		s.StdErr = new(math.Sqrt(squares*float64(s.Clients)/float64(s.Clients-1)) / float64(s.Examples))
+	}
 	slices.Sort(rates)
 	s.P10 = stat.Quantile(0.1, stat.Empirical, rates, nil)
 	s.P50 = stat.Quantile(0.5, stat.Empirical, rates, nil)

@@ -11,7 +11,6 @@ import (
 	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // group are studies that differ in their seed alone.
@@ -67,7 +66,7 @@ func compare(studies []*Study) ([]group, []picture, error) {
 		of          func(*Study) scale
 	}{
 		{"test", "Test error of the best trial so far", (*Study).testScale},
-		{"score", "Lowest score so far", (*Study).scoreScale},
+		{"score", "Best score of a rung so far", (*Study).scoreScale},
 	} {
 		// What is measured in another way has a panel of its own.
 		var panels []figure.Panel
@@ -114,11 +113,7 @@ func (s *Study) testScale() scale {
 // scoreScale is that of scores.
 func (s *Study) scoreScale() scale {
 	unit, by := s.unit()
-	objective := s.Config.Objective
-	if objective == tuners.MetricError {
-		objective = s.errors().name
-	}
-	return scale{"score by " + objective + unit, func(p step) float64 { return by * p.score }}
+	return scale{s.objective() + unit, func(p step) float64 { return by * p.score }}
 }
 
 // line is the mean over the seeds from where all have a value to where the first ends.
@@ -206,7 +201,7 @@ func (g *group) summary() sheetTable {
 		add("test error of clients that never train", r.UnseenTest)
 	}
 	t := sheetTable{Head: []string{"measure of the returned models", "studies", "mean", fmt.Sprintf("%.0f %% interval", 100*stats.Confidence), "standard deviation"}}
-	t.Title = fmt.Sprintf("%s: %d of %d studies are finished", g.Name, finished, len(g.Studies))
+	t.Title = fmt.Sprintf("%s: %d of %d studies are completed", g.Name, finished, len(g.Studies))
 	text := g.Studies[0].errors().text
 	for _, name := range names {
 		m := stats.Of(values[name])

@@ -16,13 +16,20 @@ import (
 func (s *Study) sentence() string {
 	done := fmt.Sprintf("%s of %s rounds", count(s.Rounds), count(s.Budget))
 	switch s.State {
-	case view.Finished:
-		return "Finished after " + count(s.Rounds) + " rounds."
+	case view.Completed:
+		return "Completed after " + count(s.Rounds) + " rounds."
 	case view.Running:
-		return fmt.Sprintf("Running in process %d: %s so far; this page shows what was recorded until %s.", s.PID, done, stamp(s.Last))
-	case view.Unfinished:
+		if b := s.Baseline; b != nil {
+			done = b.Stage()
+		} else {
+			done += " so far"
+		}
+		return fmt.Sprintf("Running in process %d: %s. This page shows what was recorded until %s.", s.PID, done, stamp(s.Last))
 	}
-	return fmt.Sprintf("Not finished: it stopped after %s, interrupted or with an error. Resume it with: fedfast study resume %s", done, s.Dir)
+	if b := s.Baseline; b != nil {
+		done += ", " + b.Stage()
+	}
+	return fmt.Sprintf("Interrupted after %s. Resume with: fedfast study resume %s", done, s.Dir)
 }
 
 // stamp writes a moment.
@@ -37,18 +44,15 @@ func count(n int) string {
 	return text
 }
 
-// scoreText writes a score.
-func scoreText(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
-
 func (s *Study) facts() []fact {
 	c := s.Config
 	facts := []fact{{"directory", s.Dir}}
 	if b := s.Best; b != nil {
-		name := s.outermost() + " score so far"
+		name, text := "best so far (estimate)", fmt.Sprintf("~%s, trial %d, %s", s.Scale().Text(b.Score), b.Trial, b.Basis())
 		if b.Returned {
-			name = "score of the returned model"
+			name, text = "returned model", fmt.Sprintf("%s %s, trial %d after round %d", s.Scale().Text(b.Score), s.Scale(), b.Trial, b.Round)
 		}
-		facts = append(facts, fact{name, fmt.Sprintf("%s, trial %d after round %d", scoreText(b.Score), b.Trial, b.Round)})
+		facts = append(facts, fact{name, text})
 	}
 	facts = append(facts, fact{"command", "fedfast " + s.Mode})
 	if s.Mode == config.ModeTune {
@@ -56,7 +60,7 @@ func (s *Study) facts() []fact {
 		if c.ClientTuner.Name != "" && c.ClientTuner.Name != "none" {
 			tuner += " with " + c.ClientTuner.Name
 		}
-		facts = append(facts, fact{"tuner", tuner}, fact{"objective", s.objective()}, fact{"trials", count(len(s.Trials))})
+		facts = append(facts, fact{"tuner", tuner}, fact{"objective", s.objective() + ", " + s.Scale().Direction()}, fact{"trials", count(len(s.Trials))})
 		failed := 0
 		for _, t := range s.Trials {
 			if t.State == view.Failed {
@@ -70,20 +74,12 @@ func (s *Study) facts() []fact {
 	}
 	model := c.Model.Name
 	if model == "" {
-		model = "layers of its own"
+		model = "custom network"
 	}
 	facts = append(facts,
 		fact{"method", c.Method}, fact{"data", c.Data.Name}, fact{"model", model}, fact{"clients a round", count(c.Cohort)}, fact{"seed", strconv.FormatUint(c.Seed, 10)},
 		fact{"started", stamp(s.Started)}, fact{"worked", s.Worked.Round(100 * time.Millisecond).String()})
 	return facts
-}
-
-// outermost says on which side good scores are.
-func (s *Study) outermost() string {
-	if s.Config.Aim().Direction == tuners.Maximize {
-		return "highest"
-	}
-	return "lowest"
 }
 
 // acts are those of a person.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // measured is how errors are written.
@@ -14,25 +13,9 @@ type measured struct {
 	by         float64 // what they are multiplied by
 }
 
-// measure says what the study's errors are, see study.Errors: of one that has not
-// ended, as far as its settings tell.
-func (s *Study) measure() string {
-	switch c := s.Config; {
-	case s.Tune != nil:
-		return s.Tune.Measure
-	case s.Run != nil:
-		return s.Run.Measure
-	case c.Loss.Name == "squared", c.Loss.Name == "huber", c.Objective == tuners.MetricRMSE, c.Objective == tuners.MetricMAE, c.Objective == tuners.MetricR2:
-		return study.MeasureRMSE
-	case c.Loss.Name == "sigmoid", c.Objective == tuners.MetricRecall:
-		return study.MeasureRecall
-	}
-	return ""
-}
-
 // errors says how the study's errors are written.
 func (s *Study) errors() measured {
-	name, share := study.MeasureName(s.measure())
+	name, share := study.MeasureName(s.Measure())
 	if !share {
 		return measured{name, "", 1}
 	}

@@ -37,6 +37,7 @@ type sheet struct {
 	Facts               []fact
 	Best                []fact // the configuration of the best trial
 	Errors              *sheetTable
+	Baseline            *sheetTable // beside random search
 	Sections            []section
 	Trials, Finalists   *sheetTable
 	Table               *sheetTable
@@ -126,7 +127,7 @@ func cut(t figure.Table) sheetTable {
 // sheet lays a study out.
 func (s *Study) sheet(id string) (*sheet, error) {
 	out := &sheet{
-		ID: id, Title: s.Name, Sentence: s.sentence(), Facts: s.facts(), Best: s.bestParams(), Errors: s.errorTable(), Trials: s.trialTable(),
+		ID: id, Title: s.Name, Sentence: s.sentence(), Facts: s.facts(), Best: s.bestParams(), Errors: s.errorTable(), Baseline: s.baselineTable(), Trials: s.trialTable(),
 		Finalists: s.finalistTable(), Table: s.cellTable(), Sessions: s.sessionTable(), Workers: s.workerTable(), Config: s.Text,
 	}
 	for _, part := range []struct {

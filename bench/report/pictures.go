@@ -42,16 +42,13 @@ func thin(points []figure.Point) []figure.Point {
 	return out
 }
 
-// objective names what the study minimizes.
-func (s *Study) objective() string {
-	return s.Config.Target + " validation " + s.Config.Objective
-}
+// objective names the scores of the study.
+func (s *Study) objective() string { return s.Scale().String() }
 
-// unit is that of a score, with what it is multiplied by.
+// unit is that of a score on an axis, with what it is multiplied by.
 func (s *Study) unit() (unit string, by float64) {
-	if s.Config.Objective == "error" {
-		m := s.errors()
-		return m.unit, m.by
+	if s.Scale().Percent {
+		return ", %", 100
 	}
 	return "", 1
 }
@@ -145,7 +142,7 @@ func (s *Study) history() *figure.Figure {
 			}
 		}
 	}
-	best := figure.Line{Name: s.outermost() + " score so far", Step: true}
+	best := figure.Line{Name: "best score of a rung so far, each of one cohort", Step: true}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.score) && !math.IsInf(p.score, 0) {
 			best.Points = append(best.Points, figure.Point{X: float64(p.spent), Y: by * p.score})
@@ -155,7 +152,7 @@ func (s *Study) history() *figure.Figure {
 		return nil
 	}
 	best.Points = thin(best.Points)
-	return &figure.Figure{Name: "history", Title: "What the tuner was told", Panels: []figure.Panel{{
+	return &figure.Figure{Name: "history", Title: "Scores reported to the tuner", Panels: []figure.Panel{{
 		X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: s.objective() + unit},
 		Lines: []figure.Line{best}, Dots: []figure.Dots{dots},
 	}}}
@@ -167,7 +164,7 @@ func (s *Study) spent() *figure.Figure {
 		return nil // it is the trial's curve
 	}
 	y := s.testScale()
-	line := figure.Line{Name: "test error of the trial of the " + s.outermost() + " score so far", Step: true}
+	line := figure.Line{Name: "test error of the trial with the best rung so far", Step: true}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.test) {
 			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: y.of(p)})

@@ -201,10 +201,10 @@ func TestReportOfOneStudy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	tune(t, dir, small(t, "client_tuner.options.configs=3"), 7)
 	f := read(t, write(t, dir))
-	f.holds(t, "Not finished: it stopped after ", "fedfast study resume "+dir)
+	f.holds(t, "Interrupted after ", "fedfast study resume "+dir)
 	tune(t, dir, small(t, "client_tuner.options.configs=3"), 0)
 	f = read(t, write(t, dir))
-	f.holds(t, "Finished after 12 rounds.", "sha with fedex", "score of the returned model", "personalized, test", "Importances are not shown: they need 30 trials",
+	f.holds(t, "Completed after 12 rounds.", "sha with fedex", "returned model", "personalized, test", "Hyperparameter importance needs at least 30 trials",
 		"The client tuner's theta, trial ", "The client tuner's entropy", "Test error against rounds spent", "Errors of the returned model over the clients", "10 % of the clients are below",
 		"rung, where the tuner decides", "fedex.gamma")
 	if strings.Contains(f.text, "Which worker") {
@@ -229,7 +229,7 @@ func TestReportOfSeveral(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "All studies together", "quickstart, "+dirs[0]+": 2 of 2 studies are finished", "quickstart, "+dirs[2]+": 1 of 1 studies are finished", "90 % interval",
+	f.holds(t, "Comparison", "quickstart, "+dirs[0]+": 2 of 2 studies are completed", "quickstart, "+dirs[2]+": 1 of 1 studies are completed", "90 % interval",
 		"global test error", "Thick: mean over the seeds", "quickstart, "+dirs[0]+" (2 studies)", "cosine of the clients", "client.lr as the client tuner set it")
 }
 
@@ -242,7 +242,7 @@ func TestReportOfOtherMeasures(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "quickstart: 1 of 1 studies are finished", "by-loss: 1 of 1 studies are finished", "score by error, %", "score by loss", "test error, %")
+	f.holds(t, "quickstart: 1 of 1 studies are completed", "by-loss: 1 of 1 studies are completed", "validation error (personalized), %", "validation loss (personalized)", "test error, %")
 }
 
 func TestReportOfARun(t *testing.T) {
@@ -250,5 +250,5 @@ func TestReportOfARun(t *testing.T) {
 	if _, err := workdir.Run(t.Context(), dir, small(t, "rounds=6"), workdir.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	read(t, write(t, dir)).holds(t, "Finished after 6 rounds.", "fedfast run", "Training loss", "Test error of the global model")
+	read(t, write(t, dir)).holds(t, "Completed after 6 rounds.", "fedfast run", "Training loss", "Test error of the global model")
 }

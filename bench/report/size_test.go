@@ -74,7 +74,7 @@ func TestSizeOfAReport(t *testing.T) {
 		t.Errorf("%d bytes", len(page))
 	}
 	f := read(t, page)
-	f.holds(t, "failed", "round 3: <out of luck>", "Not finished", "failed trials", "ended with a failure", "paused")
+	f.holds(t, "failed", "round 3: <out of luck>", "Interrupted after ", "failed trials", "completed")
 	if strings.Contains(page, "<out of luck>") {
 		t.Error("a reason became a tag")
 	}

@@ -98,8 +98,9 @@ func (s *Study) named() []int {
 		if x := s.Trials[i].Score(); x != nil {
 			return *x
 		}
-		return math.Inf(1)
+		return math.NaN()
 	}
+	aim := s.Config.Aim()
 	first := func(i int) int {
 		if s.Best != nil && s.Trials[i].Number == s.Best.Trial {
 			return 0
@@ -107,9 +108,20 @@ func (s *Study) named() []int {
 		return 1
 	}
 	slices.SortStableFunc(all, func(a, b int) int {
-		return cmp.Or(first(a)-first(b), s.Trials[b].Rounds-s.Trials[a].Rounds, cmp.Compare(last(a), last(b)))
+		return cmp.Or(first(a)-first(b), s.Trials[b].Rounds-s.Trials[a].Rounds, better(aim, last(a), last(b)))
 	})
 	return all[:min(mostNamed, len(all))]
+}
+
+// better orders scores, the best first; those that are not there come last.
+func better(aim tuners.Objective, a, b float64) int {
+	switch {
+	case aim.Better(a, b):
+		return -1
+	case aim.Better(b, a):
+		return 1
+	}
+	return 0
 }
 
 // best is the place of the best trial, -1 without one. A plain run has one trial.
@@ -150,7 +162,7 @@ func (s *Study) testAt(trial, round int) float64 {
 // step is what a study had found when it had spent so many rounds.
 type step struct {
 	spent int
-	// score is the lowest of a rung so far, test the test error of its trial then.
+	// score is the best of a rung so far, test the test error of its trial then.
 	score, test float64
 }
 
@@ -169,9 +181,9 @@ func (s *Study) online() []step {
 	}
 	slices.SortFunc(rungs, func(a, b rung) int { return cmp.Compare(a.Seq, b.Seq) })
 	var steps []step
-	best, test := math.Inf(1), math.NaN()
+	best, test := math.NaN(), math.NaN()
 	for _, r := range rungs {
-		if r.Score < best {
+		if s.Config.Aim().Better(r.Score, best) {
 			best, test = r.Score, s.testAt(r.trial, r.Round)
 		}
 		steps = append(steps, step{r.Spent, best, test})

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -63,8 +65,35 @@ func (s *Study) errorTable() *sheetTable {
 	return g
 }
 
+// baselineTable compares the returned model with random search.
+func (s *Study) baselineTable() *sheetTable {
+	if s.Tune == nil || s.Tune.Baseline == nil || s.Tune.Baseline.Gain == nil {
+		return nil
+	}
+	m, b := s.errors(), s.Tune.Baseline
+	g := &sheetTable{
+		Title: fmt.Sprintf("Comparison with random search: %d configurations of %s rounds", len(b.Trials), count(b.Rounds)),
+		Head:  []string{"", b.Target + " test " + m.name, fmt.Sprintf("%.0f %% interval", 100*stats.Confidence), "rounds"},
+	}
+	interval := func(lo, hi float64) string { return strings.TrimSuffix(m.text(lo), " %") + " to " + m.text(hi) }
+	median, gain := "", ""
+	if i := b.MedianInterval; i != nil {
+		median = interval(i[0], i[1]) + ", over configurations"
+	}
+	if h := b.GainHalf; h != nil {
+		gain = interval(*b.Gain-*h, *b.Gain+*h) + ", over clients"
+	}
+	g.Rows = [][]string{
+		{"returned model", m.text(b.BestTest - *b.Gain), "", count(s.Tune.Rounds)},
+		{"random search, best by validation", m.text(b.BestTest), "", count(b.Spent())},
+		{"random search, median", m.text(b.MedianTest), median, ""},
+		{"gain over the best", m.text(*b.Gain), gain, ""},
+	}
+	return g
+}
+
 func (s *Study) trialTable() *sheetTable {
-	g := &sheetTable{Title: "Trials", Head: []string{"trial", "state", "rounds", "last score"}}
+	g := &sheetTable{Title: "Trials", Head: []string{"trial", "state", "rounds", s.objective() + ", one cohort"}}
 	keys := map[string]bool{}
 	var params []string
 	reasons := false
@@ -85,7 +114,7 @@ func (s *Study) trialTable() *sheetTable {
 		t := &s.Trials[i]
 		score := ""
 		if x := t.Score(); x != nil {
-			score = scoreText(*x)
+			score = s.Scale().Text(*x)
 		}
 		row := []string{strconv.Itoa(t.Number), string(t.State), count(t.Rounds), score}
 		for _, key := range params {
@@ -107,9 +136,9 @@ func (s *Study) trialTable() *sheetTable {
 }
 
 func (s *Study) finalistTable() *sheetTable {
-	g := &sheetTable{Title: "Finalists", Head: []string{"trial", "round", "score"}}
+	g := &sheetTable{Title: "Finalists", Head: []string{"trial", "round", s.objective()}}
 	for _, f := range s.Finalists {
-		g.Rows = append(g.Rows, []string{strconv.Itoa(f.Trial), count(f.Round), scoreText(f.Score)})
+		g.Rows = append(g.Rows, []string{strconv.Itoa(f.Trial), count(f.Round), s.Scale().Text(f.Score)})
 	}
 	if len(g.Rows) == 0 {
 		return nil
@@ -135,7 +164,7 @@ func (s *Study) cellTable() *sheetTable {
 }
 
 func (s *Study) sessionTable() *sheetTable {
-	g := &sheetTable{Title: "Begun and resumed", Head: []string{"when", "version", "processor", "level", "workers"}}
+	g := &sheetTable{Title: "Sessions", Head: []string{"when", "version", "processor", "level", "workers"}}
 	for _, x := range s.Sessions {
 		g.Rows = append(g.Rows, []string{stamp(x.At), x.Version, x.CPU, x.Level, strconv.Itoa(x.Workers)})
 	}
@@ -148,7 +177,7 @@ func (s *Study) sessionTable() *sheetTable {
 // paramsText says why importances are not shown.
 func (s *Study) paramsText() string {
 	if s.Mode == config.ModeTune && s.importances() == nil && len(s.dims()) > 0 {
-		return fmt.Sprintf("Importances are not shown: they need %d trials at the first rung to say anything.", leastArms)
+		return fmt.Sprintf("Hyperparameter importance needs at least %d trials (this study has %d).", leastArms, len(s.Trials))
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func clock(o *view.Overview) (axis figure.Axis, at func(time.Time) float64) {
 // timeline shows when each trial trained.
 func (s *Study) timeline() *figure.Figure {
 	axis, at := clock(s.Overview)
-	spans := &figure.Spans{Row: "trial", Classes: []string{"trains to its next rung", "ended with a failure"}}
+	spans := &figure.Spans{Row: "trial", Classes: []string{"trains to its next rung", "failed"}}
 	for i := range s.Trials {
 		t := &s.Trials[i]
 		if len(s.curves[i]) == 0 {

@@ -29,7 +29,7 @@ func (s *Study) parallel() *figure.Figure {
 		}
 		p.Paths = append(p.Paths, figure.Path{Name: q.Name, Value: q.Value, Bold: q.Bold, At: append(q.At, q.Value)})
 	}
-	return &figure.Figure{Name: "parallel", Title: "Configurations and their last scores", Panels: []figure.Panel{{Paths: p}}}
+	return &figure.Figure{Name: "parallel", Title: "Configurations and their scores at the last rung", Panels: []figure.Panel{{Paths: p}}}
 }
 
 // slices shows the score at the first rung against each param.
@@ -41,7 +41,10 @@ func (s *Study) slices() []*figure.Figure {
 			continue // parallel coordinates show choices
 		}
 		first := figure.Dots{Name: "a trial at its first rung"}
-		last := figure.Dots{Name: "the best trial there"}
+		last := figure.Dots{Name: "best trial so far, at its first rung"}
+		if s.Best != nil && s.Best.Returned {
+			last.Name = "winner, at its first rung"
+		}
 		for i := range s.Trials {
 			t := &s.Trials[i]
 			x := d.at(t.Params)

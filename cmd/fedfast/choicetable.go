@@ -26,7 +26,8 @@ func (a *app) printChoice(c *config.Config, r *study.Result) error {
 	if err := printFinalists(a.out, c, r); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "\nbest: trial %d after round %d, best score %.4f%s, %s\n", r.Best.Number, r.Best.Round, r.Best.Score, metricNote(c), scoredOn(r))
+	scale := study.ScaleOf(c, r.Measure)
+	fmt.Fprintf(a.out, "\nwinner: trial %d after round %d, %s %v, %s\n", r.Best.Number, r.Best.Round, scale.Text(r.Best.Score), scale, scoredOn(r))
 	t := table.New(a.out)
 	params := trained(c, r.Best.Params)
 	for _, key := range params.Keys() {
@@ -41,19 +42,10 @@ func (a *app) printChoice(c *config.Config, r *study.Result) error {
 	return printErrors(a.out, modelsOf(r)...)
 }
 
-// metricNote names the metric of scores that are no errors.
-func metricNote(c *config.Config) string {
-	aim := c.Aim()
-	if aim.Metric == tuners.MetricError {
-		return ""
-	}
-	return fmt.Sprintf(" (%s, %sd)", aim.Metric, aim.Direction)
-}
-
-// scoredOn says what the best score was taken on.
+// scoredOn says what the winner's score was taken on.
 func scoredOn(r *study.Result) string {
 	if len(r.Finalists) == 0 {
-		return "the best score of any cohort"
+		return "the best of any cohort, which flatters it"
 	}
 	f := r.Finalists[0]
 	return fmt.Sprintf("on the validation examples of %s clients", table.Count(f.Clients))
@@ -69,31 +61,32 @@ func printFinalists(w io.Writer, c *config.Config, r *study.Result) error {
 		fmt.Fprintf(w, ", each at a privacy of score.epsilon = %v more", c.Score.Epsilon)
 	}
 	fmt.Fprintln(w)
-	t := table.New(w, "trial", "round", "finalist as", "cohort score", "score", "outcome")
+	scale := study.ScaleOf(c, r.Measure)
+	t := table.New(w, "trial", "round", "finalist as", "one cohort", scale.String(), "")
 	for _, f := range r.Finalists {
 		as, outcome := "snapshot", ""
 		if f.Survivor {
-			as = "last survivor"
+			as = "survivor"
 		}
 		switch {
 		case f.Trial == r.Best.Number && f.Round == r.Best.Round:
-			outcome = "best"
+			outcome = "winner"
 		case f.Trial == r.Luckiest.Number && f.Round == r.Luckiest.Round:
 			outcome = "luckiest"
 		}
-		t.Row(strconv.Itoa(f.Trial), strconv.Itoa(f.Round), as, fmt.Sprintf("%.4f", f.CohortScore), fmt.Sprintf("%.4f", f.Score), outcome)
+		t.Row(strconv.Itoa(f.Trial), strconv.Itoa(f.Round), as, scale.Text(f.CohortScore), scale.Text(f.Score), outcome)
 	}
 	return t.Flush()
 }
 
 // modelsOf returns the models of a result, one that has several names once.
 func modelsOf(r *study.Result) []measured {
-	models := []measured{{"best", r.Best.Errors}}
+	models := []measured{{"winner", r.Best.Errors}}
 	places := []string{placeOf(&r.Best)}
 	for _, m := range []struct {
 		name string
 		*study.Chosen
-	}{{"last survivor", r.Survivor}, {"luckiest", r.Luckiest}} {
+	}{{"survivor", r.Survivor}, {"luckiest", r.Luckiest}} {
 		if m.Chosen == nil {
 			continue
 		}

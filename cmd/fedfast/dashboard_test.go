@@ -94,8 +94,8 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	seen := b.value(rounds).(float64)
 	b.until(fmt.Sprintf("%s > %v && fedfast.times.updates > 0", rounds, seen))
 	kill(t, tune)
-	b.until(`document.getElementById("state").textContent === "unfinished" && !document.querySelector("#trials .training")`)
-	b.looks("unfinished")
+	b.until(`document.getElementById("state").textContent === "interrupted" && !document.querySelector("#trials .running")`)
+	b.looks("interrupted")
 	b.clean()
 
 	b.away(true)
@@ -108,7 +108,7 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	b.until(`document.getElementById("note").textContent === ""`)
 	b.until(fmt.Sprintf(`document.getElementById("state").textContent === "running" && fedfast.page.study.rounds > %v`, told+20))
 	kill(t, resumed)
-	b.until(`document.getElementById("state").textContent === "unfinished" && fedfast.page.behind === 0`)
+	b.until(`document.getElementById("state").textContent === "interrupted" && fedfast.page.behind === 0`)
 	b.away(false)
 	const drawn = `JSON.stringify(fedfast.curves.data.map((c) => c.map((y) => y === null ? y : +y.toPrecision(4))))`
 	grown := b.value(drawn)
@@ -118,7 +118,7 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	b.do(chromedp.Click(`input[value="loss"]`))
 	b.until(`fedfast.curves.metric === "loss" && document.querySelectorAll("#trials tr").length >= 1`)
 	b.do(chromedp.Click("nav a"))
-	b.until(`document.querySelector("tbody .unfinished")`)
+	b.until(`document.querySelector("tbody .interrupted")`)
 	b.looks("list")
 	b.clean()
 }
@@ -174,7 +174,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	b.do(chromedp.Navigate(home))
 	b.until(`window.fedfast && fedfast.page.drawn && !location.href.includes("token") && document.querySelector("#trials button")`)
 	b.looks("buttons")
-	number := int(b.value(`+document.querySelector("#trials .training").parentNode.children[0].textContent`).(float64))
+	number := int(b.value(`+document.querySelector("#trials .running").parentNode.children[0].textContent`).(float64))
 	button := fmt.Sprintf(`button[aria-label="Stop trial %d"]`, number)
 	b.do(chromedp.Click(button))
 	b.until(`document.getElementById("ask").open`)
@@ -183,7 +183,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	b.until(`!document.getElementById("ask").open`)
 	b.do(chromedp.Click(button))
 	b.do(chromedp.Click("#ask-yes"))
-	b.until(fmt.Sprintf(`fedfast.page.study.all[%d].state === "stopped" && fedfast.page.rows.get(%d).textContent.includes("stopped by a person")`, number, number))
+	b.until(fmt.Sprintf(`fedfast.page.study.all[%d].state === "pruned" && fedfast.page.rows.get(%d).textContent.includes("stopped by a person")`, number, number))
 	b.clean()
 	b.away(true)
 	kill(t, tune)
@@ -217,7 +217,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	state, after := shownStudy(t, dir, "first")
-	if state != "finished" {
+	if state != "completed" {
 		t.Errorf("the study is %s", state)
 	}
 	ended := 0
@@ -226,7 +226,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 		case trial.Reason == nil:
 		case trial.Number != number && *trial.Reason == "the study was stopped by a person":
 			ended++
-		case trial.Number != number || *trial.Reason != "stopped by a person" || trial.State != "PRUNED" || trial.Rounds != before[i].Rounds:
+		case trial.Number != number || *trial.Reason != "stopped by a person" || trial.State != "pruned" || trial.Rounds != before[i].Rounds:
 			t.Errorf("trial %d is %+v", trial.Number, trial)
 		}
 	}

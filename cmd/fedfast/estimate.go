@@ -12,10 +12,14 @@ import (
 // worthTelling is the least estimate that is shown, in seconds.
 const worthTelling = 10
 
-// estimate says in a line how long a study that begins takes on this machine. It
-// is empty when that is short or cannot be told.
-func (a *app) estimate(ctx context.Context, setup *study.Setup, mode string) string {
+// estimate says in a line how long a study that begins takes on this machine, with so
+// many random configurations after it. It is empty when that is short or cannot be
+// told.
+func (a *app) estimate(ctx context.Context, setup *study.Setup, mode string, random int) string {
 	plan, err := estimate.Of(ctx, setup, mode)
+	if err == nil && random > 0 {
+		err = plan.Compare(setup, random)
+	}
 	if err != nil {
 		return "" // what is wrong with the study is told when it begins
 	}

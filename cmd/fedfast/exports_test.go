@@ -281,7 +281,7 @@ func opensInOptuna(t *testing.T, dir string, o *view.Overview) {
 		if got.Direction != "MINIMIZE" || got.Name != o.Name || got.Returned != o.Best.Trial || len(got.Trials) != len(o.Trials) {
 			t.Fatalf("got %+v of a study of %d trials", got, len(o.Trials))
 		}
-		states := map[view.TrialState]string{view.Stopped: "PRUNED", view.Complete: "COMPLETE"}
+		states := map[view.State]string{view.Pruned: "PRUNED", view.Completed: "COMPLETE"}
 		best := -1
 		for i, g := range got.Trials {
 			w := &o.Trials[i]
@@ -298,7 +298,7 @@ func opensInOptuna(t *testing.T, dir string, o *view.Overview) {
 			if err != nil || !params.Equal(w.Params) {
 				t.Errorf("trial %d has %v, want %v (%v)", i, params, w.Params, err)
 			}
-			if w.State == view.Complete && (best < 0 || *w.Score() < *o.Trials[best].Score()) {
+			if w.State == view.Completed && (best < 0 || *w.Score() < *o.Trials[best].Score()) {
 				best = i
 			}
 		}

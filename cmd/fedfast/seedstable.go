@@ -21,10 +21,10 @@ type seedsShown struct {
 	Dir string `json:"dir"`
 	// Command is "tune" or "run".
 	Command string `json:"command"`
-	// Seeds is how many there are, Finished how many of their studies are.
-	Seeds    int    `json:"seeds"`
-	Finished int    `json:"finished"`
-	Scaled   string `json:"scaled,omitempty"`
+	// Seeds is how many there are, Completed how many of their studies are.
+	Seeds     int    `json:"seeds"`
+	Completed int    `json:"completed"`
+	Scaled    string `json:"scaled,omitempty"`
 	// Confidence is that of the intervals.
 	Confidence float64     `json:"confidence"`
 	Summary    seedSummary `json:"summary"`
@@ -37,11 +37,12 @@ type seedSummary struct {
 	Returned     map[string]stats.Sample `json:"returned"`
 	LastSurvivor map[string]stats.Sample `json:"last_survivor,omitempty"`
 	BestScore    *stats.Sample           `json:"best_score,omitempty"`
-	// Baseline is of the medians of the global test errors of random
-	// configurations.
-	Baseline *stats.Sample `json:"median_global_test_error,omitempty"`
-	Rounds   stats.Sample  `json:"rounds"`
-	Seconds  stats.Sample  `json:"seconds"`
+	// RandomBest and RandomMedian are of the test errors that random search reached
+	// under each study's target.
+	RandomBest   *stats.Sample `json:"random_search_best_test_error,omitempty"`
+	RandomMedian *stats.Sample `json:"random_search_median_test_error,omitempty"`
+	Rounds       stats.Sample  `json:"rounds"`
+	Seconds      stats.Sample  `json:"seconds"`
 }
 
 // seedEntry is one seed's study.
@@ -52,7 +53,8 @@ type seedEntry struct {
 	Seconds        *float64    `json:"seconds"`
 	Returned       *seedErrors `json:"returned"`
 	LastSurvivor   *seedErrors `json:"last_survivor,omitempty"`
-	Baseline       *float64    `json:"median_global_test_error,omitempty"`
+	RandomBest     *float64    `json:"random_search_best_test_error,omitempty"`
+	RandomMedian   *float64    `json:"random_search_median_test_error,omitempty"`
 }
 
 // seedErrors are a model's errors without their spread over the clients.
@@ -84,7 +86,7 @@ func (a *app) showSeeds(ctx context.Context, dir string) error {
 			return err
 		}
 		if e.Returned != nil {
-			shown.Finished++
+			shown.Completed++
 		}
 		shown.Studies = append(shown.Studies, e)
 	}
@@ -124,7 +126,7 @@ func seedEntryOf(ctx context.Context, dir string, seed uint64) (seedEntry, error
 			e.LastSurvivor = seedErrorsOf(&s.Tune.Survivor.Errors)
 		}
 		if s.Tune.Baseline != nil {
-			e.Baseline = &s.Tune.Baseline.Median
+			e.RandomBest, e.RandomMedian = &s.Tune.Baseline.BestTest, &s.Tune.Baseline.MedianTest
 		}
 	}
 	return e, nil
@@ -133,7 +135,7 @@ func seedEntryOf(ctx context.Context, dir string, seed uint64) (seedEntry, error
 // The groups of the lines of a summary.
 const (
 	ofReturned = "returned"
-	ofSurvivor = "last survivor"
+	ofSurvivor = "survivor"
 	ofStudy    = "-"
 )
 
@@ -199,7 +201,8 @@ func sumUp(studies []seedEntry) []*seedLine {
 	errors(ofReturned, func(e *seedEntry) *seedErrors { return e.Returned })
 	errors(ofSurvivor, func(e *seedEntry) *seedErrors { return e.LastSurvivor })
 	numbers("best_score", func(e *seedEntry) *float64 { return e.BestScore })
-	numbers("baseline_error", func(e *seedEntry) *float64 { return e.Baseline })
+	numbers("random_search_best_test_error", func(e *seedEntry) *float64 { return e.RandomBest })
+	numbers("random_search_median_test_error", func(e *seedEntry) *float64 { return e.RandomMedian })
 	numbers("rounds", func(e *seedEntry) *float64 { x := float64(e.Rounds); return &x })
 	numbers("seconds", func(e *seedEntry) *float64 { return e.Seconds })
 	return lines
@@ -220,8 +223,10 @@ func summaryOf(lines []*seedLine) seedSummary {
 			s.LastSurvivor[l.key] = x
 		case l.key == "best_score":
 			s.BestScore = &x
-		case l.key == "baseline_error":
-			s.Baseline = &x
+		case l.key == "random_search_best_test_error":
+			s.RandomBest = &x
+		case l.key == "random_search_median_test_error":
+			s.RandomMedian = &x
 		case l.key == "rounds":
 			s.Rounds = x
 		case l.key == "seconds":
@@ -236,7 +241,7 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 	if s.Scaled != "" {
 		fmt.Fprintf(a.out, "scaled %s\n\n", s.Scaled)
 	}
-	returned, scored := "best", []string{"best score"}
+	returned, scored := "winner", []string{s.scale().String()}
 	if s.Command == config.ModeRun {
 		returned, scored = "trained", nil
 	}
@@ -251,7 +256,7 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 		}
 		row := []string{strconv.FormatUint(e.Seed, 10), state, table.Count(e.Rounds)}
 		if scored != nil {
-			row = append(row, scoreText(e.BestScore))
+			row = append(row, e.score())
 		}
 		if e.Returned != nil {
 			row = append(row, errorText(e.Returned.Measure, e.Returned.GlobalTest), errorText(e.Returned.Measure, e.Returned.PersonalizedTest))
@@ -261,15 +266,15 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if s.Finished > 0 {
-		fmt.Fprintf(a.out, "\nmean of %d of %d seeds, and its %.0f %% interval (Student's t)\n", s.Finished, s.Seeds, 100*s.Confidence)
+	if s.Completed > 0 {
+		fmt.Fprintf(a.out, "\nmean of %d of %d seeds, and its %.0f %% interval (Student's t)\n", s.Completed, s.Seeds, 100*s.Confidence)
 		t = table.New(a.out, "model", "measure", "seeds", "mean", "interval", "standard deviation")
 		for _, l := range lines {
 			of := l.of
 			if of == ofReturned {
 				of = returned
 			}
-			t.Row(append([]string{of}, l.cells(s.measure())...)...)
+			t.Row(append([]string{of}, l.cells(s.measure(), s.scale())...)...)
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -278,7 +283,7 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 	fmt.Fprintln(a.out)
 	t = table.New(a.out)
 	t.Row("studies", workdir.SeedDir(s.Dir, s.Studies[0].Seed)+" to "+workdir.SeedDir(s.Dir, s.Studies[len(s.Studies)-1].Seed))
-	if err := t.Flush(); err != nil || s.Finished == s.Seeds {
+	if err := t.Flush(); err != nil || s.Completed == s.Seeds {
 		return err
 	}
 	if slices.ContainsFunc(s.Studies, func(e seedEntry) bool { return e.PID > 0 }) {
@@ -298,8 +303,18 @@ func (s *seedsShown) measure() string {
 	return ""
 }
 
-// cells writes a measure: errors that are shares in percent.
-func (l *seedLine) cells(measure string) []string {
+// scale says how scores are written.
+func (s *seedsShown) scale() study.Scale {
+	for _, e := range s.Studies {
+		if e.studyEntry.scale.Metric != "" {
+			return e.studyEntry.scale
+		}
+	}
+	return study.Scale{}
+}
+
+// cells writes a measure: shares in percent.
+func (l *seedLine) cells(measure string, scale study.Scale) []string {
 	x := l.sample()
 	text := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 	unit := ""
@@ -309,10 +324,17 @@ func (l *seedLine) cells(measure string) []string {
 	case strings.HasSuffix(l.key, "_error"):
 		text = func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }
 		unit = " %"
+	case l.key == "best_score" && scale.Percent:
+		text = func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }
+		unit = " %"
 	case l.key == "best_score":
-		text = func(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }
+		text = func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 	}
-	cells := []string{strings.ReplaceAll(l.key, "_", " "), strconv.Itoa(x.N), text(x.Mean) + unit, "-", "-"}
+	name := strings.ReplaceAll(l.key, "_", " ")
+	if l.key == "best_score" {
+		name = scale.String()
+	}
+	cells := []string{name, strconv.Itoa(x.N), text(x.Mean) + unit, "-", "-"}
 	if !math.IsNaN(x.Half) {
 		cells[3], cells[4] = text(x.Mean-x.Half)+" .. "+text(x.Mean+x.Half)+unit, text(x.SD)+unit
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 func newStudy(a *app) *cobra.Command {
@@ -143,15 +142,29 @@ type studyEntry struct {
 	PID    int `json:"pid,omitempty"`
 	Trials int `json:"trials"`
 	Rounds int `json:"rounds"`
-	// LowestScore is the lowest that a cohort has given so far, BestScore that of
-	// the returned model; null without any.
-	LowestScore *float64 `json:"lowest_score"`
-	// Maximize says that LowestScore is the highest, as the objective is maximized.
-	Maximize      bool     `json:"maximize,omitempty"`
-	BestScore     *float64 `json:"best_score"`
-	WeightsSHA256 string   `json:"weights_sha256,omitempty"`
-	Started       string   `json:"started,omitempty"`
-	Problem       string   `json:"problem,omitempty"`
+	// Stage says what a running study does after its trials, empty for nothing else.
+	Stage string `json:"stage,omitempty"`
+	// BestSoFar is an estimate of the best trial of a study without a returned model;
+	// BestScore is the score of that. null without any.
+	BestSoFar *bestSoFar `json:"best_so_far"`
+	BestScore *float64   `json:"best_score"`
+	// Objective and Direction say what scores are and which are better.
+	Objective     string `json:"objective,omitempty"`
+	Direction     string `json:"direction,omitempty"`
+	WeightsSHA256 string `json:"weights_sha256,omitempty"`
+	Started       string `json:"started,omitempty"`
+	Problem       string `json:"problem,omitempty"`
+	scale         study.Scale
+}
+
+// bestSoFar is a study.Standing.
+type bestSoFar struct {
+	Trial   int     `json:"trial"`
+	Round   int     `json:"round"`
+	Score   float64 `json:"score"`
+	Rounds  int     `json:"rounds"`
+	Clients int     `json:"clients"`
+	basis   string
 }
 
 // listStudies prints the studies below a directory.
@@ -180,34 +193,32 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		fmt.Fprintf(a.out, "no studies below %s\n", root)
 		return nil
 	}
-	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "lowest score", "best score", "started")
+	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "validation", "started")
 	for _, e := range entries {
 		state := string(e.State)
 		if e.PID > 0 {
 			state += " (process " + strconv.Itoa(e.PID) + ")"
 		}
+		if e.Stage != "" {
+			state += ", " + e.Stage
+		}
 		if e.Problem != "" {
 			state = e.Problem
 		}
-		t.Row(e.Dir, e.Command, state, table.Count(e.Trials), table.Count(e.Rounds), e.lowest(), scoreText(e.BestScore), e.Started)
+		t.Row(e.Dir, e.Command, state, table.Count(e.Trials), table.Count(e.Rounds), e.score(), e.Started)
 	}
 	return t.Flush()
 }
 
-// lowest writes the best score that a cohort has given.
-func (e *studyEntry) lowest() string {
-	if e.Maximize && e.LowestScore != nil {
-		return scoreText(e.LowestScore) + " (highest)"
+// score writes the score of the returned model, or an estimate of the best so far.
+func (e *studyEntry) score() string {
+	switch {
+	case e.BestScore != nil:
+		return e.scale.Text(*e.BestScore) + " " + e.scale.Metric
+	case e.BestSoFar != nil:
+		return "~" + e.scale.Text(e.BestSoFar.Score) + " " + e.scale.Metric
 	}
-	return scoreText(e.LowestScore)
-}
-
-// scoreText writes a score, a dash when there is none.
-func scoreText(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.4f", *x)
+	return "-"
 }
 
 // entryOf sums a study up.
@@ -241,8 +252,14 @@ func summed(ctx context.Context, path string) (studyEntry, error) {
 		e.WeightsSHA256 = o.Run.WeightsSHA256
 	}
 	if o.Mode == config.ModeTune {
-		e.Maximize = o.Config.Aim().Direction == tuners.Maximize
-		e.LowestScore, err = v.Lowest(ctx, o)
+		e.scale = o.Scale()
+		e.Objective, e.Direction = e.scale.String(), o.Config.Aim().Direction.String()
+		if b := o.Best; b != nil && !b.Returned {
+			e.BestSoFar = &bestSoFar{b.Trial, b.Round, b.Score, b.Rounds, b.Clients, b.Basis()}
+		}
+		if o.Baseline != nil && o.State != view.Completed {
+			e.Stage = o.Baseline.Stage()
+		}
 	}
-	return e, err
+	return e, nil
 }

@@ -90,6 +90,8 @@ type opened struct {
 	places config.Places // of the configuration's keys, where it was given
 	// label says in progress which of several seeds this is, empty for one.
 	label string
+	// random is how many random configurations are trained after the study.
+	random int
 	// loaded is the configuration without --scale, loaded anew.
 	loaded func() (*config.Config, error)
 }
@@ -231,7 +233,7 @@ func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
 	o.Ready = func(ctx context.Context, setup *study.Setup) error {
 		text := head(setup)
 		if setup.Store.Seq() == 0 { // nothing was trained yet
-			text += a.estimate(ctx, setup, command)
+			text += a.estimate(ctx, setup, command, s.random)
 		}
 		display = progress.New(a.err, terminalColumns(a.err), text, time.Now)
 		display.Label(s.label)

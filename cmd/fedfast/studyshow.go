@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -58,19 +57,23 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	t.Row("study", dir)
 	t.Row("name", entry.Name)
 	t.Row("command", "fedfast "+entry.Command)
-	t.Row("state", string(entry.State))
+	state := string(entry.State)
+	if entry.Stage != "" {
+		state += ", " + entry.Stage
+	}
+	t.Row("state", state)
 	if entry.PID > 0 {
 		t.Row("process", strconv.Itoa(entry.PID))
 	}
 	t.Row("started", entry.Started)
-	t.Row("begun and resumed", oneline.Count(len(sessions.Rows), "time"))
+	t.Row("sessions", table.Count(len(sessions.Rows)))
 	t.Row("trials", table.Count(entry.Trials))
 	t.Row("rounds", table.Count(entry.Rounds))
-	if entry.LowestScore != nil {
-		t.Row(outermost(entry.Maximize)+" score", scoreText(entry.LowestScore))
+	if b := entry.BestSoFar; b != nil {
+		t.Row("best so far", fmt.Sprintf("~%s %v, trial %d, %s", entry.scale.Text(b.Score), entry.scale, b.Trial, b.basis))
 	}
 	if entry.BestScore != nil {
-		t.Row("best score", scoreText(entry.BestScore))
+		t.Row("winner", entry.scale.Text(*entry.BestScore)+" "+entry.scale.String())
 	}
 	if entry.WeightsSHA256 != "" {
 		t.Row("weights_sha256", entry.WeightsSHA256)
@@ -95,24 +98,16 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	if err := a.showWorkers(ctx, v); err != nil {
 		return err
 	}
-	if err := a.showTrials(ctx, v, entry.State, dir, all); err != nil {
+	if err := a.showTrials(ctx, v, dir, all); err != nil {
 		return err
 	}
 	if err := a.showEnd(ctx, v, end, c); err != nil {
 		return err
 	}
-	if entry.State == view.Unfinished {
+	if entry.State == view.Interrupted {
 		fmt.Fprintf(a.out, "\nresume it with: fedfast study resume %s\n", dir)
 	}
 	return nil
-}
-
-// outermost says on which side good scores are.
-func outermost(maximize bool) string {
-	if maximize {
-		return "highest"
-	}
-	return "lowest"
 }
 
 // printShown prints the tables of a study as JSON.
@@ -133,9 +128,6 @@ func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) e
 		rows, err := v.Table(ctx, t.name)
 		if err != nil {
 			return err
-		}
-		if t.name == "trials" {
-			interrupt(rows, entry.State)
 		}
 		expandParams(rows)
 		*t.into = records(rows)
@@ -162,24 +154,12 @@ func (a *app) showWorkers(ctx context.Context, v *store.View) error {
 	return t.Flush()
 }
 
-// interrupt says of trials of a study that no process holds that they were interrupted,
-// not that they run: the table itself cannot know.
-func interrupt(trials *store.Table, state view.State) {
-	at := slices.Index(trials.Columns, "state")
-	for _, row := range trials.Rows {
-		if state != view.Running && row[at] == "RUNNING" {
-			row[at] = "INTERRUPTED"
-		}
-	}
-}
-
 // showTrials prints the trials so far.
-func (a *app) showTrials(ctx context.Context, v *store.View, state view.State, dir string, all bool) error {
+func (a *app) showTrials(ctx context.Context, v *store.View, dir string, all bool) error {
 	trials, err := v.Table(ctx, "trials")
 	if err != nil {
 		return err
 	}
-	interrupt(trials, state)
 	s, err := study.Read(ctx, v)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -40,9 +41,11 @@ func printTrials(w io.Writer, c *config.Config, rows []trialRow, all bool, dir s
 	if !all && len(rows) > mostTrials {
 		shown = rows[:mostTrials]
 	}
-	t := trialTable(w, shown, keys, true)
+	scale := study.ScaleOf(c, study.MeasureOf(c))
+	fmt.Fprintf(w, "%v, at a trial's last rung on one cohort; %s\n", scale, scale.Direction())
+	t := trialTable(w, scale, shown, keys, true)
 	if !t.Fits() {
-		t = trialTable(w, shown, keys, false)
+		t = trialTable(w, scale, shown, keys, false)
 	}
 	if err := t.Flush(); err != nil || len(shown) == len(rows) {
 		return err
@@ -60,7 +63,7 @@ func printTrials(w io.Writer, c *config.Config, rows []trialRow, all bool, dir s
 }
 
 // trialTable lays trials out, with a column for each hyperparameter or one for all.
-func trialTable(w io.Writer, rows []trialRow, keys []string, apart bool) *table.Table {
+func trialTable(w io.Writer, scale study.Scale, rows []trialRow, keys []string, apart bool) *table.Table {
 	optional := []struct {
 		name string
 		of   func(trialRow) string
@@ -74,7 +77,7 @@ func trialTable(w io.Writer, rows []trialRow, keys []string, apart bool) *table.
 	}) bool {
 		return !slices.ContainsFunc(rows, func(r trialRow) bool { return o.of(r) != "" })
 	})
-	head := []string{"trial", "state", "rounds", "score"}
+	head := []string{"trial", "state", "rounds", "last rung"}
 	for _, o := range optional {
 		head = append(head, o.name)
 	}
@@ -85,7 +88,7 @@ func trialTable(w io.Writer, rows []trialRow, keys []string, apart bool) *table.
 	}
 	t := table.New(w, head...)
 	for _, r := range rows {
-		cells := []string{strconv.Itoa(r.number), r.state, strconv.Itoa(r.rounds), scoreText(r.score)}
+		cells := []string{strconv.Itoa(r.number), r.state, strconv.Itoa(r.rounds), scale.TextOf(r.score)}
 		for _, o := range optional {
 			cells = append(cells, cmp.Or(o.of(r), "-"))
 		}

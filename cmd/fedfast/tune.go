@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,7 @@ type tuneOptions struct {
 	studyOptions
 	cluster          clusterFlag
 	ui               uiFlag
-	baseline         int
+	baseline         baselineFlag
 	allowTunerChange bool
 }
 
@@ -62,13 +61,10 @@ func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
 	o.cluster.addFlags(f)
 	o.ui.addFlags(f)
 	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "resume a study although its tuner is another program than it recorded")
-	f.IntVar(&o.baseline, "baseline", 0, "afterwards train so many random configurations, each as long as the survivor")
+	f.Var(&o.baseline, "baseline", "then train N random configurations for as many rounds as the winner, to compare; equal for as many as the study's\nrounds pay for")
 }
 
 func (o *tuneOptions) validate() error {
-	if o.baseline < 0 {
-		return fmt.Errorf("--baseline %d: must be 0 or more", o.baseline)
-	}
 	return o.alone(o.seeds > 0)
 }
 
@@ -104,20 +100,23 @@ func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) erro
 // back.
 func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Result, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if r := s.Finished(o.baseline); r != nil {
+	asked := o.baseline.n
+	if r := s.Stored.Tune; r != nil {
+		asked = o.baseline.of(s.Config, r, nil)
+	}
+	if r := s.Finished(asked); r != nil {
 		return r, nil
 	}
+	s.random = o.baseline.planned(s.Config)
 	work, end := s.work(a, config.ModeTune)
 	o.cluster.open(a, &work, config.ModeTune)
 	o.ui.open(a, o.dir, &work)
-	if o.baseline > 0 {
-		ready := work.Ready
-		work.Ready = func(ctx context.Context, setup *study.Setup) error {
-			if err := study.CheckBaseline(setup.Data); err != nil {
-				return fmt.Errorf("--baseline %d: %w", o.baseline, err)
-			}
-			return ready(ctx, setup)
+	ready := work.Ready
+	work.Ready = func(ctx context.Context, setup *study.Setup) error {
+		if err := o.baseline.checked(setup); err != nil {
+			return err
 		}
+		return ready(ctx, setup)
 	}
 	work.Launcher = a.launcher(o.allowTunerChange)
 	work.Launched = func(ctx context.Context, tuner, client workdir.Tuner) error {
@@ -145,34 +144,4 @@ func (a *app) showTune(s *opened, r *study.Result, dir string) error {
 		return err
 	}
 	return a.printTune(s.Config, r, dir)
-}
-
-// random runs the baseline, if one was asked for that is not recorded, and
-// records it.
-func (o *tuneOptions) random(ctx context.Context, a *app, s *opened, setup study.Setup, r *study.Result) (*study.BaselineResult, error) {
-	if done := s.Stored.Tune; done != nil && done.Baseline != nil && (o.baseline == 0 || o.baseline == len(done.Baseline.Trials)) {
-		return done.Baseline, nil
-	}
-	if o.baseline == 0 {
-		return nil, nil
-	}
-	const name = "random"
-	tuner, err := a.launch(ctx, "--baseline", name)
-	if err != nil {
-		return nil, err
-	}
-	defer tuner.Close()
-	rounds := setup.Config.Budget.TrialRounds
-	if r.Survivor != nil {
-		rounds = r.Survivor.Round
-	}
-	setup.Tuner, setup.ClientTuner, setup.Config.Tuner.Name = tuner, nil, name
-	w := newBaselineWatch(a.err, o.baseline, rounds)
-	defer w.Close()
-	setup.Observer = w
-	b, err := study.Baseline(ctx, setup, o.baseline, rounds)
-	if err != nil {
-		return nil, err
-	}
-	return b, study.RecordBaseline(setup.Store, b)
 }

@@ -3,13 +3,9 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/progress"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -36,7 +32,7 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 	fmt.Fprintln(a.out)
 	t := table.New(a.out)
 	t.Row("trials", table.Count(len(r.Trials)))
-	t.Row("rounds", table.Count(r.Rounds))
+	t.Row("rounds", table.Count(r.Rounds)+unspent(c, r))
 	notes(t, r)
 	timing(t, r.Seconds, r.RoundsPerSecond)
 	t.Row("weights_sha256", r.WeightsSHA256)
@@ -49,6 +45,15 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 		return err
 	}
 	return printVerdict(a.out, r.Verdict(c))
+}
+
+// unspent says how much of the budget a tuner that was done left over, if any.
+func unspent(c *config.Config, r *study.Result) string {
+	left := c.Budget.Rounds - r.Rounds
+	if left <= 0 || r.Stopped || r.Goal > 0 || c.Eval.Patience > 0 {
+		return ""
+	}
+	return fmt.Sprintf(" of %s (%s left %s unspent)", table.Count(c.Budget.Rounds), c.Tuner.Name, table.Count(left))
 }
 
 // trialRows are the trials of a result.
@@ -108,25 +113,15 @@ func droppedText(n int) string {
 
 // outcome says what became of a trial.
 func outcome(r *study.Result, t study.TrialResult) string {
-	if t.Failed != "" {
-		return "failed"
-	}
-	var words []string
+	words := []string{string(t.State)}
 	if t.Stopped != "" {
-		words = append(words, "ended by a person")
+		words = append(words, "by a person")
 	}
 	if t.Number == r.Best.Number {
-		words = append(words, "best")
+		words = append(words, "winner")
 	}
 	if r.Survivor != nil && t.Number == r.Survivor.Number {
-		words = append(words, "kept")
-	}
-	if len(words) == 0 {
-		longest := slices.MaxFunc(r.Trials, func(a, b study.TrialResult) int { return a.Rounds - b.Rounds })
-		if t.Rounds == longest.Rounds {
-			return "ran to the end"
-		}
-		return "stopped"
+		words = append(words, "survivor")
 	}
 	return strings.Join(words, ", ")
 }
@@ -139,45 +134,3 @@ func short(p tuners.Params) string {
 	}
 	return strings.Join(parts, " ")
 }
-
-// printBaseline prints what the random configurations reach beside the study.
-func printBaseline(w io.Writer, r *study.Result) error {
-	b := r.Baseline
-	if b == nil {
-		return nil
-	}
-	fmt.Fprintf(w, "\nbaseline: %d random configurations, %d rounds each, %.1f seconds\n", len(b.Trials), b.Rounds, b.Seconds)
-	t := table.New(w, "global test", "params")
-	for _, trial := range b.Trials {
-		t.Row(errorText(r.Measure, &trial.GlobalTestError), short(trial.Params))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	line := fmt.Sprintf("median of the baseline %s, returned model %s", errorText(r.Measure, &b.Median), errorText(r.Measure, r.GlobalTest))
-	if r.GlobalTest != nil && r.Measure != study.MeasureRMSE {
-		side, points := "below", 100*(b.Median-*r.GlobalTest)
-		if points < 0 {
-			side, points = "above", -points
-		}
-		line += fmt.Sprintf(": %.1f points %s", points, side)
-	}
-	_, err := fmt.Fprintln(w, line)
-	return err
-}
-
-// baselineWatch shows the progress of a baseline; its events are nobody's.
-type baselineWatch struct{ *progress.Display }
-
-func newBaselineWatch(w io.Writer, n, rounds int) baselineWatch {
-	head := fmt.Sprintf("baseline: %d random configurations, %d rounds each\n", n, rounds)
-	return baselineWatch{progress.New(w, terminalColumns(w), head, time.Now)}
-}
-
-var _ study.Observer = baselineWatch{}
-
-// Event is of no use after the study.
-func (baselineWatch) Event(study.Event) {}
-
-// Progress shows a round.
-func (w baselineWatch) Progress(p study.Progress) { w.Update(p) }

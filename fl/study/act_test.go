@@ -89,6 +89,8 @@ func actStudy(t *testing.T, tuner, client string, parallel, workers int) Setup {
 	c.Budget = config.Budget{Rounds: 54, TrialRounds: 9}
 	c.Tuner.Name, c.Tuner.Parallel = tuner, parallel
 	switch tuner {
+	case "fedex":
+		c.Budget.Rounds = 9
 	case "pbt":
 		c.Tuner.Options = map[string]any{"population": 4, "interval": 3}
 	case "sha":

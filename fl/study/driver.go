@@ -27,6 +27,7 @@ type driver struct {
 	adds      map[string]bool // names of the client tuner's own dimensions
 	budget    tuners.Budget
 	objective tuners.Objective
+	scale     Scale // of the scores, for the display only
 
 	clientOptions  tuners.Params
 	clientScalars  []string // facts about clients that it asks for
@@ -47,8 +48,7 @@ type driver struct {
 	mu     sync.Mutex  // guards what follows
 	free   [][]float32 // weights that no candidate holds
 	rounds int
-	shown  float64 // the best score seen so far, for the display only
-	over   int     // trials that will not go on, for the display only
+	over   int // trials that will not go on, for the display only
 }
 
 // newDriver checks a set-up with its tuners, reads what is recorded of the study
@@ -74,7 +74,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	meter := newMeter(s, engine)
 	d := &driver{
 		setup: s, engine: engine, meter: meter, method: method, base: c.Hyper(), adds: map[string]bool{}, history: past,
-		budget: budget, objective: meter.objective, shown: math.NaN(),
+		budget: budget, objective: meter.objective, scale: ScaleOf(c, measureOf(s.Model)),
 	}
 	d.scoreProbes = s.scoreProbes()
 	if err := d.openTuners(ctx); err != nil {
@@ -226,19 +226,33 @@ func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64)
 	}
 	d.mu.Lock()
 	d.rounds++
-	if d.objective.Better(score, d.shown) {
-		d.shown = score
+	own := float64(r.Score)
+	if d.meter.unscored {
+		own = math.NaN()
 	}
+	t.recent.Add(own, len(r.Clients))
+	t.standing = t.recent.Standing(t.number, t.rounds, len(t.rungs) > 0 || t.rounds >= toRound)
 	p := Progress{
 		Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds,
-		Loss: float64(r.TrainLoss), Measure: measureOf(d.setup.Model), Score: score, Best: d.shown, Clients: t.clients,
-		Trials: len(d.trials), TrialsLeft: len(d.trials) - d.over, Maximize: d.objective.Direction == tuners.Maximize,
+		Loss: float64(r.TrainLoss), Measure: measureOf(d.setup.Model), Score: score, Best: d.leader(), Scale: d.scale, Clients: t.clients,
+		Trials: len(d.trials), TrialsLeft: len(d.trials) - d.over,
 	}
 	d.mu.Unlock()
 	if n := len(t.curve); n > 0 {
 		p.TestError = &t.curve[n-1].TestError
 	}
 	d.setup.Observer.Progress(p)
+}
+
+// leader is the standing of the best trial so far; failed ones have none. d.mu is held.
+func (d *driver) leader() Standing {
+	best := Standing{Score: math.NaN()}
+	for _, t := range d.trials {
+		if t.recent.rounds > 0 && !t.failed && t.standing.Before(best, d.objective) {
+			best = t.standing
+		}
+	}
+	return best
 }
 
 // ended counts a trial that will not go on, once.

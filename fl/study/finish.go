@@ -10,7 +10,6 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// The modes of a study, the commands that begin it.
 // resultRecord is the end of a study as it is stored: one of both.
 type resultRecord struct {
 	Tune *Result    `json:"tune,omitempty"`
@@ -66,15 +65,6 @@ func (d *driver) candidateOf(m *Chosen) (candidate, error) {
 	return d.lastOf(t), nil
 }
 
-// RecordBaseline keeps a baseline with the finished study that it was measured for.
-func RecordBaseline(s *store.Store, b *BaselineResult) error {
-	h := &history{store: s}
-	if err := h.append(KindBaseline, tuners.StudySession, b.Rounds, b); err != nil {
-		return err
-	}
-	return h.flush()
-}
-
 // Stored is what a directory holds of a study.
 type Stored struct {
 	// Config is the study file of the study, empty when nothing is recorded.
@@ -86,6 +76,8 @@ type Stored struct {
 	// Tune or Run is the end of a finished study, without its weights.
 	Tune *Result
 	Run  *RunResult
+	// Baseline is the comparison with random search that was begun last, nil for none.
+	Baseline *Comparison
 }
 
 // Finished says whether the study has ended.
@@ -124,9 +116,20 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 			}
 			return nil
 		case KindBaseline:
-			rec, err := decode[BaselineResult](r.Kind, r.Data)
-			if err == nil && out.Tune != nil {
-				out.Tune.Baseline = rec
+			rec, err := decode[baselineRecord](r.Kind, r.Data)
+			if err != nil {
+				return err
+			}
+			c := rec.comparison()
+			if out.Baseline != nil {
+				c.Done = out.Baseline.Done
+			}
+			out.Baseline = c
+			return nil
+		case KindConfiguration:
+			rec, err := decode[BaselineTrial](r.Kind, r.Data)
+			if err == nil && out.Baseline != nil {
+				out.Baseline.add(*rec)
 			}
 			return err
 		}
@@ -135,7 +138,10 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 			out.Tune, out.Run = rec.Tune, rec.Run
 		}
 		return err
-	}, KindStudy, KindMoved, KindSession, KindResult, KindBaseline)
+	}, KindStudy, KindMoved, KindSession, KindResult, KindBaseline, KindConfiguration)
+	if out.Tune != nil && out.Baseline != nil && out.Baseline.Complete() {
+		out.Tune.Baseline = out.Baseline.result(out.Tune)
+	}
 	return out, err
 }
 

@@ -188,7 +188,7 @@ func (h *history) begin(c *config.Config, mode string, fed *data.Federation, m *
 		if err != nil {
 			return err
 		}
-		rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds}
+		rec := studyRecord{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds, Direction: fmt.Sprint(c.Aim().Direction)}
 		if err := h.append(KindStudy, tuners.StudySession, 0, rec); err != nil {
 			return err
 		}

@@ -59,10 +59,12 @@ type Progress struct {
 	// says what it is, as Errors.Measure.
 	TestError *float64
 	Measure   string
-	// Score is the trial's and Best the study's best score, NaN when unknown.
-	Score, Best float64
-	// Maximize says that the best score is the highest.
-	Maximize bool
+	// Score is the trial's on the cohort of the round, NaN when unknown.
+	Score float64
+	// Best is the standing of the best trial so far, whose score is NaN before any;
+	// Scale says how scores are written.
+	Best  Standing
+	Scale Scale
 	// Clients is how many trained in the round, 0 where it was read from a record.
 	Clients int
 	// Trials have been begun, of which TrialsLeft neither failed nor were stopped

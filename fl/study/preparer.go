@@ -52,7 +52,7 @@ func (p *preparer) Run(ctx context.Context, s play.Segment, _ func(int)) (tuners
 	p.done++
 	p.driver.setup.Observer.Progress(Progress{
 		Preparing: true, Trial: dec.Trial, TrialRound: dec.ToRound, ToRound: dec.ToRound,
-		Round: p.done, Rounds: len(p.starts), Score: r.Score, Best: math.NaN(), Loss: math.NaN(),
+		Round: p.done, Rounds: len(p.starts), Score: r.Score, Best: Standing{Score: math.NaN()}, Loss: math.NaN(),
 	})
 	return r, nil
 }

@@ -14,23 +14,24 @@ import (
 
 // The kinds of rows in a study's journal.
 const (
-	KindStudy    = "study"    // what the study is; the first row
-	KindMoved    = "moved"    // its configuration with keys changed that change no result
-	KindData     = "data"     // the data it began on
-	KindSession  = "session"  // a process begins to work on it
-	KindSuggest  = "suggest"  // an answer of the trial tuner: decisions
-	KindReport   = "report"   // what the trial tuner was told
-	KindTrial    = "trial"    // a trial is opened
-	KindPlan     = "plan"     // an answer of the client tuner, before its round
-	KindRound    = "round"    // what a round measured
-	KindRung     = "rung"     // the score at the end of a segment
-	KindFail     = "fail"     // why a trial cannot go on
-	KindFinalist = "finalist" // the score of a model among which the study chooses
-	KindResult   = "result"   // the end of the study
-	KindBaseline = "baseline" // what random configurations reach, of a finished study
-	KindWorker   = "worker"   // a worker elsewhere joined or is gone
-	KindLease    = "lease"    // a worker elsewhere trains a trial from here on
-	KindAct      = "act"      // a person ended a trial, or the study, here
+	KindStudy         = "study"         // what the study is; the first row
+	KindMoved         = "moved"         // its configuration with keys changed that change no result
+	KindData          = "data"          // the data it began on
+	KindSession       = "session"       // a process begins to work on it
+	KindSuggest       = "suggest"       // an answer of the trial tuner: decisions
+	KindReport        = "report"        // what the trial tuner was told
+	KindTrial         = "trial"         // a trial is opened
+	KindPlan          = "plan"          // an answer of the client tuner, before its round
+	KindRound         = "round"         // what a round measured
+	KindRung          = "rung"          // the score at the end of a segment
+	KindFail          = "fail"          // why a trial cannot go on
+	KindFinalist      = "finalist"      // the score of a model among which the study chooses
+	KindResult        = "result"        // the end of the study
+	KindBaseline      = "baseline"      // a comparison with random search begins, of a study with a result
+	KindConfiguration = "configuration" // what a random configuration of it reached
+	KindWorker        = "worker"        // a worker elsewhere joined or is gone
+	KindLease         = "lease"         // a worker elsewhere trains a trial from here on
+	KindAct           = "act"           // a person ended a trial, or the study, here
 )
 
 // studyRecord is the first row.
@@ -41,6 +42,8 @@ type studyRecord struct {
 	// Config is the study file that Encode writes.
 	Config      string `json:"config"`
 	TrialRounds int    `json:"trial_rounds"`
+	// Direction is that of the scores: "minimize" or "maximize".
+	Direction string `json:"direction"`
 }
 
 // movedRecord is the study file with other values of keys that change no result.

@@ -17,7 +17,9 @@ type Rung struct {
 
 // TrialResult is one trial of a study.
 type TrialResult struct {
-	Number int           `json:"number"`
+	Number int `json:"number"`
+	// State is Completed, Pruned or Failed.
+	State  State         `json:"state"`
 	Params tuners.Params `json:"params"`
 	// Rounds is how many rounds the trial ran.
 	Rounds int `json:"rounds"`
@@ -288,20 +290,3 @@ type RunResult struct {
 
 // Weights returns the trained weights in the model's packed layout.
 func (r *RunResult) Weights() []float32 { return r.weights }
-
-// BaselineResult is what plain random configurations reach.
-type BaselineResult struct {
-	// Rounds is the length of each training.
-	Rounds int `json:"rounds"`
-	// Trials are the configurations with their global test errors.
-	Trials []BaselineTrial `json:"trials"`
-	// Median is the median of the global test errors.
-	Median  float64 `json:"median_global_test_error"`
-	Seconds float64 `json:"seconds"`
-}
-
-// BaselineTrial is one random configuration.
-type BaselineTrial struct {
-	Params          tuners.Params `json:"params"`
-	GlobalTestError float64       `json:"global_test_error"`
-}

@@ -2,15 +2,10 @@ package study
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
-	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
@@ -94,68 +89,4 @@ func (d *driver) train(ctx context.Context, given *config.Config) (*trial, error
 		return nil, fmt.Errorf("the training failed in %s", t.fail.Reason)
 	}
 	return t, nil
-}
-
-// CheckBaseline returns an error for data on which Baseline has nothing to measure.
-func CheckBaseline(fed *data.Federation) error {
-	if fed.Test.Len() > 0 || slices.ContainsFunc(fed.Clients, func(c data.Client) bool { return c.Test.Len() > 0 }) {
-		return nil
-	}
-	return errors.New("no client has test examples to compare on; give them some with data.split")
-}
-
-// Baseline trains n configurations that the tuner of s suggests, each for the
-// same number of rounds and without a client tuner, and measures the global
-// test error of each. With random search as the tuner it is the yardstick of a
-// study. The clients have test examples, see CheckBaseline.
-func Baseline(ctx context.Context, s Setup, n, rounds int) (*BaselineResult, error) {
-	s.ClientTuner, s.Store, s.Trainer, s.Control = nil, nil, nil, nil
-	s.Config.ClientTuner = config.ClientTuner{}
-	s.Config.Eval.Every, s.Config.Eval.EveryClients, s.Config.Eval.Goal, s.Config.Eval.Patience = 0, 0, 0, 0
-	s.Config.Budget = config.Budget{Rounds: n * rounds, TrialRounds: rounds}
-	s.Config.Tuner.Options = nil
-	d, err := newDriver(ctx, &s)
-	if err != nil {
-		return nil, err
-	}
-	defer d.close()
-	start := time.Now()
-	session, err := d.openStudySession(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = session.Close(context.WithoutCancel(ctx)) }() // it has decided
-	r := &BaselineResult{Rounds: rounds}
-	if _, err := d.follow(ctx, session); err != nil {
-		return nil, err
-	}
-	for i, t := range d.trials {
-		if t.fail != nil {
-			return nil, fmt.Errorf("baseline: trial %d failed in %s", t.number, t.fail.Reason)
-		}
-		if t.stopped {
-			return nil, fmt.Errorf("baseline: the tuner %s stopped trial %d early; use one that runs every trial to its end", s.Config.Tuner.Name, t.number)
-		}
-		e, err := d.engine.Evaluate(ctx, t.train.Weights(), evaluation(&s.Config, t.rounds, nil, t.hyper.Server, nil, s.Observer, fmt.Sprintf("configuration %d of %d", i+1, len(d.trials))))
-		if err != nil {
-			return nil, err
-		}
-		r.Trials = append(r.Trials, BaselineTrial{Params: t.params, GlobalTestError: e.GlobalTest.Error})
-	}
-	r.Median = r.median()
-	r.Seconds = time.Since(start).Seconds()
-	return r, nil
-}
-
-// median returns the median of the global test errors.
-func (r *BaselineResult) median() float64 {
-	var errs []float64
-	for _, t := range r.Trials {
-		errs = append(errs, t.GlobalTestError)
-	}
-	slices.Sort(errs)
-	if n := len(errs); n%2 == 0 {
-		return (errs[n/2-1] + errs[n/2]) / 2
-	}
-	return stat.Quantile(0.5, stat.Empirical, errs, nil)
 }

@@ -238,6 +238,9 @@ func (t *trial) ends(ctx context.Context, act actRecord, emit func(Event)) error
 func (t *trial) end(ctx context.Context, f *failure, emit func(Event)) error {
 	d := t.driver
 	t.fail = &f.failRecord
+	d.mu.Lock()
+	t.failed = true
+	d.mu.Unlock()
 	emit(Event{Event: "fail", Trial: t.number, Round: t.rounds, Reason: f.Reason})
 	if t.past.fail == nil {
 		d.setup.log().Error("a trial failed and is given up", "trial", t.number, "reason", f.Reason, "stack", f.Stack)

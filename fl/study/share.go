@@ -30,7 +30,7 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 		return nil, err
 	}
 	h := &history{store: to}
-	rec := studyRecord{Name: c.Name, Mode: config.ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds}
+	rec := studyRecord{Name: c.Name, Mode: config.ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds, Direction: fmt.Sprint(c.Aim().Direction)}
 	if err := h.append(KindStudy, tuners.StudySession, 0, rec); err != nil {
 		return nil, err
 	}

@@ -44,11 +44,14 @@ type trial struct {
 	curve    []CurvePoint
 	rungs    []Rung
 	mean     Discounted // of the scores since the last rung
-	best     candidate  // of the segment at work
-	floor    float64    // below which its models are kept
-	lowest   float64    // score of the last segment's best, NaN for none
-	lane     *lane      // of its events
-	measures int        // how often its sub-networks were scored
+	recent   Recent     // driver.mu guards it and the next two, which are for the display only
+	standing Standing
+	failed   bool
+	best     candidate // of the segment at work
+	floor    float64   // below which its models are kept
+	lowest   float64   // score of the last segment's best, NaN for none
+	lane     *lane     // of its events
+	measures int       // how often its sub-networks were scored
 	kept     snapshots
 }
 
@@ -160,7 +163,7 @@ func (t *trial) drop() error {
 
 // result is the trial's row of the study's result.
 func (t *trial) result() TrialResult {
-	r := TrialResult{Number: t.number, Params: t.params, Rounds: t.rounds, Rungs: t.rungs, Dropped: t.dropped, Loss: t.loss, Curve: t.curve}
+	r := TrialResult{Number: t.number, State: Completed, Params: t.params, Rounds: t.rounds, Rungs: t.rungs, Dropped: t.dropped, Loss: t.loss, Curve: t.curve}
 	if n := len(t.rungs); n > 0 {
 		r.Score = t.rungs[n-1].Score
 	}
@@ -169,9 +172,11 @@ func (t *trial) result() TrialResult {
 	}
 	switch {
 	case t.act != nil:
-		r.Stopped = t.act.reason()
+		r.State, r.Stopped = Pruned, t.act.reason()
 	case t.fail != nil:
-		r.Failed = t.fail.Reason
+		r.State, r.Failed = Failed, t.fail.Reason
+	case t.stopped && t.rounds < t.driver.budget.TrialRounds:
+		r.State = Pruned
 	}
 	return r
 }

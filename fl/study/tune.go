@@ -110,6 +110,9 @@ func (d *driver) openStudySession(ctx context.Context) (*decider, error) {
 	if !desc.Trials {
 		return nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: it runs no trials; use it as client_tuner.name under a tuner such as sha or random", desc.Name)}
 	}
+	if d.lone && !d.forks && c.Budget.Rounds > c.Budget.TrialRounds {
+		return nil, &key.Error{Key: "budget.rounds", Problem: fmt.Sprintf(" = %d, budget.trial_rounds = %d: %s as tuner.name runs one trial, so both must be the same; or use it as client_tuner.name under a tuner of many trials, such as sha", c.Budget.Rounds, c.Budget.TrialRounds, desc.Name)}
+	}
 	options, err := parseOptions("tuner", c.Tuner.Options)
 	if err != nil {
 		return nil, err

@@ -399,17 +399,28 @@ func TestRunAndBaseline(t *testing.T) {
 		}
 		return ds
 	}}
-	b, err := Baseline(t.Context(), s, 3, 3)
+	s.Config.Target = tuners.TargetPersonalized
+	b, err := Baseline(t.Context(), s, &Result{}, 3, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b.Trials) != 3 || b.Median != median3(b.Trials) {
+	best := b.Trials[b.Best]
+	if len(b.Trials) != 3 || b.MedianTest != median3(b.Trials) || b.Target != tuners.TargetPersonalized || b.BestTest != best.TestError || b.Spent() != 9 {
 		t.Errorf("baseline %+v", b)
+	}
+	for _, x := range b.Trials {
+		if x.Score < best.Score || x.StdErr == nil || !(*x.StdErr >= 0) {
+			t.Errorf("%+v, the best being %+v", x, best)
+		}
+	}
+	s.Config.Target = tuners.TargetGlobal
+	if global, err := Baseline(t.Context(), s, &Result{}, 3, 3); err != nil || global.Target != tuners.TargetGlobal || global.BestTest == b.BestTest {
+		t.Errorf("of the global model %+v, of personalized ones %+v; %v", global, b, err)
 	}
 }
 
 func median3(ts []BaselineTrial) float64 {
-	a, b, c := ts[0].GlobalTestError, ts[1].GlobalTestError, ts[2].GlobalTestError
+	a, b, c := ts[0].TestError, ts[1].TestError, ts[2].TestError
 	return max(min(a, b), min(max(a, b), c))
 }
 

@@ -21,18 +21,40 @@ type Plan struct {
 	// of their scores and of the evaluation at the end, FinalWork that of scoring
 	// the most finalists that there can be.
 	SideWork, Work, FinalWork []Work
+	// Random is how many random configurations are compared with, RandomRounds how
+	// long each trains, at most.
+	Random, RandomRounds int
+	RandomWork           []Work
 }
 
 // All is the whole work.
-func (p Plan) All() []Work { return slices.Concat(p.SideWork, p.Work, p.FinalWork) }
+func (p Plan) All() []Work { return slices.Concat(p.SideWork, p.Work, p.FinalWork, p.RandomWork) }
 
 // String says what is trained: "264 trials on proxy federations and 500 rounds".
 func (p Plan) String() string {
-	rounds := oneline.Count(p.Rounds, "round")
-	if p.Sides == 0 {
-		return rounds
+	text := oneline.Count(p.Rounds, "round")
+	if p.Sides > 0 {
+		text = oneline.Count(p.Sides, "trial") + " on proxy federations and " + text
 	}
-	return oneline.Count(p.Sides, "trial") + " on proxy federations and " + rounds
+	if p.Random > 0 {
+		text += fmt.Sprintf(", then %s of %s", oneline.Count(p.Random, "random configuration"), oneline.Count(p.RandomRounds, "round"))
+	}
+	return text
+}
+
+// Compare adds n random configurations that a study is compared with afterwards, as
+// long as its longest trials.
+func (p *Plan) Compare(s *study.Setup, n int) error {
+	c := &s.Config
+	points, err := pointsOf(c)
+	if err != nil {
+		return fmt.Errorf("estimate: %w", err)
+	}
+	counts := Count(s.Data, c)
+	task := &tasks{setup: s, cohort: float64(min(c.Cohort, counts.Clients)), Counts: counts}
+	p.Random, p.RandomRounds = n, c.Budget.TrialRounds
+	p.RandomWork = task.rounds(n*c.Budget.TrialRounds, n, points, 0)
+	return nil
 }
 
 // Of returns the plan of a study that `fedfast tune` runs (config.ModeTune) or of a

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -189,5 +190,19 @@ func (v *View) Table(ctx context.Context, name string) (*Table, error) {
 		}
 		t.Rows = append(t.Rows, values)
 	}
+	if name == "trials" && v.Busy() == 0 {
+		t.interrupt()
+	}
 	return t, rows.Err()
+}
+
+// interrupt says of trials that run, of a study on which no process works, that they
+// were interrupted, which the view cannot know.
+func (t *Table) interrupt() {
+	at := slices.Index(t.Columns, "state")
+	for _, row := range t.Rows {
+		if row[at] == "running" {
+			row[at] = "interrupted"
+		}
+	}
 }

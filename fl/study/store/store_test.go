@@ -353,7 +353,7 @@ func TestViews(t *testing.T) {
 		}
 		return b.String()
 	}
-	if got, want := states(), "0 PAUSED 0.25; 1 RUNNING <nil>; 2 FAIL <nil>; 3 WAITING <nil>; "; got != want {
+	if got, want := states(), "0 running 0.25; 1 running <nil>; 2 failed <nil>; 3 running <nil>; "; got != want {
 		t.Errorf("the trials are %s, want %s", got, want)
 	}
 	if err := s.Append("suggest", -1, 0, []byte(`{"decisions":[{"kind":"stop","trial":0}]}`)); err != nil {
@@ -368,7 +368,8 @@ func TestViews(t *testing.T) {
 		{Kind: "plan", Trial: 0, Round: 3, Data: []byte(`{"Server":null,"Clients":[{}],"Table":null,"Notes":{"theta":[0.5,0.5]}}`)},
 		{Kind: "finalist", Trial: 0, Round: 9, Data: []byte(`{"score":0.125,"clients":3,"examples":8}`)},
 		{Kind: "result", Trial: -1, Data: []byte(`{"tune":{"best":{"number":0,"round":9,"score":0.125},"survivor":null}}`)},
-		{Kind: "baseline", Trial: -1, Data: []byte(`{"rounds":9,"trials":[{"params":{},"global_test_error":0.75}]}`)},
+		{Kind: "baseline", Trial: -1, Round: 9, Data: []byte(`{"configurations":1,"rounds":9,"target":"global"}`)},
+		{Kind: "configuration", Trial: -1, Round: 9, Data: []byte(`{"number":0,"params":{},"score":0.5,"test_error":0.75}`)},
 	} {
 		if err := s.Append(r.Kind, r.Trial, r.Round, r.Data); err != nil {
 			t.Fatal(err)
@@ -383,7 +384,7 @@ func TestViews(t *testing.T) {
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := states(), "0 PRUNED 0.25; 1 COMPLETE <nil>; 2 FAIL <nil>; 3 COMPLETE <nil>; "; got != want {
+	if got, want := states(), "0 pruned 0.25; 1 completed <nil>; 2 failed <nil>; 3 completed <nil>; "; got != want {
 		t.Errorf("the trials are %s, want %s", got, want)
 	}
 	v, err := Look(t.Context(), dir)

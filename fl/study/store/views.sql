@@ -1,7 +1,8 @@
 -- The views of a study's journal. Their names and columns are for people and for
--- other programs: pandas.read_sql("SELECT * FROM rounds", ...), or the tools of
--- Optuna, whose names trials, trial_params and so on are. Times are of ISO 8601, in
--- UTC.
+-- other programs, such as pandas.read_sql("SELECT * FROM rounds", ...). States of trials
+-- are running, completed, pruned and failed; whether a process still works on a study is
+-- not in the database. Scores are fractions; study_directions says which are better.
+-- Times are of ISO 8601, in UTC.
 
 DROP VIEW IF EXISTS acts;
 CREATE VIEW acts AS
@@ -11,10 +12,13 @@ FROM journal WHERE kind = 'act' ORDER BY seq;
 
 DROP VIEW IF EXISTS baseline;
 CREATE VIEW baseline AS
-SELECT t.key AS number, json_extract(j.data, '$.rounds') AS rounds,
-       json_extract(t.value, '$.global_test_error') AS global_test_error,
-       json_extract(t.value, '$.params') AS params
-FROM (SELECT data FROM journal WHERE kind = 'baseline' ORDER BY seq DESC LIMIT 1) j, json_each(j.data, '$.trials') t;
+SELECT json_extract(j.data, '$.number') AS number, j.round AS rounds, json_extract(b.data, '$.target') AS target,
+       json_extract(j.data, '$.score') AS score,
+       json_extract(j.data, '$.test_error') AS test_error,
+       json_extract(j.data, '$.std_error') AS std_error,
+       json_extract(j.data, '$.params') AS params
+FROM journal j, (SELECT data FROM journal WHERE kind = 'baseline' ORDER BY seq DESC LIMIT 1) b
+WHERE j.kind = 'configuration' AND json_extract(j.data, '$.number') < json_extract(b.data, '$.configurations');
 
 DROP VIEW IF EXISTS curves;
 CREATE VIEW curves AS
@@ -54,8 +58,8 @@ FROM journal WHERE kind = 'finalist';
 DROP VIEW IF EXISTS models;
 CREATE VIEW models AS
 WITH ends AS (SELECT data FROM journal WHERE kind = 'result'),
-     told AS (SELECT 1 AS number, 'best' AS model, json_extract(data, '$.tune.best') AS m FROM ends
-              UNION ALL SELECT 2, 'last survivor', json_extract(data, '$.tune.survivor') FROM ends
+     told AS (SELECT 1 AS number, 'winner' AS model, json_extract(data, '$.tune.best') AS m FROM ends
+              UNION ALL SELECT 2, 'survivor', json_extract(data, '$.tune.survivor') FROM ends
               UNION ALL SELECT 3, 'luckiest', json_extract(data, '$.tune.luckiest') FROM ends
               UNION ALL SELECT 4, 'trained', json_set(json_extract(data, '$.run'), '$.number', 0, '$.round', json_extract(data, '$.run.rounds')) FROM ends)
 SELECT number, model, json_extract(m, '$.number') AS trial, json_extract(m, '$.round') AS round,
@@ -118,24 +122,23 @@ SELECT 1 AS study_id, json_extract(data, '$.name') AS study_name FROM journal WH
 
 DROP VIEW IF EXISTS study_directions;
 CREATE VIEW study_directions AS
-SELECT 1 AS study_direction_id, 'MINIMIZE' AS direction, 1 AS study_id, 0 AS objective;
+SELECT 1 AS study_direction_id, coalesce(json_extract(data, '$.direction'), 'minimize') AS direction, 1 AS study_id, 0 AS objective FROM journal WHERE kind = 'study';
 
 DROP VIEW IF EXISTS trials;
 CREATE VIEW trials AS
 WITH stopped AS (SELECT DISTINCT trial FROM decisions WHERE kind = 'stop' AND session = 'study'),
-     sent AS (SELECT trial, max(to_round) AS to_round FROM decisions WHERE kind IN ('start', 'resume', 'fork') AND session = 'study' GROUP BY trial),
+     whole AS (SELECT json_extract(data, '$.trial_rounds') AS rounds FROM journal WHERE kind = 'study'),
      ended AS (SELECT trial, CASE json_extract(data, '$.act') WHEN 'stop study' THEN 'the study was stopped by a person' ELSE 'stopped by a person' END AS reason
                FROM journal WHERE kind = 'act' AND trial >= 0),
      ran AS (SELECT trial, max(round) AS round, max(at) AS at, count(*) AS rounds FROM journal WHERE kind = 'round' GROUP BY trial)
 SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
        CASE
-         WHEN EXISTS (SELECT 1 FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial) THEN 'FAIL'
-         WHEN j.trial IN (SELECT trial FROM ended) THEN 'PRUNED'
-         WHEN j.trial IN (SELECT trial FROM stopped) AND ran.round < (SELECT json_extract(data, '$.trial_rounds') FROM journal WHERE kind = 'study') THEN 'PRUNED'
-         WHEN j.trial IN (SELECT trial FROM stopped) OR EXISTS (SELECT 1 FROM journal r WHERE r.kind = 'result') THEN 'COMPLETE'
-         WHEN ran.round IS NULL THEN 'WAITING'
-         WHEN ran.round < sent.to_round AND NOT EXISTS (SELECT 1 FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial AND g.round = ran.round) THEN 'RUNNING'
-         ELSE 'PAUSED'
+         WHEN EXISTS (SELECT 1 FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial) THEN 'failed'
+         WHEN j.trial IN (SELECT trial FROM ended) THEN 'pruned'
+         WHEN j.trial IN (SELECT trial FROM stopped) AND coalesce(ran.round, j.round) < whole.rounds THEN 'pruned'
+         WHEN j.trial IN (SELECT trial FROM stopped) OR EXISTS (SELECT 1 FROM journal r WHERE r.kind = 'result') THEN 'completed'
+         WHEN ran.round >= whole.rounds AND EXISTS (SELECT 1 FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial AND g.round = ran.round) THEN 'completed'
+         ELSE 'running'
        END AS state,
        coalesce(ran.round, j.round) AS rounds,
        (SELECT json_extract(data, '$.score') FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial ORDER BY g.seq DESC LIMIT 1) AS score,
@@ -145,7 +148,7 @@ SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
        json_extract(j.data, '$.params') AS params,
        strftime('%Y-%m-%dT%H:%M:%fZ', j.at / 1000.0, 'unixepoch') AS datetime_start,
        strftime('%Y-%m-%dT%H:%M:%fZ', ran.at / 1000.0, 'unixepoch') AS datetime_complete
-FROM journal j LEFT JOIN ran ON ran.trial = j.trial LEFT JOIN sent ON sent.trial = j.trial
+FROM journal j LEFT JOIN ran ON ran.trial = j.trial LEFT JOIN whole
 WHERE j.kind = 'trial';
 
 DROP VIEW IF EXISTS trial_params;

@@ -121,6 +121,7 @@ func (s *Study) Plans(ctx context.Context, trial, after int, f func(*study.Entry
 // news are the kinds of entries that Since returns.
 var news = []string{
 	study.KindSession, study.KindSuggest, study.KindTrial, study.KindRound, study.KindRung, study.KindFail, study.KindAct, study.KindFinalist, study.KindResult,
+	study.KindBaseline, study.KindConfiguration,
 }
 
 // Since returns at most limit entries behind the one numbered after, in order, so

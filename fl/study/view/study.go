@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -10,18 +11,16 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
-// State is how far a study is.
-type State string
+// State is how far a study or a trial is.
+type State = study.State
 
-// The states of a study.
+// The states of studies and trials, those of study. A study is never pruned or failed.
 const (
-	// Finished says that its end is recorded.
-	Finished State = "finished"
-	// Running says that a process holds its lock.
-	Running State = "running"
-	// Unfinished says neither: it was interrupted, or ended with an error, and can
-	// be resumed.
-	Unfinished State = "unfinished"
+	Running     = study.Running
+	Completed   = study.Completed
+	Pruned      = study.Pruned
+	Failed      = study.Failed
+	Interrupted = study.Interrupted
 )
 
 // Study is a study that is only looked at. Its methods may be called from several
@@ -84,13 +83,15 @@ type Overview struct {
 	Rounds, Budget int
 	// Trials are in the order of their numbers.
 	Trials []Trial
-	// Best is the returned model of a finished study, else the rung of the best
-	// score; nil before any.
+	// Best is the returned model of a study that has one, else the standing of the
+	// best trial; nil before any score.
 	Best *Best
 	// Finalists are the models among which the study chooses, as they are scored.
 	Finalists []Finalist
 	// Acts are those of a person, in their order.
 	Acts []Act
+	// Baseline is the comparison with random search, as far as it is; nil for none.
+	Baseline *study.Comparison
 	// Tune or Run is the end of a finished study, without its weights.
 	Tune *study.Result
 	Run  *study.RunResult
@@ -100,9 +101,8 @@ type Overview struct {
 
 // Best is the model that is the best so far.
 type Best struct {
-	Trial, Round int
-	Score        float64
-	// Returned says that the study has returned it. Else the score is the rung's.
+	study.Standing
+	// Returned says that the study has returned it. Else the score is an estimate.
 	Returned bool
 }
 
@@ -127,7 +127,7 @@ var few = []string{study.KindSession, study.KindSuggest, study.KindTrial, study.
 
 // Overview reads what the study has come to so far.
 func (s *Study) Overview(ctx context.Context) (*Overview, error) {
-	o := &Overview{Dir: s.dir, State: Unfinished}
+	o := &Overview{Dir: s.dir, State: Interrupted}
 	var err error
 	if o.Seq, err = s.view.Last(ctx); err != nil {
 		return nil, err
@@ -144,14 +144,14 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	default:
 		return nil, fmt.Errorf("%s: its study was interrupted before anything was recorded; `fedfast study resume %s` begins it again", s.dir, s.dir)
 	}
-	o.Mode, o.Text, o.Tune, o.Run = stored.Mode, stored.Config, stored.Tune, stored.Run
+	o.Mode, o.Text, o.Tune, o.Run, o.Baseline = stored.Mode, stored.Config, stored.Tune, stored.Run, stored.Baseline
 	if o.Config, err = config.Load(config.Source{Text: stored.Config}); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.dir, err)
 	}
 	o.Name = o.Config.Name
 	switch {
-	case stored.Finished():
-		o.State = Finished
+	case stored.Finished() && (o.Baseline == nil || o.Baseline.Complete()):
+		o.State = Completed
 	case o.PID > 0:
 		o.State = Running
 	}
@@ -164,13 +164,65 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 		return nil, err
 	}
 	b.finish(last)
+	if err := s.leader(ctx, o); err != nil {
+		return nil, err
+	}
 	return o, s.times(ctx, o)
 }
 
-// Lowest returns the best score that a round's cohort gave any trial so far, the lowest
-// of an objective that is minimized; nil without any. It reads all rounds.
-func (s *Study) Lowest(ctx context.Context, o *Overview) (*float64, error) {
-	return study.Lowest(ctx, s.view, o.Config.Score.Discount, o.Config.Aim())
+// leader fills in the best model so far.
+func (s *Study) leader(ctx context.Context, o *Overview) error {
+	switch {
+	case o.Tune != nil:
+		best := o.Tune.Best
+		o.Best = &Best{study.Standing{Trial: best.Number, Round: best.Round, Score: best.Score, Rounds: 1, Clients: o.Config.Cohort}, true}
+		if len(o.Tune.Finalists) > 0 {
+			o.Best.Clients = o.Tune.Finalists[0].Clients
+		}
+		return nil
+	case o.Mode == config.ModeRun:
+		return nil
+	}
+	best, aim := study.Standing{Score: math.NaN()}, o.Config.Aim()
+	for i := range o.Trials {
+		t := &o.Trials[i]
+		if t.State == Failed {
+			continue
+		}
+		var recent study.Recent
+		err := s.view.Of(ctx, t.Number, max(t.First, t.Rounds-study.StandingRounds), func(r store.Row) error {
+			e, err := study.ReadEntry(r)
+			if err == nil && e.Seq <= o.Seq {
+				recent.Add(e.Measured.Score, e.Measured.Clients)
+			}
+			return err
+		}, study.KindRound)
+		if err != nil {
+			return err
+		}
+		if at := recent.Standing(t.Number, t.Rounds, len(t.Rungs) > 0); at.Before(best, aim) {
+			best = at
+		}
+	}
+	if !math.IsNaN(best.Score) {
+		o.Best = &Best{Standing: best}
+	}
+	return nil
+}
+
+// Scale says how scores of the study are written.
+func (o *Overview) Scale() study.Scale { return study.ScaleOf(o.Config, o.Measure()) }
+
+// Measure says what the errors of the study's models are, see study.Errors; before
+// its end as far as its configuration tells.
+func (o *Overview) Measure() string {
+	switch {
+	case o.Tune != nil:
+		return o.Tune.Measure
+	case o.Run != nil:
+		return o.Run.Measure
+	}
+	return study.MeasureOf(o.Config)
 }
 
 // times fills in when processes worked on the study.

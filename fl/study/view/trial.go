@@ -9,32 +9,10 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// TrialState is how far a trial is.
-type TrialState string
-
-// The states of a trial.
-const (
-	// Waiting has not run a round yet.
-	Waiting TrialState = "waiting"
-	// Training is on its way to the next rung, in a process that holds the study.
-	Training TrialState = "training"
-	// Interrupted was on its way there when the study's process ended.
-	Interrupted TrialState = "interrupted"
-	// Paused stands at a rung, and may be sent on.
-	Paused TrialState = "paused"
-	// Stopped was ended before its last round: by the tuner, or by a person, as
-	// Trial.Act tells.
-	Stopped TrialState = "stopped"
-	// Complete has run all its rounds, or the study is finished.
-	Complete TrialState = "complete"
-	// Failed cannot go on; Trial.Failed says why.
-	Failed TrialState = "failed"
-)
-
 // Trial is a trial of a study, but for its rounds.
 type Trial struct {
 	Number int
-	State  TrialState
+	State  State
 	Params tuners.Params
 	// Source is the trial that it was forked from, after First rounds; nil and 0
 	// for a trial of its own.
@@ -157,7 +135,6 @@ func (b *builder) read(r store.Row) error {
 // finish fills in what the newest rounds tell.
 func (b *builder) finish(last map[int]store.Latest) {
 	o := b.o
-	aim := o.Config.Aim()
 	o.Budget = o.Config.Budget.Rounds
 	if o.Mode == config.ModeRun {
 		o.Budget = o.Config.Rounds
@@ -172,35 +149,22 @@ func (b *builder) finish(last map[int]store.Latest) {
 			t.To = o.Config.Rounds
 		}
 		t.State = b.state(t)
-		for _, r := range t.Rungs {
-			if o.Best == nil || aim.Better(r.Score, o.Best.Score) {
-				o.Best = &Best{Trial: t.Number, Round: r.Round, Score: r.Score}
-			}
-		}
-	}
-	if o.Tune != nil {
-		o.Best = &Best{Trial: o.Tune.Best.Number, Round: o.Tune.Best.Round, Score: o.Tune.Best.Score, Returned: true}
 	}
 }
 
 // state says how far a trial is.
-func (b *builder) state(t *Trial) TrialState {
+func (b *builder) state(t *Trial) State {
+	whole := t.Rounds >= b.o.Config.Budget.TrialRounds
+	ended := b.o.Tune != nil || b.o.Run != nil
 	switch {
 	case t.Failed != "":
 		return Failed
-	case t.Act != "":
-		return Stopped
-	case b.stopped[t.Number] && t.Rounds < b.o.Config.Budget.TrialRounds:
-		return Stopped
-	case b.stopped[t.Number] || b.o.State == Finished:
-		return Complete
-	case t.Rounds == t.First:
-		return Waiting
-	case t.Rounds < t.To && (len(t.Rungs) == 0 || t.Rungs[len(t.Rungs)-1].Round < t.Rounds):
-		if b.o.State != Running {
-			return Interrupted
-		}
-		return Training
+	case t.Act != "" || b.stopped[t.Number] && !whole:
+		return Pruned
+	case b.stopped[t.Number] || ended || whole && len(t.Rungs) > 0 && t.Rungs[len(t.Rungs)-1].Round == t.Rounds:
+		return Completed
+	case b.o.State == Running:
+		return Running
 	}
-	return Paused
+	return Interrupted
 }

@@ -120,9 +120,10 @@ func TestStudyIsSeenWhileItRuns(t *testing.T) {
 	}
 	v := look(t, dir)
 	part := overview(t, v)
-	if part.State != view.Unfinished || part.PID != 0 || part.Best == nil || part.Best.Returned || part.Rounds < running.Rounds || part.Budget != 12 || part.Worked <= 0 {
+	if part.State != view.Interrupted || part.PID != 0 || part.Best == nil || part.Best.Returned || part.Rounds < running.Rounds || part.Budget != 12 || part.Worked <= 0 {
 		t.Errorf("interrupted: %s", brief(part))
 	}
+	checkStanding(t, v, part)
 	if n := len(since(t, v, part.Seq, 1000)); n != 0 {
 		t.Errorf("%d entries behind the last one", n)
 	}
@@ -139,14 +140,40 @@ func TestStudyIsSeenWhileItRuns(t *testing.T) {
 	checkCurves(t, v, whole, metrics(t, dir))
 }
 
+// checkStanding compares the best trial so far with the means of the trials' newest
+// rounds: it is not the one of the best single round.
+func checkStanding(t *testing.T, v *view.Study, o *view.Overview) {
+	t.Helper()
+	best, lowest := math.Inf(1), math.Inf(1)
+	for i := range o.Trials {
+		rounds, err := v.Curve(t.Context(), &o.Trials[i], 0, o.Config.Score.Discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, n := 0.0, 0
+		for _, r := range rounds {
+			lowest = min(lowest, r.Score)
+			if r.Round > o.Trials[i].Rounds-5 {
+				sum, n = sum+r.Score, n+1
+			}
+		}
+		if n == 5 || n > 0 && len(o.Trials[i].Rungs) > 0 {
+			best = min(best, sum/float64(n))
+		}
+	}
+	if b := o.Best; !(math.Abs(b.Score-best) < 1e-12) || b.Score < lowest || b.Rounds < 1 || b.Clients != o.Config.Cohort {
+		t.Errorf("best so far %+v, want a score of %v, not below %v", b, best, lowest)
+	}
+}
+
 // checkFinished compares an overview with the end that the study returned.
 func checkFinished(t *testing.T, o *view.Overview, r *study.Result) {
 	t.Helper()
-	if o.State != view.Finished || o.Rounds != r.Rounds || len(o.Trials) != len(r.Trials) || o.Tune == nil || o.Run != nil || o.Mode != config.ModeTune {
+	if o.State != view.Completed || o.Rounds != r.Rounds || len(o.Trials) != len(r.Trials) || o.Tune == nil || o.Run != nil || o.Mode != config.ModeTune {
 		t.Fatalf("finished: %s", brief(o))
 	}
-	if want := (view.Best{Trial: r.Best.Number, Round: r.Best.Round, Score: r.Best.Score, Returned: true}); *o.Best != want {
-		t.Errorf("best %+v, want %+v", o.Best, want)
+	if b := o.Best; b.Trial != r.Best.Number || b.Round != r.Best.Round || b.Score != r.Best.Score || !b.Returned {
+		t.Errorf("best %+v, want %+v", b, r.Best)
 	}
 	if len(o.Finalists) != len(r.Finalists) || o.Finalists[0].Score != r.Finalists[0].Score {
 		t.Errorf("finalists %+v, want %+v", o.Finalists, r.Finalists)
@@ -157,7 +184,7 @@ func checkFinished(t *testing.T, o *view.Overview, r *study.Result) {
 		if trial.Number != i || !trial.Params.Equal(want.Params) || trial.Rounds != want.Rounds || *trial.Score() != want.Score || len(trial.Rungs) != len(want.Rungs) {
 			t.Errorf("trial %d: %+v, want %+v", i, trial, want)
 		}
-		if trial.State == view.Stopped {
+		if trial.State == view.Pruned {
 			stopped++
 		}
 		for _, rung := range trial.Rungs {
@@ -260,10 +287,10 @@ func TestRunIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := overview(t, look(t, dir))
-	if o.State != view.Finished || o.Mode != config.ModeRun || o.Run == nil || o.Run.WeightsSHA256 != r.WeightsSHA256 || o.Rounds != 5 || o.Budget != 5 || o.Best != nil {
+	if o.State != view.Completed || o.Mode != config.ModeRun || o.Run == nil || o.Run.WeightsSHA256 != r.WeightsSHA256 || o.Rounds != 5 || o.Budget != 5 || o.Best != nil {
 		t.Error(brief(o))
 	}
-	if len(o.Trials) != 1 || o.Trials[0].State != view.Complete || o.Trials[0].To != 5 {
+	if len(o.Trials) != 1 || o.Trials[0].State != view.Completed || o.Trials[0].To != 5 {
 		t.Errorf("trials %+v", o.Trials)
 	}
 }
@@ -303,13 +330,13 @@ func TestTrialIsInterrupted(t *testing.T) {
 		o := overview(t, look(t, dir))
 		return fmt.Sprintln(o.State, o.Trials[0].State, o.Trials[1].State)
 	}
-	if got := states(); got != "running training waiting\n" {
+	if got := states(); got != "running running running\n" {
 		t.Errorf("at work: %s", got)
 	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := states(); got != "unfinished interrupted waiting\n" {
+	if got := states(); got != "interrupted interrupted interrupted\n" {
 		t.Errorf("after its end: %s", got)
 	}
 }

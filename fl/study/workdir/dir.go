@@ -240,7 +240,7 @@ func (d *dir) complete(digest string, others ...Other) bool {
 // finished returns the end of a study that holds all that is asked for: the
 // recorded result. It returns nil when there is something left to do.
 func (d *dir) finished(recorded *study.Result, baseline int) *study.Result {
-	if recorded == nil || !d.complete(recorded.WeightsSHA256, Others(recorded)...) {
+	if !d.complete(recorded.WeightsSHA256, Others(recorded)...) {
 		return nil
 	}
 	if have := recorded.Baseline; baseline > 0 && (have == nil || len(have.Trials) != baseline) {

@@ -175,9 +175,13 @@ func (s *Study) New() bool { return s.dir == nil || s.dir.begun }
 func (s *Study) Path() string { return s.path }
 
 // Finished returns the end of a study of config.ModeTune that has all that is asked
-// for, the files of its models and a baseline of so many configurations, 0 for
-// none; nil when there is something left to do. It comes without weights.
+// for, the files of its models and a baseline of so many configurations; nil when
+// there is something left to do. 0 asks for no baseline but one that has begun. It
+// comes without weights.
 func (s *Study) Finished(baseline int) *study.Result {
+	if s.Stored.Tune == nil || baseline == 0 && s.Stored.Baseline != nil && !s.Stored.Baseline.Complete() {
+		return nil
+	}
 	return s.dir.finished(s.Stored.Tune, baseline)
 }
 

@@ -43,7 +43,7 @@ class Seeds:
     @property
     def finished(self) -> bool:
         shown = self.show()
-        return shown["finished"] == shown["seeds"]
+        return shown["completed"] == shown["seeds"]
 
 
 def holds_seeds(path: "Union[str, os.PathLike[str]]") -> bool:

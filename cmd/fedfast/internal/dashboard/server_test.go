@@ -364,3 +364,57 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// TestComparisonIsNotTheEnd: a study whose result is recorded still runs while it is
+// compared with random search, and tells how far that is.
+func TestComparisonIsNotTheEnd(t *testing.T) {
+	root := t.TempDir()
+	st, round := recorded(t, filepath.Join(root, "one"))
+	round()
+	add := func(kind, form string, values ...any) {
+		t.Helper()
+		if err := errors.Join(st.Append(kind, -1, 3, fmt.Appendf(nil, form, values...)), st.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := served(t, root)
+	look := func() (p struct {
+		State, Stage string
+		Control      bool
+		Best         struct{ Returned bool }
+		Errors       []struct {
+			Name  string
+			Value *float64
+		}
+	},
+	) {
+		t.Helper()
+		answer, err := http.Get(url + "/api/study?dir=one") //nolint:noctx // a short one
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }() // it was read
+		if err := json.NewDecoder(answer.Body).Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	add(study.KindResult, `{"tune":{"best":{"number":0,"round":1,"score":0.5},"rounds":1,"rounds_per_second":1,"global_test_error":0.3,"evaluation":{"global_test":{"error":0.3,"clients":9,"std_error":0.03}}}}`)
+	add(study.KindBaseline, `{"configurations":2,"rounds":3,"target":"global"}`)
+	add(study.KindConfiguration, `{"number":1,"params":{},"score":0.6,"test_error":0.62,"std_error":0.04}`)
+	if p := look(); p.State != "running" || p.Stage != "comparing with random search (1 of 2)" || !p.Best.Returned || p.Control {
+		t.Errorf("meanwhile: %+v", p)
+	}
+	add(study.KindConfiguration, `{"number":0,"params":{},"score":0.4,"test_error":0.5,"std_error":0.04}`)
+	p := look()
+	told := map[string]float64{}
+	for _, e := range p.Errors {
+		if e.Value != nil {
+			told[e.Name] = *e.Value
+		}
+	}
+	const name = "random search (2 x 3 rounds), global test error: "
+	if p.State != "completed" || p.Stage != "" || told[name+"best"] != 0.5 || told[name+"median"] != 0.56 {
+		t.Errorf("in the end: %+v, errors %v", p, told)
+	}
+}

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"path/filepath"
@@ -26,6 +27,9 @@ type entry struct {
 	Rounds  int        `json:"rounds"`
 	Budget  int        `json:"budget"`
 	Best    *best      `json:"best"`
+	Scale   scale      `json:"scale"` // of scores
+	// Stage says what a study with a returned model still does, empty for nothing.
+	Stage string `json:"stage,omitempty"`
 	// Left is the estimated time to the end in seconds, of a running study.
 	Left    *float64   `json:"left"`
 	Worked  float64    `json:"worked"` // seconds
@@ -33,12 +37,21 @@ type entry struct {
 	Problem string     `json:"problem,omitempty"`
 }
 
-// best is the best model so far, or the returned one.
+// best is the best model so far, by an estimate, or the returned one.
 type best struct {
 	Trial    int     `json:"trial"`
 	Round    int     `json:"round"`
 	Score    float64 `json:"score"`
 	Returned bool    `json:"returned"`
+	Basis    string  `json:"basis"` // what the score is from
+}
+
+// scale says how scores are written.
+type scale struct {
+	Name      string `json:"name"` // such as "validation error (personalized)"
+	Metric    string `json:"metric"`
+	Direction string `json:"direction"`
+	Percent   bool   `json:"percent"`
 }
 
 // studies lists what there is below the root.
@@ -86,10 +99,21 @@ func (s *Server) head(o *view.Overview) entry {
 		e.Started = &o.Started
 	}
 	if b := o.Best; b != nil {
-		e.Best = &best{b.Trial, b.Round, b.Score, b.Returned}
+		e.Best = &best{b.Trial, b.Round, b.Score, b.Returned, b.Basis()}
 	}
-	if left := o.Budget - o.Rounds; o.State == view.Running && o.Rounds > 0 && left >= 0 {
+	if o.Mode == config.ModeTune {
+		s := o.Scale()
+		e.Scale = scale{s.String(), s.Metric, s.Direction(), s.Percent}
+	}
+	left := o.Budget - o.Rounds
+	if b := o.Baseline; b != nil && o.State != view.Completed {
+		e.Stage, left = b.Stage(), b.Rounds*(b.Configurations-len(b.Done))
+	}
+	if o.State == view.Running && o.Rounds > 0 && left >= 0 {
 		e.Left = new(e.Worked / float64(o.Rounds) * float64(left))
+		if o.Tune != nil && o.Tune.RoundsPerSecond > 0 {
+			e.Left = new(float64(left) / o.Tune.RoundsPerSecond)
+		}
 	}
 	return e
 }
@@ -113,14 +137,14 @@ type page struct {
 
 // trial is a row of the table of trials.
 type trial struct {
-	Number int             `json:"number"`
-	State  view.TrialState `json:"state"`
-	Rounds int             `json:"rounds"`
-	To     int             `json:"to"`
-	Score  *float64        `json:"score"`
-	Params tuners.Params   `json:"params"`
-	Source *int            `json:"source,omitempty"`
-	Reason string          `json:"reason,omitempty"` // why it failed or was stopped
+	Number int           `json:"number"`
+	State  view.State    `json:"state"`
+	Rounds int           `json:"rounds"`
+	To     int           `json:"to"`
+	Score  *float64      `json:"score"`
+	Params tuners.Params `json:"params"`
+	Source *int          `json:"source,omitempty"`
+	Reason string        `json:"reason,omitempty"` // why it failed or was stopped
 }
 
 // session is a process that worked on the study.
@@ -143,6 +167,17 @@ type measured struct {
 func errorsOf(measure string, global, personalized *float64) []measured {
 	what, share := study.MeasureName(measure)
 	return []measured{{"global test " + what, global, share}, {"personalized test " + what, personalized, share}}
+}
+
+// baselineOf names what random search reached beside the study, if that is known.
+func baselineOf(r *study.Result) []measured {
+	b := r.Baseline
+	if b == nil {
+		return nil
+	}
+	what, share := study.MeasureName(r.Measure)
+	name := fmt.Sprintf("random search (%d x %d rounds), %s test %s: ", len(b.Trials), b.Rounds, b.Target, what)
+	return []measured{{name + "best", &b.BestTest, share}, {name + "median", &b.MedianTest, share}}
 }
 
 // look opens the study that a request is about; who asked closes it.
@@ -172,12 +207,12 @@ func (s *Server) study(r *http.Request) (any, error) {
 	if p.Workers, err = workersOf(r.Context(), v, o); err != nil {
 		return nil, err
 	}
-	p.Control = s.Control != nil && v.Dir() == s.Root && o.State == view.Running
+	p.Control = s.Control != nil && v.Dir() == s.Root && o.State == view.Running && o.Tune == nil
 	for _, a := range o.Acts {
 		p.Halted = p.Halted || a.Trial < 0
 	}
 	if o.Tune != nil {
-		p.Errors = errorsOf(o.Tune.Measure, o.Tune.GlobalTest, o.Tune.PersonalizedTest)
+		p.Errors = append(errorsOf(o.Tune.Measure, o.Tune.GlobalTest, o.Tune.PersonalizedTest), baselineOf(o.Tune)...)
 	}
 	if o.Run != nil {
 		p.Errors = errorsOf(o.Run.Measure, o.Run.GlobalTest, o.Run.PersonalizedTest)

@@ -22,8 +22,11 @@ const (
 	createTrial  = 4
 )
 
-// minimize is Optuna's StudyDirection.MINIMIZE.
-const minimize = 1
+// The directions of a study, by Optuna's numbers (StudyDirection).
+const (
+	minimize = 1
+	maximize = 2
+)
 
 // The states of a trial, by Optuna's numbers (TrialState).
 const (
@@ -34,10 +37,9 @@ const (
 	waiting  = 4
 )
 
-// states are Optuna's of those that are no end and depend on nothing else.
-var states = map[view.TrialState]int{
-	view.Waiting: waiting, view.Training: running, view.Interrupted: running, view.Paused: running,
-	view.Stopped: pruned, view.Complete: complete, view.Failed: failed,
+// states are Optuna's of trials that have run a round.
+var states = map[view.State]int{
+	view.Running: running, view.Interrupted: running, view.Pruned: pruned, view.Completed: complete, view.Failed: failed,
 }
 
 // worker marks who wrote a line. Optuna's own are unique to a thread.
@@ -109,7 +111,11 @@ func Write(w io.Writer, o *view.Overview, adds []tuners.Dim) error {
 		return err
 	}
 	lines := json.NewEncoder(w)
-	if err := lines.Encode(study{createStudy, worker, o.Name, []int{minimize}}); err != nil {
+	direction := minimize
+	if o.Config.Aim().Direction == tuners.Maximize {
+		direction = maximize
+	}
+	if err := lines.Encode(study{createStudy, worker, o.Name, []int{direction}}); err != nil {
 		return err
 	}
 	notes := []map[string]any{{"fedfast.config": o.Text}, {"fedfast.state": o.State}}
@@ -145,6 +151,9 @@ func lineOf(t *view.Trial, dims tuners.Space) (*trial, error) {
 		Op: createTrial, Worker: worker, State: states[t.State],
 		Distributions: map[string]string{}, Params: map[string]float64{}, Steps: map[string]number{},
 		User: map[string]any{"fedfast.rounds": t.Rounds}, System: map[string]any{},
+	}
+	if line.State == running && t.Rounds == t.First {
+		line.State = waiting
 	}
 	for _, name := range t.Params.Keys() {
 		dim, _ := dims.Dim(name)

@@ -26,8 +26,14 @@ function span(seconds) {
   return s + "s";
 }
 
-/** score writes a score, or that there is none. */
-const score = (x) => (x === null || x === undefined ? "–" : x.toFixed(4));
+/** score writes a score on a study's scale, or that there is none. */
+function score(x, scale) {
+  if (x === null || x === undefined) return "–";
+  return scale.percent ? (100 * x).toFixed(2) + " %" : String(+x.toPrecision(4));
+}
+
+/** bestText writes the score of the returned model, or the estimate of the best one so far. */
+const bestText = (s) => (s.best ? (s.best.returned ? "" : "~") + score(s.best.score, s.scale) : "–");
 
 /** day writes a time of the record. */
 const day = (t) => (t ? new Date(t).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }) : "–");

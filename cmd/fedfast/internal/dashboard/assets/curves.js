@@ -2,7 +2,7 @@
 
 /** The place of each metric in a row of news: trial, round, score, loss, test. */
 const metricAt = { score: 2, loss: 3, test: 4 };
-const metricName = { score: "score", loss: "training loss", test: "test error" };
+const metricName = { score: "validation score", loss: "training loss", test: "test error" };
 
 /** The distances of marks on the axis of rounds: whole ones. */
 const wholeSteps = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((x) => [x, 2 * x, 5 * x]);
@@ -80,6 +80,16 @@ class Curves {
     return fresh;
   }
 
+  /** nameOf names a metric: scores are those of each round's cohort. */
+  nameOf(metric) {
+    return metric === "score" && this.scale?.name ? this.scale.name + ", one cohort each round" : metricName[metric];
+  }
+
+  /** percent says that a metric is written in percent. */
+  percent(metric) {
+    return metric === "score" && this.scale?.percent;
+  }
+
   /** series says how a trial is drawn: the best one stands out. */
   series(i) {
     const css = getComputedStyle(document.documentElement), lit = i === this.best;
@@ -103,7 +113,7 @@ class Curves {
       ...this.size(),
       series: [{ label: "round" }, ...this.data.slice(1).map((_, i) => this.series(i))],
       scales: { x: { time: false } },
-      axes: [{ ...axis, label: "round", labelSize: 22, incrs: wholeSteps }, { ...axis, label: metricName[this.metric], size: 64, labelSize: 22 }],
+      axes: [{ ...axis, label: "round", labelSize: 22, incrs: wholeSteps }, { ...axis, label: this.nameOf(this.metric), size: 64, labelSize: 22, ...(this.percent(this.metric) ? { values: (u, ys) => ys.map((y) => +(100 * y).toPrecision(6) + " %") } : {}) }],
       legend: { show: false },
       cursor: { focus: { prox: 24 }, points: { show: false }, drag: { x: true, y: false } },
       focus: { alpha: 0.25 },

@@ -14,8 +14,8 @@ function row(s) {
     return tr;
   }
   tr.append(
-    make("td", s.state, { class: "state " + s.state }),
-    make("td", s.best ? score(s.best.score) : "–", { class: "n" }),
+    make("td", s.stage ? s.state + ", " + s.stage : s.state, { class: "state " + s.state }),
+    make("td", s.best ? bestText(s) + " " + s.scale.metric : "–", { class: "n" }),
     make("td", count.format(s.trials), { class: "n" }),
     make("td", count.format(s.rounds) + " of " + count.format(s.budget), { class: "n" }),
     make("td", s.left === null ? "–" : span(s.left), { class: "n" }),
@@ -36,7 +36,7 @@ async function show() {
     if (kept) rows.querySelector(`a[href="${CSS.escape(kept)}"]`)?.focus();
     note.textContent = "";
   } catch (e) {
-    note.textContent = "fedfast does not answer: " + e.message;
+    note.textContent = "Lost connection to fedfast: " + e.message;
   }
 }
 

@@ -38,7 +38,7 @@ async function stop(form) {
 
 /** stopButton is the button of a trial that may go on, null for any other. */
 function stopButton(s, t) {
-  if (!stoppable(s) || !["waiting", "training", "paused"].includes(t.state)) return null;
+  if (!stoppable(s) || t.state !== "running") return null;
   const b = make("button", "Stop", { type: "button", "aria-label": "Stop trial " + t.number });
   b.addEventListener("click", () => askFirst("Stop trial " + t.number + " after its round? It does not go on, and its best model so far stays.", { trial: t.number }));
   return b;

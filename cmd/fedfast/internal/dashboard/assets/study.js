@@ -15,7 +15,7 @@ function light(number) {
 }
 
 /** The states of trials that have not ended. */
-const mayGoOn = ["waiting", "training", "interrupted", "paused"];
+const mayGoOn = ["running", "interrupted"];
 
 /** facts shows what the study has come to. */
 function facts(s) {
@@ -23,10 +23,10 @@ function facts(s) {
   by("title").textContent = s.name;
   const facts = [
     ["rounds", count.format(s.rounds), "of " + count.format(s.budget)],
-    ["best score", s.best ? score(s.best.score) : "–", s.best ? "trial " + s.best.trial + ", round " + s.best.round : ""],
+    ...(s.scale.name ? [[(s.best?.returned ? "winner: " : "best so far: ") + s.scale.name + ", " + s.scale.direction, bestText(s), s.best ? "trial " + s.best.trial + (s.best.returned ? ", round " + s.best.round : ", estimate: " + s.best.basis) : ""]] : []),
     ["trials", count.format(s.trials), s.all.filter((t) => mayGoOn.includes(t.state)).length + " left"],
     ["time left", s.left === null ? "–" : span(s.left), ""],
-    ["worked", span(s.worked), ""],
+    ["training time", span(s.worked), ""],
     ["command", s.command, s.pid ? "process " + s.pid : ""],
     ...(s.errors || []).filter((e) => e.value !== null).map((e) => [e.name, e.share ? (100 * e.value).toFixed(2) + " %" : e.value.toPrecision(4), ""]),
   ];
@@ -38,12 +38,12 @@ function facts(s) {
   }));
   by("progress").value = s.budget ? s.rounds / s.budget : 0;
   stopping(s);
-  state(s.state);
+  state(s.state, s.stage);
 }
 
 /** state shows how far the study is. */
-function state(name) {
-  by("state").textContent = name;
+function state(name, stage) {
+  by("state").textContent = stage ? name + ", " + stage : name;
   by("state").className = "state " + name;
 }
 
@@ -52,7 +52,7 @@ function table(s) {
   const keys = [...new Set(s.all.flatMap((t) => Object.keys(t.params || {})))].sort();
   const head = make("tr");
   const kept = document.activeElement?.getAttribute("aria-label");
-  for (const [name, n] of [["trial", 1], ["state", 0], ["rounds", 1], ["score", 1], ...keys.map((k) => [k, 1])]) head.append(make("th", name, n ? { scope: "col", class: "n" } : { scope: "col" }));
+  for (const [name, n] of [["trial", 1], ["state", 0], ["rounds", 1], ["last rung, one cohort", 1], ...keys.map((k) => [k, 1])]) head.append(make("th", name, n ? { scope: "col", class: "n" } : { scope: "col" }));
   by("trial-head").replaceChildren(head);
   page.rows.clear();
   by("trials").replaceChildren(...s.all.map((t) => {
@@ -61,7 +61,7 @@ function table(s) {
     if (t.reason) told.append(" ", make("span", t.reason, { class: t.state === "failed" ? "note" : "faint" }));
     const button = stopButton(s, t);
     if (button) told.append(" ", button);
-    tr.append(make("th", t.number, { scope: "row", class: "n" }), told, make("td", t.rounds + " of " + t.to, { class: "n" }), make("td", score(t.score), { class: "n" }));
+    tr.append(make("th", t.number, { scope: "row", class: "n" }), told, make("td", t.rounds + " of " + t.to, { class: "n" }), make("td", score(t.score, s.scale), { class: "n" }));
     for (const k of keys) tr.append(make("td", param((t.params || {})[k]), { class: "n" }));
     page.rows.set(t.number, tr);
     return tr;
@@ -134,7 +134,7 @@ function follow(after) {
   page.stream.addEventListener("cut", () => location.reload());
   page.stream.onopen = () => (by("note").textContent = "");
   page.stream.onerror = () => {
-    by("note").textContent = "fedfast does not answer; this page comes back by itself.";
+    by("note").textContent = "Lost connection to fedfast; retrying.";
     if (page.stream.readyState === EventSource.CLOSED) setTimeout(() => draw().catch(tell), 2000);
   };
 }
@@ -185,7 +185,7 @@ function metrics(names) {
       page.metric = name;
       if (curves.sets) curves.choose(name);
     });
-    label.append(input, metricName[name]);
+    label.append(input, curves.nameOf(name));
     by("metrics").append(label);
   }
 }
@@ -194,6 +194,7 @@ function metrics(names) {
 async function start() {
   try {
     await refresh();
+    curves.scale = page.study.scale;
     by("note").textContent = "";
     page.painted = performance.now();
     metrics(page.study.metrics);

@@ -13,7 +13,7 @@ import (
 func TestLabels(t *testing.T) {
 	for columns, want := range map[int][]string{
 		0:  {"seed 2 of 5: a head\n", "seed 2 of 5: round 4 of 4, trial 1 at round 2 of 3, "},
-		80: {"seed 2 of 5: a head\n", "seed 2 of 5 100% |", "| round 4 of 4, now evaluating", "\nlowest score 0.5000, loss 1.0000, trial 1 (2 of 3)", "seed 2 of 5: round 4 of 4 in 3s"},
+		80: {"seed 2 of 5: a head\n", "seed 2 of 5 100% |", "| round 4 of 4, now evaluating", "\nbest ~50.00 % val error (trial 1), loss 1.0000, trial 1 (2 of 3)", "seed 2 of 5: round 4 of 4 in 3s"},
 		40: {"seed 2 of 5: round 4 of 4 in 3s"},
 	} {
 		var out strings.Builder
@@ -25,7 +25,7 @@ func TestLabels(t *testing.T) {
 		d := New(&out, terminal, "a head\n", func() time.Time { return clock })
 		d.Label("seed 2 of 5")
 		clock = time.Unix(3, 0)
-		d.Update(study.Progress{Trial: 1, TrialRound: 2, ToRound: 3, Round: 4, Rounds: 4, Loss: 1, Best: 0.5})
+		d.Update(study.Progress{Trial: 1, TrialRound: 2, ToRound: 3, Round: 4, Rounds: 4, Loss: 1, Best: study.Standing{Trial: 1, Score: 0.5, Rounds: 2, Clients: 4}, Scale: study.Scale{Metric: "error", Percent: true}})
 		d.Close()
 		for _, text := range want {
 			if !strings.Contains(out.String(), text) {
@@ -35,14 +35,14 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestMaximizedScores says that the best score of a maximized objective is the highest.
-func TestMaximizedScores(t *testing.T) {
-	for _, columns := range []func() int{nil, func() int { return 80 }} {
+// TestScoresSayWhatTheyAre writes the best score with its metric and what it is from.
+func TestScoresSayWhatTheyAre(t *testing.T) {
+	for _, columns := range []func() int{nil, func() int { return 120 }} {
 		var out strings.Builder
 		d := New(&out, columns, "", func() time.Time { return time.Unix(0, 0) })
-		d.Update(study.Progress{Trial: 1, TrialRound: 2, ToRound: 3, Round: 4, Rounds: 4, Loss: 1, Best: 0.5, Maximize: true})
+		d.Update(study.Progress{Trial: 1, TrialRound: 2, ToRound: 3, Round: 4, Rounds: 4, Loss: 1, Best: study.Standing{Trial: 1, Score: 0.5, Rounds: 1, Clients: 1}, Scale: study.Scale{Metric: "accuracy", Percent: true, Maximize: true}})
 		d.Close()
-		if text := out.String(); !strings.Contains(text, "highest score 0.5000") || strings.Contains(text, "lowest") {
+		if text := out.String(); !strings.Contains(text, "best ~50.00 % val accuracy (trial 1), 1 round, 1 client") {
 			t.Errorf("it says %q", text)
 		}
 	}

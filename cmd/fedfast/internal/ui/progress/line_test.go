@@ -103,14 +103,16 @@ func TestDisplayOnTerminal(t *testing.T) {
 		d.Update(p)
 	}
 	none := math.NaN()
-	update(9, study.Progress{Preparing: true, Trial: 7, Round: 8, Rounds: 8, Score: 0.5, Best: none, Loss: none})
+	unknown, best := study.Standing{Score: none}, study.Standing{Trial: 1, Score: 0.125, Rounds: 5, Clients: 10}
+	errors := study.Scale{Metric: "error", Percent: true}
+	update(9, study.Progress{Preparing: true, Trial: 7, Round: 8, Rounds: 8, Score: 0.5, Best: unknown, Loss: none})
 	shows("a head", "client tuner prepares, error 0.5000 100% |████████████████████████| 8 of 8")
-	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 400, Loss: 2, Best: none, Clients: 10, Trials: 27, TrialsLeft: 27})
+	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 400, Loss: 2, Best: unknown, Clients: 10, Trials: 27, TrialsLeft: 27})
 	shows("a head", "  0% |                        | round   1 of 400", "loss 2.0000, 27 of 27 trials left, trial 1 (1 of 3)")
-	update(12, study.Progress{Trial: 1, TrialRound: 3, ToRound: 3, Round: 2, Rounds: 400, Loss: 0.5, Best: 0.125, Clients: 10, Trials: 27, TrialsLeft: 27})
-	shows("a head", "  0% |                  | round   2 of 400, 13m16s left to train, 5.0 clients/s", "lowest score 0.1250, loss 0.5000, 27 of 27 trials left, trial 1 (3 of 3)")
-	update(20, study.Progress{Trial: 22, TrialRound: 29, ToRound: 30, Round: 380, Rounds: 400, Loss: 0.25, Best: 0.125, Clients: 10, Trials: 27, TrialsLeft: 9})
-	shows("a head", " 95% |██████████████████ | round 380 of 400, 1m40s left to train, 2.0 clients/s", "lowest score 0.1250, loss 0.2500, 9 of 27 trials left, trial 22 (29 of 30)")
+	update(12, study.Progress{Trial: 1, TrialRound: 3, ToRound: 3, Round: 2, Rounds: 400, Loss: 0.5, Best: best, Scale: errors, Clients: 10, Trials: 27, TrialsLeft: 27})
+	shows("a head", "  0% |                  | round   2 of 400, 13m16s left to train, 5.0 clients/s", "best ~12.50 % val error (trial 1), 27 of 27 trials left, trial 1 (3 of 3)")
+	update(20, study.Progress{Trial: 22, TrialRound: 29, ToRound: 30, Round: 380, Rounds: 400, Loss: 0.25, Best: best, Scale: errors, Clients: 10, Trials: 27, TrialsLeft: 9})
+	shows("a head", " 95% |██████████████████ | round 380 of 400, 1m40s left to train, 2.0 clients/s", "best ~12.50 % val error (trial 1), 9 of 27 trials left, trial 22 (29 of 30)")
 	if _, err := d.Write([]byte("a log line\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +121,9 @@ func TestDisplayOnTerminal(t *testing.T) {
 	shows("a head", "a log line", "finalist 2 of 3: measured on  7 of 10 clients  70% |████████████████        |")
 	d.Close()
 	d.Close()
-	shows("a head", "a log line", "round 380 of 400 in 10s, lowest score 0.1250")
+	shows("a head", "a log line", "round 380 of 400 in 10s, best ~12.50 % val error (trial 1)")
 	if _, err := d.Write([]byte("more\n")); err != nil {
 		t.Fatal(err)
 	}
-	shows("a head", "a log line", "round 380 of 400 in 10s, lowest score 0.1250", "more")
+	shows("a head", "a log line", "round 380 of 400 in 10s, best ~12.50 % val error (trial 1)", "more")
 }

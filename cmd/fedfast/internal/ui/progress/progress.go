@@ -169,11 +169,12 @@ func (d *Display) state(now time.Time) State {
 		return s
 	}
 	below, behind := &s.Below, false
-	if p.Rounds == p.ToRound && math.IsNaN(p.Best) { // the loss alone is no row
+	if p.Rounds == p.ToRound && math.IsNaN(p.Best.Score) { // the loss alone is no row
 		below, behind = &s.Parts, true
 	}
-	if !math.IsNaN(p.Best) {
+	if !math.IsNaN(p.Best.Score) {
 		add(below, 0, behind, best(p))
+		add(below, 5, behind, p.Best.Basis())
 	}
 	add(below, 2, behind, testError(p))
 	if !math.IsNaN(p.Loss) {
@@ -194,18 +195,15 @@ func (d *Display) end(now time.Time) State {
 		did = "side trial"
 	}
 	s := State{Parts: []Part{{Text: fmt.Sprintf("%s%s %s in %v", d.prefix(), did, of(p.Round, p.Rounds), now.Sub(d.start).Round(time.Second))}}}
-	if !math.IsNaN(p.Best) {
+	if !math.IsNaN(p.Best.Score) {
 		s.Parts = append(s.Parts, Part{Text: best(p), Rank: 1})
 	}
 	return s
 }
 
-// best tells the best score so far.
+// best tells which trial is the best so far, by an estimate.
 func best(p study.Progress) string {
-	if p.Maximize {
-		return fmt.Sprintf("highest score %.4f", p.Best)
-	}
-	return fmt.Sprintf("lowest score %.4f", p.Best)
+	return fmt.Sprintf("best ~%s val %s (trial %d)", p.Scale.Text(p.Best.Score), p.Scale.Metric, p.Best.Trial)
 }
 
 // testError tells the newest test error of the trial, if one was measured.
@@ -240,8 +238,8 @@ func describe(p study.Progress) string {
 		parts = append(parts, "loss "+loss(p.Loss))
 	}
 	parts = append(parts, testError(p))
-	if !math.IsNaN(p.Best) {
-		parts = append(parts, best(p))
+	if !math.IsNaN(p.Best.Score) {
+		parts = append(parts, best(p)+", "+p.Best.Basis())
 	}
 	return joined(parts...)
 }

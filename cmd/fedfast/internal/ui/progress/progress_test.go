@@ -16,7 +16,7 @@ func TestPlainLines(t *testing.T) {
 	d := New(&out, nil, "a head\n", func() time.Time { return clock })
 	update := func(second, round int, loss, best float64) {
 		clock = time.Unix(int64(second), 0)
-		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: best, Clients: 12, Trials: 5, TrialsLeft: 3})
+		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: study.Standing{Trial: 1, Score: best, Rounds: 5, Clients: 12}, Scale: study.Scale{Metric: "error", Percent: true}, Clients: 12, Trials: 5, TrialsLeft: 3})
 	}
 	update(1, 1, 2, math.NaN())
 	update(6, 3, 1.5, 0.5)
@@ -28,9 +28,9 @@ func TestPlainLines(t *testing.T) {
 	d.Close()
 	d.Close()
 	want := `a head
-round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.5000, lowest score 0.5000, 4.0 clients/s, 21s left to train
+round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.5000, best ~50.00 % val error (trial 1), mean of 5 rounds, 12 clients each, 4.0 clients/s, 21s left to train
 log
-round 4 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.2500, lowest score 0.2500, 6.0 clients/s, 12s left to train
+round 4 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.2500, best ~25.00 % val error (trial 1), mean of 5 rounds, 12 clients each, 6.0 clients/s, 12s left to train
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -48,8 +48,8 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 	}{
 		{25, study.Progress{Preparing: true, Round: 1, Rounds: 8, Score: 0.75}},
 		{100, study.Progress{Preparing: true, Round: 4, Rounds: 8, Score: 0.5}},
-		{200, study.Progress{Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(), Best: math.NaN(), Clients: 5}},
-		{206, study.Progress{Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(), Best: math.NaN(), Clients: 5}},
+		{200, study.Progress{Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: 5}},
+		{206, study.Progress{Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: 5}},
 	} {
 		clock = time.Unix(int64(u.second), 0)
 		d.Update(u.p)
@@ -117,7 +117,7 @@ measured on 4 of 4 clients
 func TestRunSaysNoTrial(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, nil, "", time.Now)
-	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: math.NaN()})
+	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}})
 	d.Close()
 	if want := "round 2 of 2, loss 0.5000, now evaluating\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
@@ -137,7 +137,7 @@ func TestSpeedIsOfWhatWasTrained(t *testing.T) {
 		if round > 40 {
 			clients, clock = 20, clock.Add(2*time.Second)
 		}
-		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: math.NaN(), Clients: clients})
+		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: clients})
 	}
 	d.Close()
 	if want := "round 50 of 100, loss 1.0000, 10 clients/s, 1m40s left to train\n"; !strings.HasSuffix(out.String(), want) {

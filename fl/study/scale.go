@@ -1,0 +1,96 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Scale says how scores of an objective are written for people: shares in percent,
+// other numbers as they are. Records and exports hold shares as fractions.
+type Scale struct {
+	// Metric is what is measured, such as "error"; Target is that of the objective.
+	Metric, Target string
+	// Percent says that scores are shares.
+	Percent bool
+	// Maximize says that higher scores are better.
+	Maximize bool
+}
+
+// ScaleOf returns the scale of a study's scores. measure is Errors.Measure of its
+// models, see MeasureOf.
+func ScaleOf(c *config.Config, measure string) Scale {
+	aim := c.Aim()
+	s := Scale{Metric: aim.Metric, Target: aim.Target, Maximize: aim.Direction == tuners.Maximize}
+	switch aim.Metric {
+	case "", tuners.MetricError:
+		s.Metric, s.Percent = MeasureName(measure)
+	case tuners.MetricAccuracy, tuners.MetricRecall:
+		s.Percent = true
+	case tuners.MetricRMSE:
+		s.Metric = "RMSE"
+	case tuners.MetricMAE:
+		s.Metric = "MAE"
+	case tuners.MetricR2:
+		s.Metric = "R2"
+	}
+	return s
+}
+
+// MeasureOf says what the errors of a study's models are, see Errors.Measure, as far
+// as its configuration tells.
+func MeasureOf(c *config.Config) string {
+	switch {
+	case c.Loss.Name == "squared", c.Loss.Name == "huber", c.Objective == tuners.MetricRMSE, c.Objective == tuners.MetricMAE, c.Objective == tuners.MetricR2:
+		return MeasureRMSE
+	case c.Loss.Name == "sigmoid", c.Objective == tuners.MetricRecall:
+		return MeasureRecall
+	}
+	return ""
+}
+
+// String names the scores: "validation error (personalized)".
+func (s Scale) String() string {
+	if s.Metric == "" {
+		return "validation score"
+	}
+	return "validation " + s.Metric + " (" + s.Target + ")"
+}
+
+// Direction says which scores are better.
+func (s Scale) Direction() string {
+	if s.Maximize {
+		return "higher is better"
+	}
+	return "lower is better"
+}
+
+// Unit is that of the scores, empty for plain numbers.
+func (s Scale) Unit() string {
+	if s.Percent {
+		return "%"
+	}
+	return ""
+}
+
+// Text writes a score, a dash for one that is not there.
+func (s Scale) Text(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "-"
+	case s.Percent:
+		return fmt.Sprintf("%.2f %%", 100*x)
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
+
+// TextOf is Text of a score that may be missing.
+func (s Scale) TextOf(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return s.Text(*x)
+}
