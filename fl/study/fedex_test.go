@@ -62,6 +62,7 @@ func TestFedExAlone(t *testing.T) {
 	fedex := plugins.Builtin()["fedex"]
 	run := func(change func(*Setup)) (*Result, error) {
 		s := glyphStudy(t, fedex)
+		s.Config.Budget.Rounds = s.Config.Budget.TrialRounds
 		change(&s)
 		return Tune(t.Context(), s)
 	}

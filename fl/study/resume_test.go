@@ -209,7 +209,7 @@ func TestPanicFailsItsTrial(t *testing.T) {
 	}
 	defer func() { _ = v.Close() }()
 	trials, err := v.Table(t.Context(), "trials")
-	if err != nil || trials.Rows[1][3] != "FAIL" {
+	if err != nil || trials.Rows[1][3] != "failed" {
 		t.Errorf("the record says %v, %v", trials, err)
 	}
 }
