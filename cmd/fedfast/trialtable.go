@@ -42,7 +42,9 @@ func printTrials(w io.Writer, c *config.Config, rows []trialRow, all bool, dir s
 		shown = rows[:mostTrials]
 	}
 	scale := study.ScaleOf(c, study.MeasureOf(c))
-	fmt.Fprintf(w, "%v, at a trial's last rung on one cohort; %s\n", scale, scale.Direction())
+	if slices.ContainsFunc(rows, func(r trialRow) bool { return r.score != nil }) {
+		fmt.Fprintf(w, "%v, at a trial's last rung on one cohort; %s\n", scale, scale.Direction())
+	}
 	t := trialTable(w, scale, shown, keys, true)
 	if !t.Fits() {
 		t = trialTable(w, scale, shown, keys, false)
