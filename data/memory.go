@@ -50,6 +50,19 @@ func VectorView(n int, values []float32, labels []int32) View {
 	return span(&vectors{n: n, values: values, labels: labels}, 0, len(labels))
 }
 
+// VectorPiecesView is VectorView of two pieces of values, which are not copied together:
+// the first examples, then the others, of which there may be none.
+func VectorPiecesView(n int, pieces [2][]float32, labels []int32) View {
+	first, rest := pieces[0], pieces[1]
+	if len(rest) == 0 {
+		return VectorView(n, first, labels)
+	}
+	if len(first)+len(rest) != len(labels)*n || len(first)%n != 0 {
+		panic("data: VectorPiecesView has not one vector a label")
+	}
+	return span(&vectors{n: n, values: first, more: rest, moreFrom: int32(len(first) / n), labels: labels}, 0, len(labels))
+}
+
 // TextView returns the windows of a text of token ids: example i is the seq ids
 // from i on, its label the id after them. A text of seq ids or less has none.
 // It keeps the text, which must not change.

@@ -71,7 +71,10 @@ func (s *images) read(at int32, x []float32, _ []int32, aug *Augment) int32 {
 type vectors struct {
 	n      int
 	values []float32
-	labels []int32
+	// more holds the examples from number moreFrom on, if it is not nil.
+	more     []float32
+	moreFrom int32
+	labels   []int32
 }
 
 func (s *vectors) size() (floats, tokens int) { return s.n, 0 }
@@ -79,7 +82,11 @@ func (s *vectors) size() (floats, tokens int) { return s.n, 0 }
 func (s *vectors) label(at int32) int32 { return s.labels[at] }
 
 func (s *vectors) read(at int32, x []float32, _ []int32, _ *Augment) int32 {
-	copy(x, s.values[int(at)*s.n:])
+	values, i := s.values, at
+	if s.more != nil && at >= s.moreFrom {
+		values, i = s.more, at-s.moreFrom
+	}
+	copy(x, values[int(i)*s.n:])
 	return s.labels[at]
 }
 

@@ -2,6 +2,7 @@ package npz_test
 
 import (
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,31 @@ func TestOpenCentral(t *testing.T) {
 			t.Errorf("%+v: %+v", tt.cfg, fed)
 		}
 		print = fed.Fingerprint
+	}
+}
+
+// TestFloatsAreHeldOnce: opening 32-bit floats, of training and test samples, takes the
+// memory that they fill, and gives their values.
+func TestFloatsAreHeldOnce(t *testing.T) {
+	const n, width = 1000, 2000 // 8 MB each
+	values, other := make([]float32, n*width), make([]float32, n*width)
+	for i := range values {
+		values[i], other[i] = float32(i), -float32(i)
+	}
+	path := filepath.Join(t.TempDir(), "own.npz")
+	npztest.Write(t, path, false, npztest.Array{Name: "x", Shape: []int{n, width}, Values: values}, npztest.Array{Name: "y", Shape: []int{n}, Values: make([]uint8, n)},
+		npztest.Array{Name: "client", Shape: []int{n}, Values: make([]uint8, n)},
+		npztest.Array{Name: "x_test", Shape: []int{n, width}, Values: other}, npztest.Array{Name: "y_test", Shape: []int{n}, Values: make([]uint8, n)})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fed := settest.Open(t, data.Config{Name: "npz-vectors", Path: path, IID: new(false)})
+	runtime.ReadMemStats(&after)
+	if took, size := after.TotalAlloc-before.TotalAlloc, uint64(2*4*n*width); took > size*5/4 {
+		t.Errorf("%d bytes of floats took %d of memory", size, took)
+	}
+	x, _, _ := settest.Filled(t, fed, fed.Clients[0].Train)
+	if test, _, _ := settest.Filled(t, fed, fed.Test); !slices.Equal(x, values[:len(x)]) || len(x) != 900*width || !slices.Equal(test, other) {
+		t.Error("the samples are not those of the file")
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/deal"
-	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
@@ -204,20 +203,6 @@ func (o *ownArrays) form(what string, least, most int) error {
 	return nil
 }
 
-// floats returns the numbers of all samples.
-func (o *ownArrays) floats() ([]float32, error) {
-	values, err := o.parts[0].x.Floats()
-	if test := o.parts[1].x; test != nil && err == nil {
-		if err := memory.Check(4 * int64(len(values)+2*test.Len())); err != nil {
-			return nil, fmt.Errorf("%s: all samples as 32-bit floats: %w", o.path, err)
-		}
-		var more []float32
-		more, err = test.Floats()
-		values = append(values, more...)
-	}
-	return values, err
-}
-
 // images returns pictures.
 func (o *ownArrays) images() (data.View, error) {
 	if err := o.labelled("(n, height, width) or (n, height, width, channels)", 3, 4); err != nil {
@@ -261,11 +246,17 @@ func (o *ownArrays) vectors() (data.View, error) {
 
 // rows returns the samples of n numbers each.
 func (o *ownArrays) rows(n int) (data.View, error) {
-	values, err := o.floats()
-	if err != nil {
-		return data.View{}, err
+	var pieces [2][]float32
+	for i, p := range o.parts {
+		if p.x == nil {
+			continue
+		}
+		var err error
+		if pieces[i], err = p.x.TakeFloats(); err != nil {
+			return data.View{}, err
+		}
 	}
-	return o.aimed(data.VectorView(n, values, o.labels)), nil
+	return o.aimed(data.VectorPiecesView(n, pieces, o.labels)), nil
 }
 
 // tokens returns rows of token ids.

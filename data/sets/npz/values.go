@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/fedfast/fedfast/data/sys/memory"
 )
@@ -60,6 +61,24 @@ func (a *Array) Floats() ([]float32, error) {
 			return nil, a.errorf("value %s is %v, must be a finite number that 32 bits hold", a.place(i), x)
 		}
 	}
+	return out, nil
+}
+
+// TakeFloats is Floats of an array that is not read again: 32-bit floats stay where they
+// are, so that they are in memory once.
+func (a *Array) TakeFloats() ([]float32, error) {
+	if a.Kind != 'f' || a.Size != 4 || a.Len() == 0 || uintptr(unsafe.Pointer(unsafe.SliceData(a.bytes)))%4 != 0 {
+		return a.Floats()
+	}
+	out := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(a.bytes))), a.Len())
+	for i := range out {
+		x := math.Float32frombits(a.order.Uint32(a.bytes[4*i:]))
+		if x != x || math.IsInf(float64(x), 0) {
+			return nil, a.errorf("value %s is %v, must be a finite number that 32 bits hold", a.place(i), x)
+		}
+		out[i] = x
+	}
+	a.bytes = nil
 	return out, nil
 }
 
