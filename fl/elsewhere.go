@@ -114,18 +114,3 @@ func (r *round) trainElsewhere(ctx context.Context, n int) (*Part, error) {
 	r.left = make([]*block, len(r.slots))
 	return all.root, nil
 }
-
-// fits checks that a part is what was asked for.
-func (r *round) fits(p *Part, span Span) error {
-	size := r.engine.cfg.Model.Size()
-	_, extra := r.engine.cfg.Method.(Gatherer)
-	if p.Lo != span.Lo || len(p.Slots) != span.Hi-span.Lo || len(p.Sum) != size || (p.Extra != nil) != extra || (p.Signs != nil) != r.probes.signs {
-		return fmt.Errorf("the part of the slots %d to %d: other slots or other sums came back", span.Lo, span.Hi)
-	}
-	for i := range p.Slots {
-		if p.Slots[i].Client != r.slots[span.Lo+i].Client {
-			return fmt.Errorf("the part of the slots %d to %d: it has client %d in slot %d in the place of client %d", span.Lo, span.Hi, p.Slots[i].Client, span.Lo+i, r.slots[span.Lo+i].Client)
-		}
-	}
-	return nil
-}

@@ -62,6 +62,10 @@ func (e *Engine) check(x *Exam) error {
 		}
 	}
 	switch {
+	case len(x.Clients) > n:
+		return fmt.Errorf("evaluation: %d clients are asked for; there are %d", len(x.Clients), n)
+	case x.Round < 0:
+		return fmt.Errorf("evaluation: round %d: must be 0 or more", x.Round)
 	case len(x.Weights) != e.cfg.Model.Size():
 		return fmt.Errorf("evaluation: %d weights arrived, model %s has %d", len(x.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
 	case x.personal() && (x.Unseen || x.Central || e.looks() || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
@@ -101,12 +105,13 @@ func (e *Engine) measureElsewhere(ctx context.Context, x *Exam, n int, done func
 	for i := range n {
 		lo, hi := i*len(all)/n, (i+1)*len(all)/n
 		g.Go(func() error {
-			s, err := e.cfg.Elsewhere.Measure(ctx, x.part(lo, hi))
+			part := x.part(lo, hi)
+			s, err := e.cfg.Elsewhere.Measure(ctx, part)
+			if err == nil {
+				err = e.answers(&part, s)
+			}
 			if err != nil {
 				return err
-			}
-			if len(s.clients) != hi-lo {
-				return fmt.Errorf("evaluation: the scores of %d clients came back, those of %d were asked for", len(s.clients), hi-lo)
 			}
 			copy(all[lo:], s.clients)
 			done(hi - lo)

@@ -80,8 +80,11 @@ func (d *snapshotReader) number(v reflect.Value) {
 	case reflect.Bool:
 		v.SetBool(x != 0)
 	case reflect.Slice:
+		left, known := d.left()
 		switch {
 		case d.err != nil || x == 0:
+		case known && x > left/8:
+			d.err = io.ErrUnexpectedEOF
 		case x > maxList:
 			d.err = fmt.Errorf("it is damaged: a list of %d", x)
 		default:

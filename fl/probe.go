@@ -88,7 +88,10 @@ const (
 	smoothedCosine = "cos_delta_smoothed"
 )
 
-const defaultAlpha = 0.5 // of the smoothed cosine
+const (
+	defaultAlpha = 0.5 // of the smoothed cosine
+	mostSmoothed = 8   // smoothed cosines of a plan: each keeps a vector of the weights' size
+)
 
 // ProbeNames returns the names of all probes, sorted, without options: those of
 // slots, and "cos_delta_smoothed" and "sign_agreement", which a round has as a
@@ -140,6 +143,9 @@ func parseProbes(names []string) (probeSet, error) {
 			}
 			if !slices.ContainsFunc(p.smoothed, func(s smoothedProbe) bool { return s.name == name }) {
 				p.smoothed = append(p.smoothed, smoothedProbe{name, alpha})
+			}
+			if len(p.smoothed) > mostSmoothed || len(name) > maxText {
+				return p, fmt.Errorf("probes: at most %d of %s can be asked for, each with a short name", mostSmoothed, smoothedCosine)
 			}
 		case has && slices.Contains(ProbeNames(), base):
 			return p, fmt.Errorf("probe %q: %s takes no options", name, base)

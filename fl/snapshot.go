@@ -209,10 +209,13 @@ func (d *snapshotReader) read(b []byte) {
 	}
 }
 
-// holds says whether so many bytes are there to come, as far as that can be known.
-func (d *snapshotReader) holds(n uint64) bool {
+// left returns how many bytes are to come, where that is known.
+func (d *snapshotReader) left() (n uint64, known bool) {
 	s, ok := d.from.(interface{ Len() int })
-	return ok && n <= uint64(s.Len())+uint64(d.r.Buffered()) //nolint:gosec // a length
+	if !ok {
+		return 0, false
+	}
+	return uint64(s.Len()) + uint64(d.r.Buffered()), true //nolint:gosec // a length
 }
 
 func (d *snapshotReader) count() int { return int(binary.LittleEndian.Uint32(d.bytes(4))) }
@@ -240,7 +243,11 @@ func (d *snapshotReader) text() string {
 func (d *snapshotReader) vector() []float32 {
 	n := d.uint64()
 	var x []float32
-	if n > 0 && n <= math.MaxInt32 && d.holds(4*n) {
+	left, known := d.left()
+	if n > left/4 && known && d.err == nil {
+		d.err = io.ErrUnexpectedEOF
+	}
+	if n > 0 && known && d.err == nil {
 		x = make([]float32, 0, n)
 	}
 	for n > 0 && d.err == nil {

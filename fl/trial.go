@@ -105,15 +105,27 @@ func (t *Trial) Snapshot() Snapshot {
 	return s
 }
 
-// Restore returns a trial in the state of a snapshot that an engine with the
-// same model, method and federation took.
-func (e *Engine) Restore(s Snapshot) (*Trial, error) {
+// CheckSnapshot returns an error unless a snapshot is of the engine's model and method,
+// and has as many weights as the model.
+func (e *Engine) CheckSnapshot(s *Snapshot) error {
 	if s.Model != e.cfg.Model.Name() || s.Method != e.cfg.Method.Name() {
-		return nil, fmt.Errorf("snapshot of trial %d at round %d: it is of model %s with method %s, not of %s with %s",
+		return fmt.Errorf("snapshot of trial %d at round %d: it is of model %q with method %q, not of %s with %s",
 			s.Number, s.Round, s.Model, s.Method, e.cfg.Model.Name(), e.cfg.Method.Name())
 	}
 	if s.Layout != e.layout() {
-		return nil, fmt.Errorf("snapshot of trial %d at round %d: model %s has another memory layout in it; it is of another network or version of fedfast", s.Number, s.Round, s.Model)
+		return fmt.Errorf("snapshot of trial %d at round %d: model %s has another memory layout in it; it is of another network or version of fedfast", s.Number, s.Round, s.Model)
+	}
+	if len(s.Weights) != e.cfg.Model.Size() {
+		return fmt.Errorf("snapshot of trial %d at round %d: the model has %d values, not %d", s.Number, s.Round, len(s.Weights), e.cfg.Model.Size())
+	}
+	return nil
+}
+
+// Restore returns a trial in the state of a snapshot that an engine with the
+// same model, method and federation took.
+func (e *Engine) Restore(s Snapshot) (*Trial, error) {
+	if err := e.CheckSnapshot(&s); err != nil {
+		return nil, err
 	}
 	t := e.emptyTrial(s.Number, s.Round)
 	into := func(what string, dst, src []float32) error {
@@ -123,9 +135,7 @@ func (e *Engine) Restore(s Snapshot) (*Trial, error) {
 		copy(dst, src)
 		return nil
 	}
-	if err := into("the model", t.weights, s.Weights); err != nil {
-		return nil, err
-	}
+	copy(t.weights, s.Weights)
 	state := t.server.State()
 	if len(s.Server) != len(state) {
 		return nil, fmt.Errorf("snapshot of trial %d at round %d: the server's state has %d arrays, not %d", s.Number, s.Round, len(s.Server), len(state))

@@ -148,6 +148,9 @@ func TestEveryMethodKeepsThePromises(t *testing.T) {
 		tr := e.NewTrial(3)
 		head := runRounds(t, tr, plan, 3)
 		snap := tr.Snapshot()
+		if n, most := len(binaryOf(t, snap)), e.MostBytes(); int64(n) > most || most > 8*int64(n)+100_000 {
+			t.Errorf("its snapshot has %d bytes, of at most %d", n, most)
+		}
 		want := finish(e, tr, 2)
 
 		cfg.Workers, cfg.StateMemory = 4, 1 // no state fits

@@ -42,15 +42,21 @@ func runRounds(t testing.TB, tr *fl.Trial, plan fl.Plan, rounds int) []*fl.Round
 // written returns what is left of a snapshot after writing and reading it.
 func written(t testing.TB, s fl.Snapshot) fl.Snapshot {
 	t.Helper()
-	var b bytes.Buffer
-	if _, err := s.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	again, err := fl.ReadSnapshot(&b)
+	again, err := fl.ReadSnapshot(bytes.NewReader(binaryOf(t, s)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return *again
+}
+
+// binaryOf returns the binary form of a snapshot.
+func binaryOf(t testing.TB, s fl.Snapshot) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := s.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // states returns what the clients of a trial keep, by client.

@@ -1,0 +1,115 @@
+package fl
+
+import (
+	"fmt"
+	"math"
+)
+
+// MostCount is more than the steps and the examples of a round are.
+const MostCount = 1 << 40
+
+// MostBytes returns how many bytes a snapshot of a trial, a part of a round and the
+// scores of clients take at most in their binary forms. Of the probes, it counts those
+// of one plan with names as long as they may be.
+func (e *Engine) MostBytes() int64 {
+	const number, frame, name = 8, 256, maxText + 4
+	c := &e.cfg
+	clients, unseen := int64(len(c.Data.Clients)), int64(len(c.Data.Unseen))
+	vector := int64(number + 4*c.Model.Size())
+	snapshot := 2*name + frame + vector + mostSmoothed*(name+vector)
+	for _, a := range e.newServer().State() {
+		snapshot += int64(number + 4*len(a))
+	}
+	if e.store != nil {
+		snapshot += clients * int64(2*number+4*e.store.size)
+	}
+	score := number * int64(8+3*several(c.Model))
+	slot := 16*number + 2*score
+	exam := 4 * (score + 2*number + 2*number*int64(len(c.Data.Masks)))
+	return max(snapshot, frame+3*vector+int64(c.Cohort)*slot, frame+max(clients, unseen)*exam)
+}
+
+// fits checks that a part is what was asked for.
+func (r *round) fits(p *Part, span Span) error {
+	e := r.engine
+	at := fmt.Sprintf("the part of the slots %d to %d", span.Lo, span.Hi)
+	size := e.cfg.Model.Size()
+	_, extra := e.cfg.Method.(Gatherer)
+	is := func(v []float32, asked bool) bool { return v == nil && !asked || asked && len(v) == size }
+	if p.Lo != span.Lo || len(p.Slots) != span.Hi-span.Lo || !is(p.Sum, true) || !is(p.Extra, extra) || !is(p.Signs, r.probes.signs) {
+		return fmt.Errorf("%s: other slots or other sums came back", at)
+	}
+	taken := 0
+	for i := range p.Slots {
+		got, want := &p.Slots[i], &r.slots[span.Lo+i]
+		if got.Client != want.Client {
+			return fmt.Errorf("%s: it has client %d in slot %d instead of client %d", at, got.Client, span.Lo+i, want.Client)
+		}
+		if got.TrainExamples != want.TrainExamples || got.ValExamples != want.ValExamples {
+			return fmt.Errorf("%s: client %d has %d and %d examples in it, not %d and %d", at, got.Client, got.TrainExamples, got.ValExamples, want.TrainExamples, want.ValExamples)
+		}
+		if !isCount(got.Steps) || !isCount(got.Examples) {
+			return fmt.Errorf("%s: client %d cannot have taken %d steps with %d examples", at, got.Client, got.Steps, got.Examples)
+		}
+		if !e.measures(&got.Before) || !e.measures(&got.After) {
+			return fmt.Errorf("%s: client %d has scores of another model", at, got.Client)
+		}
+		if !got.Dropped {
+			taken++
+		}
+	}
+	if p.Taken > taken || !finite(p.Weight) || p.Weight < 0 || !finite(p.Number) {
+		return fmt.Errorf("%s: %d of %d clients with weights of %v and numbers of %v cannot be", at, p.Taken, taken, p.Weight, p.Number)
+	}
+	return nil
+}
+
+// isCount says whether n may count steps or examples.
+func isCount(n int) bool { return n >= 0 && n <= MostCount }
+
+// measures says whether a score has the form of those of the engine's model.
+func (e *Engine) measures(s *Score) bool {
+	n := len(s.Fit.Outputs)
+	return n == 0 || n == several(e.cfg.Model)
+}
+
+// answers checks that scores are those of an exam.
+func (e *Engine) answers(x *Exam, s *Scores) error {
+	if len(s.clients) != len(x.Clients) {
+		return fmt.Errorf("evaluation: the scores of %d clients came back, those of %d were asked for", len(s.clients), len(x.Clients))
+	}
+	clients, masks := e.cfg.Data.Clients, len(e.cfg.Data.Masks)
+	if x.Unseen {
+		clients = e.cfg.Data.Unseen
+	}
+	for i := range s.clients {
+		c := &clients[x.Clients[i]]
+		val, test := c.Val.Len(), c.Test.Len()
+		for k, want := range []int{asked(x.GlobalVal, val), asked(x.GlobalTest, test), asked(x.PersonalVal, val), asked(x.PersonalTest, test)} {
+			set := s.clients[i].sets()[k]
+			if set.n != want {
+				return fmt.Errorf("evaluation: client %s was measured on %d examples, not on %d", c.ID, set.n, want)
+			}
+			if want == 0 {
+				continue
+			}
+			if len(set.masked) != masks || !e.measures(&set.Score) || math.IsNaN(set.Error) || math.IsInf(set.Error, 0) {
+				return fmt.Errorf("evaluation: client %s has scores of another model or of other data", c.ID)
+			}
+			for _, m := range set.masked {
+				if m.left > 0 && !(m.err >= 0 && m.err <= 1) {
+					return fmt.Errorf("evaluation: client %s has an error of %v of %d labels", c.ID, m.err, m.left)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// asked is n where that was asked for, else 0.
+func asked(yes bool, n int) int {
+	if yes {
+		return n
+	}
+	return 0
+}
