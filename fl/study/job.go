@@ -34,6 +34,9 @@ func NewWorker(s Setup) (*Worker, error) {
 // Close ends the engine.
 func (w *Worker) Close() { w.engine.Close() }
 
+// MostBytes is that of the engine, see fl.Engine.
+func (w *Worker) MostBytes() int64 { return w.engine.MostBytes() }
+
 // Train trains a part of a round of a trial that is elsewhere; Release gives its memory
 // back.
 func (w *Worker) Train(ctx context.Context, p fl.Portion) (*fl.Part, error) {

@@ -91,6 +91,7 @@ func (h here) keep(c *candidate) {
 // away is a training elsewhere.
 type away struct {
 	Training
+	trial  *trial
 	rounds int
 	kept   bool // a model that was not fetched yet
 }
@@ -103,8 +104,15 @@ func (a *away) round(ctx context.Context, plan fl.Plan, observed []string) (*rou
 	if err != nil {
 		return nil, err
 	}
+	rec, err := decode[roundRecord](KindRound, data)
+	if err == nil {
+		err = a.trial.arrived(rec, a.rounds, observed)
+	}
+	if err != nil {
+		return nil, err
+	}
 	a.rounds++
-	return decode[roundRecord](KindRound, data)
+	return rec, nil
 }
 
 func (a *away) keep(c *candidate) {
@@ -158,7 +166,7 @@ func (t *trial) place(ctx context.Context) error {
 		if err := t.reread(); err != nil {
 			return err
 		}
-		a, from := &away{}, 0
+		a, from := &away{trial: t}, 0
 		var err error
 		a.Training, err = t.driver.setup.Trainer.Place(ctx, t.number, func() (*fl.Snapshot, error) {
 			tr, err := t.driver.startingPoint(ctx, t, t.rounds)
@@ -204,6 +212,9 @@ func (t *trial) state(ctx context.Context) (fl.Snapshot, error) {
 // fetch brings here what a trial that trains elsewhere has kept, and its state.
 func (t *trial) fetch(ctx context.Context, state bool) (fl.Snapshot, error) {
 	model, trial, err := t.away.Fetch(ctx, t.away.kept, state)
+	if err == nil {
+		err = t.brought(model, trial, t.away.rounds)
+	}
 	if err != nil {
 		return fl.Snapshot{}, err
 	}
