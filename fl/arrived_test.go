@@ -37,7 +37,7 @@ func TestLengthsThatLie(t *testing.T) {
 	put := binary.LittleEndian
 	for _, n := range hostile {
 		short := uint32(max(n&math.MaxUint32, 1<<20)) // of a length of 32 bits
-		list := make([]byte, 6*8) // a score up to its list
+		list := make([]byte, 6*8)                     // a score up to its list
 		for what, text := range map[string][]byte{
 			"the weights of a snapshot": put.AppendUint64(append([]byte(snapshotMagic), make([]byte, 2*4+32+2*8)...), n),
 			"a name of a snapshot":      put.AppendUint32([]byte(snapshotMagic), short),

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -46,13 +47,15 @@ type blobs struct {
 	scope *scope
 	room  *semaphore.Weighted // for bytes on their way
 	tag   string              // ends the names: studies of a site have one each
+	most  int64               // bytes of a blob: what the study's model can need
 
 	denied chan struct{} // tells that the server has forbidden something; nil is never
 }
 
-// of returns those of a study of a site.
-func (b *blobs) of(tag string) *blobs {
-	return &blobs{store: b.store, scope: b.scope, room: b.room, tag: tag}
+// of returns those of a study, with names that end with a tag, whose blobs have so many
+// bytes at most.
+func (b *blobs) of(tag string, most int64) *blobs {
+	return &blobs{store: b.store, scope: b.scope, room: b.room, tag: tag, most: most, denied: b.denied}
 }
 
 // fly waits for room for a blob.
@@ -89,16 +92,23 @@ func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) 
 
 // put stores a snapshot and returns its digest.
 func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
+	text, err := encode(s)
+	if err != nil {
+		return "", err
+	}
+	return b.putBytes(ctx, text)
+}
+
+// encode returns a snapshot in its binary form.
+func encode(s *fl.Snapshot) ([]byte, error) {
 	var text bytes.Buffer
 	numbers := len(s.Weights)
 	for _, v := range s.Server {
 		numbers += len(v)
 	}
 	text.Grow(4*numbers + 4096)
-	if _, err := s.WriteTo(&text); err != nil {
-		return "", err
-	}
-	return b.putBytes(ctx, text.Bytes())
+	_, err := s.WriteTo(&text)
+	return text.Bytes(), err
 }
 
 // putBytes stores bytes and returns their digest.
@@ -200,25 +210,69 @@ func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
 	return fl.ReadSnapshot(bytes.NewReader(text))
 }
 
+// fits refuses a blob by what the server says of it: whoever may put blobs can say
+// anything there. So no memory is taken before.
+func (b *blobs) fits(info *jetstream.ObjectInfo) error {
+	if info.Opts != nil && info.Opts.Link != nil {
+		return errors.New("it is a link")
+	}
+	if most := b.most + int64(b.scope.sealed(0)); info.Size > uint64(most) { //nolint:gosec // it is not negative
+		return fmt.Errorf("it is said to have %d bytes; a blob of this study has %d at most", info.Size, most)
+	}
+	return nil
+}
+
+// awake is a context for what reads a blob. That waits for bytes until the deadline,
+// whether the context has ended or not: so this one's is always near.
+type awake struct{ context.Context }
+
+// Deadline is half a second from now.
+func (awake) Deadline() (time.Time, bool) { return time.Now().Add(time.Second / 2), true }
+
+// fill reads as many bytes as text has.
+func (a awake) fill(text []byte, from io.Reader) error {
+	for len(text) > 0 {
+		n, err := from.Read(text)
+		text = text[n:]
+		late, ok := errors.AsType[net.Error](err)
+		switch {
+		case a.Err() != nil:
+			return a.Err()
+		case errors.Is(err, io.EOF) && len(text) > 0:
+			return io.ErrUnexpectedEOF
+		case err != nil && !errors.Is(err, io.EOF) && !(ok && late.Timeout()):
+			return err
+		}
+	}
+	return nil
+}
+
 // bytes returns a blob by its digest.
 func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
+	if !isDigest(name, b.tag) {
+		return nil, fmt.Errorf("blob %.8q: its name is none of this study", name)
+	}
 	var text []byte
 	err := within(ctx, name, func(ctx context.Context) (err error) {
 		info, err := b.info(ctx, name)
 		if err != nil {
 			return err
 		}
-		land, err := b.fly(ctx, int64(info.Size)) //nolint:gosec // it is in memory
+		if err := b.fits(info); err != nil {
+			return err
+		}
+		land, err := b.fly(ctx, int64(info.Size)) //nolint:gosec // it is bounded
 		if err != nil {
 			return err
 		}
 		defer land()
-		o, err := b.store.Get(ctx, name)
+		awake := awake{ctx}
+		o, err := b.store.Get(awake, name)
 		if err != nil {
 			return err
 		}
 		text = make([]byte, info.Size)
-		_, err = io.ReadFull(o, text)
+		err = awake.fill(text, o)
 		return errors.Join(err, o.Error(), o.Close())
 	})
 	if err != nil {

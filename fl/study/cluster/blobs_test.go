@@ -19,6 +19,7 @@ func TestFaultManyBlobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ours.most = size
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var all sync.WaitGroup

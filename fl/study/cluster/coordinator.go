@@ -34,6 +34,8 @@ type Options struct {
 	// Late is how long a round takes at least, 0 for 10 s, before an idle worker
 	// trains it too. It must also take much longer than others did.
 	Late time.Duration
+
+	alone time.Duration // without a worker before people are told; 0 for 5 s
 }
 
 func (o *Options) fill() {
@@ -48,6 +50,9 @@ func (o *Options) fill() {
 	}
 	if o.Late == 0 {
 		o.Late = 10 * time.Second
+	}
+	if o.alone == 0 {
+		o.alone = 5 * time.Second
 	}
 	if o.Notice == nil {
 		o.Notice = func(string) {}
@@ -69,6 +74,7 @@ type Coordinator struct {
 	config  string // the study file
 	facts   study.Facts
 	level   string
+	most    int64 // bytes of a blob
 	stop    chan struct{}
 	work    sync.WaitGroup
 
@@ -85,6 +91,8 @@ type Coordinator struct {
 	paces   map[int]*pace
 	lost    map[place][]string // names of the workers that were lost at a round
 	placing int                // trials that wait for a worker
+	alone   vigil              // without a worker
+	unsent  map[int]int        // how often in a row workers could not send a trial
 
 	cohort      int
 	plain       bool                                    // see study.Setup.Unscored
@@ -122,6 +130,7 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 		return nil, err
 	}
 	if c.blobs, err = createBlobs(ctx, c.broker.conn, c.broker.scope); err == nil {
+		c.blobs.most = c.most
 		err = c.broker.listen(c.hello, c.turn, c.beat)
 	}
 	if err == nil && c.uncut == nil && c.options.Rounds == RoundsAuto {
@@ -141,7 +150,7 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	o.fill()
 	c := &Coordinator{
 		options: o, store: s.Store, stop: make(chan struct{}), seats: map[string]*seat{},
-		rounds: map[place]result{}, settled: map[int]int{}, paces: map[int]*pace{}, lost: map[place][]string{},
+		unsent: map[int]int{}, rounds: map[place]result{}, settled: map[int]int{}, paces: map[int]*pace{}, lost: map[place][]string{},
 		cohort: s.Config.Cohort, plain: s.Unscored, tempos: map[int]*tempo{}, shares: map[share]result{}, lostShares: map[share][]string{}, sent: map[*float32]*sent{},
 		interrupted: func(do context.CancelFunc) func() bool { return context.AfterFunc(ctx, do) },
 	}
@@ -168,7 +177,7 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	if c.facts, err = w.Facts(ctx); err != nil {
 		return nil, err
 	}
-	c.level = thisMachine("").Level
+	c.level, c.most = thisMachine("").Level, w.MostBytes()
 	return c, nil
 }
 
@@ -232,6 +241,20 @@ func (c *Coordinator) dismiss() {
 		if missing == 0 || time.Now().After(end) {
 			return
 		}
+	}
+}
+
+// haste is how long what moves blobs may go on once the study is interrupted.
+const haste = 2 * time.Second
+
+// hurried returns a context that ends soon after the study is interrupted, even where ctx
+// outlasts that; done frees it.
+func (c *Coordinator) hurried(ctx context.Context) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := c.interrupted(func() { time.AfterFunc(haste, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
 	}
 }
 

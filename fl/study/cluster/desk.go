@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl"
 )
 
@@ -29,7 +30,8 @@ func (d *desk) serve(ctx context.Context) error {
 	if d.link.blobs, err = openBlobs(ctx, d.link.conn, d.link.scope); err != nil {
 		return fmt.Errorf("%w: %w", errNoLink, err)
 	}
-	d.link.blobs.tag, d.link.blobs.denied = d.link.tag, d.link.denied
+	d.link.blobs.denied = d.link.denied
+	d.link.blobs = d.link.blobs.of(d.link.tag, d.worker.study.MostBytes())
 	d.link.leaving = func() bool { return ctx.Err() != nil }
 	last := turn{State: stateIdle}
 	for {
@@ -47,13 +49,19 @@ func (d *desk) serve(ctx context.Context) error {
 		case orderStop:
 			return nil
 		case orderLeave:
-			return &RefusedError{o.Why}
+			return &RefusedError{oneline.Of(o.Why)}
 		case orderAgain:
 			return errAgain
 		}
+		if why := o.wrong(d.link.tag); why != "" {
+			return fmt.Errorf("the coordinator sent a bad order: %s", why)
+		}
 		while, done := d.link.alive(context.WithoutCancel(ctx))
-		last = d.do(while, o)
+		err = d.worker.aside(while, func() { last = d.do(while, o) })
 		done()
+		if err != nil {
+			return errNoLink
+		}
 	}
 }
 
@@ -139,7 +147,7 @@ func (d *desk) round(ctx context.Context, o *order) turn {
 	}
 	time.Sleep(d.worker.options.slow)
 	if stall := d.worker.options.stall; stall != nil {
-		stall(d.worker.rounds)
+		stall(int(d.worker.rounds.Load()))
 	}
 	record, err := d.job.Round(ctx, p, o.Observed)
 	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
@@ -148,7 +156,7 @@ func (d *desk) round(ctx context.Context, o *order) turn {
 	if err != nil {
 		return turn{State: stateFailed, Problem: err.Error()}
 	}
-	d.worker.rounds++
+	d.worker.rounds.Add(1)
 	if change := d.worker.options.change; change != nil {
 		record = change(record)
 	}

@@ -11,6 +11,7 @@ import (
 type trainer interface {
 	Begin(trial int) job
 	Resume(s *fl.Snapshot) (job, error)
+	MostBytes() int64
 	Close()
 }
 

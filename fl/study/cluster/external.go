@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -43,7 +42,7 @@ func joinServer(ctx context.Context, study, address, creds, ca string) (_ *broke
 		return nil, err
 	}
 	if ca != "" {
-		text, err := os.ReadFile(ca)
+		text, err := readSmall(ca)
 		if err != nil {
 			return nil, fmt.Errorf("--ca: %w", err)
 		}

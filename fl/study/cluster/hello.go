@@ -22,7 +22,12 @@ func (c *Coordinator) hello(m *nats.Msg) {
 // worker, which it is told in answer to the first one.
 func (c *Coordinator) greet(m *nats.Msg, h *hello, worker string) bool {
 	respond := c.scope().respond
-	if why := c.refuse(h); why != "" {
+	why := h.wrong()
+	if h.plain(); why == "" {
+		why = c.refuse(h)
+	}
+	if why != "" {
+		why = oneline.Of(why)
 		c.options.Notice(fmt.Sprintf("a worker on %s was refused: %s", h.Host, why))
 		respond(m, welcome{Refused: why})
 		return false
@@ -38,6 +43,10 @@ func (c *Coordinator) greet(m *nats.Msg, h *hello, worker string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.seats[h.Worker]
+	if s == nil && len(c.seats) >= mostWorkers {
+		respond(m, welcome{Refused: fmt.Sprintf("%d workers have joined, which is as many as there may be", len(c.seats))})
+		return false
+	}
 	if s == nil { // else the answer was lost
 		c.joined++
 		s = newSeat(*h, c.scope().inboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
@@ -58,9 +67,14 @@ func (c *Coordinator) scope() *scope {
 	return c.broker.scope
 }
 
-// inboxOf is the name of a connection, as a reply to it begins with it.
+// inboxOf is the name of a connection, as a reply to it begins with it; empty for what
+// is no inbox.
 func (s *scope) inboxOf(reply string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(reply, s.subject(inboxes)), ".")
+	rest, ok := strings.CutPrefix(reply, s.subject(inboxes))
+	name, _, found := strings.Cut(rest, ".")
+	if !ok || !found {
+		return ""
+	}
 	return name
 }
 

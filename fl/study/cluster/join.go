@@ -53,9 +53,12 @@ func (j *join) write(study string) (string, error) {
 
 // readJoin reads a join file.
 func readJoin(path string) (*join, error) {
-	text, err := os.ReadFile(path)
+	text, err := readSmall(path)
 	if err != nil {
-		return nil, err
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("--join: %w", err)
 	}
 	var j join
 	if err := json.Unmarshal(text, &j); err != nil || j.Key == "" && j.Secret == "" || len(j.URLs) == 0 {
@@ -63,6 +66,9 @@ func readJoin(path string) (*join, error) {
 	}
 	if j.Fedfast != protocolVersion {
 		return nil, fmt.Errorf("--join %s: it is of version %d of the protocol, this fedfast speaks version %d: run the coordinator's version of fedfast", path, j.Fedfast, protocolVersion)
+	}
+	if why := j.wrong(); why != "" {
+		return nil, fmt.Errorf("--join %s: %s", path, why)
 	}
 	return &j, nil
 }

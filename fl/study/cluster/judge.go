@@ -5,10 +5,16 @@ import (
 	"fmt"
 )
 
-// judge compares a round's record with what another worker has measured. The first
-// one stands.
-func (c *Coordinator) judge(worker string, p place, record []byte) error {
-	now := result{sum: sha256.Sum256(record), worker: worker}
+// judge compares what a worker says of a round, or of a part of one, with what another
+// one has measured. The first one stands.
+func (c *Coordinator) judge(worker string, t *turn) error {
+	switch {
+	case t.State == stateShared:
+		return c.judgeShare(worker, t)
+	case t.Record == nil:
+		return nil
+	}
+	p, now := place{t.Trial, t.Rounds - 1}, result{sum: sha256.Sum256(t.Record), worker: worker}
 	then, known := c.rounds[p]
 	switch {
 	case !known && p.rounds >= c.settled[p.trial]:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/fedfast/fedfast/data/sys/oneline"
 )
 
 // link is a worker's connection to a coordinator.
@@ -29,6 +32,7 @@ type link struct {
 
 	twice   bool        // everything is said twice
 	leaving func() bool // says that the worker is to leave; nil is no
+	ended   func() bool // says that the study has its result
 
 	stop chan struct{}
 	work sync.WaitGroup
@@ -110,7 +114,7 @@ func (l *link) hello(ctx context.Context, h hello) (*welcome, error) {
 		return nil, err
 	}
 	if answer.Refused != "" {
-		return nil, &RefusedError{answer.Refused}
+		return nil, &RefusedError{oneline.Of(answer.Refused)}
 	}
 	if answer.Over {
 		return nil, errOver
@@ -166,11 +170,11 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		case down.IsZero():
 			down = time.Now()
 		}
-		look := silent || time.Since(looked) > time.Second // where somebody listens to all, no silence tells
-		if look {
+		due := silent || time.Since(looked) > look // where somebody listens to all, no silence tells
+		if due {
 			looked = time.Now()
 		}
-		if l.dead() || look && l.moved() || !down.IsZero() && time.Since(down) > blip {
+		if l.dead() || due && l.moved() || !down.IsZero() && time.Since(down) > blip {
 			return errNoLink
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -179,14 +183,18 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 	}
 }
 
+// look is how often the join file is looked at while the connection stands.
+const look = time.Second
+
 // alive returns a context that ends with the hope for the connection, so that nobody
-// waits for a blob that cannot come; done frees it.
+// waits for a blob that cannot come, or trains for a study that has ended; done frees it.
 func (l *link) alive(ctx context.Context) (_ context.Context, done context.CancelFunc) {
 	ctx, done = context.WithCancel(ctx)
 	go func() {
-		tick := time.NewTicker(max(l.beat, 100*time.Millisecond))
+		tick := time.NewTicker(min(max(l.beat, 100*time.Millisecond), look))
 		defer tick.Stop()
-		for down := time.Now(); ; {
+		down, looked := time.Now(), time.Now()
+		for {
 			select {
 			case <-ctx.Done():
 				return
@@ -195,7 +203,11 @@ func (l *link) alive(ctx context.Context) (_ context.Context, done context.Cance
 			if l.conn.IsConnected() {
 				down = time.Now()
 			}
-			if l.dead() || time.Since(down) > blip {
+			gone := false
+			if time.Since(looked) >= look { // a server of others outlives the coordinator
+				looked, gone = time.Now(), l.moved()
+			}
+			if gone || l.dead() || time.Since(down) > blip {
 				done()
 			}
 		}
@@ -203,17 +215,20 @@ func (l *link) alive(ctx context.Context) (_ context.Context, done context.Cance
 	return ctx, done
 }
 
-// dead says whether there is nothing to hope for: the connection is closed, or the
-// join file leads to another coordinator.
+// dead says whether there is nothing to hope for: the connection is closed, or is down
+// while the join file leads to another coordinator or the study has its result.
 func (l *link) dead() bool {
 	if l.conn.IsClosed() {
 		return true
 	}
-	return !l.conn.IsConnected() && l.moved()
+	return !l.conn.IsConnected() && (l.moved() || l.ended != nil && l.ended())
 }
 
 // moved says whether the join file leads to another coordinator, or to none.
 func (l *link) moved() bool {
 	j, err := readJoin(l.path)
-	return err != nil || j.Key+j.Secret != l.key
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) // a file system of others may fail for a moment
+	}
+	return j.Key+j.Secret != l.key
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
@@ -12,7 +13,7 @@ import (
 // Place begins or resumes the training of a trial at the next free worker.
 func (c *Coordinator) Place(ctx context.Context, trial int, start func() (*fl.Snapshot, error)) (study.Training, error) {
 	c.begins()
-	for {
+	for tries := 1; ; {
 		s, err := c.placed(ctx)
 		if err != nil {
 			return nil, err
@@ -26,6 +27,11 @@ func (c *Coordinator) Place(ctx context.Context, trial int, start func() (*fl.Sn
 		}
 		if !errors.Is(err, study.ErrLost) {
 			return nil, err
+		}
+		if tries++; !errors.Is(err, errGivenUp) {
+			tries = 1
+		} else if tries > mostUnsent {
+			return nil, fmt.Errorf("trial %d: %d times in a row a worker could not fetch it; find out why from what the workers say, then resume the study", trial, mostUnsent)
 		}
 	}
 }
@@ -145,7 +151,9 @@ func (c *Coordinator) begin(ctx context.Context, s *seat, trial int, start func(
 	}
 	_, err = t.call(ctx, order{Order: orderStart, Lease: t.lease, Trial: trial, Snapshot: blob}, stateReady)
 	if blob != "" {
-		err = errors.Join(err, c.blobs.remove(context.WithoutCancel(ctx), blob))
+		hurry, done := c.hurried(context.WithoutCancel(ctx))
+		err = errors.Join(err, c.blobs.remove(hurry, blob))
+		done()
 	}
 	return t, err
 }

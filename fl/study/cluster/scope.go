@@ -90,8 +90,12 @@ func (s *scope) open(text []byte, by string) ([]byte, error) {
 	return s.aead.Open(nil, nil, text, []byte(by))
 }
 
-// read reads what a worker says. What is none of ours is not answered.
+// read reads what a worker says. What is none of ours is not answered, nor what asks for
+// an answer anywhere but in an inbox: the coordinator may speak to everybody.
 func (s *scope) read(m *nats.Msg, v any) bool {
+	if m.Reply != "" && !isToken(s.inboxOf(m.Reply)) {
+		return false
+	}
 	text, err := s.open(m.Data, byWorker)
 	return err == nil && json.Unmarshal(text, v) == nil
 }

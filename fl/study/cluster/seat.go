@@ -43,6 +43,22 @@ func (s *seat) free() bool {
 	return !s.out && !s.taken && !s.leaving && s.lease == 0 && s.pending != nil && (s.pending.State == stateIdle || s.pending.State == stateShared)
 }
 
+// ordered says whether a turn tells what came of the last order that the worker had, of a
+// round or of a part of one. Its lease may have ended meanwhile, but it was the worker's.
+func (s *seat) ordered(t *turn) bool {
+	o := s.last
+	if o == nil || t.Lease != o.Lease || t.Trial != o.Trial {
+		return false
+	}
+	switch t.State {
+	case stateRound:
+		return o.Order == orderRound && t.Rounds == o.Rounds+1
+	case stateShared:
+		return o.Order == orderShare && t.Rounds == o.Rounds && t.Lo == o.Task.Lo && t.Hi == o.Task.Hi
+	}
+	return false
+}
+
 // answer gives the worker that waits an order.
 func (s *seat) answer(o order) {
 	o.Seq = s.pending.Seq
@@ -77,6 +93,14 @@ func (c *Coordinator) turn(m *nats.Msg) {
 		c.scope().respond(m, order{Seq: t.Seq, Order: orderAgain})
 		return
 	}
+	if why := t.wrong(c.blobs.tag); why != "" {
+		if !s.out {
+			c.lose(s, "it sent a bad message: "+why)
+		}
+		c.scope().respond(m, order{Seq: t.Seq, Order: orderLeave, Why: "it says what no worker says: " + why})
+		return
+	}
+	t.plain()
 	s.seen = time.Now()
 	if s.last != nil && t.Seq <= s.last.Seq { // its answer was lost
 		if t.Seq == s.last.Seq {
@@ -90,15 +114,11 @@ func (c *Coordinator) turn(m *nats.Msg) {
 	if again && !s.out { // it waits longer than an answer may take
 		return
 	}
-	if t.State == stateRound && t.Record != nil {
-		if err := c.judge(s.name, place{t.Trial, t.Rounds - 1}, t.Record); err != nil {
+	if s.ordered(&t) {
+		if err := c.judge(s.name, &t); err != nil {
 			s.answer(order{Order: orderLeave, Why: err.Error()})
 			return
 		}
-	}
-	if err := c.judgeShare(s.name, &t); err != nil {
-		s.answer(order{Order: orderLeave, Why: err.Error()})
-		return
 	}
 	switch {
 	case t.State == stateBye:

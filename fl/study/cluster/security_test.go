@@ -165,6 +165,7 @@ func TestThreatForgedBlob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	theirs.most = 2 << 20
 	s := &fl.Snapshot{Model: "m", Method: "fedavg", Weights: make([]float32, 300_000)}
 	name, err := theirs.put(t.Context(), s)
 	if err != nil {
@@ -203,7 +204,7 @@ func TestThreatJoinFile(t *testing.T) {
 // TestThreatForgedTurn: who does not know a worker's secret cannot speak for it, and
 // one whose lease has ended is told to drop its trial.
 func TestThreatForgedTurn(t *testing.T) {
-	c := &Coordinator{seats: map[string]*seat{}, rounds: map[place]result{}}
+	c := &Coordinator{seats: map[string]*seat{}, rounds: map[place]result{}, blobs: &blobs{}}
 	s := newSeat(hello{}, "in", "one")
 	s.lease, s.trial = 7, 3
 	c.seats["secret"] = s

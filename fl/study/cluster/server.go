@@ -188,7 +188,7 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 // close ends the server.
 func (b *broker) close() {
 	if b.conn != nil && b.scope != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), serverTime)
+		ctx, cancel := context.WithTimeout(context.Background(), haste)
 		_ = dropBucket(ctx, b.conn, b.scope.subject(bucket)) // it may not be there
 		cancel()
 	}

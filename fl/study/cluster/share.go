@@ -60,8 +60,8 @@ func (c *Coordinator) Measure(ctx context.Context, x fl.Exam) (*fl.Scores, error
 	return scores, err
 }
 
-// unread is how often what a worker sent may not be readable.
-const unread = 3
+// unread is how often a worker may not be able to do a task, or send what can be read.
+const unread = 5
 
 // give gives a task to a worker and reads what comes back.
 func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work task, weights []float32, read func(io.Reader) error) (worker string, err error) {
@@ -88,7 +88,10 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work task, 
 		got, err := t.call(ctx, order{Order: orderShare, Lease: t.lease, Trial: at.trial, Rounds: at.rounds, Plan: wire, Task: &work}, stateShared)
 		t.End()
 		switch {
-		case errors.Is(err, study.ErrLost):
+		case errors.Is(err, errGivenUp) && tries < unread:
+			tries++
+			continue
+		case errors.Is(err, study.ErrLost) && !errors.Is(err, errGivenUp):
 			continue
 		case err != nil:
 			return "", err
@@ -125,19 +128,21 @@ func (c *Coordinator) result(ctx context.Context, t *turn, read func(io.Reader) 
 		if text, err = c.blobs.bytes(ctx, t.Blob); err != nil {
 			return err
 		}
-		if err := c.forget(ctx, t.Blob); err != nil {
-			return err
-		}
 	}
-	return read(bytes.NewReader(text))
+	if err := read(bytes.NewReader(text)); err != nil {
+		return err
+	}
+	return c.forget(ctx, t.Blob) // but not what was no result: it may be what others need
 }
 
 // sent are weights on their way to workers.
 type sent struct {
+	read  chan struct{} // closed once the weights were read
 	made  chan struct{} // closed once name or err is there
 	name  string
 	err   error
 	users int
+	stop  context.CancelFunc
 }
 
 // unused is how many weights that nobody is asked to work with are left in the
@@ -145,23 +150,53 @@ type sent struct {
 const unused = 2
 
 // broadcast puts weights where workers find them, once for all tasks at a time that
-// have the same ones, and returns their digest. done says that a task has ended.
+// have the same ones, and returns their digest. done says that a task has ended. Weights
+// are known by their address, which others may have as soon as all tasks have ended.
 func (c *Coordinator) broadcast(ctx context.Context, weights []float32) (name string, done func(), err error) {
 	key := &weights[0]
 	c.mu.Lock()
 	b := c.sent[key]
 	if b == nil {
-		b = &sent{made: make(chan struct{})}
+		put, stop := context.WithCancel(context.WithoutCancel(ctx)) // other tasks may need it, too
+		b = &sent{read: make(chan struct{}), made: make(chan struct{}), stop: stop}
 		c.sent[key] = b
-		go func() {
-			b.name, b.err = c.blobs.put(context.WithoutCancel(ctx), &fl.Snapshot{Weights: weights})
-			close(b.made)
-		}()
+		go b.put(put, c.blobs, weights)
 	}
 	b.users++
 	c.mu.Unlock()
-	<-b.made
-	return b.name, func() { c.received(ctx, key, b) }, b.err
+	done = func() { c.received(ctx, key, b) }
+	select {
+	case <-b.made:
+		err = b.err
+	case <-ctx.Done():
+		<-b.read
+		err = ctx.Err()
+	}
+	if err != nil {
+		done()
+		return "", nil, err
+	}
+	return b.name, done, nil
+}
+
+// put puts the weights.
+func (b *sent) put(ctx context.Context, blobs *blobs, weights []float32) {
+	defer close(b.made)
+	text, err := encode(&fl.Snapshot{Weights: weights})
+	close(b.read)
+	if b.err = err; err == nil {
+		b.name, b.err = blobs.putBytes(ctx, text)
+	}
+}
+
+// arrived says whether the weights are at the server.
+func (b *sent) arrived() bool {
+	select {
+	case <-b.made:
+		return b.err == nil
+	default:
+		return false
+	}
 }
 
 // received forgets weights with which nobody works any more, but for the newest.
@@ -173,6 +208,11 @@ func (c *Coordinator) received(ctx context.Context, key *float32, b *sent) {
 		return
 	}
 	delete(c.sent, key)
+	b.stop()
+	if !b.arrived() {
+		c.mu.Unlock()
+		return
+	}
 	c.unused = append(slices.DeleteFunc(c.unused, func(name string) bool { return name == b.name }), b.name)
 	var old []string
 	for len(c.unused) > unused {
@@ -183,7 +223,9 @@ func (c *Coordinator) received(ctx context.Context, key *float32, b *sent) {
 		}
 	}
 	c.mu.Unlock()
-	_ = c.forget(context.WithoutCancel(ctx), old...) // it takes room, and ends with the server
+	hurry, end := c.hurried(context.WithoutCancel(ctx))
+	defer end()
+	_ = c.forget(hurry, old...) // it takes room, and ends with the server
 }
 
 // uses says whether some task has weights of a digest.
@@ -227,7 +269,7 @@ func (c *Coordinator) trained(at share, worker string) error {
 
 // judgeShare compares a part of a round with what another worker has sent of it.
 func (c *Coordinator) judgeShare(worker string, t *turn) error {
-	if t.State != stateShared || t.Hi == 0 {
+	if t.Hi == 0 {
 		return nil
 	}
 	at := share{t.Trial, t.Rounds, t.Lo, t.Hi}

@@ -29,9 +29,9 @@ func (c *Coordinator) Simulate(ctx context.Context, s Simulation) error {
 	var all sync.WaitGroup
 	ended := make([]error, s.Workers)
 	for i := range ended {
-		w := &worker{machine: thisMachine(c.options.Version), of: welcome{Config: c.config}, study: stub{s}, facts: c.facts}
+		w := newWorker(WorkerOptions{Join: c.broker.path, Version: c.options.Version, Ended: func() bool { return false }, Notice: func(string) {}, Patience: time.Minute})
+		w.of, w.study, w.facts = welcome{Config: c.config}, stub{Simulation: s, most: c.most}, c.facts
 		w.machine.Host = fmt.Sprintf("simulated-%d", i+1)
-		w.options = WorkerOptions{Join: c.broker.path, Version: c.options.Version, Ended: func() bool { return false }, Notice: func(string) {}, Patience: time.Minute}
 		all.Go(func() { ended[i] = w.work(ctx) })
 	}
 	all.Wait()
@@ -46,7 +46,13 @@ func (c *Coordinator) Joined() int {
 }
 
 // stub is the trainer of a simulated worker.
-type stub struct{ Simulation }
+type stub struct {
+	Simulation
+	most int64
+}
+
+// MostBytes is that of the coordinator.
+func (s stub) MostBytes() int64 { return s.most }
 
 // Begin begins nothing.
 func (s stub) Begin(trial int) job { return &stubJob{Simulation: s.Simulation, trial: trial} }

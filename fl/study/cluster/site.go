@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type Site struct {
 	coming map[*Coordinator][]time.Time // workers that were sent there and are not there yet
 	parked map[string]parked            // workers for which there is nothing, by their connection
 	opened int
+	alone  vigil // without a worker
 }
 
 // parked is the hello of a worker that waits, and since when it does.
@@ -78,7 +80,7 @@ func (s *Site) Open(ctx context.Context, setup *study.Setup) (*Coordinator, erro
 	defer s.mu.Unlock()
 	s.opened++
 	c.site, c.broker = s, s.broker
-	c.blobs = s.blobs.of(fmt.Sprintf("-%d", s.opened))
+	c.blobs = s.blobs.of(fmt.Sprintf("-%d", s.opened), c.most)
 	s.open = append(s.open, c)
 	c.work.Go(c.watch)
 	return c, nil
@@ -145,8 +147,20 @@ func (s *Site) watch() {
 		}
 		s.mu.Lock()
 		s.place()
+		s.lonely()
 		s.mu.Unlock()
 	}
+}
+
+// lonely says now and then that trials wait and that there is no worker.
+func (s *Site) lonely() {
+	here, joined, wanted := len(s.parked), 0, 0
+	for _, c := range s.open {
+		c.mu.Lock()
+		here, joined, wanted = here+c.here()+len(s.coming[c]), joined+c.joined, wanted+len(c.waiting)
+		c.mu.Unlock()
+	}
+	s.alone.look(here == 0 && wanted > 0, joined, &s.options, s.broker)
 }
 
 // neediest returns the study with the most trials that wait for a worker, nil if none
@@ -218,6 +232,10 @@ func (s *Site) hello(m *nats.Msg) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.Facts == nil {
+		if why := s.full(&h); why != "" {
+			s.broker.scope.respond(m, welcome{Refused: why})
+			return
+		}
 		s.parked[s.broker.scope.inboxOf(m.Reply)] = parked{m, time.Now()}
 		s.place()
 		return
@@ -230,6 +248,17 @@ func (s *Site) hello(m *nats.Msg) {
 	if c.greet(m, &h, "") && len(s.coming[c]) > 0 {
 		s.coming[c] = s.coming[c][1:]
 	}
+}
+
+// full says why a worker cannot wait here, empty if it can.
+func (s *Site) full(h *hello) string {
+	if len(s.parked) >= mostWorkers {
+		maps.DeleteFunc(s.parked, func(_ string, w parked) bool { return time.Since(w.since) > arrives })
+	}
+	if len(s.parked) >= mostWorkers {
+		return fmt.Sprintf("%d workers wait for a study, which is as many as there may be", len(s.parked))
+	}
+	return h.wrong()
 }
 
 // turn hands a turn on to the worker's study.

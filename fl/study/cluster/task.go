@@ -91,7 +91,7 @@ func (d *desk) does(ctx context.Context, s sharer, o *order, p fl.Plan, t *turn,
 		return err
 	}
 	defer s.Release(part)
-	d.worker.parts++
+	d.worker.parts.Add(1)
 	_, err = part.WriteTo(to)
 	return err
 }

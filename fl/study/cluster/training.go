@@ -54,6 +54,7 @@ func (t *training) send(o *order) error {
 		return study.ErrLost
 	}
 	o.Keep, t.keep = o.Keep || t.keep, false
+	o.Lease, o.Trial = t.lease, t.trial
 	select {
 	case <-s.arrived: // of the turn that is now answered
 	default:
@@ -72,7 +73,7 @@ func (t *training) arrived(want string) (*turn, error) {
 	got := s.pending
 	switch {
 	case got == nil || got.Lease != t.lease:
-		return nil, study.ErrLost
+		return nil, errGivenUp
 	case got.State == stateFailed:
 		return nil, fmt.Errorf("worker %s: trial %d, round %d: %s", s.name, t.trial, t.rounds+1, got.Problem)
 	case got.State != want:
@@ -118,8 +119,38 @@ func (t *training) ran(o *order, got *turn, err error) (*turn, error) {
 // Keep has the worker keep the model as it is now.
 func (t *training) Keep() { t.keep = true }
 
-// Fetch brings blobs here.
+// errGivenUp says that a worker could not do what it was to do, and has let go of it.
+var errGivenUp = fmt.Errorf("%w: it has given up what it had", study.ErrLost)
+
+// mostUnsent is how often in a row workers may give up a trial since they cannot fetch
+// it, or cannot send it.
+const mostUnsent = 5
+
+// Fetch brings blobs here, as long as the study is not interrupted; then they may be
+// lost.
 func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
+	c := t.coordinator
+	hurry, done := c.hurried(ctx)
+	defer done()
+	model, trial, err = t.bring(hurry, kept, state)
+	if err != nil && hurry.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", study.ErrLost, context.Canceled)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		delete(c.unsent, t.trial)
+	case errors.Is(err, errGivenUp):
+		if c.unsent[t.trial]++; c.unsent[t.trial] >= mostUnsent {
+			return nil, nil, fmt.Errorf("trial %d, round %d: %d times in a row a worker could not send it; find out why from what the workers say, then resume the study", t.trial, t.rounds, mostUnsent)
+		}
+	}
+	return model, trial, err
+}
+
+// bring is Fetch.
+func (t *training) bring(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
 	got, err := t.call(ctx, order{Order: orderFetch, Model: kept, State: state}, stateFetched)
 	if err != nil {
 		return nil, nil, err

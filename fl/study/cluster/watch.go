@@ -22,6 +22,9 @@ func (c *Coordinator) watch() {
 		}
 		here := c.connected()
 		c.mu.Lock()
+		if c.site == nil {
+			c.alone.look(c.here() == 0 && len(c.waiting) > 0, c.joined, &c.options, c.broker)
+		}
 		for _, s := range c.seats {
 			if here[s.inbox] {
 				s.connected = time.Now()
@@ -36,6 +39,33 @@ func (c *Coordinator) watch() {
 		}
 		c.mu.Unlock()
 	}
+}
+
+// vigil is how long something waits for a worker while there is none.
+type vigil struct {
+	since time.Time     // zero for not at all
+	next  time.Duration // when people are told again
+}
+
+// look tells people that something waits: soon, then less and less often.
+func (v *vigil) look(waits bool, joined int, o *Options, b *broker) {
+	if !waits {
+		*v = vigil{}
+		return
+	}
+	if v.since.IsZero() {
+		v.since, v.next = time.Now(), o.alone
+	}
+	waited := time.Since(v.since)
+	if waited < v.next {
+		return
+	}
+	v.next = min(2*v.next, v.next+time.Hour)
+	so := "none has joined yet"
+	if joined > 0 {
+		so = fmt.Sprintf("%d joined so far, none is left", joined)
+	}
+	o.Notice(fmt.Sprintf("waiting for a worker for %v (%s); add one with: fedfast worker --join %s", waited.Round(time.Second), so, b.path))
 }
 
 // connected returns the names of the connections that there are.

@@ -8,10 +8,12 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/cpuid/v2"
 
+	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/kernels"
@@ -83,10 +85,34 @@ type worker struct {
 	of     welcome // says for what it is prepared, empty for nothing
 	study  trainer
 	facts  study.Facts
-	rounds int
-	parts  int // of rounds that workers shared
+	rounds atomic.Int64
+	parts  atomic.Int64 // of rounds that workers shared
 
-	found bool // the join file was there
+	found bool          // the join file was there
+	busy  chan struct{} // holds one while something is done aside
+}
+
+// aside does something behind what was begun so before, and waits for it while ctx
+// lasts: nobody can interrupt a round, but the worker need not wait for one that is of no
+// use any more.
+func (w *worker) aside(ctx context.Context, f func()) error {
+	select {
+	case w.busy <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { <-w.busy }()
+		f()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Work joins the cluster of a join file, as soon as that is there, and trains until
@@ -106,23 +132,27 @@ func Work(ctx context.Context, o WorkerOptions) error {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	w := &worker{options: o, machine: thisMachine(o.Version)}
+	w := newWorker(o)
 	w.machine.Workers = o.Workers
 	return w.work(ctx)
+}
+
+func newWorker(o WorkerOptions) *worker {
+	return &worker{options: o, machine: thisMachine(o.Version), busy: make(chan struct{}, 1)}
 }
 
 // work is Work.
 func (w *worker) work(ctx context.Context) error {
 	o := &w.options
-	defer w.forget()
+	defer w.close()
 	var lost, gone time.Time // since when there is no coordinator, no join file
 	for {
 		err := w.session(ctx, &lost)
 		switch {
+		case (errors.Is(err, errGone) || errors.Is(err, errNoLink)) && o.Ended():
+			err = errOver
 		case !errors.Is(err, errGone):
 			gone = time.Time{}
-		case o.Ended():
-			err = errOver
 		case gone.IsZero():
 			gone = time.Now()
 		case time.Since(gone) > grace:
@@ -158,10 +188,23 @@ func (w *worker) work(ctx context.Context) error {
 
 // done says what the worker has done.
 func (w *worker) done() string {
-	if w.parts == 0 {
-		return fmt.Sprintf("%d rounds", w.rounds)
+	if w.parts.Load() == 0 {
+		return fmt.Sprintf("%d rounds", w.rounds.Load())
 	}
-	return fmt.Sprintf("%d rounds and %d parts of rounds", w.rounds, w.parts)
+	return fmt.Sprintf("%d rounds and %d parts of rounds", w.rounds.Load(), w.parts.Load())
+}
+
+// close ends the engine, once nothing is done aside any more.
+func (w *worker) close() {
+	select {
+	case w.busy <- struct{}{}:
+		w.forget()
+	default:
+		go func() {
+			w.busy <- struct{}{}
+			w.forget()
+		}()
+	}
 }
 
 // forget ends the engine.
@@ -179,17 +222,20 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 	if err != nil {
 		return err
 	}
-	l, err := connect(j, w.options.Join, credentials(w.options.Credentials)...)
+	l, err := w.connect(ctx, j)
 	if err != nil {
 		return err
 	}
 	defer l.close()
-	l.twice = w.options.twice
+	l.twice, l.ended = w.options.twice, w.options.Ended
 	first, err := l.hello(ctx, hello{Machine: w.machine})
 	if err != nil {
 		return err
 	}
-	if err := w.prepare(ctx, first); err != nil {
+	if why := first.wrong(); why != "" {
+		return fmt.Errorf("the coordinator sent a bad welcome: %s", why)
+	}
+	if err := w.prepared(ctx, l, first); err != nil {
 		return err
 	}
 	second, err := l.hello(ctx, hello{Machine: w.machine, Worker: first.Worker, Facts: &w.facts})
@@ -197,10 +243,32 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 		return err
 	}
 	*lost = time.Time{}
-	w.options.Notice(fmt.Sprintf("joined as %s", second.Name))
+	w.options.Notice("joined as " + oneline.Of(second.Name))
 	l.tag = first.Tag
 	l.begin(first.Worker, time.Duration(first.Beat)*time.Millisecond)
 	return (&desk{worker: w, link: l}).serve(ctx)
+}
+
+// connect connects to a coordinator while ctx lasts: one that does not answer takes long.
+func (w *worker) connect(ctx context.Context, j *join) (*link, error) {
+	var l *link
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l, err = connect(j, w.options.Join, credentials(w.options.Credentials)...)
+	}()
+	select {
+	case <-done:
+		return l, err
+	case <-ctx.Done():
+	}
+	go func() {
+		if <-done; l != nil {
+			l.close()
+		}
+	}()
+	return nil, ctx.Err()
 }
 
 // join reads the join file, for which it waits the first time.
@@ -215,6 +283,23 @@ func (w *worker) join(ctx context.Context) (*join, error) {
 	j, err := waitJoin(ctx, w.options.Join, w.options.Ended, w.options.Notice)
 	w.found = err == nil
 	return j, err
+}
+
+// prepared prepares for a study while there is a coordinator.
+func (w *worker) prepared(ctx context.Context, l *link, of *welcome) error {
+	while, done := l.alive(ctx)
+	defer done()
+	var err error
+	left := w.aside(while, func() { err = w.prepare(while, of) })
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case while.Err() != nil:
+		return errNoLink
+	case left != nil:
+		return left
+	}
+	return err
 }
 
 // prepare opens the data and builds the network of a study file, and trains a few
