@@ -80,9 +80,9 @@ type Slot struct {
 	Dropped bool               // the client's result was not finite: Probes is empty and its work did not count; leave it out
 }
 
-// Observation tells how a round went. A client tuner learns nothing of a slot that
-// was dropped: FedEx and FATHOM take their steps on the others alone, and none when
-// all were dropped.
+// Observation tells how a round went. A client tuner learns of a slot that was dropped
+// nothing but that it was: FedEx counts it as the worst, FATHOM takes its step on the
+// others alone, and none when all were dropped.
 type Observation struct {
 	Trial      int
 	Round      int

@@ -63,8 +63,7 @@ func (s *toldSession) ObserveRound(ctx context.Context, o tuners.Observation) er
 
 // TestDroppedSlotsReachTheTuner lets clients diverge under FedEx: the record
 // says which slots were dropped, FedEx is told so, its theta moves as if these
-// clients had no validation examples, and a study that is interrupted ends in the
-// same way.
+// clients had an error of 1, and a study that is interrupted ends in the same way.
 func TestDroppedSlotsReachTheTuner(t *testing.T) {
 	fedex := &told{Tuner: plugins.Builtin()["fedex"]}
 	s := wideStudy(t, fedex)
@@ -94,8 +93,8 @@ func TestDroppedSlotsReachTheTuner(t *testing.T) {
 		if !slices.Equal(dropped, recorded[i]) {
 			t.Errorf("round %d: the tuner is told that %v were dropped, the record says %v", i, dropped, recorded[i])
 		}
-		if want := withoutExamples(t, fedex.Tuner, s, r, o, dropped); string(want) != string(o.after) {
-			t.Errorf("round %d, of which %v were dropped: the state becomes %s, without these clients %s", i, dropped, o.after, want)
+		if want := withErrors(t, fedex.Tuner, s, r, o, dropped); string(want) != string(o.after) {
+			t.Errorf("round %d, of which %v were dropped: the state becomes %s, with errors of 1 in their place %s", i, dropped, o.after, want)
 		}
 	}
 	if counts[0] == len(fedex.rounds) || counts[4] == len(fedex.rounds) || len(counts) < 2 || len(fedex.rounds) != 12 {
@@ -117,9 +116,9 @@ func sum(slots [][]int) (n int) {
 	return n
 }
 
-// withoutExamples is the state of a client tuner's session after a round whose
-// slots in dropped had no validation examples.
-func withoutExamples(t *testing.T, tuner tuners.Tuner, s Setup, r *Result, o toldRound, dropped []int) []byte {
+// withErrors is the state of a client tuner's session after a round whose slots in dropped
+// had an error of 1, on as many validation examples as the others in the mean.
+func withErrors(t *testing.T, tuner tuners.Tuner, s Setup, r *Result, o toldRound, dropped []int) []byte {
 	t.Helper()
 	space, err := tuners.ParseSpace(s.Config.Space)
 	if err != nil {
@@ -145,8 +144,15 @@ func withoutExamples(t *testing.T, tuner tuners.Tuner, s Setup, r *Result, o tol
 	}
 	bare := o.Observation
 	bare.Slots = slices.Clone(bare.Slots)
+	examples := 1.0
+	if n := len(bare.Slots) - len(dropped); n > 0 {
+		examples = 0
+		for _, slot := range bare.Slots {
+			examples += slot.Probes["examples_val"] / float64(n)
+		}
+	}
 	for _, k := range dropped {
-		bare.Slots[k] = tuners.Slot{Probes: map[string]float64{"examples_val": 0}}
+		bare.Slots[k] = tuners.Slot{Probes: map[string]float64{"val_error_after": 1, "examples_val": examples}}
 	}
 	if err := session.ObserveRound(t.Context(), bare); err != nil {
 		t.Fatal(err)

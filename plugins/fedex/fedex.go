@@ -30,6 +30,12 @@ const (
 	Constant   = "constant"   // 1
 )
 
+// The names of the ways in which a client counts whose result was dropped.
+const (
+	Worst = "worst" // as the worst: an error of 1, or the round's largest loss
+	Skip  = "skip"  // not at all
+)
+
 // Tuner is FedEx. The zero value is ready to use.
 type Tuner struct{}
 
@@ -51,6 +57,7 @@ var description = tuners.Description{
 		{Name: "eta0", Default: tuners.Num(0), Doc: "base step size; 0 takes sqrt(2 ln k)"},
 		{Name: "gamma", Default: tuners.Num(-1), Doc: "discount of the baseline, 0..1; -1 takes the trial's own fedex.gamma"},
 		{Name: "cutoff", Default: tuners.Num(0), Doc: "entropy of theta in nats below which it is frozen and its arg max used"},
+		{Name: "dropped", Default: tuners.Str(Worst), Doc: "how a client counts whose result was not finite: worst (an error of 1, or the round's largest loss) or skip (not at all)"},
 		{Name: "diff", Default: tuners.Bool(false), Doc: "step on the error after minus before local training"},
 		{Name: "mle", Default: tuners.Bool(false), Doc: "test with the arg max of theta instead of draws"},
 		{Name: "as_paper", Default: tuners.Bool(false), Doc: "whole dimensions: neighbours from c - floor(w) to c + ceil(w), as the paper prints it"},
@@ -98,7 +105,7 @@ func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session
 type options struct {
 	configs                                      int
 	eps, eta0, gamma, cutoff                     float64
-	schedule                                     string
+	schedule, dropped                            string
 	drawConfigs, independent, diff, mle, asPaper bool
 }
 
@@ -112,7 +119,7 @@ func readOptions(p tuners.Params) (options, []tuners.Problem) {
 	o := options{
 		configs: p.Int("configs", 0), drawConfigs: p.Truth("draw_configs", false), independent: p.Truth("independent", false),
 		eps: p.Float("eps", 0), schedule: p.Text("schedule", ""), eta0: p.Float("eta0", 0), gamma: p.Float("gamma", 0),
-		cutoff: p.Float("cutoff", 0), diff: p.Truth("diff", false), mle: p.Truth("mle", false), asPaper: p.Truth("as_paper", false),
+		dropped: p.Text("dropped", ""), cutoff: p.Float("cutoff", 0), diff: p.Truth("diff", false), mle: p.Truth("mle", false), asPaper: p.Truth("as_paper", false),
 	}
 	wrong := func(name, want string) {
 		problems = append(problems, tuners.Problem{Key: "options." + name, Message: fmt.Sprintf("%s must be %s, not %s", name, want, p[name])})
@@ -136,6 +143,9 @@ func readOptions(p tuners.Params) (options, []tuners.Problem) {
 	case Aggressive, Adaptive, Auto, Constant:
 	default:
 		wrong("schedule", "aggressive, adaptive, auto or constant")
+	}
+	if o.dropped != Worst && o.dropped != Skip {
+		wrong("dropped", Worst+" or "+Skip)
 	}
 	return o, problems
 }

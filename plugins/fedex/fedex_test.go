@@ -2,6 +2,7 @@ package fedex_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,8 +193,60 @@ func TestObjectiveAndDiffChooseTheProbes(t *testing.T) {
 	}
 }
 
+// TestDroppedClientsCountAgainstTheirConfiguration lays a round with dropped clients
+// beside one in which they score the worst.
+func TestDroppedClientsCountAgainstTheirConfiguration(t *testing.T) {
+	gone := tuners.Slot{Dropped: true}
+	loss := request(nil)
+	loss.Objective.Metric = tuners.MetricLoss
+	lossy := func(loss, examples float64) tuners.Slot {
+		return tuners.Slot{Probes: map[string]float64{"val_loss_after": loss, "examples_val": examples}}
+	}
+	for name, c := range map[string]struct {
+		req        tuners.OpenRequest
+		told, same []tuners.Slot
+	}{
+		"an error of 1, weighed as the others in the mean": {
+			request(nil), []tuners.Slot{slot(0.25, 0, 1), gone, slot(0.5, 0, 3)}, []tuners.Slot{slot(0.25, 0, 1), slot(1, 0, 2), slot(0.5, 0, 3)},
+		},
+		"all of a round":        {request(nil), []tuners.Slot{gone, gone}, []tuners.Slot{slot(1, 0, 5), slot(1, 0, 5)}},
+		"the largest loss":      {loss, []tuners.Slot{gone, lossy(2, 1), lossy(7, 1)}, []tuners.Slot{lossy(7, 1), lossy(2, 1), lossy(7, 1)}},
+		"after less before":     {request(tuners.Params{"diff": tuners.Bool(true)}), []tuners.Slot{slot(0.5, 0.75, 2), gone}, []tuners.Slot{slot(0.5, 0.75, 2), slot(1, 0, 2)}},
+		"a score that is NaN":   {request(nil), []tuners.Slot{slot(math.NaN(), 0, 2), gone}, []tuners.Slot{slot(1, 0, 2), slot(1, 0, 2)}},
+		"skipped, as is wanted": {request(tuners.Params{"dropped": tuners.Str("skip")}), []tuners.Slot{slot(0.25, 0, 1), slot(0.5, 0, 3), gone}, []tuners.Slot{slot(0.25, 0, 1), slot(0.5, 0, 3)}},
+	} {
+		told, same := open(t, c.req), open(t, c.req)
+		observe(t, told, 0, c.told...)
+		observe(t, same, 0, c.same...)
+		if string(told.State()) != string(same.State()) {
+			t.Errorf("%s: %s, want %s", name, told.State(), same.State())
+		}
+	}
+	// The configuration of a client that diverged is less likely afterwards.
+	req := request(tuners.Params{"schedule": tuners.Str("constant")})
+	s := open(t, req)
+	arms, err := fedex.Arms(space, req.Params, req.Options, req.Seed, req.Trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picked := plan(t, s, 3, 0, 4, tuners.Train).Clients[1]
+	at := slices.IndexFunc(arms, picked.Equal)
+	observe(t, s, 0, slot(0.5, 0, 2), gone, slot(0.5, 0, 2), slot(0.5, 0, 2))
+	if theta := plan(t, s, 3, 1, 4, tuners.Train).Notes["theta"]; theta[at] != slices.Min(theta) || !(theta[at] < 0.9/27) {
+		t.Errorf("configuration %d, whose client diverged, has a probability of %v of %v", at, theta[at], theta)
+	}
+	// Without a finite loss nothing is known.
+	lost := open(t, loss)
+	fresh := string(lost.State())
+	observe(t, lost, 0, gone, gone)
+	if string(lost.State()) != fresh {
+		t.Error("a round without any loss moved theta")
+	}
+}
+
 func TestSlotsThatDoNotCount(t *testing.T) {
-	counted, padded := open(t, request(nil)), open(t, request(nil))
+	skip := tuners.Params{"dropped": tuners.Str("skip")}
+	counted, padded := open(t, request(skip)), open(t, request(skip))
 	observe(t, counted, 0, slot(0.25, 0, 1), slot(0.5, 0, 3))
 	observe(t, padded, 0, slot(0.25, 0, 1), slot(0.5, 0, 3), tuners.Slot{Dropped: true}, slot(0.9, 0, 0))
 	// q_i = |V_i| / sum |V_i|: (1 * 0.25 + 3 * 0.5) / 4.

@@ -120,10 +120,12 @@ func (s *session) picks(r tuners.PlanRequest) []int {
 	return j
 }
 
-// ObserveRound takes the step that the round's probes give. Dropped slots and
-// clients without validation examples do not count; a score that is not finite
-// counts as the worst finite one of the round. A round without any score changes
-// nothing.
+// ObserveRound takes the step that the round's probes give. A client whose result was
+// dropped counts against its configuration, see options.dropped: it has an error of 1, or
+// under the loss the round's largest one, and the mean weight of the round's others, since
+// nothing else is known of it. Clients without validation examples do not count; a score
+// that is not finite counts as the worst finite one of the round. A round without any score
+// changes nothing.
 func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	if o.Trial != s.req.Trial {
 		return fmt.Errorf("fedex: an observation of trial %d reached the session of trial %d", o.Trial, s.req.Trial)
@@ -133,9 +135,11 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	}
 	picks := s.picks(tuners.PlanRequest{Trial: o.Trial, Round: o.Round, Slots: len(o.Slots)})
 	var round []outcome
+	var dropped []int // configurations, one a slot
 	total, worst := 0.0, math.Inf(-1)
 	for i, slot := range o.Slots {
 		if slot.Dropped {
+			dropped = append(dropped, picks[i])
 			continue
 		}
 		weight, score, err := s.score(slot)
@@ -150,6 +154,19 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 			worst = max(worst, score)
 		}
 		round = append(round, outcome{config: picks[i], score: score, weight: weight})
+	}
+	if s.options.dropped == Worst {
+		mean := 1.0
+		if len(round) > 0 {
+			mean = total / float64(len(round))
+		}
+		if s.req.Objective.Metric != tuners.MetricLoss && len(dropped) > 0 {
+			worst = max(worst, 1)
+		}
+		for _, j := range dropped {
+			round = append(round, outcome{config: j, score: math.Inf(1), weight: mean})
+			total += mean
+		}
 	}
 	if !finite.Is(worst) {
 		return nil
