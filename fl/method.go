@@ -73,6 +73,14 @@ func Defaults(m Method) (ClientParams, ServerParams) {
 	return c, s
 }
 
+// Differing is a method that is not in every place what its paper prints.
+type Differing interface {
+	// Differs says in a line how it differs from the paper and, where that is public,
+	// from its authors' code, and which form a formula has that the paper leaves open.
+	// Lists and the reference of methods show it.
+	Differs() string
+}
+
 // Preparer is a method that does not fit every model or setting, or that computes
 // something once for all clients.
 type Preparer interface {

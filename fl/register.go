@@ -39,6 +39,9 @@ func Register(m Method) error {
 	if m.Doc() == "" || strings.ContainsAny(m.Doc()+m.Paper(), "\n|") {
 		return fmt.Errorf("fl: method %q (%T): Doc must be a line, and Doc and Paper without |, for they stand in tables", name, m)
 	}
+	if d, ok := m.(Differing); ok && (d.Differs() == "" || strings.Contains(d.Differs(), "\n")) {
+		return fmt.Errorf("fl: method %q (%T): Differs must be a line", name, m)
+	}
 	seen := map[string]bool{}
 	for _, u := range m.Uses() {
 		if _, ok := hyper.Find(u.Key); !ok {

@@ -15,6 +15,8 @@ type methodEntry struct {
 	Name  string `json:"name"`
 	Doc   string `json:"doc"`
 	Paper string `json:"paper"`
+	// Differs says how the method differs from its paper, empty where it does not say.
+	Differs string `json:"differs,omitempty"`
 	// Settings are other keys of a study file that the method reads.
 	Settings []string `json:"settings"`
 	// Hyperparameters are those of `list methods NAME` only.
@@ -33,7 +35,11 @@ type hyperEntry struct {
 }
 
 func newMethodEntry(m fl.Method) methodEntry {
-	return methodEntry{Name: m.Name(), Doc: m.Doc(), Paper: m.Paper(), Settings: append([]string{}, fl.Settings(m)...)}
+	e := methodEntry{Name: m.Name(), Doc: m.Doc(), Paper: m.Paper(), Settings: append([]string{}, fl.Settings(m)...)}
+	if d, ok := m.(fl.Differing); ok {
+		e.Differs = d.Differs()
+	}
+	return e
 }
 
 func (a *app) listMethods(context.Context) error {
@@ -97,6 +103,9 @@ func (a *app) showMethod(_ context.Context, name string) error {
 	t := table.New(a.out)
 	t.Row(e.Name, e.Doc)
 	t.Row("paper", e.Paper)
+	if e.Differs != "" {
+		t.Row("differs", e.Differs)
+	}
 	if len(e.Settings) > 0 {
 		t.Row("reads also", strings.Join(e.Settings, ", "))
 	}

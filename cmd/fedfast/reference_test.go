@@ -110,6 +110,12 @@ func methodsPage(t *testing.T) string {
 		}
 		p.row(code(e.Name), e.Doc, strings.Join(uses, ", "), strings.Join(without, ", "), strings.Join(reads, ", "), keeps(t, name), e.Paper)
 	}
+	p.WriteString("\n## Differences from the papers\n\n")
+	for _, name := range fl.Methods() {
+		if e := methodOf(t, name); e.Differs != "" {
+			fmt.Fprintf(p, "- `%s`: %s.\n", e.Name, e.Differs)
+		}
+	}
 	return p.String()
 }
 

@@ -24,7 +24,7 @@ type Schedule struct {
 	Length int     `toml:"lr_length" in:"[0, inf)" off:"0" doc:"rounds in which the schedules cosine and linear reach lr_min; over local steps 0 is all of a local training" also:"t_max total_rounds"`
 	Every  int     `toml:"lr_every" in:"[0, inf)" off:"0" doc:"rounds or local steps from one fall of the schedule step to the next" also:"step_size lr_step"`
 	Factor float64 `toml:"lr_factor" in:"[0, 1]" off:"0" doc:"what the schedule step multiplies the learning rate by; 0 is 0.1" also:"lr_gamma"`
-	Warmup int     `toml:"lr_warmup" in:"[0, inf)" off:"0" doc:"first rounds, or local steps, in which the learning rate rises in equal steps; a schedule begins behind them" also:"warmup warmup_rounds warmup_steps"`
+	Warmup int     `toml:"lr_warmup" in:"[0, inf)" off:"0" doc:"first W rounds, or local steps, in which the learning rate rises: that of number t = 0, 1, ... is multiplied by (t+1)/(W+1); a schedule begins after them" also:"warmup warmup_rounds warmup_steps"`
 }
 
 // constant reports whether the rate is always the same.

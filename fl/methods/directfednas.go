@@ -28,6 +28,11 @@ func (directFedNAS) Paper() string {
 	return "Garg et al. 2020, Direct Federated Neural Architecture Search, arXiv:2010.06223"
 }
 
+// Differs says what of the search is not the paper's.
+func (directFedNAS) Differs() string {
+	return "the search space is the model's, not the paper's shuffle blocks; operations are neither dropped early, as DSNAS does in long searches, nor weighed by a device's limits"
+}
+
 // Prepare finds the weights of mixed operations.
 func (m directFedNAS) Prepare(cfg *fl.Config) (any, error) { return mixing(m.Name(), cfg) }
 

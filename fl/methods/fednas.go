@@ -43,6 +43,12 @@ func (fedNAS) Paper() string {
 	return "He et al. 2020, Towards Non-I.I.D. and Invisible Data with FedNAS: Federated Deep Learning via Neural Architecture Search, arXiv:2004.08546"
 }
 
+// Differs says which gradients the weights of operations descend.
+func (fedNAS) Differs() string {
+	return "the weights of operations descend the loss on validation examples alone (the first order of DARTS); in the paper they also descend the training loss (MiLeNAS). " +
+		"The server averages them, as the paper says; the authors' code does not, and takes their gradients on test examples"
+}
+
 func (fedNAS) Uses() []fl.Use {
 	return slices.Concat(fl.UsingSGD(), personalLR, forgets("each local search starts its optimizers afresh"),
 		fl.Needing("client.alpha_lr", "(0, inf)", "such as 3e-4"), fl.Using("client.alpha_beta1", "client.alpha_beta2", "client.alpha_decay"))

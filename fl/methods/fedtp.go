@@ -38,6 +38,12 @@ func (fedTP) Paper() string {
 	return "Li et al. 2022, FedTP: Federated Learning by Transformer Personalization, arXiv:2211.01572"
 }
 
+// Differs says what the server's step is.
+func (fedTP) Differs() string {
+	return "the hypernetwork and the embeddings take plain gradient steps, as the paper's text has it; the authors' code adds a momentum of 0.9 and a weight decay of 0.001. " +
+		"The sizes of the hypernetwork are those of the code. The global model has the mean of the projections that the last round's clients returned, as in the code"
+}
+
 func (fedTP) Defaults(_ *fl.ClientParams, s *fl.ServerParams) {
 	s.HyperLR, s.HyperWidth, s.HyperDepth, s.Embedding = 0.01, 150, 3, 128
 }
