@@ -19,8 +19,15 @@ type ablation struct {
 	alone bool
 }
 
+// clipped ends the name of a value of eps whose neighbourhoods reach beyond the space on
+// both sides: they are clipped to it, and much of them lies on its bounds. What the paper
+// calls eps 1 is independent draws.
+const clipped = "-clipped"
+
 var ablations = []ablation{
-	{name: "eps", option: "client_tuner.options.eps", values: []string{"0", "0.01", "0.05", "0.1", "0.2", "0.5", "1"}, own: "0.1"},
+	{name: "eps", option: "client_tuner.options.eps", values: []string{"0", "0.01", "0.05", "0.1", "0.2", "0.5", "1" + clipped}, own: "0.1"},
+	{name: "independent", option: "client_tuner.options.independent", values: []string{"false", "true"}, own: "false"},
+	{name: "cutoff", option: "client_tuner.options.cutoff", values: []string{"0", "1e-4"}, own: "0"},
 	{name: "schedule", option: "client_tuner.options.schedule", values: []string{"constant", "adaptive", "auto", "aggressive"}, own: "aggressive"},
 	{name: "configs", option: "client_tuner.options.configs", values: []string{"9", "27", "81"}, own: "27"},
 	{name: "cohort", option: "cohort", values: []string{"5", "10", "30"}, own: "10", alone: true},
@@ -40,8 +47,9 @@ func (a *ablation) training(set pairedSet, value, tuning string) *Training {
 	t := pairedTraining(set, tuning)
 	if value != a.own && (tuning == "fedex" || a.alone) {
 		t.Seeds = ablationPairs
-		t.Key = fmt.Sprintf("fedex-ablation-%s-%s%s-%s", set.name, a.name, value, tuning)
-		t.Sets = append(t.Sets, a.option+"="+value)
+		setting := strings.TrimSuffix(value, clipped)
+		t.Key = fmt.Sprintf("fedex-ablation-%s-%s%s-%s", set.name, a.name, setting, tuning)
+		t.Sets = append(t.Sets, a.option+"="+setting)
 		t.Deviates = append(t.Deviates, a.name+" "+value+" instead of the paper's "+a.own)
 	}
 	return t

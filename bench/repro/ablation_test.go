@@ -23,8 +23,9 @@ func TestAblations(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 6 other eps, 3 other schedules, 2 other numbers of configurations, 2 other
-	// cohorts with FedEx and without, and the paper's own arms.
-	if len(trainings) != 6+3+2+4+2 {
+	// cohorts with FedEx and without, independent draws, a cutoff, and the paper's own
+	// arms.
+	if len(trainings) != 6+3+2+4+1+1+2 {
 		t.Errorf("%d trainings", len(trainings))
 	}
 	var all []*Metrics
@@ -51,7 +52,7 @@ func TestAblations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2 * (7 + 6 + 4 + 3 + 3 + 2 + 3 + 2); len(r.Verdicts) != want { // each beside arms without FedEx, and all but one beside the paper's own
+	if want := 2 * (7 + 6 + 4 + 3 + 3 + 2 + 3 + 2 + 2 + 1 + 2 + 1); len(r.Verdicts) != want { // each beside arms without FedEx, and all but one beside the paper's own
 		t.Errorf("%d claims, want %d", len(r.Verdicts), want)
 	}
 	for i := range r.Verdicts {
@@ -87,7 +88,7 @@ func TestAblations(t *testing.T) {
 		t.Errorf("%s: %+v", pictures[1].Name, eps)
 	}
 	for i := range r.Verdicts { // of all but eps only the paper's value is there
-		if v := &r.Verdicts[i]; !strings.Contains(v.Name, "/eps/") && !strings.Contains(v.Name, "/aggressive/") && !strings.Contains(v.Name, "/27/") && !strings.Contains(v.Name, "/10/") {
+		if v := &r.Verdicts[i]; !strings.Contains(v.Name, "/eps/") && !strings.Contains(v.Name, "/aggressive/") && !strings.Contains(v.Name, "/27/") && !strings.Contains(v.Name, "/10/") && !strings.Contains(v.Name, "/independent/false/") && !strings.Contains(v.Name, "/cutoff/0/") {
 			v.Pairs.N = 0
 		}
 	}
@@ -95,7 +96,7 @@ func TestAblations(t *testing.T) {
 		t.Errorf("a panel of a setting that was not varied: %+v", few)
 	}
 	var csv bytes.Buffer
-	if err := pictures[0].Write(&csv, figure.CSV, figure.Light); err != nil || strings.Count(csv.String(), "\n") != 1+2*17 {
+	if err := pictures[0].Write(&csv, figure.CSV, figure.Light); err != nil || strings.Count(csv.String(), "\n") != 1+2*21 {
 		t.Errorf("%v:\n%s", err, csv.String())
 	}
 	var svg bytes.Buffer

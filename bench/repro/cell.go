@@ -56,6 +56,8 @@ type Comparison struct {
 	Name string
 	// Claim says in words what the paper claims.
 	Claim string
+	// Words is the paper's gain where it prints no number of both cells; empty for none.
+	Words string
 	// New and Old are names of cells.
 	New, Old string
 	// Higher says that a higher number is better.
@@ -64,12 +66,15 @@ type Comparison struct {
 
 // Cells returns all cells in the order of the papers.
 func Cells() []Cell {
-	return slices.Concat(fedexTable(), fedexFigures(), pairedCells(), ablationCells(), rivalCells(), fathomCells(), fedtuneCells(), sidesCells(), nasCells())
+	return slices.Concat(
+		fedexTable(), fedexFigures(), fedexElsewhere(), workshopCells(), pairedCells(), ablationCells(), rivalCells(), fathomCells(), fathomElsewhere(),
+		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(),
+	)
 }
 
 // Comparisons returns the papers' claims about pairs of cells.
 func Comparisons() []Comparison {
-	return slices.Concat(fedexClaims(), pairedClaims(), ablationClaims(), fathomClaims(), fedtuneClaims(), nasClaims())
+	return slices.Concat(fedexClaims(), workshopClaims(), pairedClaims(), ablationClaims(), fathomClaims(), fedtuneClaims(), nasClaims())
 }
 
 // Select returns the cells of a name: the one, or all below it.

@@ -68,3 +68,58 @@ func TestSelect(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestEveryTableAndFigure compares the catalogue with a list, made by hand from the papers'
+// texts, of all their tables, figures and theorems: how many numbers each prints, and how
+// many cells stand for it, which are more where numbers are in pictures alone. What has no
+// cells says why.
+func TestEveryTableAndFigure(t *testing.T) {
+	type count struct{ numbers, cells int }
+	want := map[string]map[string]count{
+		fedexPaper: {
+			"Table 1": {40, 40}, "Figure 2": {0, 6}, "Figure 3": {0, 1}, "Figure 5": {0, 7}, "Figure 6": {0, 3}, "Theorem 4.1": {0, 1},
+			// Figure 1 is a diagram. Figure 4 are the curves of Table 1's cells, and Table 2 its intervals.
+		},
+		workshopPaper: {"Figure 1": {0, 8}, "Figure 2": {0, 6}, "Figure 3": {0, 3}},
+		fathomPaper: {
+			"Table 1": {48, 48}, "Figure 1": {0, 24}, "Theorem 3": {0, 1}, "abstract": {0, 40},
+			// Figure 2 is a diagram; Theorems 1 and 2 are about gradients, which tests of plugins/fathom compare.
+		},
+		fedtunePaper: {
+			"Table 1": {12, 12}, "Table 2": {12, 13}, "Figure 1a": {1, 1}, "Figure 1b": {0, 1}, "Figure 1c": {0, 1}, "Figure 2a": {2, 2}, "Figure 2b": {1, 1}, "Figure 2c": {0, 1},
+			"Figure 5a": {5, 6}, "Figure 5b": {0, 4}, "Figure 6": {0, 1}, "Figure 7": {1, 3}, "Figure 8": {0, 5},
+			// Figure 3 is a diagram, Figure 4 a curve of Table 1's FEMNIST, Table 3 the settings.
+		},
+		nasPaper: {
+			"Table 5": {2, 2}, "Table 6": {3, 3}, "Table 8": {10, 10}, "Theorem 1": {0, 2}, "text of the appendix": {4, 4}, "Figure 8": {1, 1}, nasWhere: {0, 23},
+			// Figure 7 is a diagram, Table 4 bounds, Table 7 the settings; Tables 1 to 3 are in the paper's main part, which is not at hand.
+		},
+	}
+	got := map[string]map[string]count{}
+	for _, c := range Cells() {
+		where, _, _ := strings.Cut(c.Where, " (+-")
+		if where == "no table" { // what is ours
+			continue
+		}
+		if got[c.Paper] == nil {
+			got[c.Paper] = map[string]count{}
+		}
+		n := got[c.Paper][where]
+		n.cells++
+		if c.Published != nil {
+			n.numbers++
+		}
+		got[c.Paper][where] = n
+	}
+	for paper, places := range want {
+		for where, n := range places {
+			if got[paper][where] != n {
+				t.Errorf("%s, %s: %+v, want %+v", paper, where, got[paper][where], n)
+			}
+			delete(got[paper], where)
+		}
+		if len(got[paper]) > 0 {
+			t.Errorf("%s: not in the list: %v", paper, got[paper])
+		}
+	}
+}

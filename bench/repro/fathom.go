@@ -112,15 +112,11 @@ func fathomCells() []Cell {
 			cells = append(cells,
 				Cell{
 					Name: name + "/rounds", Paper: fathomPaper, Where: "Table 1", Unit: "rounds to the goal", Published: fathomNumber(row.rounds[i]),
-					Training: t, Measure: func(m *Metrics) (float64, bool) {
-						return m.reached(func(p study.CurvePoint) float64 { return float64(p.Round) })
-					},
+					Training: t, Measure: roundsToGoal,
 				},
 				Cell{
 					Name: name + "/gradients", Paper: fathomPaper, Where: "Table 1", Unit: "thousand local gradients to the goal", Published: fathomNumber(row.gradients[i]),
-					Training: t, Measure: func(m *Metrics) (float64, bool) {
-						return m.reached(func(p study.CurvePoint) float64 { return float64(p.Examples) / 1000 })
-					},
+					Training: t, Measure: gradientsToGoal,
 				},
 				Cell{
 					Name: "fathom-fig1/" + row.name + "/" + method, Paper: fathomPaper, Where: "Figure 1", Unit: "% test accuracy where the training ends, at the goal or after all rounds",
@@ -128,19 +124,28 @@ func fathomCells() []Cell {
 				})
 		}
 	}
+	cells = append(cells, staticCells()...)
 	for _, row := range fathomStarts {
 		for _, method := range fathomMethods {
 			t := fathomTraining(row, method)
 			t.Deviates = append(t.Deviates, "a start that the paper does not have")
 			cells = append(cells, Cell{
 				Name: "fathom-starts/" + row.name + "/" + method, Paper: fathomPaper, Where: "no table", Instead: "not published", Unit: "rounds to the goal",
-				Training: t, Picture: "fathom-starts/" + row.name, Measure: func(m *Metrics) (float64, bool) {
-					return m.reached(func(p study.CurvePoint) float64 { return float64(p.Round) })
-				},
+				Training: t, Picture: "fathom-starts/" + row.name, Measure: roundsToGoal,
 			})
 		}
 	}
 	return cells
+}
+
+// roundsToGoal and gradientsToGoal, in thousands, are what a training spends until it
+// reaches its goal.
+func roundsToGoal(m *Metrics) (float64, bool) {
+	return m.reached(func(p study.CurvePoint) float64 { return float64(p.Round) })
+}
+
+func gradientsToGoal(m *Metrics) (float64, bool) {
+	return m.reached(func(p study.CurvePoint) float64 { return float64(p.Examples) / 1000 })
 }
 
 func fathomNumber(n [2]float64) *Published {

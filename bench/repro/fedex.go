@@ -7,13 +7,11 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-const (
-	fedexPaper    = "FedEx (Khodak et al., NeurIPS 2021)"
-	workshopPaper = "FedEx (Khodak et al., workshop paper 2020)"
-)
+const fedexPaper = "FedEx (Khodak et al., NeurIPS 2021)"
 
 // fedexSet is a column of FedEx's Table 1.
 type fedexSet struct {
@@ -37,6 +35,21 @@ var fedexSets = []fedexSet{
 	{"cifar10-iid", "cifar10-fedex", "cifar10", nil, nil, nil, nil},
 }
 
+// fedexSwitch says what the authors' code has and appendix D.2 has not.
+const fedexSwitch = "as the authors' code, not the paper's text: the error, not the loss, is minimized; the server's momentum is 0 or 0.9, not uniform in [0, 0.9]; " +
+	"a proximal term mu is tuned, which appendix D.2 does not list; the networks for images are not those of McMahan et al. and LEAF that the text names"
+
+// fedexNetworks are those that the paper's text names, where they are not the code's: of
+// McMahan et al. (2017), and of LEAF.
+var fedexNetworks = map[string]string{"cifar10": "mcmahan-cifar-cnn", "leaf-femnist": "leaf-femnist-cnn"}
+
+// randomAsPaper spends a study's budget on the 27 arms that appendix C.3 gives random search.
+var randomAsPaper = map[string][]string{
+	"cifar10":          {"rounds=148", "budget.rounds=3996", "budget.trial_rounds=148"},
+	"leaf-shakespeare": {"rounds=148", "budget.rounds=3996", "budget.trial_rounds=148"},
+	"leaf-femnist":     {"rounds=74", "budget.rounds=1998", "budget.trial_rounds=74"},
+}
+
 // fedexErrors are the means and standard deviations of FedEx's Table 1, in percent:
 // by wrapper, target and tuning, in the order of fedexSets.
 var fedexErrors = map[string][5][2]float64{
@@ -49,6 +62,8 @@ var fedexErrors = map[string][5][2]float64{
 	"sha/personalized/alone": {{46.77, 3.61}, {48.04, 3.72}, {14.79, 1.55}, {14.78, 1.31}, {24.81, 6.13}},
 	"sha/personalized/fedex": {{46.08, 2.57}, {45.89, 3.76}, {14.97, 1.31}, {14.76, 1.70}, {21.77, 2.83}},
 }
+
+const oneArm = "arm"
 
 var (
 	fedexWrappers = []string{"rs", "sha"}
@@ -67,7 +82,8 @@ func fedexSeeds(needs, wrapper string) int {
 	return 10
 }
 
-// fedexTraining is the training of a cell of Table 1. That of the global target
+// fedexTraining is the training of a cell of Table 1; the wrapper oneArm is random search of
+// whatever its budget holds. That of the global target
 // takes the rounds of the personalized one.
 func fedexTraining(set fedexSet, wrapper, target, tuning string) *Training {
 	name := func(target string) string {
@@ -76,23 +92,27 @@ func fedexTraining(set fedexSet, wrapper, target, tuning string) *Training {
 	t := &Training{
 		Key: name(target), Mode: config.ModeTune, Preset: set.preset, Tuner: "sha", ClientTuner: "fedex",
 		Seeds: fedexSeeds(set.needs, wrapper), Needs: set.needs, Shrink: shrinkFedex,
-		Sets: append([]string{"target=" + target, "score.both=true", "eval.every=25"}, set.sets...),
-		AsPaper: []string{
-			"objective=loss", `space."server.lr"="none"`, "server.lr=1", `space."server.momentum"={uniform=[0,0.9]}`,
-		},
-		Switches: []string{
-			"as the authors' code, not the paper's text: the error, not the loss, is minimized; the server's learning rate is 10^U[-1,1], its momentum 0 or 0.9",
-		},
+		Sets:     append([]string{"target=" + target, "score.both=true", "eval.every=25"}, set.sets...),
+		AsPaper:  []string{"objective=loss", `space."server.momentum"={uniform=[0,0.9]}`, `space."client.mu"="none"`},
+		Switches: []string{fedexSwitch},
+	}
+	if model := fedexNetworks[set.needs]; model != "" {
+		t.AsPaper = append(t.AsPaper, "model="+model)
 	}
 	t.AsPaper, t.Switches, t.Deviates = append(t.AsPaper, set.asPaper...), append(t.Switches, set.switches...), slices.Clone(set.deviates)
-	if wrapper == "rs" {
+	if wrapper != "sha" {
 		t.Tuner = "random"
+	}
+	if wrapper == "rs" {
+		t.AsPaper = append(t.AsPaper, randomAsPaper[set.needs]...)
+		t.Switches = append(t.Switches, "as the authors' code, not the paper's text: random search has 5 arms of 800 rounds (FEMNIST: 10 of 200), where appendix C.3 has 27 arms, which is 148 rounds each (74) of the same budget")
 	}
 	if tuning == "alone" {
 		t.ClientTuner = "none"
 	} else {
+		t.Sets = append(t.Sets, "client_tuner.options."+droppedOption+"="+fedex.Worst)
 		t.AsPaper = append(t.AsPaper, "client_tuner.options.as_paper=true")
-		t.Switches = append(t.Switches, "as the authors' code, not the paper's text: whole hyperparameters of FedEx's configurations lie in c +- ceil(w)")
+		t.Switches = append(t.Switches, "as the authors' code, not the paper's text: whole hyperparameters of FedEx's configurations lie in c +- ceil(w), and all are clipped to the space")
 	}
 	if target == tuners.TargetGlobal {
 		t.Shares = name(tuners.TargetPersonalized)
@@ -174,7 +194,7 @@ func fedexClaims() []Comparison {
 // fedexFigures are the studies of single settings. The papers print their points in
 // pictures alone, so there are no published numbers.
 func fedexFigures() []Cell {
-	shakespeare, femnist, cifar := fedexSets[1], fedexSets[3], fedexSets[4]
+	femnist, cifar := fedexSets[3], fedexSets[4]
 	// A study whose one setting is Table 1's own is that of Table 1: it has no
 	// sets.
 	cell := func(name, paper, where string, set fedexSet, tuning string, seeds int, sets, deviates []string) Cell {
@@ -203,32 +223,24 @@ func fedexFigures() []Cell {
 				[]string{"the figure names neither the target nor how often it was repeated: personalized, as often as Table 1"}))
 		}
 	}
-	workshop := []string{"client_tuner.options.draw_configs=true", "client_tuner.options.independent=true", "client_tuner.options.cutoff=1e-4"}
-	for _, tuning := range fedexTunings {
-		for _, discount := range discounts {
-			sets := set(discount)
-			if tuning == "fedex" {
-				sets = append(sets, workshop...)
-			}
-			cells = append(cells, cell("fedex-workshop-fig2/"+tuning+"/discount"+discount, workshopPaper, "Figure 2", shakespeare, tuning, 5, sets,
-				[]string{"the search space is that of the later paper"}))
-		}
-	}
 	for _, eps := range []string{"0", "0.01", "0.05", "0.1", "0.2", "0.5", "1"} {
 		sets := []string{"client_tuner.options.eps=" + eps}
-		if eps == "0.1" {
+		switch eps {
+		case "0.1":
 			sets = nil
+		case "1":
+			sets = []string{"client_tuner.options.independent=true"}
 		}
 		cells = append(cells, cell("fedex-fig5/eps"+eps, fedexPaper, "Figure 5", cifar, "fedex", 6, sets,
-			[]string{"the figure's values of eps are not printed: these are ours"}))
+			[]string{"the figure's values of eps are not printed: these are ours; its 1 is independent draws, as the text says"}))
 	}
 	for _, schedule := range []string{"constant", "adaptive", "aggressive"} {
 		sets := []string{"client_tuner.options.schedule=" + schedule}
 		if schedule == "aggressive" {
 			sets = nil
 		}
-		cells = append(cells, cell("fedex-fig6/"+schedule, fedexPaper, "Figure 6", shakespeare, "fedex", 5, sets,
-			[]string{"the figure names neither its set of data nor how often it was repeated: Shakespeare, as in Figure 3 of the workshop paper, five times"}))
+		cells = append(cells, cell("fedex-fig6/"+schedule, fedexPaper, "Figure 6", cifar, "fedex", 6, sets,
+			[]string{"the figure names neither its set of data nor how often it was repeated: CIFAR-10, as in Figure 5, as often as Table 1"}))
 	}
 	return cells
 }

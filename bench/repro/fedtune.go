@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
@@ -98,7 +99,7 @@ func fedtuneCells() []Cell {
 		accuracy(name+"/table", "Table 1", set.accuracy[1], fedtuneTraining(set, "table"))
 		accuracy(name+"/hand", "Table 1", set.accuracy[2], nil)
 	}
-	published := map[string][2]float64{"bo": {81.24, 36_000}, "random": {81.24, 79_000}, "grid": {}}
+	published := map[string][2]float64{"bo": {81.24, 36_000}, "random": {81.24, 79_000}, "grid": {81.24, 0}}
 	for _, search := range []string{"bo", "random", "grid"} {
 		t := fedtuneTraining(fedtuneSets[0], "table")
 		if search != "bo" { // which Table 1 has
@@ -111,6 +112,16 @@ func fedtuneCells() []Cell {
 		accuracy("fedtune-fig5a/"+search+"/accuracy", "Figure 5a", n[0], t)
 		steps("fedtune-fig5a/"+search+"/trials", "Figure 5a", n[1], t)
 	}
+	for _, tuning := range []string{"global", "table"} {
+		t := fedtuneTraining(fedtuneSets[0], tuning)
+		t.Key, t.Sets = "fedtune-femnist-fedadagrad-"+tuning, append(t.Sets, "method=fedadagrad")
+		t.Deviates = append(t.Deviates, "FedAdagrad's server learning rate is not in the paper: the method's own")
+		accuracy("fedtune-fig7/fedadagrad/"+tuning, "Figure 7", 0, t)
+	}
+	cells = append(cells, Cell{
+		Name: "fedtune-table2/order", Paper: fedtunePaper, Where: "Table 2", Unit: "rank correlation of a table's learning rates with its heterogeneity indices",
+		Instead: "1 in each of four columns", Training: fedtuneTraining(fedtuneSets[3], "table"), Measure: ratesByHI,
+	})
 	for _, set := range fedtuneSets {
 		steps("fedtune-fig5b/"+set.name, "Figure 5b", 0, fedtuneTraining(set, "table"))
 	}
@@ -152,6 +163,7 @@ func sidesCells() []Cell {
 			{Name: name + "/best", Unit: "% best test accuracy", Measure: bestAccuracy, Picture: name},
 			{Name: name + "/end", Unit: "% test accuracy at the end", Measure: finalAccuracy},
 			{Name: name + "/broke", Unit: "round after which test accuracy stays below half of its best", Measure: brokeAt},
+			{Name: name + "/order", Unit: "rank correlation of a table's learning rates with its heterogeneity indices", Measure: ratesByHI},
 		} {
 			c.Paper, c.Where, c.Instead, c.Training = fedtunePaper, "no table", "not published", t
 			cells = append(cells, c)
@@ -216,6 +228,35 @@ func bestAccuracy(m *Metrics) (float64, bool) {
 	return best, true
 }
 
+// ratesByHI is Spearman's rank correlation of the learning rates of a table's cells with
+// their heterogeneity indices, in trial 1, whose table the others have; NaN for others and
+// without a table.
+func ratesByHI(m *Metrics) (float64, bool) {
+	if m.Head.Seed != 1 {
+		return math.NaN(), true
+	}
+	var his, rates []float64
+	if best := study.BestSides(m.Sides); len(m.Sides) > 0 {
+		for _, row := range best.Cells {
+			for _, side := range row {
+				if side != nil {
+					his, rates = append(his, side.Environment.HI), append(rates, side.Params.Float("client.lr", math.NaN()))
+				}
+			}
+		}
+	} else if _, text, ok := strings.Cut(m.Head.Config, `"`+tableOption+`" = "`); ok { // one that was handed to it
+		text, _, _ = strings.Cut(text, `"`)
+		for cell := range strings.SplitSeq(text, ";") {
+			var hi, samples, lr float64
+			if _, err := fmt.Sscan(cell, &hi, &samples, &lr); err != nil {
+				return math.NaN(), true
+			}
+			his, rates = append(his, hi), append(rates, lr)
+		}
+	}
+	return stats.Spearman(his, rates), true
+}
+
 // sideTrials is how many trials were run on proxy federations; NaN for a trial that
 // was handed its table.
 func sideTrials(m *Metrics) (float64, bool) {
@@ -226,7 +267,9 @@ func sideTrials(m *Metrics) (float64, bool) {
 }
 
 func fedtuneClaims() []Comparison {
-	var claims []Comparison
+	claims := []Comparison{{
+		Name: "fedtune-fig7/fedadagrad", Claim: "the table beats global tuning with FedAdagrad, too", Words: "about 4", New: "fedtune-fig7/fedadagrad/table", Old: "fedtune-fig7/fedadagrad/global", Higher: true,
+	}}
 	for _, set := range fedtuneSets {
 		name := "fedtune-table1/" + set.name
 		claims = append(claims, Comparison{Name: name, Claim: "the table beats global tuning", New: name + "/table", Old: name + "/global", Higher: true})

@@ -39,7 +39,7 @@ var pairedSets = []pairedSet{
 // has the hyperparameters, the split, the first weights and the cohorts that it has
 // without.
 func pairedTraining(set pairedSet, tuning string) *Training {
-	t := fedexTraining(set.fedexSet, "rs", tuners.TargetPersonalized, tuning)
+	t := fedexTraining(set.fedexSet, oneArm, tuners.TargetPersonalized, tuning)
 	t.Key = "fedex-paired-" + set.name + "-" + tuning
 	t.Seeds = set.pairs
 	t.Sets = append(t.Sets, fmt.Sprintf("rounds=%d", set.rounds), fmt.Sprintf("budget.rounds=%d", set.rounds), fmt.Sprintf("budget.trial_rounds=%d", set.rounds))

@@ -43,6 +43,14 @@ type Pairs struct {
 	// whose entropy is recorded: Decided is NaN without any, infinite where most never do.
 	Decided   float64 `json:"decided"`
 	Undecided int     `json:"undecided"`
+	// WithEntropy is the number of arms whose entropy is recorded.
+	WithEntropy int `json:"with_entropy"`
+	// Again counts, of the arms that have decided, those whose entropy rises above ln 2
+	// again: two configurations are likely then.
+	Again int `json:"undecided_again"`
+	// P is the exact two-sided p of Test, by turning the signs of pairs; NaN for more than
+	// 20.
+	P float64 `json:"p_sign_flips"`
 	// Chosen is what the first training's FedEx has chosen, a hyperparameter each.
 	Chosen []Chosen `json:"chosen,omitempty"`
 	// Needed is how many pairs would give Test an interval of +- 1 point, Seconds how
@@ -87,6 +95,8 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 		if entropy := a.Trials[0].Entropy; len(entropy) > 0 {
 			decided = append(decided, decidedIn(entropy))
 			p.Undecided += index(math.IsInf(decided[len(decided)-1], 1))
+			p.WithEntropy++
+			p.Again += index(undecidedAgain(entropy))
 		}
 		first, second := x.Test < 100*learntBelow, y.Test < 100*learntBelow
 		if first || second {
@@ -108,6 +118,7 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 	}
 	p.Seconds /= float64(p.N)
 	p.Test, p.Validation, p.Learnt, p.Both, p.Best = stats.Of(test), stats.Of(validation), stats.Of(learnt), stats.Of(both), stats.Of(best)
+	p.P = stats.SignFlips(test)
 	p.Needed, p.Chosen = p.Test.SeedsForHalf(1), choice.chosen()
 	if slices.Sort(decided); len(decided) > 0 {
 		p.Decided = stat.Quantile(0.5, stat.Empirical, decided, nil)
@@ -138,6 +149,12 @@ func decidedIn(entropy []float64) float64 {
 	return float64(at + 1)
 }
 
+// undecidedAgain says whether an entropy below decidedBelow is followed by one above ln 2.
+func undecidedAgain(entropy []float64) bool {
+	at := slices.IndexFunc(entropy, func(e float64) bool { return e < decidedBelow })
+	return at >= 0 && slices.Max(entropy[at:]) > math.Ln2
+}
+
 // decided writes the median round of the decision, and how many arms make none.
 func (p *Pairs) decided() string {
 	switch {
@@ -149,7 +166,15 @@ func (p *Pairs) decided() string {
 	return fmt.Sprintf("%.0f, %d", p.Decided, p.Undecided)
 }
 
-// bySeed returns a row's metrics by their seeds' numbers.
+// again writes how many arms were undecided again, of how many that had decided.
+func (p *Pairs) again() string {
+	if math.IsNaN(p.Decided) {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", p.Again, p.WithEntropy-p.Undecided)
+}
+
+// bySeed returns a row's metrics by their seeds.
 func bySeed(r *Row) map[int]*Metrics {
 	all := make(map[int]*Metrics, len(r.metrics))
 	for _, m := range r.metrics {
@@ -176,7 +201,7 @@ func recordedOf(m *Metrics, target string) Recorded {
 func (r *Report) pairTables() []Table {
 	arms := Table{
 		Title: fmt.Sprintf("arm by arm: by how many points the first of two arms of the same hyperparameters ends with a lower test error on all clients, with its 90 %% interval (validation: the mean of the last %d rounds; an arm has learnt when it ends below %v %%)", armRounds, 100*learntBelow),
-		Head:  []string{"experiment", "pairs so far", "test error", "pairs for +- 1 point", "single pairs", "validation error", "where one has learnt", "such pairs", "where both have", "such pairs", "only the first, the second", "models of the best scores", "one configuration left in round (median), in arms never", "seconds a pair", "variant"},
+		Head:  []string{"experiment", "pairs so far", "test error", "p (exact, by signs)", "pairs for +- 1 point", "single pairs", "validation error", "where one has learnt", "such pairs", "where both have", "such pairs", "only the first, the second", "models of the best scores", "entropy below 0.1 nats from round (median), in arms never", "above ln 2 again, of arms", "seconds a pair", "variant"},
 	}
 	drawn := Table{
 		Title: "what wrappers make of these arms: the mean test error where they end, over draws of recorded arms, and the gain by FedEx, with 90 % intervals (jackknife over pairs)",
@@ -192,8 +217,8 @@ func (r *Report) pairTables() []Table {
 			continue
 		}
 		arms.Rows = append(arms.Rows, []string{
-			p.Name, strconv.Itoa(p.N), withInterval(p.Test), plainCount(p.Needed), plain(p.Least, p.Least) + " .. " + plain(p.Most, p.Most), withInterval(p.Validation),
-			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N), fmt.Sprintf("%d, %d", p.First, p.Second), withInterval(p.Best), p.decided(), plainCount(p.Seconds), variantText(p.Variant),
+			p.Name, strconv.Itoa(p.N), withInterval(p.Test), plainP(p.P), plainCount(p.Needed), plain(p.Least, p.Least) + " .. " + plain(p.Most, p.Most), withInterval(p.Validation),
+			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N), fmt.Sprintf("%d, %d", p.First, p.Second), withInterval(p.Best), p.decided(), p.again(), plainCount(p.Seconds), variantText(p.Variant),
 		})
 		for _, o := range p.Outcomes {
 			drawn.Rows = append(drawn.Rows, []string{

@@ -34,7 +34,7 @@ var nasArms = []nasArm{
 	{name: "fedrep", method: "fedrep", sets: []string{"client.head_epochs=2"}, deviates: nasHead, claim: "networks of the clients' own beat FedRep on a fixed one"},
 	{name: "fedbabu", method: "fedbabu", sets: []string{"client.head_epochs=2"}, deviates: nasHead, claim: "networks of the clients' own beat FedBABU on a fixed one"},
 	{
-		name: "heterofl", method: "heterofl", claim: "networks of the clients' own beat HeteroFL on a fixed one",
+		name: "heterofl", method: "heterofl", // no opponent: see its deviations
 		deviates: []string{"HeteroFL's clients have the widths 1, 1/2, 1/4, 1/8 and 1/16 in turn, each as often as another, and are tested with the sub-networks that they are sent, which they do not train further"},
 	},
 }

@@ -46,8 +46,10 @@ type Verdict struct {
 	// AtLeast says that a seed of Old did not reach its goal, so that the gain is
 	// larger than that, AtMost that one of New did not, so that it is smaller.
 	AtLeast, AtMost bool
-	// Published is the paper's gain, NaN where it has no numbers.
-	Published float64
+	// Published is the paper's gain, NaN where it has no numbers, and PublishedHalf half
+	// the width of its 90 % interval, by Welch from the printed standard deviations and
+	// numbers of seeds; NaN where the paper has none.
+	Published, PublishedHalf float64
 	// Needed is how many seeds would show the published gain, in points, with a
 	// probability of 80 %; NaN where that cannot be said.
 	Needed float64
@@ -229,7 +231,7 @@ func (r *Report) judge() {
 }
 
 func verdictOf(claim Comparison, fresh, old *Row) Verdict {
-	v := Verdict{Comparison: claim, Variant: fresh.Variant, Published: math.NaN(), Needed: math.NaN()}
+	v := Verdict{Comparison: claim, Variant: fresh.Variant, Published: math.NaN(), PublishedHalf: math.NaN(), Needed: math.NaN()}
 	sign := 1.0
 	if claim.Higher {
 		sign = -1
@@ -248,7 +250,7 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 	}
 	v.Gain, v.Arms, v.Pairs = stats.Of(gains), armsOf(armPairs(fresh, old)), pairsOf(claim.Name, fresh, old)
 	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
-		v.Published = sign * (b.Mean - a.Mean)
+		v.Published, v.PublishedHalf = sign*(b.Mean-a.Mean), a.gainHalf(b)
 		if strings.HasPrefix(fresh.Unit, "%") { // counts to a goal grow with the goal, which a smaller scale lowers
 			v.Needed = v.Gain.SeedsToTell(v.Published)
 		}
@@ -337,11 +339,20 @@ func droppedDeviations(ms []*Metrics) []string {
 	var notes []string
 	if results > 0 {
 		notes = append(notes, fmt.Sprintf("%s%s, in %d of %s", what, oneline.Count(results, "result"), arms, oneline.Count(of, "arm")))
+		if skipped(ms[0]) {
+			notes = append(notes, "FedEx' step leaves out a client whose result is not finite, as it did before 2026-11-25; since then it counts as an error of 1, as in the authors' code: arms with such clients are to be run again")
+		}
 	}
 	if untold > 0 {
 		notes = append(notes, what+"how often, metrics of earlier versions do not tell")
 	}
 	return notes
+}
+
+// skipped says whether the training has FedEx and its step left out clients that diverged,
+// which it did before there was the option.
+func skipped(m *Metrics) bool {
+	return strings.Contains(m.Head.Config, "[client_tuner]\nname = \"fedex\"") && !strings.Contains(m.Head.Config, `"dropped" = "worst"`)
 }
 
 // dataDeviations says on what the metrics were measured.

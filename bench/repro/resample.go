@@ -3,11 +3,9 @@ package repro
 import (
 	"cmp"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/stat/combin"
-	"gonum.org/v1/gonum/stat/sampleuv"
 
 	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/fl/study"
@@ -81,106 +79,126 @@ const halving = 3
 
 // returned is the expected test error of the arm that the wrapper keeps to the end, the
 // best by its last score, over all draws of arms from those recorded, none twice; and
-// the same without each of them.
-//
-// Random search has a closed form: the arm of rank k of N is the best of n with the
-// probability C(N-k, n-1) / C(N, n). Successive halving is played on all draws where
-// these are few, else on mostDraws of them, the same for all pools of one size.
+// the same without each of them. Both are exact: draws are counted, not played.
 func (w Wrapper) returned(pool []Recorded) (all float64, without []float64) {
-	if w.Rungs == nil {
-		return w.bestOf(pool)
-	}
-	told := w.toldOf(pool)
-	sums, counts := make([]float64, len(pool)), make([]int, len(pool))
-	var sum float64
-	draws := 0
-	w.draws(len(pool), func(draw []int) {
-		test := pool[survivor(told, draw)].Test
-		sum += test
-		draws++
-		for _, i := range draw {
-			sums[i] += test
-			counts[i]++
-		}
-	})
-	without = make([]float64, len(pool))
-	for i := range pool {
-		without[i] = (sum - sums[i]) / float64(draws-counts[i])
-	}
-	return sum / float64(draws), without
-}
-
-// bestOf is returned for random search.
-func (w Wrapper) bestOf(pool []Recorded) (all float64, without []float64) {
-	ranked := make([]int, len(pool))
-	for i := range ranked {
-		ranked[i] = i
-	}
-	told := w.toldOf(pool)
-	slices.SortStableFunc(ranked, func(a, b int) int { return cmp.Compare(told[a][0], told[b][0]) })
-	of := func(leave int) float64 {
-		n := float64(len(pool))
-		if leave >= 0 {
-			n--
-		}
-		share, mean := float64(w.Arms)/n, 0.0
-		k := 0.0 // arms that were passed
-		for _, i := range ranked {
-			if i == leave {
-				continue
-			}
-			mean += float64(share * pool[i].Test)
-			share *= max(0, n-1-k-float64(w.Arms-1)) / (n - 1 - k)
-			if k++; k == n {
-				break
-			}
-		}
-		return mean
+	of := w.bestOf
+	if w.Rungs != nil {
+		of = w.halved
 	}
 	without = make([]float64, len(pool))
 	for i := range pool {
-		without[i] = of(i)
+		without[i] = of(slices.Delete(slices.Clone(pool), i, i+1))
 	}
-	return of(-1), without
+	return of(pool), without
 }
 
-// survivor plays successive halving on a draw of arms of whom told says the scores at
-// each rung, with the rule of the tuner sha, and returns the one that is left.
-func survivor(told [][]float64, draw []int) int {
-	left := draw
-	scores := make([]float64, 0, len(draw))
-	for rung := range told[draw[0]] {
-		scores = scores[:0]
-		for _, i := range left {
-			scores = append(scores, told[i][rung])
+// ranksAt returns, for each rung, the place of each arm among the pool by what the
+// wrapper knows there, from 0, the best. Ties keep the lower arm, as the tuner does.
+func (w Wrapper) ranksAt(pool []Recorded) [][]int {
+	told := w.toldOf(pool)
+	all := make([][]int, len(told[0]))
+	for rung := range all {
+		scores := make([]float64, len(pool))
+		for i := range pool {
+			scores[i] = told[i][rung]
 		}
-		var kept []int
-		for _, at := range sha.Keep(tuners.Objective{Metric: tuners.MetricError}, scores, max(1, len(left)/halving)) {
-			kept = append(kept, left[at])
+		all[rung] = make([]int, len(pool))
+		for place, i := range sha.Rank(tuners.Objective{Metric: tuners.MetricError}, scores) {
+			all[rung][i] = place
 		}
-		left = kept
 	}
-	return left[0]
+	return all
 }
 
-// mostDraws bounds how many draws are played.
-const mostDraws = 10_000
+// bestOf is the mean for random search: the arm of rank k of N, from 0, is the best of n
+// in C(N-1-k, n-1) of the C(N, n) draws.
+func (w Wrapper) bestOf(pool []Recorded) float64 {
+	place := w.ranksAt(pool)[0]
+	mean := 0.0
+	for i, arm := range pool {
+		share := choose(len(pool)-1-place[i], w.Arms-1) / choose(len(pool), w.Arms)
+		mean += float64(share * arm.Test)
+	}
+	return mean
+}
 
-// draws calls play with draws of w.Arms of n arms, in ascending order.
-func (w Wrapper) draws(n int, play func(draw []int)) {
-	draw := make([]int, w.Arms)
-	if combin.GeneralizedBinomial(float64(n), float64(w.Arms)) < mostDraws {
-		for g := combin.NewCombinationGenerator(n, w.Arms); g.Next(); {
-			play(g.Combination(draw))
+// halved is the mean for successive halving. A draw is counted by the arms that come to
+// the last decision, of which there are few: how many draws let just these come so far
+// depends on the worst places alone that they have at the rungs before.
+func (w Wrapper) halved(pool []Recorded) float64 {
+	n, places := len(pool), w.ranksAt(pool)
+	kept := []int{w.Arms} // how many go on, from rung to rung, to the last decision
+	for len(kept) < len(places) && kept[len(kept)-1] > halving {
+		kept = append(kept, max(1, kept[len(kept)-1]/halving))
+	}
+	decisions := len(kept)
+	draws := drawsOf(n, kept, places)
+	sum := 0.0
+	for g := combin.NewCombinationGenerator(n, kept[decisions-1]); g.Next(); {
+		last := g.Combination(nil)
+		worst := func(rung int) int {
+			place := 0
+			for _, i := range last {
+				place = max(place, places[rung][i])
+			}
+			return place
 		}
-		return
+		returned := slices.MinFunc(last, func(a, b int) int { return cmp.Compare(places[decisions-1][a], places[decisions-1][b]) })
+		sum += float64(draws(worst) * pool[returned].Test)
 	}
-	source := rand.NewPCG(uint64(n), uint64(w.Arms))
-	for range mostDraws {
-		sampleuv.WithoutReplacement(draw, n, source)
-		slices.Sort(draw) // ties keep the lower arm
-		play(draw)
+	return sum / choose(n, w.Arms)
+}
+
+// drawsOf returns how many draws let some arms, and no others, come to the last of up to
+// three decisions, of arms whose worst place at a rung is known. n arms are recorded,
+// kept go on from rung to rung.
+func drawsOf(n int, kept []int, places [][]int) func(worst func(rung int) int) float64 {
+	switch len(kept) {
+	case 1: // they are the draw
+		return func(func(int) int) float64 { return 1 }
+	case 2: // the others of the draw are behind them at the first rung
+		return func(worst func(int) int) float64 { return choose(n-1-worst(0), kept[0]-kept[1]) }
+	case 3:
+	default:
+		panic("repro: successive halving of more than three decisions")
 	}
+	// Those of the first decision are behind them at the second rung, and of their last
+	// place at the first rung, m, are those whom it leaves out behind.
+	byFirst := make([]int, n)
+	for i, place := range places[0] {
+		byFirst[place] = i
+	}
+	table := make([][]float64, n)
+	for second := range n {
+		table[second] = make([]float64, n)
+		for first := range n {
+			behind := 0 // at the second rung, among those up to m at the first
+			before := 0.0
+			for m, i := range byFirst {
+				if places[1][i] > second {
+					behind++
+				}
+				if m >= first {
+					up := choose(behind, kept[1]-kept[2])
+					table[second][first] += float64((up - before) * choose(n-1-m, kept[0]-kept[1]))
+					before = up
+				}
+			}
+		}
+	}
+	return func(worst func(int) int) float64 { return table[worst(1)][worst(0)] }
+}
+
+// choose is the number of ways to take k of n.
+func choose(n, k int) float64 {
+	if k > n {
+		return 0
+	}
+	ways := 1.0
+	for i := 1; i <= k; i++ {
+		ways *= float64(n-k+i) / float64(i)
+	}
+	return ways
 }
 
 // wrappers are those of whom arms of so many rounds tell: random search of up to the

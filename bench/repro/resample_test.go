@@ -1,8 +1,10 @@
 package repro
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -21,10 +23,10 @@ func nineArms() []Recorded {
 	return pool
 }
 
-// TestDrawsAgainstAllSubsets lays the closed form of random search, and successive
-// halving with what is left out, beside every draw there is.
+// TestDrawsAgainstAllSubsets compares the closed forms of random search and of successive
+// halving, and both without each arm, with every draw there is.
 func TestDrawsAgainstAllSubsets(t *testing.T) {
-	pool := nineArms()
+	pool := append(nineArms(), Recorded{[]float64{0.3, 0.61, 0.2}, 33}, Recorded{[]float64{0.37, 0.1, 0.95}, 4}, Recorded{[]float64{0.8, 0.44, 0.31}, 27})
 	best := func(draw []int, score func(int) float64, n int) []int {
 		left := slices.Clone(draw)
 		slices.SortStableFunc(left, func(a, b int) int { return int(math.Copysign(1, score(a)-score(b))) * index(score(a) != score(b)) })
@@ -42,6 +44,10 @@ func TestDrawsAgainstAllSubsets(t *testing.T) {
 		"halving of 6": {Wrapper{Arms: 6, Rungs: []int{1, 2, 3}}, func(draw []int) int { // 6, 2, 1
 			two := best(draw, func(i int) float64 { return pool[i].Scores[0] }, 2)
 			return best(two, func(i int) float64 { return pool[i].Scores[1] }, 1)[0]
+		}},
+		"halving of 9": {Wrapper{Arms: 9, Rungs: []int{1, 2, 3}}, func(draw []int) int { // 9, 3, 1
+			three := best(draw, func(i int) float64 { return pool[i].Scores[0] }, 3)
+			return best(three, func(i int) float64 { return pool[i].Scores[1] }, 1)[0]
 		}},
 		"random search of 4 by the mean of all rounds": {Wrapper{Arms: 4, Discount: 1}, func(draw []int) int {
 			return best(draw, func(i int) float64 { s := pool[i].Scores; return (s[0] + s[1] + s[2]) / 3 }, 1)[0]
@@ -148,8 +154,7 @@ func TestScoresThatAreMissing(t *testing.T) {
 	}
 }
 
-// TestManyDraws plays some of very many draws: the same each time, near the mean that
-// arms without an order have.
+// TestManyDraws counts draws of 27 of 60 arms, more than can be played.
 func TestManyDraws(t *testing.T) {
 	var pool []Recorded
 	for i := range 60 {
@@ -157,12 +162,34 @@ func TestManyDraws(t *testing.T) {
 		pool = append(pool, Recorded{Scores: []float64{x, x, x, x}, Test: 100 * x})
 	}
 	w := Wrapper{Arms: 27, Rungs: []int{1, 2, 3, 4}}
-	a, _ := w.returned(pool)
-	b, _ := w.returned(pool)
+	got, _ := w.returned(pool)
 	// With scores that never change the best of the draw wins, as in random search.
 	want, _ := Wrapper{Arms: 27}.returned(pool)
-	if a != b || math.Abs(a-want) > 0.1 {
-		t.Errorf("%v, then %v, want about %v", a, b, want)
+	if math.Abs(got-want) > 1e-9 {
+		t.Errorf("%v, want %v", got, want)
+	}
+	// With other scores at each rung the mean is that of many draws that are played.
+	for i := range pool {
+		for round := range 4 {
+			pool[i].Scores[round] = math.Mod(0.618034*float64((i+1)*(round+3))+0.1*float64(round*i%7), 1)
+		}
+	}
+	got, _ = w.returned(pool)
+	const plays = 20_000
+	rng := rand.New(rand.NewPCG(1, 2))
+	var tests []float64
+	for range plays {
+		draw := rng.Perm(len(pool))[:27]
+		slices.Sort(draw)
+		for round, n := range []int{9, 3, 1} {
+			slices.SortFunc(draw, func(a, b int) int { return cmp.Compare(pool[a].Scores[round], pool[b].Scores[round]) })
+			draw = draw[:n]
+		}
+		tests = append(tests, pool[draw[0]].Test)
+	}
+	played := stats.Of(tests)
+	if off := math.Abs(got - played.Mean); off > 3*played.Half {
+		t.Errorf("%v, by draws that were played %v +- %v", got, played.Mean, played.Half)
 	}
 }
 

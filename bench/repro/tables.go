@@ -16,9 +16,9 @@ import (
 
 // Table is a part of a report as text.
 type Table struct {
-	Title string
-	Head  []string
-	Rows  [][]string
+	Title string     `json:"title"`
+	Head  []string   `json:"head"`
+	Rows  [][]string `json:"rows"`
 }
 
 // Tables returns the report as text: the cells, the claims, what is not as in the
@@ -44,18 +44,20 @@ func (r *Report) Tables() []Table {
 	if len(r.Verdicts) > 0 {
 		claims := Table{
 			Title: "the papers' claims: gain of the first method over the second, paired by seed, with its 90 % interval",
-			Head:  []string{"experiment", "claim", "published gain", "measured gain", "seeds", "seeds for 80 % power", "holds here", "order as published", "variant"},
+			Head:  []string{"experiment", "claim", "published gain, its own 90 % interval (Welch)", "measured gain", "seeds", "seeds for 80 % power", "holds here", "order as published", "variant"},
 		}
 		for i := range r.Verdicts {
 			v := &r.Verdicts[i]
 			claims.Rows = append(claims.Rows, []string{
-				v.Name, v.Claim, plain(v.Published, v.Published), v.gain(), strconv.Itoa(v.Gain.N), plainCount(v.Needed), v.Holds(), orDash(v.Order()), variantText(v.Variant),
+				v.Name, v.Claim, v.published(), v.gain(), strconv.Itoa(v.Gain.N), plainCount(v.Needed), v.Holds(), orDash(v.Order()), variantText(v.Variant),
 			})
 		}
 		out = append(out, claims)
 	}
-	if arms := r.armTable(); len(arms.Rows) > 0 {
-		out = append(out, arms)
+	for _, t := range []Table{r.staticTable(), r.armTable()} {
+		if len(t.Rows) > 0 {
+			out = append(out, t)
+		}
 	}
 	out = append(out, r.pairTables()...)
 	out = append(out, r.sideTables()...)
@@ -102,6 +104,15 @@ func (p *Published) Or(instead string) string {
 		return printed(p.Mean)
 	}
 	return printed(p.Mean) + " +- " + printed(p.SD)
+}
+
+// gainHalf is half the width of the 90 % interval of the difference of two published means;
+// NaN where one has no standard deviation.
+func (p *Published) gainHalf(o *Published) float64 {
+	if p.SD == 0 || o.SD == 0 {
+		return math.NaN()
+	}
+	return stats.WelchHalf(p.SD, p.Seeds, o.SD, o.Seeds)
 }
 
 // printed writes a number as the paper has it.
@@ -163,6 +174,14 @@ func (r *Row) seeds() string {
 	return strconv.Itoa(r.Seeds)
 }
 
+// published writes the paper's gain, with its interval where the paper tells enough.
+func (v *Verdict) published() string {
+	if math.IsNaN(v.Published) {
+		return orDash(v.Words)
+	}
+	return withInterval(stats.Sample{N: 1, Mean: v.Published, Half: v.PublishedHalf})
+}
+
 func (v *Verdict) gain() string {
 	if v.Gain.N == 0 {
 		return "-"
@@ -208,6 +227,14 @@ func plain(x, size float64) string {
 	return strconv.FormatFloat(x, 'f', 2, 64)
 }
 
+// plainP writes a probability.
+func plainP(p float64) string {
+	if math.IsNaN(p) {
+		return "-"
+	}
+	return strconv.FormatFloat(p, 'f', 3, 64)
+}
+
 // plainCount writes a whole number.
 func plainCount(n float64) string {
 	if math.IsNaN(n) {
@@ -226,15 +253,21 @@ func (r *Report) WriteMarkdown(w io.Writer) {
 	}
 	fmt.Fprintf(w, "# %s\n\n%s\n", strings.Join(names, ", "), strings.Join(r.where(), "\n"))
 	for _, t := range r.Tables() {
-		fmt.Fprintf(w, "\n%s%s:\n\n", strings.ToUpper(t.Title[:1]), t.Title[1:])
-		fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", len(t.Head)))
-		for _, row := range t.Rows {
-			cells := make([]string, len(row))
-			for i, c := range row {
-				cells[i] = strings.ReplaceAll(c, "|", "\\|")
-			}
-			fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
+		fmt.Fprintln(w)
+		t.WriteMarkdown(w)
+	}
+}
+
+// WriteMarkdown writes the table as Markdown, its title before it.
+func (t *Table) WriteMarkdown(w io.Writer) {
+	fmt.Fprintf(w, "%s%s:\n\n", strings.ToUpper(t.Title[:1]), t.Title[1:])
+	fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", len(t.Head)))
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			cells[i] = strings.ReplaceAll(c, "|", "\\|")
 		}
+		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 	}
 }
 
@@ -289,6 +322,8 @@ type jsonVerdict struct {
 	Old       string       `json:"old"`
 	Variant   string       `json:"variant"`
 	Published float64      `json:"published_gain"`
+	Half      float64      `json:"published_gain_half"`
+	Words     string       `json:"published_gain_words,omitempty"`
 	Gain      stats.Sample `json:"gain"`
 	AtLeast   bool         `json:"gain_is_a_lower_bound"`
 	AtMost    bool         `json:"gain_is_an_upper_bound"`
@@ -317,7 +352,7 @@ func (r *Report) JSON() any {
 	}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		line := jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order(), v.Needed, v.Arms, nil}
+		line := jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.PublishedHalf, v.Words, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order(), v.Needed, v.Arms, nil}
 		if v.Pairs.N > 0 {
 			line.Pairs = &v.Pairs
 		}

@@ -27,6 +27,15 @@ func TestTablesAreThoseRecorded(t *testing.T) {
 	if len(commands) < 9 {
 		t.Fatalf("papers.md has %d commands that write a table", len(commands))
 	}
+	claims, err := AbstractClaims(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var top bytes.Buffer
+	claims.WriteMarkdown(&top)
+	if !bytes.Contains(page, top.Bytes()) {
+		t.Errorf("the claims at the top of papers.md are stale: `repro merge bench/results/repro --claims` writes\n%s", &top)
+	}
 	for _, c := range commands {
 		cells, err := Select(string(c[1]))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/plugins/fedex"
 )
 
 // Training is a study or a plain run with a paper's settings.
@@ -165,12 +166,19 @@ func digest(c *config.Config) (string, error) {
 	if c.Init == "" { // as before there was the key
 		delete(settings, "init")
 	}
+	// What was recorded before there was the option is the same where no client diverged.
+	if c.ClientTuner.Options[droppedOption] == fedex.Worst {
+		delete(settings, "client_tuner.options."+droppedOption)
+	}
 	sum := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(sum, "%s = %s\n", key, settings[key])
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:4]), nil
 }
+
+// droppedOption is the option of FedEx that says how a client counts that diverged.
+const droppedOption = "dropped"
 
 // tableOption is the option of fedtune-hrt that hands it a table.
 const tableOption = "table"

@@ -47,6 +47,7 @@ func (o *reportOptions) writable() error {
 func newReproMerge(a *app) *cobra.Command {
 	o := &reportOptions{}
 	var name string
+	var claims bool
 	cmd := &cobra.Command{
 		Use:   "merge DIR...",
 		Short: "Make the report of metrics that are there, from one machine or several",
@@ -66,6 +67,9 @@ func newReproMerge(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if claims {
+				return o.showClaims(a, found)
+			}
 			report, err := repro.NewReport(cells, found)
 			if err != nil {
 				return err
@@ -74,8 +78,30 @@ func newReproMerge(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&name, "name", "", "only the experiments of this name, as `fedfast repro` takes it")
+	cmd.Flags().BoolVar(&claims, "claims", false, "print the claims of the papers' abstracts beside what the metrics say, instead of the report")
+	cmd.MarkFlagsMutuallyExclusive("claims", "name")
 	o.addFlags(cmd)
+	cmd.MarkFlagsMutuallyExclusive("claims", "plot")
 	return cmd
+}
+
+// showClaims prints the table of the abstracts' claims.
+func (o *reportOptions) showClaims(a *app, found []*repro.Metrics) error {
+	t, err := repro.AbstractClaims(found)
+	if err != nil {
+		return err
+	}
+	if o.markdown != "" {
+		var text bytes.Buffer
+		t.WriteMarkdown(&text)
+		if err := wholefile.Write(o.markdown, text.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("--markdown: %w", err)
+		}
+	}
+	if a.json {
+		return a.printJSON(t)
+	}
+	return printTable(a.out, t)
 }
 
 // show prints a report and writes the files that were asked for.
