@@ -17,7 +17,11 @@ func (s *Study) sentence() string {
 	done := fmt.Sprintf("%s of %s rounds", count(s.Rounds), count(s.Budget))
 	switch s.State {
 	case view.Completed:
-		return "Completed after " + count(s.Rounds) + " rounds."
+		text := "Completed after " + count(s.Rounds) + " rounds."
+		for _, v := range s.Verdict() {
+			text += " Warning: " + v + "."
+		}
+		return text
 	case view.Running:
 		if b := s.Baseline; b != nil {
 			done = b.Stage()

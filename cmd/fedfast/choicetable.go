@@ -27,7 +27,10 @@ func (a *app) printChoice(c *config.Config, r *study.Result) error {
 		return err
 	}
 	scale := study.ScaleOf(c, r.Measure)
-	fmt.Fprintf(a.out, "\nwinner: trial %d after round %d, %s %v, %s\n", r.Best.Number, r.Best.Round, scale.Text(r.Best.Score), scale, scoredOn(r))
+	fmt.Fprintln(a.out)
+	if err := table.Text(a.out, fmt.Sprintf("winner: trial %d after round %d, %s %v, %s", r.Best.Number, r.Best.Round, scale.Text(r.Best.Score), scale, scoredOn(r))); err != nil {
+		return err
+	}
 	t := table.New(a.out)
 	params := trained(c, r.Best.Params)
 	for _, key := range params.Keys() {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -55,6 +57,9 @@ type seedEntry struct {
 	LastSurvivor   *seedErrors `json:"last_survivor,omitempty"`
 	RandomBest     *float64    `json:"random_search_best_test_error,omitempty"`
 	RandomMedian   *float64    `json:"random_search_median_test_error,omitempty"`
+	// Verdict says what is wrong with the returned model, if anything.
+	Verdict []string `json:"verdict,omitempty"`
+	curve   []study.CurvePoint
 }
 
 // seedErrors are a model's errors without their spread over the clients.
@@ -119,8 +124,10 @@ func seedEntryOf(ctx context.Context, dir string, seed uint64) (seedEntry, error
 	}
 	switch {
 	case s.Run != nil:
+		e.Verdict, e.curve = s.Run.Verdict(), s.Run.Curve
 		e.Returned, e.Seconds, e.Rounds = seedErrorsOf(&s.Run.Errors), &s.Run.Seconds, s.Run.Rounds
 	case s.Tune != nil:
+		e.Verdict, e.curve = s.Tune.Errors.Verdict(), s.Tune.Trials[s.Tune.Best.Number].Curve
 		e.Returned, e.Seconds, e.Rounds, e.SurvivorSHA256 = seedErrorsOf(&s.Tune.Errors), &s.Tune.Seconds, s.Tune.Rounds, s.Tune.SurvivorSHA256
 		if s.Tune.Survivor != nil {
 			e.LastSurvivor = seedErrorsOf(&s.Tune.Survivor.Errors)
@@ -266,6 +273,9 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := s.printCurve(a.out); err != nil {
+		return err
+	}
 	if s.Completed > 0 {
 		fmt.Fprintf(a.out, "\nmean of %d of %d seeds, and its %.0f %% interval (Student's t)\n", s.Completed, s.Seeds, 100*s.Confidence)
 		t = table.New(a.out, "model", "measure", "seeds", "mean", "interval", "standard deviation")
@@ -283,7 +293,10 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 	fmt.Fprintln(a.out)
 	t = table.New(a.out)
 	t.Row("studies", workdir.SeedDir(s.Dir, s.Studies[0].Seed)+" to "+workdir.SeedDir(s.Dir, s.Studies[len(s.Studies)-1].Seed))
-	if err := t.Flush(); err != nil || s.Completed == s.Seeds {
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if err := printVerdict(a.out, s.verdict()); err != nil || s.Completed == s.Seeds {
 		return err
 	}
 	if slices.ContainsFunc(s.Studies, func(e seedEntry) bool { return e.PID > 0 }) {
@@ -291,6 +304,41 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 	}
 	_, err := fmt.Fprintf(a.out, "\nresume with: fedfast study resume %s\n", s.Dir)
 	return err
+}
+
+// verdict says what is wrong with which seeds.
+func (s *seedsShown) verdict() []string {
+	var all []string
+	for _, e := range s.Studies {
+		if len(e.Verdict) > 0 {
+			all = append(all, fmt.Sprintf("seed %d: %s", e.Seed, e.Verdict[0]))
+		}
+	}
+	return all
+}
+
+// printCurve prints the mean test error of the global models by round, over the seeds that
+// have measured it there: two or more.
+func (s *seedsShown) printCurve(w io.Writer) error {
+	byRound := map[int][]float64{}
+	for _, e := range s.Studies {
+		for _, p := range e.curve {
+			byRound[p.Round] = append(byRound[p.Round], p.TestError)
+		}
+	}
+	maps.DeleteFunc(byRound, func(_ int, values []float64) bool { return len(values) < 2 })
+	if len(byRound) == 0 {
+		return nil
+	}
+	rounds := slices.Sorted(maps.Keys(byRound))
+	fmt.Fprintf(w, "\ntest error of the global model on the way: mean over seeds, and its %.0f %% interval\n", 100*s.Confidence)
+	t := table.New(w, "round", "seeds", "mean", "interval")
+	for _, i := range spread(len(rounds), maxPoints) {
+		l := seedLine{key: "curve_error", values: byRound[rounds[i]]}
+		cells := l.cells(s.measure(), s.scale())
+		t.Row(append([]string{table.Count(rounds[i])}, cells[1:4]...)...)
+	}
+	return t.Flush()
 }
 
 // measure says what the errors are, see study.Errors.

@@ -99,6 +99,18 @@ type Overview struct {
 	Seq int64
 }
 
+// Verdict says in sentences what is wrong with what a finished study has trained, see
+// study.Result; it is empty where nothing is.
+func (o *Overview) Verdict() []string {
+	switch {
+	case o.Tune != nil:
+		return o.Tune.Verdict(o.Config)
+	case o.Run != nil:
+		return o.Run.Verdict()
+	}
+	return nil
+}
+
 // Best is the model that is the best so far.
 type Best struct {
 	study.Standing

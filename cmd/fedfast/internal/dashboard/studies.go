@@ -130,6 +130,7 @@ type page struct {
 	Workers  []worker   `json:"workers"` // of a study with a cluster
 	Metrics  []string   `json:"metrics"` // that curves can tell
 	Errors   []measured `json:"errors"`  // of the returned model
+	Verdict  []string   `json:"verdict"` // what is wrong with it
 	// Control says that this server can stop the study; Halted that a person has.
 	Control bool `json:"control"`
 	Halted  bool `json:"halted"`
@@ -196,7 +197,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	p := page{entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o)}
+	p := page{entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o), Verdict: o.Verdict()}
 	for i := range o.Trials {
 		t := &o.Trials[i]
 		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Reason()})

@@ -29,6 +29,7 @@ function facts(s) {
     ["training time", span(s.worked), ""],
     ["command", s.command, s.pid ? "process " + s.pid : ""],
     ...(s.errors || []).filter((e) => e.value !== null).map((e) => [e.name, e.share ? (100 * e.value).toFixed(2) + " %" : e.value.toPrecision(4), ""]),
+    ...(s.verdict || []).map((v) => ["warning", v, ""]),
   ];
   by("facts").replaceChildren(...facts.map(([name, value, more]) => {
     const div = make("div"), dd = make("dd", value);
