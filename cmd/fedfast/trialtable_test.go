@@ -18,13 +18,13 @@ func TestPrintTrials(t *testing.T) {
 	}
 	rows[12].state, rows[12].score = "failed", nil
 	c := config.Default()
-	for all, want := range map[bool]int{false: 12, true: 14} {
+	for all, want := range map[bool]int{false: 13, true: 15} {
 		var b strings.Builder
 		if err := printTrials(&b, &c, rows, all, "dir"); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-		if len(lines) != want || strings.Join(strings.Fields(lines[0]), " ") != "trial state rounds score client.lr" || strings.Join(strings.Fields(lines[1]), " ") != "1 pruned 4 0.0100 0.01" {
+		if len(lines) != want || strings.Join(strings.Fields(lines[1]), " ") != "trial state rounds last rung client.lr" || strings.Join(strings.Fields(lines[2]), " ") != "1 pruned 4 1.00 % 0.01" {
 			t.Errorf("all %v: %d lines:\n%s", all, len(lines), b.String())
 		}
 		if last := lines[len(lines)-1]; !all && last != "+ 1 failed, 2 pruned: fedfast study show dir --all" {
