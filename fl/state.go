@@ -40,8 +40,12 @@ func (s *State) AddTo(snap *Snapshot) {
 }
 
 // StateOf returns the state in a snapshot, which must be of the engine's model,
-// method and federation.
+// method and federation. Where State is nil, it is, too, and the snapshot need not
+// hold the server's side.
 func (e *Engine) StateOf(s Snapshot) (*State, error) {
+	if !e.looks() {
+		return nil, nil
+	}
 	t, err := e.Restore(s)
 	if err != nil {
 		return nil, err
