@@ -135,5 +135,3 @@ func delta(broadcast, local []float32) float64 {
 	}
 	return math.Sqrt(total)
 }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

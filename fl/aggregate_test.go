@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -32,7 +33,7 @@ func TestDelta(t *testing.T) {
 			}
 		}
 	}
-	if norm := delta([]float32{1, 2}, []float32{0, float32(math.NaN())}); finite(norm) {
+	if norm := delta([]float32{1, 2}, []float32{0, float32(math.NaN())}); det.Finite(norm) {
 		t.Errorf("the norm of a change that is not finite is %v", norm)
 	}
 }

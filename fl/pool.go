@@ -15,15 +15,16 @@ import (
 // worker is idle while a task waits.
 type pool struct {
 	runs    chan *run
+	closing sync.Once
+	closed  chan struct{}
 	workers int
 	wg      sync.WaitGroup
 	size    int // packed parameters of the model
 
-	mu     sync.Mutex
-	closed bool
-	free   [][]float32 // buffers for early results that nobody holds
-	left   int         // buffers that may still be allocated for early results
-	sums   [][]float32 // buffers for the sums of rounds that nobody holds
+	mu   sync.Mutex
+	free [][]float32 // buffers for early results that nobody holds
+	left int         // buffers that may still be allocated for early results
+	sums [][]float32 // buffers for the sums of rounds that nobody holds
 }
 
 // sparePerWorker bounds the early results, those that wait for a slower client
@@ -31,7 +32,7 @@ type pool struct {
 const sparePerWorker = 2
 
 func newPool(m *nn.Model, workers int, newTrainer func() Trainer) *pool {
-	p := &pool{runs: make(chan *run), workers: workers, size: m.Size(), left: sparePerWorker * workers}
+	p := &pool{runs: make(chan *run), closed: make(chan struct{}), workers: workers, size: m.Size(), left: sparePerWorker * workers}
 	for range workers {
 		w := &worker{
 			ws:       newTrainer(),
@@ -44,8 +45,13 @@ func newPool(m *nn.Model, workers int, newTrainer func() Trainer) *pool {
 			several:  several(m),
 		}
 		p.wg.Go(func() {
-			for r := range p.runs {
-				r.work(w)
+			for {
+				select {
+				case r := <-p.runs:
+					r.work(w)
+				case <-p.closed:
+					return
+				}
 			}
 		})
 	}
@@ -59,16 +65,10 @@ func inputSize(s nn.Shape) int {
 	return s.H * s.W * s.C
 }
 
-// close ends the workers; a second call does nothing.
+// close ends the workers when they have finished the runs that they began.
 func (p *pool) close() {
-	p.mu.Lock()
-	closed := p.closed
-	p.closed = true
-	p.mu.Unlock()
-	if !closed {
-		close(p.runs)
-		p.wg.Wait()
-	}
+	p.closing.Do(func() { close(p.closed) })
+	p.wg.Wait()
 }
 
 // ErrClosed is wrapped by the error of a round or an evaluation on an engine
@@ -121,24 +121,21 @@ func (p *pool) returnSums(part *Part) {
 }
 
 // run runs n tasks and waits for all of them. The first panic of a task, in the
-// order of the tasks, becomes an error.
+// order of the tasks, becomes an error. Closing the pool either lets all of them run
+// or none, which is ErrClosed.
 func (p *pool) run(n int, task func(i int, w *worker) error) error {
-	p.mu.Lock()
-	closed := p.closed
-	p.mu.Unlock()
-	switch {
-	case closed:
+	select {
+	case <-p.closed:
 		return ErrClosed
-	case n == 0:
+	default:
+	}
+	if n == 0 {
 		return nil
 	}
 	r := &run{task: task, errs: make([]error, n), done: make(chan struct{})}
 	r.left.Store(int64(n))
-	for range min(n, p.workers) {
-		select { // a worker that is free late finds all done
-		case p.runs <- r:
-		case <-r.done:
-		}
+	if !p.offer(r) {
+		return ErrClosed
 	}
 	<-r.done
 	for _, err := range r.errs {
@@ -147,6 +144,22 @@ func (p *pool) run(n int, task func(i int, w *worker) error) error {
 		}
 	}
 	return nil
+}
+
+// offer hands a run to as many workers as it has tasks for and says whether any took
+// it. One is enough for all tasks.
+func (p *pool) offer(r *run) (taken bool) {
+	for range min(len(r.errs), p.workers) {
+		select {
+		case p.runs <- r:
+			taken = true
+		case <-r.done: // before another worker was free
+			return taken
+		case <-p.closed:
+			return taken
+		}
+	}
+	return taken
 }
 
 // run is a number of tasks, of which workers take one after the other.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Probe is a measurement of a slot, or of a whole round, by its name in the tuner
@@ -204,7 +205,7 @@ func (r *RoundResult) Probe(name string) (value float64, ok bool) {
 // direction returns a least cosine; a client that diverged, or none of whose steps
 // counts, has no direction: 0.
 func direction(phi float64) float64 {
-	if !finite(phi) {
+	if !det.Finite(phi) {
 		return 0
 	}
 	return phi

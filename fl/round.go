@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Slot is one place of a round's cohort: a client and what its local training
@@ -232,7 +233,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		s.DeltaNorm = delta(l.Broadcast, w.local)
 	}
 	c := contribution{delta: w.local, weight: l.Weight, number: l.Number}
-	if !finite(s.DeltaNorm) || l.kept != nil && !finite(kernels.Norm(l.kept)) {
+	if !det.Finite(s.DeltaNorm) || l.kept != nil && !det.Finite(kernels.Norm(l.kept)) {
 		s.Dropped = true
 		return contribution{delta: w.local}, nil, nil
 	}

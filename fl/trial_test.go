@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -198,7 +199,7 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 		t.Errorf("with all %d clients dropped the training loss is %v, want NaN", none.Dropped, none.TrainLoss)
 	}
 	for i, w := range tr.Weights() {
-		if !finite(float64(w)) {
+		if !det.Finite(float64(w)) {
 			t.Fatalf("weight %d is %v", i, w)
 		}
 	}

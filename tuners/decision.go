@@ -2,7 +2,8 @@ package tuners
 
 import (
 	"fmt"
-	"math"
+
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // DecisionKind says what a Decision asks for.
@@ -106,5 +107,5 @@ type Measured struct {
 // Unusable says that the report holds no score to compare: the trial failed, or its
 // score is not finite.
 func (r TrialReport) Unusable() bool {
-	return r.Failed || math.IsNaN(r.Score) || math.IsInf(r.Score, 0)
+	return r.Failed || !det.Finite(r.Score)
 }

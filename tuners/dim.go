@@ -45,7 +45,7 @@ func (d Dim) Check() error {
 		}
 		seen := make(map[Value]bool, len(d.Choices))
 		for i, v := range d.Choices {
-			if v.Kind() == NoneValue || v.kind == NumValue && !finite(v.num) {
+			if v.Kind() == NoneValue || v.kind == NumValue && !det.Finite(v.num) {
 				return fmt.Errorf("%s: choice %d must be a finite number, a string or a bool", d.Name, i+1)
 			}
 			if seen[v] {
@@ -55,7 +55,7 @@ func (d Dim) Check() error {
 		}
 		return nil
 	}
-	if !finite(d.Lo) || !finite(d.Hi) || d.Lo > d.Hi {
+	if !det.Finite(d.Lo) || !det.Finite(d.Hi) || d.Lo > d.Hi {
 		return fmt.Errorf("%s: %s needs finite ends, the lower one first, not [%v, %v]", d.Name, d.Kind, d.Lo, d.Hi)
 	}
 	switch d.Kind {
@@ -186,6 +186,3 @@ func (d Dim) Scale(v Value) float64 {
 	}
 	return min(max(x, d.Lo), d.Hi)
 }
-
-// finite says whether x is a number and not infinite.
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -2,8 +2,9 @@ package tuners
 
 import (
 	"fmt"
-	"math"
 	"strings"
+
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // CheckOptions returns what is wrong with a study's options for a tuner of this
@@ -22,7 +23,7 @@ func (d Description) CheckOptions(options Params) []Problem {
 		switch x, isNum := v.Float(); {
 		case v.Kind() != o.Default.Kind():
 			problems = append(problems, Problem{Key: key, Message: fmt.Sprintf("%s must be %s, such as %s, not %s", name, o.Default.Kind(), o.Default, v)})
-		case isNum && (math.IsNaN(x) || math.IsInf(x, 0)):
+		case isNum && !det.Finite(x):
 			problems = append(problems, Problem{Key: key, Message: fmt.Sprintf("%s must be finite, not %s", name, v)})
 		}
 	}

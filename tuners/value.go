@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // ValueKind says what a Value holds.
@@ -116,7 +118,7 @@ func (v Value) String() string {
 func (v Value) MarshalJSON() ([]byte, error) {
 	switch v.kind {
 	case NumValue:
-		if math.IsNaN(v.num) || math.IsInf(v.num, 0) {
+		if !det.Finite(v.num) {
 			return nil, fmt.Errorf("the number %v has no JSON form", v.num)
 		}
 		return []byte(v.String()), nil

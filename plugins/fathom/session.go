@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/kernels/det"
-	"github.com/fedfast/fedfast/plugins/internal/finite"
 	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -36,7 +35,7 @@ type state struct {
 func (s *state) notes() map[string][]float64 {
 	all := map[string][]float64{}
 	add := func(name string, x float64) {
-		if finite.Is(x) {
+		if det.Finite(x) {
 			all[name] = []float64{x}
 		}
 	}
@@ -148,13 +147,13 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 		if !ok || !counted {
 			return fmt.Errorf("fathom: round %d, slot %d: %s or %s is missing", o.Round, i, s.settings.localProbe(), examples)
 		}
-		if !finite.Is(phi) || !(n > 0) {
+		if !det.Finite(phi) || !(n > 0) {
 			continue
 		}
 		sum += float64(n * phi)
 		weight += n
 	}
-	if weight == 0 || !finite.Is(glob) {
+	if weight == 0 || !det.Finite(glob) {
 		return nil
 	}
 	local := sum / weight

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/kernels/det"
-	"github.com/fedfast/fedfast/plugins/internal/finite"
 	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -150,7 +149,7 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 			continue
 		}
 		total += weight
-		if finite.Is(score) {
+		if det.Finite(score) {
 			worst = max(worst, score)
 		}
 		round = append(round, outcome{config: picks[i], score: score, weight: weight})
@@ -168,12 +167,12 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 			total += mean
 		}
 	}
-	if !finite.Is(worst) {
+	if !det.Finite(worst) {
 		return nil
 	}
 	for i := range round {
 		round[i].weight /= total
-		if !finite.Is(round[i].score) {
+		if !det.Finite(round[i].score) {
 			round[i].score = worst
 		}
 	}
@@ -186,7 +185,7 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 // score reads a slot's weight |V_i| and score.
 func (s *session) score(slot tuners.Slot) (weight, score float64, err error) {
 	weight, ok := slot.Probes["examples_val"]
-	if !ok || !finite.Is(weight) || weight < 0 {
+	if !ok || !det.Finite(weight) || weight < 0 {
 		return 0, 0, fmt.Errorf("examples_val is missing or no count (%v)", weight)
 	}
 	if weight == 0 {

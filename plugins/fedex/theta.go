@@ -105,7 +105,7 @@ func (s *state) step(round []outcome, gamma, eta0, cutoff float64, schedule stri
 		s.Z[j] -= float64(rate * grad[j])
 	}
 	norm := det.LogSumExp(s.Z)
-	if math.IsNaN(norm) || math.IsInf(norm, 0) {
+	if !det.Finite(norm) {
 		return fmt.Errorf("fedex: theta is not finite after update %d (largest gradient %v): a smaller eta0 or another schedule would help", s.Updates, top)
 	}
 	for j := range s.Z {

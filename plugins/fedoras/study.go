@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/kernels/det"
-	"github.com/fedfast/fedfast/plugins/internal/finite"
 	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -110,7 +109,7 @@ func (s *study) Report(_ context.Context, r tuners.TrialReport) error {
 		}
 		for i, m := range r.Measured {
 			n := network{Pick: st.Asked[i], FLOPs: m.FLOPs}
-			if finite.Is(m.Score) {
+			if det.Finite(m.Score) {
 				n.Score = &m.Score
 			}
 			st.Parents = append(st.Parents, len(st.Seen))

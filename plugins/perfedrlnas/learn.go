@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/plugins/internal/finite"
+	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -38,7 +38,7 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 		if !ok {
 			continue
 		}
-		if !finite.Is(wrong) {
+		if !det.Finite(wrong) {
 			wrong = 1
 		}
 		round = append(round, visit{uint64(key), 1 - wrong, slot.Probes[secondsProbe]})

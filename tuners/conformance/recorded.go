@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -45,7 +46,7 @@ func (r *Recorded) Add(p tuners.Params, round int, score float64) error {
 	if err := r.space.Contains(p); err != nil {
 		return err
 	}
-	if round < 1 || math.IsNaN(score) || math.IsInf(score, 0) {
+	if round < 1 || !det.Finite(score) {
 		return fmt.Errorf("round %d, score %v: a round is 1 or more and a score finite", round, score)
 	}
 	i := slices.IndexFunc(r.curves, func(c *curve) bool { return c.params.Equal(p) })

@@ -92,7 +92,7 @@ func TestBadProgramsAreNamedInOneLine(t *testing.T) {
 		{"old", "#!/bin/sh\necho '1|7|unix|/nowhere|grpc|'\nexec sleep 30\n", []string{"incompatible API version with plugin. Plugin version: 7"}},
 		{"ghost", "#!/bin/sh\necho '1|1|unix|/nowhere|grpc|'\nexec sleep 30\n", []string{"said hello but cannot be reached"}},
 		{"sleeper", "#!/bin/sh\nexec sleep 30\n", []string{"did not say hello within 700ms"}},
-		{"text", "this is no program\n", []string{"cannot be started: fork/exec"}},
+		{"text", "this is no program\n", []string{"is a script that names no interpreter"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			script(t, dir, c.name, c.body, 0o755)

@@ -55,15 +55,13 @@ func (a *allowance) take(n int) bool {
 }
 
 // lines hands what a tuner prints after its start to slog, line by line, as far as
-// it is allowed.
+// it is allowed. Each stream of output has lines of its own.
 type lines struct {
 	log  *slog.Logger
 	may  *allowance
 	mu   sync.Mutex
 	rest []byte
 }
-
-func newLines(log *slog.Logger) *lines { return &lines{log: log, may: newAllowance(log)} }
 
 // lineSize bounds a line of the log.
 const lineSize = 8 << 10
@@ -81,8 +79,21 @@ func (l *lines) Write(p []byte) (int, error) {
 		if !found && len(l.rest) < lineSize {
 			return len(p), nil
 		}
-		l.log.Info(strings.TrimRight(string(line), "\r"))
+		l.put(line)
 		l.rest = after
+	}
+}
+
+func (l *lines) put(line []byte) { l.log.Info(strings.TrimRight(string(line), "\r")) }
+
+// flush logs what has no newline behind it, such as the last line of a panic: the
+// output has ended.
+func (l *lines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.rest) > 0 {
+		l.put(l.rest)
+		l.rest = nil
 	}
 }
 
@@ -125,9 +136,10 @@ type greeting struct {
 	from   io.Closer
 	lines  *bufio.Reader
 	prints *lines
-	line   []byte // what is still to be handed on
-	heard  bool   // the line was read
-	secure bool   // it names a certificate
+	ended  <-chan struct{} // closed when the process has ended
+	line   []byte          // what is still to be handed on
+	heard  bool            // the line was read
+	secure bool            // it names a certificate
 	mu     sync.Mutex
 	noise  Noise
 }
@@ -142,17 +154,23 @@ type Noise struct {
 // about 1 KiB.
 const greetingSize = 16 << 10
 
-func newGreeting(from io.ReadCloser, prints *lines) *greeting {
-	return &greeting{from: from, lines: bufio.NewReaderSize(from, greetingSize), prints: prints}
+func newGreeting(from io.ReadCloser, prints *lines, ended <-chan struct{}) *greeting {
+	return &greeting{from: from, lines: bufio.NewReaderSize(from, greetingSize), prints: prints, ended: ended}
 }
 
-// Read hands the first line on and then blocks until the output ends.
+// Read hands the first line on and then blocks until the output ends. Where that has
+// none, the process is given the time to end by itself: the plugin library kills it
+// at once, and its own exit status tells more.
 func (g *greeting) Read(p []byte) (int, error) {
 	if !g.heard {
 		line, err := g.lines.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			line = append(line[:100:100], "...\n"...)
 		} else if len(line) == 0 && err != nil {
+			select {
+			case <-g.ended:
+			case <-time.After(killPatience):
+			}
 			return 0, err
 		}
 		g.heard, g.line = true, bytes.Clone(line)
@@ -167,23 +185,24 @@ func (g *greeting) Read(p []byte) (int, error) {
 	for {
 		n, err := g.lines.Read(p)
 		if n > 0 {
-			g.printed(p[:n])
+			g.count(p[:n])
+			_, _ = g.prints.Write(p[:n]) // it never fails
 		}
 		if err != nil {
+			g.prints.flush()
 			return 0, err
 		}
 	}
 }
 
-// printed counts and logs what does not belong on stdout.
-func (g *greeting) printed(p []byte) {
+// count counts what does not belong on stdout.
+func (g *greeting) count(p []byte) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.noise.Bytes += int64(len(p))
 	if room := 100 - len(g.noise.First); room > 0 {
 		g.noise.First += string(p[:min(room, len(p))])
 	}
-	g.mu.Unlock()
-	_, _ = g.prints.Write(p) // it never fails
 }
 
 // Close ends the output on this side.
@@ -191,12 +210,15 @@ func (g *greeting) Close() error { return g.from.Close() }
 
 // synced is what a Go tuner prints to os.Stdout, which the plugin library sends
 // through the connection.
-type synced struct{ of *process }
+type synced struct {
+	of     *process
+	prints *lines
+}
 
 // Write counts and logs a piece.
 func (s synced) Write(p []byte) (int, error) {
-	s.of.runs.stdout.printed(p)
-	return len(p), nil
+	s.of.runs.stdout.count(p)
+	return s.prints.Write(p)
 }
 
 // read returns what was printed so far.

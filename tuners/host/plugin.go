@@ -60,10 +60,12 @@ type Plugin struct {
 	options Options
 	about   tuners.Description
 	unhook  func() bool
+	life    context.Context // ends with Close
+	die     context.CancelFunc
+	starts  chan struct{} // holds one while a process is being started
 
 	mu       sync.Mutex
 	live     *process // nil: none runs, the next call starts one
-	closed   bool
 	restarts int
 }
 
@@ -73,7 +75,8 @@ var _ tuners.Tuner = (*Plugin)(nil)
 // or with this process. A tuner that does not start is not tried again; later
 // crashes are, see Options.
 func Launch(ctx context.Context, ref Ref, o Options) (*Plugin, error) {
-	p := &Plugin{ref: ref, options: o.withDefaults()}
+	p := &Plugin{ref: ref, options: o.withDefaults(), starts: make(chan struct{}, 1)}
+	p.life, p.die = context.WithCancel(context.Background())
 	if ref.Attach != nil {
 		p.options.CallTimeout = max(p.options.CallTimeout, attachTimeout)
 	}
@@ -146,14 +149,17 @@ func (p *Plugin) Close() {
 	p.end()
 }
 
-// end kills the process for good.
+// end kills the process for good, also one that is being started.
 func (p *Plugin) end() {
+	p.die()
+	p.starts <- struct{}{} // and nobody starts one any more
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	if p.live != nil {
-		p.live.kill(false)
-		p.live = nil
+	live := p.live
+	p.live = nil
+	p.mu.Unlock()
+	<-p.starts
+	if live != nil {
+		live.kill(false)
 	}
 }
 
@@ -218,20 +224,36 @@ func (p *Plugin) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Sessi
 
 // process returns the running process, starting one when there is none.
 func (p *Plugin) process(ctx context.Context) (*process, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	select {
+	case p.starts <- struct{}{}:
+		defer func() { <-p.starts }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if p.life.Err() != nil {
 		return nil, errClosed
 	}
-	if p.live == nil {
-		live, err := start(ctx, p.ref, p.options)
-		if err != nil {
-			return nil, err
-		}
-		live.remote = tuners.NewRemote(live.conn, p.ref.Name)
-		p.live = live
+	p.mu.Lock()
+	live := p.live
+	p.mu.Unlock()
+	if live != nil {
+		return live, nil
 	}
-	return p.live, nil
+	starting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.life, cancel)()
+	live, err := start(starting, p.ref, p.options)
+	if err != nil && p.life.Err() != nil {
+		err = errClosed
+	}
+	if err != nil {
+		return nil, err
+	}
+	live.remote = tuners.NewRemote(live.conn, p.ref.Name)
+	p.mu.Lock()
+	p.live = live
+	p.mu.Unlock()
+	return live, nil
 }
 
 var errClosed = errors.New("is closed")
@@ -239,10 +261,13 @@ var errClosed = errors.New("is closed")
 // discard kills a process that was lost.
 func (p *Plugin) discard(lost *process) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.live == lost {
+	mine := p.live == lost
+	if mine {
 		p.live = nil
 		p.restarts++
+	}
+	p.mu.Unlock()
+	if mine {
 		lost.kill(true)
 	}
 }

@@ -32,6 +32,7 @@ type process struct {
 	conn     *grpc.ClientConn
 	remote   *tuners.Remote
 	stderr   *tail
+	synced   [2]*lines // what it prints through the connection: to stdout and to stderr
 }
 
 // maxAnswer bounds one message of a tuner: a state of 16 MiB and as much of
@@ -49,8 +50,8 @@ var dialOptions = []grpc.DialOption{
 // errChanged says that a program is another one than was found.
 var errChanged = errors.New("the program changed since it was found")
 
-// start runs the program, shakes hands and checks its health. The error is one line
-// without the tuner's name.
+// start runs the program, shakes hands and checks its health, until ctx ends. The
+// error is one line without the tuner's name.
 func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 	if ref.Attach != nil {
 		return attach(ctx, ref, o)
@@ -60,8 +61,11 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 	}
 	log := o.Logger.With("tuner", ref.Name)
 	p := &process{stderr: &tail{}}
-	prints := newLines(log)
+	may := newAllowance(log)
+	newLines := func() *lines { return &lines{log: log, may: may} }
+	p.synced = [2]*lines{newLines(), newLines()}
 	var sockets string
+	unwatch := func() bool { return true }
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  tuners.Handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{tuners.ProtocolVersion: {tuners.PluginName: &tuners.Plugin{}}},
@@ -69,8 +73,8 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
 		StartTimeout:     o.StartTimeout,
-		SyncStdout:       synced{p},
-		SyncStderr:       io.MultiWriter(prints, p.stderr),
+		SyncStdout:       synced{p, p.synced[0]},
+		SyncStderr:       io.MultiWriter(p.synced[1], p.stderr),
 		Logger:           newLogger(o.Logger, ref.Name),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: socketParent()},
 		GRPCDialOptions:  dialOptions,
@@ -79,14 +83,17 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 			cmd := exec.Command(ref.Path, ref.Args...)
 			cmd.Env = slices.Concat(environment(os.Environ()), wanted.Env, o.Env, []string{tuners.WatchStdin + "=1"})
 			var err error
-			if p.runs, err = newRuns(cmd, log, p.stderr, prints, !o.NoDeathSignal); err != nil {
+			if p.runs, err = newRuns(cmd, log, p.stderr, newLines(), !o.NoDeathSignal); err != nil {
 				return nil, err
 			}
+			unwatch = context.AfterFunc(ctx, func() { _ = p.runs.Kill(ctx) })
 			return p.runs, nil
 		},
 	}
 	p.client = plugin.NewClient(config)
-	if _, err := p.client.Start(); err != nil {
+	_, err := p.client.Start()
+	unwatch()
+	if err != nil {
 		ended := p.kill(true)
 		if sockets != "" {
 			_ = os.RemoveAll(sockets)
@@ -171,6 +178,8 @@ func (p *process) kill(hard bool) bool {
 	for range 2 {
 		select {
 		case <-done:
+			p.synced[0].flush()
+			p.synced[1].flush()
 			return true
 		case <-time.After(killPatience):
 			_ = p.runs.Kill(context.Background())
@@ -192,20 +201,23 @@ func (p *process) said() string {
 func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 	line, rubbish := strings.CutPrefix(firstLine(err), "Unrecognized remote plugin message:")
 	line = tuners.Plain(line, 100)
+	silent := rubbish && line == "" || strings.HasPrefix(firstLine(err), "plugin exited")
 	switch path, ok := errors.AsType[*fs.PathError](err); {
 	case p.runs == nil && ok: // the plugin library made no directory for the socket
 		return fmt.Errorf("cannot be started: its socket needs the temporary folder %s, which cannot be used (%w); set TMPDIR to a folder that can be written",
 			socketParent(), path.Err)
-	case p.runs == nil || p.runs.pid == 0:
+	case p.runs == nil:
 		return fmt.Errorf("cannot be started: %w", err)
-	case rubbish && line != "":
+	case p.runs.pid == 0:
+		return cannotRun(p.runs.cmd.Path, err)
+	case silent && ended && p.runs.state != nil:
+		return fmt.Errorf("ended at once (%s)%s", p.runs.state, p.said())
+	case silent:
+		return fmt.Errorf("closed its output before the plugin handshake%s", p.said())
+	case rubbish:
 		return fmt.Errorf("printed \"%s\" instead of the plugin handshake: does its main end in tuners.Serve?%s", line, p.said())
 	case strings.HasPrefix(firstLine(err), "timeout"):
 		return fmt.Errorf("did not say hello within %v%s", timeout, p.said())
-	case rubbish && ended && p.runs.state != nil:
-		return fmt.Errorf("ended at once (%s)%s", p.runs.state, p.said())
-	case rubbish:
-		return fmt.Errorf("closed its output before the plugin handshake%s", p.said())
 	}
 	return fmt.Errorf("cannot be started: %s%s", firstLine(err), p.said())
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
@@ -27,7 +28,9 @@ type runs struct {
 	stdin  io.Closer // held open: its end tells the tuner that the host is gone
 	stdout *greeting
 	stderr *gate
+	mu     sync.Mutex
 	pid    int
+	doomed bool             // it was killed before it was started
 	ended  chan struct{}    // closed when the process and what it had started have ended
 	state  *os.ProcessState // how it ended; nil when that is unknown
 }
@@ -58,7 +61,7 @@ func newRuns(cmd *exec.Cmd, log *slog.Logger, last *tail, prints *lines, deathSi
 	if err != nil {
 		return nil, err
 	}
-	r.stdin, r.stdout, r.stderr = stdin, newGreeting(untilClosed{stdout}, prints), &gate{ReadCloser: untilClosed{stderr}, last: last, may: prints.may}
+	r.stdin, r.stdout, r.stderr = stdin, newGreeting(untilClosed{stdout}, prints, r.ended), &gate{ReadCloser: untilClosed{stderr}, last: last, may: prints.may}
 	ownGroup(cmd, deathSignal)
 	return r, nil
 }
@@ -66,6 +69,11 @@ func newRuns(cmd *exec.Cmd, log *slog.Logger, last *tail, prints *lines, deathSi
 // Start starts the process from a thread that lives as long as the process: Linux
 // sends the parent-death signal when the thread ends.
 func (r *runs) Start(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.doomed {
+		return context.Canceled
+	}
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -108,7 +116,10 @@ func (r *runs) Wait(context.Context) error {
 
 // Kill ends the process and its children at once.
 func (r *runs) Kill(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.pid == 0 {
+		r.doomed = true
 		return nil
 	}
 	select {

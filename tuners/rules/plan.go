@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -47,7 +47,7 @@ func notes(all map[string][]float64) error {
 			return err
 		}
 		for _, x := range all[name] {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
+			if !det.Finite(x) {
 				return fmt.Errorf("%s holds %v; numbers must be finite", name, x)
 			}
 		}
@@ -71,7 +71,7 @@ func table(about tuners.Description, space tuners.Space, plan tuners.Plan) error
 	}
 	for i, cell := range plan.Table {
 		for _, key := range slices.Sorted(maps.Keys(cell.Keys)) {
-			if x := cell.Keys[key]; key != tuners.KeyHI && key != tuners.KeySamples || math.IsNaN(x) || math.IsInf(x, 0) {
+			if x := cell.Keys[key]; key != tuners.KeyHI && key != tuners.KeySamples || !det.Finite(x) {
 				return fmt.Errorf("cell %d: its key %s = %v is not a finite %s or %s", i, key, x, tuners.KeyHI, tuners.KeySamples)
 			}
 		}
@@ -102,7 +102,7 @@ func controlled(about tuners.Description, space tuners.Space, p tuners.Params) e
 			}
 			continue
 		}
-		if x, ok := p[name].Float(); ok && (math.IsNaN(x) || math.IsInf(x, 0)) || p[name].Kind() == tuners.NoneValue {
+		if x, ok := p[name].Float(); ok && !det.Finite(x) || p[name].Kind() == tuners.NoneValue {
 			return fmt.Errorf("%s = %s is not a finite value", name, p[name])
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -191,18 +190,15 @@ func scan(rows *sql.Rows) (r Row, sum []byte, err error) {
 	return r, sum, err
 }
 
-// Each calls f for every committed row of some kinds in order, until it returns
-// an error.
+// Each calls f for every committed row of the given kinds, or of any kind if none is
+// given, in order, until it returns an error.
 func (s *Store) Each(ctx context.Context, f func(Row) error, kinds ...string) error {
 	return eachOf(ctx, s.db, f, kinds)
 }
 
 func eachOf(ctx context.Context, db *sql.DB, f func(Row) error, kinds []string) error {
-	args := make([]any, len(kinds))
-	for i, kind := range kinds {
-		args[i] = kind
-	}
-	return each(ctx, db, "SELECT "+columns+" FROM journal WHERE kind IN (?"+strings.Repeat(", ?", len(kinds)-1)+") ORDER BY seq", f, args...)
+	in, args := inList(kinds, nil)
+	return each(ctx, db, "SELECT "+columns+" FROM journal WHERE "+in+" ORDER BY seq", f, args...)
 }
 
 // LastRounds returns for each trial the highest round of its rows of a kind.

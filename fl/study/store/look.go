@@ -14,8 +14,11 @@ func (v *View) Last(ctx context.Context) (int64, error) {
 	return seq.Int64, err
 }
 
-// inList writes a condition on the kinds of rows.
+// inList writes a condition on the kinds of rows; none are all.
 func inList(kinds []string, args []any) (string, []any) {
+	if len(kinds) == 0 {
+		return "TRUE", args
+	}
 	for _, kind := range kinds {
 		args = append(args, kind)
 	}

@@ -16,7 +16,8 @@ import (
 
 // Reader is what can be read of a study.
 type Reader interface {
-	// Each calls f for every committed row of some kinds in order.
+	// Each calls f for every committed row of the given kinds, or of any kind if none
+	// is given, in order.
 	Each(ctx context.Context, f func(Row) error, kinds ...string) error
 }
 
@@ -86,8 +87,8 @@ func Look(ctx context.Context, dir string) (*View, error) {
 // Close ends the reading.
 func (v *View) Close() error { return v.db.Close() }
 
-// Each calls f for every committed row of some kinds in order, until it returns
-// an error.
+// Each calls f for every committed row of the given kinds, or of any kind if none is
+// given, in order, until it returns an error.
 func (v *View) Each(ctx context.Context, f func(Row) error, kinds ...string) error {
 	return eachOf(ctx, v.db, f, kinds)
 }

@@ -34,6 +34,25 @@ func rowsOf(t *testing.T, s Reader) []Row {
 	return rows
 }
 
+// TestEachOfNoKind reads the rows of all kinds.
+func TestEachOfNoKind(t *testing.T) {
+	v, err := Look(t.Context(), fill(t, 10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = v.Close() }()
+	for name, each := range map[string]func(f func(Row) error) error{
+		"Each":  func(f func(Row) error) error { return v.Each(t.Context(), f) },
+		"Since": func(f func(Row) error) error { return v.Since(t.Context(), 0, 100, f) },
+		"Few":   func(f func(Row) error) error { return v.Few(t.Context(), 100, f) },
+	} {
+		n := int64(0)
+		if err := each(func(r Row) error { n++; return nil }); err != nil || n != 10 {
+			t.Errorf("%s: %d rows, %v", name, n, err)
+		}
+	}
+}
+
 // fill appends rows and returns the store's directory, closed.
 func fill(t *testing.T, n int) string {
 	t.Helper()

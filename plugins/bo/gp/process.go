@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Process is a Gaussian process given observations. It is not changed after New.
@@ -39,7 +41,7 @@ func (p *Process) Given(x [][]float64, y []float64) (*Process, error) {
 	}
 	q.x, q.rows = slices.Clone(p.x[:same]), slices.Clone(p.rows[:same])
 	for i := range x {
-		if math.IsNaN(q.z[i]) || math.IsInf(q.z[i], 0) {
+		if !det.Finite(q.z[i]) {
 			return nil, errors.New("gp: the outcomes must be finite")
 		}
 		if i < same {

@@ -1,19 +1,19 @@
-package finite_test
+package det_test
 
 import (
 	"math"
 	"testing"
 
-	"github.com/fedfast/fedfast/plugins/internal/finite"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
-func TestIs(t *testing.T) {
+func TestFinite(t *testing.T) {
 	for x, want := range map[float64]bool{0: true, -math.MaxFloat64: true, math.SmallestNonzeroFloat64: true, math.Inf(1): false, math.Inf(-1): false} {
-		if finite.Is(x) != want {
-			t.Errorf("Is(%v) is %v", x, !want)
+		if det.Finite(x) != want {
+			t.Errorf("Finite(%v) is %v", x, !want)
 		}
 	}
-	if finite.Is(math.NaN()) {
+	if det.Finite(math.NaN()) {
 		t.Error("NaN is finite")
 	}
 }

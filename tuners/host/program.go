@@ -1,0 +1,126 @@
+package host
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// cannotRun says why the system did not start a program: what its file is, where that
+// is known, and what would be right.
+func cannotRun(path string, err error) error {
+	if why := unfit(path); why != "" {
+		return fmt.Errorf("cannot be started: %s %s", path, why)
+	}
+	return fmt.Errorf("cannot be started: %w", err)
+}
+
+// unfit says what is wrong with the file of a program on this machine, as far as its
+// beginning tells, and what would be right; "" when nothing is.
+func unfit(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // only read
+	head := make([]byte, 256)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return ""
+	}
+	switch head = head[:n]; {
+	case n == 0:
+		return "is empty"
+	case bytes.HasPrefix(head, []byte("#!")):
+		return unfitScript(head)
+	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
+		return unfitELF(f)
+	case bytes.HasPrefix(head, []byte("MZ")):
+		return otherSystem("windows")
+	case machO(head):
+		return otherSystem("darwin")
+	case bytes.IndexByte(head, 0) < 0:
+		return "is a script that names no interpreter; its first line must be one such as #!/usr/bin/env python3"
+	}
+	return "is not a program for " + platform
+}
+
+// platform is what programs must be built for.
+const platform = runtime.GOOS + "/" + runtime.GOARCH
+
+// otherSystem tells of a program for a system, unless it is this one.
+func otherSystem(system string) string {
+	if system == runtime.GOOS {
+		return ""
+	}
+	return builtFor(system)
+}
+
+func builtFor(what string) string {
+	return fmt.Sprintf("is built for %s, this machine is %s; build it for that", what, platform)
+}
+
+// machO says whether a file begins as programs of macOS do.
+func machO(head []byte) bool {
+	for _, magic := range []string{"\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return true
+		}
+	}
+	return false
+}
+
+// unfitScript tells of an interpreter that is not there.
+func unfitScript(head []byte) string {
+	line, _, _ := strings.Cut(string(head[2:]), "\n")
+	if strings.HasSuffix(line, "\r") {
+		return "has Windows line endings, which its interpreter's name does not; save it with Unix ones"
+	}
+	line = strings.TrimSpace(line)
+	name, _, _ := strings.Cut(line, " ")
+	if name == "" {
+		return "names no interpreter behind #!; its first line must be one such as #!/usr/bin/env python3"
+	}
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("needs the interpreter %q of its first line, which does not exist; install it or change that line", name)
+	}
+	return ""
+}
+
+// goarch are Go's names of processors, by those of ELF.
+var goarch = map[elf.Machine]string{
+	elf.EM_386: "386", elf.EM_ARM: "arm", elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_RISCV: "riscv64",
+	elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
+}
+
+// unfitELF tells of another processor or system, or of a loader that is not there.
+func unfitELF(r io.ReaderAt) string {
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return "is a damaged program (" + err.Error() + "); build or copy it again"
+	}
+	arch := goarch[f.Machine]
+	if arch == "" {
+		arch = f.Machine.String()
+	}
+	if arch != runtime.GOARCH || runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
+		return builtFor("linux/" + arch)
+	}
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_INTERP || p.Filesz > 4096 {
+			continue
+		}
+		loader, err := io.ReadAll(p.Open())
+		name := strings.TrimRight(string(loader), "\x00")
+		if _, missing := os.Stat(name); err == nil && errors.Is(missing, fs.ErrNotExist) {
+			return fmt.Sprintf("needs the loader %q, which does not exist here; link it statically (Go: CGO_ENABLED=0)", name)
+		}
+	}
+	return ""
+}
