@@ -53,7 +53,7 @@ func (o *runOptions) run(ctx context.Context, a *app, s *opened) error {
 	if err != nil {
 		return err
 	}
-	return a.showRun(s, r, o.dir)
+	return a.showRun(s, r, s.Path())
 }
 
 // runSeeds resumes the trainings of several seeds.
@@ -80,7 +80,7 @@ func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Ru
 	r, err = s.Run(ctx, work)
 	end()
 	o.cluster.finish(ctx, s, err)
-	return r, interrupted(ctx, s.places.Explain(err), o.resumable())
+	return r, interrupted(ctx, s.places.Explain(err), o.resumable(s))
 }
 
 // showRun prints the end of a run in the form that was asked for.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/fl/study"
@@ -140,6 +141,11 @@ func (o *studyOptions) trainSeeds(ctx context.Context, a *app, s *seeded, mode s
 	// Where the data are now is recorded once a study was trained on them.
 	before := *s.record
 	before.Config = cmp.Or(s.recorded, before.Config)
+	if s.fresh && o.unnamed {
+		if s.dir, err = workdir.Claim(time.Now(), s.config.Name); err != nil {
+			return err
+		}
+	}
 	if err := before.Write(s.dir); err != nil {
 		return err
 	}
@@ -158,7 +164,7 @@ func (o *studyOptions) trainSeeds(ctx context.Context, a *app, s *seeded, mode s
 		}
 		c.Seed += uint64(i)
 		inner := *o
-		inner.dir, inner.outer = s.at(i), s.dir
+		inner.dir, inner.unnamed, inner.outer = s.at(i), false, s.dir
 		one, err := inner.enter(ctx, a, asked{c, s.places, s.scaled, s.loaded}, mode)
 		if err != nil {
 			return err

@@ -72,6 +72,8 @@ type studyOptions struct {
 	dir   string
 	scale scale
 	seeds seedCount
+	// unnamed says that dir is one that nobody named.
+	unnamed bool
 	// outer is the directory of several seeds' studies of which this is one.
 	outer string
 }
@@ -146,7 +148,7 @@ func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mod
 		return want, usageError{want.places.Explain(err)}
 	}
 	if o.dir == "" {
-		o.dir = workdir.Default(time.Now(), want.config.Name)
+		o.dir, o.unnamed = workdir.Default(time.Now(), want.config.Name), true
 	}
 	return want, want.config.Absolute()
 }
@@ -163,6 +165,7 @@ func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode strin
 	if err != nil {
 		return nil, wrongStudy(err)
 	}
+	study.Unnamed = o.unnamed
 	s := &opened{Study: study, places: want.places, loaded: want.loaded}
 	if want.scaled != "" {
 		s.Scaled = want.scaled
@@ -249,7 +252,7 @@ func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
 }
 
 // resumable is the directory to resume.
-func (o *studyOptions) resumable() string { return cmp.Or(o.outer, o.dir) }
+func (o *studyOptions) resumable(s *opened) string { return cmp.Or(o.outer, s.Path()) }
 
 // interrupted turns the error of a study that was interrupted into how to resume
 // it.

@@ -79,7 +79,7 @@ func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) error {
 	if err != nil {
 		return err
 	}
-	return a.showTune(s, r, o.dir)
+	return a.showTune(s, r, s.Path())
 }
 
 // tuneSeeds resumes the studies of several seeds.
@@ -110,7 +110,7 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 	s.random = o.baseline.planned(s.Config)
 	work, end := s.work(a, config.ModeTune)
 	o.cluster.open(a, &work, config.ModeTune)
-	o.ui.open(a, o.dir, &work)
+	o.ui.open(a, s.Path, &work)
 	ready := work.Ready
 	work.Ready = func(ctx context.Context, setup *study.Setup) error {
 		if err := o.baseline.checked(setup); err != nil {
@@ -132,7 +132,7 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 	end()
 	o.ui.close()
 	o.cluster.finish(ctx, s, err)
-	return r, interrupted(ctx, s.places.Explain(err), o.resumable())
+	return r, interrupted(ctx, s.places.Explain(err), o.resumable(s))
 }
 
 // showTune prints the end of a study in the form that was asked for.

@@ -60,8 +60,8 @@ func studyPage(l net.Listener) url.URL {
 	return url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/study", RawQuery: url.Values{"dir": {"."}}.Encode()}
 }
 
-// open serves the study when it can begin.
-func (u *uiFlag) open(a *app, dir string, o *workdir.Options) {
+// open serves the study when it can begin; dir then tells where it is.
+func (u *uiFlag) open(a *app, dir func() string, o *workdir.Options) {
 	if u.listen == "" {
 		return
 	}
@@ -75,7 +75,7 @@ func (u *uiFlag) open(a *app, dir string, o *workdir.Options) {
 			return err
 		}
 		s.Control = &study.Control{}
-		server := &dashboard.Server{Root: dir, Control: s.Control, Token: dashboard.NewToken()}
+		server := &dashboard.Server{Root: dir(), Control: s.Control, Token: dashboard.NewToken()}
 		ctx, cancel := context.WithCancel(ctx)
 		ended := make(chan struct{})
 		go func() {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/data/sys/regular"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 

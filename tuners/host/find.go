@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // ErrNotFound is wrapped by the error of Find when nothing has the name.
@@ -211,7 +213,7 @@ func nameOf(file string) (string, bool) {
 
 // checksum is the SHA-256 of a file.
 func checksum(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -12,8 +12,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // signature starts every HDF5 file.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // The types of pages that are read.

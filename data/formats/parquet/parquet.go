@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // magic begins and ends every file.

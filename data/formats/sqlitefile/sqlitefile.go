@@ -17,9 +17,9 @@ import (
 
 	_ "modernc.org/sqlite" // the driver, SQLite in Go
 
-	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // magic starts every SQLite file.

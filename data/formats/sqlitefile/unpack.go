@@ -17,9 +17,9 @@ import (
 
 	"github.com/ulikunitz/xz/lzma"
 
-	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sys/filelock"
 	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // xzMagic starts every .xz file; a .lzma file starts with its parameters.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/formats/gzfile"
-	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // The values of data.labels.

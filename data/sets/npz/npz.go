@@ -13,9 +13,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/formats/gzfile"
-	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sets/internal/words"
 	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // Sets returns the sets: stackexchange and stackexchange-tags.

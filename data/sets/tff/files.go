@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/fedfast/fedfast/data/formats/hdf5"
-	"github.com/fedfast/fedfast/data/internal/regular"
 	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // setFiles names the files of a set of TFF.

@@ -1,13 +1,12 @@
 package wholefile
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // MostRead bounds the files of Read: records of configurations and results, which have some
@@ -17,19 +16,17 @@ const MostRead = 256 << 20
 // Read returns the content of a regular file of at most MostRead bytes. The error names
 // the path; that of one that is not there wraps fs.ErrNotExist.
 func Read(path string) ([]byte, error) {
-	info, err := os.Stat(path) // first: opening a pipe waits for who writes
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it must be a regular file")}
-	case info.Size() > MostRead:
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %s, must have at most %s", memory.Size(info.Size()), memory.Size(MostRead))}
-	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was read only
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > MostRead {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %s, must have at most %s", memory.Size(info.Size()), memory.Size(MostRead))}
+	}
 	return io.ReadAll(io.LimitReader(f, MostRead))
 }

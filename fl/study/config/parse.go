@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl"
@@ -115,14 +116,18 @@ func (r *resolver) layers(src Source) error {
 	return nil
 }
 
-// readStudyFile reads a study file, however endless it is.
+// readStudyFile reads a study file, however endless it is. It may be a pipe that a
+// shell made of a command, but does not wait for somebody to write to one.
 func readStudyFile(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = f.Close() }() // only read
 	text, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	if info, e := f.Stat(); err == nil && len(text) == 0 && e == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: is not a regular file, and nothing comes from it", path)
+	}
 	return string(text), err
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/data/sys/filelock"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // lockFile names the file that a working process holds locked. It stays behind;
@@ -33,7 +34,11 @@ func (e *BusyError) Error() string {
 // takeLock locks a study's directory for this process. A lock that a killed
 // process left is taken over: the system has released it.
 func takeLock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	path := filepath.Join(dir, lockFile)
+	if err := regular.Check(path); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}

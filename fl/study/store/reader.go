@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // Reader is what can be read of a study.
@@ -54,8 +56,11 @@ func Look(ctx context.Context, dir string) (*View, error) {
 	if !Exists(dir) {
 		return nil, noStudyError(dir)
 	}
+	err := checkFiles(dir)
+	if err != nil {
+		return nil, err
+	}
 	v := &View{dir: dir}
-	var err error
 	// A directory that cannot be written is read as it is: no process can be at
 	// work there.
 	for _, options := range []url.Values{
@@ -119,7 +124,7 @@ func (v *View) EachState(ctx context.Context, f func(session, slot, calls int, d
 
 // Busy returns the process that works on the study, 0 for none.
 func (v *View) Busy() int {
-	f, err := os.Open(filepath.Join(v.dir, lockFile))
+	f, err := regular.Open(filepath.Join(v.dir, lockFile))
 	if err != nil {
 		return 0
 	}

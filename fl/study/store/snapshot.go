@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/data/sys/regular"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
@@ -71,7 +72,7 @@ func (s *Store) ReadSnapshot(name string, read func(io.Reader) error) error {
 }
 
 func (s *Store) readSnapshot(name string, read func(io.Reader) error) error {
-	f, err := os.Open(s.snapshotPath(name))
+	f, err := regular.Open(s.snapshotPath(name))
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (s *Store) ShareSnapshots(from *View) error {
 
 // copyFile copies a file, whole or not at all.
 func copyFile(path, to string) error {
-	r, err := os.Open(path)
+	r, err := regular.Open(path)
 	if err != nil {
 		return err
 	}

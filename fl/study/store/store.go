@@ -14,6 +14,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver, SQLite in Go
 
+	"github.com/fedfast/fedfast/data/sys/regular"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 )
 
@@ -46,6 +47,9 @@ func Open(ctx context.Context, dir string) (*Store, error) { return OpenAfter(ct
 // OpenAfter is Open that calls first, unless it is nil, with the lock held and
 // before it makes a database.
 func OpenAfter(ctx context.Context, dir string, first func() error) (*Store, error) {
+	if err := checkFiles(dir); err != nil {
+		return nil, err
+	}
 	if err := wholefile.Folder(filepath.Join(dir, snapshotDir)); err != nil {
 		return nil, fmt.Errorf("study directory: %w", err)
 	}
@@ -108,6 +112,17 @@ func (s *Store) noteLoss() error {
 		s.notes = append(s.notes, fmt.Sprintf("%s holds no records although there are snapshots; the study begins again", s.path()))
 	}
 	return err
+}
+
+// checkFiles returns an error where one of the files of a database is there and no
+// regular one. SQLite would open it and, of a pipe, wait for ever.
+func checkFiles(dir string) error {
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		if err := regular.Check(filepath.Join(dir, File+end)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openDB opens a database for work, without touching it yet.

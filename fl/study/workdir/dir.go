@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fedfast/fedfast/data/sys/regular"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
@@ -66,15 +67,29 @@ var odd = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 const Home = "studies"
 
 // Default returns a directory below studies/ that does not exist yet, named
-// after the day and the study.
+// after the day and the study. Another process may take it: see Claim.
 func Default(now time.Time, name string) string {
 	base := filepath.Join(Home, now.Format("2006-01-02")+"-"+odd.ReplaceAllString(name, "-"))
 	path := base
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return path
-		}
+	for n := 2; exists(path); n++ {
 		path = fmt.Sprintf("%s-%d", base, n)
+	}
+	return path
+}
+
+// Claim makes the directory that Default names, so that no other process gets it.
+func Claim(now time.Time, name string) (string, error) {
+	if err := wholefile.Folder(Home); err != nil {
+		return "", fmt.Errorf("study directory: %w", err)
+	}
+	for {
+		path := Default(now, name)
+		switch err := os.Mkdir(path, 0o755); {
+		case err == nil:
+			return path, nil
+		case !errors.Is(err, fs.ErrExist):
+			return "", fmt.Errorf("study directory: %w", err)
+		}
 	}
 }
 
@@ -146,6 +161,9 @@ func (d *dir) begin(c *config.Config, env any) error {
 		}
 	}
 	name := filepath.Join(d.path, MetricsFile)
+	if err := regular.Check(name); err != nil {
+		return err
+	}
 	var err error
 	if d.metrics, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
 		return fmt.Errorf("study directory: %w", err)

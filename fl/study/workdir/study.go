@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"time"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
@@ -51,6 +53,9 @@ type Study struct {
 	// Scaled says in words how a configuration was shrunk to try things out, for
 	// the environment; empty is not at all.
 	Scaled string
+	// Unnamed says that nobody named the directory: a new study then takes one of its
+	// own when it begins, as Claim does, and Path says which.
+	Unnamed bool
 
 	path string
 	log  *slog.Logger
@@ -347,9 +352,18 @@ func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, comman
 	env.Scaled = s.Scaled
 	if s.dir == nil {
 		var err error
+		if s.Unnamed {
+			if s.path, err = Claim(time.Now(), s.Config.Name); err != nil {
+				return err
+			}
+		}
 		if s.dir, err = createDir(ctx, s.path, s.Config, env); err != nil {
+			if s.Unnamed {
+				_ = os.Remove(s.path) // unless something was written
+			}
 			return err
 		}
+		s.dir.made = s.dir.made || s.Unnamed
 		if err := s.read(ctx); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
@@ -127,6 +128,36 @@ func TestEarlyInterruptsResume(t *testing.T) {
 		if r, err := Tune(t.Context(), path, c, here()); err != nil || r.WeightsSHA256 != want.WeightsSHA256 {
 			t.Errorf("%s: resumed: %v", name, err)
 		}
+	}
+}
+
+// TestUnnamedStudiesShareNoDirectory begins two of which each had found the same
+// directory free.
+func TestUnnamedStudiesShareNoDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var all [2]*Study
+	for i := range all {
+		c := small(t)
+		s, err := Open(t.Context(), Default(time.Now(), c.Name), c, config.ModeRun, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Unnamed = true
+		all[i] = s
+	}
+	if all[0].Path() != all[1].Path() {
+		t.Fatalf("%s and %s differ before they begin", all[0].Path(), all[1].Path())
+	}
+	for _, s := range all {
+		if _, err := s.Run(t.Context(), here()); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil || !Holds(s.Path()) {
+			t.Errorf("%s: %v", s.Path(), err)
+		}
+	}
+	if all[0].Path() == all[1].Path() {
+		t.Errorf("both trained in %s", all[0].Path())
 	}
 }
 

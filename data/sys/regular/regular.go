@@ -1,5 +1,5 @@
-// Package regular opens files of data: regular ones only. A named pipe, a device or
-// a socket may wait for ever, or have no end.
+// Package regular opens files that are regular ones only. A named pipe, a device or a
+// socket may wait for ever, or have no end.
 package regular
 
 import (
@@ -32,7 +32,17 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// check returns an error unless info is of a regular file.
+// Check returns an error if something lies at a path that is no regular file. What
+// is not there is in order.
+func Check(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil //nolint:nilerr // who opens it tells
+	}
+	return check(path, info)
+}
+
+// check returns an error unless info is of a regular file. of a regular file.
 func check(path string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fedfast/fedfast/data/internal/regular"
+	"github.com/fedfast/fedfast/data/sys/regular"
 )
 
 // A pipe that nobody writes to and a device without end are refused at once.
