@@ -59,7 +59,7 @@ func networks(ctx context.Context, cfg Config) ([]network, error) {
 		if strings.HasSuffix(name, ".toml") {
 			open = fromFile
 		} else if !slices.Contains(models.Names(), name) {
-			return nil, fmt.Errorf("model %q: there is none of that name%s; there are %s, or the file of one, NAME.toml",
+			return nil, fmt.Errorf("unknown model %q%s; there are %s, or the file of one, NAME.toml",
 				name, key.DidYouMean(name, key.Names(models.Names()...)), strings.Join(models.Names(), ", "))
 		}
 		net, err := open(ctx, name, cfg.Input, cfg.Classes)

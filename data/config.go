@@ -105,6 +105,15 @@ const (
 	defaultClients    = 100
 )
 
+// NoPathError says that a set of data is read from files and nothing says where they
+// are.
+type NoPathError struct{ Set *SetInfo }
+
+// Error says what the path must be.
+func (e *NoPathError) Error() string {
+	return fmt.Sprintf("data.path is not set; %s needs %s", e.Set.Name, e.Set.Path)
+}
+
 // resolved returns c with its defaults filled in, or the errors of all fields
 // that cannot be used with set s.
 func (c Config) resolved(s *SetInfo) (Config, error) {
@@ -128,7 +137,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 		c.MinSamples = defaultMinSamples
 	}
 	if c.Path == "" && s.DefaultPath == "" && s.Path != "" {
-		bad("data.path is not set; %s needs %s", s.Name, s.Path)
+		problems = append(problems, &NoPathError{s})
 	}
 	if c.Path != "" && s.Path == "" {
 		where := "in memory"

@@ -75,7 +75,7 @@ func (l Loss) Check(outputs int) error {
 		for _, k := range LossKinds() {
 			known = append(known, string(k))
 		}
-		return fmt.Errorf("loss %q: there is none of that name; use one of %s", kind, strings.Join(known, ", "))
+		return fmt.Errorf("unknown loss %q; use one of %s", kind, strings.Join(known, ", "))
 	case !(l.Smoothing >= 0 && l.Smoothing < 1):
 		return fmt.Errorf("label smoothing %v: must be in [0, 1)", l.Smoothing)
 	case l.Smoothing > 0 && kind != CrossEntropy:

@@ -263,7 +263,7 @@ func TestLossChecks(t *testing.T) {
 		loss Loss
 		want string
 	}{
-		{Loss{Kind: "hinge"}, `loss "hinge": there is none of that name; use one of cross_entropy, sigmoid, squared, huber`},
+		{Loss{Kind: "hinge"}, `unknown loss "hinge"; use one of cross_entropy, sigmoid, squared, huber`},
 		{Loss{Smoothing: 1}, "label smoothing 1: must be in [0, 1)"},
 		{Loss{Kind: Squared, Smoothing: 0.1}, "smooths no labels"},
 		{Loss{Kind: Huber}, "needs one above 0"},

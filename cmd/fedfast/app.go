@@ -34,6 +34,7 @@ type app struct {
 	tunerReattach string
 	log           slog.Level
 	logs          *logs
+	told          []string // notes about data
 
 	// running is set when a command begins its work: errors before are wrong
 	// usage.
@@ -69,7 +70,7 @@ func (a *app) exit(ctx context.Context, err error) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintln(a.err, "fedfast: "+oneline.Of(err.Error()))
+	fmt.Fprintln(a.err, "fedfast: "+oneline.Of(err.Error())+hint(err))
 	if differs, ok := errors.AsType[*config.DiffError](err); ok {
 		for _, line := range differs.Diff {
 			fmt.Fprintln(a.err, "  "+oneline.Of(line))
@@ -114,6 +115,7 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	completeFlags(root)
+	explainUsage(root)
 	return root
 }
 

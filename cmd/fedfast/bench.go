@@ -157,7 +157,7 @@ func (o *benchOptions) validate() error {
 			known = append(known, s[0])
 		}
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("--suite %s: there is none of that name%s; there are %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
+			return fmt.Errorf("--suite %s: unknown suite%s; there are %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -162,10 +162,16 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 	r.Model = file
 	if len(files) > 0 || o.preset != "" {
 		c, _, err := o.load(a, files)
+		if err == nil && config.FromFile(c.Init) {
+			c.Init = "" // the model is the one that was named
+		}
 		return c, "", err
 	}
 	path := filepath.Join(dir, workdir.ConfigFile)
 	text, err := wholefile.Read(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
 	if err != nil {
 		return nil, "", usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, workdir.ConfigFile)}
 	}
@@ -177,6 +183,9 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 	if err != nil {
 		return nil, "", usageError{err}
 	}
+	if config.FromFile(c.Init) {
+		c.Init = "" // what the study began from may be gone
+	}
 	return c, dir, nil
 }
 
@@ -184,8 +193,15 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 // a finished study, and the directory in which it is.
 func modelFile(path string) (dir, file string, err error) {
 	info, err := os.Stat(path)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", "", usageError{fmt.Errorf("%s: no such study or model%s", path, meantStudy(path))}
+	case err != nil:
 		return "", "", usageError{err}
+	case filepath.Ext(path) == ".toml":
+		return "", "", usageError{fmt.Errorf("%s is a study file, not a model; name the directory of a finished study, or MODEL.safetensors and then the study file", path)}
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return "", "", usageError{fmt.Errorf("%s is neither a file nor a directory", path)}
 	}
 	if !info.IsDir() {
 		return filepath.Dir(path), path, nil

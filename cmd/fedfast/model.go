@@ -170,9 +170,6 @@ func (o *modelExportOptions) run(ctx context.Context, a *app, model string, file
 	if err := free(output); err != nil {
 		return err
 	}
-	if config.FromFile(c.Init) {
-		c.Init = "" // what a study began from is of no matter
-	}
 	fed, m, err := config.Prepare(ctx, c)
 	if err != nil {
 		return err

@@ -125,6 +125,9 @@ func modeOf(ctx context.Context, dir string) (string, error) {
 		}
 	}
 	mode, _ := workdir.Beginning(dir)
+	if mode == "" && err != nil {
+		return "", err
+	}
 	if mode == "" {
 		return "", fmt.Errorf("%s: neither %s nor %s and %s say what was begun here; begin again in another directory", dir, store.File, workdir.ConfigFile, workdir.EnvFile)
 	}

@@ -48,6 +48,9 @@ func (o *configOptions) addFlags(cmd *cobra.Command) {
 func (o *configOptions) load(a *app, args []string) (*config.Config, config.Places, error) {
 	src := config.Source{Preset: o.preset, Sets: o.sets, Tuner: o.tuner, ClientTuner: o.clientTuner}
 	if len(args) > 0 {
+		if err := notStudyFile(args[0]); err != nil {
+			return nil, config.Places{}, usageError{err}
+		}
 		src.File = args[0]
 	}
 	if src.Preset == "" && src.File == "" {
@@ -234,7 +237,7 @@ func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
 	var display *progress.Display
 	o = workdir.Options{Workers: a.workers, Log: a.newLog()}
 	o.Ready = func(ctx context.Context, setup *study.Setup) error {
-		text := head(setup)
+		text := a.head(setup)
 		if setup.Store.Seq() == 0 { // nothing was trained yet
 			text += a.estimate(ctx, setup, command, s.random)
 		}
@@ -275,12 +278,16 @@ func terminalColumns(w io.Writer) func() int {
 	return func() int { return screen.Columns(w) }
 }
 
-// head says in lines what is trained.
-func head(s *study.Setup) string {
+// head says in lines what is trained, and notes about data that were not told before.
+func (a *app) head(s *study.Setup) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters, level %v, seed %d\n",
 		s.Data.Name, len(s.Data.Clients), s.Model.Name(), table.Count(s.Model.NumParams()), kernels.Current(), s.Config.Seed)
 	for _, note := range s.Data.Notes {
+		if slices.Contains(a.told, note) {
+			continue // with another seed
+		}
+		a.told = append(a.told, note)
 		fmt.Fprintf(&b, "%s: %s\n", s.Data.Name, note)
 	}
 	return b.String()

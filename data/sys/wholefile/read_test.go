@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	if _, err := wholefile.Read(dir); err == nil || !strings.HasSuffix(err.Error(), dir+": it must be a regular file") {
+	if _, err := wholefile.Read(dir); err == nil || !strings.HasSuffix(err.Error(), dir+": is a folder, must be a regular file") {
 		t.Errorf("a folder: error %v", err)
 	}
 	if _, err := wholefile.Read(path + "x"); !errors.Is(err, fs.ErrNotExist) {

@@ -128,5 +128,5 @@ func dataNames() []string {
 
 // unknownName is the error for a key whose value is no known name.
 func unknownName(name, value string, known []string) error {
-	return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q: there is none of that name%s; use one of %s", clip(value), key.DidYouMean(value, key.Names(known...)), strings.Join(known, ", "))}
+	return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q: unknown name%s; use one of %s", clip(value), key.DidYouMean(value, key.Names(known...)), strings.Join(known, ", "))}
 }

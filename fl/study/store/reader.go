@@ -35,11 +35,11 @@ var (
 	_ Reader = (*View)(nil)
 )
 
-// noStudyError is the error about a directory that holds no study, or is none.
-type noStudyError string
+// NoStudyError is the error about a directory that holds no study, or is none.
+type NoStudyError string
 
 // Error says which of both.
-func (dir noStudyError) Error() string {
+func (dir NoStudyError) Error() string {
 	if _, err := os.Stat(string(dir)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("%s: there is no such directory, so it holds no study", string(dir))
 	}
@@ -47,14 +47,14 @@ func (dir noStudyError) Error() string {
 }
 
 // Is makes it an fs.ErrNotExist.
-func (noStudyError) Is(target error) bool { return target == fs.ErrNotExist }
+func (NoStudyError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // Look opens the study in a directory for reading. A directory without one is an
 // error that wraps fs.ErrNotExist.
 func Look(ctx context.Context, dir string) (*View, error) {
 	path := filepath.Join(dir, File)
 	if !Exists(dir) {
-		return nil, noStudyError(dir)
+		return nil, NoStudyError(dir)
 	}
 	err := checkFiles(dir)
 	if err != nil {

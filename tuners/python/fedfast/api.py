@@ -88,9 +88,10 @@ def _start(
 ) -> "Union[Study, Seeds]":
     path = Path(study) if study is not None else _dated(command)
     given = dict(flatten(settings or {}))
+    examples = str(data.save(path.absolute().parent)) if data is not None else None
     if data is not None:
-        given = {"data.name": data.name(), "data.path": str(data.save(path.absolute().parent)), **given}
-    if config is None and preset is None and not path.exists():
+        given = {"data.name": data.name(), "data.path": examples, **given}
+    if config is None and preset is None and (study is None or not path.exists()):
         preset = "quickstart"
     call = [command, *([os.fspath(config)] if config is not None else []), "--study", str(path), "--json"]
     flags = {
@@ -101,17 +102,27 @@ def _start(
             call += [flag, str(value)]
     for key, value in given.items():
         call += ["--set", f"{key}={toml(value)}"]
-    program.call(program.find(binary), [*call, *args], progress)
+    try:
+        program.call(program.find(binary), [*call, *args], progress)
+    except BaseException as e:
+        if study is None and not any(path.iterdir()):
+            path.rmdir()
+        if isinstance(e, program.Error) and examples is not None:
+            raise program.Error(str(e).replace(examples, "data")) from None
+        raise
     return _left(path, binary)
 
 
 def _dated(command: str) -> Path:
-    """Name a new folder."""
+    """Make a new folder, which no other call gets."""
     name = time.strftime("%Y%m%d-%H%M%S-") + command
     for n in range(1, 1000):
         path = Path("studies") / (name if n == 1 else f"{name}-{n}")
-        if not path.exists():
+        try:
+            path.mkdir(parents=True)
             return path
+        except FileExistsError:
+            pass
     raise program.Error(f"studies/{name}: a thousand studies began within a second; name one by study=")
 
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -39,8 +40,14 @@ type Source struct {
 
 var inputForm = regexp.MustCompile(`^[1-9]\d{0,6}(x[1-9]\d{0,6}x[1-9]\d{0,6}|tokens)?$`)
 
+// seriesForm is channels x steps.
+var seriesForm = regexp.MustCompile(`^\d+x\d+$`)
+
 // Check returns an error for a form of input that there is not.
 func (s *Source) Check() error {
+	if seriesForm.MatchString(s.Input) {
+		return fmt.Errorf("--input %s: there are no layers for series (1d convolutions); give an image such as 3x32x32, a vector such as 784 or tokens such as 80tokens", s.Input)
+	}
 	if !inputForm.MatchString(s.Input) {
 		return fmt.Errorf("--input %q: must be channels x rows x columns such as 3x32x32, a number of values such as 784, or of tokens such as 80tokens", s.Input)
 	}
@@ -121,8 +128,13 @@ func (s *Source) run(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(script); err != nil {
+	switch info, err := os.Stat(script); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such file; name the Python script that defines the module", s.Script)
+	case err != nil:
 		return err
+	case !info.Mode().IsRegular() || filepath.Ext(script) != ".py":
+		return fmt.Errorf("%s: must be a Python script, NAME.py", s.Script)
 	}
 	weights := s.Weights
 	if weights != "" {

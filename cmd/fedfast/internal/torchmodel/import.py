@@ -25,6 +25,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from torch import fx, nn
+from torch.overrides import TorchFunctionMode
 
 SAMPLES = 3
 
@@ -746,7 +747,7 @@ MODULES = {
 ADVICE = {
     "Dropout2d": "use nn.Dropout", "dropout2d": "use F.dropout", "ReLU6": "use nn.ReLU", "scaled_dot_product_attention": "use nn.MultiheadAttention",
     "matmul": "for attention use nn.MultiheadAttention", "bmm": "for attention use nn.MultiheadAttention", "chunk": "for attention use nn.MultiheadAttention",
-    "batch_norm": "use nn.GroupNorm",
+    "batch_norm": "use nn.GroupNorm", "Conv1d": "there are no convolutions of series", "conv1d": "there are no convolutions of series",
 }
 
 
@@ -782,6 +783,26 @@ def out_is_all(s, size):
     return range(size)[s] == range(size)
 
 
+class Drops(TorchFunctionMode):
+    """Refuses dropout that is at work although the module is not training."""
+
+    def __init__(self, script):
+        super().__init__()
+        self.script = str(Path(script).resolve())
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if "dropout" in name and kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else True)):
+            line, frame = "", sys._getframe()
+            while frame and not line:
+                if str(Path(frame.f_code.co_filename).resolve()) == self.script:
+                    line = f" (line {frame.f_lineno})"
+                frame = frame.f_back
+            raise Unknown(f"F.{name}{line} drops values outside of training, too: call it with training=self.training, or use nn.Dropout")
+        return func(*args, **kwargs)
+
+
 def one_line(e):
     return " ".join(str(e).split())
 
@@ -806,6 +827,8 @@ def find(script, name):
             raise Unknown(f"{name} of {script}: {type(e).__name__}: {one_line(e)}")
         return made(script, name, found)
     alone = {k: v for k, v in classes.items() if not within(k, classes)}
+    if not classes:
+        raise Unknown(f"{script} defines no class of torch.nn.Module; name a function or an instance of it with --class, or a script that defines a network")
     if len(alone) != 1:
         raise Unknown(f"{script} defines {len(classes)} modules ({', '.join(classes) or 'none'}); say which with --class")
     (name, found), = alone.items()
@@ -895,9 +918,17 @@ def main(script, name, form, weights, folder):
     model.eval()
     with torch.no_grad():
         try:
-            y = model(x)
+            with Drops(script):
+                y = model(x)
+            again = model(x)
+        except Unknown:
+            raise
         except Exception as e:
+            if form.isdigit() and any(isinstance(m, nn.Embedding) for m in model.modules()):
+                raise Unknown(f"{type(model).__name__} reads tokens, by nn.Embedding: say --input {form}tokens")
             raise Unknown(f"{type(model).__name__} does not read an input of {form}: {one_line(e)}")
+    if not torch.equal(y, again):
+        raise Unknown(f"{type(model).__name__} predicts something else each time, also with eval(): it draws random numbers, for which there is no layer")
     importer = Importer(model.train(), x)
     importer.run()
     if importer.last.dims == "NCT":

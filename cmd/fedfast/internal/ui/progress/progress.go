@@ -31,6 +31,7 @@ type Display struct {
 	shown   time.Time // when the newest plain line was written
 	last    study.Progress
 	unseen  bool // last has not been written as a plain line
+	over    bool // closed
 	head    string
 	label   string
 	delay   *time.Timer // writes the head
@@ -136,7 +137,16 @@ func (d *Display) plain(now time.Time) {
 		fmt.Fprintln(d.w, d.prefix()+joined(describe(p), d.speed.remaining(p, now)))
 		return
 	}
+	if p.Round == p.Rounds {
+		fmt.Fprintln(d.w, d.prefix()+joined("round "+of(p.Round, p.Rounds), describe(p))+d.took(now))
+		return
+	}
 	fmt.Fprintln(d.w, d.prefix()+joined("round "+of(p.Round, p.Rounds), describe(p), d.speed.rate(now), d.speed.remaining(p, now)))
+}
+
+// took says how long the rounds took.
+func (d *Display) took(now time.Time) string {
+	return fmt.Sprintf(" in %v", now.Sub(d.start).Round(time.Second))
 }
 
 // prefix is what plain lines begin with.
@@ -194,7 +204,7 @@ func (d *Display) end(now time.Time) State {
 	if p.Preparing {
 		did = "side trial"
 	}
-	s := State{Parts: []Part{{Text: fmt.Sprintf("%s%s %s in %v", d.prefix(), did, of(p.Round, p.Rounds), now.Sub(d.start).Round(time.Second))}}}
+	s := State{Parts: []Part{{Text: d.prefix() + did + " " + of(p.Round, p.Rounds) + d.took(now)}}}
 	if !math.IsNaN(p.Best.Score) {
 		s.Parts = append(s.Parts, Part{Text: best(p), Rank: 1})
 	}
@@ -275,11 +285,14 @@ func (d *Display) Write(text []byte) (int, error) {
 	return d.line.Print(text)
 }
 
-// Close ends the display: the bar goes, one last plain line stands.
+// Close ends the display: the bar goes, one last plain line stands, which says how far
+// the rounds came and in what time.
 func (d *Display) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.delay.Stop()
+	over := d.over
+	d.over = true
 	switch {
 	case d.line != nil:
 		d.line.Close()
@@ -287,8 +300,8 @@ func (d *Display) Close() {
 			fmt.Fprintln(d.w, d.end(d.now()).text(d.columns()))
 		}
 		d.line, d.unseen = nil, false
-	case d.unseen:
-		d.plain(d.now())
+	case !over && d.last.Round > 0 && (d.unseen || d.last.Round != d.last.Rounds):
+		fmt.Fprintln(d.w, joined(d.end(d.now()).Parts[0].Text, describe(d.last)))
 	}
 }
 

@@ -30,7 +30,7 @@ func TestPlainLines(t *testing.T) {
 	want := `a head
 round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.5000, best ~50.00 % val error (trial 1), mean of 5 rounds, 12 clients each, 4.0 clients/s, 21s left to train
 log
-round 4 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.2500, best ~25.00 % val error (trial 1), mean of 5 rounds, 12 clients each, 6.0 clients/s, 12s left to train
+round 4 of 10 in 8s, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.2500, best ~25.00 % val error (trial 1), mean of 5 rounds, 12 clients each
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -59,6 +59,7 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 client tuner prepares: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left to prepare
 round 1 of 10, loss 2.0000
 round 3 of 10, loss 1.0000, 0.8 clients/s, 42s left to train
+round 3 of 10 in 6s, loss 1.0000
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
