@@ -27,8 +27,9 @@ func explainUsage(c *cobra.Command) {
 	c.SetFlagErrorFunc(flagError)
 	if fits := c.Args; fits != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
-			if fits(cmd, args) == nil {
-				return nil
+			err := fits(cmd, args)
+			if err == nil || !strings.HasPrefix(err.Error(), "accepts ") && !strings.HasPrefix(err.Error(), "unknown command ") {
+				return err // what a command says itself
 			}
 			for n := len(args) - 1; n >= 0; n-- {
 				if fits(cmd, args[:n]) == nil {
