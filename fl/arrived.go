@@ -3,6 +3,8 @@ package fl
 import (
 	"fmt"
 	"math"
+
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // MostCount is more than the steps and the examples of a round are.
@@ -58,7 +60,7 @@ func (r *round) fits(p *Part, span Span) error {
 			taken++
 		}
 	}
-	if p.Taken > taken || !finite(p.Weight) || p.Weight < 0 || !finite(p.Number) {
+	if p.Taken > taken || !det.Finite(p.Weight) || p.Weight < 0 || !det.Finite(p.Number) {
 		return fmt.Errorf("%s: %d of %d clients with weights of %v and numbers of %v cannot be", at, p.Taken, taken, p.Weight, p.Number)
 	}
 	return nil
