@@ -137,10 +137,6 @@ func (d *Display) plain(now time.Time) {
 		fmt.Fprintln(d.w, d.prefix()+joined(describe(p), d.speed.remaining(p, now)))
 		return
 	}
-	if p.Round == p.Rounds {
-		fmt.Fprintln(d.w, d.prefix()+joined("round "+of(p.Round, p.Rounds), describe(p))+d.took(now))
-		return
-	}
 	fmt.Fprintln(d.w, d.prefix()+joined("round "+of(p.Round, p.Rounds), describe(p), d.speed.rate(now), d.speed.remaining(p, now)))
 }
 
@@ -300,7 +296,12 @@ func (d *Display) Close() {
 			fmt.Fprintln(d.w, d.end(d.now()).text(d.columns()))
 		}
 		d.line, d.unseen = nil, false
-	case !over && d.last.Round > 0 && (d.unseen || d.last.Round != d.last.Rounds):
+	case over || d.last.Round == 0:
+	case d.last.Preparing:
+		if d.unseen {
+			d.plain(d.now())
+		}
+	default:
 		fmt.Fprintln(d.w, joined(d.end(d.now()).Parts[0].Text, describe(d.last)))
 	}
 }

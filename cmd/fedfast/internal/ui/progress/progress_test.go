@@ -120,7 +120,7 @@ func TestRunSaysNoTrial(t *testing.T) {
 	d := New(&out, nil, "", time.Now)
 	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}})
 	d.Close()
-	if want := "round 2 of 2, loss 0.5000, now evaluating\n"; out.String() != want {
+	if want := "round 2 of 2, loss 0.5000, now evaluating\nround 2 of 2 in 0s, loss 0.5000\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 	if got, want := loss(1.4719306e33), "1.5e+33"; got != want {
@@ -141,7 +141,7 @@ func TestSpeedIsOfWhatWasTrained(t *testing.T) {
 		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: clients})
 	}
 	d.Close()
-	if want := "round 50 of 100, loss 1.0000, 10 clients/s, 1m40s left to train\n"; !strings.HasSuffix(out.String(), want) {
+	if want := "round 49 of 100, loss 1.0000, 10 clients/s, 1m42s left to train\nround 50 of 100 in 20s, loss 1.0000\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got\n%s, want %s at the end", out.String(), want)
 	}
 }
