@@ -45,7 +45,7 @@ var nasHead = []string{"a client's own head is the last layer, which trains for 
 func nasTraining(arm nasArm) *Training {
 	t := &Training{
 		Key: "perfedrlnas-cifar10-" + arm.name, Mode: config.ModeTune, Preset: "cifar10-nas", Seeds: 3, Needs: "cifar10", Shrink: shrinkNAS,
-		Sets: append([]string{"client.lr_min=0.01"}, arm.sets...),
+		Sets: append([]string{"client.lr_min=0.01", "eval.every=0"}, arm.sets...),
 		Deviates: append([]string{
 			"networks for 32 x 32 pixels of 4 to 47 MFLOP, with group normalisation, where the paper's have 224 x 224 pixels and 59 to 540 MFLOP: ours",
 			"20 clients of 595 training, 201 validation and 164 test images and 2 local epochs, where the paper has 100 clients of 600 and 600 and 5 epochs; each trains in 75 of 300 rounds, as in 75 of 1,500",

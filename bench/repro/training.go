@@ -166,6 +166,12 @@ func digest(c *config.Config) (string, error) {
 	if c.Init == "" { // as before there was the key
 		delete(settings, "init")
 	}
+	switch c.Eval.Every { // none was the default when metrics were recorded
+	case 0:
+		delete(settings, "eval.every")
+	case -1:
+		settings["eval.every"] = "-1"
+	}
 	// What was recorded before there was the option is the same where no client diverged.
 	if c.ClientTuner.Options[droppedOption] == fedex.Worst {
 		delete(settings, "client_tuner.options."+droppedOption)

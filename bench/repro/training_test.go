@@ -32,7 +32,7 @@ func TestConfigs(t *testing.T) {
 		t.Errorf("%+v, %q", c, notes)
 	}
 	c, _ = load("fedex-table1/cifar10-iid/sha/personalized/fedex", Options{AsPaper: true})
-	if _, tuned := c.Space["server.lr"]; tuned || c.Objective != "loss" || c.ClientTuner.Options["as_paper"] != true {
+	if _, tuned := c.Space["client.mu"]; tuned || c.Space["server.lr"] == nil || c.Model.Name != "mcmahan-cifar-cnn" || c.Objective != "loss" || c.ClientTuner.Options["as_paper"] != true {
 		t.Errorf("as the paper has it: %+v", c)
 	}
 	c, _ = load("fathom-table1/clients200/fedavg", Options{})
