@@ -74,7 +74,7 @@ func paceOf(s *Setup, e *fl.Engine) pace {
 }
 
 // stretch makes measurements on clients rarer until they are affordable, given how many
-// samples may be measured a round.
+// samples may be measured a round. A short training may go without any.
 func (p *pace) stretch(clients []int, s *Setup, afford float64) {
 	n := measuredSamples(s, clients)
 	if n == 0 || !(afford > 0) {
