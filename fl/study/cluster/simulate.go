@@ -28,6 +28,10 @@ type Simulation struct {
 func (c *Coordinator) Simulate(ctx context.Context, s Simulation) error {
 	var all sync.WaitGroup
 	ended := make([]error, s.Workers)
+	if s.State != nil { // it may be larger than any of the study's model
+		c.most += int64(4 * len(s.State.Weights))
+		c.blobs.most = c.most
+	}
 	for i := range ended {
 		w := newWorker(WorkerOptions{Join: c.broker.path, Version: c.options.Version, Ended: func() bool { return false }, Notice: func(string) {}, Patience: time.Minute})
 		w.of, w.study, w.facts = welcome{Config: c.config}, stub{Simulation: s, most: c.most}, c.facts
