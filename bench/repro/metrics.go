@@ -2,6 +2,7 @@ package repro
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/fedfast/fedfast/data/sys/regular"
 	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/finite"
@@ -225,23 +225,16 @@ type sideLine struct {
 }
 
 // ReadMetrics reads a file that Write wrote. A file whose last line is missing is
-// an error.
+// an error, and so is one that is larger than wholefile.Read allows.
 func ReadMetrics(path string) (*Metrics, error) {
-	f, err := regular.Open(path)
+	content, err := wholefile.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was read only
 	m := &Metrics{}
-	lines := bufio.NewReader(f)
-	for n := 1; ; n++ {
-		text, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(text) == 0 {
-			break
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
+	n := 0
+	for text := range bytes.Lines(content) {
+		n++
 		if err := m.decode(text); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
 		}

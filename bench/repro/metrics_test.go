@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/data/sys/memory/memtest"
 )
 
 func TestDamagedMetrics(t *testing.T) {
@@ -28,6 +30,18 @@ func TestDamagedMetrics(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+	large := filepath.Join(dir, "large.jsonl")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, 1<<40); err != nil {
+		t.Skipf("no sparse files here: %v", err)
+	}
+	memtest.Bounded(t, 2, func() {
+		if _, err := ReadMetrics(large); err == nil || !strings.HasSuffix(err.Error(), large+": it has 1.1 TB, must have at most 268 MB") {
+			t.Errorf("a file of 1 TiB: error %v", err)
+		}
+	})
 	if _, err := Find(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no metrics below") {
 		t.Errorf("got %v", err)
 	}
