@@ -234,7 +234,7 @@ func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64)
 	t.standing = t.recent.Standing(t.number, t.rounds, len(t.rungs) > 0 || t.rounds >= toRound)
 	p := Progress{
 		Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds,
-		Loss: float64(r.TrainLoss), Measure: measureOf(d.setup.Model), Score: score, Best: d.leader(), Scale: d.scale, Clients: t.clients,
+		Loss: float64(r.TrainLoss), Dropped: r.Dropped, Measure: measureOf(d.setup.Model), Score: score, Best: d.leader(), Scale: d.scale, Clients: t.clients,
 		Trials: len(d.trials), TrialsLeft: len(d.trials) - d.over,
 	}
 	d.mu.Unlock()

@@ -53,8 +53,10 @@ type Progress struct {
 	Trial, TrialRound, ToRound int
 	// Round of Rounds have ended over all trials; Rounds is 0 when unknown.
 	Round, Rounds int
-	// Loss is the round's training loss.
-	Loss float64
+	// Loss is the round's training loss, the mean over the clients that were not
+	// dropped; NaN when all were. Dropped counts those whose results were not finite.
+	Loss    float64
+	Dropped int
 	// TestError is the trial's newest one, nil before the first measurement; Measure
 	// says what it is, as Errors.Measure.
 	TestError *float64

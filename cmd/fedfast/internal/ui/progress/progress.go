@@ -183,9 +183,7 @@ func (d *Display) state(now time.Time) State {
 		add(below, 5, behind, p.Best.Basis())
 	}
 	add(below, 2, behind, testError(p))
-	if !math.IsNaN(p.Loss) {
-		add(below, 4, behind, "loss "+loss(p.Loss))
-	}
+	add(below, 4, behind, loss(p))
 	if p.Rounds != p.ToRound {
 		add(below, 1, behind, trials(p))
 		add(below, 3, behind, fmt.Sprintf("trial %d (%s)", p.Trial, of(p.TrialRound, p.ToRound)))
@@ -240,10 +238,7 @@ func describe(p study.Progress) string {
 	if p.Rounds != p.ToRound {
 		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)), trials(p))
 	}
-	if !math.IsNaN(p.Loss) {
-		parts = append(parts, "loss "+loss(p.Loss))
-	}
-	parts = append(parts, testError(p))
+	parts = append(parts, loss(p), testError(p))
 	if !math.IsNaN(p.Best.Score) {
 		parts = append(parts, best(p)+", "+p.Best.Basis())
 	}
@@ -306,9 +301,21 @@ func (d *Display) Close() {
 	}
 }
 
-// loss writes a loss with four decimals, or shortly when a client has all but
+// loss tells the training loss of the round, and how many clients were dropped from it.
+func loss(p study.Progress) string {
+	var text, dropped string
+	if !math.IsNaN(p.Loss) {
+		text = "loss " + number(p.Loss)
+	}
+	if p.Dropped > 0 {
+		dropped = fmt.Sprintf("%d dropped", p.Dropped)
+	}
+	return joined(text, dropped)
+}
+
+// number writes a loss with four decimals, or shortly when a client has all but
 // diverged.
-func loss(x float64) string {
+func number(x float64) string {
 	if x < 1e4 {
 		return fmt.Sprintf("%.4f", x)
 	}

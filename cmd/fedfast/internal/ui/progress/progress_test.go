@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -115,6 +116,27 @@ measured on 4 of 4 clients
 	}
 }
 
+// TestDroppedClients: their number stands beside the loss, in a pipe and on a terminal,
+// and alone where no client is left.
+func TestDroppedClients(t *testing.T) {
+	p := study.Progress{TrialRound: 1, ToRound: 2, Round: 1, Rounds: 2, Loss: 0.5, Dropped: 2, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: 8}
+	for _, c := range []struct {
+		loss float64
+		want string
+	}{{0.5, "loss 0.5000, 2 dropped"}, {math.NaN(), "2 dropped"}} {
+		p.Loss = c.loss
+		if got := describe(p); got != c.want {
+			t.Errorf("in a pipe it says %q, want %q", got, c.want)
+		}
+		d := New(io.Discard, func() int { return 120 }, "", time.Now)
+		d.Update(p)
+		if got := d.state(d.now()).text(120); !strings.Contains(got, "| round 1 of 2, ") || !strings.Contains(got, c.want) || c.loss != c.loss && strings.Contains(got, "loss") {
+			t.Errorf("a terminal shows %q, want %q in it", got, c.want)
+		}
+		d.Close()
+	}
+}
+
 func TestRunSaysNoTrial(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, nil, "", time.Now)
@@ -123,7 +145,7 @@ func TestRunSaysNoTrial(t *testing.T) {
 	if want := "round 2 of 2, loss 0.5000, now evaluating\nround 2 of 2 in 0s, loss 0.5000\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
-	if got, want := loss(1.4719306e33), "1.5e+33"; got != want {
+	if got, want := number(1.4719306e33), "1.5e+33"; got != want {
 		t.Errorf("a loss that has all but diverged is written as %s, want %s", got, want)
 	}
 }
