@@ -45,11 +45,20 @@ func (f Fit) R2() float64 {
 
 // r2 is that of one output.
 func (s Spread) r2() float64 {
-	variance := s.Square - float64(s.Mean*s.Mean)
-	if !(variance > 0) {
+	variance := s.Variance()
+	if variance == 0 {
 		return 0
 	}
 	return 1 - s.MSE/variance
+}
+
+// Variance is that of the targets. It is 0 where a millionth of their size or less is
+// between them, which may be rounding: targets are float32.
+func (s Spread) Variance() float64 {
+	if v := s.Square - float64(s.Mean*s.Mean); v > 1e-12*s.Square {
+		return v
+	}
+	return 0
 }
 
 // zero says that there is no regression.

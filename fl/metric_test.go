@@ -126,3 +126,16 @@ func TestOutputsTravel(t *testing.T) {
 		t.Errorf("%+v arrived: %v", got, err)
 	}
 }
+
+// TestTargetsThatDoNotDiffer: the mean of equal numbers is rounded, and what that leaves of
+// their variance is none.
+func TestTargetsThatDoNotDiffer(t *testing.T) {
+	x := float64(float32(0.3))
+	square := math.Nextafter(x*x, 1)
+	if s := (Spread{MSE: 0.25, Mean: x, Square: square}); s.Variance() != 0 || s.r2() != 0 {
+		t.Errorf("variance %v, R2 %v, want 0 and 0", s.Variance(), s.r2())
+	}
+	if s := (Spread{MSE: 0.25, Mean: 1, Square: 2}); s.Variance() != 1 || s.r2() != 0.75 {
+		t.Errorf("variance %v, R2 %v, want 1 and 0.75", s.Variance(), s.r2())
+	}
+}

@@ -171,8 +171,8 @@ func pictures(ts *testscript.TestScript, neg bool, args []string) {
 
 // ownFile FILE KIND: writes arrays of images, vectors, tokens or text: 20 samples
 // of each of three clients. The class of a sample is told by its first pixel,
-// number or token; text has none. To predict of numbers is a float, of labels which
-// of three labels a vector has. Central are vectors with a test set of no client.
+// number or token; text has none. To predict of numbers is a float, of flat the same one
+// for all, of labels which of three labels a vector has, of same class 1. Central are vectors with a test set of no client.
 func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: ownfile FILE KIND")
@@ -205,6 +205,12 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 			targets[i] = float32(3*class) + float32(i%5)/10
 		}
 		y.Values = targets
+	case "flat":
+		x.Values = numbers
+		y.Values = slices.Repeat([]float32{0.3}, n)
+	case "same":
+		x.Values = numbers
+		y.Values = slices.Repeat([]int64{1}, n)
 	case "pairs":
 		x.Values = numbers
 		y.Shape = []int{n, 2}

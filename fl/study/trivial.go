@@ -121,7 +121,7 @@ func variance(f fl.Fit) float64 {
 	}
 	var sum float64
 	for _, o := range outputs {
-		sum += max(0, o.Square-float64(o.Mean*o.Mean))
+		sum += o.Variance()
 	}
 	return sum / float64(len(outputs))
 }

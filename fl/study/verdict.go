@@ -96,6 +96,9 @@ func beats(c *config.Config, trivial *Trivial, score float64) bool {
 	if c.Target == tuners.TargetPersonalized && trivial.Personalized != nil {
 		bound = *trivial.Personalized
 	}
+	if bound == 0 { // nothing can be better, see Errors.Verdict
+		return true
+	}
 	switch c.Objective {
 	case tuners.MetricError, tuners.MetricRMSE:
 		return score < bound
@@ -130,13 +133,14 @@ func diverged(t Trend, dropped int) []string {
 }
 
 // Verdict says in sentences whether a model is no better than predictors that look at no
-// input. It is empty for one that is.
+// input, or these are perfect, so that the error tells nothing. It is empty for one that
+// is better.
 func (e *Errors) Verdict() []string {
 	if e.Trivial == nil {
 		return nil
 	}
 	var all []string
-	add := func(model string, x *float64, bound *float64, predictor string) {
+	add := func(model string, x *float64, bound *float64, predictor, cause string) {
 		if x == nil || bound == nil || *x < (1-little)**bound {
 			return
 		}
@@ -148,13 +152,22 @@ func (e *Errors) Verdict() []string {
 		if e.Measure == MeasureRMSE {
 			limit = fmt.Sprintf("RMSE %.4g", *bound)
 		}
+		if *bound == 0 {
+			all = append(all, fmt.Sprintf("%s: always %s is perfect without any training (%s), so the error says nothing about the model: %s", model, predictor, limit, cause))
+			return
+		}
 		all = append(all, fmt.Sprintf("%s: %s than always %s (%s)", model, text, predictor, limit))
 	}
-	most := "guessing the most frequent " + e.Trivial.Answer
-	if e.Trivial.Answer == "mean" {
-		most = "predicting the mean"
+	most, cause := "guessing the most frequent "+e.Trivial.Answer, "all test labels are the same"
+	own := "the test labels of each client are all the same"
+	switch e.Trivial.Answer {
+	case "mean":
+		most, cause = "predicting the mean", "all test targets are the same"
+	case "tags":
+		cause = "no test example has other tags"
+		own = "no client's test examples have other tags"
 	}
-	add("global model", e.GlobalTest, &e.Trivial.Global, most)
-	add("personalized models", e.PersonalizedTest, e.Trivial.Personalized, "guessing each client's most frequent "+e.Trivial.Answer)
+	add("global model", e.GlobalTest, &e.Trivial.Global, most, cause)
+	add("personalized models", e.PersonalizedTest, e.Trivial.Personalized, "guessing each client's most frequent "+e.Trivial.Answer, own)
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // TestVerdicts trains models that learn, that do not, and that diverge.
@@ -46,6 +47,41 @@ func TestVerdicts(t *testing.T) {
 	}
 	if v := run(func(c *config.Config) { c.Rounds, c.Client.LR = 3, 1e38 }); len(v) == 0 || !strings.HasPrefix(v[0], "diverged: ") || !strings.HasSuffix(v[0], "; try a smaller client.lr") {
 		t.Errorf("a model that diverged: %q", v)
+	}
+}
+
+// TestPerfectWithoutTraining: where guessing is perfect, the verdict says why, whatever the
+// model's own error is.
+func TestPerfectWithoutTraining(t *testing.T) {
+	for _, c := range []struct {
+		answer, measure string
+		want            []string
+	}{
+		{"class", "", []string{
+			"global model: always guessing the most frequent class is perfect without any training (0.00 % error), so the error says nothing about the model: all test labels are the same",
+			"personalized models: always guessing each client's most frequent class is perfect without any training (0.00 % error), so the error says nothing about the model: the test labels of each client are all the same",
+		}},
+		{"tags", MeasureRecall, []string{
+			"global model: always guessing the most frequent tags is perfect without any training (0.00 % error), so the error says nothing about the model: no test example has other tags",
+			"personalized models: always guessing each client's most frequent tags is perfect without any training (0.00 % error), so the error says nothing about the model: no client's test examples have other tags",
+		}},
+		{"mean", MeasureRMSE, []string{
+			"global model: always predicting the mean is perfect without any training (RMSE 0), so the error says nothing about the model: all test targets are the same",
+		}},
+	} {
+		for _, own := range []float64{0, 0.25} {
+			e := Errors{Measure: c.measure, Trivial: &Trivial{Answer: c.answer}}
+			if e.GlobalTest = &own; c.answer != "mean" {
+				e.PersonalizedTest, e.Trivial.Personalized = &own, new(float64)
+			}
+			if got := e.Verdict(); !slices.Equal(got, c.want) {
+				t.Errorf("%s, error %v: it says\n%q, want\n%q", c.answer, own, got, c.want)
+			}
+		}
+	}
+	c := &config.Config{Objective: tuners.MetricError}
+	if !beats(c, &Trivial{}, 0) || beats(c, &Trivial{Global: 0.5}, 0.5) {
+		t.Error("a trial is not counted as one that did not learn where nothing can be better")
 	}
 }
 
