@@ -100,7 +100,7 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 
 	b.away(true)
 	stop()
-	b.until(`document.getElementById("note").textContent.startsWith("fedfast does not answer")`)
+	b.until(`document.getElementById("note").textContent.startsWith("Lost connection to fedfast")`)
 	resumed, _ := working(t, dir, "study", "resume", "first")
 	_, stop = startUI(t, dir, strings.TrimSuffix(strings.TrimPrefix(home, "http://"), "/"))
 	defer stop()

@@ -34,6 +34,9 @@ func tuned(t *testing.T, name string) Setup {
 	if name == "sha" {
 		s.Config.Budget = config.Budget{Rounds: 20, TrialRounds: 9} // its rungs use all of it
 	}
+	if name == "fedex" { // it runs one trial
+		s.Config.Budget = config.Budget{Rounds: 9, TrialRounds: 9}
+	}
 	if name == "fathom" { // it sets what clients train with, and needs trials to do so
 		s.Tuner, s.ClientTuner = builtin["random"], builtin[name]
 		s.Config.Tuner.Name, s.Config.ClientTuner.Name = "random", name

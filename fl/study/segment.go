@@ -219,8 +219,12 @@ func (t *trial) round(ctx context.Context, plan fl.Plan) (*roundRecord, error) {
 
 // told adds to a round's record what the client tuner set for all clients alike.
 func (t *trial) told(rec *roundRecord, plan fl.Plan) {
-	if t.session != nil && len(plan.Clients) == 1 {
-		rec.Params = hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(t.driver.clientControls)
+	if t.session == nil || len(plan.Clients) != 1 {
+		return
+	}
+	set := hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(t.driver.clientControls)
+	if len(set) > 0 { // else nil, as it is read from the record
+		rec.Params = set
 	}
 }
 

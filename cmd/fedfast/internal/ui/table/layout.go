@@ -63,7 +63,9 @@ func (t *Table) records(b *strings.Builder, head []string, rows [][]string) {
 			if cell == "" || cell == nothing {
 				continue
 			}
-			cell = head[i+1] + ": " + cell
+			if i+1 < len(head) && head[i+1] != "" {
+				cell = head[i+1] + ": " + cell
+			}
 			if line != "" && indent+screen.Width(line)+len(margin)+screen.Width(cell) > t.columns {
 				b.WriteString(margin + line + "\n")
 				line = ""
