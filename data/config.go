@@ -84,6 +84,13 @@ type Config struct {
 	// gives 24 x 24 pixels of training images at random, of others from the middle,
 	// standardized.
 	Augment string `toml:"augment" of:"fedex-cifar fedex-cifar-train crop24" doc:"random changes of CIFAR's training images; fedex-cifar, as FedEx's code, changes validation images, too, so scores see them; unset is none" also:"augmentation"`
+	// ImageMean and ImageStd normalize images that are held as bytes, when they are
+	// read: the byte k of a channel becomes (k/255 - mean) / std, each of the three
+	// operations rounded to float32, as are mean and std, which is what torchvision's
+	// ToTensor and Normalize give. Each is one number for all channels or one for each;
+	// the lists are both empty or neither is.
+	ImageMean []float64 `toml:"image_mean" in:"[0, 1]" doc:"means of the channels, one or one for each: a byte k of images becomes (k/255 - mean) / std in float32, with data.image_std; unset keeps k/255" also:"mean pixel_mean normalize_mean"`
+	ImageStd  []float64 `toml:"image_std" in:"[1e-6, 1]" doc:"standard deviations of the channels, one or one for each, on the same scale; see data.image_mean" also:"std pixel_std normalize_std"`
 	// Proxy samples, drawn from all clients' training samples before these are
 	// cut or dealt, are set apart for proxy federations; see Federation.Side.
 	Proxy int `toml:"proxy" in:"[0, inf)" doc:"samples set apart for the proxy federations of a client tuner that prepares"`
@@ -158,6 +165,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	c.Encoding = choice("encoding", c.Encoding, s, s.Encodings, first(s.Encodings), bad)
 	c.Labels = choice("labels", c.Labels, s, s.Labels, first(s.Labels), bad)
 	c.Augment = choice("augment", c.Augment, s, s.Augments, "", bad)
+	c.checkNormalize(s, bad)
 	if c.Samples > 0 && !s.Dealt && !s.Synthetic && !c.dealt() {
 		bad("data.samples = %d: %s comes with its clients; use data.max_samples to cap theirs", c.Samples, s.Name)
 	}

@@ -46,6 +46,10 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 	if fed.Lazy && c.Proxy > 0 {
 		return fmt.Errorf("data.proxy = %d: the examples are not in memory to set some apart; leave it out", c.Proxy)
 	}
+	examples, err := c.normalize(fed, examples)
+	if err != nil {
+		return err
+	}
 	examples, fed.Test = central(examples)
 	if fed.Target != OneClass {
 		if err := c.checkTarget(fed.Target); err != nil {
@@ -57,7 +61,6 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 	if pooled && !c.dealt() {
 		return fmt.Errorf("its examples are of no clients; say how to deal them, such as data.partition = %q", deal.WayIID)
 	}
-	var err error
 	if pooled {
 		all := examples[0]
 		examples, err = c.deal(fed, all.Train.join(all.Test), all.Train.Len())

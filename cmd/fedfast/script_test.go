@@ -170,7 +170,8 @@ func pictures(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // ownFile FILE KIND: writes arrays of images, vectors, tokens or text: 20 samples
-// of each of three clients. The class of a sample is told by its first pixel,
+// of each of three clients. Normalized are the images as floats of mean 0.5 and deviation
+// 0.25. The class of a sample is told by its first pixel,
 // number or token; text has none. To predict of numbers is a float, of flat the same one
 // for all, of labels which of three labels a vector has, of same class 1. Central are vectors with a test set of no client.
 func ownFile(ts *testscript.TestScript, neg bool, args []string) {
@@ -196,6 +197,12 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	switch args[1] {
 	case "images":
 		x.Shape, x.Values = []int{n, 6, 6}, pixels
+	case "normalized":
+		floats := make([]float32, len(pixels))
+		for i, k := range pixels {
+			floats[i] = (float32(k)/255 - 0.5) / 0.25
+		}
+		x.Shape, x.Values = []int{n, 6, 6}, floats
 	case "vectors", "central":
 		x.Values = numbers
 	case "numbers":

@@ -71,6 +71,79 @@ func TestOpenOwnImages(t *testing.T) {
 	}
 }
 
+// TestNormalizedBytes: bytes with data.image_mean and data.image_std are what the same
+// floats are, to the bit, whatever the targets are, and for any client and test sample.
+func TestNormalizedBytes(t *testing.T) {
+	const n, size = 130, 6 // all bytes occur
+	clients := npztest.Array{Name: "client", Shape: []int{n}, Values: make([]int64, n)}
+	for i := range n {
+		clients.Values.([]int64)[i] = int64(i % 3)
+	}
+	truth, classes := make([]uint8, 3*n), make([]int64, n)
+	for i := range n {
+		truth[3*i+i%3], classes[i] = 1, int64(i%4)
+	}
+	for name, y := range map[string]npztest.Array{
+		"classes": {Shape: []int{n}, Values: classes}, "numbers": {Shape: []int{n, 2}, Values: counted[float32](2*n, 3)}, "labels": {Shape: []int{n, 3}, Values: truth},
+	} {
+		for _, c := range []struct{ mean, std []float64 }{
+			{[]float64{0.485, 0.456, 0.406}, []float64{0.229, 0.224, 0.225}}, {[]float64{0.5}, []float64{0.1, 1, 1e-6}}, {[]float64{0, 1, 0.1307}, []float64{0.3081}},
+		} {
+			// As NumPy does it on float32 arrays: x / 255, less the mean, over the deviation.
+			floats := func(pixels []uint8) []float32 {
+				all := make([]float32, len(pixels))
+				for i, k := range pixels {
+					x := float32(k) / float32(255)
+					x -= float32(c.mean[i%3%len(c.mean)])
+					all[i] = x / float32(c.std[i%3%len(c.std)])
+				}
+				return all
+			}
+			pixels, tests := counted[uint8](n*size, 0), counted[uint8](2*size, 100)
+			y.Name = "y"
+			yTest := y
+			yTest.Name, yTest.Shape = "y_test", append([]int{2}, y.Shape[1:]...)
+			switch v := y.Values.(type) {
+			case []int64:
+				yTest.Values = v[:2]
+			case []float32:
+				yTest.Values = v[:4]
+			case []uint8:
+				yTest.Values = v[:6]
+			}
+			cfg := data.Config{Name: "npz-images", MinSamples: 1, Seed: 3}
+			open := func(x, test any, cfg data.Config) *data.Federation {
+				cfg.Path = ownFile(t, npztest.Array{Name: "x", Shape: []int{n, 1, 2, 3}, Values: x}, y, clients, npztest.Array{Name: "x_test", Shape: []int{2, 1, 2, 3}, Values: test}, yTest)
+				return settest.Open(t, cfg)
+			}
+			want := open(floats(pixels), floats(tests), cfg)
+			cfg.ImageMean, cfg.ImageStd = c.mean, c.std
+			got := open(pixels, tests, cfg)
+			if got.Fingerprint != want.Fingerprint || len(got.Clients) != 3 || got.Test.Len() != 2 {
+				t.Fatalf("%s, %v: fingerprints %s and %s of %d clients", name, c, got.Fingerprint, want.Fingerprint, len(got.Clients))
+			}
+			same := func(got, want data.View, fed *data.Federation) {
+				t.Helper()
+				x, _, labels := settest.Filled(t, fed, got)
+				floats, _, classes := settest.Filled(t, fed, want)
+				if len(x) == 0 || !slices.Equal(x, floats) || !slices.Equal(labels, classes) {
+					t.Errorf("%s, %v: bytes give %v, floats %v", name, c, x, floats)
+				}
+			}
+			same(got.Test, want.Test, got)
+			for i := range got.Clients {
+				same(got.Clients[i].Train, want.Clients[i].Train, got)
+				same(got.Clients[i].Val, want.Clients[i].Val, got)
+			}
+		}
+	}
+	path := ownFile(t, npztest.Array{Name: "x", Shape: []int{20, 1, 2}, Values: counted[float32](40, 0)}, npztest.Array{Name: "y", Shape: []int{20}, Values: make([]int64, 20)}, npztest.Array{Name: "client", Shape: []int{20}, Values: make([]int64, 20)})
+	const problem = "open npz-images: data.image_mean = [0.5], data.image_std = [0.5]: only images that are held as bytes are normalized so; leave both out and normalize the values in the files"
+	if _, err := data.Open(t.Context(), data.Config{Name: "npz-images", Path: path, ImageMean: []float64{0.5}, ImageStd: []float64{0.5}}); err == nil || err.Error() != problem {
+		t.Errorf("floats: error %v, want %s", err, problem)
+	}
+}
+
 // TestOpenOwnSplit: test samples of the file's own are the test examples, unless
 // the configuration says otherwise.
 func TestOpenOwnSplit(t *testing.T) {

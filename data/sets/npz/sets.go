@@ -31,7 +31,7 @@ func Sets() []data.Set {
 		}}
 	}
 	return []data.Set{
-		own("npz-images", "pictures. x: uint8 (k stands for k/255) or floats of shape (n, height, width) or (n, height, width, channels); "+ownTargets+"; client: n numbers or texts",
+		own("npz-images", "pictures. x: uint8 (k stands for k/255, see also data.image_mean) or floats of shape (n, height, width) or (n, height, width, channels); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Image, (*ownArrays).images),
 		own("npz-vectors", "rows of numbers. x: floats or whole numbers of shape (n, features); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Vector, (*ownArrays).vectors),

@@ -181,6 +181,14 @@ func TestOpenColours(t *testing.T) {
 	if counts := settest.ClassCounts(t, fed.Clients[0].Train, 2); !slices.Equal(counts, []int{6, 6}) {
 		t.Errorf("classes %v", counts)
 	}
+	mean, std := []float64{0.485, 0.456, 0.406}, []float64{0.229, 0.224, 0.225}
+	fed = settest.Open(t, data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1, MinSamples: 1, Split: "100/0/0", ImageMean: mean, ImageStd: std})
+	normalized, _, _ := fill(t, fed.Clients[0].Train, 192, 0)
+	for i, x := range x {
+		if want := (x - float32(mean[i%3])) / float32(std[i%3]); normalized[i] != want {
+			t.Fatalf("number %d is %v, want %v", i, normalized[i], want)
+		}
+	}
 }
 
 // TestOpenTexts: words by how often the training texts have them, and numbers to
