@@ -223,8 +223,8 @@ func (d *dir) Event(e study.Event) {
 // write just so, what it wrote is cut off.
 func (d *dir) line(line []byte) error {
 	if d.old != nil {
-		was, err := d.old.ReadBytes('\n')
-		if err == nil && bytes.Equal(was, line) {
+		was := make([]byte, len(line))
+		if _, err := io.ReadFull(d.old, was); err == nil && bytes.Equal(was, line) {
 			d.at += int64(len(line))
 			return nil
 		}

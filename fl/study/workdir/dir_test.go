@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/data/sys/memory/memtest"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -98,6 +100,14 @@ func TestMetricsGoOn(t *testing.T) {
 		if got, err := os.ReadFile(name); err != nil || string(got) != string(whole) {
 			t.Errorf("from %d bytes on: %v\n%s", left, err, got)
 		}
+	}
+	// A file without a line's end is read no further than the line that is to come.
+	if err := os.Truncate(name, 1<<40); err != nil {
+		t.Skipf("no sparse files here: %v", err)
+	}
+	memtest.Bounded(t, 2, func() { events(begin(t, path, &c), 6) })
+	if got, err := wholefile.Read(name); err != nil || strings.Count(string(got), "\n") != 6 || !strings.HasPrefix(string(got), string(whole)) {
+		t.Errorf("of a file of 1 TiB: %v\n%s", err, got)
 	}
 	if err := os.WriteFile(name, []byte(strings.Replace(string(whole), `"round":2`, `"round":7`, 1)), 0o600); err != nil {
 		t.Fatal(err)
