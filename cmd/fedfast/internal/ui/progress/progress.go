@@ -307,8 +307,12 @@ func loss(p study.Progress) string {
 	if !math.IsNaN(p.Loss) {
 		text = "loss " + number(p.Loss)
 	}
-	if p.Dropped > 0 {
-		dropped = fmt.Sprintf("%d dropped", p.Dropped)
+	switch p.Dropped {
+	case 0:
+	case 1:
+		dropped = "1 client dropped"
+	default:
+		dropped = fmt.Sprintf("%d clients dropped", p.Dropped)
 	}
 	return joined(text, dropped)
 }

@@ -119,12 +119,13 @@ measured on 4 of 4 clients
 // TestDroppedClients: their number stands beside the loss, in a pipe and on a terminal,
 // and alone where no client is left.
 func TestDroppedClients(t *testing.T) {
-	p := study.Progress{TrialRound: 1, ToRound: 2, Round: 1, Rounds: 2, Loss: 0.5, Dropped: 2, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: 8}
+	p := study.Progress{TrialRound: 1, ToRound: 2, Round: 1, Rounds: 2, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: 8}
 	for _, c := range []struct {
-		loss float64
-		want string
-	}{{0.5, "loss 0.5000, 2 dropped"}, {math.NaN(), "2 dropped"}} {
-		p.Loss = c.loss
+		loss    float64
+		dropped int
+		want    string
+	}{{0.5, 1, "loss 0.5000, 1 client dropped"}, {0.5, 2, "loss 0.5000, 2 clients dropped"}, {math.NaN(), 8, "8 clients dropped"}} {
+		p.Loss, p.Dropped = c.loss, c.dropped
 		if got := describe(p); got != c.want {
 			t.Errorf("in a pipe it says %q, want %q", got, c.want)
 		}
