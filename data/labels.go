@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -71,7 +72,7 @@ func absentClasses(seen []bool) (absent string, there int) {
 			c = last
 			continue
 		}
-		run := fmt.Sprint(c)
+		run := strconv.Itoa(c)
 		if last > c {
 			run = fmt.Sprintf("%d to %d", c, last)
 		}

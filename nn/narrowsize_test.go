@@ -10,18 +10,34 @@ import (
 func TestNarrowSizes(t *testing.T) {
 	for name, layers := range map[string][]Layer{
 		"plain": {
-			Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{}, Conv2D{Filters: 64, Kernel: 3, Same: true}, ReLU{}, MaxPool{Size: 2},
-			Dense{Units: 128}, ReLU{}, Dense{Units: 64}, ReLU{}, Dense{Units: 10},
+			Conv2D{Filters: 32, Kernel: 3, Same: true},
+			ReLU{},
+			Conv2D{Filters: 64, Kernel: 3, Same: true},
+			ReLU{},
+			MaxPool{Size: 2},
+			Dense{Units: 128},
+			ReLU{},
+			Dense{Units: 64},
+			ReLU{},
+			Dense{Units: 10},
 		},
 		"normalised": {
-			Conv2D{Filters: 32, Kernel: 3, Same: true}, GroupNorm{Groups: 2}, ReLU{}, Conv2D{Filters: 64, Kernel: 3, Same: true}, ReLU{}, GroupNorm{Groups: 2},
-			AvgPool{}, Dense{Units: 10},
+			Conv2D{Filters: 32, Kernel: 3, Same: true},
+			GroupNorm{Groups: 2},
+			ReLU{},
+			Conv2D{Filters: 64, Kernel: 3, Same: true},
+			ReLU{},
+			GroupNorm{Groups: 2},
+			AvgPool{},
+			Dense{Units: 10},
 		},
 		"residual": {
-			Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{},
+			Conv2D{Filters: 32, Kernel: 3, Same: true},
+			ReLU{},
 			Residual{Body: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{}, Conv2D{Filters: 32, Kernel: 3, Same: true}}},
 			Residual{Body: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}}, Shortcut: []Layer{Conv2D{Filters: 32, Kernel: 1}}},
-			AvgPool{}, Dense{Units: 10},
+			AvgPool{},
+			Dense{Units: 10},
 		},
 		"graph": {
 			Graph{Branches: []Branch{
@@ -30,7 +46,8 @@ func TestNarrowSizes(t *testing.T) {
 				{From: []int{0, 1}, Join: Sum, Layers: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{}}},
 				{From: []int{1, 2}, Join: Sum},
 			}},
-			AvgPool{}, Dense{Units: 10},
+			AvgPool{},
+			Dense{Units: 10},
 		},
 	} {
 		m, err := NewModel(name, Shape{H: 8, W: 8, C: 3}, 10, layers...)

@@ -4,6 +4,7 @@ import (
 	_ "embed" // the page
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -17,11 +18,11 @@ func (s *Study) sentence() string {
 	done := fmt.Sprintf("%s of %s rounds", count(s.Rounds), count(s.Budget))
 	switch s.State {
 	case view.Completed:
-		text := "Completed after " + count(s.Rounds) + " rounds."
+		text := []string{"Completed after " + count(s.Rounds) + " rounds."}
 		for _, v := range s.Verdict() {
-			text += " Warning: " + v + "."
+			text = append(text, "Warning: "+v+".")
 		}
-		return text
+		return strings.Join(text, " ")
 	case view.Running:
 		if b := s.Baseline; b != nil {
 			done = b.Stage()
@@ -29,11 +30,12 @@ func (s *Study) sentence() string {
 			done += " so far"
 		}
 		return fmt.Sprintf("Running in process %d: %s. This page shows what was recorded until %s.", s.PID, done, stamp(s.Last))
+	default:
+		if b := s.Baseline; b != nil {
+			done += ", " + b.Stage()
+		}
+		return fmt.Sprintf("Interrupted after %s. Resume with: fedfast study resume %s", done, s.Dir)
 	}
-	if b := s.Baseline; b != nil {
-		done += ", " + b.Stage()
-	}
-	return fmt.Sprintf("Interrupted after %s. Resume with: fedfast study resume %s", done, s.Dir)
 }
 
 // stamp writes a moment.

@@ -231,8 +231,8 @@ func lastRounds(m *Metrics) float64 {
 // sentencesOfPairs are those of single arms.
 func sentencesOfPairs(paired, ablated *Report) []sentence {
 	var all []sentence
-	add := func(page, format string, args ...any) {
-		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
+	add := func(format string, args ...any) {
+		all = append(all, sentence{"papers.md", fmt.Sprintf(format, args...)})
 	}
 	test := func(m *Metrics, target string) float64 { return m.End.test(m.End.Survivor, target) }
 
@@ -244,14 +244,14 @@ func sentencesOfPairs(paired, ablated *Report) []sentence {
 			}
 		}
 	}
-	add("papers.md", "a standard deviation of %.1f and %.1f points", spread[0], spread[1])
+	add("a standard deviation of %.1f and %.1f points", spread[0], spread[1])
 	fresh := paired.measured("fedex-paired/cifar10/global/fedex", "")
-	add("papers.md", "has %.1f and %.1f %% global error in arms 28 and 29", fresh[28].End.test(fresh[28].End.Best, "global"), fresh[29].End.test(fresh[29].End.Best, "global"))
+	add("has %.1f and %.1f %% global error in arms 28 and 29", fresh[28].End.test(fresh[28].End.Best, "global"), fresh[29].End.test(fresh[29].End.Best, "global"))
 
 	redealt, dealt := paired.measured("fedex-paired/femnist-redealt/global/fedex", ""), paired.measured("fedex-paired/femnist-redealt/global/alone", "")
 	for seed, m := range redealt {
 		if x, y := test(m, "global"), test(dealt[seed], "global"); x < 80 {
-			add("papers.md", "learns in one arm of ten, where it ends at %.1f %% without FedEx and %.1f with it", y, x)
+			add("learns in one arm of ten, where it ends at %.1f %% without FedEx and %.1f with it", y, x)
 		}
 	}
 
@@ -272,9 +272,9 @@ func sentencesOfPairs(paired, ablated *Report) []sentence {
 		}
 	}
 	list := func(xs []string) string { return xs[0] + ", " + xs[1] + " and " + xs[2] }
-	add("papers.md", "without FedEx they end at %.1f to %.1f %% (personalized) and %.1f to %.1f (global)", low["personalized"], high["personalized"], low["global"], high["global"])
-	add("papers.md", "%s points personalized, %s global", list(gains["personalized"]), list(gains["global"]))
-	add("papers.md", "rounds they are %.2f against %.2f and %.2f against %.2f nats (the third: %.2f and %.2f)", losses[0][0], losses[0][1], losses[1][0], losses[1][1], losses[2][0], losses[2][1])
+	add("without FedEx they end at %.1f to %.1f %% (personalized) and %.1f to %.1f (global)", low["personalized"], high["personalized"], low["global"], high["global"])
+	add("%s points personalized, %s global", list(gains["personalized"]), list(gains["global"]))
+	add("rounds they are %.2f against %.2f and %.2f against %.2f nats (the third: %.2f and %.2f)", losses[0][0], losses[0][1], losses[1][0], losses[1][1], losses[2][0], losses[2][1])
 	best, without := 100.0, 0.0
 	drawn, bare := paired.measured(shakespeare+"fedex", "--scale 0.5 --set precision=bf16"), paired.measured(shakespeare+"alone", "--scale 0.5 --set precision=bf16")
 	for seed, m := range drawn {
@@ -282,7 +282,7 @@ func sentencesOfPairs(paired, ablated *Report) []sentence {
 			best, without = x, test(bare[seed], "global")
 		}
 	}
-	add("papers.md", "the best has %.1f %% global error with FedEx and %.1f without", best, without)
+	add("the best has %.1f %% global error with FedEx and %.1f without", best, without)
 
 	// The first arm of the ablation.
 	base := test(paired.measured("fedex-paired/cifar10/global/alone", "")[1], "global")
@@ -304,7 +304,7 @@ func sentencesOfPairs(paired, ablated *Report) []sentence {
 			least, most = math.Min(least, -gain), math.Max(most, -gain)
 		}
 	}
-	add("papers.md", "is better by %.1f points (global) with eps 0.05 and worse by %.1f to %.1f with all others but eps 0", best, least, most)
+	add("is better by %.1f points (global) with eps 0.05 and worse by %.1f to %.1f with all others but eps 0", best, least, most)
 	return all
 }
 

@@ -241,5 +241,5 @@ func (a *app) printEvaluated(r *evaluated) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	return printVerdict(a.out, r.Errors.Verdict())
+	return printVerdict(a.out, r.Verdict())
 }

@@ -354,8 +354,8 @@ func (s *seedsShown) measure() string {
 // scale says how scores are written.
 func (s *seedsShown) scale() study.Scale {
 	for _, e := range s.Studies {
-		if e.studyEntry.scale.Metric != "" {
-			return e.studyEntry.scale
+		if e.scale.Metric != "" {
+			return e.scale
 		}
 	}
 	return study.Scale{}

@@ -150,8 +150,6 @@ func (o *exportOptions) write(ctx context.Context, v *store.View, name string, w
 // paramPrefix marks the columns that expandParams adds.
 const paramPrefix = "params_"
 
-func isParam(column string) bool { return strings.HasPrefix(column, paramPrefix) }
-
 // expandParams replaces the column params, an object, where there is one, by a
 // column a hyperparameter: params_client.lr and so on.
 func expandParams(t *store.Table) {
@@ -198,14 +196,6 @@ func records(t *store.Table) []map[string]any {
 		out = append(out, r)
 	}
 	return out
-}
-
-// withValues returns those of the columns that hold anything.
-func withValues(t *store.Table, columns []string) []string {
-	return slices.DeleteFunc(columns, func(name string) bool {
-		at := slices.Index(t.Columns, name)
-		return !slices.ContainsFunc(t.Rows, func(row []any) bool { return row[at] != nil })
-	})
 }
 
 // cell writes a value of a row for people.

@@ -76,7 +76,8 @@ func trialTable(w io.Writer, scale study.Scale, rows []trialRow, keys []string, 
 	optional = slices.DeleteFunc(optional, func(o struct {
 		name string
 		of   func(trialRow) string
-	}) bool {
+	},
+	) bool {
 		return !slices.ContainsFunc(rows, func(r trialRow) bool { return o.of(r) != "" })
 	})
 	head := []string{"trial", "state", "rounds", "last rung"}

@@ -31,9 +31,9 @@ func explainUsage(c *cobra.Command) {
 			if err == nil || !strings.HasPrefix(err.Error(), "accepts ") && !strings.HasPrefix(err.Error(), "unknown command ") {
 				return err // what a command says itself
 			}
-			for n := len(args) - 1; n >= 0; n-- {
+			for n, arg := range slices.Backward(args) {
 				if fits(cmd, args[:n]) == nil {
-					return fmt.Errorf("unexpected argument %q; usage: %s", args[n], cmd.UseLine())
+					return fmt.Errorf("unexpected argument %q; usage: %s", arg, cmd.UseLine())
 				}
 			}
 			return fmt.Errorf("an argument is missing; usage: %s", cmd.UseLine())

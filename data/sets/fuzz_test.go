@@ -15,9 +15,18 @@ import (
 // memory and time that follow from the file's size.
 func FuzzOpen(f *testing.F) {
 	files := []struct{ set, name string }{
-		{"leaf-femnist", "all.json"}, {"leaf-shakespeare", "raw_data.txt"}, {"leaf-shakespeare", "all.json"}, {"leaf-sent140", "all.json"}, {"leaf-celeba", "all.json"},
-		{"stackexchange", "Posts.xml"}, {"stackexchange-tags", "Posts.xml"}, {"npz-images", "own.npz"}, {"npz-tokens", "own.npz"},
-		{"tff-femnist", "emnist_all.sqlite"}, {"tff-shakespeare", "shakespeare.sqlite"}, {"stackoverflow", "stackoverflow.sqlite"},
+		{"leaf-femnist", "all.json"},
+		{"leaf-shakespeare", "raw_data.txt"},
+		{"leaf-shakespeare", "all.json"},
+		{"leaf-sent140", "all.json"},
+		{"leaf-celeba", "all.json"},
+		{"stackexchange", "Posts.xml"},
+		{"stackexchange-tags", "Posts.xml"},
+		{"npz-images", "own.npz"},
+		{"npz-tokens", "own.npz"},
+		{"tff-femnist", "emnist_all.sqlite"},
+		{"tff-shakespeare", "shakespeare.sqlite"},
+		{"stackoverflow", "stackoverflow.sqlite"},
 	}
 	f.Add(uint8(0), []byte(settest.FEMNIST("w", 3, "0.5")))
 	f.Add(uint8(1), []byte("1601\n\nAS YOU LIKE IT\n\nby William Shakespeare\n\n\nDRAMATIS PERSONAE.\n\nACT I. SCENE I.\n  ORL. "+strings.Repeat("As I do. ", 20)+"\n"))

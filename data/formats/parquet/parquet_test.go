@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,7 +84,7 @@ func read(t testing.TB, path, column string) ([]string, error) {
 				case parquet.ByteArray:
 					all = append(all, string(v.Bytes))
 				default:
-					all = append(all, fmt.Sprint(v.Int))
+					all = append(all, strconv.FormatInt(v.Int, 10))
 				}
 				return nil
 			})

@@ -106,8 +106,9 @@ func width(kind Kind) int {
 		return 4
 	case Int64, Double:
 		return 8
+	default:
+		return 0
 	}
-	return 0
 }
 
 // number reads a number of a kind from the bytes that it has.
@@ -119,8 +120,9 @@ func number(kind Kind, b []byte) Value {
 		return Value{Int: int64(binary.LittleEndian.Uint64(b))}
 	case Float:
 		return Value{Float: float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))}
+	default:
+		return Value{Float: math.Float64frombits(binary.LittleEndian.Uint64(b))}
 	}
-	return Value{Float: math.Float64frombits(binary.LittleEndian.Uint64(b))}
 }
 
 // plain are values as they are, one after the other.

@@ -36,11 +36,11 @@ func packedXZ(t testing.TB, text string, check byte) []byte {
 // other with zeros between; and a block of which a byte has changed.
 func TestXZ(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	text := magic
+	var words strings.Builder
 	for range 20_000 {
-		text += []string{"to be ", "or ", "not "}[r.IntN(3)]
+		words.WriteString([]string{"to be ", "or ", "not "}[r.IntN(3)])
 	}
-	text += strings.Repeat("x", 200_000)
+	text := magic + words.String() + strings.Repeat("x", 200_000)
 	for _, check := range []byte{0, checkCRC32, checkCRC64, checkSHA256} {
 		one := packedXZ(t, text, check)
 		for name, content := range map[string][]byte{"one": one, "two": bytes.Join([][]byte{one, one}, make([]byte, 8))} {
@@ -71,7 +71,7 @@ func TestXZDictionaries(t *testing.T) {
 	header := bytes.Clone(stream[12 : 12+n])
 	header[bytes.Index(header, []byte{0x21, 1})+2] = 29 // 96 MiB
 	binary.LittleEndian.PutUint32(header[n-4:], crc32.ChecksumIEEE(header[:n-4]))
-	block := append(header, 1, 0, 15) // not packed, with a new dictionary
+	block := append(bytes.Clone(header), 1, 0, 15) // not packed, with a new dictionary
 	block = append(append(append(block, magic...), 0), crcOf(magic)...)
 	content := append(bytes.Clone(stream[:12]), bytes.Repeat(block, 100)...)
 	memtest.Bounded(t, len(content), func() {

@@ -198,7 +198,7 @@ func (o *own) readClients(ctx context.Context) error {
 		if i == o.train {
 			without = o.clients != nil && leaf == nil
 		}
-		if (leaf != nil) != (o.clients != nil && !(i >= o.train && without)) && i > 0 {
+		if (leaf != nil) != (o.clients != nil && (i < o.train || !without)) && i > 0 {
 			return fmt.Errorf("%s and %s: one has a column of clients, the other has none", o.files[0].Path, f.Path)
 		}
 		if leaf == nil {

@@ -240,7 +240,7 @@ func (a awake) fill(text []byte, from io.Reader) error {
 			return a.Err()
 		case errors.Is(err, io.EOF) && len(text) > 0:
 			return io.ErrUnexpectedEOF
-		case err != nil && !errors.Is(err, io.EOF) && !(ok && late.Timeout()):
+		case err != nil && !errors.Is(err, io.EOF) && (!ok || !late.Timeout()):
 			return err
 		}
 	}

@@ -309,7 +309,7 @@ func TestWorkerLeavesAtTheEnd(t *testing.T) {
 		close(goOn)
 		stop()
 		if killed {
-			<-ended
+			t.Log(<-ended)
 		} else if err := ends(t, fast); err != nil {
 			t.Error(err)
 		}
@@ -329,7 +329,10 @@ func TestWorkerLeavesBeforeItIsReady(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	stop()
 	select {
-	case <-ended:
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("the worker ends with %v", err)
+		}
 	case <-time.After(2 * time.Second):
 		t.Error("the worker stays")
 	}

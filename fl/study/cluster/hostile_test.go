@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -243,7 +244,7 @@ func (r *run) hostileTurns(t *testing.T) {
 func TestThreatManyWorkers(t *testing.T) {
 	c := &Coordinator{options: Options{Version: "test", Notice: func(string) {}}, level: thisMachine("").Level, seats: map[string]*seat{}, blobs: &blobs{}}
 	for i := range mostWorkers {
-		c.seats[fmt.Sprint(i)] = newSeat(hello{}, "", "")
+		c.seats[strconv.Itoa(i)] = newSeat(hello{}, "", "")
 	}
 	b, j := openTest(t, false)
 	if _, err := b.conn.Subscribe(subjectHello, c.hello); err != nil {
@@ -315,20 +316,17 @@ func TestThreatHostileRecords(t *testing.T) {
 }
 
 // work has a puppet beat, and answer orders until the study ends or it returns nil.
-func (p *puppet) work(answer func(o *order) *turn) chan error {
+func (p *puppet) work(answer func(o *order) *turn) {
 	p.begin(p.worker, 100*time.Millisecond)
-	ended := make(chan error, 1)
 	go func() {
 		next := turn{State: stateIdle}
 		for {
 			o, err := p.ask(p.t.Context(), next)
 			if err != nil || o.Order == orderStop || o.Order == orderLeave || o.Order == orderAgain {
-				ended <- err
 				return
 			}
 			t := answer(o)
 			if t == nil {
-				ended <- nil
 				return
 			}
 			t.Lease, t.Trial = o.Lease, o.Trial
@@ -338,7 +336,6 @@ func (p *puppet) work(answer func(o *order) *turn) chan error {
 			next = *t
 		}
 	}()
-	return ended
 }
 
 // TestThreatHostileParts has a worker send parts of rounds, as they come and as blobs,

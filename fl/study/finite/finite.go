@@ -14,7 +14,7 @@ import (
 
 // options are encoding/json's but for floats.
 var options = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsonv2.WithMarshalers(jsonv2.JoinMarshalers(
-	jsonv2.MarshalToFunc(func(e *jsontext.Encoder, x float64) error { return null(e, x) }),
+	jsonv2.MarshalToFunc(null),
 	jsonv2.MarshalToFunc(func(e *jsontext.Encoder, x float32) error { return null(e, float64(x)) }),
 )))
 

@@ -22,7 +22,7 @@ func Line(text []byte) []byte {
 			within = false
 			continue
 		}
-		if !(part && within) && len(line) > 0 {
+		if (!part || !within) && len(line) > 0 {
 			line = append(line, ' ')
 		}
 		line, within = utf8.AppendRune(line, r), part
