@@ -138,25 +138,43 @@ func (l *link) ask(ctx context.Context, t turn) (*order, error) {
 }
 
 // request sends a message until an answer is taken, as long as there is a connection
-// or hope for one.
+// or hope for one. An answer to any sending counts, and the sendings become rarer: a
+// coordinator that takes longer than patience is not buried under repetitions.
 func (l *link) request(ctx context.Context, subject string, v any, patience time.Duration, take func([]byte) bool) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	text, subject = l.scope.seal(text, byWorker), l.scope.subject(subject)
+	answers, err := l.conn.SubscribeSync(l.conn.NewInbox())
+	if err != nil {
+		return errNoLink
+	}
+	defer func() { _ = answers.Unsubscribe() }() // the connection may be closed
 	down, looked := time.Time{}, time.Now()
-	for {
-		if l.twice {
-			_ = l.conn.PublishRequest(subject, l.conn.NewRespInbox(), text) // it may arrive
-		}
-		once, cancel := context.WithTimeout(ctx, patience)
-		m, err := l.conn.RequestWithContext(once, subject, text)
-		cancel()
-		if err == nil {
-			if text, err := l.scope.open(m.Data, byCoordinator); err == nil && take(text) {
-				return nil
+	var sent time.Time
+	for wait := patience; ; {
+		var err error
+		if time.Since(sent) >= wait {
+			if !sent.IsZero() {
+				wait = min(2*wait, mostPatience*patience)
 			}
+			if l.twice {
+				_ = l.conn.PublishRequest(subject, l.conn.NewInbox(), text) // it may arrive
+			}
+			err = l.conn.PublishRequest(subject, answers.Subject, text)
+			sent = time.Now()
+		}
+		if err == nil {
+			once, cancel := context.WithTimeout(ctx, patience)
+			var m *nats.Msg
+			if m, err = answers.NextMsgWithContext(once); err == nil {
+				if text, err := l.scope.open(m.Data, byCoordinator); err == nil && take(text) {
+					cancel()
+					return nil
+				}
+			}
+			cancel()
 		}
 		if ctx.Err() != nil {
 			return errLeaving
@@ -178,10 +196,14 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 			return errNoLink
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			sent, wait = time.Time{}, patience
 			time.Sleep(50 * time.Millisecond) // nobody listens, or not yet
 		}
 	}
 }
+
+// mostPatience is how many times its first patience a request waits before it is sent again.
+const mostPatience = 8
 
 // look is how often the join file is looked at while the connection stands.
 const look = time.Second
@@ -190,8 +212,9 @@ const look = time.Second
 // waits for a blob that cannot come, or trains for a study that has ended; done frees it.
 func (l *link) alive(ctx context.Context) (_ context.Context, done context.CancelFunc) {
 	ctx, done = context.WithCancel(ctx)
+	every := min(max(l.beat, 100*time.Millisecond), look) // begin sets the beat, maybe before the goroutine has seen done
 	go func() {
-		tick := time.NewTicker(min(max(l.beat, 100*time.Millisecond), look))
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		down, looked := time.Now(), time.Now()
 		for {
