@@ -2,9 +2,10 @@
 // through plugins.
 package main
 
-import "os"
+import (
+	"os"
 
-func main() {
-	a := &app{out: os.Stdout, err: os.Stderr}
-	os.Exit(a.main(os.Args[1:]))
-}
+	"github.com/fedfast/fedfast/cmd/fedfast/command"
+)
+
+func main() { os.Exit(command.Main(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -164,7 +164,7 @@ func TestSlurm(t *testing.T) {
 	}
 	t.Parallel()
 	q := startQueue(t)
-	launch, err := filepath.Abs(filepath.Join(launchFolder, "slurm.sh"))
+	launch, err := filepath.Abs(filepath.Join("..", "..", "fl", "study", "cluster", "launch", "slurm.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,191 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/finite"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// app is one call of the program.
+type app struct {
+	out, err io.Writer
+
+	seed          uint64
+	seedGiven     bool
+	workers       int
+	cpu           string
+	json          bool
+	tunerPaths    []string
+	tunerReattach string
+	log           slog.Level
+	logs          *logs
+	told          []string // notes about data
+
+	// running is set when a command begins its work: errors before are wrong
+	// usage.
+	running bool
+}
+
+// usageError is an error that the caller of the program made.
+type usageError struct{ error }
+
+// Unwrap returns the error itself.
+func (e usageError) Unwrap() error { return e.error }
+
+// main runs a command line and returns the exit code.
+func (a *app) main(args []string) int {
+	a.logs = &logs{to: a.err}
+	if err := memory.Limit(); err != nil {
+		a.running = true
+		return a.exit(context.Background(), err)
+	}
+	ctx, stop := a.signals()
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	return a.exit(ctx, root.ExecuteContext(ctx))
+}
+
+// exit prints an error as one line and returns the exit code.
+func (a *app) exit(ctx context.Context, err error) int {
+	if err == nil {
+		return 0
+	}
+	var usage usageError
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintln(a.err, "fedfast: "+oneline.Of(err.Error())+hint(err))
+	if differs, ok := errors.AsType[*config.DiffError](err); ok {
+		for _, line := range differs.Diff {
+			fmt.Fprintln(a.err, "  "+oneline.Of(line))
+		}
+	}
+	_, badKey := errors.AsType[*key.Error](err) // wherever it was found out
+	if !a.running || badKey || errors.As(err, &usage) {
+		return 2
+	}
+	return 1
+}
+
+// root builds the command tree.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "fedfast",
+		Short:         "Federated training and its tuning on CPUs",
+		Version:       workdir.ThisVersion().String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.seedGiven = cmd.Flags().Changed("seed")
+			return a.validate()
+		},
+	}
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetVersionTemplate("{{.Version}}\n")
+	flags := root.PersistentFlags()
+	flags.Uint64Var(&a.seed, "seed", 0, "seed of every random draw")
+	flags.IntVar(&a.workers, "workers", 0, "client tasks that run at once; 0 is one a processor; results do not depend on it")
+	flags.StringVar(&a.cpu, "cpu", "", "instruction set: generic, avx2, avx512 or neon; empty is the best (also FEDFAST_CPU)")
+	flags.BoolVar(&a.json, "json", false, "print the result as JSON")
+	flags.StringSliceVar(&a.tunerPaths, "tuner-path", nil, "directories of tuner binaries, before those of FEDFAST_TUNER_DIR")
+	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "tuners that run already, in a debugger, as they print it: NAME=unix:/path@PID (also "+host.AttachEnv+")")
+	flags.TextVar(&a.log, "log", slog.LevelWarn, "least level of log lines on stderr: debug, info (what tuners print), warn or error")
+	root.AddCommand(newRun(a), newTune(a), newWorker(a), newEval(a), newModel(a), newStudy(a), newReport(a), newRepro(a), newBench(a), newData(a), newTuner(a), newList(a), newUI(a), newVersion(a))
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			holding(c)
+		}
+	}
+	completeFlags(root)
+	explainUsage(root)
+	return root
+}
+
+// validate applies the flags that every command has.
+func (a *app) validate() error {
+	if a.workers < 0 {
+		return fmt.Errorf("--workers %d: must be 1 or more, or 0 for one a processor", a.workers)
+	}
+	if env := os.Getenv("FEDFAST_CPU"); env != "" && a.cpu == "" {
+		if err := setLevel(env); err != nil {
+			return fmt.Errorf("FEDFAST_CPU: %w", err)
+		}
+	}
+	if a.cpu != "" {
+		if err := setLevel(a.cpu); err != nil {
+			return fmt.Errorf("--cpu: %w", err)
+		}
+	}
+	return nil
+}
+
+func setLevel(name string) error {
+	level, err := kernels.ParseLevel(name)
+	if err != nil {
+		return err
+	}
+	return kernels.SetLevel(level)
+}
+
+// work returns a command's RunE: from here on errors are failures unless they
+// say otherwise.
+func (a *app) work(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.running = true
+		return run(cmd, args)
+	}
+}
+
+// group returns a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: use, Short: short}
+	g.AddCommand(commands...)
+	return holding(g)
+}
+
+// holding has a command that only holds others refuse what is none of them.
+func holding(g *cobra.Command) *cobra.Command {
+	g.Args = cobra.ArbitraryArgs
+	g.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			if !c.Hidden {
+				names = append(names, c.Name())
+			}
+		}
+		return usageError{fmt.Errorf("unknown command %q for %q%s; there are %s", args[0], cmd.CommandPath(), key.DidYouMean(args[0], key.Names(names...)), strings.Join(names, ", "))}
+	}
+	return g
+}
+
+// printJSON writes a result as indented JSON; numbers that are not finite become
+// null.
+func (a *app) printJSON(v any) error {
+	text, err := finite.MarshalIndent(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s\n", text)
+	return err
+}

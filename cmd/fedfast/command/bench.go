@@ -1,0 +1,312 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime/pprof"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/bench"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// benchOptions are the flags of bench.
+type benchOptions struct {
+	config   bench.Config
+	rows     string
+	input    string
+	against  string
+	pythons  []string
+	precise  []string
+	report   string
+	markdown string
+	plot     plotOptions
+	from     []string
+	profile  string
+	gobench  bool
+}
+
+func newBench(a *app) *cobra.Command {
+	o := &benchOptions{}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the throughput of this machine, beside PyTorch if asked",
+		Long: "Measure the throughput of this machine. Kernels and steps run on one thread. Suites:\n" + suites() +
+			"\n\n--json prints the report instead of the table; --report writes it to a file beside the table. Models are timed by name,\n" +
+			"or composed of the layers of a study file: bench --suite nn --model FILE.toml --input 28x28x1.",
+		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error {
+			if a.json && o.gobench {
+				return errors.New("--json and --gobench: both want stdout; --report FILE writes the report as JSON")
+			}
+			return o.validate()
+		},
+		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), a) }),
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func suites() string {
+	var lines []string
+	for _, s := range bench.Suites() {
+		lines = append(lines, fmt.Sprintf("  %-12s %s", s[0], s[1]))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (o *benchOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&o.config.Suites, "suite", nil, "suites to run (default all but those that run only when named)")
+	f.BoolVar(&o.config.Quick, "quick", false, "fewer rows and shorter samples: seconds")
+	f.StringVar(&o.rows, "rows", "", "only rows whose name and shape, as the report writes them, match this `REGEXP`")
+	f.BoolVar(&o.config.Full, "full", false, "every row count of every product")
+	f.StringSliceVar(&o.config.Models, "model", nil, "models of the suites nn, nn-forward and fl: names or study files (default all)")
+	f.StringVar(&o.input, "input", "", "shape of a sample for --model: 28x28x1, 784, or 80of90 for 80 tokens of 90; empty is the model's own or that of the study's data")
+	f.IntVar(&o.config.Classes, "classes", 0, "number of classes for --model; 0 is the model's own")
+	f.IntVar(&o.config.Batch, "batch", 0, "batch size of these suites; 0 is each model's own")
+	f.StringVar(&o.against, "against", "", "compare models and rounds with this system, in turns: torch")
+	f.StringSliceVar(&o.pythons, "python", nil, "Pythons for --against torch, each with its own PyTorch (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
+	f.StringSliceVar(&o.precise, "precision", nil, "precisions of products: fp32 (default), bf16, or both to compare them, and PyTorch's autocast")
+	f.IntVar(&o.config.Passes, "passes", 0, "turns that fedfast and its rivals take in each row of the suite fl; 0 is 5")
+	f.IntVar(&o.config.Seeds, "seeds", 0, "seeds of the suite accuracy; 0 is 3")
+	f.IntVar(&o.config.Rounds, "rounds", 0, "rounds of its trainings; 0 is 40")
+	f.StringVar(&o.config.Keep, "keep", "", "folder that keeps what its trainings came to: a run that was interrupted goes on there")
+	f.StringVar(&o.report, "report", "", "also write the report as JSON to this file")
+	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
+	o.plot.addFlags(cmd, "also draw the suite scale")
+	f.StringSliceVar(&o.from, "from", nil, "measure nothing: show and draw the report that --report wrote into this `FILE`; several of one machine are joined")
+	f.BoolVar(&o.gobench, "gobench", false, "print every sample as a line that benchstat reads, in place of the table")
+	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this file")
+}
+
+func (o *benchOptions) validate() error {
+	if o.rows != "" {
+		var err error
+		if o.config.Rows, err = regexp.Compile(o.rows); err != nil {
+			return fmt.Errorf("--rows %s: %w", o.rows, err)
+		}
+	}
+	if o.config.Batch < 0 {
+		return fmt.Errorf("--batch %d: must be 1 or more, or 0 for each model's own", o.config.Batch)
+	}
+	if o.config.Classes < 0 {
+		return fmt.Errorf("--classes %d: must be 1 or more, or 0 for each model's own", o.config.Classes)
+	}
+	if o.against != "" && o.against != "torch" {
+		return fmt.Errorf("--against %s: there is torch", o.against)
+	}
+	for i, name := range o.precise {
+		p, err := nn.ParsePrecision(name)
+		if err == nil && slices.Contains(o.precise[:i], name) {
+			err = fmt.Errorf("%s is named twice", name)
+		}
+		if err == nil {
+			err = p.Check()
+		}
+		if err != nil {
+			return fmt.Errorf("--precision %s: %w", name, err)
+		}
+		o.config.Precisions = append(o.config.Precisions, p)
+	}
+	if o.config.Seeds < 0 || o.config.Rounds < 0 {
+		return errors.New("--seeds and --rounds: must be 1 or more, or 0 for the usual ones")
+	}
+	if err := keepable(o.config.Keep); err != nil {
+		return err
+	}
+	if o.config.Passes < 0 {
+		return fmt.Errorf("--passes %d: must be 1 or more, or 0 for the usual ones", o.config.Passes)
+	}
+	if o.against == "" && len(o.pythons) > 0 {
+		return errors.New("--python goes with --against torch")
+	}
+	if o.input != "" {
+		shape, err := bench.ParseInput(o.input)
+		if err != nil {
+			return fmt.Errorf("--%w", err)
+		}
+		o.config.Input = shape
+	}
+	if len(o.config.Models) == 0 && (o.input != "" || o.config.Classes > 0) {
+		return errors.New("--input and --classes go with --model")
+	}
+	if err := writable([]output{{"--report", o.report}, {"--markdown", o.markdown}, {"--profile", o.profile}}); err != nil {
+		return err
+	}
+	if err := o.plot.validate(); err != nil {
+		return err
+	}
+	if len(o.from) > 0 && (len(o.config.Suites) > 0 || o.gobench || o.against != "" || o.profile != "") {
+		return errors.New("--from shows a report that is there: it does not go with --suite, --against, --gobench and --profile")
+	}
+	for _, name := range o.config.Suites {
+		var known []string
+		for _, s := range bench.Suites() {
+			known = append(known, s[0])
+		}
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("--suite %s: unknown suite%s; there are %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
+	if len(o.from) > 0 {
+		report, err := readReports(o.from)
+		if err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+		if err := o.write(report); err != nil {
+			return err
+		}
+		return o.print(a, report)
+	}
+	o.config.Workers = a.workers
+	if o.config.Tuners, err = a.paths(); err != nil {
+		return err
+	}
+	if o.against == "torch" {
+		defer func() {
+			for _, t := range o.config.Torch {
+				err = errors.Join(err, t.Close())
+			}
+		}()
+		if err := o.startTorch(ctx); err != nil {
+			return fmt.Errorf("--against torch: %w", err)
+		}
+	}
+	stop, err := startProfile(o.profile)
+	if err != nil {
+		return err
+	}
+	report, err := bench.Run(ctx, o.config, func(line string) { _ = table.Text(a.err, line) })
+	if profileErr := stop(); err == nil {
+		err = profileErr
+	}
+	if report == nil && ctx.Err() == nil {
+		return usageError{err} // nothing could be measured as it was asked for
+	}
+	if report == nil {
+		return err
+	}
+	return errors.Join(err, o.print(a, report), o.write(report))
+}
+
+// keepable refuses a --keep that is no folder to write into.
+func keepable(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("--keep %s: name a folder that is there", folder)
+	}
+	return nil
+}
+
+// readReports reads a report, or joins several.
+func readReports(paths []string) (*bench.Report, error) {
+	var reports []*bench.Report
+	for _, path := range paths {
+		r, err := bench.ReadReport(path)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+	}
+	if len(reports) == 1 {
+		return reports[0], nil
+	}
+	return bench.Join(reports...)
+}
+
+// startTorch starts a PyTorch for every Python.
+func (o *benchOptions) startTorch(ctx context.Context) error {
+	pythons := o.pythons
+	if len(pythons) == 0 {
+		pythons = []string{""}
+	}
+	for _, python := range pythons {
+		t, err := bench.StartTorch(ctx, python)
+		if err != nil {
+			return err
+		}
+		o.config.Torch = append(o.config.Torch, t)
+	}
+	return nil
+}
+
+// print prints the report in the form that was asked for.
+func (o *benchOptions) print(a *app, report *bench.Report) error {
+	if a.json {
+		return a.printJSON(report)
+	}
+	if o.gobench {
+		return report.WriteGobench(a.out)
+	}
+	if err := table.Text(a.out, report.Heading()...); err != nil {
+		return err
+	}
+	rows := report.Table()
+	t := table.New(a.out, rows[0]...)
+	t.AlignRight()
+	for _, row := range rows[1:] {
+		t.Row(row...)
+	}
+	fmt.Fprintln(a.out)
+	return t.Flush()
+}
+
+// write writes the files that were asked for.
+func (o *benchOptions) write(report *bench.Report) error {
+	var errs []error
+	asJSON := func(w io.Writer) error {
+		text, err := json.MarshalIndent(report, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(append(text, '\n'))
+		return err
+	}
+	errs = append(errs, writeFile(o.report, asJSON), writeFile(o.markdown, report.WriteMarkdown), o.plot.write(report.ScaleFigure))
+	return errors.Join(errs...)
+}
+
+// writeFile writes a file, unless its name is empty.
+func writeFile(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	return wholefile.Stream(path, 0o644, write)
+}
+
+// startProfile starts a CPU profile, unless path is empty, and returns what ends
+// it.
+func startProfile(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+)
+
+// clusterFlag are the flags of a study with workers: where these join, empty for a
+// study in this process, and whether they share rounds.
+type clusterFlag struct {
+	address     string
+	credentials string
+	authority   string
+	rounds      cluster.Rounds
+	coordinator *cluster.Coordinator // nil before it is opened
+}
+
+func (c *clusterFlag) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&c.address, "cluster", "", "have workers train that join at `HOST:PORT`, such as 127.0.0.1:0 (port 0 is any free one); see `fedfast worker`; nats://HOST:PORT or tls://HOST:PORT is a NATS server with JetStream that runs already")
+	f.StringVar(&c.credentials, "creds", "", "credentials `FILE` for such a server")
+	f.StringVar(&c.authority, "ca", "", "certificate `FILE` of the authority that has signed such a server's own, where the system does not know it")
+	c.rounds = cluster.RoundsAuto
+	f.Var(&c.rounds, "cluster-rounds", "with --cluster, whether workers train rounds together, in parts: auto (where it is faster), always or never; results are the same")
+}
+
+// validate checks the address and what it is given with.
+func (c *clusterFlag) validate(seeds bool) error {
+	switch {
+	case c.address == "" && c.credentials != "":
+		return usageError{errors.New("--creds: goes with --cluster")}
+	case c.authority != "" && !strings.HasPrefix(c.address, "tls://"):
+		return usageError{errors.New("--ca: goes with --cluster tls://HOST:PORT")}
+	case c.address == "" && c.rounds != cluster.RoundsAuto:
+		return usageError{errors.New("--cluster-rounds: it says how workers train; name where they join with --cluster HOST:PORT")}
+	case c.address == "":
+		return nil
+	case seeds:
+		return usageError{errors.New("--cluster: it is for one study; begin the studies of several seeds one by one")}
+	}
+	return cluster.CheckAddress(c.address)
+}
+
+// open opens the cluster when a study can begin.
+func (c *clusterFlag) open(a *app, o *workdir.Options, mode string) {
+	if c.address == "" {
+		return
+	}
+	ready := o.Ready
+	o.Ready = func(ctx context.Context, s *study.Setup) error {
+		if err := ready(ctx, s); err != nil {
+			return err
+		}
+		s.Unscored = mode == config.ModeRun
+		var err error
+		o := cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: c.credentials, CA: c.authority, Rounds: c.rounds}
+		if c.coordinator, err = cluster.Open(ctx, s, c.address, o); err != nil {
+			return err
+		}
+		s.Trainer = c.coordinator
+		return nil
+	}
+}
+
+// finish ends the cluster behind a study's work, with the work's error: with a study
+// that has ended, or that was refused before it began, and else leaves the workers
+// waiting for its resumption.
+func (c *clusterFlag) finish(ctx context.Context, s *opened, err error) {
+	if c.coordinator == nil {
+		return
+	}
+	refused := err != nil && ctx.Err() == nil && s.New() && !c.coordinator.Begun()
+	c.close(err == nil || refused)
+}
+
+// close ends the cluster with its study, or leaves the workers waiting.
+func (c *clusterFlag) close(ended bool) {
+	if c.coordinator != nil {
+		c.coordinator.Close(ended)
+		c.coordinator = nil
+	}
+}

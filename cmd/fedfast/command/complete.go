@@ -1,0 +1,169 @@
+package command
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/bench/repro"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/plugins"
+)
+
+// completeFlags lets the shell complete the values of the flags that commands
+// share, below every command that has them.
+func completeFlags(cmd *cobra.Command) {
+	for name, complete := range map[string]cobra.CompletionFunc{
+		"set":          completeSetting,
+		"preset":       completeNames(presetNames),
+		"tuner":        completeNames(builtinNames),
+		"client-tuner": completeNames(clientTunerNames),
+		"cpu":          completeNames(levelNames),
+		"log":          completeNames(func() []string { return []string{"debug", "info", "warn", "error"} }),
+		"study":        completeStudy,
+	} {
+		if cmd.Flag(name) == nil {
+			continue
+		}
+		if _, done := cmd.GetFlagCompletionFunc(name); !done {
+			_ = cmd.RegisterFlagCompletionFunc(name, complete) // the flag is there and has none
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		completeFlags(sub)
+	}
+}
+
+// completeNames completes any of a list of names.
+func completeNames(names func() []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return beginning(names(), begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeFirst completes the first argument.
+func completeFirst(names func() []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completeNames(names)(cmd, args, begun)
+	}
+}
+
+// completeFile completes a study file.
+func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// completeStudy completes the folder of a study: those below studies, or any.
+func completeStudy(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	recorded, _ := filepath.Glob(filepath.Join(workdir.Home, "*", "study.db")) // the pattern is right
+	var dirs []string
+	for _, file := range recorded {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	if dirs = beginning(dirs, begun); len(dirs) == 0 {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	return dirs, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeSetting completes key=value: first the key, then its value.
+func completeSetting(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	name, value, valued := strings.Cut(begun, "=")
+	if valued {
+		var values []string
+		for _, v := range beginning(valuesOf(name), value) {
+			values = append(values, name+"="+v)
+		}
+		return values, cobra.ShellCompDirectiveNoFileComp
+	}
+	var keys []string
+	for _, k := range config.Reference() {
+		for _, key := range below(k.Key) {
+			if strings.HasPrefix(key, begun) {
+				keys = append(keys, cobra.CompletionWithDesc(key+"=", k.Doc))
+			}
+		}
+	}
+	return keys, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+// below returns the keys that one of the reference stands for.
+func below(key string) []string {
+	table, open := strings.CutSuffix(key, "NAME")
+	if !open {
+		return []string{key}
+	}
+	if table != "space." {
+		return nil // which options there are is the tuner's
+	}
+	var keys []string
+	for _, name := range hyper.Tunable() {
+		keys = append(keys, table+name)
+	}
+	return keys
+}
+
+// valuesOf returns the values that a key may have, where they can be listed.
+func valuesOf(key string) []string {
+	switch key {
+	case "tuner.name":
+		return builtinNames()
+	case "client_tuner.name":
+		return clientTunerNames()
+	}
+	return config.Values(key)
+}
+
+// clientTunerNames returns the built-in tuners that can be client tuners, and the
+// word for none.
+func clientTunerNames() []string {
+	var names []string
+	for _, name := range builtinNames() {
+		if d, err := plugins.Builtin()[name].Describe(context.Background()); err == nil && d.Rounds {
+			names = append(names, name)
+		}
+	}
+	return append(names, "none")
+}
+
+func levelNames() []string {
+	var names []string
+	for _, l := range kernels.Supported() {
+		names = append(names, l.String())
+	}
+	return names
+}
+
+// cellNames returns the published numbers by name.
+func cellNames() []string {
+	var names []string
+	for _, c := range repro.Cells() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// beginning returns the names that begin so.
+func beginning(names []string, begun string) []string {
+	var found []string
+	for _, name := range names {
+		if strings.HasPrefix(name, begun) {
+			found = append(found, name)
+		}
+	}
+	return found
+}

@@ -1,0 +1,121 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// maxPoints is how many lines a printed curve has; the files of the study hold
+// all points.
+const maxPoints = 10
+
+// leastBroken is the best accuracy below which a training has learnt nothing that it
+// could lose: guessing halves and doubles by chance.
+const leastBroken = 0.1
+
+// learned is how a training went.
+type learned struct {
+	losses   []float64 // training losses by round; nil is not shown
+	curve    []study.CurvePoint
+	goal     float64
+	patience int
+	measure  string // see study.Errors
+}
+
+// ofRun is how a run went.
+func ofRun(r *study.RunResult) learned {
+	return learned{r.TrainLoss, r.Curve, r.Goal, r.Patience, r.Measure}
+}
+
+// print prints training losses and test errors of the global model by round, with what the
+// client tuner set on the way, and how the training ended.
+func (l learned) print(w io.Writer) error {
+	if len(l.curve) == 0 {
+		return l.printLosses(w)
+	}
+	keys, masks := l.curve[0].Params.Keys(), slices.Sorted(maps.Keys(l.curve[0].Masked))
+	head := []string{"round", "samples"}
+	if l.losses != nil {
+		head = append(head, "train loss")
+	}
+	head = append(head, "test error")
+	if l.patience > 0 {
+		head = append(head, "val error")
+	}
+	t := table.New(w, slices.Concat(head, masks, keys)...)
+	for _, i := range spread(len(l.curve), maxPoints) {
+		p := l.curve[i]
+		row := []string{table.Count(p.Round), table.Count(p.Examples)}
+		if l.losses != nil {
+			row = append(row, lossText(l.losses[p.Round-1]))
+		}
+		row = append(row, errorText(l.measure, &p.TestError))
+		if l.patience > 0 {
+			row = append(row, errorText(l.measure, p.ValError))
+		}
+		for _, mask := range masks {
+			x, ok := p.Masked[mask]
+			if !ok {
+				x = math.NaN()
+			}
+			row = append(row, table.Percent(&x))
+		}
+		for _, key := range keys {
+			x, _ := p.Params[key].Float()
+			row = append(row, strconv.FormatFloat(x, 'g', 4, 64))
+		}
+		t.Row(row...)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return l.printEnd(w)
+}
+
+// printLosses prints training losses without a curve.
+func (l learned) printLosses(w io.Writer) error {
+	if l.losses == nil {
+		return nil
+	}
+	t := table.New(w, "round", "train loss")
+	for _, i := range spread(len(l.losses), maxPoints) {
+		t.Row(strconv.Itoa(i+1), lossText(l.losses[i]))
+	}
+	return t.Flush()
+}
+
+// lossText writes a training loss.
+func lossText(x float64) string {
+	if math.IsNaN(x) { // all clients were dropped
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", x)
+}
+
+// printEnd says whether the training broke down or ended early.
+func (l learned) printEnd(w io.Writer) error {
+	if best, from := study.Broke(l.curve); from != nil && l.measure != study.MeasureRMSE && 1-best.TestError >= leastBroken {
+		fmt.Fprintf(w, "broke down: from round %s on the test accuracy stays below half of its best, %.1f %% after round %s\n",
+			table.Count(from.Round), 100*(1-best.TestError), table.Count(best.Round))
+	}
+	last := l.curve[len(l.curve)-1]
+	if l.goal > 0 {
+		if p := study.Reached(l.curve, l.goal); p != nil {
+			fmt.Fprintf(w, "goal of %g %% test accuracy: reached after round %s and %s samples\n", 100*l.goal, table.Count(p.Round), table.Count(p.Examples))
+		} else {
+			fmt.Fprintf(w, "goal of %g %% test accuracy: not reached in %s rounds and %s samples\n", 100*l.goal, table.Count(last.Round), table.Count(last.Examples))
+		}
+	}
+	if best, ended := study.Stale(l.curve, l.patience); ended {
+		fmt.Fprintf(w, "stopped early after round %s: no lower validation error than %s (round %s) in %d measurements\n",
+			table.Count(last.Round), errorText(l.measure, best.ValError), table.Count(best.Round), l.patience)
+	}
+	return nil
+}

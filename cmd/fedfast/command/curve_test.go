@@ -1,0 +1,36 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// TestPrintCurveTellsWhatBroke: a training that lost what it had learnt says so, one
+// that has learnt nothing or whose errors are no shares does not.
+func TestPrintCurveTellsWhatBroke(t *testing.T) {
+	const broke = "broke down: from round 3 on the test accuracy stays below half of its best, 80.0 % after round 2\n"
+	for _, c := range []struct {
+		errors  []float64
+		measure string
+		want    bool
+	}{
+		{[]float64{0.5, 0.2, 0.9, 0.9}, "", true},
+		{[]float64{0.5, 0.2, 0.9, 0.9}, study.MeasureRMSE, false},
+		{[]float64{0.97, 0.94, 0.98, 0.98}, "", false},
+		{[]float64{0.5, 0.2, 0.9, 0.5}, "", false},
+	} {
+		var curve []study.CurvePoint
+		for i, e := range c.errors {
+			curve = append(curve, study.CurvePoint{Round: i + 1, TestError: e})
+		}
+		var b strings.Builder
+		if err := (learned{curve: curve, measure: c.measure}).print(&b); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), broke); got != c.want || !c.want && strings.Contains(b.String(), "broke") {
+			t.Errorf("%v %s:\n%s", c.errors, c.measure, b.String())
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/dashboard"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+)
+
+// dashboardAddress is where `ui` listens unless it is told otherwise.
+const dashboardAddress = "127.0.0.1:8765"
+
+func newUI(a *app) *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "ui [DIR]",
+		Short: "Show the studies below a directory in a browser, also while they run",
+		Long: "Show the studies below a directory, by default studies, in a browser, also while they run: a list with states, best scores and\n" +
+			"times left, and for each study its trials, curves that grow, and the processes that worked on it. The page is served on this\n" +
+			"machine's loopback only, loads nothing from elsewhere and changes nothing. Ctrl-C ends it.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			root := workdir.Home
+			if len(args) > 0 {
+				root = args[0]
+			}
+			return a.serveUI(cmd.Context(), root, listen)
+		}),
+	}
+	cmd.Flags().StringVar(&listen, "listen", dashboardAddress, "loopback `ADDRESS:PORT`; port 0 takes a free one")
+	return cmd
+}
+
+// serveUI shows the studies below a directory until the context ends.
+func (a *app) serveUI(ctx context.Context, root, listen string) error {
+	if err := checkListen("--listen", listen); err != nil {
+		return err
+	}
+	info, err := os.Stat(root)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return usageError{fmt.Errorf("%s: there is no such directory", root)}
+	}
+	if err != nil {
+		return err
+	}
+	l, err := listening("--listen", listen)
+	if err != nil {
+		return err
+	}
+	at := url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
+	if workdir.Holds(root) {
+		at = studyPage(l)
+	}
+	if a.json {
+		if err := a.printJSON(map[string]string{"url": at.String()}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(a.out, at.String())
+	}
+	return (&dashboard.Server{Root: root}).Serve(ctx, l)
+}

@@ -1,0 +1,255 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/data/fetch"
+	"github.com/fedfast/fedfast/fl/study/config"
+)
+
+// dataOptions are the flags of data info.
+type dataOptions struct{ configOptions }
+
+func newData(a *app) *cobra.Command {
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the sets of data by name",
+		Args:  cobra.NoArgs,
+		RunE:  a.work(func(*cobra.Command, []string) error { return a.listData() }),
+	}
+	o := &dataOptions{}
+	info := &cobra.Command{
+		Use:               "info [NAME]",
+		ValidArgsFunction: completeFirst(setNames),
+		Short:             "Open a federation and say what it holds",
+		Long: "Open a federation and say what it holds: a set by NAME, or the one of a preset. Keys of the data are set as in\n" +
+			"  fedfast data info leaf-femnist --set data.path=DIR",
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			c, err := o.validate(a, args)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), a, c)
+		}),
+	}
+	o.addFlags(info)
+	return group("data", "Federations: list, info, partition, fetch", list, info, newDataPartition(a), newDataFetch(a))
+}
+
+// validate resolves the configuration.
+func (o *dataOptions) validate(a *app, args []string) (*config.Config, error) {
+	if len(args) > 0 {
+		o.sets = slices.Insert(o.sets, 0, "data.name="+args[0])
+	}
+	c, _, err := o.load(a, nil)
+	return c, err
+}
+
+// totals tells what the files of a set hold.
+type totals struct {
+	Clients  int `json:"clients"`
+	TestOnly int `json:"test_only_clients"`
+	Train    int `json:"train_samples"`
+	Test     int `json:"test_samples"`
+}
+
+// published is what a publication or a program says of a set.
+type published struct {
+	Source string `json:"source"`
+	totals
+	Unit string `json:"unit,omitempty"`
+}
+
+// text writes totals; unit is "" for samples.
+func (t totals) text(unit string) string {
+	if unit == "" {
+		unit = "samples"
+	}
+	text := table.Count(t.Train) + " " + unit
+	if t.Test > 0 {
+		text = table.Count(t.Train) + " train + " + table.Count(t.Test) + " test " + unit
+	}
+	if t.TestOnly > 0 {
+		text = table.Count(t.TestOnly) + " with test samples only, " + text
+	}
+	if t.Clients > 0 {
+		text = table.Count(t.Clients) + " clients, " + text
+	}
+	return text
+}
+
+// federation is what data info tells.
+type federation struct {
+	Name      string `json:"name"`
+	Doc       string `json:"doc"`
+	Kind      string `json:"kind"`
+	Input     string `json:"input"`
+	Classes   int    `json:"classes"`
+	Target    string `json:"target,omitempty"` // data.Target where it is no class
+	Synthetic bool   `json:"synthetic"`
+	Clients   int    `json:"clients"`
+	Unseen    int    `json:"unseen_clients"`
+	Train     int    `json:"train_examples"`
+	Val       int    `json:"val_examples"`
+	Test      int    `json:"test_examples"`
+	Smallest  int    `json:"smallest_client"`
+	Median    int    `json:"median_client"`
+	Largest   int    `json:"largest_client"`
+	// Files is what was read, Published what the literature says of the whole set.
+	Files totals `json:"files"`
+	// Fingerprint tells the files from others, empty for what is drawn.
+	Fingerprint string      `json:"fingerprint,omitempty"`
+	Published   []published `json:"published"`
+	Notes       []string    `json:"notes"`
+}
+
+func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
+	fed, err := config.OpenData(ctx, c)
+	if err != nil {
+		return err
+	}
+	f := describe(fed)
+	if a.json {
+		return a.printJSON(f)
+	}
+	t := table.New(a.out)
+	synthetic := ""
+	if f.Synthetic {
+		synthetic = " (synthetic)"
+	}
+	t.Row("set", f.Name+synthetic)
+	t.Row("what", f.Doc)
+	t.Row("examples", f.Kind+", "+f.Input)
+	if f.Target == "" {
+		t.Row("classes", table.Count(f.Classes))
+	} else {
+		t.Row("to predict", table.Count(f.Classes)+" "+f.Target)
+	}
+	t.Row("clients", table.Count(f.Clients))
+	if f.Unseen > 0 {
+		t.Row("unseen clients", table.Count(f.Unseen))
+	}
+	t.Row("train / validation / test", table.Count(f.Train)+" / "+table.Count(f.Val)+" / "+table.Count(f.Test))
+	t.Row("examples of a client", fmt.Sprintf("%s to %s, median %s", table.Count(f.Smallest), table.Count(f.Largest), table.Count(f.Median)))
+	read := "in the files"
+	if f.Synthetic {
+		read = "drawn"
+	}
+	t.Row(read, f.Files.text(""))
+	if f.Fingerprint != "" {
+		t.Row("fingerprint", f.Fingerprint)
+	}
+	for _, p := range f.Published {
+		t.Row("published", p.Source+": "+p.text(p.Unit))
+	}
+	for _, n := range f.Notes {
+		t.Row("note", n)
+	}
+	return t.Flush()
+}
+
+// describe counts what a federation holds.
+func describe(fed *data.Federation) federation {
+	f := federation{
+		Name: fed.Name, Doc: fed.Doc, Kind: fed.Kind.String(), Classes: fed.Classes, Synthetic: fed.Synthetic,
+		Clients: len(fed.Clients), Unseen: len(fed.Unseen), Notes: append([]string{}, fed.Notes...),
+	}
+	f.Input = config.Input(fed).String()
+	if fed.Target != data.OneClass {
+		f.Target = fed.Target.String()
+	}
+	s := data.Count(fed)
+	f.Train, f.Val, f.Test = s.Train.Total, s.Val.Total, s.Test.Total+s.Central
+	f.Files, f.Fingerprint, f.Published = totals(fed.Files), fed.Fingerprint, []published{}
+	for _, s := range data.Sets() {
+		if s.Name != fed.Name {
+			continue
+		}
+		for _, p := range s.Published {
+			f.Published = append(f.Published, published{p.Source, totals(p.Totals), p.Unit})
+		}
+	}
+	f.Smallest, f.Median, f.Largest = s.All.Min, s.All.Median, s.All.Max
+	return f
+}
+
+// setEntry is a line of `list data --json`.
+type setEntry struct {
+	Name        string   `json:"name"`
+	Doc         string   `json:"doc"`
+	Kind        string   `json:"kind"`
+	Input       string   `json:"input"`
+	Classes     int      `json:"classes"`
+	Clients     string   `json:"clients"`
+	Samples     string   `json:"samples"`
+	Path        string   `json:"path,omitempty"` // what data.path must be
+	DefaultPath string   `json:"default_path,omitempty"`
+	Encodings   []string `json:"encodings,omitempty"`
+	Augments    []string `json:"augments,omitempty"`
+	Labels      []string `json:"labels,omitempty"`
+	Dealt       bool     `json:"dealt"` // it has no clients of its own
+	// Fetch are the names that data fetch has for what fedfast reads of it.
+	Fetch     []string `json:"fetch,omitempty"`
+	Synthetic bool     `json:"synthetic"`
+}
+
+// form tells what an example of the set is.
+func (e *setEntry) form() string {
+	text := e.Kind + ", " + e.Input
+	if e.Classes > 0 {
+		text += ", " + table.Count(e.Classes) + " classes"
+	}
+	return text
+}
+
+// setEntries returns what the program knows of each set.
+func setEntries() []setEntry {
+	fetchable := map[string][]string{}
+	for _, f := range fetch.Sets() {
+		if !f.Raw {
+			fetchable[f.Data] = append(fetchable[f.Data], f.Name)
+		}
+	}
+	entries := []setEntry{}
+	for _, s := range data.Sets() {
+		entries = append(entries, setEntry{
+			Name: s.Name, Doc: s.Doc, Kind: s.Kind.String(), Input: s.Input, Classes: s.Classes, Clients: s.Clients, Samples: s.Samples,
+			Path: s.Path, DefaultPath: s.DefaultPath, Encodings: s.Encodings, Augments: s.Augments, Labels: s.Labels,
+			Dealt: s.Dealt, Fetch: fetchable[s.Name], Synthetic: s.Synthetic,
+		})
+	}
+	return entries
+}
+
+// listData prints the sets.
+func (a *app) listData() error {
+	entries := setEntries()
+	if a.json {
+		return a.printJSON(entries)
+	}
+	t := table.New(a.out)
+	for i, e := range entries {
+		if i > 0 {
+			t.Row("")
+		}
+		t.Row(e.Name, e.form())
+		t.Row("  clients", e.Clients)
+		t.Row("  samples", e.Samples)
+		if e.Path != "" {
+			t.Row("  data.path", e.Path)
+		}
+		if len(e.Fetch) > 0 {
+			t.Row("  get it by", "fedfast data fetch "+strings.Join(e.Fetch, ", or fetch "))
+		}
+		t.Row("  what", e.Doc)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,219 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study/config"
+)
+
+// partitionOptions are the flags of data partition.
+type partitionOptions struct {
+	dataOptions
+	plot plotOptions
+}
+
+func newDataPartition(a *app) *cobra.Command {
+	o := &partitionOptions{}
+	cmd := &cobra.Command{
+		Use:               "partition [NAME]",
+		ValidArgsFunction: completeFirst(setNames),
+		Short:             "Say how examples and classes are spread over clients, and draw it",
+		Long: "Open a federation and say how its examples and classes are spread over the clients, and how far the classes of a client's\n" +
+			"training, validation and test examples differ: the total variation between their shares, 0 for equal ones, 1 for parts\n" +
+			"without a common class, beside that of random parts of the same sizes. A set without clients is dealt\n" +
+			"as the keys of the data say, here by FedTune's indices in sizes of a power law:\n" +
+			"  fedfast data partition cifar10 --set data.path=DIR --set data.partition=classes --set data.hi=[0.2,0.8] \\\n" +
+			"      --set data.size_exponent=1 --plot clients.svg",
+		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.plot.validate()
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			c, err := o.validate(a, args)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), a, c)
+		}),
+	}
+	o.addFlags(cmd)
+	o.plot.addFlags(cmd, "draw the classes of the clients as stacked bars")
+	return cmd
+}
+
+// amounts tells how large something is: of all clients together, and of one.
+type amounts struct {
+	Total  int `json:"total"`
+	Min    int `json:"min"`
+	Median int `json:"median"`
+	Max    int `json:"max"`
+}
+
+// partitionSummary is what data partition tells.
+type partitionSummary struct {
+	Name    string  `json:"name"`
+	Clients int     `json:"clients"`
+	Unseen  int     `json:"unseen_clients"`
+	Train   amounts `json:"train"`
+	Val     amounts `json:"val"`
+	Test    amounts `json:"test"`
+	Central int     `json:"central_test,omitempty"` // examples of the test set that is of no client
+	Classes int     `json:"classes"`
+	// Held are the classes that a client has examples of.
+	Held amounts `json:"classes_of_a_client"`
+	// Distances tell how far the classes of a client's parts differ.
+	Distances distances `json:"class_distance"`
+	// Entropy is that of the classes of all examples together, MeanEntropy the
+	// clients' own on average, in nats.
+	Entropy     float64  `json:"class_entropy"`
+	MeanEntropy float64  `json:"mean_class_entropy_of_a_client"`
+	Notes       []string `json:"notes"`
+}
+
+// distances are those of the parts of a client's examples.
+type distances struct {
+	TrainVal  distance `json:"train_val"`
+	TrainTest distance `json:"train_test"`
+	ValTest   distance `json:"val_test"`
+}
+
+// distance is the total variation between the class shares of two parts.
+type distance struct {
+	Clients int     `json:"clients"` // that have examples of both
+	Mean    float64 `json:"mean"`
+	Max     float64 `json:"max"`
+	Random  float64 `json:"mean_of_random_parts"` // if each client's examples were cut at random
+}
+
+// text writes a distance.
+func (d distance) text() string {
+	return fmt.Sprintf("%.3f apart on average, %.3f at most; %.3f if cut at random", d.Mean, d.Max, d.Random)
+}
+
+func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) error {
+	fed, err := config.OpenData(ctx, c)
+	if err != nil {
+		return err
+	}
+	if most := 1000; fed.Lazy && !fed.Synthetic && len(fed.Clients) > most {
+		return fmt.Errorf("%s: the classes of %d clients cannot be counted at once; look at the first %d with --set data.clients=%d", fed.Name, len(fed.Clients), most, most)
+	}
+	clients, err := classesOf(fed)
+	if err != nil {
+		return err
+	}
+	if err := o.plot.write(func() (*figure.Figure, error) { return partitionFigure(fed, clients), nil }); err != nil {
+		return err
+	}
+	s, err := summarize(fed, clients)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(s)
+	}
+	t := table.New(a.out)
+	t.Row("set", s.Name)
+	t.Row("clients", table.Count(s.Clients))
+	if s.Unseen > 0 {
+		t.Row("unseen clients", table.Count(s.Unseen))
+	}
+	for _, part := range []struct {
+		name string
+		amounts
+	}{{"train", s.Train}, {"validation", s.Val}, {"test", s.Test}} {
+		t.Row(part.name+" examples", table.Count(part.Total)+", of a client "+part.text())
+	}
+	if s.Central > 0 {
+		t.Row("test set", table.Count(s.Central)+" examples of no client")
+	}
+	t.Row("classes", table.Count(s.Classes)+", of a client "+s.Held.text())
+	if !fed.Lazy || fed.Synthetic {
+		t.Row("class entropy", fmt.Sprintf("%.3f nats of all examples, %.3f of a client's on average", s.Entropy, s.MeanEntropy))
+	}
+	for _, pair := range []struct {
+		parts string
+		distance
+	}{{"train/validation", s.Distances.TrainVal}, {"train/test", s.Distances.TrainTest}, {"validation/test", s.Distances.ValTest}} {
+		if pair.Clients > 0 {
+			t.Row(pair.parts+" classes", pair.text())
+		}
+	}
+	for _, n := range s.Notes {
+		t.Row("note", n)
+	}
+	return t.Flush()
+}
+
+// text writes what one client has.
+func (s amounts) text() string {
+	return fmt.Sprintf("%s to %s, median %s", table.Count(s.Min), table.Count(s.Max), table.Count(s.Median))
+}
+
+// partitionFigure draws what classesOf counted.
+func partitionFigure(fed *data.Federation, clients []figure.Bar) *figure.Figure {
+	title := fmt.Sprintf("%s: %d clients, %d classes", fed.Name, len(clients), fed.Classes)
+	bars := &figure.Bars{Unit: "client", Class: "class", Bars: clients}
+	return &figure.Figure{Name: "partition", Title: title, Panels: []figure.Panel{{Y: figure.Axis{Label: "examples"}, Bars: bars}}}
+}
+
+// classesOf counts the classes of every client's examples.
+func classesOf(fed *data.Federation) ([]figure.Bar, error) {
+	clients := make([]figure.Bar, len(fed.Clients))
+	for i := range clients {
+		c := &fed.Clients[i]
+		clients[i] = figure.Bar{Name: c.ID, Counts: make([]int, fed.Classes)}
+		for _, v := range []data.View{c.Train, c.Val, c.Test} {
+			counts, err := v.ClassCounts(fed.Classes)
+			if err != nil {
+				return nil, err
+			}
+			for class, n := range counts {
+				clients[i].Counts[class] += n
+			}
+		}
+	}
+	return clients, nil
+}
+
+// summarize gathers the facts.
+func summarize(fed *data.Federation, clients []figure.Bar) (partitionSummary, error) {
+	s, err := data.Summarize(fed)
+	if err != nil {
+		return partitionSummary{}, err
+	}
+	held, there := make([]int, len(clients)), make([]bool, fed.Classes)
+	for i, c := range clients {
+		for class, n := range c.Counts {
+			if n > 0 {
+				held[i]++
+				there[class] = true
+			}
+		}
+	}
+	apart, err := data.ClassDistances(fed)
+	if err != nil {
+		return partitionSummary{}, err
+	}
+	classes := 0
+	for _, is := range there {
+		if is {
+			classes++
+		}
+	}
+	slices.Sort(held)
+	return partitionSummary{
+		Name: fed.Name, Clients: s.Clients, Unseen: s.Unseen,
+		Train: amounts(s.Train), Val: amounts(s.Val), Test: amounts(s.Test), Central: s.Central,
+		Classes: classes, Held: amounts{classes, held[0], held[len(held)/2], held[len(held)-1]},
+		Distances: distances{distance(apart.TrainVal), distance(apart.TrainTest), distance(apart.ValTest)},
+		Entropy:   s.Entropy, MeanEntropy: s.MeanEntropy, Notes: append([]string{}, fed.Notes...),
+	}, nil
+}

@@ -1,0 +1,245 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/predictions"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// evalOptions are the flags of eval.
+type evalOptions struct {
+	configOptions
+	predictions string
+	splits      []string
+}
+
+func newEval(a *app) *cobra.Command {
+	o := &evalOptions{}
+	cmd := &cobra.Command{
+		Use:   "eval STUDY|MODEL.safetensors [FILE]",
+		Short: "Measure a model on a federation, and write what it predicts",
+		Long: "Measure the model that a study returned, or one in a file, on every client: as it is, and after the client's own local\n" +
+			"training, at the learning rate client.personal_lr or client.lr, without a schedule over rounds. Of a study the errors are\n" +
+			"those that it found itself: clients have the state that its method keeps and the hyperparameters that its client tuner\n" +
+			"chose. Model and federation are those of the study, or of FILE or --preset, and --set names others:\n" +
+			"  fedfast eval s --set data.path=other --predictions test.parquet\n" +
+			"  fedfast eval model.safetensors --preset femnist --set data.path=DIR --set eval.personalized=false",
+		Args:    cobra.RangeArgs(1, 2),
+		PreRunE: func(*cobra.Command, []string) error { return o.validate() },
+		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),
+	}
+	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.predictions, "predictions", "", "write what the model, as it is, predicts of each example into this `FILE`, .parquet or .csv")
+	cmd.Flags().StringSliceVar(&o.splits, "split", []string{string(fl.SplitTest)}, "whose examples these are: train, val, test")
+	return cmd
+}
+
+func (o *evalOptions) validate() error {
+	for _, s := range o.splits {
+		if !slices.Contains(splitNames, s) {
+			return fmt.Errorf("--split %s: must be among %s", s, strings.Join(splitNames, ", "))
+		}
+	}
+	if o.predictions != "" {
+		return predictions.CheckName(o.predictions)
+	}
+	return nil
+}
+
+var splitNames = []string{string(fl.SplitTrain), string(fl.SplitVal), string(fl.SplitTest)}
+
+// evaluated is what eval tells.
+type evaluated struct {
+	Model   string `json:"model"` // its file
+	Data    string `json:"data"`
+	Clients int    `json:"clients"`
+	// Params are those of the study's trial, with which clients train the personalized
+	// models.
+	Params tuners.Params `json:"params,omitempty"`
+	study.Errors
+	WeightsSHA256 string   `json:"weights_sha256"`
+	Predictions   string   `json:"predictions,omitempty"`
+	Notes         []string `json:"notes,omitempty"`
+}
+
+func (o *evalOptions) run(ctx context.Context, a *app, model string, files []string) (err error) {
+	r := evaluated{Model: model}
+	c, dir, err := o.config(a, &r, files)
+	if err != nil {
+		return err
+	}
+	var out *predictions.File
+	if o.predictions != "" { // before the work, for a place that cannot be written
+		if out, err = predictions.Create(o.predictions); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, out.Close()) }()
+	}
+	fed, net, err := config.Prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	setup := study.Setup{Config: *c, Data: fed, Model: net, Workers: a.workers}
+	weights, err := fl.ReadSafetensors(r.Model, setup.Model)
+	if err != nil {
+		return err
+	}
+	r.Data, r.Clients, r.WeightsSHA256 = setup.Data.Name, len(setup.Data.Clients), fl.WeightsSHA256(setup.Model, weights)
+	var saved *savedModel
+	if dir != "" {
+		saved = findSaved(ctx, dir, &r)
+	}
+	again, err := saved.remeasure(ctx, a, &setup, &r)
+	if err != nil {
+		return err
+	}
+	if again != nil {
+		weights, r.Params, r.Errors, r.WeightsSHA256 = again.Weights(), again.Params, again.Errors, again.SHA256
+	} else {
+		if setup.Model.Folds() {
+			r.Notes = append(r.Notes, "the file holds the constant forget bias within the biases; taken out again they are rounded, so that weights_sha256 is not the study's")
+		}
+		errs, err := study.Measure(ctx, setup, weights, r.Params)
+		if err != nil {
+			return err
+		}
+		r.Errors = *errs
+	}
+	if out != nil {
+		var splits []fl.Split
+		for _, s := range o.splits {
+			splits = append(splits, fl.Split(s))
+		}
+		targets := setup.Model.TargetsPerExample()
+		add, perExample := out.Add, setup.Model.LabelsPerExample()
+		if targets > 0 {
+			add, perExample = out.AddTargets, targets
+		}
+		err := out.Begin(targets > 0)
+		if err == nil {
+			err = study.Predict(ctx, setup, weights, splits, func(p fl.Predictions) error {
+				client := "" // of the data's own test set
+				if p.Client >= 0 {
+					client = setup.Data.Clients[p.Client].ID
+				}
+				return add(client, p, perExample)
+			})
+		}
+		if err == nil {
+			err = out.Commit()
+		}
+		if err != nil {
+			return err
+		}
+		r.Predictions = o.predictions
+	}
+	return a.printEvaluated(&r)
+}
+
+// config finds the model's file and the configuration that says model and federation, and
+// the directory of the study whose that is, empty for none.
+func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Config, string, error) {
+	dir, file, err := modelFile(r.Model)
+	if err != nil {
+		return nil, "", err
+	}
+	r.Model = file
+	if len(files) > 0 || o.preset != "" {
+		c, _, err := o.load(a, files)
+		if err == nil && config.FromFile(c.Init) {
+			c.Init = "" // the model is the one that was named
+		}
+		return c, "", err
+	}
+	path := filepath.Join(dir, workdir.ConfigFile)
+	text, err := wholefile.Read(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
+	if err != nil {
+		return nil, "", usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, workdir.ConfigFile)}
+	}
+	src := config.Source{Text: string(text), Sets: o.sets}
+	if a.seedGiven {
+		src.Seed = &a.seed
+	}
+	c, err := config.Load(src)
+	if err != nil {
+		return nil, "", usageError{err}
+	}
+	if config.FromFile(c.Init) {
+		c.Init = "" // what the study began from may be gone
+	}
+	return c, dir, nil
+}
+
+// modelFile finds the file of a model that is named by itself or by the directory of
+// a finished study, and the directory in which it is.
+func modelFile(path string) (dir, file string, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", "", usageError{fmt.Errorf("%s: no such study or model%s", path, meantStudy(path))}
+	case err != nil:
+		return "", "", usageError{err}
+	case filepath.Ext(path) == ".toml":
+		return "", "", usageError{fmt.Errorf("%s is a study file, not a model; name the directory of a finished study, or MODEL.safetensors and then the study file", path)}
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return "", "", usageError{fmt.Errorf("%s is neither a file nor a directory", path)}
+	}
+	if !info.IsDir() {
+		return filepath.Dir(path), path, nil
+	}
+	file = filepath.Join(path, workdir.ModelFile)
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case workdir.HoldsSeeds(path):
+			return "", "", usageError{fmt.Errorf("%s: it holds studies of several seeds; name one of those below it", path)}
+		case workdir.Holds(path):
+			return "", "", usageError{fmt.Errorf("%s: its study has not ended, so there is no %s; `fedfast study resume %s` brings it to its end", path, workdir.ModelFile, path)}
+		}
+		return "", "", usageError{fmt.Errorf("%s: it holds no study and no %s", path, workdir.ModelFile)}
+	}
+	return path, file, nil
+}
+
+// printEvaluated prints a measured model in the form that was asked for.
+func (a *app) printEvaluated(r *evaluated) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	if err := printErrors(a.out, measured{"model", r.Errors}); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	t := table.New(a.out)
+	t.Row("model", r.Model)
+	t.Row("data", fmt.Sprintf("%s, %s clients", r.Data, table.Count(r.Clients)))
+	t.Row("weights_sha256", r.WeightsSHA256)
+	if r.Predictions != "" {
+		t.Row("predictions", r.Predictions)
+	}
+	for _, n := range r.Notes {
+		t.Row("note", n)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return printVerdict(a.out, r.Verdict())
+}

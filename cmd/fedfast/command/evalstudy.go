@@ -1,0 +1,102 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+)
+
+// savedModel is a file in the directory of a finished study that holds one of its
+// models.
+type savedModel struct {
+	dir    string
+	stored *study.Stored // nil where there is no record
+	sha256 string        // of the weights that the study saved there
+}
+
+// findSaved finds the study in a directory that saved the model, and the hyperparameters
+// of its trial; nil where no result says them.
+func findSaved(ctx context.Context, dir string, r *evaluated) *savedModel {
+	text, err := wholefile.Read(filepath.Join(dir, workdir.ResultFile))
+	var result study.Result
+	if err != nil || json.Unmarshal(text, &result) != nil {
+		return nil
+	}
+	s := &savedModel{dir: dir}
+	if filepath.Base(r.Model) == workdir.ModelFile {
+		s.sha256, r.Params = result.WeightsSHA256, result.Best.Params
+	}
+	for _, o := range workdir.Others(&result) {
+		if o.File == filepath.Base(r.Model) {
+			s.sha256, r.Params = o.Model.SHA256, o.Model.Params
+		}
+	}
+	if !store.Exists(dir) {
+		return s
+	}
+	v, err := store.Look(ctx, dir)
+	if err != nil {
+		return s
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	if stored, err := study.Read(ctx, v); err == nil && stored.Finished() {
+		s.stored = stored
+	}
+	return s
+}
+
+// remeasure evaluates the model as its study did. Where that cannot be, it returns nil
+// and leaves a note that says what the errors lack.
+func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, r *evaluated) (*study.Chosen, error) {
+	if s == nil {
+		return nil, nil
+	}
+	again, err := s.again(ctx, a, setup, r.WeightsSHA256)
+	if err == nil {
+		return again, nil
+	}
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	if setup.Config.Eval.Personalized {
+		r.Notes = append(r.Notes, fmt.Sprintf("personalized models are not the study's: they begin without what its method keeps of clients and rounds, and train with the trial's own hyperparameters, not a client tuner's: %v", err))
+	}
+	return nil, nil
+}
+
+func (s *savedModel) again(ctx context.Context, a *app, setup *study.Setup, sha256 string) (*study.Chosen, error) {
+	switch {
+	case s.stored == nil:
+		return nil, fmt.Errorf("%s holds no whole record of it", s.dir)
+	case sha256 != s.sha256 && !setup.Model.Folds():
+		return nil, errors.New("the file holds other weights than the study saved in it")
+	}
+	recorded, err := config.Load(config.Source{Text: s.stored.Config})
+	if err != nil {
+		return nil, err
+	}
+	same := setup.Config
+	same.Eval = recorded.Eval
+	if err := config.Match(s.dir, s.stored.Config, &same); err != nil {
+		if d, ok := errors.AsType[*config.DiffError](err); ok {
+			return nil, fmt.Errorf("another setting is given than the study's, %s", d.Diff[0])
+		}
+		return nil, err
+	}
+	st, err := workdir.Open(ctx, s.dir, &same, s.stored.Mode, nil)
+	if err != nil {
+		return nil, err
+	}
+	again, err := st.Remeasure(ctx, workdir.Options{
+		Launcher: a.launcher(false), Data: setup.Data, Model: setup.Model, Workers: a.workers, Log: a.newLog(),
+	}, setup.Config.Eval, s.sha256)
+	return again, errors.Join(err, st.Close())
+}

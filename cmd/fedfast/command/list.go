@@ -1,0 +1,245 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/plugins"
+)
+
+// listing is one of the lists of what fedfast knows.
+type listing struct {
+	name, short string
+	// all prints the list, one what is known of an entry; nil prints no entry
+	// alone.
+	all func(ctx context.Context) error
+	one func(ctx context.Context, name string) error
+	// names are those of the entries.
+	names func() []string
+}
+
+func newList(a *app) *cobra.Command {
+	var commands []*cobra.Command
+	for _, l := range []listing{
+		{"keys", "Keys of a study file with their types, defaults, ranges and meanings; KEY is one or all below it", a.listKeys, a.listKeysBelow, keyNames},
+		{"layers", "Layers of [[model.layers]], with their keys", a.listLayers, a.showLayer, layerNames},
+		{"methods", "Federated methods; NAME shows one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
+		{"models", "Networks by name; NAME shows one with its parameters", a.listModels, a.showModel, models.Names},
+		{"tuners", "Tuners, built in and external; NAME shows one with its options", a.listTuners, a.showTuner, builtinNames},
+		{"probes", "What a tuner can ask a round for", a.listProbes, nil, nil},
+		{"data", "Sets of data", func(context.Context) error { return a.listData() }, nil, nil},
+		{"presets", "Study files that the program carries; NAME prints one", a.listPresets, a.showPreset, presetNames},
+	} {
+		commands = append(commands, l.command(a))
+	}
+	return group("list", "List what fedfast knows: keys, layers, methods, models, tuners, probes, data, presets", commands...)
+}
+
+func (l listing) command(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: l.name, Short: l.short, Args: cobra.NoArgs}
+	if l.one != nil {
+		cmd.Use, cmd.Args, cmd.ValidArgsFunction = l.name+" [NAME]", cobra.MaximumNArgs(1), completeFirst(l.names)
+	}
+	cmd.RunE = a.work(func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return l.all(cmd.Context())
+		}
+		return l.one(cmd.Context(), args[0])
+	})
+	return cmd
+}
+
+// unknown is the error for a name that a list does not have.
+func unknown(what, name string, known []string) error {
+	return usageError{fmt.Errorf("unknown %s %q%s; there are %s", what, name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))}
+}
+
+func builtinNames() []string {
+	var names []string
+	for name := range plugins.Builtin() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func presetNames() []string {
+	var names []string
+	for _, p := range config.Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func setNames() []string {
+	var names []string
+	for _, s := range data.Sets() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// named is an entry of a list that has nothing but a doc.
+type named struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+}
+
+func (a *app) listPresets(context.Context) error {
+	entries := []named{}
+	for _, p := range config.Presets() {
+		entries = append(entries, named(p))
+	}
+	if a.json {
+		return a.printJSON(entries)
+	}
+	t := table.New(a.out, "name", "what it is")
+	for _, e := range entries {
+		t.Row(e.Name, e.Doc)
+	}
+	return t.Flush()
+}
+
+// showPreset prints the study file of a preset.
+func (a *app) showPreset(_ context.Context, name string) error {
+	text, err := config.PresetText(name)
+	if err != nil {
+		return usageError{err}
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Name string `json:"name"`
+			Text string `json:"text"`
+		}{name, text})
+	}
+	_, err = fmt.Fprint(a.out, text)
+	return err
+}
+
+// probeEntry is a line of `list probes --json`.
+type probeEntry struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+	Of   string `json:"of"`   // slot or round
+	Cost string `json:"cost"` // empty for nothing
+}
+
+func probeEntries() []probeEntry {
+	var entries []probeEntry
+	for _, p := range fl.Probes() {
+		entries = append(entries, probeEntry{p.Name, p.Doc, map[bool]string{true: "round", false: "slot"}[p.Round], p.Cost})
+	}
+	return entries
+}
+
+func (a *app) listProbes(context.Context) error {
+	if a.json {
+		return a.printJSON(probeEntries())
+	}
+	t := table.New(a.out, "name", "of a", "what it is", "what it costs")
+	for _, e := range probeEntries() {
+		t.Row(e.Name, e.Of, e.Doc, dash(e.Cost))
+	}
+	return t.Flush()
+}
+
+// modelEntry is a line of `list models --json`.
+type modelEntry struct {
+	Name       string `json:"name"`
+	Doc        string `json:"doc"`
+	Parameters int    `json:"parameters"`
+	Input      string `json:"input"`
+	Classes    int    `json:"classes"`
+	// FLOPs of one sample, forward and for a whole step.
+	FLOPs      int64 `json:"flops"`
+	TrainFLOPs int64 `json:"train_flops"`
+	// Tensors are its parameters, of `list models NAME` only.
+	Tensors []tensorEntry `json:"tensors,omitempty"`
+}
+
+// tensorEntry is one tensor of a model's parameters.
+type tensorEntry struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+}
+
+func newModelEntry(name string) (modelEntry, *nn.Model, error) {
+	m, err := models.New(name, models.Options{})
+	if err != nil {
+		return modelEntry{}, nil, err
+	}
+	forward, train := m.FLOPs()
+	return modelEntry{Name: name, Doc: m.Doc(), Parameters: m.NumParams(), Input: m.Input().String(), Classes: m.Classes(), FLOPs: forward, TrainFLOPs: train}, m, nil
+}
+
+func (a *app) listModels(context.Context) error {
+	entries := []modelEntry{}
+	for _, name := range models.Names() {
+		e, _, err := newModelEntry(name)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	if a.json {
+		return a.printJSON(entries)
+	}
+	t := table.New(a.out, "name", "parameters", "input", "classes", "MFLOP a step and sample", "what it is")
+	for _, e := range entries {
+		t.Row(e.Name, table.Count(e.Parameters), e.Input, strconv.Itoa(e.Classes), megaflops(e.TrainFLOPs), e.Doc)
+	}
+	return t.Flush()
+}
+
+// showModel prints a network with its parameters.
+func (a *app) showModel(_ context.Context, name string) error {
+	if !slices.Contains(models.Names(), name) {
+		return unknown("model", name, models.Names())
+	}
+	e, m, err := newModelEntry(name)
+	if err != nil {
+		return err
+	}
+	for _, t := range m.Export(m.NewParams()) {
+		e.Tensors = append(e.Tensors, tensorEntry{t.Name, t.Shape})
+	}
+	if a.json {
+		return a.printJSON(e)
+	}
+	t := table.New(a.out)
+	t.Row(e.Name, e.Doc)
+	t.Row("input", e.Input)
+	t.Row("classes", strconv.Itoa(e.Classes))
+	t.Row("parameters", table.Count(e.Parameters))
+	t.Row("MFLOP a step and sample", megaflops(e.TrainFLOPs))
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	t = table.New(a.out, "tensor", "shape")
+	for _, tensor := range e.Tensors {
+		t.Row(tensor.Name, strings.ReplaceAll(strings.Trim(fmt.Sprint(tensor.Shape), "[]"), " ", " x "))
+	}
+	return t.Flush()
+}
+
+func megaflops(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

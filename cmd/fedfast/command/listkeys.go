@@ -1,0 +1,149 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// keyNames returns the keys of a study file.
+func keyNames() []string {
+	var names []string
+	for _, k := range config.Reference() {
+		names = append(names, k.Key)
+	}
+	return names
+}
+
+func (a *app) listKeys(context.Context) error { return a.printKeys(config.Reference()) }
+
+// listKeysBelow prints a key, or those of a table.
+func (a *app) listKeysBelow(_ context.Context, name string) error {
+	var found []config.KeyInfo
+	var known []key.Name
+	for _, k := range config.Reference() {
+		if k.Key == name || strings.HasPrefix(k.Key, name+".") {
+			found = append(found, k)
+		}
+		known = append(known, key.Name{Name: k.Key, Also: k.Also})
+	}
+	if len(found) == 0 {
+		return usageError{fmt.Errorf("unknown key %q%s; fedfast list keys lists all", name, key.DidYouMean(name, known))}
+	}
+	return a.printKeys(found)
+}
+
+func (a *app) printKeys(infos []config.KeyInfo) error {
+	if a.json {
+		return a.printJSON(infos)
+	}
+	t := table.New(a.out, "key", "type", "default", "allowed", "what it means")
+	for _, k := range infos {
+		t.Row(k.Key, k.Type, dash(k.Default), dash(k.Allowed), keyDoc(k))
+	}
+	return t.Flush()
+}
+
+// keyDoc is what a key means, with those who alone use it.
+func keyDoc(k config.KeyInfo) string {
+	if len(k.UsedBy) == 0 {
+		return k.Doc
+	}
+	others := slices.DeleteFunc(fl.Methods(), func(name string) bool { return slices.Contains(k.UsedBy, name) })
+	if len(others) < len(k.UsedBy) && len(others)+len(k.UsedBy) == len(fl.Methods()) {
+		return k.Doc + " (not " + strings.Join(others, ", ") + ")"
+	}
+	return k.Doc + " (" + strings.Join(k.UsedBy, ", ") + ")"
+}
+
+// layerChoices says how layers get choices.
+const layerChoices = "filters, units, kernel, groups and depth may be { choices = [16, 32] }, among which sub-networks of the method supernet choose, or { as = \"NAME\" },\n" +
+	"a choice further up; optional = true lets them leave a layer out. A choice is named after layer and key: client.arch.conv1.filters, client.arch.conv1.on."
+
+// layerEntry is a line of `list layers --json`.
+type layerEntry struct {
+	Name string          `json:"name"`
+	Doc  string          `json:"doc"`
+	Keys []layerKeyEntry `json:"keys"`
+}
+
+// layerKeyEntry is a key of a type of layers.
+type layerKeyEntry struct {
+	Key      string `json:"key"`
+	Type     string `json:"type"`
+	Required bool   `json:"required"`
+	Allowed  string `json:"allowed"`
+	Doc      string `json:"doc"`
+}
+
+func layerNames() []string {
+	var names []string
+	for _, t := range models.LayerTypes() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func layerEntries() []layerEntry {
+	var entries []layerEntry
+	for _, t := range models.LayerTypes() {
+		e := layerEntry{Name: t.Name, Doc: t.Doc, Keys: []layerKeyEntry{}}
+		for _, name := range t.Keys {
+			for _, k := range config.LayerKeys() {
+				if k.Name == name {
+					e.Keys = append(e.Keys, layerKeyEntry{k.Name, k.Type(), slices.Contains(t.Required, name), k.Allowed(), k.Doc})
+				}
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+func (a *app) listLayers(context.Context) error {
+	if a.json {
+		return a.printJSON(layerEntries())
+	}
+	t := table.New(a.out, "type", "what it is", "keys, * must be given")
+	for _, e := range layerEntries() {
+		var keys []string
+		for _, k := range e.Keys {
+			keys = append(keys, k.Key+map[bool]string{true: "*"}[k.Required])
+		}
+		t.Row(e.Name, e.Doc, dash(strings.Join(keys, ", ")))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, "\nAny layer takes a name, and input = \"NAME\" to read another layer than the one before.")
+	fmt.Fprintln(a.out, layerChoices)
+	return nil
+}
+
+// showLayer prints a type of layers with its keys.
+func (a *app) showLayer(_ context.Context, name string) error {
+	for _, e := range layerEntries() {
+		if e.Name != name {
+			continue
+		}
+		if a.json {
+			return a.printJSON(e)
+		}
+		fmt.Fprintf(a.out, "%s: %s\n\n", e.Name, e.Doc)
+		t := table.New(a.out, "key", "type", "allowed", "must be given", "what it means")
+		for _, k := range e.Keys {
+			t.Row(k.Key, k.Type, dash(k.Allowed), yes(k.Required), k.Doc)
+		}
+		return t.Flush()
+	}
+	return unknown("type of layers", name, layerNames())
+}
+
+func yes(x bool) string { return map[bool]string{true: "yes", false: "no"}[x] }

@@ -1,0 +1,121 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
+)
+
+// methodEntry is a line of `list methods --json`.
+type methodEntry struct {
+	Name  string `json:"name"`
+	Doc   string `json:"doc"`
+	Paper string `json:"paper"`
+	// Differs says how the method differs from its paper, empty where it does not say.
+	Differs string `json:"differs,omitempty"`
+	// Settings are other keys of a study file that the method reads.
+	Settings []string `json:"settings"`
+	// Hyperparameters are those of `list methods NAME` only.
+	Hyperparameters []hyperEntry `json:"hyperparameters,omitempty"`
+}
+
+// hyperEntry is a hyperparameter as a method uses it.
+type hyperEntry struct {
+	Key     string `json:"key"`
+	Side    string `json:"side"` // client or server
+	Type    string `json:"type"`
+	Default any    `json:"default"`
+	Allowed string `json:"allowed"`
+	Tunable bool   `json:"tunable"`
+	Doc     string `json:"doc"`
+}
+
+func newMethodEntry(m fl.Method) methodEntry {
+	e := methodEntry{Name: m.Name(), Doc: m.Doc(), Paper: m.Paper(), Settings: append([]string{}, fl.Settings(m)...)}
+	if d, ok := m.(fl.Differing); ok {
+		e.Differs = d.Differs()
+	}
+	return e
+}
+
+func (a *app) listMethods(context.Context) error {
+	entries := []methodEntry{}
+	for _, name := range fl.Methods() {
+		m, err := fl.MethodByName(name)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, newMethodEntry(m))
+	}
+	if a.json {
+		return a.printJSON(entries)
+	}
+	t := table.New(a.out, "name", "what it is", "paper")
+	for _, e := range entries {
+		t.Row(e.Name, e.Doc, firstPaper(e.Paper))
+	}
+	return t.Flush()
+}
+
+// firstPaper is a paper's authors and year.
+func firstPaper(paper string) string {
+	first, _, _ := strings.Cut(paper, ",")
+	return first
+}
+
+// describeMethod tells all about a method.
+func describeMethod(m fl.Method) methodEntry {
+	e := newMethodEntry(m)
+	c, s := fl.Defaults(m)
+	defaults := hyper.Values{Client: c, Server: s}
+	for _, p := range hyper.Table() {
+		for _, u := range m.Uses() {
+			if u.Key != p.Name || u.Fixed() {
+				continue
+			}
+			if u.In.String() != "" {
+				p.In = u.In
+			}
+			if u.Words != nil {
+				p.Words = u.Words
+			}
+			side, _, _ := strings.Cut(p.Name, ".")
+			e.Hyperparameters = append(e.Hyperparameters, hyperEntry{p.Name, side, p.Type(), p.Value(&defaults), p.Allowed(), p.Tunable, p.Doc})
+		}
+	}
+	return e
+}
+
+// showMethod prints a method with its hyperparameters.
+func (a *app) showMethod(_ context.Context, name string) error {
+	m, err := fl.MethodByName(name)
+	if err != nil {
+		return usageError{err}
+	}
+	e := describeMethod(m)
+	if a.json {
+		return a.printJSON(e)
+	}
+	t := table.New(a.out)
+	t.Row(e.Name, e.Doc)
+	t.Row("paper", e.Paper)
+	if e.Differs != "" {
+		t.Row("differs", e.Differs)
+	}
+	if len(e.Settings) > 0 {
+		t.Row("reads also", strings.Join(e.Settings, ", "))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	t = table.New(a.out, "hyperparameter", "default", "allowed", "tunable", "what it means")
+	for _, h := range e.Hyperparameters {
+		t.Row(h.Key, fmt.Sprint(h.Default), dash(h.Allowed), yes(h.Tunable), h.Doc)
+	}
+	return t.Flush()
+}

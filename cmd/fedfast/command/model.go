@@ -1,0 +1,202 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/torchmodel"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
+)
+
+func newModel(a *app) *cobra.Command {
+	return group("model", "Models from and to PyTorch, and from a search: import, export, genotype", newModelImport(a), newModelExport(a), newModelGenotype(a))
+}
+
+// modelImportOptions are the flags of model import.
+type modelImportOptions struct {
+	torchmodel.Source
+	output string
+}
+
+func newModelImport(a *app) *cobra.Command {
+	o := &modelImportOptions{}
+	cmd := &cobra.Command{
+		Use:   "import SCRIPT.py",
+		Short: "Turn a PyTorch module into a study file and its weights",
+		Long: "Turn a PyTorch module into a study file with its layers, and its weights, from which a study then starts. Python runs SCRIPT.py and\n" +
+			"traces the module that it defines; what has no layer is named. Both networks must predict the same for an input. Parameters keep\n" +
+			"their names. The study file needs data:\n" +
+			"  fedfast model import net.py --input 3x32x32\n" +
+			"  fedfast run net.toml --set data.name=cifar10 --set data.path=DIR",
+		Args:    cobra.ExactArgs(1),
+		PreRunE: func(*cobra.Command, []string) error { return o.Check() },
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			o.Script = args[0]
+			return o.run(cmd.Context(), a)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Class, "class", "", "the module: a class, a function or an instance in the script, or a call such as 'Net(10)'; needed where there are several")
+	f.StringVar(&o.Input, "input", "", "form of a sample: 3x32x32 (channels, rows, columns), 784, or 80tokens")
+	f.StringVar(&o.Weights, "weights", "", "a `FILE` of torch.save with the module's state_dict (default: the weights that it draws, with seed 0)")
+	f.StringVar(&o.Python, "python", "", "Python that has PyTorch, 1.13 or later (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
+	f.StringVar(&o.output, "output", "", "`NAME` of the files NAME.toml and NAME.safetensors (default the script's)")
+	return cmd
+}
+
+// imported is what model import tells.
+type imported struct {
+	Module     string   `json:"module"`
+	Layers     int      `json:"layers"`
+	Parameters int      `json:"parameters"`
+	Difference float64  `json:"difference"` // of predictions, as a share of the largest value
+	Study      string   `json:"study"`
+	Weights    string   `json:"weights"`
+	Notes      []string `json:"notes,omitempty"`
+}
+
+func (o *modelImportOptions) run(ctx context.Context, a *app) error {
+	name := cmp.Or(o.output, strings.TrimSuffix(filepath.Base(o.Script), ".py"))
+	study, weights := name+".toml", name+".safetensors"
+	if err := free(study, weights); err != nil {
+		return err
+	}
+	m, err := o.from(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := config.EncodeLayers(m.Layers)
+	if err != nil {
+		return err
+	}
+	r := imported{Module: m.Name, Layers: len(m.Layers), Parameters: m.Model.NumParams(), Difference: m.Difference, Study: study, Weights: weights, Notes: m.Notes}
+	if err := wholefile.Stream(weights, 0o644, func(w io.Writer) error { return fl.WriteSafetensors(w, m.Model, m.Weights) }); err != nil {
+		return err
+	}
+	head := fmt.Sprintf("# %s of %s, by fedfast model import.\nname = %s\ninit = %s\n", m.Name, filepath.Base(o.Script), strconv.Quote(filepath.Base(name)), strconv.Quote(filepath.ToSlash(weights)))
+	if err := wholefile.Write(study, append([]byte(head), text...), 0o644); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	t := table.New(a.out)
+	t.Row("module", r.Module)
+	t.Row("layers", table.Count(r.Layers))
+	t.Row("parameters", table.Count(r.Parameters))
+	t.Row("largest difference", fmt.Sprintf("%.1e of what both predict", r.Difference))
+	t.Row("study file", study)
+	t.Row("weights", weights)
+	for _, n := range m.Notes {
+		t.Row("note", n)
+	}
+	t.Row("train it with", fmt.Sprintf("fedfast run %s --set data.name=NAME", study))
+	return t.Flush()
+}
+
+// from imports by the first Python that has PyTorch.
+func (o *modelImportOptions) from(ctx context.Context) (*torchmodel.Imported, error) {
+	if o.Python != "" {
+		return torchmodel.Import(ctx, o.Source)
+	}
+	var lack error
+	for _, python := range append(filepath.SplitList(os.Getenv("FEDFAST_PYTHON")), "python3", "/usr/bin/python3") {
+		s := o.Source
+		s.Python = python
+		m, err := torchmodel.Import(ctx, s)
+		if !errors.Is(err, torchmodel.ErrNoTorch) {
+			return m, err
+		}
+		lack = cmp.Or(lack, err)
+	}
+	return nil, lack
+}
+
+// free returns an error for a file that is there.
+func free(paths ...string) error {
+	for _, p := range paths {
+		if _, err := os.Lstat(p); err == nil {
+			return fmt.Errorf("%s is there already; name another one with --output, or remove it", p)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// modelExportOptions are the flags of model export.
+type modelExportOptions struct {
+	evalOptions
+	output string
+}
+
+func newModelExport(a *app) *cobra.Command {
+	o := &modelExportOptions{}
+	cmd := &cobra.Command{
+		Use:   "export STUDY|MODEL.safetensors [FILE]",
+		Short: "Write a Python file that rebuilds a model in PyTorch",
+		Long: "Write a Python file that rebuilds the model that a study returned, or one in a file, in PyTorch, and loads its weights. The network\n" +
+			"is that of the study, or of FILE or --preset, for their data:\n" +
+			"  fedfast model export studies/s\n" +
+			"  python3 studies/s/model.py",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),
+	}
+	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.output, "output", "", "the Python `FILE` (default that of the weights, ending in .py)")
+	return cmd
+}
+
+func (o *modelExportOptions) run(ctx context.Context, a *app, model string, files []string) error {
+	found := evaluated{Model: model}
+	c, _, err := o.config(a, &found, files)
+	if err != nil {
+		return err
+	}
+	output := cmp.Or(o.output, strings.TrimSuffix(found.Model, filepath.Ext(found.Model))+".py")
+	if err := free(output); err != nil {
+		return err
+	}
+	fed, m, err := config.Prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = fed.Close() }() // it was read only
+	if _, err := fl.ReadSafetensors(found.Model, m); err != nil {
+		return err
+	}
+	beside, err := filepath.Rel(filepath.Dir(output), found.Model)
+	if err != nil {
+		if beside, err = filepath.Abs(found.Model); err != nil {
+			return err
+		}
+	}
+	text, err := torchmodel.Export(m, filepath.ToSlash(beside))
+	if err != nil {
+		return err
+	}
+	if err := wholefile.Write(output, []byte(text), 0o644); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"python": output, "weights": found.Model})
+	}
+	t := table.New(a.out)
+	t.Row("python", output)
+	t.Row("weights", found.Model)
+	t.Row("use it with", fmt.Sprintf("from %s import load; model = load()", strings.TrimSuffix(filepath.Base(output), ".py")))
+	return t.Flush()
+}

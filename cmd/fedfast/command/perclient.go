@@ -1,0 +1,37 @@
+package command
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/plugins"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// picksPerClient says whether a built-in client tuner of the study picks the sub-networks
+// of clients, so that no client trains the one that a trial drew. A tuner that forks
+// gives those that it picks to its trials.
+func picksPerClient(c *config.Config) bool {
+	name := c.ClientTuner.Name
+	if name == "" {
+		name = c.Tuner.Name
+	}
+	t, ok := plugins.Builtin()[name]
+	if !ok {
+		return false
+	}
+	about, err := t.Describe(context.Background())
+	return err == nil && about.Rounds && !about.Fork && tuners.Matches(tuners.ArchPrefix+"x", about.Controls...)
+}
+
+// trained returns the params of a trial, without the choices that are each client's own.
+func trained(c *config.Config, p tuners.Params) tuners.Params {
+	if !picksPerClient(c) {
+		return p
+	}
+	p = p.Clone()
+	maps.DeleteFunc(p, func(name string, _ tuners.Value) bool { return strings.HasPrefix(name, tuners.ArchPrefix) })
+	return p
+}

@@ -1,0 +1,257 @@
+package command
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn"
+)
+
+var update = flag.Bool("update", false, "write the reference instead of comparing it")
+
+// page writes Markdown.
+type page struct{ strings.Builder }
+
+// table writes the head of a table and its rows.
+func (p *page) table(head ...string) {
+	p.row(head...)
+	fmt.Fprintf(p, "|%s\n", strings.Repeat("---|", len(head)))
+}
+
+func (p *page) row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = strings.ReplaceAll(c, "|", "\\|")
+	}
+	fmt.Fprintf(p, "| %s |\n", strings.Join(cells, " | "))
+}
+
+// code writes what is typed, nothing for nothing.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// reference writes the page of what `fedfast list` shows.
+func reference(t *testing.T) string {
+	t.Helper()
+	p := &page{}
+	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast -run TestReference -update` from the tables of the program: change those. -->\n\n" +
+		"What may stand in a study file, or behind `--set`. `fedfast list keys`, `layers`, `methods` and `probes` show the same,\n" +
+		"`fedfast list methods NAME` a method's hyperparameters with its own defaults, `fedfast list tuners NAME` a tuner's options;\n" +
+		"with `--json` for programs.\n\n## Keys\n\nA range has a square bracket where its end is allowed. Behind a meaning stand the methods, sets or commands that alone use the key.\n\n")
+	p.table("key", "type", "default", "allowed", "what it means")
+	for _, k := range config.Reference() {
+		p.row(code(k.Key), k.Type, code(k.Default), k.Allowed, keyDoc(k))
+	}
+	p.WriteString("\n## Layers\n\nThe types of `[[model.layers]]`. " + strings.ReplaceAll(layerChoices, "\n", " ") + "\n")
+	for _, e := range layerEntries() {
+		fmt.Fprintf(p, "\n### %s\n\n%s%s.\n", e.Name, strings.ToUpper(e.Doc[:1]), e.Doc[1:])
+		if len(e.Keys) == 0 {
+			continue
+		}
+		p.WriteString("\n")
+		p.table("key", "type", "allowed", "must be given", "what it means")
+		for _, k := range e.Keys {
+			p.row(code(k.Key), k.Type, k.Allowed, yes(k.Required), k.Doc)
+		}
+	}
+	p.WriteString("\n## Methods\n\n[fl/methods/README.md](../../methods/README.md) has what may stand behind `method`, with the hyperparameters of each.\n")
+	p.WriteString("\n## Probes\n\nWhat a tuner can ask a round for, of each slot or of the round as a whole.\n\n")
+	p.table("probe", "of a", "what it is", "what it costs")
+	for _, e := range probeEntries() {
+		p.row(code(e.Name), e.Of, e.Doc, e.Cost)
+	}
+	return p.String()
+}
+
+// methodsPage writes the page of the federated methods.
+func methodsPage(t *testing.T) string {
+	t.Helper()
+	p := &page{}
+	p.WriteString("# Federated methods\n\n<!-- Written by `go test ./cmd/fedfast -run TestMethodsReference -update` from the methods themselves: change those. -->\n\n" +
+		"What `method` in a study file can name. `fedfast list methods` shows the same, `fedfast list methods NAME` one with the ranges of its hyperparameters.\n" +
+		"A method of one's own is a Go type with the methods of `fl.Method`, see the example of this package.\n\n" +
+		"Uses lists the hyperparameters besides those of local SGD (")
+	plain := map[string]bool{}
+	for i, h := range methodOf(t, "fedavg").Hyperparameters {
+		plain[h.Key] = true
+		if i > 0 {
+			p.WriteString(", ")
+		}
+		p.WriteString(code(h.Key))
+	}
+	p.WriteString("),\nwith the method's defaults, and without is those of them that it lacks; reads are other keys of a study file.\nKeeps is what each client keeps from round to round.\n\n")
+	p.table("method", "what it is", "uses", "without", "reads", "keeps", "paper")
+	for _, name := range fl.Methods() {
+		e := methodOf(t, name)
+		var uses, without, reads []string
+		own := map[string]bool{}
+		for _, h := range e.Hyperparameters {
+			own[h.Key] = true
+			if !plain[h.Key] {
+				uses = append(uses, fmt.Sprintf("`%s` %v", h.Key, h.Default))
+			}
+		}
+		for _, h := range methodOf(t, "fedavg").Hyperparameters {
+			if !own[h.Key] {
+				without = append(without, code(h.Key))
+			}
+		}
+		for _, s := range e.Settings {
+			reads = append(reads, code(s))
+		}
+		p.row(code(e.Name), e.Doc, strings.Join(uses, ", "), strings.Join(without, ", "), strings.Join(reads, ", "), keeps(t, name), e.Paper)
+	}
+	p.WriteString("\n## Differences from the papers\n\n")
+	for _, name := range fl.Methods() {
+		if e := methodOf(t, name); e.Differs != "" {
+			fmt.Fprintf(p, "- `%s`: %s.\n", e.Name, e.Differs)
+		}
+	}
+	return p.String()
+}
+
+// keeps says what the clients of a method keep.
+func keeps(t *testing.T, name string) string {
+	t.Helper()
+	m, err := fl.MethodByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, sends := m.(fl.Sender); sends {
+		return "nothing; the server keeps an embedding of it"
+	}
+	s, ok := m.(fl.Stateful)
+	if !ok {
+		return ""
+	}
+	model, err := nn.NewModel("small", nn.Shape{H: 1, W: 1, C: 3}, 2, nn.Dense{Units: 5}, nn.ReLU{}, nn.Dense{Units: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := fl.Config{Model: model, Method: m}
+	switch n := s.StateLen(&cfg); n {
+	case model.Size():
+		return "a vector of the model's size"
+	case cfg.Head().Len():
+		return "a head"
+	default:
+		t.Fatalf("method %s keeps %d floats: say what they are", name, n)
+		return ""
+	}
+}
+
+// TestMethodsReference holds that the page of methods is what they say.
+func TestMethodsReference(t *testing.T) {
+	current(t, filepath.Join("..", "..", "..", "fl", "methods", "README.md"), methodsPage(t))
+}
+
+func methodOf(t *testing.T, name string) methodEntry {
+	t.Helper()
+	m, err := fl.MethodByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return describeMethod(m)
+}
+
+// TestReference holds that the page is what the program's tables say.
+func TestReference(t *testing.T) {
+	file := filepath.Join("..", "..", "..", "fl", "study", "config", "README.md")
+	want := reference(t)
+	current(t, file, want)
+}
+
+// current fails unless the file is what it must be, and writes it with -update.
+func current(t *testing.T, file, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got := readPage(t, file); got != want {
+		t.Errorf("%s is not what the tables say; write it anew with -update", file)
+	}
+}
+
+func readPage(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+// TestDataReference holds the list of sets in the page of data, between two
+// comments, to what the program knows.
+func TestDataReference(t *testing.T) {
+	const from, to = "-run TestDataReference -update` from the tables of the program: change those. -->\n", "<!-- end -->\n"
+	file := filepath.Join("..", "..", "..", "data", "README.md")
+	text := readPage(t, file)
+	head, rest, begins := strings.Cut(text, from)
+	_, tail, ends := strings.Cut(rest, to)
+	if !begins || !ends {
+		t.Fatalf("%s has no list between %q and %q", file, from, to)
+	}
+	current(t, file, head+from+setList()+to+tail)
+}
+
+// setList tells of all sets.
+func setList() string {
+	p := &page{}
+	p.WriteString("\n")
+	p.table("set", "an example", "clients", "samples", "get it by")
+	for _, e := range setEntries() {
+		by := "`data.path`"
+		switch {
+		case e.Synthetic:
+			by = "nothing to get"
+		case len(e.Fetch) > 0:
+			by = code("fedfast data fetch " + strings.Join(e.Fetch, "`, or `fetch "))
+		}
+		p.row("["+code(e.Name)+"](#"+e.Name+")", e.form(), e.Clients, e.Samples, by)
+	}
+	for _, e := range setEntries() {
+		fmt.Fprintf(p, "\n### %s\n\n%s.\n", e.Name, strings.TrimSuffix(strings.ToUpper(e.Doc[:1])+e.Doc[1:], "."))
+		if e.Path != "" {
+			fmt.Fprintf(p, "`data.path` is %s.\n", e.Path)
+		}
+		for _, choice := range []struct {
+			key    string
+			values []string
+		}{{"data.encoding", e.Encodings}, {"data.labels", e.Labels}, {"data.augment", e.Augments}} {
+			if len(choice.values) > 0 {
+				fmt.Fprintf(p, "`%s` is `%s`.\n", choice.key, strings.Join(choice.values, "` or `"))
+			}
+		}
+	}
+	p.WriteString("\n")
+	return p.String()
+}
+
+// TestReferenceIsWhole wants a type and a meaning of every key and layer.
+func TestReferenceIsWhole(t *testing.T) {
+	for _, k := range config.Reference() {
+		if k.Doc == "" || k.Type == "" {
+			t.Errorf("%s: type %q, doc %q", k.Key, k.Type, k.Doc)
+		}
+	}
+	for _, e := range layerEntries() {
+		for _, k := range e.Keys {
+			if k.Doc == "" || k.Type == "" {
+				t.Errorf("%s.%s: type %q, doc %q", e.Name, k.Key, k.Type, k.Doc)
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/bench/report"
+	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+)
+
+// reportFile is where the report of a study is written unless told otherwise.
+const reportFile = "report.html"
+
+func newReport(a *app) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:               "report STUDY...",
+		ValidArgsFunction: completeStudy,
+		Short:             "Lay studies out as one HTML page",
+		Long: "Lay studies out as one HTML page that needs nothing else: the best trial, curves with rungs, test error against rounds spent,\n" +
+			"hyperparameters, errors over clients and what the client tuner did. Of several studies, or of a directory of --seeds, it also\n" +
+			"shows means and intervals over seeds. Studies that run or have failed are shown as far as they are.",
+		Args: cobra.MinimumNArgs(1),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if out == "" {
+				if out = reportFile; len(args) == 1 {
+					out = filepath.Join(args[0], reportFile)
+				}
+				return nil // a directory that is not there is told of as no study
+			}
+			return writable([]output{{"--out", out}})
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.report(cmd.Context(), args, out) }),
+	}
+	cmd.Flags().StringVar(&out, "out", "", "write to this `FILE` (default report.html in the directory of the one study, else here)")
+	return cmd
+}
+
+// report writes the report of studies into a file.
+func (a *app) report(ctx context.Context, args []string, out string) error {
+	var studies []*report.Study
+	seen := map[string]bool{}
+	for _, arg := range args {
+		dirs, err := studyDirs(arg)
+		if err != nil {
+			return err
+		}
+		begun := len(studies)
+		for _, dir := range dirs {
+			at := whereIs(dir)
+			if seen[at] { // it would count as another seed
+				return usageError{fmt.Errorf("%s: the study is there twice; name it once", dir)}
+			}
+			seen[at] = true
+			s, err := report.Read(ctx, dir)
+			if errors.Is(err, fs.ErrNotExist) && len(dirs) > 1 {
+				continue // of a seed that was not begun
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return usageError{err}
+			}
+			if err != nil {
+				return err
+			}
+			studies = append(studies, s)
+		}
+		if len(studies) == begun {
+			return usageError{fmt.Errorf("%s: no study of its seeds has begun", arg)}
+		}
+	}
+	if err := wholefile.Stream(out, 0o644, func(w io.Writer) error { return report.Write(w, studies) }); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"file": out, "studies": len(studies)})
+	}
+	_, err := fmt.Fprintln(a.out, out)
+	return err
+}
+
+// whereIs is the one path of a directory, whatever it is called, as far as it can be told.
+func whereIs(dir string) string {
+	if path, err := filepath.Abs(dir); err == nil {
+		dir = path
+	}
+	if path, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = path
+	}
+	return dir
+}
+
+// studyDirs are the directories of the studies that a directory holds: one, or one a
+// seed.
+func studyDirs(dir string) ([]string, error) {
+	if !workdir.HoldsSeeds(dir) {
+		return []string{dir}, nil
+	}
+	record, err := workdir.ReadSeeds(dir)
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Load(config.Source{Text: record.Config})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	var dirs []string
+	for i := range record.Seeds {
+		dirs = append(dirs, workdir.SeedDir(dir, c.Seed+uint64(i)))
+	}
+	return dirs, nil
+}

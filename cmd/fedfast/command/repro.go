@@ -1,0 +1,216 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/bench/repro"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study/config"
+)
+
+// reproOptions are the flags of repro.
+type reproOptions struct {
+	repro.Options
+	reportOptions
+	out   string
+	shard repro.Shard
+	keep  bool
+	site  reproSite
+}
+
+func newRepro(a *app) *cobra.Command {
+	o := &reproOptions{}
+	cmd := &cobra.Command{
+		Use:               "repro NAME",
+		ValidArgsFunction: completeFirst(cellNames),
+		Short:             "Run an experiment of a paper and lay it beside the published numbers",
+		Long: "Run an experiment of a paper, as `fedfast repro list` names it, and lay it beside the published numbers. NAME is a cell of a\n" +
+			"table, or the beginning of several, such as fathom-table1/lr0.05. Run the same command again to resume. Each seed leaves a\n" +
+			"small file of metrics in --out, from which `fedfast repro merge` makes the table again, also from several machines.",
+		Example: "  fedfast repro fathom-table1/lr0.05 --data femnist --scale 0.2 --seeds 2\n" +
+			"  fedfast repro fedex-table1/femnist-noniid/sha --data femnist --scale 0.1 --shard 1/4",
+		Args: cobra.MatchAll(cobra.ExactArgs(1)),
+		PreRunE: func(*cobra.Command, []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			if err := o.site.validate(false); err != nil {
+				return err
+			}
+			if err := outfile.Dir(o.out); err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
+			return o.writable()
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
+	}
+	o.addPlanFlags(cmd)
+	f := cmd.Flags()
+	f.Var(&o.shard, "shard", "run one part of the work only: 2/5 is the second of five")
+	f.IntSliceVar(&o.Only, "only", nil, "run these seeds only, such as 3 or 2,5,7")
+	f.StringVar(&o.out, "out", "repro", "directory of studies and metrics")
+	f.BoolVar(&o.keep, "keep-studies", false, "keep the finished studies, with their models, beside the metrics")
+	o.site.addFlags(cmd)
+	o.addFlags(cmd)
+	cmd.AddCommand(newReproList(a), newReproMerge(a))
+	return cmd
+}
+
+// addPlanFlags adds the flags that say what is trained.
+func (o *reproOptions) addPlanFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.Data, "data", "", "directory of the data, or one that has them in folders")
+	f.Float64Var(&o.Scale, "scale", 1, "shrink rounds, clients or samples by this factor, above 0 to 1; the result says so wherever it appears")
+	f.IntVar(&o.Seeds, "seeds", 0, "number of seeds, from 1 on (default: as in the paper)")
+	f.StringArrayVar(&o.Sets, "set", nil, "override a key of all studies, such as --set cohort=5 (repeatable); a deviation that the report names")
+	f.BoolVar(&o.AsPaper, "as-paper", false, "follow the paper's text where its authors' code, which made the published numbers, differs")
+}
+
+func (o *reproOptions) validate() error {
+	switch {
+	case !(o.Scale > 0 && o.Scale <= 1):
+		return fmt.Errorf("--scale %v: must be above 0 and at most 1", o.Scale)
+	case o.Seeds < 0:
+		return fmt.Errorf("--seeds %d: must be 1 or more, or 0 for as many as the paper had", o.Seeds)
+	}
+	return nil
+}
+
+// run runs the jobs of a name that are not done and prints the report of all that
+// are.
+func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
+	cells, err := repro.Select(name)
+	if err != nil {
+		return usageError{err}
+	}
+	if a.seedGiven {
+		return usageError{errors.New("--seed: an experiment runs with the seeds 1, 2, ...; --seeds sets their number")}
+	}
+	jobs, left, err := repro.Plan(ctx, cells, o.Options, o.out)
+	if err != nil {
+		return usageError{err}
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(a.err, "left out, since their data are not at hand: %s\n", strings.Join(left, ", "))
+	}
+	var done []*repro.Metrics
+	mine := 0
+	for _, j := range jobs {
+		if j.In(o.shard) {
+			mine++
+		}
+	}
+	found, err := finished(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	if o.site.address != "" {
+		if err := o.runShared(ctx, a, jobs, found); err != nil {
+			return err
+		}
+	}
+	at := 0
+	for i, j := range jobs {
+		m := found[i]
+		if j.In(o.shard) {
+			at++
+			if m == nil {
+				fmt.Fprintf(a.err, "%d of %d: %s, seed %d\n", at, mine, j.Training.Key, j.Seed)
+				if m, err = a.reproduce(ctx, j); err != nil {
+					return fmt.Errorf("%s, seed %d: %w", j.Training.Key, j.Seed, err)
+				}
+				if err := o.tidy(jobs); err != nil {
+					return err
+				}
+			}
+		}
+		if m != nil {
+			done = append(done, m)
+		}
+	}
+	report, err := repro.NewReport(cells, done)
+	if err != nil {
+		return err
+	}
+	return o.show(a, report)
+}
+
+// runShared runs the jobs of the shard that are not done with the workers of a
+// cluster, and fills in what is found of them.
+func (o *reproOptions) runShared(ctx context.Context, a *app, jobs []*repro.Job, found []*repro.Metrics) error {
+	var left []*repro.Job
+	at := map[*repro.Job]int{}
+	for i, j := range jobs {
+		if j.In(o.shard) && found[i] == nil {
+			left, at[j] = append(left, j), i
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return o.site.run(ctx, a, o.out, left, func(j *repro.Job, m *repro.Metrics) error {
+		found[at[j]] = m
+		return o.tidy(jobs)
+	})
+}
+
+// finished returns the metrics of the jobs, nil for those that are not done. When
+// the data are others now than the first finished seed of a training ran on, it is an
+// error: new seeds would be mixed with it.
+func finished(ctx context.Context, jobs []*repro.Job) ([]*repro.Metrics, error) {
+	found := make([]*repro.Metrics, len(jobs))
+	checked := map[string]bool{}            // trainings
+	atHand := map[string]*data.Federation{} // by configuration; many trainings share one
+	for i, j := range jobs {
+		m, err := j.Done()
+		if err != nil {
+			return nil, err
+		}
+		found[i] = m
+		if m == nil || checked[j.Training.Key] || m.Head.Data.Fingerprint == "" {
+			continue
+		}
+		checked[j.Training.Key] = true
+		key := fmt.Sprintf("%+v, seed %d", j.Config.Data, j.Config.Seed)
+		if atHand[key] == nil {
+			fed, err := config.OpenData(ctx, j.Config)
+			if err != nil {
+				return nil, err
+			}
+			if err := fed.Close(); err != nil {
+				return nil, err
+			}
+			atHand[key] = fed
+		}
+		if err := m.RanOn(atHand[key]); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// tidy deletes studies that are not needed any more.
+func (o *reproOptions) tidy(jobs []*repro.Job) error {
+	if o.keep {
+		return nil
+	}
+	return repro.Tidy(jobs)
+}
+
+// reproduce runs a job as `fedfast tune` or `fedfast run` runs its study.
+func (a *app) reproduce(ctx context.Context, j *repro.Job) (*repro.Metrics, error) {
+	work, end := (&opened{}).work(a, j.Training.Mode)
+	defer end()
+	work.Launcher = a.launcher(true)
+	m, err := j.Run(ctx, work)
+	if ctx.Err() != nil && err != nil {
+		return nil, errors.New("interrupted; the same command resumes it")
+	}
+	return m, err
+}

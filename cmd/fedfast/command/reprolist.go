@@ -1,0 +1,90 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/bench/repro"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study/estimate"
+)
+
+func newReproList(a *app) *cobra.Command {
+	o := &reproOptions{}
+	cmd := &cobra.Command{
+		Use:   "list [NAME]",
+		Short: "Every number and curve that can be reproduced, what it needs and how long it takes here",
+		Long: "Every number and curve that can be reproduced, or those below NAME: the published number, the data that it needs and whether they\n" +
+			"are at hand, and an estimate of the time that all its seeds take on this machine with them, or with the paper's where they are not.",
+		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.validate()
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.list(cmd.Context(), a, args) }),
+	}
+	o.addPlanFlags(cmd)
+	return cmd
+}
+
+// list prints the cells.
+func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
+	cells := repro.Cells()
+	if len(args) > 0 {
+		var err error
+		if cells, err = repro.Select(args[0]); err != nil {
+			return usageError{err}
+		}
+	}
+	if o.Data == "" {
+		o.Data = os.Getenv("FEDFAST_DATA")
+	}
+	if o.Data != "" {
+		if _, err := os.Stat(o.Data); err != nil {
+			return usageError{fmt.Errorf("%s: no data are there (--data or FEDFAST_DATA): %w", o.Data, errors.Unwrap(err))}
+		}
+		if len(cells) > 1 && !a.json {
+			_, _ = fmt.Fprintf(a.err, "opening the data below %s for %d estimates, which can take two minutes\n", o.Data, len(cells))
+		}
+	}
+	entries, err := repro.List(ctx, cells, o.Options, a.workers)
+	if err != nil {
+		return usageError{err}
+	}
+	if a.json {
+		return a.printJSON(entries)
+	}
+	t := table.New(a.out, "name", "published", "unit", "data", "at hand", "seeds", "time here")
+	for _, e := range entries {
+		hand, seeds, seconds := "no", strconv.Itoa(e.Seeds), "-"
+		if e.AtHand {
+			hand = "yes"
+		}
+		if e.SecondsEstimate != nil {
+			seconds = estimate.Words(*e.SecondsEstimate)
+		} else {
+			hand, seeds = "-", "-"
+		}
+		t.Row(e.Name, e.Published.Or(e.Instead), orNothing(e.Unit), orNothing(e.Data), hand, seeds, seconds+because(e.Why))
+	}
+	return t.Flush()
+}
+
+// because adds why a cell cannot be run.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,148 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	studyOptions
+	cluster clusterFlag
+}
+
+func newRun(a *app) *cobra.Command {
+	o := &runOptions{}
+	cmd := &cobra.Command{
+		Use:               "run [FILE]",
+		ValidArgsFunction: completeFile,
+		Short:             "Train a federation once, without tuning",
+		Long: "Train a federation once, without tuning: the study file FILE or a preset, with the hyperparameters of [client] and\n" +
+			"[server]. --study DIR alone resumes the training there, or prints that of a finished one; a new DIR needs FILE, --preset\n" +
+			"or --set. Without FILE and --preset a new training is that of the preset quickstart.",
+		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.cluster.validate(o.seeds > 0)
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if o.seeds > 0 {
+				return o.runSeeds(cmd.Context(), a, args)
+			}
+			s, err := o.open(cmd.Context(), a, args, config.ModeRun)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), a, s)
+		}),
+	}
+	o.addFlags(cmd)
+	o.cluster.addFlags(cmd.Flags())
+	return cmd
+}
+
+// run resumes a training, or prints the stored result of a finished one.
+func (o *runOptions) run(ctx context.Context, a *app, s *opened) error {
+	r, err := o.finish(ctx, a, s)
+	if err != nil {
+		return err
+	}
+	return a.showRun(s, r, s.Path())
+}
+
+// runSeeds resumes the trainings of several seeds.
+func (o *runOptions) runSeeds(ctx context.Context, a *app, args []string) error {
+	s, err := o.openSeeds(ctx, a, args, config.ModeRun)
+	if err != nil {
+		return err
+	}
+	return o.trainSeeds(ctx, a, s, config.ModeRun, func(inner studyOptions, one *opened) error {
+		_, err := (&runOptions{studyOptions: inner}).finish(ctx, a, one)
+		return err
+	})
+}
+
+// finish brings a training to its end, unless it is there, and gives its directory
+// back.
+func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.RunResult, err error) {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if r := s.Ran(); r != nil {
+		return r, nil
+	}
+	work, end := s.work(a, config.ModeRun)
+	o.cluster.open(a, &work, config.ModeRun)
+	r, err = s.Run(ctx, work)
+	end()
+	o.cluster.finish(ctx, s, err)
+	return r, interrupted(ctx, s.places.Explain(err), o.resumable(s))
+}
+
+// showRun prints the end of a run in the form that was asked for.
+func (a *app) showRun(s *opened, r *study.RunResult, dir string) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	if err := s.printScaled(a.out); err != nil {
+		return err
+	}
+	return a.printRun(s.Config, r, dir)
+}
+
+// runNotes adds how much was dropped, if anything.
+func runNotes(t *table.Table, c *config.Config, r *study.RunResult) {
+	if r.Dropped == 0 {
+		return
+	}
+	text := droppedText(r.Dropped)
+	if r.Dropped == r.Rounds*c.Cohort {
+		text += ", all that there were: the weights are those it began with"
+	}
+	t.Row("dropped", text)
+}
+
+// printRun prints the end of a run.
+func (a *app) printRun(c *config.Config, r *study.RunResult, dir string) error {
+	if err := ofRun(r).print(a.out); err != nil {
+		return err
+	}
+	if err := printErrors(a.out, measured{"trained", r.Errors}); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	t := table.New(a.out)
+	t.Row("rounds", table.Count(r.Rounds))
+	runNotes(t, c, r)
+	timing(t, r.Seconds, r.RoundsPerSecond)
+	t.Row("weights_sha256", r.WeightsSHA256)
+	t.Row("study", dir)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return printVerdict(a.out, r.Verdict())
+}
+
+// spread returns at most n of the numbers 0 to count-1, evenly, with the ends.
+func spread(count, n int) []int {
+	if count <= n {
+		n = count
+	}
+	var chosen []int
+	for i := range n {
+		if n == 1 {
+			return []int{0}
+		}
+		chosen = append(chosen, i*(count-1)/(n-1))
+	}
+	return chosen
+}
+
+func timing(t *table.Table, seconds, rate float64) {
+	t.Row("seconds", fmt.Sprintf("%.1f", seconds))
+	t.Row("rounds a second", fmt.Sprintf("%.2f", rate))
+}

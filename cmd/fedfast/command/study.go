@@ -1,0 +1,294 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/progress"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// quickstart is the preset of commands that are given neither a file nor one.
+const quickstart = "quickstart"
+
+// configOptions say which configuration a command works on.
+type configOptions struct {
+	preset, tuner, clientTuner string
+	sets                       []string
+	init                       string
+	moves                      []string // assignments to the configuration that a study recorded
+}
+
+func (o *configOptions) addFlags(cmd *cobra.Command) {
+	var names []string
+	for _, p := range config.Presets() {
+		names = append(names, p.Name)
+	}
+	cmd.Flags().StringVar(&o.preset, "preset", "", "begin with a preset: "+strings.Join(names, ", "))
+	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the file, such as --set client.lr=0.1 (repeatable)")
+}
+
+// load resolves the configuration. Its errors are wrong usage.
+func (o *configOptions) load(a *app, args []string) (*config.Config, config.Places, error) {
+	src := config.Source{Preset: o.preset, Sets: o.sets, Tuner: o.tuner, ClientTuner: o.clientTuner}
+	if len(args) > 0 {
+		if err := notStudyFile(args[0]); err != nil {
+			return nil, config.Places{}, usageError{err}
+		}
+		src.File = args[0]
+	}
+	if src.Preset == "" && src.File == "" {
+		src.Preset = quickstart
+	}
+	if o.init != "" {
+		src.Sets = append(slices.Clone(src.Sets), "init="+strconv.Quote(o.init))
+	}
+	if a.seedGiven {
+		src.Seed = &a.seed
+	}
+	c, places, err := config.LoadPlaced(src)
+	if err != nil {
+		return nil, places, usageError{err}
+	}
+	return c, places, nil
+}
+
+// studyOptions are the flags of run and tune.
+type studyOptions struct {
+	configOptions
+	dir   string
+	scale scale
+	seeds seedCount
+	// unnamed says that dir is one that nobody named.
+	unnamed bool
+	// outer is the directory of several seeds' studies of which this is one.
+	outer string
+}
+
+func (o *studyOptions) addFlags(cmd *cobra.Command) {
+	o.configOptions.addFlags(cmd)
+	cmd.Flags().StringVar(&o.init, "init", "", "how the network starts, as the key init: torch, glorot, keras, haiku, gpt2, or a .safetensors `FILE`")
+	cmd.Flags().StringVar(&o.dir, "study", "", "directory of the study: a new one, or one to resume (default studies/DATE-NAME)")
+	cmd.Flags().Var(&o.scale, "scale", "shrink rounds, budgets and proxy federations by this factor, above 0 to 1, to try things out")
+	cmd.Flags().Var(&o.seeds, "seeds", "train with so many seeds, from the study's own on, each in a study of its own below --study")
+}
+
+// opened is a study that a command works on.
+type opened struct {
+	*workdir.Study
+	places config.Places // of the configuration's keys, where it was given
+	// label says in progress which of several seeds this is, empty for one.
+	label string
+	// random is how many random configurations are trained after the study.
+	random int
+	// loaded is the configuration without --scale, loaded anew.
+	loaded func() (*config.Config, error)
+}
+
+// given says that the command line says what to train; else its directory does.
+func (o *studyOptions) given(a *app, args []string) bool {
+	return o.dir == "" || len(args) > 0 || a.seedGiven || !o.bare() || o.scale != 0
+}
+
+// asked is what the command line says to train.
+type asked struct {
+	config *config.Config // nil is what the directory records
+	places config.Places
+	scaled string
+	loaded func() (*config.Config, error)
+}
+
+// open resolves the configuration, checks it as far as that needs neither data
+// nor tuners, and takes the directory. A study that the directory holds is resumed:
+// given nothing else by its own configuration, else only if it is the same one.
+func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode string) (*opened, error) {
+	var want asked
+	var err error
+	switch {
+	case workdir.HoldsSeeds(o.dir):
+		return nil, usageError{fmt.Errorf("--study %s: it holds studies of several seeds; give --seeds, or resume them with `fedfast study resume %s`", o.dir, o.dir)}
+	case o.given(a, args):
+		if want, err = o.configure(ctx, a, args, mode); err != nil {
+			return nil, err
+		}
+	case !workdir.Holds(o.dir):
+		return nil, usageError{fmt.Errorf("--study %s: it holds no study to resume; name a study file or a preset to begin one there", o.dir)}
+	}
+	return o.enter(ctx, a, want, mode)
+}
+
+// configure resolves and checks what the command line says to train, and names
+// the directory where it does not.
+func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mode string) (asked, error) {
+	want := asked{loaded: func() (*config.Config, error) {
+		c, _, err := o.load(a, args)
+		return c, err
+	}}
+	var err error
+	if want.config, want.places, err = o.load(a, args); err != nil {
+		return want, err
+	}
+	if want.scaled, err = o.scale.apply(want.config, mode, a.scaledOptions(ctx)); err != nil {
+		return want, usageError{err}
+	}
+	if err := want.config.CheckFor(mode); err != nil {
+		return want, usageError{want.places.Explain(err)}
+	}
+	if o.dir == "" {
+		o.dir, o.unnamed = workdir.Default(time.Now(), want.config.Name), true
+	}
+	return want, want.config.Absolute()
+}
+
+// enter takes the directory and what it records. A new one is only looked at: it
+// is made when the study can begin.
+func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode string) (*opened, error) {
+	if !workdir.Holds(o.dir) {
+		if err := outfile.Dir(o.dir); err != nil {
+			return nil, usageError{fmt.Errorf("--study: %w", err)}
+		}
+	}
+	study, err := workdir.Open(ctx, o.dir, want.config, mode, a.newLog())
+	if err != nil {
+		return nil, wrongStudy(err)
+	}
+	study.Unnamed = o.unnamed
+	s := &opened{Study: study, places: want.places, loaded: want.loaded}
+	if want.scaled != "" {
+		s.Scaled = want.scaled
+	}
+	if err := o.move(s.Config); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// wrongStudy makes wrong usage of an error about a directory that holds another
+// study, or what is none.
+func wrongStudy(err error) error {
+	if _, ok := errors.AsType[*workdir.OtherError](err); ok {
+		return usageError{err}
+	}
+	return err
+}
+
+// move changes where a recorded study finds its data and what memory it takes.
+func (o *configOptions) move(c *config.Config) (err error) {
+	if len(o.moves) == 0 {
+		return nil
+	}
+	if err := c.Move(o.moves); err != nil {
+		return usageError{err}
+	}
+	return c.Absolute()
+}
+
+// bare says that no flag changes the configuration.
+func (o *configOptions) bare() bool {
+	return o.preset == "" && o.init == "" && len(o.sets) == 0 && o.tuner == "" && o.clientTuner == ""
+}
+
+// tunerRef says which tuner a study used.
+type tunerRef struct {
+	Name    string `json:"name"`
+	Path    string `json:"path,omitempty"` // of an external one
+	Builtin bool   `json:"builtin"`
+	SHA256  string `json:"sha256"`
+}
+
+func refOf(r host.Ref) tunerRef {
+	t := tunerRef{Name: r.Name, Builtin: r.Builtin, SHA256: r.SHA256}
+	if !r.Builtin {
+		t.Path = r.Path
+	}
+	return t
+}
+
+// shown is the display of a study's rounds.
+type shown struct{ *progress.Display }
+
+var _ study.Observer = shown{}
+
+// Progress shows a round.
+func (w shown) Progress(p study.Progress) { w.Update(p) }
+
+// Event shows nothing.
+func (shown) Event(study.Event) {}
+
+// work says how the program works on a study. A display of its rounds is opened
+// when it can begin, and closed by end.
+func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
+	var display *progress.Display
+	o = workdir.Options{Workers: a.workers, Log: a.newLog()}
+	o.Ready = func(ctx context.Context, setup *study.Setup) error {
+		text := a.head(setup)
+		if setup.Store.Seq() == 0 { // nothing was trained yet
+			text += a.estimate(ctx, setup, command, s.random)
+		}
+		display = progress.New(a.err, terminalColumns(a.err), text, time.Now)
+		display.Label(s.label)
+		a.logs.redirect(display)
+		setup.Observer, setup.Log = shown{display}, a.newLog()
+		return nil
+	}
+	return o, func() {
+		if display != nil {
+			display.Close()
+		}
+	}
+}
+
+// resumable is the directory to resume.
+func (o *studyOptions) resumable(s *opened) string { return cmp.Or(o.outer, s.Path()) }
+
+// interrupted turns the error of a study that was interrupted into how to resume
+// it.
+func interrupted(ctx context.Context, err error, dir string) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		if !workdir.Holds(dir) && !workdir.HoldsSeeds(dir) {
+			return errors.New("interrupted before the study began: nothing is left to resume")
+		}
+		return fmt.Errorf("interrupted; resume it with: fedfast study resume %s", dir)
+	}
+	return err
+}
+
+// terminalColumns returns what tells the present width of the terminal that w is,
+// nil where it is none.
+func terminalColumns(w io.Writer) func() int {
+	if !screen.Is(w) {
+		return nil
+	}
+	return func() int { return screen.Columns(w) }
+}
+
+// head says in lines what is trained, and notes about data that were not told before.
+func (a *app) head(s *study.Setup) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters, level %v, seed %d\n",
+		s.Data.Name, len(s.Data.Clients), s.Model.Name(), table.Count(s.Model.NumParams()), kernels.Current(), s.Config.Seed)
+	for _, note := range s.Data.Notes {
+		if slices.Contains(a.told, note) {
+			continue // with another seed
+		}
+		a.told = append(a.told, note)
+		fmt.Fprintf(&b, "%s: %s\n", s.Data.Name, note)
+	}
+	return b.String()
+}

@@ -1,0 +1,139 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// mostTrials is how many trials a table shows unless all are asked for.
+const mostTrials = 10
+
+// trialRow is a trial in a table of trials.
+type trialRow struct {
+	number, rounds int
+	state          string
+	score          *float64 // nil before its first rung
+	source, reason string   // empty for none
+	params         tuners.Params
+}
+
+// printTrials prints trials, those that ran longest first and of these the best: ten, or
+// all of them, with the hyperparameters in which they differ. dir is where the study is.
+func printTrials(w io.Writer, c *config.Config, rows []trialRow, all bool, dir string) error {
+	slices.SortStableFunc(rows, func(a, b trialRow) int {
+		if a.rounds != b.rounds || a.score == nil || b.score == nil {
+			return b.rounds - a.rounds
+		}
+		return c.Aim().Compare(*a.score, *b.score)
+	})
+	keys := varying(rows)
+	shown := rows
+	if !all && len(rows) > mostTrials {
+		shown = rows[:mostTrials]
+	}
+	scale := study.ScaleOf(c, study.MeasureOf(c))
+	if slices.ContainsFunc(rows, func(r trialRow) bool { return r.score != nil }) {
+		fmt.Fprintf(w, "%v, at a trial's last rung on one cohort; %s\n", scale, scale.Direction())
+	}
+	t := trialTable(w, scale, shown, keys, true)
+	if !t.Fits() {
+		t = trialTable(w, scale, shown, keys, false)
+	}
+	if err := t.Flush(); err != nil || len(shown) == len(rows) {
+		return err
+	}
+	states := map[string]int{}
+	for _, r := range rows[len(shown):] {
+		states[r.state]++
+	}
+	var counts []string
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		counts = append(counts, fmt.Sprintf("%d %s", states[state], state))
+	}
+	_, err := fmt.Fprintf(w, "+ %s: fedfast study show %s --all\n", strings.Join(counts, ", "), dir)
+	return err
+}
+
+// trialTable lays trials out, with a column for each hyperparameter or one for all.
+func trialTable(w io.Writer, scale study.Scale, rows []trialRow, keys []string, apart bool) *table.Table {
+	optional := []struct {
+		name string
+		of   func(trialRow) string
+	}{
+		{"source", func(r trialRow) string { return r.source }},
+		{"reason", func(r trialRow) string { return r.reason }},
+	}
+	optional = slices.DeleteFunc(optional, func(o struct {
+		name string
+		of   func(trialRow) string
+	},
+	) bool {
+		return !slices.ContainsFunc(rows, func(r trialRow) bool { return o.of(r) != "" })
+	})
+	head := []string{"trial", "state", "rounds", "last rung"}
+	for _, o := range optional {
+		head = append(head, o.name)
+	}
+	if apart {
+		head = append(head, keys...)
+	} else {
+		head = append(head, "hyperparameters")
+	}
+	t := table.New(w, head...)
+	for _, r := range rows {
+		cells := []string{strconv.Itoa(r.number), r.state, strconv.Itoa(r.rounds), scale.TextOf(r.score)}
+		for _, o := range optional {
+			cells = append(cells, cmp.Or(o.of(r), "-"))
+		}
+		var params []string
+		for _, key := range keys {
+			text := "-"
+			if v, ok := r.params[key]; ok {
+				text = valueText(v)
+			}
+			if params = append(params, text); !apart {
+				params[len(params)-1] = strings.TrimPrefix(key, "client.") + "=" + text
+			}
+		}
+		if !apart {
+			params = []string{strings.Join(params, " ")}
+		}
+		t.Row(append(cells, params...)...)
+	}
+	return t
+}
+
+// varying returns the hyperparameters in which trials differ, all those of a single one.
+func varying(rows []trialRow) []string {
+	all := map[string]bool{}
+	for _, r := range rows {
+		for key := range r.params {
+			all[key] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool {
+		first, ok := rows[0].params[key]
+		return len(rows) > 1 && !slices.ContainsFunc(rows, func(r trialRow) bool {
+			v, has := r.params[key]
+			return has != ok || v != first
+		})
+	})
+}
+
+// valueText writes the value of a hyperparameter, a number with three digits.
+func valueText(v tuners.Value) string {
+	if x, ok := v.Float(); ok {
+		return fmt.Sprintf("%.3g", x)
+	}
+	return v.String()
+}

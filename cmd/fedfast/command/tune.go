@@ -1,0 +1,147 @@
+package command
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+)
+
+// tuneOptions are the flags of tune.
+type tuneOptions struct {
+	studyOptions
+	cluster          clusterFlag
+	ui               uiFlag
+	baseline         baselineFlag
+	allowTunerChange bool
+}
+
+func newTune(a *app) *cobra.Command {
+	o := &tuneOptions{}
+	cmd := &cobra.Command{
+		Use:               "tune [FILE]",
+		ValidArgsFunction: completeFile,
+		Short:             "Tune a federated training: a study of many trials",
+		Long: "Tune a federated training: the study file FILE or a preset. --study DIR alone resumes the study there, or prints a finished\n" +
+			"one again; a new DIR needs FILE, --preset or --set. Without FILE and --preset a new study is that of the preset quickstart.",
+		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.validate()
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if o.seeds > 0 {
+				return o.tuneSeeds(cmd.Context(), a, args)
+			}
+			s, err := o.open(cmd.Context(), a, args, config.ModeTune)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), a, s)
+		}),
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *tuneOptions) addFlags(cmd *cobra.Command) {
+	o.studyOptions.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.tuner, "tuner", "", "the tuner, as tuner.name")
+	f.StringVar(&o.clientTuner, "client-tuner", "", "the client tuner, as client_tuner.name; none for none")
+	o.addTuneFlags(cmd)
+}
+
+// addTuneFlags adds the flags that do not belong to the configuration.
+func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o.cluster.addFlags(f)
+	o.ui.addFlags(f)
+	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "resume a study although its tuner is another program than it recorded")
+	f.Var(&o.baseline, "baseline", "then train N random configurations for as many rounds as the winner, to compare; equal for as many as the study's\nrounds pay for")
+}
+
+func (o *tuneOptions) validate() error {
+	return o.alone(o.seeds > 0)
+}
+
+// alone checks the flags that are for one study.
+func (o *tuneOptions) alone(seeds bool) error {
+	return errors.Join(o.cluster.validate(seeds), o.ui.validate(seeds))
+}
+
+// run resumes a study, or prints the stored result of a finished one.
+func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) error {
+	r, err := o.finish(ctx, a, s)
+	if err != nil {
+		return err
+	}
+	return a.showTune(s, r, s.Path())
+}
+
+// tuneSeeds resumes the studies of several seeds.
+func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) error {
+	s, err := o.openSeeds(ctx, a, args, config.ModeTune)
+	if err != nil {
+		return err
+	}
+	return o.trainSeeds(ctx, a, s, config.ModeTune, func(inner studyOptions, one *opened) error {
+		each := *o
+		each.studyOptions = inner
+		_, err := each.finish(ctx, a, one)
+		return err
+	})
+}
+
+// finish brings a study to its end, unless it is there, and gives its directory
+// back.
+func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Result, err error) {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	asked := o.baseline.n
+	if r := s.Stored.Tune; r != nil {
+		asked = o.baseline.of(s.Config, r, nil)
+	}
+	if r := s.Finished(asked); r != nil {
+		return r, nil
+	}
+	s.random = o.baseline.planned(s.Config)
+	work, end := s.work(a, config.ModeTune)
+	o.cluster.open(a, &work, config.ModeTune)
+	o.ui.open(a, s.Path, &work)
+	ready := work.Ready
+	work.Ready = func(ctx context.Context, setup *study.Setup) error {
+		if err := o.baseline.checked(setup); err != nil {
+			return err
+		}
+		return ready(ctx, setup)
+	}
+	work.Launcher = a.launcher(o.allowTunerChange)
+	work.Launched = func(ctx context.Context, tuner, client workdir.Tuner) error {
+		return o.scale.enough(ctx, a, s, tuner, client)
+	}
+	work.Trained = func(ctx context.Context, setup *study.Setup, r *study.Result) (err error) {
+		end()
+		o.cluster.close(true)
+		r.Baseline, err = o.random(ctx, a, s, *setup, r)
+		return err
+	}
+	r, err = s.Tune(ctx, work)
+	end()
+	o.ui.close()
+	o.cluster.finish(ctx, s, err)
+	return r, interrupted(ctx, s.places.Explain(err), o.resumable(s))
+}
+
+// showTune prints the end of a study in the form that was asked for.
+func (a *app) showTune(s *opened, r *study.Result, dir string) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	if err := s.printScaled(a.out); err != nil {
+		return err
+	}
+	return a.printTune(s.Config, r, dir)
+}

@@ -1,0 +1,98 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/plugins"
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+func newTuner(a *app) *cobra.Command {
+	serve := &cobra.Command{
+		Use:   "serve NAME",
+		Short: "Serve a built-in tuner to the program that started this one",
+		Long:  "Serve a built-in tuner to the program that started this one. fedfast starts itself so; there is nothing for a person to do.",
+		Args:  cobra.ExactArgs(1),
+		RunE:  a.work(func(_ *cobra.Command, args []string) error { return serve(args[0]) }),
+	}
+	return group("tuner", "Tuners: list, new, check, serve", newTunerList(a), newTunerNew(a), newTunerCheck(a), serve, newTunerAbandon(a))
+}
+
+// serve answers the host over the plugin protocol until the host ends.
+func serve(name string) error {
+	builtin := plugins.Builtin()
+	t, ok := builtin[name]
+	if !ok {
+		return usageError{fmt.Errorf("no built-in tuner is called %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(builtin)), ", "))}
+	}
+	tuners.Serve(t)
+	return nil
+}
+
+// paths says where tuners are looked for.
+func (a *app) paths() (host.Paths, error) {
+	paths, err := host.DefaultPaths(slices.Collect(maps.Keys(plugins.Builtin())), a.tunerPaths...)
+	if err != nil {
+		return paths, err
+	}
+	for _, given := range []struct{ by, text string }{{"--tuner-reattach", a.tunerReattach}, {host.AttachEnv, os.Getenv(host.AttachEnv)}} {
+		attach, err := host.ParseAttach(given.text)
+		if err != nil {
+			return paths, usageError{fmt.Errorf("%s: %w", given.by, err)}
+		}
+		paths.Attach = append(paths.Attach, attach...)
+	}
+	return paths, nil
+}
+
+// launch finds a tuner and starts it. A name that nothing has is wrong usage.
+// The tuner outlives ctx until it is closed: a round that has begun needs it.
+func (a *app) launch(ctx context.Context, role, name string) (*host.Plugin, error) {
+	return a.launchPinned(ctx, role, name, func(r host.Ref) (host.Ref, error) { return r, nil })
+}
+
+// launcher returns how studies launch their tuners: as processes, and only as the
+// very program that a study recorded, unless another one is allowed.
+func (a *app) launcher(allowChange bool) workdir.Launcher {
+	return func(ctx context.Context, l workdir.Launch) (workdir.Tuner, error) {
+		return a.launchPinned(ctx, l.Key, l.Name, func(r host.Ref) (host.Ref, error) {
+			if l.Pin == nil || allowChange {
+				return r, nil
+			}
+			return r.Pinned(l.Study, *l.Pin, "--allow-tuner-change")
+		})
+	}
+}
+
+// launchPinned is launch with a look at what was found before it starts.
+func (a *app) launchPinned(ctx context.Context, role, name string, pin func(host.Ref) (host.Ref, error)) (*host.Plugin, error) {
+	paths, err := a.paths()
+	if err != nil {
+		return nil, err
+	}
+	ref, err := host.Find(name, paths)
+	if errors.Is(err, host.ErrNotFound) && plugins.Namesakes(name) != "" {
+		err = errors.New(plugins.Namesakes(name))
+	}
+	if errors.Is(err, host.ErrNotFound) {
+		err = fmt.Errorf("%w%s", err, key.DidYouMean(name, key.Names(paths.Builtin...)))
+	}
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: %w", role, err)}
+	}
+	if ref, err = pin(ref); err != nil {
+		return nil, fmt.Errorf("%s: %w", role, err)
+	}
+	return host.Launch(context.WithoutCancel(ctx), ref, host.Options{Logger: a.newLog()})
+}

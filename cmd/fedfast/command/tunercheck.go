@@ -1,0 +1,164 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/conformance"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// checkOptions are the flags of tuner check.
+type checkOptions struct {
+	replay  string
+	options []string
+	suite   conformance.Options
+	rounds  int
+	trial   int
+	n       int
+}
+
+func newTunerCheck(a *app) *cobra.Command {
+	o := &checkOptions{}
+	cmd := &cobra.Command{
+		Use:               "check NAME|BINARY|DIR",
+		ValidArgsFunction: completeFirst(builtinNames),
+		Short:             "Check that a tuner keeps the protocol, also when it is killed on the way, or replay a surface with it",
+		Long: "Check that a tuner keeps the protocol: a study without training is played, again in other processes, from recorded states, with kills " +
+			"and stops on the way. The exit code is 1 when a check fails.\n\nWith --replay it plays one study against a surface and tells what it " +
+			"chose. A surface is " + strings.Join(conformance.Surfaces(), ", ") + ", the directory of a finished study, or a file (plugins/README.md tells its form).",
+		Args: cobra.ExactArgs(1),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.replay, "replay", "", "play one study against this surface: a name, a study's directory or a file")
+	f.StringArrayVar(&o.options, "option", nil, "an option of the tuner, NAME=VALUE; may be repeated")
+	f.DurationVar(&o.suite.Timeout, "timeout", 10*time.Second, "time for one call")
+	f.DurationVar(&o.suite.P99, "p99", time.Second, "time that the slowest percentile of calls may take")
+	f.DurationVar(&o.suite.Long, "long", 30*time.Second, "time after which the study of 10,000 trials may stop short")
+	f.StringSliceVar(&o.suite.Only, "only", nil, "run these checks and those that they need: "+strings.Join(conformance.Names(), ", "))
+	f.IntVar(&o.rounds, "rounds", 0, "with --replay: budget.rounds; 0 takes the surface's, or one that the tuner accepts")
+	f.IntVar(&o.trial, "trial-rounds", 0, "with --replay: budget.trial_rounds; 0 takes the surface's")
+	f.IntVar(&o.n, "parallel", 1, "with --replay: trials in flight, as tuner.parallel")
+	return cmd
+}
+
+// newTunerAbandon is the host that a check kills.
+func newTunerAbandon(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    "abandon REFERENCE",
+		Short:  "Launch a tuner and wait to be killed: a part of tuner check",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			return conformance.Abandon(cmd.Context(), args[0], a.out)
+		}),
+	}
+}
+
+func (o *checkOptions) run(ctx context.Context, a *app, what string) (err error) {
+	ref, err := a.reference(what)
+	if err != nil {
+		return usageError{err}
+	}
+	if o.suite.Options, err = parseOptions(o.options); err != nil {
+		return usageError{err}
+	}
+	if err := conformance.CheckNames(o.suite.Only); err != nil {
+		return usageError{fmt.Errorf("--only %w", err)}
+	}
+	if o.replay != "" {
+		return o.runReplay(ctx, a, ref)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program's own file: %w", err)
+	}
+	o.suite.Abandon = []string{self, "tuner", "abandon"}
+	o.suite.Probes = fl.CheckProbes
+	o.suite.Logger = a.newLog()
+	o.suite.Began = func(name string) { fmt.Fprintf(a.err, "checking %s: %s\n", ref.Name, name) }
+	report, err := conformance.Run(ctx, ref, o.suite)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(report)
+	} else {
+		err = a.printReport(report)
+	}
+	if err != nil || report.Passed {
+		return err
+	}
+	var failed []string
+	for _, c := range report.Checks {
+		if c.Verdict == conformance.Failed {
+			failed = append(failed, c.Name)
+		}
+	}
+	return fmt.Errorf("tuner %q failed %s", ref.Name, strings.Join(failed, ", "))
+}
+
+// reference finds a tuner by its name, or by the path of its program or of the
+// directory that holds it.
+func (a *app) reference(what string) (host.Ref, error) {
+	if strings.ContainsRune(what, filepath.Separator) || strings.Contains(what, "/") || strings.HasPrefix(what, host.Prefix) || what == "." {
+		return host.At(what)
+	}
+	paths, err := a.paths()
+	if err != nil {
+		return host.Ref{}, err
+	}
+	return host.Find(what, paths)
+}
+
+// parseOptions reads NAME=VALUE, where VALUE is a number, true, false or a text.
+func parseOptions(given []string) (tuners.Params, error) {
+	if given == nil {
+		return nil, nil
+	}
+	p := tuners.Params{}
+	for _, item := range given {
+		name, text, ok := strings.Cut(item, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--option %s: want NAME=VALUE", item)
+		}
+		var v tuners.Value
+		if err := v.UnmarshalJSON([]byte(text)); err != nil || v.Kind() == tuners.NoneValue {
+			v = tuners.Str(text)
+		}
+		p[name] = v
+	}
+	return p, nil
+}
+
+// printReport writes a report for a person.
+func (a *app) printReport(r *conformance.Report) error {
+	if _, err := fmt.Fprintf(a.out, "%s, %s\n\n", strings.TrimSpace(r.Tuner+" "+r.Version), r.Path); err != nil {
+		return err
+	}
+	t := table.New(a.out, "check", "", "s", "")
+	counts := map[conformance.Verdict]int{}
+	for _, c := range r.Checks {
+		counts[c.Verdict]++
+		message := c.Message
+		if message == "" {
+			message = c.About
+		}
+		t.Row(c.Name, string(c.Verdict), fmt.Sprintf("%.1f", c.Seconds), message)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.out, "\n%d passed, %d failed, %d skipped\n", counts[conformance.Passed], counts[conformance.Failed], counts[conformance.Skipped])
+	return err
+}

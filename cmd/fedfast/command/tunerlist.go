@@ -1,0 +1,143 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+func newTunerList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the tuners that were found, built in and external, and why some cannot be used",
+		Args:  cobra.NoArgs,
+		RunE:  a.work(func(cmd *cobra.Command, _ []string) error { return a.listTuners(cmd.Context()) }),
+	}
+}
+
+// tunerEntry is a line of `tuner list --json`.
+type tunerEntry struct {
+	tunerRef
+	Version string   `json:"version,omitempty"`
+	Doc     string   `json:"doc,omitempty"`
+	Can     []string `json:"can"` // what it can do
+	Trials  bool     `json:"trials"`
+	Rounds  bool     `json:"rounds"`
+	Options []option `json:"options,omitempty"`
+	Skipped string   `json:"skipped,omitempty"` // why it cannot be used
+}
+
+// option is one of a tuner's options.
+type option struct {
+	Name    string       `json:"name"`
+	Default tuners.Value `json:"default"`
+	Doc     string       `json:"doc"`
+}
+
+// tunerEntries starts every tuner once for its description.
+func (a *app) tunerEntries(ctx context.Context) ([]tunerEntry, error) {
+	paths, err := a.paths()
+	if err != nil {
+		return nil, err
+	}
+	entries := []tunerEntry{}
+	for _, e := range host.List(ctx, paths, host.Options{Logger: a.newLog()}) {
+		d := e.Description
+		entry := tunerEntry{
+			tunerRef: refOf(e.Ref), Version: d.Version, Doc: d.Doc, Can: abilities(d), Trials: d.Trials, Rounds: d.Rounds, Skipped: e.Skipped,
+		}
+		for _, o := range d.Options {
+			entry.Options = append(entry.Options, option{o.Name, o.Default, o.Doc})
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// listTuners prints what tuners there are.
+func (a *app) listTuners(ctx context.Context) error {
+	entries, err := a.tunerEntries(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(entries)
+	}
+	t := table.New(a.out, "name", "version", "can do", "sha256", "from", "what it does")
+	for _, e := range entries {
+		from, doc, sum := "built in", e.Doc, e.SHA256
+		if !e.Builtin {
+			from = e.Path
+		}
+		if e.Skipped != "" {
+			doc = "cannot be used: " + e.Skipped
+		}
+		t.Row(e.Name, e.Version, strings.Join(e.Can, ", "), sum[:min(12, len(sum))], from, doc)
+	}
+	return t.Flush()
+}
+
+// showTuner prints a tuner with its options.
+func (a *app) showTuner(ctx context.Context, name string) error {
+	entries, err := a.tunerEntries(ctx)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, e := range entries {
+		known = append(known, e.Name)
+	}
+	i := slices.Index(known, name)
+	switch {
+	case i < 0:
+		return unknown("tuner", name, known)
+	case a.json:
+		return a.printJSON(entries[i])
+	}
+	e := entries[i]
+	t := table.New(a.out)
+	t.Row(e.Name, e.Doc)
+	t.Row("version", e.Version)
+	t.Row("can do", strings.Join(e.Can, ", "))
+	if e.Skipped != "" {
+		t.Row("cannot be used", e.Skipped)
+	}
+	if err := t.Flush(); err != nil || len(e.Options) == 0 {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	t = table.New(a.out, "option", "default", "what it means")
+	for _, o := range e.Options {
+		t.Row(o.Name, dash(o.Default.String()), o.Doc)
+	}
+	return t.Flush()
+}
+
+// abilities names what a tuner can do: which keys of a study may name it, and what
+// its decisions and plans may hold.
+func abilities(d tuners.Description) []string {
+	can := []string{}
+	for _, c := range []struct {
+		what string
+		does bool
+	}{
+		{"tuner", d.Trials},
+		{"client tuner", d.Rounds},
+		{"forks", d.Fork},
+		{"prepares", d.Prepare},
+		{"tables", d.Tables},
+		{"architectures", d.Architectures},
+	} {
+		if c.does {
+			can = append(can, c.what)
+		}
+	}
+	return can
+}

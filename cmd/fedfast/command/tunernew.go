@@ -1,0 +1,98 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/tuners/scaffold"
+)
+
+func newTunerNew(a *app) *cobra.Command {
+	p := scaffold.Project{}
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Write a small project for a tuner of your own, in Go or Python, that builds and passes its own test",
+		Args:  cobra.ExactArgs(1),
+		RunE: a.work(func(_ *cobra.Command, args []string) error {
+			p.Name = args[0]
+			return a.newTunerProject(p)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.Language, "lang", scaffold.Go, "language: go or python")
+	f.StringVar(&p.Dir, "dir", "", "directory to make; empty is NAME")
+	f.StringVar(&p.Checkout, "checkout", "", "for go: a checkout of fedfast to build with; empty is the one around the current directory or this program, else a release")
+	return cmd
+}
+
+// newTunerProject writes a project and says what to do next.
+func (a *app) newTunerProject(p scaffold.Project) error {
+	if p.Dir == "" {
+		p.Dir = p.Name
+	}
+	if p.Language == scaffold.Go {
+		from := []string{p.Checkout}
+		if p.Checkout == "" {
+			from = []string{"."}
+			if self, err := os.Executable(); err == nil {
+				from = append(from, filepath.Dir(self))
+			}
+		}
+		found := scaffold.FindCheckout(from...)
+		if found == "" && p.Checkout != "" {
+			return usageError{fmt.Errorf("--checkout %s: no checkout of fedfast is there", p.Checkout)}
+		}
+		p.Checkout, p.Version = found, release()
+	}
+	if err := p.Write(); err != nil {
+		return usageError{err}
+	}
+	var steps, note string
+	if p.Language == scaffold.Python {
+		python := interpreter()
+		if python == "" {
+			python, note = "python3", "\nIt needs grpcio, which is not here: apt-get install python3-grpcio, or pip install grpcio protobuf\n"
+		}
+		steps = python + " -m unittest"
+	} else {
+		steps = fmt.Sprintf("go test . && go build -o %s .", p.Program())
+		if p.Checkout == "" {
+			steps = "go mod tidy && " + steps
+		}
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"dir": p.Dir, "program": p.Program(), "next": steps, "note": strings.TrimSpace(note)})
+	}
+	_, err := fmt.Fprintf(a.out, "%s holds a tuner that works; README.md there tells more. Next:\n\n  cd %s && %s\n  fedfast tuner check ./%s\n%s",
+		p.Dir, p.Dir, steps, p.Program(), note)
+	return err
+}
+
+// interpreter returns a python3 that has grpcio, "" when there is none.
+func interpreter() string {
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(name, "-c", "import grpc, google.protobuf").Run() == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// releaseForm is what versions of releases look like.
+var releaseForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
+
+// release returns the version of this program when it was built from a release,
+// else "".
+func release() string {
+	if info, ok := debug.ReadBuildInfo(); ok && releaseForm.MatchString(info.Main.Version) {
+		return info.Main.Version
+	}
+	return ""
+}

@@ -1,0 +1,104 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/dashboard"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+)
+
+// uiFlag is the flag --ui: where a study is shown while this process trains it, with
+// buttons that stop its trials; empty for nowhere.
+type uiFlag struct {
+	listen string
+	end    func() // of the server, nil before it is opened
+}
+
+func (u *uiFlag) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&u.listen, "ui", "", "show the study in a browser while it is trained, with buttons that stop trials or the study, at the address that is\nprinted; --ui=`ADDRESS:PORT` of the loopback chooses one")
+	f.Lookup("ui").NoOptDefVal = "127.0.0.1:0"
+}
+
+// validate checks the address and what it is given with.
+func (u *uiFlag) validate(seeds bool) error {
+	switch {
+	case u.listen == "":
+		return nil
+	case seeds:
+		return usageError{errors.New("--ui: it is for one study; `fedfast ui` shows the studies of several seeds")}
+	}
+	return checkListen("--ui", u.listen)
+}
+
+// checkListen checks an address at which pages are served.
+func checkListen(flag, listen string) error {
+	if at, err := netip.ParseAddrPort(listen); err != nil || !at.Addr().IsLoopback() {
+		return usageError{fmt.Errorf("%s %s: must be an address of the loopback with a port, such as %s", flag, listen, dashboardAddress)}
+	}
+	return nil
+}
+
+// listening takes an address at which pages are served.
+func listening(flag, listen string) (net.Listener, error) {
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; port 0 takes a free one", flag, listen, err)
+	}
+	return l, nil
+}
+
+// studyPage is the page of the study that a server's root is.
+func studyPage(l net.Listener) url.URL {
+	return url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/study", RawQuery: url.Values{"dir": {"."}}.Encode()}
+}
+
+// open serves the study when it can begin; dir then tells where it is.
+func (u *uiFlag) open(a *app, dir func() string, o *workdir.Options) {
+	if u.listen == "" {
+		return
+	}
+	ready := o.Ready
+	o.Ready = func(ctx context.Context, s *study.Setup) error {
+		if err := ready(ctx, s); err != nil {
+			return err
+		}
+		l, err := listening("--ui", u.listen)
+		if err != nil {
+			return err
+		}
+		s.Control = &study.Control{}
+		server := &dashboard.Server{Root: dir(), Control: s.Control, Token: dashboard.NewToken()}
+		ctx, cancel := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if err := server.Serve(ctx, l); err != nil {
+				a.notice("--ui: " + err.Error())
+			}
+		}()
+		u.end = func() {
+			cancel()
+			<-ended
+		}
+		at := studyPage(l)
+		at.Fragment = "token=" + server.Token
+		a.notice("watch it, and stop trials or the study, at " + at.String())
+		return nil
+	}
+}
+
+// close ends the server.
+func (u *uiFlag) close() {
+	if u.end != nil {
+		u.end()
+		u.end = nil
+	}
+}
