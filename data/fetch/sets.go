@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Set is what can be fetched by a name: that of a set of package data, or one
-// of a form in which such a set also comes.
+// Set is what can be fetched by a name: that of a set of package data.
 type Set struct {
 	Name string
 	// Data is the set of package data that reads the files.
@@ -116,10 +115,6 @@ func Sets() []Set {
 			from(File{Name: "stackoverflow.tag_count.tar.bz2", SHA256: "6fe281cec490d9384a290d560072438e7e2b377bbb823876ce7bd6f82696772d", Gives: []string{"stackoverflow.tag_count"}}, tffBase, fedmlBase),
 			sentences,
 		}},
-		{Name: "tff-femnist-h5", Data: "tff-femnist", Files: []File{tarball("fed_emnist", "fe1ed5a502cea3a952eb105920bff8cffb32836b5173cb18a57a32c3606f3ea0")}},
-		{Name: "tff-femnist-digits-h5", Data: "tff-femnist-digits", Files: []File{tarball("fed_emnist_digitsonly", "55333deb8546765427c385710ca5e7301e16f4ed8b60c1dc5ae224b42bd5b14b")}},
-		{Name: "tff-shakespeare-h5", Data: "tff-shakespeare", Files: []File{tarball("shakespeare", "0285be9906cb5f268092eee4edeeacfc2af4574f2941f7cc2f08a321d7f5c707")}},
-		{Name: "tff-cifar100-h5", Data: "tff-cifar100", Files: []File{tarball("fed_cifar100", "e8575e22c038ecef1ce6c7d492d7abee7da13b1e1ba9b70a7fc18531ba7590de")}},
 	}
 }
 
@@ -131,15 +126,6 @@ func mnistFiles() []File {
 		from(File{Name: "t10k-images-idx3-ubyte.gz", Size: 1648877, MD5: "9fb629c4189551a2d022fa330f9573f3"}, mnistBase, mnistBase2),
 		from(File{Name: "t10k-labels-idx1-ubyte.gz", Size: 4542, MD5: "ec29112dd5afa0611ce80d1b7f02629c"}, mnistBase, mnistBase2),
 	}
-}
-
-// tarball returns one of TFF's older archives.
-func tarball(stem, sha256 string) File {
-	bases := []string{tffBase}
-	if stem != "fed_emnist_digitsonly" {
-		bases = append(bases, fedmlBase)
-	}
-	return from(File{Name: stem + ".tar.bz2", SHA256: sha256, Gives: []string{stem + "_train.h5", stem + "_test.h5"}}, bases...)
 }
 
 // packed says whether the file is an archive to unpack.

@@ -3,20 +3,33 @@ package sets_test
 import (
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/data/sets/internal/settest"
+	"github.com/fedfast/fedfast/data/sets/tff/tfftest"
 )
 
 // The sets of colour pictures open with each augmentation: training images change at
 // random, those of validation only as FedEx's code has it, test images never.
 func TestOpenAugments(t *testing.T) {
 	dir := settest.Folder(t, map[string]string{"train.bin": settest.CIFAR100(200), "test.bin": settest.CIFAR100(100)})
+	tff := t.TempDir()
+	var rows []tfftest.Row
+	for i := range 8 {
+		pixels := make([]int64, 3072)
+		for j := range pixels {
+			pixels[j] = int64(j * (i + 3) % 256)
+		}
+		rows = append(rows, tfftest.Row{Split: []string{"train", "test"}[i/6], Client: strconv.Itoa(i / 2 % 3), Message: tfftest.Example(
+			tfftest.Feature{Name: "image", Ints: pixels}, tfftest.Feature{Name: "label", Ints: []int64{int64(i)}}, tfftest.Feature{Name: "coarse_label", Ints: []int64{0}})})
+	}
+	tfftest.Write(t, filepath.Join(tff, "cifar100.sqlite"), rows)
 	for _, cfg := range []data.Config{
 		{Name: "cifar100", Path: dir, Clients: 5},
-		{Name: "tff-cifar100", Path: filepath.Join("..", "formats", "hdf5", "testdata"), MinSamples: 1, Split: "50/50/0"},
+		{Name: "tff-cifar100", Path: tff, MinSamples: 1, Split: "50/50/0"},
 	} {
 		for _, tt := range []struct {
 			augment string

@@ -240,28 +240,3 @@ func (e *Example) Label(name string, classes int) (int32, error) {
 	}
 	return int32(v[0]), nil
 }
-
-// NewExample returns an example without features; SetFloats and so on give it some.
-func NewExample() *Example { return &Example{} }
-
-// add returns the feature of a name, a new one if need be.
-func (e *Example) add(name string, k kind) *feature {
-	for i := range e.features[:e.used] {
-		if f := &e.features[i]; f.name == name {
-			f.kind = k
-			return f
-		}
-	}
-	e.features = append(e.features[:e.used], feature{name: name, kind: k})
-	e.used++
-	return &e.features[e.used-1]
-}
-
-// SetFloats makes a feature the given floats, which e keeps.
-func (e *Example) SetFloats(name string, values []float32) { e.add(name, floatKind).floats = values }
-
-// SetInts makes a feature the given integers, which e keeps.
-func (e *Example) SetInts(name string, values []int64) { e.add(name, intKind).ints = values }
-
-// SetText makes a feature the given text, which e keeps.
-func (e *Example) SetText(name string, text []byte) { e.add(name, textKind).texts = [][]byte{text} }

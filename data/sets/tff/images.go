@@ -31,10 +31,10 @@ func femnistSet() data.Set {
 		Doc:  "TensorFlow Federated's EMNIST: LEAF's FEMNIST, but another choice of writers and another split of their samples. Paper 1, ink 0",
 		Kind: data.Image, Input: "28x28x1", Classes: femnistClasses,
 		Clients: "3,400 writers", Samples: "671,585 + 77,483",
-		Path:      emnistFiles.path(),
+		Path:      emnistFile.path(),
 		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 3400, Train: 671_585, Test: 77_483}}},
 	}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
-		return loadImages(ctx, cfg, emnistFiles, "all_train", "all_test", femnistClasses)
+		return loadImages(ctx, cfg, "all_train", "all_test", femnistClasses)
 	}}
 }
 
@@ -45,10 +45,10 @@ func digitsSet() data.Set {
 		Doc:  "TensorFlow Federated's EMNIST, the digits only. Paper 1, ink 0",
 		Kind: data.Image, Input: "28x28x1", Classes: digitClasses,
 		Clients: "3,383 writers", Samples: "341,873 + 40,832",
-		Path:      digitFiles.path(),
+		Path:      emnistFile.path(),
 		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 3383, Train: 341_873, Test: 40_832}}},
 	}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
-		return loadImages(ctx, cfg, digitFiles, "digits_only_train", "digits_only_test", digitClasses)
+		return loadImages(ctx, cfg, "digits_only_train", "digits_only_test", digitClasses)
 	}}
 }
 
@@ -62,9 +62,9 @@ func byClient[T any](clients map[string]*T, id string) *T {
 	return c
 }
 
-func loadImages(ctx context.Context, cfg data.Config, files setFiles, train, test string, classes int) (*data.Federation, []data.Examples, error) {
+func loadImages(ctx context.Context, cfg data.Config, train, test string, classes int) (*data.Federation, []data.Examples, error) {
 	people := map[string]*[2]grey.Rows{}
-	err := files.read(ctx, cfg.Path, []string{train, test}, func(split, client string, of int64, e *Example) error {
+	err := emnistFile.read(ctx, cfg.Path, []string{train, test}, func(split, client string, of int64, e *Example) error {
 		label, err := e.Label("label", classes)
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func cifar100Set() data.Set {
 		Kind: data.Image, Input: "32x32x3", Classes: cifar.Fine,
 		Clients: "500 clients + 100 with test samples only", Samples: "50,000 + 10,000",
 		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 500, TestOnly: 100, Train: 50_000, Test: 10_000}}},
-		Path:      cifar100Files.path(), Augments: []string{data.AugmentFedEx, data.AugmentFedExTrain, data.AugmentCrop},
+		Path:      cifar100File.path(), Augments: []string{data.AugmentFedEx, data.AugmentFedExTrain, data.AugmentCrop},
 	}, Load: loadCIFAR100}
 }
 
@@ -109,7 +109,7 @@ type byteImages struct {
 
 func loadCIFAR100(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
 	people := map[string]*byteImages{}
-	err := cifar100Files.read(ctx, cfg.Path, []string{"train", "test"}, func(split, client string, _ int64, e *Example) error {
+	err := cifar100File.read(ctx, cfg.Path, []string{"train", "test"}, func(split, client string, _ int64, e *Example) error {
 		label, err := e.Label("label", cifar.Fine)
 		if err != nil {
 			return err

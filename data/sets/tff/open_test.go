@@ -182,7 +182,14 @@ func TestOpenTFFErrors(t *testing.T) {
 		}
 	}
 	empty := t.TempDir()
-	if _, err := data.Open(t.Context(), data.Config{Name: "tff-cifar100", Path: empty, IID: new(false)}); err == nil || !strings.HasSuffix(err.Error(), "no file cifar100.sqlite or cifar100.sqlite.lzma, nor fed_cifar100_train.h5 and fed_cifar100_test.h5") {
+	if _, err := data.Open(t.Context(), data.Config{Name: "tff-cifar100", Path: empty, IID: new(false)}); err == nil || !strings.HasSuffix(err.Error(), "no file cifar100.sqlite or cifar100.sqlite.lzma") {
 		t.Errorf("an empty folder: %v", err)
+	}
+	older := settest.Folder(t, map[string]string{"fed_cifar100_train.h5": ""})
+	for _, path := range []string{older, filepath.Join(older, "fed_cifar100_train.h5")} {
+		_, err := data.Open(t.Context(), data.Config{Name: "tff-cifar100", Path: path, IID: new(false)})
+		if err == nil || !strings.Contains(err.Error(), "fed_cifar100_train.h5: TFF's older HDF5 files are not read; cifar100.sqlite.lzma has the same samples") {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -34,14 +34,14 @@ func shakespeareSet() data.Set {
 		Kind: data.Tokens, Input: "80 characters, a label at each", Classes: idCount,
 		Clients: "715 roles", Samples: "16,068 + 2,356 snippets, each one run or more",
 		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 715, Train: 16_068, Test: 2356}, Unit: "snippets"}},
-		Path:      shakespeareFiles.path(),
+		Path:      shakespeareFile.path(),
 	}, Load: loadShakespeare}
 }
 
 func loadShakespeare(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
 	people := map[string]*[2][]byte{}
 	strange := 0
-	err := shakespeareFiles.read(ctx, cfg.Path, []string{"train", "test"}, func(split, client string, _ int64, e *Example) error {
+	err := shakespeareFile.read(ctx, cfg.Path, []string{"train", "test"}, func(split, client string, _ int64, e *Example) error {
 		text, err := e.Text("snippets")
 		if err != nil {
 			return err

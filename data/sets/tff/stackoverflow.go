@@ -29,7 +29,7 @@ func stackOverflowSet() data.Set {
 			"users. Clients named heldout/... have test samples only (data.unseen = true evaluates them)",
 		Kind: data.Tokens, Input: "20 words, a label at each", Classes: words.Default + words.Special,
 		Clients: "342,477 users + 38,758 held out; 204,088 have test samples", Samples: "135,818,730 + 16,586,035, held out 16,491,230",
-		Path:  stackOverflowFiles.path() + "; beside it TFF's list of words stackoverflow.word_count, else the words are those of the first million training samples",
+		Path:  stackOverflowFile.path() + "; beside it TFF's list of words stackoverflow.word_count, else the words are those of the first million training samples",
 		Vocab: words.Default, MaxVocab: words.Most,
 		Published: []data.Published{{Source: "TFF, without those held out", Totals: data.Totals{Clients: 342_477, Train: 135_818_730, Test: 16_586_035}}},
 	}, Load: loadStackOverflow}
@@ -84,7 +84,7 @@ type soForm struct {
 
 // openStackOverflow opens the file and lists its clients.
 func openStackOverflow(ctx context.Context, cfg data.Config, form func(path string, first firstTexts) (*soForm, error)) (*data.Federation, []data.Examples, error) {
-	path, err := stackOverflowFiles.sqliteFile(cfg.Path)
+	path, err := stackOverflowFile.in(cfg.Path)
 	if err != nil {
 		return nil, nil, err
 	}
