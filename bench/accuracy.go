@@ -144,8 +144,10 @@ var regressions = []struct {
 // halvesSets are the settings of their trainings.
 var halvesSets = []string{"data.name=npz-images", "data.split=90/10/files", "cohort=5", "client.batch=10", "client.epochs=1", "eval.clients=100"}
 
-// ownModels are those of methods that cannot train any network.
-var ownModels = map[string]string{"fedtp": "vit-tiny", "supernet": "mbv3-cifar", "fednas": "darts-cifar", "directfednas": "darts-cifar"}
+// methodSets are settings with which a method trains on the suite's data.
+var methodSets = map[string][]string{
+	"fedrolex": {"client.widths=[1, 0.5, 0.25]"}, // sixteenths of the channels, scaled by 16, diverge when they move
+}
 
 // accuracyRows lists the methods, the models and the studies.
 func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {
@@ -199,16 +201,18 @@ func trainings(cfg Config, shared map[uint64]opened) ([]training, error) {
 	}
 	var all []training
 	for _, method := range fl.Methods() {
+		m, err := fl.MethodByName(method)
+		if err != nil {
+			return nil, err
+		}
 		t := training{name: method, preset: preset, sets: slices.Concat(base, single(rounds), []string{"method=" + method}), opened: shared}
-		if model := ownModels[method]; model != "" {
+		if len(m.Models) > 0 { // it cannot train the preset's network
 			if cfg.Quick { // its steps take a hundred times as long
 				t.sets = slices.Concat([]string{"data.clients=20", "data.samples=20"}, single(rounds/2), []string{"method=" + method})
 			}
-			t.sets, t.opened = append(t.sets, "model="+model), map[uint64]opened{}
+			t.sets, t.opened = append(t.sets, "model="+m.Models[0]), map[uint64]opened{}
 		}
-		if method == "fedrolex" { // sixteenths of the channels, scaled by 16, diverge when they move
-			t.sets = append(t.sets, "client.widths=[1, 0.5, 0.25]")
-		}
+		t.sets = append(t.sets, methodSets[method]...)
 		all = append(all, t)
 	}
 	all = append(all, regressionTrainings(cfg, preset, base, rounds)...)

@@ -84,17 +84,15 @@ type simulation struct {
 	inside  []float64 // of all their local trainings
 }
 
-// stopwatch is a method that sums the time of its local trainings in nanoseconds.
-type stopwatch struct {
-	fl.Method
-	spent *atomic.Int64
-}
-
-// Local trains and takes the time.
-func (s stopwatch) Local(l *fl.Local) error {
-	start := time.Now()
-	defer func() { s.spent.Add(int64(time.Since(start))) }()
-	return s.Method.Local(l)
+// timed returns a method that sums the time of its local trainings in nanoseconds.
+func timed(m fl.Method, spent *atomic.Int64) fl.Method {
+	train := m.Local
+	m.Local = func(l *fl.Local) error {
+		start := time.Now()
+		defer func() { spent.Add(int64(time.Since(start))) }()
+		return train(l)
+	}
+	return m
 }
 
 // newSimulation prepares rounds of federated averaging by plain SGD, one epoch
@@ -102,7 +100,7 @@ func (s stopwatch) Local(l *fl.Local) error {
 func newSimulation(net network, p nn.Precision, fed *data.Federation, cohort, batch, workers, trials int) (*simulation, error) {
 	s := &simulation{net: net, model: net.WithPrecision(p), fed: fed, cohort: cohort, samples: fed.Clients[0].Train.Len(), local: &atomic.Int64{}}
 	var err error
-	s.engine, err = fl.New(fl.Config{Model: s.model, Data: fed, Method: stopwatch{methods.FedAvg{}, s.local}, Cohort: cohort, Seed: 1, Workers: workers})
+	s.engine, err = fl.New(fl.Config{Model: s.model, Data: fed, Method: timed(methods.FedAvg(), s.local), Cohort: cohort, Seed: 1, Workers: workers})
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func TestDelta(t *testing.T) {
 // that of their weights: rounds that wait for workers have no sums yet.
 func TestWaitingRoundsHoldNoSums(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 8, 120)
-	e := newEngine(t, Config{Method: average{}, Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 4, Workers: 2})
+	e := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 4, Workers: 2})
 	const trials = 32
 	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}}
 	start := make(chan struct{})

@@ -36,7 +36,7 @@ func (r *round) fits(p *Part, span Span) error {
 	e := r.engine
 	at := fmt.Sprintf("the part of the slots %d to %d", span.Lo, span.Hi)
 	size := e.cfg.Model.Size()
-	_, extra := e.cfg.Method.(Gatherer)
+	extra := e.cfg.Method.Gather != nil
 	is := func(v []float32, asked bool) bool { return v == nil && !asked || asked && len(v) == size }
 	if p.Lo != span.Lo || len(p.Slots) != span.Hi-span.Lo || !is(p.Sum, true) || !is(p.Extra, extra) || !is(p.Signs, r.probes.signs) {
 		return fmt.Errorf("%s: other slots or other sums came back", at)

@@ -95,7 +95,7 @@ func (l *liars) Measure(ctx context.Context, x Exam) (*Scores, error) {
 func TestPartsThatLie(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 48, 12)
 	model := fltest.SmallCNN(t, fed)
-	method := gathering{tell: func(int, []float32, float64) {}}
+	method := gathering(func(int, []float32, float64) {})
 	config := Config{Method: method, Model: model, Data: fed, Cohort: 20, Seed: 3, Workers: 1}
 	l := &liars{others: others{engines: []*Engine{newEngine(t, config)}, parts: 2}}
 	config.Elsewhere = l
@@ -165,7 +165,7 @@ func TestPartsThatLie(t *testing.T) {
 func TestMostBytesHoldsParts(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 48, 12)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: gathering{tell: func(int, []float32, float64) {}}, Model: model, Data: fed, Cohort: 16, Seed: 3, Workers: 1})
+	e := newEngine(t, Config{Method: gathering(func(int, []float32, float64) {}), Model: model, Data: fed, Cohort: 16, Seed: 3, Workers: 1})
 	part, err := e.Train(t.Context(), Portion{Weights: model.NewParams(), Plan: Plan{Probes: []string{signAgreement}}, Span: Span{0, 16}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,26 +1,16 @@
 package fl
 
-import (
-	"slices"
-
-	"github.com/fedfast/fedfast/kernels"
-)
+import "github.com/fedfast/fedfast/kernels"
 
 // average is a method like FedAvg, which package fl/methods holds and these tests
 // cannot import.
-type average struct{}
-
-func (average) Name() string { return "average" }
-
-func (average) Doc() string { return "the mean of the clients' weights" }
-
-func (average) Paper() string { return "" }
-
-func (average) Uses() []Use { return UsingSGD() }
-
-func (average) Local(l *Local) error { return l.SGD(LocalRun{}) }
-
-func (average) NewServer(int) Server { return averageServer{} }
+func average() Method {
+	return Method{
+		Name: "average", Doc: "the mean of the clients' weights", Uses: UsingSGD(),
+		Local:     func(l *Local) error { return l.SGD(LocalRun{}) },
+		NewServer: func(int) Server { return averageServer{} },
+	}
+}
 
 type averageServer struct{}
 
@@ -29,15 +19,13 @@ func (averageServer) Step(w []float32, u *Update, _ ServerParams) { kernels.Sub(
 func (averageServer) State() [][]float32 { return nil }
 
 // momentum has a proximal term and a server with a state.
-type momentum struct{ average }
-
-func (momentum) Uses() []Use {
-	return slices.Concat(UsingSGD(), Using("client.mu", "server.lr", "server.momentum", "server.decay"))
+func momentum() Method {
+	m := average()
+	m.Uses = append(m.Uses, Using("client.mu", "server.lr", "server.momentum", "server.decay")...)
+	m.Local = func(l *Local) error { return l.SGD(LocalRun{Mu: l.Params.Mu}) }
+	m.NewServer = func(size int) Server { return &momentumServer{make([]float32, size)} }
+	return m
 }
-
-func (momentum) Local(l *Local) error { return l.SGD(LocalRun{Mu: l.Params.Mu}) }
-
-func (momentum) NewServer(size int) Server { return &momentumServer{make([]float32, size)} }
 
 type momentumServer struct{ velocity []float32 }
 
@@ -50,26 +38,26 @@ func (s *momentumServer) Step(w []float32, u *Update, p ServerParams) {
 func (s *momentumServer) State() [][]float32 { return [][]float32{s.velocity} }
 
 // keeping has clients that keep a model each, which they go on training.
-type keeping struct{ average }
-
-func (keeping) StateLen(cfg *Config) int { return cfg.Model.Size() }
-
-func (keeping) Local(l *Local) error {
-	if err := l.SGD(LocalRun{}); err != nil {
-		return err
+func keeping() Method {
+	m := average()
+	m.StateLen = func(cfg *Config) int { return cfg.Model.Size() }
+	m.Local = func(l *Local) error {
+		if err := l.SGD(LocalRun{}); err != nil {
+			return err
+		}
+		if l.Fresh {
+			copy(l.State, l.Broadcast)
+		}
+		if err := l.SGD(LocalRun{Weights: l.State, Other: true}); err != nil {
+			return err
+		}
+		return l.Personalized(l.State)
 	}
-	if l.Fresh {
-		copy(l.State, l.Broadcast)
+	m.Personalize = func(l *Local) error {
+		if !l.Fresh {
+			copy(l.Weights, l.State)
+		}
+		return nil
 	}
-	if err := l.SGD(LocalRun{Weights: l.State, Other: true}); err != nil {
-		return err
-	}
-	return l.Personalized(l.State)
-}
-
-func (keeping) Personalize(l *Local) error {
-	if !l.Fresh {
-		copy(l.Weights, l.State)
-	}
-	return nil
+	return m
 }

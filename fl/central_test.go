@@ -30,7 +30,7 @@ func TestCentral(t *testing.T) {
 	model := fltest.SmallCNN(t, &fed)
 	clients := []ClientParams{DefaultClientParams()}
 	evaluate := func(fed *data.Federation, workers int) (*Evaluation, Summary) {
-		e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 2, Seed: 1, Workers: workers})
+		e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 2, Seed: 1, Workers: workers})
 		weights := e.NewTrial(0).Weights()
 		all, err := e.Evaluate(t.Context(), weights, EvalConfig{Clients: clients, Sample: 1})
 		if err != nil {

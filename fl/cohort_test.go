@@ -12,7 +12,7 @@ func TestCohorts(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 20, 30)
 	model := fltest.SmallCNN(t, fed)
 	for _, replacement := range []bool{false, true} {
-		e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 10, Replacement: replacement, Seed: 3})
+		e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 10, Replacement: replacement, Seed: 3})
 		tr := e.NewTrial(1)
 		counts := make([]int, len(fed.Clients))
 		const rounds = 2000
@@ -38,7 +38,7 @@ func TestCohorts(t *testing.T) {
 			}
 		}
 	}
-	if _, err := New(Config{Method: average{}, Model: model, Data: fed, Cohort: len(fed.Clients) + 1}); err == nil {
+	if _, err := New(Config{Method: average(), Model: model, Data: fed, Cohort: len(fed.Clients) + 1}); err == nil {
 		t.Error("a cohort larger than the federation was drawn without replacement")
 	}
 }

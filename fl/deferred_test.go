@@ -14,9 +14,11 @@ import (
 
 // atOnce is averaging whose clients look at their weights after each step, so that none
 // is deferred.
-type atOnce struct{ average }
-
-func (atOnce) Local(l *Local) error { return l.SGD(LocalRun{Each: func(int) {}}) }
+func atOnce() Method {
+	m := average()
+	m.Local = func(l *Local) error { return l.SGD(LocalRun{Each: func(int) {}}) }
+	return m
+}
 
 // wideModel has a layer wide enough to defer its steps.
 func wideModel(t *testing.T, fed *data.Federation, p nn.Precision) *nn.Model {
@@ -56,10 +58,10 @@ func TestDeferredSteps(t *testing.T) {
 		runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: []ClientParams{c}}, 2)
 		return tr.Weights()
 	}
-	exact, low := train(nn.FP32, atOnce{}, 2), train(nn.BF16, atOnce{}, 2)
+	exact, low := train(nn.FP32, atOnce(), 2), train(nn.BF16, atOnce(), 2)
 	for p, bound := range map[nn.Precision]float64{nn.FP32: 1e-4, nn.BF16: 1.2 * way(low, exact)} {
-		got := train(p, average{}, 1)
-		if !slices.Equal(got, train(p, average{}, 3)) {
+		got := train(p, average(), 1)
+		if !slices.Equal(got, train(p, average(), 3)) {
 			t.Errorf("%v: one worker and three come to different weights", p)
 		}
 		if off := way(got, exact); off == 0 || off > bound {

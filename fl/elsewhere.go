@@ -36,21 +36,21 @@ type Portion struct {
 	Span Span
 }
 
-// CheckCut returns an error that says why the rounds of a method, with hyperparameters
+// CheckShards returns an error that says why the rounds of a method, with hyperparameters
 // of clients, cannot be trained in parts elsewhere.
-func CheckCut(m Method, c ClientParams) error {
+func CheckShards(m Method, c ClientParams) error {
 	cfg := Config{Method: m, KeepOptimizer: c.Keeps()}
 	if cfg.keeps() {
 		return fmt.Errorf("%s a state for each client, which would have to follow it from worker to worker: its rounds are trained whole", cfg.keeper())
 	}
-	if _, ok := m.(Sender); ok {
-		return fmt.Errorf("the server of method %q makes each client's weights of what it has learned, which would have to go to every worker: its rounds are trained whole", m.Name())
+	if m.NewSender != nil {
+		return fmt.Errorf("the server of method %q makes each client's weights of what it has learned, which would have to go to every worker: its rounds are trained whole", m.Name)
 	}
 	return nil
 }
 
-// cuts says whether rounds can be trained elsewhere in parts.
-func (e *Engine) cuts() bool {
+// shards says whether rounds can be trained elsewhere in parts.
+func (e *Engine) shards() bool {
 	return e.cfg.Elsewhere != nil && !e.looks()
 }
 

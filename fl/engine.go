@@ -18,7 +18,7 @@ type Config struct {
 	Model *nn.Model
 	// Data holds the clients. Each needs at least one training example.
 	Data *data.Federation
-	// Method is the federated method, such as methods.FedAvg{} of package
+	// Method is the federated method, such as methods.FedAvg() of package
 	// fl/methods, or what MethodByName returns.
 	Method Method
 	// Cohort is the number of clients in a round, >= 1.
@@ -43,7 +43,7 @@ type Config struct {
 	StateMemory int64
 	// KeepOptimizer has each client keep what its local optimizer remembers, for
 	// rounds with client.optimizer_state = "keep". Clients then have a state also where
-	// the method is not Stateful. It must be set where a round's hyperparameters keep.
+	// the method keeps none. It must be set where a round's hyperparameters keep.
 	KeepOptimizer bool
 	// Adam says that clients may train by Adam or AdamW, so that New counts the memory
 	// of their second moments.
@@ -54,8 +54,8 @@ type Config struct {
 	// memory.
 	Trials, Kept int
 
-	// Server are the hyperparameters that a Sender builds its servers by; nil are the
-	// method's defaults.
+	// Server are the hyperparameters by which Method.NewSender builds its servers; nil are
+	// the method's defaults.
 	Server *ServerParams
 
 	// Elsewhere has parts of rounds and evaluations done by other engines; nil has
@@ -88,8 +88,11 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Model == nil || cfg.Data == nil {
 		return nil, errors.New("fl: Config needs a Model and Data")
 	}
-	if cfg.Method == nil {
-		return nil, errors.New("fl: Config needs a Method, such as methods.FedAvg{} of package fl/methods")
+	if cfg.Method.Local == nil {
+		return nil, errors.New("fl: Config needs a Method, such as methods.FedAvg() of package fl/methods")
+	}
+	if err := cfg.Method.check(); err != nil {
+		return nil, err
 	}
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
@@ -133,11 +136,11 @@ func New(cfg Config) (*Engine, error) {
 		e.store = newStore(size, cfg.stateRoom())
 	}
 	if len(cfg.Widths) > 0 && !slices.Contains(Settings(cfg.Method), "client.widths") {
-		return nil, fmt.Errorf("client.widths: method %q does not use them; leave them out", cfg.Method.Name())
+		return nil, fmt.Errorf("client.widths: method %q does not use them; leave them out", cfg.Method.Name)
 	}
-	if p, ok := cfg.Method.(Preparer); ok {
+	if cfg.Method.Prepare != nil {
 		var err error
-		if e.setup, err = p.Prepare(&e.cfg); err != nil {
+		if e.setup, err = cfg.Method.Prepare(&e.cfg); err != nil {
 			return nil, err
 		}
 	}

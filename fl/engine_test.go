@@ -12,26 +12,31 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// faulty is averaging whose local training panics for one client, and which
-// remembers the keys of all local trainings.
+// faulty is what happens in the local training of a method whose training panics for one
+// client, and which remembers the keys of all local trainings.
 type faulty struct {
-	average
 	panicAt int // training examples of the client
 	mu      sync.Mutex
 	keys    map[uint64]bool
 }
 
-func (f *faulty) Local(l *Local) error {
-	f.mu.Lock()
-	if f.keys == nil {
-		f.keys = map[uint64]bool{}
+// method is averaging with such a local training.
+func (f *faulty) method() Method {
+	m := average()
+	train := m.Local
+	m.Local = func(l *Local) error {
+		f.mu.Lock()
+		if f.keys == nil {
+			f.keys = map[uint64]bool{}
+		}
+		f.keys[l.key] = true
+		f.mu.Unlock()
+		if l.Train.Len() == f.panicAt {
+			panic("out of luck")
+		}
+		return train(l)
 	}
-	f.keys[l.key] = true
-	f.mu.Unlock()
-	if l.Train.Len() == f.panicAt {
-		panic("out of luck")
-	}
-	return f.average.Local(l)
+	return m
 }
 
 // TestPanicsInTasksAreErrors lets the longest task panic, the first in the
@@ -46,8 +51,8 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 		t.Fatalf("%d clients are too few for early results", len(fed.Clients))
 	}
 	for _, workers := range []int{1, 4} {
-		method := &faulty{panicAt: longest}
-		e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: method, Cohort: len(fed.Clients), Seed: 1, Workers: workers})
+		faults := &faulty{panicAt: longest}
+		e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(), Cohort: len(fed.Clients), Seed: 1, Workers: workers})
 		tr := e.NewTrial(7)
 		plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}}
 		before := WeightsSHA256(e.Model(), tr.Weights())
@@ -59,7 +64,7 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 		}
 		// The pool is whole again: the same round without the panic is that of
 		// a fresh trial.
-		method.panicAt = -1
+		faults.panicAt = -1
 		runRounds(t, tr, plan, 2)
 		fresh := e.NewTrial(7)
 		runRounds(t, fresh, plan, 2)
@@ -73,16 +78,16 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 // with those of what trials draw.
 func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 40)
-	method := &faulty{}
-	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: method, Cohort: 2, Seed: 1})
+	faults := &faulty{}
+	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(), Cohort: 2, Seed: 1})
 	if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: []ClientParams{DefaultClientParams()}}); err != nil {
 		t.Fatal(err)
 	}
-	if len(method.keys) != len(fed.Clients) {
-		t.Errorf("%d different keys for %d clients", len(method.keys), len(fed.Clients))
+	if len(faults.keys) != len(fed.Clients) {
+		t.Errorf("%d different keys for %d clients", len(faults.keys), len(fed.Clients))
 	}
 	for number := range uint64(100) {
-		if method.keys[kernels.Key(1, number, purposeInit)] {
+		if faults.keys[kernels.Key(1, number, purposeInit)] {
 			t.Errorf("a client is tested with the key of the initial weights of trial %d", number)
 		}
 	}
@@ -90,7 +95,7 @@ func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
 
 func TestEvaluateChecksItsHyperparameters(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 40)
-	e := newEngine(t, Config{Method: average{}, Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 2, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 2, Seed: 1})
 	c := DefaultClientParams()
 	proximal, negative := c, c
 	proximal.Mu, negative.LR = 0.1, -1

@@ -213,8 +213,8 @@ func (e *Engine) personal(w *worker, weights []float32, client, round int, param
 		return nil, err
 	}
 	train := e.cfg.Method.Local
-	if p, ok := e.cfg.Method.(Personalizer); ok {
-		train = p.Personalize
+	if e.cfg.Method.Personalize != nil {
+		train = e.cfg.Method.Personalize
 	}
 	err = train(l)
 	l.hold()

@@ -19,7 +19,7 @@ func TestEvaluationFoldsTheClients(t *testing.T) {
 	fed.Clients[0].Test = data.View{}
 	model := fltest.SmallCNN(t, &fed)
 	clients := []ClientParams{DefaultClientParams()}
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: &fed, Cohort: 5, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: &fed, Cohort: 5, Seed: 1})
 	tr := e.NewTrial(0)
 	runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: clients}, 20)
 	got, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: clients})
@@ -30,7 +30,7 @@ func TestEvaluationFoldsTheClients(t *testing.T) {
 	for i := range fed.Clients {
 		one := fed
 		one.Clients, one.Unseen = fed.Clients[i:i+1], nil
-		alone, err := newEngine(t, Config{Method: average{}, Model: model, Data: &one, Cohort: 1, Seed: 1}).Evaluate(t.Context(), tr.Weights(), EvalConfig{})
+		alone, err := newEngine(t, Config{Method: average(), Model: model, Data: &one, Cohort: 1, Seed: 1}).Evaluate(t.Context(), tr.Weights(), EvalConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -133,11 +133,11 @@ func (e *Engine) measureHere(ctx context.Context, x *Exam, state *State, memory 
 	}
 	score := func(w *worker, v data.View) (setScore, error) { return w.score(x.Weights, v, masks) }
 	if x.Arch != "" {
-		net, err := e.Cut(ClientParams{Arch: x.Arch})
+		net, err := e.Subnet(ClientParams{Arch: x.Arch})
 		if err != nil {
 			return nil, fmt.Errorf("evaluation: %w", err)
 		}
-		score = func(w *worker, v data.View) (setScore, error) { return w.scoreCut(net, x.Weights, v, masks) }
+		score = func(w *worker, v data.View) (setScore, error) { return w.scoreSubnet(net, x.Weights, v, masks) }
 	}
 	err := e.each(ctx, len(all), func(i int, w *worker) (err error) {
 		c, s := &clients[x.Clients[i]], &all[i]

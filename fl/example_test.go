@@ -21,10 +21,10 @@ func Example() {
 	check(err)
 	model, err := models.New("logistic", models.Options{Classes: fed.Classes})
 	check(err)
-	engine, err := fl.New(fl.Config{Model: model, Data: fed, Method: methods.FedAvg{}, Cohort: 10, Seed: 1})
+	engine, err := fl.New(fl.Config{Model: model, Data: fed, Method: methods.FedAvg(), Cohort: 10, Seed: 1})
 	check(err)
 	defer engine.Close()
-	client, server := fl.Defaults(methods.FedAvg{})
+	client, server := fl.Defaults(methods.FedAvg())
 	client.LR, client.Batch = 0.005, 10
 	plan := fl.Plan{Server: server, Clients: []fl.ClientParams{client}}
 	trial := engine.NewTrial(0)

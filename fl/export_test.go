@@ -17,7 +17,7 @@ import (
 func TestSafetensorsHoldEveryTensor(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 3, 30)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 1, Seed: 8})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 1, Seed: 8})
 	weights := e.NewTrial(0).Weights()
 	var buf bytes.Buffer
 	if err := WriteSafetensors(&buf, model, weights); err != nil {
@@ -113,7 +113,7 @@ func TestSafetensorsFoldConstants(t *testing.T) {
 func TestWeightsSHA256FollowsTheWeights(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 3, 30)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 1, Seed: 8})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 1, Seed: 8})
 	w := e.NewTrial(0).Weights()
 	before := WeightsSHA256(model, w)
 	if again := WeightsSHA256(model, e.NewTrial(0).Weights()); again != before {

@@ -18,7 +18,7 @@ type round struct {
 
 // train trains the whole cohort.
 func (r *round) train(ctx context.Context) (*Part, error) {
-	if r.engine.cuts() {
+	if r.engine.shards() {
 		if n := r.engine.cfg.Elsewhere.Parts(r.number, r.round, len(r.slots)); n > 0 {
 			return r.trainElsewhere(ctx, n)
 		}
@@ -30,7 +30,7 @@ func (r *round) train(ctx context.Context) (*Part, error) {
 // workers.
 func (r *round) trainHere(span Span) (*Part, error) {
 	e := r.engine
-	_, gathers := e.cfg.Method.(Gatherer)
+	gathers := e.cfg.Method.Gather != nil
 	groups := make([]*aggregate, 0, (span.Hi-span.Lo+groupSlots-1)/groupSlots)
 	for lo := span.Lo; lo < span.Hi; lo += groupSlots {
 		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(groupSlots, span.Hi-lo)))
@@ -75,17 +75,17 @@ func (r *round) trainHere(span Span) (*Part, error) {
 }
 
 // work returns how much each slot's training is, in no unit: its examples, times the
-// operations for one where clients train networks of their own. The error is that of a
-// Cutter.
+// operations for one where clients train networks of their own. The error is that of
+// Method.SubnetFLOPs.
 func (e *Engine) work(slots []Slot) ([]float64, error) {
-	cutter, _ := e.cfg.Method.(Cutter)
+	subnetFLOPs := e.cfg.Method.SubnetFLOPs
 	work := make([]float64, len(slots))
 	for i := range slots {
 		work[i] = float64(slots[i].Params.Examples(slots[i].TrainExamples))
-		if cutter == nil {
+		if subnetFLOPs == nil {
 			continue
 		}
-		flops, err := cutter.Work(e.setup, slots[i].Params)
+		flops, err := subnetFLOPs(e.setup, slots[i].Params)
 		if err != nil {
 			return nil, fmt.Errorf("slot %d: %w", i, err)
 		}

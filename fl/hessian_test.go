@@ -19,7 +19,7 @@ func TestHessianOfLogisticRegression(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 1, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 1, Seed: 1})
 	w, q, dst := model.NewParams(), model.NewParams(), model.NewParams()
 	model.Init(w, 1)
 	model.Init(q, 2)

@@ -45,7 +45,7 @@ func TestLazyExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := newEngine(t, Config{Method: average{}, Model: m, Data: fed, Cohort: 4, Seed: 1, Workers: workers})
+		e := newEngine(t, Config{Method: average(), Model: m, Data: fed, Cohort: 4, Seed: 1, Workers: workers})
 		return e.NewTrial(0), func() {
 			if err := fed.Close(); err != nil {
 				t.Error(err)

@@ -38,14 +38,14 @@ type Local struct {
 	// Setup is what the method's Prepare returned, shared by all clients.
 	Setup any
 	// Server is the server side of the trial, to be read alone. It is nil unless the
-	// method is Stateful or a Sender.
+	// method has clients keep a state, or NewSender.
 	Server Server
 	// Broadcast holds the weights that the server sent; read-only.
 	Broadcast []float32
 
 	// Weights hold the broadcast weights before and the client's after.
 	Weights []float32
-	// State is what the client of a Stateful method keeps, to be changed in place.
+	// State is what the client keeps where the method has StateLen, to be changed in place.
 	// It is 0, and Fresh true, for a client that was never drawn before.
 	State []float32
 	Fresh bool
@@ -123,10 +123,11 @@ func (l *Local) Personalized(weights []float32) error {
 	return score(weights)
 }
 
-// ScorePersonalized has a method make its personalized model from the broadcast
+// ScorePersonalized has Method.Personalize make the client's model from the broadcast
 // weights, when its score is asked for. Nothing of l changes by it.
-func (l *Local) ScorePersonalized(m Personalizer) error {
-	if l.score == nil {
+func (l *Local) ScorePersonalized() error {
+	personalize := l.engine.cfg.Method.Personalize
+	if l.score == nil || personalize == nil {
 		return nil
 	}
 	w := l.worker
@@ -135,7 +136,7 @@ func (l *Local) ScorePersonalized(m Personalizer) error {
 	l.memories, l.Params = nil, l.personal
 	copy(trained, l.Weights)
 	copy(l.Weights, l.Broadcast)
-	err := m.Personalize(l)
+	err := personalize(l)
 	if err == nil {
 		err = score(l.Weights)
 	}
@@ -189,7 +190,7 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		engine: e, worker: w, key: v.key, personal: v.params.Personal(),
 		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumTrainable(),
 	}
-	if s, ok := v.state.(SendingServer); ok {
+	if s := e.sending(v.state); s != nil {
 		s.Send(l)
 		w.sent = grown(w.sent, len(l.Weights))
 		copy(w.sent, l.Weights)
@@ -201,7 +202,7 @@ func (w *worker) begin(v localTask) (*Local, error) {
 	w.state = grown(w.state, e.store.size)
 	l.kept = w.state
 	own := e.store.size - e.cfg.memories()*memorySize(e.cfg.Model)
-	if _, ok := e.cfg.Method.(Stateful); ok {
+	if e.cfg.Method.StateLen != nil {
 		l.State = l.kept[:own:own]
 	}
 	l.memories = l.kept[own:]

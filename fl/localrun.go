@@ -28,7 +28,7 @@ type LocalRun struct {
 	// from 0.
 	Each func(step int)
 	// Memory is the number of the run's memory where clients keep what their optimizers
-	// remember, see Remembering: runs of one number go on from one another. Afresh has
+	// remember, below Method.Memories: runs of one number go on from one another. Afresh has
 	// the run remember nothing all the same.
 	Memory int
 	Afresh bool
@@ -188,7 +188,7 @@ func (l *Local) MixingGradient(w []float32, b *nn.Batch, p ClientParams, step in
 
 // Hessian writes H v to dst, where H is the Hessian at w of the mean loss of a
 // batch, with the dropout masks of a Gradient of that step. Methods that call it
-// are SecondOrder.
+// say so by Method.SecondOrder.
 func (l *Local) Hessian(dst, w, v []float32, b *nn.Batch, p ClientParams, step int) {
 	o := l.trainOpts(p)
 	o.Step = uint32(step)

@@ -42,8 +42,8 @@ func TestLost(t *testing.T) {
 				fmt.Fprint(&out, tr.Weights())
 				return out.String(), steps.Load()
 			}
-			all, most := train(atOnce{})
-			got, steps := train(average{})
+			all, most := train(atOnce())
+			got, steps := train(average())
 			if got != all {
 				t.Errorf("with clients given up:\n%.2000s\nwith all their steps:\n%.2000s", got, all)
 			}

@@ -75,7 +75,7 @@ func TestMaskedErrors(t *testing.T) {
 	if err := m.Import(weights, tensors); err != nil {
 		t.Fatal(err)
 	}
-	e := newEngine(t, Config{Method: average{}, Model: m, Data: fed, Cohort: 1, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: m, Data: fed, Cohort: 1, Seed: 1})
 	got, err := e.Evaluate(t.Context(), weights, EvalConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestMaskedErrors(t *testing.T) {
 func TestMaskedViews(t *testing.T) {
 	fed := openSentences(t)
 	m := wordModel(t, fed)
-	for _, method := range []Method{average{}, keeping{}} {
+	for _, method := range []Method{average(), keeping()} {
 		c, s := Defaults(method)
 		c.LR, c.Epochs = 0.5, 8
 		clients := []ClientParams{c}
@@ -145,12 +145,12 @@ func TestMaskedViews(t *testing.T) {
 			for _, pair := range [][2]Summary{{got.GlobalTest, alone.GlobalTest}, {got.PersonalizedTest, alone.PersonalizedTest}} {
 				masked, want := pair[0].Masked[i], pair[1]
 				if math.Abs(masked.Error-want.Error) > 1e-12 || want.Masked != nil {
-					t.Errorf("%s, %s: error %v, on the masked views %v", method.Name(), mask.Name, masked.Error, want.Error)
+					t.Errorf("%s, %s: error %v, on the masked views %v", method.Name, mask.Name, masked.Error, want.Error)
 				}
 			}
 		}
 		if got.GlobalTest.Loss == got.PersonalizedTest.Loss {
-			t.Errorf("%s: the clients' models score as the global one", method.Name())
+			t.Errorf("%s: the clients' models score as the global one", method.Name)
 		}
 	}
 	text, err := json.Marshal(Summary{})

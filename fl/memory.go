@@ -20,20 +20,14 @@ const (
 	adamVectors   = 1                  // of a worker: second moments
 )
 
-// SecondOrder is a method whose clients use products with the Hessian, which need
-// memory of their own, unless client.first_order leaves them out.
-type SecondOrder interface {
-	SecondOrder()
-}
-
 // checkHessian returns an error for a client that uses products with the Hessian of a
 // model that has none.
 func (c *Config) checkHessian(p ClientParams) error {
-	if _, ok := c.Method.(SecondOrder); !ok || p.FirstOrder {
+	if !c.Method.SecondOrder || p.FirstOrder {
 		return nil
 	}
 	if err := c.Model.CheckHessian(); err != nil {
-		return fmt.Errorf("method %q: %w; client.first_order = true leaves them out", c.Method.Name(), err)
+		return fmt.Errorf("method %q: %w; client.first_order = true leaves them out", c.Method.Name, err)
 	}
 	return nil
 }
@@ -54,22 +48,21 @@ func (c *Config) checkMemory() error {
 
 // stateSize returns the floats that a client keeps, and whether there are states.
 func (c *Config) stateSize() (floats int, keeps bool) {
-	if s, ok := c.Method.(Stateful); ok {
-		floats = s.StateLen(c)
+	if c.Method.StateLen != nil {
+		floats = c.Method.StateLen(c)
 	}
 	return floats + c.memories()*memorySize(c.Model), c.keeps()
 }
 
 // keeps says whether clients keep anything.
 func (c *Config) keeps() bool {
-	_, ok := c.Method.(Stateful)
-	return ok || c.KeepOptimizer
+	return c.Method.StateLen != nil || c.KeepOptimizer
 }
 
 // keeper says what has clients keep something.
 func (c *Config) keeper() string {
-	if _, ok := c.Method.(Stateful); ok {
-		return fmt.Sprintf("method %q keeps", c.Method.Name())
+	if c.Method.StateLen != nil {
+		return fmt.Sprintf("method %q keeps", c.Method.Name)
 	}
 	return fmt.Sprintf("client.optimizer_state = %q keeps", hyper.Keep)
 }
@@ -90,24 +83,25 @@ func (c *Config) stateRoom() int64 {
 // needed returns the bytes that a training takes at least.
 func (c *Config) needed() float64 {
 	trials := max(1, c.Trials)
-	server := len(c.Method.NewServer(0).State())
-	borrowed := 0 // by methods that do more than local SGD
-	if _, ok := c.Method.(Gatherer); ok {
+	server, borrowed := 0, 0 // the latter by methods that do more than local SGD
+	if c.Method.NewServer != nil {
+		server = len(c.Method.NewServer(0).State())
+	}
+	if c.Method.Gather != nil {
 		server, borrowed = server+1, 1
 	}
-	if _, ok := c.Method.(Stateful); ok {
+	if c.Method.StateLen != nil {
 		borrowed = 2
 	}
 	if c.Adam && !c.KeepOptimizer {
 		borrowed += adamVectors
 	}
-	_, second := c.Method.(SecondOrder)
-	second = second && c.Model.CheckHessian() == nil
+	second := c.Method.SecondOrder && c.Model.CheckHessian() == nil
 	if second {
 		borrowed = 4
 	}
 	sums := openSums(c.Cohort) - 1 // of groups, besides the first
-	if _, ok := c.Method.(Gatherer); ok {
+	if c.Method.Gather != nil {
 		sums *= 2
 	}
 	vectors := float64(engineVectors+server) + float64(min(trials, c.Workers)*sums) + float64(trials*(trialVectors+server)+c.Kept) + float64(c.Workers*(workerVectors+borrowed))

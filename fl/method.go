@@ -1,27 +1,122 @@
 package fl
 
-// Method is a federated method, the pair (Loc_c, Agg_b). A Method holds no state
-// of its own and serves any number of trials at once: its methods are called from
-// several goroutines. What more the engine may ask of it are the optional
-// interfaces of this file; Register makes it known by its name.
-type Method interface {
-	// Name is what configurations call the method.
-	Name() string
+import (
+	"errors"
+	"fmt"
+)
+
+// Method is a federated method, the pair (Loc_c, Agg_b), as data and functions. This
+// page lists all that a method can be: what is nil or empty is not there. A method
+// holds no state of its own and serves any number of trials at once: its functions are
+// called from several goroutines. Register makes it known by its name.
+//
+// To wrap a method, copy it and replace a function:
+//
+//	timed := method
+//	timed.Local = func(l *fl.Local) error {
+//		start := time.Now()
+//		defer func() { spent.Add(int64(time.Since(start))) }()
+//		return method.Local(l)
+//	}
+type Method struct {
+	// Name is what configurations call the method. Required.
+	Name string
 	// Doc says in a line what the method does.
-	Doc() string
+	Doc string
 	// Paper is where the method comes from: authors and year, title, number.
-	Paper() string
-	// Uses lists the hyperparameters that the method uses; it refuses others that
-	// are set.
-	Uses() []Use
-	// Local is Loc_c: it trains l.Weights, which hold the broadcast weights, in
-	// place. The engine calls it for each client of a round, and, unless the method
-	// is a Personalizer, for each client that an evaluation of personalized models
-	// measures. An error ends the round and leaves the trial as it was.
-	Local(l *Local) error
-	// NewServer returns the server side of Agg_b for one trial of a model with size
-	// packed parameters. The engine calls it for every new or restored trial.
-	NewServer(size int) Server
+	Paper string
+	// Differs says in a line how the method differs from the paper and, where that is
+	// public, from its authors' code, and which form a formula has that the paper leaves
+	// open. Lists and the reference of methods show it.
+	Differs string
+
+	// Uses lists the hyperparameters that the method uses; it refuses others that are
+	// set.
+	Uses []Use
+	// Defaults sets hyperparameters of its own that must not be 0 in those that all
+	// methods start from. The function Defaults calls it.
+	Defaults func(c *ClientParams, s *ServerParams)
+	// Reads lists other keys of a study file that the method reads, such as
+	// "head_layers", for reference pages and errors.
+	Reads []string
+	// Models are built-in models that the method can train, the first one to begin with;
+	// nil if it can train any network.
+	Models []string
+
+	// Prepare returns an error that says why the method cannot be used with a model or
+	// setting, or what Local.Setup is to be in every client's training, nil for nothing.
+	// New calls it once. What it returns is shared by all workers.
+	Prepare func(cfg *Config) (setup any, err error)
+
+	// Local is Loc_c: it trains l.Weights, which hold the broadcast weights, in place. The
+	// engine calls it for each client of a round and, without Personalize, for each client
+	// that an evaluation of personalized models measures. An error ends the round and
+	// leaves the trial as it was. Required.
+	Local func(l *Local) error
+	// Personalize makes l.Weights, which hold the broadcast weights, the client's
+	// personalized model. It may read l.State, but nothing of what it changes besides the
+	// weights is kept. Evaluations call it instead of Local.
+	Personalize func(l *Local) error
+	// StateLen returns the floats that each client keeps from round to round. New calls it
+	// once; Local then finds the state in Local.State and changes it in place. A state that
+	// is not finite afterwards drops the client from the round and stays as it was.
+	StateLen func(cfg *Config) int
+	// Memories is how many runs of steps a local training has that each remember by
+	// themselves, see LocalRun.Memory; 0 is 1.
+	Memories int
+	// SecondOrder says that clients use products with the Hessian, which need memory of
+	// their own, unless client.first_order leaves them out.
+	SecondOrder bool
+	// Work returns how much a client's local training is, as the number of training
+	// examples whose gradients for the whole network take as long; nil is Workload.SGD.
+	// Estimates ahead of a training call it.
+	Work func(w Workload) float64
+
+	// Subnet returns the sub-network that ClientParams.Arch picks and that the client
+	// trains; setup is what Prepare returned. A method without it refuses client.arch.
+	Subnet func(setup any, c ClientParams) (*Subnet, error)
+	// SubnetFLOPs returns the operations of a training step with that sub-network, for an
+	// example. The engine asks for each client of a round before it begins, and has those
+	// with the most work train first. The error says why there is no such sub-network.
+	SubnetFLOPs func(setup any, c ClientParams) (float64, error)
+
+	// NewServer returns the server side of Agg_b for one trial of a model with size packed
+	// parameters. The engine calls it for every new or restored trial. Required, unless
+	// there is NewSender.
+	NewServer func(size int) Server
+	// Gather adds a client's part to a second sum over the clients, Update.Extra, which has
+	// the model's size and is 0 at first; delta is w - w_i. The engine calls it after the
+	// client's Local, for one client after the other of a group, in an order that is fixed
+	// before the round; the sums of groups are added up. It may read of l what Local left
+	// there, but neither its weights nor its scratch memory, which another client may have
+	// then.
+	Gather func(extra, delta []float32, l *Local)
+	// NewSender returns, instead of NewServer, a server side that sends each client weights
+	// of its own, which it makes of what it keeps, and that gets its clients' changes one by
+	// one. What a client was sent is then its Local.Broadcast, and what it returns is its
+	// change from there. setup is what Prepare returned; of Config.Server it may use what
+	// no tuner can set.
+	NewSender func(cfg *Config, setup any) SendingServer
+	// SenderLen returns how many numbers that keeps, and its OwnLen. New refuses what does
+	// not fit into memory.
+	SenderLen func(cfg *Config, setup any) (kept, own int)
+}
+
+// check returns an error for a method that lacks what any has.
+func (m *Method) check() error {
+	switch {
+	case m.Name == "":
+		return errors.New("fl: a Method needs a Name")
+	case m.Local == nil:
+		return fmt.Errorf("fl: method %q has no Local", m.Name)
+	case (m.NewServer == nil) == (m.NewSender == nil):
+		return fmt.Errorf("fl: method %q must have either NewServer or NewSender", m.Name)
+	case (m.NewSender == nil) != (m.SenderLen == nil):
+		return fmt.Errorf("fl: method %q must have both NewSender and SenderLen, or neither", m.Name)
+	case (m.Subnet == nil) != (m.SubnetFLOPs == nil):
+		return fmt.Errorf("fl: method %q must have both Subnet and SubnetFLOPs, or neither", m.Name)
+	}
+	return nil
 }
 
 // Server is the server side of Agg_b for one trial.
@@ -35,15 +130,30 @@ type Server interface {
 	State() [][]float32
 }
 
+// SendingServer is the server side of a method with NewSender for one trial.
+type SendingServer interface {
+	Server
+	// Begin fills the state of a trial that begins with the weights w; key keys what it
+	// draws.
+	Begin(w []float32, key uint64)
+	// Send makes l.Weights, which hold the trial's, those that the client is sent. It
+	// reads the server's state alone: several workers call it at once.
+	Send(l *Local)
+	// OwnLen returns how many floats of a client's change Step gets one by one.
+	OwnLen() int
+	// Take copies them from a client's change, w - w_i, to own, which is 0 at first.
+	Take(own, delta []float32)
+}
+
 // Update is what a round's clients returned together.
 type Update struct {
 	// Mean is the pseudo-gradient g = sum_i p_i (w - w_i), with p_i the shares of
 	// the clients' weights: those of their training examples, unless the method
 	// weighs otherwise. The server may overwrite it. It is 0 without any client.
 	Mean []float32
-	// Extra is the second sum of a Gatherer, else nil.
+	// Extra is the sum of Method.Gather, else nil.
 	Extra []float32
-	// Own is what each client returned to the server of a Sender, else nil.
+	// Own is what each client returned to a SendingServer, else nil.
 	Own *Own
 	// Number is sum_i p_i n_i, where n_i is what the clients left in Local.Number.
 	Number float64
@@ -57,79 +167,59 @@ type Update struct {
 	Round int
 }
 
-// Defaulter is a method with hyperparameters of its own that must not be 0.
-type Defaulter interface {
-	// Defaults sets them in those that all methods start from. The function
-	// Defaults calls it.
-	Defaults(c *ClientParams, s *ServerParams)
+// Own is what the clients of a round returned one by one, in the order of its slots.
+type Own struct {
+	// Clients are the clients, Weights their weights: 0 for one that was left out.
+	Clients []int
+	Weights []float64
+	// Changes hold OwnLen floats a slot, 0 for one that was left out. The server may
+	// overwrite them.
+	Changes []float32
+
+	each int
+}
+
+// Of returns the changes of a slot.
+func (o *Own) Of(slot int) []float32 { return o.Changes[slot*o.each:][:o.each] }
+
+// Workload is what the work of a client's local training depends on.
+type Workload struct {
+	Params ClientParams
+	// Train and Val are the numbers of the client's training and validation examples.
+	Train, Val float64
+	// Hessian is the work of a product with the Hessian over that of a gradient, 0 with
+	// client.first_order.
+	Hessian float64
+}
+
+// SGD returns the examples of the local steps that Local.SGD takes.
+func (w Workload) SGD() float64 {
+	if w.Params.Steps > 0 {
+		return w.Steps(w.Params.Steps)
+	}
+	return w.Epochs(w.Params.Epochs)
+}
+
+// Epochs returns the examples of passes over the training examples, of one step at
+// least.
+func (w Workload) Epochs(passes float64) float64 {
+	return max(passes*w.Train, min(float64(w.Params.Batch), w.Train))
+}
+
+// Steps returns the examples of a number of steps.
+func (w Workload) Steps(number int) float64 {
+	batch := float64(w.Params.Batch)
+	if !w.Params.Wrap {
+		batch = min(batch, w.Train)
+	}
+	return float64(number) * batch
 }
 
 // Defaults returns the hyperparameters that a method starts from.
 func Defaults(m Method) (ClientParams, ServerParams) {
 	c, s := DefaultClientParams(), DefaultServerParams()
-	if d, ok := m.(Defaulter); ok {
-		d.Defaults(&c, &s)
+	if m.Defaults != nil {
+		m.Defaults(&c, &s)
 	}
 	return c, s
-}
-
-// Differing is a method that is not in every place what its paper prints.
-type Differing interface {
-	// Differs says in a line how it differs from the paper and, where that is public,
-	// from its authors' code, and which form a formula has that the paper leaves open.
-	// Lists and the reference of methods show it.
-	Differs() string
-}
-
-// Preparer is a method that does not fit every model or setting, or that computes
-// something once for all clients.
-type Preparer interface {
-	// Prepare returns an error that says why the method cannot be used, or what
-	// Local.Setup is to be in every client's training, nil for nothing. New calls
-	// it once. What it returns is shared by all workers.
-	Prepare(cfg *Config) (setup any, err error)
-}
-
-// Stateful is a method whose clients keep a state from round to round.
-type Stateful interface {
-	// StateLen returns the floats of a client's state. New calls it once; Local
-	// then finds the state in Local.State and changes it in place. A state that is
-	// not finite afterwards drops the client from the round and stays as it was.
-	StateLen(cfg *Config) int
-}
-
-// Personalizer is a method whose personalized model is not what Local returns.
-type Personalizer interface {
-	// Personalize makes l.Weights, which hold the broadcast weights, the client's
-	// personalized model. It may read l.State, but nothing of what it changes
-	// besides the weights is kept. Evaluations call it in the place of Local.
-	Personalize(l *Local) error
-}
-
-// Cutter is a method whose clients train the sub-networks that ClientParams.Arch
-// picks. Other methods refuse it.
-type Cutter interface {
-	// Work returns the operations of a training step with the sub-network of c, for
-	// an example; setup is what Prepare returned. The engine asks for each client
-	// of a round before it begins, and has those with the most work train first. The
-	// error says why there is no such sub-network.
-	Work(setup any, c ClientParams) (float64, error)
-	// Cut returns the sub-network of c.
-	Cut(setup any, c ClientParams) (*Subnet, error)
-}
-
-// Gatherer is a method whose server needs a second sum over the clients.
-type Gatherer interface {
-	// Gather adds a client's part to the sum, which has the model's size and is 0
-	// at first; delta is w - w_i. The engine calls it after the client's Local, for
-	// one client after the other of a group, in an order that is fixed before the round;
-	// the sums of groups are added up. It may read of l what Local left there, but neither its weights nor its scratch
-	// memory, which another client may have then.
-	Gather(extra, delta []float32, l *Local)
-}
-
-// Reader is a method that reads keys of a study file besides hyperparameters.
-type Reader interface {
-	// Reads returns them, such as "head_layers", for reference pages and errors.
-	Reads() []string
 }

@@ -54,7 +54,7 @@ func TestR2OfSeveralOutputs(t *testing.T) {
 	fed, m := pairs(5, 20), line(t)
 	var first *Evaluation
 	for _, workers := range []int{1, 3} {
-		e := newEngine(t, Config{Method: average{}, Model: m, Data: fed, Cohort: 3, Seed: 1, Workers: workers})
+		e := newEngine(t, Config{Method: average(), Model: m, Data: fed, Cohort: 3, Seed: 1, Workers: workers})
 		tr := e.NewTrial(1)
 		c := DefaultClientParams()
 		c.LR, c.Epochs = 0.05, 20

@@ -7,23 +7,13 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// Remembering is a method whose clients' local training has several runs of steps
-// that each remember by themselves, see LocalRun.Memory.
-type Remembering interface {
-	// Memories returns their number. New calls it.
-	Memories() int
-}
-
 // memories returns how many optimizers of a client remember something, 0 without
 // Config.KeepOptimizer.
 func (c *Config) memories() int {
 	if !c.KeepOptimizer {
 		return 0
 	}
-	if r, ok := c.Method.(Remembering); ok {
-		return r.Memories()
-	}
-	return 1
+	return max(1, c.Method.Memories)
 }
 
 // A memory is what an optimizer remembers in a client's state: a head of three

@@ -17,7 +17,7 @@ type Part struct {
 	Sum            []float32
 	Weight, Number float64
 	Taken          int
-	// Extra is the second sum of a Gatherer, Signs that of weight_i sign(w - w_i)
+	// Extra is the sum of Method.Gather, Signs that of weight_i sign(w - w_i)
 	// where a probe asks for it; nil without.
 	Extra, Signs []float32
 	// Slots are the places of the cohort in which the clients are, measured, from

@@ -110,20 +110,15 @@ func (o *others) Measure(ctx context.Context, x Exam) (*Scores, error) {
 }
 
 // gathering is a method with a second sum, whose chains it tells.
-type gathering struct {
-	momentum
-	tell func(client int, delta []float32, weight float64)
-}
-
-func (gathering) Name() string { return "gathering" }
-
-func (g gathering) Gather(extra, delta []float32, l *Local) {
-	kernels.Axpy(extra, 0.5, delta)
-	g.tell(l.Client, delta, l.Weight)
-}
-
-func (g gathering) NewServer(size int) Server {
-	return &gatheringServer{momentumServer{make([]float32, size)}}
+func gathering(tell func(client int, delta []float32, weight float64)) Method {
+	m := momentum()
+	m.Name = "gathering"
+	m.Gather = func(extra, delta []float32, l *Local) {
+		kernels.Axpy(extra, 0.5, delta)
+		tell(l.Client, delta, l.Weight)
+	}
+	m.NewServer = func(size int) Server { return &gatheringServer{momentumServer{make([]float32, size)}} }
+	return m
 }
 
 type gatheringServer struct{ momentumServer }
@@ -146,13 +141,13 @@ func TestRoundsInPartsAreTheSame(t *testing.T) {
 		deltas := map[int][]float32{}
 		weights := map[int]float64{}
 		keep := false
-		method := gathering{tell: func(client int, delta []float32, weight float64) {
+		method := gathering(func(client int, delta []float32, weight float64) {
 			mu.Lock()
 			defer mu.Unlock()
 			if keep {
 				deltas[client], weights[client] = slices.Clone(delta), weight
 			}
-		}}
+		})
 		config := func(workers int) Config {
 			return Config{Method: method, Model: model, Data: &fed, Cohort: cohort, Seed: 3, Workers: workers}
 		}
@@ -298,7 +293,7 @@ func TestPartsAreChecked(t *testing.T) {
 func TestPartsThatDoNotFit(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 48, 12)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 20, Seed: 3})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 20, Seed: 3})
 	w := model.NewParams()
 	for _, p := range []Portion{
 		{Weights: w[1:], Span: Span{0, 16}},
@@ -316,11 +311,11 @@ func TestPartsThatDoNotFit(t *testing.T) {
 			t.Errorf("an exam of %v with %d weights is held", x.Clients, len(x.Weights))
 		}
 	}
-	kept := newEngine(t, Config{Method: keeping{}, Model: model, Data: fed, Cohort: 20, Seed: 3})
+	kept := newEngine(t, Config{Method: keeping(), Model: model, Data: fed, Cohort: 20, Seed: 3})
 	if _, err := kept.Train(t.Context(), Portion{Weights: w, Span: Span{0, 16}}); err == nil {
 		t.Error("clients with a state are trained in a part")
 	}
-	if err := CheckCut(keeping{}, DefaultClientParams()); err == nil || CheckCut(average{}, DefaultClientParams()) != nil {
+	if err := CheckShards(keeping(), DefaultClientParams()); err == nil || CheckShards(average(), DefaultClientParams()) != nil {
 		t.Errorf("methods that cannot be cut: %v", err)
 	}
 }

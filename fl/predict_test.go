@@ -13,7 +13,7 @@ import (
 func TestPredict(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 9, 30)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 3, Seed: 8})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 3, Seed: 8})
 	tr := e.NewTrial(0)
 	runRounds(t, tr, Plan{Clients: []ClientParams{DefaultClientParams()}, Server: DefaultServerParams()}, 3)
 	want, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{})
@@ -59,7 +59,7 @@ func TestStart(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	w := model.NewParams()
 	model.Init(w, 77)
-	e := newEngine(t, Config{Method: average{}, Model: model.WithStart(w), Data: fed, Cohort: 1, Seed: 8})
+	e := newEngine(t, Config{Method: average(), Model: model.WithStart(w), Data: fed, Cohort: 1, Seed: 8})
 	for _, number := range []int{0, 5} {
 		if got := e.NewTrial(number).Weights(); WeightsSHA256(model, got) != WeightsSHA256(model, w) {
 			t.Errorf("trial %d does not start from the given weights", number)

@@ -38,7 +38,7 @@ func TestLeastCosines(t *testing.T) {
 	const lr = 0.5
 	fed := fltest.OpenGlyphs(t, 12, 40)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 4, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 4, Seed: 1})
 	ws := model.NewWorkspace()
 	for _, steps := range []int{1, 4} {
 		tr := e.NewTrial(0)

@@ -1,7 +1,6 @@
 package fl
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -29,39 +28,38 @@ var methodName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 // or cannot be one, a use of a hyperparameter that there is not, defaults that it
 // refuses itself.
 func Register(m Method) error {
-	if m == nil {
-		return errors.New("fl: Register of a nil method")
+	if err := m.check(); err != nil {
+		return err
 	}
-	name := m.Name()
-	if !methodName.MatchString(name) {
-		return fmt.Errorf("fl: method %q (%T): a name must be lower-case letters, digits, - and _, and begin with a letter", name, m)
+	if !methodName.MatchString(m.Name) {
+		return fmt.Errorf("fl: method %q: a name must be lower-case letters, digits, - and _, and begin with a letter", m.Name)
 	}
-	if m.Doc() == "" || strings.ContainsAny(m.Doc()+m.Paper(), "\n|") {
-		return fmt.Errorf("fl: method %q (%T): Doc must be a line, and Doc and Paper without |, for they stand in tables", name, m)
+	if m.Doc == "" || strings.ContainsAny(m.Doc+m.Paper, "\n|") {
+		return fmt.Errorf("fl: method %q: Doc must be a line, and Doc and Paper without |, for they stand in tables", m.Name)
 	}
-	if d, ok := m.(Differing); ok && (d.Differs() == "" || strings.Contains(d.Differs(), "\n")) {
-		return fmt.Errorf("fl: method %q (%T): Differs must be a line", name, m)
+	if strings.Contains(m.Differs, "\n") {
+		return fmt.Errorf("fl: method %q: Differs must be a line", m.Name)
 	}
 	seen := map[string]bool{}
-	for _, u := range m.Uses() {
+	for _, u := range m.Uses {
 		if _, ok := hyper.Find(u.Key); !ok {
-			return u.unknown(m)
+			return u.unknown(m.Name)
 		}
 		if seen[u.Key] {
-			return fmt.Errorf("fl: method %q (%T) uses %s twice", name, m, u.Key)
+			return fmt.Errorf("fl: method %q uses %s twice", m.Name, u.Key)
 		}
 		seen[u.Key] = true
 	}
 	c, s := Defaults(m)
 	if err := CheckParams(m, c, s); err != nil {
-		return fmt.Errorf("fl: method %q (%T) refuses its own defaults: %w", name, m, err)
+		return fmt.Errorf("fl: method %q refuses its own defaults: %w", m.Name, err)
 	}
 	registry.Lock()
 	defer registry.Unlock()
-	if other, taken := registry.methods[name]; taken {
-		return fmt.Errorf("fl: method %q (%T): the name is taken by %T; choose another one", name, m, other)
+	if _, taken := registry.methods[m.Name]; taken {
+		return fmt.Errorf("fl: method %q: the name is taken; choose another one", m.Name)
 	}
-	registry.methods[name] = m
+	registry.methods[m.Name] = m
 	return nil
 }
 
@@ -84,7 +82,7 @@ func MethodByName(name string) (Method, error) {
 	m, ok := registry.methods[name]
 	registry.RUnlock()
 	if !ok {
-		return nil, fmt.Errorf("unknown method %.200q%s; the methods are %s", name, key.DidYouMean(name, key.Names(Methods()...)), strings.Join(Methods(), ", "))
+		return Method{}, fmt.Errorf("unknown method %.200q%s; the methods are %s", name, key.DidYouMean(name, key.Names(Methods()...)), strings.Join(Methods(), ", "))
 	}
 	return m, nil
 }
@@ -94,7 +92,7 @@ func Users(name string) []string {
 	var users []string
 	for _, method := range Methods() {
 		m, err := MethodByName(method)
-		if err == nil && slices.ContainsFunc(m.Uses(), func(u Use) bool { return u.Key == name && !u.Fixed() }) {
+		if err == nil && slices.ContainsFunc(m.Uses, func(u Use) bool { return u.Key == name && !u.Fixed() }) {
 			users = append(users, method)
 		}
 	}
@@ -103,11 +101,8 @@ func Users(name string) []string {
 
 // Settings returns the other keys of a study file that the method reads.
 func Settings(m Method) []string {
-	var keys []string
-	if r, ok := m.(Reader); ok {
-		keys = append(keys, r.Reads()...)
-	}
-	if _, ok := m.(Stateful); ok {
+	keys := slices.Clone(m.Reads)
+	if m.StateLen != nil {
 		keys = append(keys, "data.state_memory")
 	}
 	return keys

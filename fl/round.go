@@ -237,11 +237,11 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		s.Dropped = true
 		return contribution{delta: w.local}, nil, nil
 	}
-	if server, ok := t.server.(SendingServer); ok {
+	if server := e.sending(t.server); server != nil {
 		t.returned.take(slot, server, c)
 	}
-	if g, ok := e.cfg.Method.(Gatherer); ok {
-		c.gather = func(extra, delta []float32) { g.Gather(extra, delta, l) }
+	if gather := e.cfg.Method.Gather; gather != nil {
+		c.gather = func(extra, delta []float32) { gather(extra, delta, l) }
 	}
 	if l.kept == nil {
 		return c, nil, nil

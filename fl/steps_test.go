@@ -37,7 +37,7 @@ func TestLabelsAtEveryStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEngine(t, Config{Method: average{}, Model: m, Data: fed, Cohort: 4, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: m, Data: fed, Cohort: 4, Seed: 1})
 	// Weights of 0 give every class the same: class 0, the padding, comes first,
 	// so that every label is told wrong, and each costs the logarithm of 90.
 	blank, err := e.Evaluate(t.Context(), m.NewParams(), EvalConfig{})

@@ -33,10 +33,10 @@ func (s *Subnet) Cost() (flops, params float64) {
 }
 
 // maxSubnets bounds the sub-networks for which a worker keeps memory: HeteroFL has as
-// many widths. Those that a Cutter cuts seldom come again.
+// many widths. Those that Method.Subnet picks seldom come again.
 const (
-	maxSubnets    = 5
-	maxCutSubnets = 1
+	maxSubnets       = 5
+	maxPickedSubnets = 1
 )
 
 // subnetWorker is what a worker trains a sub-network in.
@@ -53,8 +53,8 @@ type subnetWorker struct {
 // which SGD trains. What of them goes to the server the method copies to l.Weights.
 func (l *Local) TrainSubnet(s *Subnet) []float32 {
 	most := maxSubnets
-	if _, ok := l.engine.cfg.Method.(Cutter); ok {
-		most = maxCutSubnets
+	if l.engine.cfg.Method.Subnet != nil {
+		most = maxPickedSubnets
 	}
 	sub := l.worker.subnet(s, most)
 	sub.fill(s, l.Broadcast)
@@ -72,12 +72,12 @@ func (sub *subnetWorker) fill(s *Subnet, whole []float32) {
 	}
 }
 
-// scoreCut measures the sub-network that whole weights hold.
-func (w *worker) scoreCut(s *Subnet, whole []float32, v data.View, masks []data.Mask) (setScore, error) {
+// scoreSubnet measures the sub-network that whole weights hold.
+func (w *worker) scoreSubnet(s *Subnet, whole []float32, v data.View, masks []data.Mask) (setScore, error) {
 	if v.Len() == 0 {
 		return setScore{}, nil
 	}
-	sub := w.subnet(s, maxCutSubnets)
+	sub := w.subnet(s, maxPickedSubnets)
 	sub.fill(s, whole)
 	t := newTally(masks)
 	r, err := w.evaluateIn(sub.ws, sub.weights, v, nil, t)
@@ -87,17 +87,16 @@ func (w *worker) scoreCut(s *Subnet, whole []float32, v data.View, masks []data.
 	return scored(r, v, t), nil
 }
 
-// Cut returns the sub-network that c.Arch picks; the error says why there is none.
-func (e *Engine) Cut(c ClientParams) (*Subnet, error) {
-	cutter, ok := e.cfg.Method.(Cutter)
-	if !ok {
-		return nil, CheckCuts(e.cfg.Method)
+// Subnet returns the sub-network that c.Arch picks; the error says why there is none.
+func (e *Engine) Subnet(c ClientParams) (*Subnet, error) {
+	if e.cfg.Method.Subnet == nil {
+		return nil, CheckSubnets(e.cfg.Method)
 	}
-	return cutter.Cut(e.setup, c)
+	return e.cfg.Method.Subnet(e.setup, c)
 }
 
 // subnet returns what the worker trains a sub-network in. It keeps that of the networks
-// that it had last, so many at most; one that was cut in other places is the same one.
+// that it had last, so many at most; one in other places of the whole is the same one.
 func (w *worker) subnet(s *Subnet, most int) *subnetWorker {
 	i := slices.IndexFunc(w.subnets, func(sub *subnetWorker) bool { return sub.model == s.model })
 	if i >= 0 {

@@ -51,7 +51,7 @@ func samplesOf(c data.Client) int { return c.Train.Len() + c.Val.Len() + c.Test.
 // hyperparameters a slot.
 func TestTablesAreLookedUpByClients(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 8, 40)
-	e := newEngine(t, Config{Method: average{}, Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 4, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 4, Seed: 1})
 	low, high := DefaultClientParams(), DefaultClientParams()
 	low.LR, high.LR = 0.01, 0.1
 	middle := 0.0

@@ -17,7 +17,7 @@ func TestEvaluateTest(t *testing.T) {
 	fed.Clients = slices.Clone(fed.Clients)
 	fed.Clients[3].Test = data.View{}
 	model := fltest.SmallCNN(t, &fed)
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: &fed, Cohort: 5, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: &fed, Cohort: 5, Seed: 1})
 	weights := e.NewTrial(0).Weights()
 	for _, sample := range []int{0, 4} {
 		whole, err := e.Evaluate(t.Context(), weights, EvalConfig{Sample: sample})
@@ -39,7 +39,7 @@ func TestDrawTested(t *testing.T) {
 	for _, none := range []int{0, 3, 8} {
 		fed.Clients[none].Test = data.View{}
 	}
-	e := newEngine(t, Config{Method: average{}, Model: fltest.SmallCNN(t, &fed), Data: &fed, Cohort: 5, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, &fed), Data: &fed, Cohort: 5, Seed: 1})
 	const n, rounds, tested = 2, 900, 6
 	counts := make([]int, len(fed.Clients))
 	for round := 1; round <= rounds; round++ {
@@ -60,7 +60,7 @@ func TestDrawTested(t *testing.T) {
 	if all := e.DrawTested(50, 1); !slices.Equal(all, []int{1, 2, 4, 5, 6, 7}) {
 		t.Errorf("all clients with test examples are %v", all)
 	}
-	if other := newEngine(t, Config{Method: average{}, Model: fltest.SmallCNN(t, &fed), Data: &fed, Cohort: 5, Seed: 2}); slices.Equal(other.DrawTested(n, 7), e.DrawTested(n, 7)) &&
+	if other := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, &fed), Data: &fed, Cohort: 5, Seed: 2}); slices.Equal(other.DrawTested(n, 7), e.DrawTested(n, 7)) &&
 		slices.Equal(other.DrawTested(n, 8), e.DrawTested(n, 8)) {
 		t.Error("the seed draws nothing")
 	}

@@ -37,7 +37,7 @@ func (e *Engine) NewTrial(number int) *Trial {
 
 // begin fills the server's side of a new trial.
 func (e *Engine) begin(s Server, w []float32, number int) {
-	if s, ok := s.(SendingServer); ok {
+	if s := e.sending(s); s != nil {
 		s.Begin(w, kernels.Key(e.cfg.Seed, uint64(number), purposeSend))
 	}
 }
@@ -88,7 +88,7 @@ func layout(m *nn.Model) [32]byte {
 func (t *Trial) Snapshot() Snapshot {
 	e := t.engine
 	s := Snapshot{
-		Model: e.cfg.Model.Name(), Method: e.cfg.Method.Name(), Layout: e.layout(),
+		Model: e.cfg.Model.Name(), Method: e.cfg.Method.Name, Layout: e.layout(),
 		Number: t.number, Round: t.round, Weights: slices.Clone(t.weights),
 	}
 	for _, a := range t.server.State() {
@@ -108,9 +108,9 @@ func (t *Trial) Snapshot() Snapshot {
 // CheckSnapshot returns an error unless a snapshot is of the engine's model and method,
 // and has as many weights as the model.
 func (e *Engine) CheckSnapshot(s *Snapshot) error {
-	if s.Model != e.cfg.Model.Name() || s.Method != e.cfg.Method.Name() {
+	if s.Model != e.cfg.Model.Name() || s.Method != e.cfg.Method.Name {
 		return fmt.Errorf("snapshot of trial %d at round %d: it is of model %q with method %q, not of %s with %s",
-			s.Number, s.Round, s.Model, s.Method, e.cfg.Model.Name(), e.cfg.Method.Name())
+			s.Number, s.Round, s.Model, s.Method, e.cfg.Model.Name(), e.cfg.Method.Name)
 	}
 	if s.Layout != e.layout() {
 		return fmt.Errorf("snapshot of trial %d at round %d: model %s has another memory layout in it; it is of another network or version of fedfast", s.Number, s.Round, s.Model)

@@ -66,7 +66,7 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 	}
 	var first *outcome
 	for _, workers := range []int{1, 2, 4} {
-		e := newEngine(t, Config{Model: model, Data: fed, Method: momentum{}, Cohort: 7, Replacement: true, Seed: 11, Workers: workers})
+		e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 7, Replacement: true, Seed: 11, Workers: workers})
 		tr := e.NewTrial(3)
 		o := &outcome{rounds: runRounds(t, tr, mixedPlan(7), 4)}
 		o.sha = WeightsSHA256(model, tr.Weights())
@@ -95,7 +95,7 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 func TestTrainingLearns(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 60)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 8, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 8, Seed: 1})
 	tr := e.NewTrial(0)
 	before, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{})
 	if err != nil {
@@ -125,7 +125,7 @@ func TestTrainingLearns(t *testing.T) {
 func TestEvaluationOnASample(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 40)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 2, Seed: 1})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 2, Seed: 1})
 	weights := e.NewTrial(0).Weights()
 	var calls atomic.Int64
 	got, err := e.Evaluate(t.Context(), weights, EvalConfig{Sample: 5, Done: func(_, of int) {
@@ -156,7 +156,7 @@ func TestEvaluationOnASample(t *testing.T) {
 func TestSnapshotGoesOnWithTheSameBits(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum{}, Cohort: 5, Seed: 2})
+	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 5, Seed: 2})
 	plan := mixedPlan(5)
 	tr := e.NewTrial(4)
 	runRounds(t, tr, plan, 2)
@@ -170,7 +170,7 @@ func TestSnapshotGoesOnWithTheSameBits(t *testing.T) {
 	if a, b := WeightsSHA256(model, tr.Weights()), WeightsSHA256(model, again.Weights()); a != b {
 		t.Errorf("restored trial ends at %s, the uninterrupted one at %s", b, a)
 	}
-	other := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 5, Seed: 2})
+	other := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 5, Seed: 2})
 	if _, err := other.Restore(snap); err == nil {
 		t.Error("a snapshot of reptile was restored with fedavg")
 	}
@@ -179,7 +179,7 @@ func TestSnapshotGoesOnWithTheSameBits(t *testing.T) {
 func TestDivergedClientsAreLeftOut(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 30)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: average{}, Model: model, Data: fed, Cohort: 3, Seed: 2})
+	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 3, Seed: 2})
 	good := DefaultClientParams()
 	bad := good
 	bad.LR, bad.Epochs = 1e30, 3
@@ -216,7 +216,7 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := (average{}).Local(l); err != nil {
+		if err := average().Local(l); err != nil {
 			t.Fatal(err)
 		}
 		sum += float64(s.TrainExamples)
@@ -238,7 +238,7 @@ func TestFlatMemoryOverManyRounds(t *testing.T) {
 	}
 	fed := fltest.OpenGlyphs(t, 8, 20)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum{}, Cohort: 3, Seed: 1, Workers: 2})
+	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 3, Seed: 1, Workers: 2})
 	tr := e.NewTrial(0)
 	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{begun(ClientParams{LR: 0.01, Steps: 1, Batch: 4, Dropout: OwnDropout})}}
 	heap := func() uint64 {

@@ -64,12 +64,12 @@ func UsingSGD() []Use {
 // KeyError says what is wrong with the value of a key, such as client.lr.
 type KeyError = key.Error
 
-// CheckCuts returns an error for a method whose clients train the whole network.
-func CheckCuts(m Method) error {
-	if _, ok := m.(Cutter); ok {
+// CheckSubnets returns an error for a method whose clients train the whole network.
+func CheckSubnets(m Method) error {
+	if m.Subnet != nil {
 		return nil
 	}
-	return fmt.Errorf("method %q trains the whole network; leave it out, or use method \"supernet\"", m.Name())
+	return fmt.Errorf("method %q trains the whole network; leave it out, or use method \"supernet\"", m.Name)
 }
 
 // CheckParams returns an error that names the first hyperparameter that is out of
@@ -82,30 +82,29 @@ func CheckParams(m Method, c ClientParams, s ServerParams) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	if err := CheckCuts(m); err != nil && c.Arch != "" {
+	if err := CheckSubnets(m); err != nil && c.Arch != "" {
 		return fmt.Errorf("%s%s: %w", tuners.ArchPrefix, strings.Fields(c.Arch)[0], err)
 	}
 	v := hyper.Values{Client: c, Server: s}
-	uses := m.Uses()
-	for _, u := range uses {
-		if err := u.check(m, &v); err != nil {
+	for _, u := range m.Uses {
+		if err := u.check(m.Name, &v); err != nil {
 			return err
 		}
 	}
 	for p := range hyper.All() {
-		if !p.Optional || p.Get(&v) == p.Default || slices.ContainsFunc(uses, func(u Use) bool { return u.Key == p.Name }) {
+		if !p.Optional || p.Get(&v) == p.Default || slices.ContainsFunc(m.Uses, func(u Use) bool { return u.Key == p.Name }) {
 			continue
 		}
-		return &KeyError{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", literal(p.Value(&v)), m.Name(), orUse(Users(p.Name)))}
+		return &KeyError{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", literal(p.Value(&v)), m.Name, orUse(Users(p.Name)))}
 	}
 	return nil
 }
 
 // check returns an error unless the hyperparameter is in the method's range.
-func (u Use) check(m Method, v *hyper.Values) error {
+func (u Use) check(method string, v *hyper.Values) error {
 	p, ok := hyper.Find(u.Key)
 	if !ok {
-		return u.unknown(m)
+		return u.unknown(method)
 	}
 	if p.Text() {
 		if text, _ := p.Value(v).(string); u.Words == nil || slices.Contains(u.Words, text) {
@@ -118,7 +117,7 @@ func (u Use) check(m Method, v *hyper.Values) error {
 		}
 		p.In = u.In
 	}
-	problem := fmt.Sprintf(" = %s: method %q needs %s", literal(p.Value(v)), m.Name(), p.Want())
+	problem := fmt.Sprintf(" = %s: method %q needs %s", literal(p.Value(v)), method, p.Want())
 	if u.Why != "" {
 		problem += "; " + u.Why
 	}
@@ -134,8 +133,8 @@ func literal(value any) string {
 }
 
 // unknown is the error for a key that no hyperparameter has.
-func (u Use) unknown(m Method) error {
-	return fmt.Errorf("fl: method %q (%T) uses %s, which is no hyperparameter; package fl/hyper lists them", m.Name(), m, u.Key)
+func (u Use) unknown(method string) error {
+	return fmt.Errorf("fl: method %q uses %s, which is no hyperparameter; package fl/hyper lists them", method, u.Key)
 }
 
 // orUse offers methods to choose from.

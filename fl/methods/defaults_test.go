@@ -12,8 +12,8 @@ import (
 // deepOf is modelOf, but with four layers for methods that cut channels or train a body.
 func deepOf(t *testing.T, m fl.Method, fed *data.Federation) *nn.Model {
 	t.Helper()
-	switch m.(type) {
-	case heteroFL, fedRolex, fedBABU:
+	switch m.Name {
+	case "heterofl", "fedrolex", "fedbabu":
 		model, err := nn.NewModel("deep", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes,
 			nn.Conv2D{Filters: 16, Kernel: 5, Stride: 2}, nn.ReLU{}, nn.Conv2D{Filters: 32, Kernel: 3}, nn.ReLU{}, nn.MaxPool{Size: 2},
 			nn.Dense{Units: 64}, nn.ReLU{}, nn.Dense{Units: fed.Classes})

@@ -16,27 +16,15 @@ import "github.com/fedfast/fedfast/fl"
 // neither dropped early, as DSNAS does for long searches, nor weighed by a device's
 // limits. Weights that were not drawn have a gradient of 0: momentum and decay go on.
 // Scores are those of the mixture; the model that the search found is the derived one.
-type directFedNAS struct{ fedNAS }
-
-func (directFedNAS) Name() string { return "directfednas" }
-
-func (directFedNAS) Doc() string {
-	return "Direct-FedNAS: FedNAS that runs one drawn operation of each mixture in a step, and trains the weights of operations by its worth, on training examples"
-}
-
-func (directFedNAS) Paper() string {
-	return "Garg et al. 2020, Direct Federated Neural Architecture Search, arXiv:2010.06223"
-}
-
-// Differs says what of the search is not the paper's.
-func (directFedNAS) Differs() string {
-	return "the search space is the model's, not the paper's shuffle blocks; operations are neither dropped early, as DSNAS does in long searches, nor weighed by a device's limits"
-}
-
-// Prepare finds the weights of mixed operations.
-func (m directFedNAS) Prepare(cfg *fl.Config) (any, error) { return mixing(m.Name(), cfg) }
-
-func (directFedNAS) Local(l *fl.Local) error {
-	s := newSearch(l)
-	return l.SGD(fl.LocalRun{Hold: s.alpha, Held: s.grad, Drawn: true, Each: func(int) { s.adapt() }})
+func directFedNAS() fl.Method {
+	m := fedNAS()
+	m.Name = "directfednas"
+	m.Doc = "Direct-FedNAS: FedNAS that runs one drawn operation of each mixture in a step, and trains the weights of operations by its worth, on training examples"
+	m.Paper = "Garg et al. 2020, Direct Federated Neural Architecture Search, arXiv:2010.06223"
+	m.Differs = "the search space is the model's, not the paper's shuffle blocks; operations are neither dropped early, as DSNAS does in long searches, nor weighed by a device's limits"
+	m.Local = func(l *fl.Local) error {
+		s := newSearch(l)
+		return l.SGD(fl.LocalRun{Hold: s.alpha, Held: s.grad, Drawn: true, Each: func(int) { s.adapt() }})
+	}
+	return m
 }

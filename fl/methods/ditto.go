@@ -10,30 +10,26 @@ import (
 // of each client's own, trained with the additional gradient lambda (v_i - w)
 // towards the broadcast w. v_i starts at w of the client's first round. It has a
 // learning rate and epochs of its own.
-type ditto struct{ FedAvg }
-
-func (ditto) Name() string { return "ditto" }
-
-func (ditto) Doc() string {
-	return "Ditto: FedAvg, and a model of each client's own held near by client.lambda"
+func ditto() fl.Method {
+	return fl.Method{
+		Name:        "ditto",
+		Doc:         "Ditto: FedAvg, and a model of each client's own held near by client.lambda",
+		Paper:       "Li et al. 2021, Ditto: Fair and Robust Federated Learning Through Personalization, arXiv:2012.04221",
+		Uses:        slices.Concat(localSGD, fl.Using("client.lambda", "client.personal_epochs")),
+		Defaults:    func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 0.1 },
+		StateLen:    modelLen,
+		Memories:    2, // of the model that goes to the server and of the client's own
+		Local:       dittoLocal,
+		Personalize: dittoPersonalize,
+		Work:        dittoWork,
+		NewServer:   averaging,
+	}
 }
 
-func (ditto) Paper() string {
-	return "Li et al. 2021, Ditto: Fair and Robust Federated Learning Through Personalization, arXiv:2012.04221"
-}
+// modelLen is the size of a state that is a vector of the model's size.
+func modelLen(cfg *fl.Config) int { return cfg.Model.Size() }
 
-func (ditto) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 0.1 }
-
-func (ditto) Uses() []fl.Use {
-	return slices.Concat(localSGD, fl.Using("client.lambda", "client.personal_epochs"))
-}
-
-// Memories are those of the model that goes to the server and of the client's own.
-func (ditto) Memories() int { return 2 }
-
-func (ditto) StateLen(cfg *fl.Config) int { return cfg.Model.Size() }
-
-func (ditto) Local(l *fl.Local) error {
+func dittoLocal(l *fl.Local) error {
 	if err := l.SGD(fl.LocalRun{}); err != nil {
 		return err
 	}
@@ -53,10 +49,18 @@ func (ditto) Local(l *fl.Local) error {
 	return l.Personalized(l.State)
 }
 
-// Personalize takes v_i, or w for a client that was never drawn.
-func (ditto) Personalize(l *fl.Local) error {
+// dittoPersonalize takes v_i, or w for a client that was never drawn.
+func dittoPersonalize(l *fl.Local) error {
 	if !l.Fresh {
 		copy(l.Weights, l.State)
 	}
 	return nil
+}
+
+// dittoWork is that of both models.
+func dittoWork(w fl.Workload) float64 {
+	if w.Params.PersonalEpochs > 0 {
+		return w.SGD() + w.Epochs(w.Params.PersonalEpochs)
+	}
+	return 2 * w.SGD()
 }

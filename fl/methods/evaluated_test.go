@@ -31,7 +31,7 @@ func TestPersonalizedRate(t *testing.T) {
 		}
 		want := eval(func(*fl.ClientParams) {})
 		uses := func(key string) bool {
-			return slices.ContainsFunc(m.Uses(), func(u fl.Use) bool { return u.Key == key })
+			return slices.ContainsFunc(m.Uses, func(u fl.Use) bool { return u.Key == key })
 		}
 		if uses("client.lr_schedule") {
 			got := eval(func(c *fl.ClientParams) { c.Kind, c.Length = "cosine", rounds })
@@ -39,7 +39,7 @@ func TestPersonalizedRate(t *testing.T) {
 				t.Errorf("at the end of a cosine to 0: %+v, without a schedule %+v", got.PersonalizedTest, want.PersonalizedTest)
 			}
 		}
-		if uses("client.personal_lr") && m.Name() != "ditto" { // whose own models are trained in rounds
+		if uses("client.personal_lr") && m.Name != "ditto" { // whose own models are trained in rounds
 			got := eval(func(c *fl.ClientParams) { c.PersonalLR = 0.003 })
 			if again := eval(func(c *fl.ClientParams) { c.LR = 0.003 }); !reflect.DeepEqual(got, again) || reflect.DeepEqual(got, want) {
 				t.Errorf("at client.personal_lr = 0.003: %+v, at client.lr = 0.003 %+v, else %+v", got.PersonalizedTest, again.PersonalizedTest, want.PersonalizedTest)
@@ -48,35 +48,26 @@ func TestPersonalizedRate(t *testing.T) {
 	})
 }
 
-// rounds is FedAvg that notes which rounds clients are told.
-type rounds struct {
-	FedAvg
-	told chan int
-}
-
-func (r rounds) Local(l *fl.Local) error {
-	r.told <- l.Round
-	return r.FedAvg.Local(l)
-}
-
-func (rounds) Name() string { return "rounds" }
-
 // TestEvaluationTellsTheRound: methods whose training depends on the round train
 // personalized models as that of the model.
 func TestEvaluationTellsTheRound(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
-	m := rounds{told: make(chan int, 100)}
+	m, told := FedAvg(), make(chan int, 100)
+	m.Local = func(l *fl.Local) error {
+		told <- l.Round
+		return plainSGD(l)
+	}
 	e := newEngine(t, fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: m, Cohort: 2, Seed: 3})
 	tr := e.NewTrial(0)
 	plan := defaultPlan(m)
 	if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Round: 7}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(m.told); n != len(fed.Clients) {
+	if n := len(told); n != len(fed.Clients) {
 		t.Fatalf("%d of %d clients trained", n, len(fed.Clients))
 	}
 	for range fed.Clients {
-		if got := <-m.told; got != 7 {
+		if got := <-told; got != 7 {
 			t.Errorf("a client trains as in round %d, want 7", got)
 		}
 	}
@@ -87,10 +78,10 @@ func TestEvaluationTellsTheRound(t *testing.T) {
 func TestFedBABUScoresAtItsRate(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 30)
 	score := func(change func(c *fl.ClientParams)) float64 {
-		plan := defaultPlan(fedBABU{})
+		plan := defaultPlan(fedBABU())
 		plan.Probes = []string{"val_loss_after"}
 		change(&plan.Clients[0])
-		e := newEngine(t, fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: fedBABU{}, Cohort: 3, Seed: 3})
+		e := newEngine(t, fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: fedBABU(), Cohort: 3, Seed: 3})
 		r := runRounds(t, e.NewTrial(0), plan, 1)
 		return r[0].ValScore(true).Loss
 	}

@@ -18,27 +18,24 @@ import (
 //	w <- w - max(1, mean |w - w_i|^2 / (2 (|g|^2 + eps))) g,  g = mean (w - w_i)
 //
 // with equal weights. What it does not say of itself it has from FedAvg.
-type fedExP struct{ methods.FedAvg }
-
-func (fedExP) Name() string { return "fedexp" }
-
-func (fedExP) Doc() string { return "FedExP: FedAvg with an adaptive step of the server" }
-
-func (fedExP) Paper() string {
-	return "Jhunjhunwala et al. 2023, FedExP: Speeding Up Federated Averaging via Extrapolation, arXiv:2301.09604"
-}
-
-func (m fedExP) Local(l *fl.Local) error {
-	if err := m.FedAvg.Local(l); err != nil {
-		return err
+func fedExP() fl.Method {
+	m := methods.FedAvg()
+	train := m.Local
+	m.Name = "fedexp"
+	m.Doc = "FedExP: FedAvg with an adaptive step of the server"
+	m.Paper = "Jhunjhunwala et al. 2023, FedExP: Speeding Up Federated Averaging via Extrapolation, arXiv:2301.09604"
+	m.Local = func(l *fl.Local) error {
+		if err := train(l); err != nil {
+			return err
+		}
+		change := l.Vector(0)
+		kernels.Sub(change, l.Broadcast, l.Weights)
+		l.Weight, l.Number = 1, kernels.Dot(change, change)
+		return nil
 	}
-	change := l.Vector(0)
-	kernels.Sub(change, l.Broadcast, l.Weights)
-	l.Weight, l.Number = 1, kernels.Dot(change, change)
-	return nil
+	m.NewServer = func(int) fl.Server { return extrapolation{} }
+	return m
 }
-
-func (fedExP) NewServer(int) fl.Server { return extrapolation{} }
 
 type extrapolation struct{}
 
@@ -53,7 +50,7 @@ func (extrapolation) State() [][]float32 { return nil }
 // A federated method of one's own, and data and a network of one's own, in memory:
 // points of the plane in two classes, of which each client has its own part.
 func Example() {
-	if err := fl.Register(fedExP{}); err != nil {
+	if err := fl.Register(fedExP()); err != nil {
 		panic(err)
 	}
 	method, err := fl.MethodByName("fedexp") // as method = "fedexp" of a study file does
@@ -83,7 +80,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%s: %d clients, error below 10%%: %v\n", method.Name(), scores.GlobalTest.Clients, scores.GlobalTest.Error < 0.1)
+	fmt.Printf("%s: %d clients, error below 10%%: %v\n", method.Name, scores.GlobalTest.Clients, scores.GlobalTest.Error < 0.1)
 	// Output: fedexp: 8 clients, error below 10%: true
 }
 

@@ -14,27 +14,20 @@ import (
 //
 // with uniform weights, or the shares p_i when server.weighted. h and all h_i
 // start at 0. a is the server's because its h adds up what all clients keep.
-type fedDyn struct{}
-
-func (fedDyn) Name() string { return "feddyn" }
-
-func (fedDyn) Doc() string {
-	return "FedDyn: a dynamic regularizer aligns local optima with the global one"
+func fedDyn() fl.Method {
+	return fl.Method{
+		Name:      "feddyn",
+		Doc:       "FedDyn: a dynamic regularizer aligns local optima with the global one",
+		Paper:     "Acar et al. 2021, Federated Learning Based on Dynamic Regularization, arXiv:2111.04263",
+		Uses:      slices.Concat(localSGD, fl.Needing("server.alpha", "(0, inf)", "such as 0.01"), fl.Using("server.weighted")),
+		Defaults:  func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0.01 },
+		StateLen:  modelLen,
+		Local:     fedDynLocal,
+		NewServer: func(size int) fl.Server { return &fedDynServer{h: make([]float32, size)} },
+	}
 }
 
-func (fedDyn) Paper() string {
-	return "Acar et al. 2021, Federated Learning Based on Dynamic Regularization, arXiv:2111.04263"
-}
-
-func (fedDyn) Defaults(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0.01 }
-
-func (fedDyn) Uses() []fl.Use {
-	return slices.Concat(localSGD, fl.Needing("server.alpha", "(0, inf)", "such as 0.01"), fl.Using("server.weighted"))
-}
-
-func (fedDyn) StateLen(cfg *fl.Config) int { return cfg.Model.Size() }
-
-func (fedDyn) Local(l *fl.Local) error {
+func fedDynLocal(l *fl.Local) error {
 	l.Uniform()
 	a := l.ServerParams.Alpha
 	shift := l.Vector(0)
@@ -48,8 +41,6 @@ func (fedDyn) Local(l *fl.Local) error {
 	kernels.Axpy(l.State, float32(a), change)
 	return nil
 }
-
-func (fedDyn) NewServer(size int) fl.Server { return &fedDynServer{h: make([]float32, size)} }
 
 type fedDynServer struct{ h []float32 }
 

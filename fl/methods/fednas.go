@@ -31,47 +31,35 @@ import (
 // each node's two inputs in the same way; alpha is never trained. It takes the client's
 // network in Local.State with LocalRun.Mu, a mask of what is left there that Mix reads,
 // and an evaluation for each operation that may go.
-type fedNAS struct{ FedAvg }
-
-func (fedNAS) Name() string { return "fednas" }
-
-func (fedNAS) Doc() string {
-	return "FedNAS: clients train the weights of mixed operations on validation examples, in turns with the network; both are averaged"
+func fedNAS() fl.Method {
+	return fl.Method{
+		Name:  "fednas",
+		Doc:   "FedNAS: clients train the weights of mixed operations on validation examples, in turns with the network; both are averaged",
+		Paper: "He et al. 2020, Towards Non-I.I.D. and Invisible Data with FedNAS: Federated Deep Learning via Neural Architecture Search, arXiv:2004.08546",
+		Differs: "the weights of operations descend the loss on validation examples alone (the first order of DARTS); in the paper they also descend the training loss (MiLeNAS). " +
+			"The server averages them, as the paper says; the authors' code does not, and takes their gradients on test examples",
+		Uses: slices.Concat(fl.UsingSGD(), personalLR, forgets("each local search starts its optimizers afresh"),
+			fl.Needing("client.alpha_lr", "(0, inf)", "such as 3e-4"), fl.Using("client.alpha_beta1", "client.alpha_beta2", "client.alpha_decay")),
+		Defaults: func(c *fl.ClientParams, _ *fl.ServerParams) { // the paper's Adam
+			c.AlphaLR, c.AlphaBeta1, c.AlphaBeta2, c.AlphaDecay = 3e-4, 0.5, 0.999, 1e-3
+		},
+		Models:    []string{"darts-cifar"},
+		Prepare:   needsMixtures,
+		Local:     searchLocal,
+		NewServer: averaging,
+	}
 }
 
-func (fedNAS) Paper() string {
-	return "He et al. 2020, Towards Non-I.I.D. and Invisible Data with FedNAS: Federated Deep Learning via Neural Architecture Search, arXiv:2004.08546"
-}
-
-// Differs says which gradients the weights of operations descend.
-func (fedNAS) Differs() string {
-	return "the weights of operations descend the loss on validation examples alone (the first order of DARTS); in the paper they also descend the training loss (MiLeNAS). " +
-		"The server averages them, as the paper says; the authors' code does not, and takes their gradients on test examples"
-}
-
-func (fedNAS) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), personalLR, forgets("each local search starts its optimizers afresh"),
-		fl.Needing("client.alpha_lr", "(0, inf)", "such as 3e-4"), fl.Using("client.alpha_beta1", "client.alpha_beta2", "client.alpha_decay"))
-}
-
-// Defaults take the paper's Adam.
-func (fedNAS) Defaults(c *fl.ClientParams, _ *fl.ServerParams) {
-	c.AlphaLR, c.AlphaBeta1, c.AlphaBeta2, c.AlphaDecay = 3e-4, 0.5, 0.999, 1e-3
-}
-
-// Prepare finds the weights of mixed operations.
-func (m fedNAS) Prepare(cfg *fl.Config) (any, error) { return mixing(m.Name(), cfg) }
-
-// mixing returns where the weights of mixed operations lie.
-func mixing(method string, cfg *fl.Config) ([]nn.Span, error) {
+// needsMixtures returns where the weights of mixed operations lie, []nn.Span.
+func needsMixtures(cfg *fl.Config) (any, error) {
 	alpha := cfg.Model.Mixing()
 	if len(alpha) == 0 {
-		return nil, fmt.Errorf("method %q: model %s has no mixed operations that train; take one that has, such as darts-cifar", method, cfg.Model.Name())
+		return nil, fmt.Errorf("method %q: model %s has no mixed operations that train; take one that has, such as %s", cfg.Method.Name, cfg.Model.Name(), cfg.Method.Models[0])
 	}
 	return alpha, nil
 }
 
-func (fedNAS) Local(l *fl.Local) error {
+func searchLocal(l *fl.Local) error {
 	search := newSearch(l)
 	if l.Val.Len() > 0 {
 		search.batches = l.ValBatches(1, l.Params)

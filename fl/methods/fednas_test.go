@@ -16,12 +16,12 @@ import (
 func TestFedNASAlternates(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 1, 30)
 	m := fltest.SmallMixture(t, fed)
-	e, err := fl.New(fl.Config{Data: fed, Model: m, Method: fedNAS{}, Cohort: 1, Seed: 3})
+	e, err := fl.New(fl.Config{Data: fed, Model: m, Method: fedNAS(), Cohort: 1, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	c, s := fl.Defaults(fedNAS{})
+	c, s := fl.Defaults(fedNAS())
 	c.LR, c.WeightDecay, c.Steps, c.Batch, c.AlphaLR, c.AlphaDecay = 0.05, 0.1, 1, 1000, 0.01, 0.5
 	tr := e.NewTrial(0)
 	w := append([]float32(nil), tr.Weights()...)
@@ -70,7 +70,7 @@ func TestFedNASNeedsMixtures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []*nn.Model{fltest.SmallCNN(t, fed), frozen} {
-		_, err := fl.New(fl.Config{Data: fed, Model: m, Method: fedNAS{}, Cohort: 1})
+		_, err := fl.New(fl.Config{Data: fed, Model: m, Method: fedNAS(), Cohort: 1})
 		if err == nil || !strings.HasSuffix(err.Error(), "has no mixed operations that train; take one that has, such as darts-cifar") {
 			t.Errorf("error %v", err)
 		}

@@ -22,31 +22,23 @@ import (
 // so that the decay of w does not depend on how many steps a client takes either.
 // The paper has |a_i| for a proximal term, which shrinks in the same way; the
 // authors' code leaves weight decay out.
-type fedNova struct{}
-
-func (fedNova) Name() string { return "fednova" }
-
-func (fedNova) Doc() string {
-	return "FedNova: the mean of the clients' changes a local step, so that many steps do not outweigh few"
+func fedNova() fl.Method {
+	return fl.Method{
+		Name:  "fednova",
+		Doc:   "FedNova: the mean of the clients' changes a local step, so that many steps do not outweigh few",
+		Paper: "Wang et al. 2020, Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization, arXiv:2007.07481",
+		Differs: "|a_i| is the sum over a client's local gradients of how often each counts in its change of the weights: the number of steps without momentum; " +
+			"with momentum m and weight decay d at the rate b it is the displacement by gradients of 1, v <- m v + 1 - b d sum, sum <- sum + v. " +
+			"The paper has such a sum for momentum and for a proximal term; counting weight decay is ours, the authors' code leaves it out. The server takes tau_eff = sum_i p_i |a_i|",
+		Uses: slices.Concat(fl.UsingSteps(), personalLR, forgets("it counts how often each of the round's gradients is in the change of the weights"),
+			fl.Needing("client.optimizer", "sgd", "it counts how often each gradient is in the change of the weights"),
+			fl.Using("client.momentum", "client.nesterov", "client.clip_norm", "client.weight_decay")),
+		Local:     novaLocal,
+		NewServer: func(int) fl.Server { return novaServer{} },
+	}
 }
 
-func (fedNova) Paper() string {
-	return "Wang et al. 2020, Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization, arXiv:2007.07481"
-}
-
-// Differs says what |a_i| is.
-func (fedNova) Differs() string {
-	return "|a_i| is the sum over a client's local gradients of how often each counts in its change of the weights: the number of steps without momentum; " +
-		"with momentum m and weight decay d at the rate b it is the displacement by gradients of 1, v <- m v + 1 - b d sum, sum <- sum + v. " +
-		"The paper has such a sum for momentum and for a proximal term; counting weight decay is ours, the authors' code leaves it out. The server takes tau_eff = sum_i p_i |a_i|"
-}
-
-func (fedNova) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSteps(), personalLR, forgets("it counts how often each of the round's gradients is in the change of the weights"), fl.Needing("client.optimizer", "sgd", "it counts how often each gradient is in the change of the weights"),
-		fl.Using("client.momentum", "client.nesterov", "client.clip_norm", "client.weight_decay"))
-}
-
-func (fedNova) Local(l *fl.Local) error {
+func novaLocal(l *fl.Local) error {
 	if err := l.SGD(fl.LocalRun{}); err != nil {
 		return err
 	}
@@ -75,8 +67,6 @@ func stepWeight(steps int, p fl.ClientParams) float64 {
 	}
 	return sum
 }
-
-func (fedNova) NewServer(int) fl.Server { return novaServer{} }
 
 // novaServer scales the mean change of a step by the mean number of steps.
 type novaServer struct{ plainServer }

@@ -18,7 +18,7 @@ func TestFedNovaByHand(t *testing.T) {
 		nesterov        bool
 	}{{0, 0, false}, {0.6, 0, false}, {0, 2, false}, {0.6, 0.5, false}, {0.6, 0, true}, {0.6, 0.5, true}} {
 		momentum := tt.momentum
-		q := newQuadratics(t, fedNova{}, 6, 6)
+		q := newQuadratics(t, fedNova(), 6, 6)
 		tr := q.engine.NewTrial(0)
 		plan := fl.Plan{Server: fl.DefaultServerParams()}
 		for slot := range 6 {
@@ -67,7 +67,7 @@ func TestFedNovaByHand(t *testing.T) {
 		}
 	}
 	one := fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{fullBatch(fl.DefaultClientParams(), lr, 1)}}
-	nova, avg := newQuadratics(t, fedNova{}, 6, 6).engine.NewTrial(0), newQuadratics(t, FedAvg{}, 6, 6).engine.NewTrial(0)
+	nova, avg := newQuadratics(t, fedNova(), 6, 6).engine.NewTrial(0), newQuadratics(t, FedAvg(), 6, 6).engine.NewTrial(0)
 	runRounds(t, nova, one, 3)
 	runRounds(t, avg, one, 3)
 	for j, x := range avg.Weights() {
@@ -112,7 +112,7 @@ func same(t *testing.T, got, want float64) {
 // of p_i |a_i| steps of decay, whoever takes how many of them.
 func TestFedNovaDecay(t *testing.T) {
 	const lr, decay = 0.1, 1.5
-	q := newQuadratics(t, fedNova{}, 6, 6)
+	q := newQuadratics(t, fedNova(), 6, 6)
 	tr := q.engine.NewTrial(0)
 	plan := fl.Plan{Server: fl.DefaultServerParams()}
 	for slot := range 6 {

@@ -7,34 +7,19 @@ import (
 	"github.com/fedfast/fedfast/fl"
 )
 
-// adaptives are the methods of fedOpt.
-func adaptives() []fl.Method {
-	return []fl.Method{
-		fedOpt{name: "fedadagrad", lr: 0.01, doc: "FedAvg with Adagrad as the server's optimizer", second: adagrad},
-		fedOpt{name: "fedadam", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Adam, without bias correction, as the server's optimizer", second: adam},
-		fedOpt{name: "fedyogi", lr: 0.01, beta1: 0.9, beta2: 0.99, doc: "FedAvg with Yogi as the server's optimizer", second: yogi},
-	}
-}
-
 // fedAvgM is FedAvg with momentum on the server (Hsu et al. 2019):
 // v <- m v + g, w <- w - lr v.
-type fedAvgM struct{ Reptile }
-
-func (fedAvgM) Name() string { return "fedavgm" }
-
-func (fedAvgM) Doc() string {
-	return "FedAvg with momentum on the server, server.momentum 0.9 unless set"
+func fedAvgM() fl.Method {
+	return fl.Method{
+		Name:      "fedavgm",
+		Doc:       "FedAvg with momentum on the server, server.momentum 0.9 unless set",
+		Paper:     "Hsu et al. 2019, Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification, arXiv:1909.06335",
+		Uses:      slices.Concat(localSGD, serverStep),
+		Defaults:  func(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 },
+		Local:     plainSGD,
+		NewServer: stepping,
+	}
 }
-
-func (fedAvgM) Paper() string {
-	return "Hsu et al. 2019, Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification, arXiv:1909.06335"
-}
-
-func (fedAvgM) Defaults(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 }
-
-func (fedAvgM) Uses() []fl.Use { return slices.Concat(localSGD, serverStep) }
-
-func (fedAvgM) Local(l *fl.Local) error { return l.SGD(fl.LocalRun{}) }
 
 // fedOpt is FedAvg with an adaptive optimizer on the server (Reddi et al. 2020,
 // Adaptive Federated Optimization, algorithm 2):
@@ -45,10 +30,40 @@ func (fedAvgM) Local(l *fl.Local) error { return l.SGD(fl.LocalRun{}) }
 // the clients' changes, g subtracts them. The algorithm prints their mean with
 // equal weights, 1/|S|; the clients weigh by their training examples, as they do in
 // FedAvg, unless server.weighted is false.
-type fedOpt struct {
-	name, doc        string
-	lr, beta1, beta2 float64 // defaults
-	second           func(v, g, b2 float32) float32
+func fedOpt(name, doc string, beta1, beta2 float64, second func(v, g, b2 float32) float32) fl.Method {
+	m := fl.Method{
+		Name:  name,
+		Doc:   doc,
+		Paper: "Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295",
+		Uses: slices.Concat(localSGD, serverRate, fl.Using("server.beta1", "server.weighted"), fl.Needing("server.tau", "(0, inf)", "such as 0.001"),
+			fl.Needing("server.momentum", "0", "its momentum is server.beta1")),
+		Defaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
+			s.LR, s.Beta1, s.Beta2, s.Tau, s.Weighted = 0.01, beta1, beta2, 1e-3, true
+		},
+		Local: func(l *fl.Local) error {
+			l.Uniform()
+			return l.SGD(fl.LocalRun{})
+		},
+		NewServer: func(size int) fl.Server {
+			return &adaptiveServer{second: second, m: make([]float32, size), v: make([]float32, size), begun: make([]float32, 1)}
+		},
+	}
+	if beta2 > 0 {
+		m.Uses = append(m.Uses, fl.Using("server.beta2")...)
+	}
+	return m
+}
+
+func fedAdagrad() fl.Method {
+	return fedOpt("fedadagrad", "FedAvg with Adagrad as the server's optimizer", 0, 0, adagrad)
+}
+
+func fedAdam() fl.Method {
+	return fedOpt("fedadam", "FedAvg with Adam, without bias correction, as the server's optimizer", 0.9, 0.99, adam)
+}
+
+func fedYogi() fl.Method {
+	return fedOpt("fedyogi", "FedAvg with Yogi as the server's optimizer", 0.9, 0.99, yogi)
 }
 
 // adagrad is v + g^2.
@@ -68,37 +83,6 @@ func yogi(v, g, b2 float32) float32 {
 		return v + step
 	}
 	return v
-}
-
-func (m fedOpt) Name() string { return m.name }
-
-func (m fedOpt) Doc() string { return m.doc }
-
-func (m fedOpt) Defaults(_ *fl.ClientParams, s *fl.ServerParams) {
-	s.LR, s.Beta1, s.Beta2, s.Tau = m.lr, m.beta1, m.beta2, 1e-3
-	s.Weighted = true
-}
-
-func (fedOpt) Paper() string {
-	return "Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295"
-}
-
-func (m fedOpt) Uses() []fl.Use {
-	uses := slices.Concat(localSGD, serverRate, fl.Using("server.beta1", "server.weighted"), fl.Needing("server.tau", "(0, inf)", "such as 0.001"),
-		fl.Needing("server.momentum", "0", "its momentum is server.beta1"))
-	if m.beta2 > 0 {
-		uses = append(uses, fl.Using("server.beta2")...)
-	}
-	return uses
-}
-
-func (m fedOpt) Local(l *fl.Local) error {
-	l.Uniform()
-	return l.SGD(fl.LocalRun{})
-}
-
-func (m fedOpt) NewServer(size int) fl.Server {
-	return &adaptiveServer{second: m.second, m: make([]float32, size), v: make([]float32, size), begun: make([]float32, 1)}
 }
 
 type adaptiveServer struct {

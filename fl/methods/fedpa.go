@@ -13,26 +13,23 @@ import (
 // (IASG); the client returns delta_i = S^-1 (w - xbar), see posterior. The server
 // steps along sum p_i delta_i as Reptile's does. In the first server.burn_in
 // rounds, and where a client takes too few steps for a sample, delta_i is FedAvg's.
-type fedPA struct{ Reptile }
-
-func (fedPA) Name() string { return "fedpa" }
-
-func (fedPA) Doc() string {
-	return "federated posterior averaging, by sampled covariances"
+func fedPA() fl.Method {
+	return fl.Method{
+		Name:  "fedpa",
+		Doc:   "federated posterior averaging, by sampled covariances",
+		Paper: "Al-Shedivat et al. 2021, Federated Learning via Posterior Averaging: A New Perspective and Practical Algorithms, arXiv:2010.05273",
+		Uses: slices.Concat(fl.UsingSteps(), personalLR, forgets("a buffer of other rounds biases the samples of the posterior"),
+			fl.Needing("client.optimizer", "sgd", "Adam's steps do not sample the posterior"), fl.Using("client.momentum", "client.nesterov", "client.weight_decay", "client.bias_decay"),
+			fl.Needing("client.clip_norm", "0", "clipped steps do not sample the posterior"), serverStep, fl.Needing("client.window", "[1, inf)", ""),
+			fl.Using("client.burn_in", "client.rho", "server.burn_in")),
+		Defaults:    func(c *fl.ClientParams, _ *fl.ServerParams) { c.Window, c.Rho = 3, 0.1 },
+		Local:       posteriorLocal,
+		Personalize: plainSGD,
+		NewServer:   stepping,
+	}
 }
 
-func (fedPA) Paper() string {
-	return "Al-Shedivat et al. 2021, Federated Learning via Posterior Averaging: A New Perspective and Practical Algorithms, arXiv:2010.05273"
-}
-
-func (fedPA) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.Window, c.Rho = 3, 0.1 }
-
-func (fedPA) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSteps(), personalLR, forgets("a buffer of other rounds biases the samples of the posterior"), fl.Needing("client.optimizer", "sgd", "Adam's steps do not sample the posterior"), fl.Using("client.momentum", "client.nesterov", "client.weight_decay", "client.bias_decay"),
-		fl.Needing("client.clip_norm", "0", "clipped steps do not sample the posterior"), serverStep, fl.Needing("client.window", "[1, inf)", ""), fl.Using("client.burn_in", "client.rho", "server.burn_in"))
-}
-
-func (fedPA) Local(l *fl.Local) error {
+func posteriorLocal(l *fl.Local) error {
 	if l.Round < l.ServerParams.BurnIn {
 		return l.SGD(fl.LocalRun{})
 	}
@@ -62,6 +59,3 @@ func (fedPA) Local(l *fl.Local) error {
 	post.delta(sum)
 	return nil
 }
-
-// Personalize trains as FedAvg does.
-func (fedPA) Personalize(l *fl.Local) error { return l.SGD(fl.LocalRun{}) }

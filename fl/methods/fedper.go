@@ -5,28 +5,26 @@ import "github.com/fedfast/fedfast/fl"
 // fedPer is FedPer (Arivazhagan et al. 2019, algorithms 1 and 2): the clients share
 // a body and each keeps a head of its own, and local training trains both together;
 // the server averages the bodies. A client's first head is the initial one.
-type fedPer struct{ FedAvg }
-
-func (fedPer) Name() string { return "fedper" }
-
-func (fedPer) Doc() string {
-	return "FedPer: a shared body and a head of each client's own, trained together"
+func fedPer() fl.Method {
+	return fl.Method{
+		Name:        "fedper",
+		Doc:         "FedPer: a shared body and a head of each client's own, trained together",
+		Paper:       "Arivazhagan et al. 2019, Federated Learning with Personalization Layers, arXiv:1912.00818",
+		Uses:        localSGD,
+		Reads:       []string{"head_layers"},
+		Prepare:     needsBody,
+		StateLen:    headLen,
+		Local:       fedPerLocal,
+		Personalize: trainJoined,
+		NewServer:   averaging,
+	}
 }
 
-func (fedPer) Paper() string {
-	return "Arivazhagan et al. 2019, Federated Learning with Personalization Layers, arXiv:1912.00818"
-}
+// headLen is the size of a state that is a head.
+func headLen(cfg *fl.Config) int { return cfg.Head().Len() }
 
-func (fedPer) Uses() []fl.Use { return localSGD }
-
-func (fedPer) Reads() []string { return []string{"head_layers"} }
-
-func (fedPer) Prepare(cfg *fl.Config) (any, error) { return nil, needsBody(cfg) }
-
-func (fedPer) StateLen(cfg *fl.Config) int { return cfg.Head().Len() }
-
-func (m fedPer) Local(l *fl.Local) error {
-	if err := m.Personalize(l); err != nil {
+func fedPerLocal(l *fl.Local) error {
+	if err := trainJoined(l); err != nil {
 		return err
 	}
 	if err := l.Personalized(l.Weights); err != nil {
@@ -36,8 +34,8 @@ func (m fedPer) Local(l *fl.Local) error {
 	return nil
 }
 
-// Personalize joins the broadcast body and the client's head and trains them.
-func (fedPer) Personalize(l *fl.Local) error {
+// trainJoined joins the broadcast body and the client's head and trains them.
+func trainJoined(l *fl.Local) error {
 	joinHead(l)
 	return l.SGD(fl.LocalRun{})
 }

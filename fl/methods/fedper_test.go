@@ -19,7 +19,7 @@ func TestFedPerKeepsHeads(t *testing.T) {
 	fed := &whole
 	model := fltest.SmallCNN(t, fed)
 	head := model.Head(1).Lo
-	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedPer{}, Cohort: 2, Seed: 3, Workers: 2})
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedPer(), Cohort: 2, Seed: 3, Workers: 2})
 	c := fullBatch(fl.DefaultClientParams(), 0.1, 3)
 	tr := e.NewTrial(0)
 	initial := slices.Clone(tr.Weights())

@@ -11,36 +11,34 @@ import (
 // client.head_epochs with the body frozen, then the body for client.epochs with the
 // head frozen; the server averages the bodies. A client's first head is the initial
 // one.
-type fedRep struct{ FedAvg }
-
-func (fedRep) Name() string { return "fedrep" }
-
-func (fedRep) Doc() string {
-	return "FedRep: a shared body and a head of each client's own, the head trained first"
+func fedRep() fl.Method {
+	return fl.Method{
+		Name:        "fedrep",
+		Doc:         "FedRep: a shared body and a head of each client's own, the head trained first",
+		Paper:       "Collins et al. 2021, Exploiting Shared Representations for Personalized Federated Learning, arXiv:2102.07078",
+		Uses:        slices.Concat(localSGD, headEpochs),
+		Defaults:    oneHeadEpoch,
+		Reads:       []string{"head_layers"},
+		Prepare:     needsBody,
+		StateLen:    headLen,
+		Memories:    2, // of the body and the head
+		Local:       fedRepLocal,
+		Personalize: trainOwnHead,
+		Work:        headWork,
+		NewServer:   averaging,
+	}
 }
-
-func (fedRep) Paper() string {
-	return "Collins et al. 2021, Exploiting Shared Representations for Personalized Federated Learning, arXiv:2102.07078"
-}
-
-func (fedRep) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.HeadEpochs = 1 }
-
-func (fedRep) Uses() []fl.Use { return slices.Concat(localSGD, headEpochs) }
 
 // headEpochs is what methods that train the head alone use.
 var headEpochs = fl.Needing("client.head_epochs", "(0, 1e6]", "such as 1")
 
-func (fedRep) Reads() []string { return []string{"head_layers"} }
+func oneHeadEpoch(c *fl.ClientParams, _ *fl.ServerParams) { c.HeadEpochs = 1 }
 
-func (fedRep) Prepare(cfg *fl.Config) (any, error) { return nil, needsBody(cfg) }
+// headWork counts the passes of the head like those of the whole network.
+func headWork(w fl.Workload) float64 { return w.SGD() + w.Epochs(w.Params.HeadEpochs) }
 
-func (fedRep) StateLen(cfg *fl.Config) int { return cfg.Head().Len() }
-
-// Memories are those of the body and the head.
-func (fedRep) Memories() int { return 2 }
-
-func (m fedRep) Local(l *fl.Local) error {
-	if err := m.Personalize(l); err != nil {
+func fedRepLocal(l *fl.Local) error {
+	if err := trainOwnHead(l); err != nil {
 		return err
 	}
 	if err := l.Personalized(l.Weights); err != nil {
@@ -53,8 +51,8 @@ func (m fedRep) Local(l *fl.Local) error {
 	return nil
 }
 
-// Personalize joins the broadcast body and the client's head after its epochs.
-func (fedRep) Personalize(l *fl.Local) error {
+// trainOwnHead joins the broadcast body and the client's head after its epochs.
+func trainOwnHead(l *fl.Local) error {
 	joinHead(l)
 	return trainHead(l, fl.LocalRun{Memory: 1})
 }

@@ -13,24 +13,18 @@ import (
 // same or, with server.weighted, as their training examples, and one that nobody holds
 // stays. Personalized models are the sub-networks of the
 // round in which they are asked for.
-type fedRolex struct{ heteroFL }
-
-func (fedRolex) Name() string { return "fedrolex" }
-
-func (fedRolex) Doc() string {
-	return "FedRolex: HeteroFL with sub-networks that move on by a channel each round"
+func fedRolex() fl.Method {
+	m := heteroFL()
+	m.Name = "fedrolex"
+	m.Doc = "FedRolex: HeteroFL with sub-networks that move on by a channel each round"
+	m.Paper = "Alam et al. 2022, FedRolex: Model-Heterogeneous Federated Learning with Rolling Sub-Model Extraction, arXiv:2212.01548"
+	m.Uses = slices.Concat(usesWidths, fl.Using("server.weighted"))
+	m.Prepare = prepareRolling
+	return m
 }
 
-func (fedRolex) Paper() string {
-	return "Alam et al. 2022, FedRolex: Model-Heterogeneous Federated Learning with Rolling Sub-Model Extraction, arXiv:2212.01548"
-}
-
-func (m fedRolex) Uses() []fl.Use {
-	return slices.Concat(m.heteroFL.Uses(), fl.Using("server.weighted"))
-}
-
-// Prepare is HeteroFL's for sub-networks that move.
-func (m fedRolex) Prepare(cfg *fl.Config) (any, error) {
+// prepareRolling is HeteroFL's for sub-networks that move.
+func prepareRolling(cfg *fl.Config) (any, error) {
 	h, err := prepareWidths(cfg, func(l *fl.Local) int { return l.Round })
 	if err != nil {
 		return nil, err

@@ -26,41 +26,35 @@ import (
 // theta_i as the server makes them, without local training, also of clients that were
 // never drawn. The global model has, as in that code, the mean of the
 // projections that the clients of the last round have returned.
-type fedTP struct{ FedAvg }
-
-func (fedTP) Name() string { return "fedtp" }
-
-func (fedTP) Doc() string {
-	return "FedTP: a hypernetwork makes the queries, keys and values of each client's own self-attention"
+func fedTP() fl.Method {
+	return fl.Method{
+		Name:  "fedtp",
+		Doc:   "FedTP: a hypernetwork makes the queries, keys and values of each client's own self-attention",
+		Paper: "Li et al. 2022, FedTP: Federated Learning by Transformer Personalization, arXiv:2211.01572",
+		Differs: "the hypernetwork and the embeddings take plain gradient steps, as the paper's text has it; the authors' code adds a momentum of 0.9 and a weight decay of 0.001. " +
+			"The sizes of the hypernetwork are those of the code. The global model has the mean of the projections that the last round's clients returned, as in the code",
+		Uses: slices.Concat(fl.UsingSGD(), forgets("the server makes a client's own weights anew in each round"), fl.Needing("server.hyper_lr", "(0, inf)", ""),
+			fl.Needing("server.hyper_width", "[1, 65536]", ""), fl.Using("server.hyper_depth"), fl.Needing("server.embedding", "[1, 65536]", "")),
+		Defaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
+			s.HyperLR, s.HyperWidth, s.HyperDepth, s.Embedding = 0.01, 150, 3, 128
+		},
+		Models:      []string{"vit-tiny", "char-gpt"},
+		Prepare:     findProjections,
+		Local:       plainSGD,
+		Personalize: func(*fl.Local) error { return nil }, // what the server has made
+		NewSender:   newFedTPServer,
+		SenderLen:   fedTPServerLen,
+	}
 }
 
-func (fedTP) Paper() string {
-	return "Li et al. 2022, FedTP: Federated Learning by Transformer Personalization, arXiv:2211.01572"
-}
-
-// Differs says what the server's step is.
-func (fedTP) Differs() string {
-	return "the hypernetwork and the embeddings take plain gradient steps, as the paper's text has it; the authors' code adds a momentum of 0.9 and a weight decay of 0.001. " +
-		"The sizes of the hypernetwork are those of the code. The global model has the mean of the projections that the last round's clients returned, as in the code"
-}
-
-func (fedTP) Defaults(_ *fl.ClientParams, s *fl.ServerParams) {
-	s.HyperLR, s.HyperWidth, s.HyperDepth, s.Embedding = 0.01, 150, 3, 128
-}
-
-func (fedTP) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), forgets("the server makes a client's own weights anew in each round"), fl.Needing("server.hyper_lr", "(0, inf)", ""), fl.Needing("server.hyper_width", "[1, 65536]", ""),
-		fl.Using("server.hyper_depth"), fl.Needing("server.embedding", "[1, 65536]", ""))
-}
-
-// Prepare returns where the projections lie, []int32 in the order of Model.Export.
-func (m fedTP) Prepare(cfg *fl.Config) (any, error) {
+// findProjections returns where the projections lie, []int32 in the order of Model.Export.
+func findProjections(cfg *fl.Config) (any, error) {
 	at, all := projections(cfg.Model)
 	switch {
 	case all == 0:
-		return nil, fmt.Errorf("method %q: model %s has no self-attention, whose queries, keys and values it makes; take one that has, such as vit-tiny or char-gpt", m.Name(), cfg.Model.Name())
+		return nil, fmt.Errorf("method %q: model %s has no self-attention, whose queries, keys and values it makes; take one that has, such as %s", cfg.Method.Name, cfg.Model.Name(), strings.Join(cfg.Method.Models, " or "))
 	case len(at) == 0:
-		return nil, fmt.Errorf("method %q: client.trainable leaves no queries, keys and values of model %s to train; add \"*.in_proj_weight\"", m.Name(), cfg.Model.Name())
+		return nil, fmt.Errorf("method %q: client.trainable leaves no queries, keys and values of model %s to train; add \"*.in_proj_weight\"", cfg.Method.Name, cfg.Model.Name())
 	}
 	return at, nil
 }
@@ -82,16 +76,13 @@ func projections(m *nn.Model) (at []int32, all int) {
 	return at, all
 }
 
-// Personalize takes what the server has made.
-func (fedTP) Personalize(*fl.Local) error { return nil }
-
-func (fedTP) NewSender(cfg *fl.Config, setup any) fl.SendingServer {
+func newFedTPServer(cfg *fl.Config, setup any) fl.SendingServer {
 	at, p, clients := setup.([]int32), cfg.Server, len(cfg.Data.Clients)
 	net := newHypernet(p.Embedding, p.HyperWidth, p.HyperDepth, len(at))
 	return &fedTPServer{at: at, net: net, started: cfg.Model.Start() != nil, embeddings: make([]float32, clients*kernels.Pad(p.Embedding))}
 }
 
-func (fedTP) SenderLen(cfg *fl.Config, setup any) (kept, own int) {
+func fedTPServerLen(cfg *fl.Config, setup any) (kept, own int) {
 	p, n := cfg.Server, len(setup.([]int32))
 	return len(cfg.Data.Clients)*kernels.Pad(p.Embedding) + hypernetLen(p.Embedding, p.HyperWidth, p.HyperDepth, n), ownLen(n)
 }

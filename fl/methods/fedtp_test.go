@@ -69,7 +69,7 @@ func layersOf(h *hypernet) []fedTPLayer {
 func fedTPState(t *testing.T, e *fl.Engine, cfg fl.Config, s fl.Snapshot) *fedTPServer {
 	t.Helper()
 	at, _ := projections(e.Model())
-	server := fedTP{}.NewSender(&cfg, at).(*fedTPServer)
+	server := fedTP().NewSender(&cfg, at).(*fedTPServer)
 	for i, a := range server.State() {
 		copy(a, s.Server[i])
 	}
@@ -84,9 +84,9 @@ func TestFedTPRoundMatchesTorch(t *testing.T) {
 	python := findTorch(t)
 	fed := fltest.OpenGlyphs(t, 9, 20)
 	model := fltest.SmallTransformer(t, fed)
-	c, s := fl.Defaults(fedTP{})
+	c, s := fl.Defaults(fedTP())
 	s.HyperLR, s.HyperWidth, s.HyperDepth, s.Embedding = 0.3, 20, 2, 6
-	cfg := fl.Config{Model: model, Data: fed, Method: fedTP{}, Cohort: 4, Seed: 3, Server: &s}
+	cfg := fl.Config{Model: model, Data: fed, Method: fedTP(), Cohort: 4, Seed: 3, Server: &s}
 	e := newEngine(t, cfg)
 	tr := e.NewTrial(0)
 	job := fedTPRound{Kernel: fed.H / 4, Heads: 3, Size: fed.H, LR: 0.1, Momentum: 0.9, Steps: 3, HyperLR: s.HyperLR}
@@ -160,7 +160,7 @@ func TestFedTPRoundMatchesTorch(t *testing.T) {
 func TestFedTPRefuses(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 9, 20)
 	model := fltest.SmallTransformer(t, fed)
-	_, huge := fl.Defaults(fedTP{})
+	_, huge := fl.Defaults(fedTP())
 	huge.HyperWidth, huge.HyperDepth = 65536, 100
 	frozen, err := model.WithTrainable([]string{"*.bias"}, 1)
 	if err != nil {
@@ -177,19 +177,19 @@ func TestFedTPRefuses(t *testing.T) {
 		if tt.cfg.Server != nil && memory.Available() == memory.Unknown {
 			continue
 		}
-		tt.cfg.Data, tt.cfg.Method, tt.cfg.Cohort = fed, fedTP{}, 2
+		tt.cfg.Data, tt.cfg.Method, tt.cfg.Cohort = fed, fedTP(), 2
 		if _, err := fl.New(tt.cfg); err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %s", err, tt.want)
 		}
 	}
-	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedTP{}, Cohort: 2})
-	plan := defaultPlan(fedTP{})
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedTP(), Cohort: 2})
+	plan := defaultPlan(fedTP())
 	plan.Server.Embedding = 64
 	_, err = e.NewTrial(0).Round(t.Context(), plan)
 	if want := "round 0: server.embedding = 64: the servers of this study have 128"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if err := fl.CheckCut(fedTP{}, fl.DefaultClientParams()); err == nil || !strings.HasPrefix(err.Error(), `the server of method "fedtp" makes`) {
+	if err := fl.CheckShards(fedTP(), fl.DefaultClientParams()); err == nil || !strings.HasPrefix(err.Error(), `the server of method "fedtp" makes`) {
 		t.Errorf("rounds that are cut: error %v", err)
 	}
 }
@@ -201,9 +201,9 @@ func TestFedTPRefuses(t *testing.T) {
 func TestFedTPSends(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 9, 20)
 	model := fltest.SmallTransformer(t, fed)
-	cfg := fl.Config{Model: model, Data: fed, Method: fedTP{}, Cohort: 3, Seed: 8}
+	cfg := fl.Config{Model: model, Data: fed, Method: fedTP(), Cohort: 3, Seed: 8}
 	e := newEngine(t, cfg)
-	tr, plan := e.NewTrial(0), defaultPlan(fedTP{})
+	tr, plan := e.NewTrial(0), defaultPlan(fedTP())
 	measured := func(e *fl.Engine, s *fl.State) *fl.Evaluation {
 		v, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, State: s})
 		if err != nil {
@@ -215,7 +215,7 @@ func TestFedTPSends(t *testing.T) {
 	if again := measured(e, nil); first.PersonalizedTest.Loss != again.PersonalizedTest.Loss || first.PersonalizedTest.Loss == first.GlobalTest.Loss {
 		t.Errorf("before the first round clients score %v with the trial's state, %v without one, the global model %v", first.PersonalizedTest.Loss, again.PersonalizedTest.Loss, first.GlobalTest.Loss)
 	}
-	diverging := defaultPlan(fedTP{})
+	diverging := defaultPlan(fedTP())
 	diverging.Clients[0].LR = 1e30
 	if r := runRounds(t, tr, diverging, 1)[0]; r.Dropped != 3 || measured(e, tr.State()).PersonalizedTest.Loss != first.PersonalizedTest.Loss {
 		t.Errorf("%d of 3 clients diverge, and models change", r.Dropped)
@@ -223,7 +223,7 @@ func TestFedTPSends(t *testing.T) {
 	start := model.NewParams()
 	model.Init(start, 77)
 	copy(tr.Weights(), start)
-	given := newEngine(t, fl.Config{Model: model.WithStart(start), Data: fed, Method: fedTP{}, Cohort: 3})
+	given := newEngine(t, fl.Config{Model: model.WithStart(start), Data: fed, Method: fedTP(), Cohort: 3})
 	if v := measured(given, nil); v.PersonalizedTest.Loss != v.GlobalTest.Loss {
 		t.Errorf("models that begin with given weights score %v, those weights %v", v.PersonalizedTest.Loss, v.GlobalTest.Loss)
 	}
@@ -236,10 +236,10 @@ func BenchmarkFedTP(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	_, p := fl.Defaults(fedTP{})
+	_, p := fl.Defaults(fedTP())
 	at, _ := projections(model)
 	const cohort = 10
-	s := fedTP{}.NewSender(&fl.Config{Model: model, Server: &p, Data: &data.Federation{Clients: make([]data.Client, cohort)}}, at)
+	s := fedTP().NewSender(&fl.Config{Model: model, Server: &p, Data: &data.Federation{Clients: make([]data.Client, cohort)}}, at)
 	server, w := s.(*fedTPServer), model.NewParams()
 	b.Run("begin", func(b *testing.B) {
 		for b.Loop() {

@@ -20,7 +20,7 @@ const goldenWeights = "c79a0f405dee48caf32f73aff98b06beba1d80a9297826731aa530a7d
 func TestGoldenRun(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 25)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: Reptile{}, Cohort: 3, Seed: 6})
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: Reptile(), Cohort: 3, Seed: 6})
 	tr := e.NewTrial(2)
 	plan := mixedPlan(3)
 	runRounds(t, tr, plan, 3)
@@ -36,7 +36,7 @@ const goldenTree = "3af8ca6a83c6901eb1cd3954f727160cbb0a518b933803b8ebf3c09165d4
 func TestGoldenTree(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 48, 12)
 	model := fltest.SmallCNN(t, fed)
-	tr := newEngine(t, fl.Config{Model: model, Data: fed, Method: Reptile{}, Cohort: 20, Seed: 6}).NewTrial(2)
+	tr := newEngine(t, fl.Config{Model: model, Data: fed, Method: Reptile(), Cohort: 20, Seed: 6}).NewTrial(2)
 	runRounds(t, tr, mixedPlan(20), 2)
 	if got := fl.WeightsSHA256(model, tr.Weights()); got != goldenTree {
 		t.Errorf("a cohort of 20 trains to weights %s, want %s", got, goldenTree)

@@ -17,38 +17,32 @@ import (
 // weight becomes the unweighted mean over the clients that hold it, those of the
 // last layer's rows over the clients that have the class; a weight that nobody
 // holds stays. A personalized model is the client's sub-network.
-type heteroFL struct{}
+func heteroFL() fl.Method {
+	return fl.Method{
+		Name:      "heterofl",
+		Doc:       "HeteroFL: clients train sub-networks of their own widths",
+		Paper:     "Diao et al. 2021, HeteroFL: Computation and Communication Efficient Federated Learning for Heterogeneous Clients, arXiv:2010.01264",
+		Uses:      usesWidths,
+		Reads:     []string{"client.widths"},
+		Prepare:   func(cfg *fl.Config) (any, error) { return prepareWidths(cfg, func(*fl.Local) int { return 0 }) },
+		Local:     trainWidth,
+		NewServer: func(int) fl.Server { return heteroServer{} },
+		Gather:    gatherWidth,
+	}
+}
 
 // widths are the shares of the channels that sub-networks can have.
 var widths = []float64{1, 0.5, 0.25, 0.125, 0.0625}
 
-func (heteroFL) Name() string { return "heterofl" }
+var usesWidths = slices.Concat(fl.UsingSGD(), personalLR, forgets("a client's sub-network may have another width in the next round"),
+	fl.Needing("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
 
-func (heteroFL) Doc() string {
-	return "HeteroFL: clients train sub-networks of their own widths"
-}
-
-func (heteroFL) Paper() string {
-	return "Diao et al. 2021, HeteroFL: Computation and Communication Efficient Federated Learning for Heterogeneous Clients, arXiv:2010.01264"
-}
-
-func (heteroFL) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), personalLR, forgets("a client's sub-network may have another width in the next round"), fl.Needing("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
-}
-
-func (heteroFL) Reads() []string { return []string{"client.widths"} }
-
-// Prepare checks that the model can be cut to every width that is set.
-func (heteroFL) Prepare(cfg *fl.Config) (any, error) {
-	return prepareWidths(cfg, func(*fl.Local) int { return 0 })
-}
-
-// prepareWidths checks that a model can be cut to every width that is set; shift tells
+// prepareWidths checks that a model has sub-networks of every width that is set; shift tells
 // the channel from which on a client has them.
 func prepareWidths(cfg *fl.Config, shift func(l *fl.Local) int) (*heteroSetup, error) {
 	places := nn.NewPlaces(cfg.Model)
 	h := &heteroSetup{
-		method: cfg.Method.Name(), model: cfg.Model, places: places, widths: cfg.Widths, shift: shift,
+		method: cfg.Method.Name, model: cfg.Model, places: places, widths: cfg.Widths, shift: shift,
 		nets:    map[float64]*nn.Model{},
 		kept:    keptSubnets[slice]{size: cfg.Model.Size()},
 		outputs: sync.OnceValues(func() ([]int32, int) { return outputsOf(cfg.Model, places) }),
@@ -79,7 +73,7 @@ type heteroSetup struct {
 	outputs func() (classOf []int32, lo int)
 
 	kept keptSubnets[slice]
-	nets map[float64]*nn.Model // by width; whoever cuts one has kept's lock
+	nets map[float64]*nn.Model // by width; whoever makes one has kept's lock
 }
 
 // slice is the share of the channels that a sub-network has, and the first of them.
@@ -94,7 +88,7 @@ func (h *heteroSetup) net(s slice) (*fl.Subnet, error) {
 		s.shift = 0
 	}
 	return h.kept.of(s, func() (*fl.Subnet, error) {
-		net, err := h.cut(s)
+		net, err := h.narrow(s)
 		if err != nil {
 			return nil, fmt.Errorf("method %q at width %v: %w", h.method, s.width, err)
 		}
@@ -111,7 +105,7 @@ func (h *heteroSetup) of(l *fl.Local) (*fl.Subnet, error) {
 	return h.net(slice{width, h.shift(l)})
 }
 
-func (heteroFL) Local(l *fl.Local) error {
+func trainWidth(l *fl.Local) error {
 	l.Uniform()
 	h := l.Setup.(*heteroSetup)
 	net, err := h.of(l)
@@ -183,8 +177,8 @@ func outputsOf(m *nn.Model, places *nn.Places) (classOf []int32, lo int) {
 	return classOf, last.Lo
 }
 
-// Gather adds up the weights in the mean of the clients that hold each of the network's.
-func (heteroFL) Gather(extra, _ []float32, l *fl.Local) {
+// gatherWidth adds up the weights in the mean of the clients that hold each of the network's.
+func gatherWidth(extra, _ []float32, l *fl.Local) {
 	h := l.Setup.(*heteroSetup)
 	net, err := h.of(l)
 	if err != nil {
@@ -192,8 +186,6 @@ func (heteroFL) Gather(extra, _ []float32, l *fl.Local) {
 	}
 	h.eachHeld(net, l.Absent, func(at int32, _ int) { extra[at] += float32(l.Weight) })
 }
-
-func (heteroFL) NewServer(int) fl.Server { return heteroServer{} }
 
 type heteroServer struct{}
 

@@ -16,17 +16,17 @@ import (
 // of the tensors in their usual layout, and averages those by hand.
 func TestHeteroFLAgainstSlices(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
-	againstSlices(t, heteroFL{}, fltest.SmallCNN(t, fed), fed, false, 1)
-	againstSlices(t, heteroFL{}, smallMobile(t, fed), fed, false, 1)
+	againstSlices(t, heteroFL(), fltest.SmallCNN(t, fed), fed, false, 1)
+	againstSlices(t, heteroFL(), smallMobile(t, fed), fed, false, 1)
 }
 
 // TestFedRolexAgainstSlices does so for slices that move on with the rounds, round the
 // 8 channels, with clients that weigh the same and by their examples.
 func TestFedRolexAgainstSlices(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
-	againstSlices(t, fedRolex{}, fltest.SmallCNN(t, fed), fed, false, 11)
-	againstSlices(t, fedRolex{}, fltest.SmallCNN(t, fed), fed, true, 3)
-	againstSlices(t, fedRolex{}, smallMobile(t, fed), fed, false, 3)
+	againstSlices(t, fedRolex(), fltest.SmallCNN(t, fed), fed, false, 11)
+	againstSlices(t, fedRolex(), fltest.SmallCNN(t, fed), fed, true, 3)
+	againstSlices(t, fedRolex(), smallMobile(t, fed), fed, false, 3)
 }
 
 // smallMobile has what MobileNetV3 has, in layers of 8 channels.
@@ -176,19 +176,19 @@ func eachIndex(small, large []int, shift int, f func(small, large int)) {
 func TestWidthsThatDoNotFit(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallCNN(t, fed)
-	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: heteroFL{}, Cohort: 2, Widths: []float64{0.3}}); err == nil || !strings.HasPrefix(err.Error(), "client.widths: 0.3: must be among 1, 0.5") {
+	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: heteroFL(), Cohort: 2, Widths: []float64{0.3}}); err == nil || !strings.HasPrefix(err.Error(), "client.widths: 0.3: must be among 1, 0.5") {
 		t.Errorf("width 0.3: error %v", err)
 	}
-	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: FedAvg{}, Cohort: 2, Widths: []float64{0.5}}); err == nil || !strings.Contains(err.Error(), `method "fedavg" does not use them`) {
+	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 2, Widths: []float64{0.5}}); err == nil || !strings.Contains(err.Error(), `method "fedavg" does not use them`) {
 		t.Errorf("widths for fedavg: error %v", err)
 	}
-	c, s := fl.Defaults(heteroFL{})
+	c, s := fl.Defaults(heteroFL())
 	c.Width = 0.3
-	if err := fl.CheckParams(heteroFL{}, c, s); err == nil || !strings.HasPrefix(err.Error(), `client.width = 0.3: method "heterofl" needs one of`) {
+	if err := fl.CheckParams(heteroFL(), c, s); err == nil || !strings.HasPrefix(err.Error(), `client.width = 0.3: method "heterofl" needs one of`) {
 		t.Errorf("client.width 0.3: error %v", err)
 	}
 	// A width of the plan holds for all of its slots.
-	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: heteroFL{}, Cohort: 3, Seed: 4})
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: heteroFL(), Cohort: 3, Seed: 4})
 	c = fullBatch(c, 0.1, 1)
 	var seconds []float64
 	for _, c.Width = range []float64{1, 0.25} {

@@ -26,7 +26,7 @@ func keeping(m fl.Method, rule string) fl.Plan {
 
 // keeps says whether a method lets clients keep what their optimizers remember.
 func keeps(m fl.Method) bool {
-	return slices.ContainsFunc(m.Uses(), func(u fl.Use) bool { return u.Key == "client.optimizer_state" && !u.Fixed() })
+	return slices.ContainsFunc(m.Uses, func(u fl.Use) bool { return u.Key == "client.optimizer_state" && !u.Fixed() })
 }
 
 // TestKeptOptimizersKeepThePromises: the same bits for any number of workers, with states
@@ -39,7 +39,7 @@ func TestKeptOptimizersKeepThePromises(t *testing.T) {
 		if !keeps(m) {
 			c, s := fl.Defaults(m)
 			c.OptimizerState = "keep"
-			if err := fl.CheckParams(m, c, s); err == nil || !strings.HasPrefix(err.Error(), `client.optimizer_state = "keep": method "`+m.Name()+`" needs "reset"; `) {
+			if err := fl.CheckParams(m, c, s); err == nil || !strings.HasPrefix(err.Error(), `client.optimizer_state = "keep": method "`+m.Name+`" needs "reset"; `) {
 				t.Errorf("it gives no reason: %v", err)
 			}
 			return
@@ -98,14 +98,14 @@ func TestKeptOptimizersGoOn(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 1, 40)
 	model := fltest.SmallCNN(t, fed)
 	const steps = 5
-	for _, m := range []fl.Method{FedAvg{}, ditto{}, fedProx{}, fedPer{}} {
+	for _, m := range []fl.Method{FedAvg(), ditto(), fedProx(), fedPer()} {
 		for _, rule := range []string{"sgd", "adam", "adamw"} {
 			trained := func(rounds int, state string) []float32 {
 				plan := keeping(m, rule)
 				c := &plan.Clients[0]
 				*c = fullBatch(*c, c.LR, steps/rounds)
 				c.OptimizerState, c.Lambda, c.PersonalEpochs, c.WeightDecay = state, 0, 0, 0.01
-				if m.Name() == "fedprox" {
+				if m.Name == "fedprox" {
 					c.Mu = 1e-12
 				}
 				tr := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 1, Seed: 5, Workers: 1, KeepOptimizer: true}).NewTrial(1)
@@ -116,7 +116,7 @@ func TestKeptOptimizersGoOn(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if m.Name() == "ditto" {
+					if m.Name == "ditto" {
 						w = append(w, own[:model.Size()]...)
 					}
 				}
@@ -129,10 +129,10 @@ func TestKeptOptimizersGoOn(t *testing.T) {
 			}
 			one := trained(1, "keep")
 			if d := far(trained(steps, "keep"), one); d > 1e-6 {
-				t.Errorf("%s, %s: rounds that go on are %g from one round", m.Name(), rule, d)
+				t.Errorf("%s, %s: rounds that go on are %g from one round", m.Name, rule, d)
 			}
 			if d := far(trained(steps, "reset"), one); d < 1e-4 {
-				t.Errorf("%s, %s: rounds that start afresh are %g from one round", m.Name(), rule, d)
+				t.Errorf("%s, %s: rounds that start afresh are %g from one round", m.Name, rule, d)
 			}
 		}
 	}

@@ -18,27 +18,19 @@ import (
 // the meta-gradients as Reptile's does. V_i takes part in training, so scores on it
 // are not those of unseen examples. A client without validation examples has no
 // part in the round.
-type maml struct{ Reptile }
-
-// SecondOrder says that clients use products with the Hessian.
-func (maml) SecondOrder() {}
-
-func (maml) Name() string { return "maml" }
-
-func (maml) Doc() string {
-	return "MAML: meta-gradients on validation examples after client.inner_steps"
-}
-
-func (maml) Paper() string {
-	return "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876"
-}
-
-func (maml) Defaults(c *fl.ClientParams, s *fl.ServerParams) {
-	c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03
-}
-
-func (maml) Uses() []fl.Use {
-	return slices.Concat(innerSteps, fl.Using("client.batch", "client.dropout", "client.wrap"), serverStep)
+func maml() fl.Method {
+	return fl.Method{
+		Name:        "maml",
+		Doc:         "MAML: meta-gradients on validation examples after client.inner_steps",
+		Paper:       "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876",
+		Uses:        slices.Concat(innerSteps, fl.Using("client.batch", "client.dropout", "client.wrap"), serverStep),
+		Defaults:    func(c *fl.ClientParams, s *fl.ServerParams) { c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03 },
+		Local:       metaGradient,
+		Personalize: adapt,
+		SecondOrder: true,
+		Work:        func(w fl.Workload) float64 { return (1+w.Hessian)*w.Steps(w.Params.InnerSteps) + w.Val },
+		NewServer:   stepping,
+	}
 }
 
 // innerSteps are what methods with inner steps use.
@@ -51,7 +43,7 @@ func inner(c fl.ClientParams) fl.ClientParams {
 	return c
 }
 
-func (maml) Local(l *fl.Local) error {
+func metaGradient(l *fl.Local) error {
 	l.Uniform()
 	if l.Val.Len() == 0 {
 		l.Weight = 0
@@ -103,10 +95,7 @@ func (maml) Local(l *fl.Local) error {
 	return nil
 }
 
-// Personalize takes the inner steps alone.
-func (maml) Personalize(l *fl.Local) error { return adapt(l) }
-
-// adapt takes the inner steps.
+// adapt takes the inner steps alone.
 func adapt(l *fl.Local) error {
 	p := inner(l.Params)
 	return l.SGD(fl.LocalRun{Params: &p})

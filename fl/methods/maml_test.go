@@ -34,7 +34,7 @@ func TestFirstOrderNeedsNoTangents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []fl.Method{maml{}, perFedAvg{}} {
+	for _, m := range []fl.Method{maml(), perFedAvg()} {
 		e, err := fl.New(fl.Config{Model: model, Data: fed, Method: m, Cohort: 3, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestFirstOrderNeedsNoTangents(t *testing.T) {
 		t.Cleanup(e.Close)
 		trial, p := e.NewTrial(0), defaultPlan(m)
 		before := fl.WeightsSHA256(model, trial.Weights())
-		want := `round 0: method "` + m.Name() + `": model stiff: layers of type stiff take no tangents along, of which products with the Hessian are made; client.first_order = true leaves them out`
+		want := `round 0: method "` + m.Name + `": model stiff: layers of type stiff take no tangents along, of which products with the Hessian are made; client.first_order = true leaves them out`
 		if _, err = trial.Round(t.Context(), p); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -51,7 +51,7 @@ func TestFirstOrderNeedsNoTangents(t *testing.T) {
 			t.Fatal(err)
 		}
 		if fl.WeightsSHA256(model, trial.Weights()) == before {
-			t.Errorf("%s moved no weight", m.Name())
+			t.Errorf("%s moved no weight", m.Name)
 		}
 	}
 }

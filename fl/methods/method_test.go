@@ -65,7 +65,7 @@ func referenceLocal(ws *nn.Workspace, b *nn.Batch, broadcast []float32, p fl.Cli
 func TestLocalSGDAgainstEquations(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 3, 30)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedProx{}, Cohort: 1, Seed: 9})
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedProx(), Cohort: 1, Seed: 9})
 	const steps = 4
 	momentum := begun(fl.ClientParams{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3, Steps: steps, Batch: 1000, Dropout: 0})
 	nesterov, clipped := momentum, momentum
@@ -105,13 +105,13 @@ func TestServerStepsByHand(t *testing.T) {
 		method fl.Method
 		params fl.ServerParams
 	}{
-		{FedAvg{}, fl.ServerParams{LR: 1, Decay: 1}},
-		{fedProx{}, fl.ServerParams{LR: 1, Decay: 1}},
-		{fedAvgM{}, fl.ServerParams{LR: 0.3, Momentum: 0.9, Decay: 1}},
-		{Reptile{}, fl.ServerParams{LR: 0.3, Momentum: 0.9, Decay: 0.97}},
+		{FedAvg(), fl.ServerParams{LR: 1, Decay: 1}},
+		{fedProx(), fl.ServerParams{LR: 1, Decay: 1}},
+		{fedAvgM(), fl.ServerParams{LR: 0.3, Momentum: 0.9, Decay: 1}},
+		{Reptile(), fl.ServerParams{LR: 0.3, Momentum: 0.9, Decay: 0.97}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.method.Name(), func(t *testing.T) {
+		t.Run(tt.method.Name, func(t *testing.T) {
 			// The kernels take whole blocks of 16 lanes.
 			w := make([]float32, kernels.Width)
 			copy(w, start)

@@ -3,9 +3,8 @@
 //
 //	import _ "github.com/fedfast/fedfast/fl/methods"
 //
-// A method of one's own is a type with the methods of fl.Method, and of the
-// optional interfaces beside it, registered with fl.Register; it can embed FedAvg
-// or Reptile and change what differs.
+// A method of one's own is an fl.Method, registered with fl.Register; it can be a copy of
+// FedAvg or Reptile in which some fields are changed.
 package methods
 
 import (
@@ -15,16 +14,17 @@ import (
 )
 
 // builtIn are the methods of this package.
-var builtIn = slices.Concat([]fl.Method{
-	FedAvg{}, fedAvgM{}, fedProx{}, fedNova{}, scaffold{}, fedDyn{}, Reptile{}, maml{}, perFedAvg{}, pFedMe{}, ditto{}, fedPer{}, fedRep{}, fedBABU{}, fedPA{}, heteroFL{}, fedRolex{}, fedTP{}, supernet{}, fedNAS{}, directFedNAS{},
-}, adaptives())
+var builtIn = []func() fl.Method{
+	FedAvg, fedAvgM, fedProx, fedNova, scaffold, fedDyn, Reptile, maml, perFedAvg, pFedMe, ditto, fedPer, fedRep, fedBABU, fedPA,
+	heteroFL, fedRolex, fedTP, supernet, fedNAS, directFedNAS, fedAdagrad, fedAdam, fedYogi,
+}
 
 // init registers the built-in methods. One that cannot be registered is a mistake
 // of this package, or of a program whose own method took the name of a built-in one
 // at start-up: nothing could tell the two apart, so it panics.
 func init() {
 	for _, m := range builtIn {
-		if err := fl.Register(m); err != nil {
+		if err := fl.Register(m()); err != nil {
 			panic(err)
 		}
 	}
@@ -32,7 +32,7 @@ func init() {
 
 // localSGD is what local training goes by whose clients may keep what their optimizers
 // remember.
-var localSGD = slices.Concat(fl.UsingSGD(), personalLR, fl.Using("client.optimizer_state"))
+var localSGD = slices.Clip(slices.Concat(fl.UsingSGD(), personalLR, fl.Using("client.optimizer_state")))
 
 // personalLR is what the personalized models of methods go by whose evaluations train
 // them as rounds do.

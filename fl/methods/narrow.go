@@ -9,12 +9,12 @@ import (
 // maxPlaces bounds the parameters whose numbers a float32 holds exactly.
 const maxPlaces = 1 << 24
 
-// cut cuts a sub-network out of the model. All of one width are one network, in other
+// narrow makes a sub-network of the model. All of one width are one network, in other
 // places.
-func (h *heteroSetup) cut(s slice) (*fl.Subnet, error) {
+func (h *heteroSetup) narrow(s slice) (*fl.Subnet, error) {
 	m := h.model
 	if m.Size() >= maxPlaces {
-		return nil, fmt.Errorf("model %s: %d parameters; sub-networks can be cut from fewer than %d", m.Name(), m.Size(), maxPlaces)
+		return nil, fmt.Errorf("model %s: %d parameters; sub-networks need fewer than %d", m.Name(), m.Size(), maxPlaces)
 	}
 	sub := h.nets[s.width]
 	if sub == nil {

@@ -15,28 +15,24 @@ import (
 //
 // on three independent batches; client.first_order leaves H out. The server takes
 // the mean of the models. client.inner_steps inner steps personalize a model.
-type perFedAvg struct{ FedAvg }
-
-// SecondOrder says that clients use products with the Hessian.
-func (perFedAvg) SecondOrder() {}
-
-func (perFedAvg) Name() string { return "perfedavg" }
-
-func (perFedAvg) Doc() string {
-	return "Per-FedAvg: an initial model that inner steps personalize well"
+func perFedAvg() fl.Method {
+	return fl.Method{
+		Name:  "perfedavg",
+		Doc:   "Per-FedAvg: an initial model that inner steps personalize well",
+		Paper: "Fallah et al. 2020, Personalized Federated Learning: A Meta-Learning Approach, arXiv:2002.07948",
+		Uses:  slices.Concat(fl.UsingSteps(), innerSteps),
+		// the paper's inner step, a = 0.01, with which FEMNIST's writers train at FedAvg's
+		// client.lr = 0.1
+		Defaults:    func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c.InnerSteps = 0.01, 1 },
+		Local:       perFedAvgLocal,
+		Personalize: adapt,
+		SecondOrder: true,
+		Work:        func(w fl.Workload) float64 { return (2 + w.Hessian) * w.SGD() },
+		NewServer:   averaging,
+	}
 }
 
-func (perFedAvg) Paper() string {
-	return "Fallah et al. 2020, Personalized Federated Learning: A Meta-Learning Approach, arXiv:2002.07948"
-}
-
-// Defaults take the paper's inner step, a = 0.01, with which FEMNIST's writers
-// train at FedAvg's client.lr = 0.1.
-func (perFedAvg) Defaults(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c.InnerSteps = 0.01, 1 }
-
-func (perFedAvg) Uses() []fl.Use { return slices.Concat(fl.UsingSteps(), innerSteps) }
-
-func (m perFedAvg) Local(l *fl.Local) error {
+func perFedAvgLocal(l *fl.Local) error {
 	l.Uniform()
 	p := l.Params
 	u, q, hq := l.Vector(0), l.Vector(1), l.Vector(2)
@@ -64,8 +60,5 @@ func (m perFedAvg) Local(l *fl.Local) error {
 		}
 		kernels.Axpy(l.Weights, -float32(p.LR), q)
 	}
-	return l.ScorePersonalized(m)
+	return l.ScorePersonalized()
 }
-
-// Personalize takes the inner steps.
-func (perFedAvg) Personalize(l *fl.Local) error { return adapt(l) }

@@ -19,40 +19,36 @@ import (
 // by beta = server.lr: w <- (1 - beta) w + beta mean of the w_i. client.lr lambda
 // must be below 2 for w_i to come to rest. theta fits the last batch: small ones
 // make good w_i, but personalized models that know little else.
-type pFedMe struct{ Reptile }
-
-func (pFedMe) Name() string { return "pfedme" }
-
-func (pFedMe) Doc() string {
-	return "pFedMe: personalized models held near the shared one by client.lambda, which descends their Moreau envelopes"
+func pFedMe() fl.Method {
+	return fl.Method{
+		Name:  "pfedme",
+		Doc:   "pFedMe: personalized models held near the shared one by client.lambda, which descends their Moreau envelopes",
+		Paper: "Dinh et al. 2020, Personalized Federated Learning with Moreau Envelopes, arXiv:2006.08848",
+		Uses: slices.Concat(fl.UsingSteps(), forgets("its plain steps remember nothing"),
+			fl.Needing("client.optimizer", "sgd", "its steps descend Moreau envelopes by their gradients"), fl.Using("client.weight_decay"),
+			fl.Needing("client.lambda", "(0, inf)", ""), fl.Needing("client.inner_lr", "(0, inf)", ""), fl.Needing("client.inner_steps", "[1, inf)", ""),
+			serverStep, fl.Using("server.weighted")),
+		// lambda and the steps of the authors' experiments; their inner learning rate is 0.05
+		// to 0.1 on networks of one and two layers
+		Defaults:    func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda, c.InnerLR, c.InnerSteps = 15, 0.03, 5 },
+		Local:       pFedMeLocal,
+		Personalize: pFedMePersonalize,
+		Work:        func(w fl.Workload) float64 { return w.SGD() * float64(w.Params.InnerSteps) }, // on one batch
+		NewServer:   stepping,
+	}
 }
 
-func (pFedMe) Paper() string {
-	return "Dinh et al. 2020, Personalized Federated Learning with Moreau Envelopes, arXiv:2006.08848"
-}
-
-// Defaults are lambda and the steps of the authors' experiments; their inner
-// learning rate is 0.05 to 0.1 on networks of one and two layers.
-func (pFedMe) Defaults(c *fl.ClientParams, _ *fl.ServerParams) {
-	c.Lambda, c.InnerLR, c.InnerSteps = 15, 0.03, 5
-}
-
-func (pFedMe) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSteps(), forgets("its plain steps remember nothing"), fl.Needing("client.optimizer", "sgd", "its steps descend Moreau envelopes by their gradients"), fl.Using("client.weight_decay"), fl.Needing("client.lambda", "(0, inf)", ""), fl.Needing("client.inner_lr", "(0, inf)", ""),
-		fl.Needing("client.inner_steps", "[1, inf)", ""), serverStep, fl.Using("server.weighted"))
-}
-
-func (m pFedMe) Local(l *fl.Local) error {
+func pFedMeLocal(l *fl.Local) error {
 	l.Uniform()
-	theta, err := m.train(l)
+	theta, err := moreau(l)
 	if err != nil {
 		return err
 	}
 	return l.Personalized(theta)
 }
 
-// train moves w_i, which l.Weights hold, and returns theta.
-func (pFedMe) train(l *fl.Local) (theta []float32, err error) {
+// moreau moves w_i, which l.Weights hold, and returns theta.
+func moreau(l *fl.Local) (theta []float32, err error) {
 	p := l.Params
 	theta, away := l.Vector(0), l.Vector(1)
 	copy(theta, l.Weights)
@@ -76,9 +72,9 @@ func (pFedMe) train(l *fl.Local) (theta []float32, err error) {
 	return theta, nil
 }
 
-// Personalize takes theta.
-func (m pFedMe) Personalize(l *fl.Local) error {
-	theta, err := m.train(l)
+// pFedMePersonalize takes theta.
+func pFedMePersonalize(l *fl.Local) error {
+	theta, err := moreau(l)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // quadratics, in float64.
 func TestProbesOfRounds(t *testing.T) {
 	const steps, lr, alpha = 4, 0.2, 0.3
-	q := newQuadratics(t, FedAvg{}, 6, 6)
+	q := newQuadratics(t, FedAvg(), 6, 6)
 	tr := q.engine.NewTrial(0)
 	plan := fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{fullBatch(fl.DefaultClientParams(), lr, steps)}, Probes: []string{"cos_delta_smoothed{alpha=0.3}", "sign_agreement", "min_cos_grad_displacement", "steps"}}
 	smooth := make([]float64, dims)

@@ -170,12 +170,12 @@ func TestDriftIsCorrectedOnQuadratics(t *testing.T) {
 		weighted bool
 		server   func(s *fl.ServerParams)
 	}{
-		{scaffold{}, 6, 150, false, func(*fl.ServerParams) {}},
-		{scaffold{}, 6, 150, true, func(*fl.ServerParams) {}},
-		{scaffold{}, 2, 500, false, func(*fl.ServerParams) {}},
-		{fedDyn{}, 6, 150, false, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
-		{fedDyn{}, 6, 150, true, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
-		{fedDyn{}, 2, 500, false, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
+		{scaffold(), 6, 150, false, func(*fl.ServerParams) {}},
+		{scaffold(), 6, 150, true, func(*fl.ServerParams) {}},
+		{scaffold(), 2, 500, false, func(*fl.ServerParams) {}},
+		{fedDyn(), 6, 150, false, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
+		{fedDyn(), 6, 150, true, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
+		{fedDyn(), 2, 500, false, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
 	} {
 		q := newQuadratics(t, tt.method, 6, tt.cohort)
 		c, s := fl.Defaults(tt.method)
@@ -183,7 +183,7 @@ func TestDriftIsCorrectedOnQuadratics(t *testing.T) {
 		s.Weighted = tt.weighted
 		tr := q.engine.NewTrial(0)
 		plan := fl.Plan{Server: s, Clients: []fl.ClientParams{fullBatch(c, lr, steps)}}
-		if tt.method == (fedDyn{}) {
+		if tt.method.Name == "feddyn" {
 			plan.Clients[0].Steps = 20 // near the local optimum
 		}
 		runRounds(t, tr, plan, tt.rounds)
@@ -192,11 +192,11 @@ func TestDriftIsCorrectedOnQuadratics(t *testing.T) {
 			weight = func(i int) float64 { return q.share[i] }
 		}
 		if d := distance(tr.Weights(), q.optimum(weight)); d > 1e-3 {
-			t.Errorf("%s, cohort %d, weighted %v: it ends %v from the optimum", tt.method.Name(), tt.cohort, tt.weighted, d)
+			t.Errorf("%s, cohort %d, weighted %v: it ends %v from the optimum", tt.method.Name, tt.cohort, tt.weighted, d)
 		}
 	}
 	// FedAvg's fixed point weighs clients by 1 - (1 - lr alpha_i)^K instead.
-	q := newQuadratics(t, FedAvg{}, 6, 6)
+	q := newQuadratics(t, FedAvg(), 6, 6)
 	tr := q.engine.NewTrial(0)
 	runRounds(t, tr, fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{fullBatch(fl.DefaultClientParams(), lr, steps)}}, 300)
 	biased := q.optimum(func(i int) float64 {
@@ -225,7 +225,7 @@ func TestVisitsByHand(t *testing.T) {
 	}{
 		{
 			"perfedavg",
-			perFedAvg{},
+			perFedAvg(),
 			func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR = 0.3 },
 			func(q *quadratics, i, j int, w float64) float64 {
 				a := q.alpha[i]
@@ -234,7 +234,7 @@ func TestVisitsByHand(t *testing.T) {
 		},
 		{
 			"perfedavg first order",
-			perFedAvg{},
+			perFedAvg(),
 			func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c.FirstOrder = 0.3, true },
 			func(q *quadratics, i, j int, w float64) float64 {
 				a := q.alpha[i]
@@ -243,7 +243,7 @@ func TestVisitsByHand(t *testing.T) {
 		},
 		{
 			"maml",
-			maml{},
+			maml(),
 			func(c *fl.ClientParams, s *fl.ServerParams) { c.InnerLR, c.InnerSteps, s.LR = lr, steps, 0.5 },
 			func(q *quadratics, i, j int, w float64) float64 {
 				k := 1 - lr*q.alpha[i]
@@ -252,7 +252,7 @@ func TestVisitsByHand(t *testing.T) {
 		},
 		{
 			"maml first order",
-			maml{},
+			maml(),
 			func(c *fl.ClientParams, s *fl.ServerParams) {
 				c.InnerLR, c.InnerSteps, c.FirstOrder, s.LR = lr, steps, true, 0.5
 			},
@@ -262,7 +262,7 @@ func TestVisitsByHand(t *testing.T) {
 		},
 		{
 			"pfedme",
-			pFedMe{},
+			pFedMe(),
 			func(c *fl.ClientParams, s *fl.ServerParams) {
 				c.Lambda, c.InnerLR, c.InnerSteps, s.LR = 3, 0.1, 2, 0.7
 			},
@@ -279,7 +279,7 @@ func TestVisitsByHand(t *testing.T) {
 		},
 		{
 			"ditto's global model",
-			ditto{},
+			ditto(),
 			func(c *fl.ClientParams, _ *fl.ServerParams) { c.PersonalLR = 0.05 },
 			func(q *quadratics, i, j int, w float64) float64 {
 				return shrink(w, q.c[i][j], 1-lr*q.alpha[i], steps)
@@ -287,7 +287,7 @@ func TestVisitsByHand(t *testing.T) {
 		},
 		{
 			"fedpa before it samples",
-			fedPA{},
+			fedPA(),
 			func(_ *fl.ClientParams, s *fl.ServerParams) { s.BurnIn = 1 },
 			func(q *quadratics, i, j int, w float64) float64 {
 				return shrink(w, q.c[i][j], 1-lr*q.alpha[i], steps)
@@ -295,7 +295,7 @@ func TestVisitsByHand(t *testing.T) {
 		},
 		{
 			"fedpa with one sample",
-			fedPA{},
+			fedPA(),
 			func(c *fl.ClientParams, _ *fl.ServerParams) { c.BurnIn, c.Window = 1, 2 },
 			func(q *quadratics, i, j int, w float64) float64 { // the mean of steps 2 and 3
 				k := 1 - lr*q.alpha[i]
@@ -328,8 +328,8 @@ func TestVisitsByHand(t *testing.T) {
 
 // TestDittoKeepsItsModels follows every v_i over rounds with small cohorts.
 func TestDittoKeepsItsModels(t *testing.T) {
-	q := newQuadratics(t, ditto{}, 8, 2)
-	c, s := fl.Defaults(ditto{})
+	q := newQuadratics(t, ditto(), 8, 2)
+	c, s := fl.Defaults(ditto())
 	c = fullBatch(c, 0.2, 3)
 	c.Lambda, c.PersonalLR, c.PersonalEpochs = 0.7, 0.1, 4
 	tr := q.engine.NewTrial(0)

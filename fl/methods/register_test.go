@@ -9,33 +9,27 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
-// odd is FedAvg with a name and uses of its own.
-type odd struct {
-	FedAvg
-	name string
-	uses []fl.Use
-}
-
-func (m odd) Name() string { return m.name }
-
-func (m odd) Uses() []fl.Use { return m.uses }
-
 // TestRegisterRefuses wants one line that says what is wrong with a method.
 func TestRegisterRefuses(t *testing.T) {
-	sgd := fl.UsingSGD()
-	for _, tt := range []struct {
-		m    fl.Method
-		want string
-	}{
-		{nil, "nil method"},
-		{odd{name: "fedavg", uses: sgd}, `method "fedavg" (methods.odd): the name is taken by methods.FedAvg`},
-		{odd{name: "My Method", uses: sgd}, "a name must be lower-case letters"},
-		{odd{name: "mine", uses: fl.Using("client.speed")}, "uses client.speed, which is no hyperparameter"},
-		{odd{name: "mine", uses: fl.Using("client.lr", "client.lr")}, "uses client.lr twice"},
-		{odd{name: "mine", uses: fl.Needing("client.mu", "(0, inf)", "such as 1")}, "refuses its own defaults: client.mu = 0"},
+	for want, change := range map[string]func(m *fl.Method){
+		"a Method needs a Name":                         func(m *fl.Method) { m.Name = "" },
+		`method "mine" has no Local`:                    func(m *fl.Method) { m.Local = nil },
+		`method "mine" must have either NewServer or`:   func(m *fl.Method) { m.NewServer = nil },
+		`method "mine" must have both NewSender and`:    func(m *fl.Method) { m.SenderLen = fedTP().SenderLen },
+		`method "mine" must have both Subnet and`:       func(m *fl.Method) { m.Subnet = supernet().Subnet },
+		`method "mine": Doc must be a line`:             func(m *fl.Method) { m.Doc = "two\nlines" },
+		`method "mine": Differs must be a line`:         func(m *fl.Method) { m.Differs = "two\nlines" },
+		`method "fedavg": the name is taken`:            func(m *fl.Method) { m.Name = "fedavg" },
+		"a name must be lower-case letters":             func(m *fl.Method) { m.Name = "My Method" },
+		"uses client.speed, which is no hyperparameter": func(m *fl.Method) { m.Uses = fl.Using("client.speed") },
+		"uses client.lr twice":                          func(m *fl.Method) { m.Uses = fl.Using("client.lr", "client.lr") },
+		"refuses its own defaults: client.mu = 0":       func(m *fl.Method) { m.Uses = fl.Needing("client.mu", "(0, inf)", "such as 1") },
 	} {
-		if err := fl.Register(tt.m); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %v, want %s", err, tt.want)
+		m := FedAvg()
+		m.Name = "mine"
+		change(&m)
+		if err := fl.Register(m); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }
@@ -44,7 +38,7 @@ func TestRegisterRefuses(t *testing.T) {
 // that never were filled are refused.
 func TestPlansBegin(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
-	e := newEngine(t, fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: ditto{}, Cohort: 2})
+	e := newEngine(t, fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: ditto(), Cohort: 2})
 	if r := runRounds(t, e.NewTrial(0), fl.Plan{}, 1)[0]; r.Slots[0].Params.Lambda != 0.1 || r.Slots[0].Params.Dropout != fl.OwnDropout {
 		t.Errorf("the zero plan trains with %+v", r.Slots[0].Params)
 	}

@@ -10,33 +10,19 @@ import (
 // Reptile is FedAvg with a server step (Nichol et al. 2018; FedEx's outer
 // loop): v <- m v + g with v_0 = 0, w <- w - alpha_t v, alpha_t = lr gamma^t.
 // The local objective may have a proximal term.
-type Reptile struct{}
-
-// Name returns "reptile".
-func (Reptile) Name() string { return "reptile" }
-
-// Doc says in a line what the method does.
-func (Reptile) Doc() string {
-	return "FedAvg with a server step: learning rate, momentum and decay"
+func Reptile() fl.Method {
+	return fl.Method{
+		Name:      "reptile",
+		Doc:       "FedAvg with a server step: learning rate, momentum and decay",
+		Paper:     "Nichol et al. 2018, On First-Order Meta-Learning Algorithms, arXiv:1803.02999",
+		Uses:      slices.Concat(localSGD, serverStep, fl.Using("client.mu")),
+		Local:     proximalSGD,
+		NewServer: stepping,
+	}
 }
 
-// Paper is where the method comes from.
-func (Reptile) Paper() string {
-	return "Nichol et al. 2018, On First-Order Meta-Learning Algorithms, arXiv:1803.02999"
-}
-
-// Uses lists the hyperparameters of the method.
-func (Reptile) Uses() []fl.Use {
-	return slices.Concat(localSGD, serverStep, fl.Using("client.mu"))
-}
-
-// Local takes the local steps of SGD.
-func (Reptile) Local(l *fl.Local) error { return l.SGD(fl.LocalRun{Mu: l.Params.Mu}) }
-
-// NewServer returns the server side of a trial.
-func (Reptile) NewServer(size int) fl.Server {
-	return &momentumServer{velocity: make([]float32, size)}
-}
+// stepping returns a server that steps with momentum.
+func stepping(size int) fl.Server { return &momentumServer{velocity: make([]float32, size)} }
 
 // momentumServer is a server step with heavy-ball momentum and a learning rate
 // that decays by the round.

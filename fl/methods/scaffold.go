@@ -15,26 +15,23 @@ import (
 //
 // with uniform weights, or with the shares p_i in both places when
 // server.weighted. c and all c_i start at 0.
-type scaffold struct{}
-
-func (scaffold) Name() string { return "scaffold" }
-
-func (scaffold) Doc() string {
-	return "SCAFFOLD: control variates correct the drift of local steps"
+func scaffold() fl.Method {
+	const why = "its control variates are means of gradients"
+	return fl.Method{
+		Name:  "scaffold",
+		Doc:   "SCAFFOLD: control variates correct the drift of local steps",
+		Paper: "Karimireddy et al. 2020, SCAFFOLD: Stochastic Controlled Averaging for Federated Learning, arXiv:1910.06378",
+		Uses: slices.Concat(fl.UsingSteps(), personalLR, forgets("its plain steps remember nothing"), fl.Needing("client.optimizer", "sgd", why),
+			fl.Needing("client.momentum", "0", why), fl.Needing("client.clip_norm", "0", why), serverRate,
+			fl.Using("client.weight_decay", "client.bias_decay", "server.weighted")),
+		StateLen:  modelLen,
+		Local:     scaffoldLocal,
+		NewServer: func(size int) fl.Server { return &scaffoldServer{c: make([]float32, size)} },
+		Gather:    scaffoldGather,
+	}
 }
 
-func (scaffold) Paper() string {
-	return "Karimireddy et al. 2020, SCAFFOLD: Stochastic Controlled Averaging for Federated Learning, arXiv:1910.06378"
-}
-
-func (scaffold) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSteps(), personalLR, forgets("its plain steps remember nothing"), fl.Needing("client.optimizer", "sgd", "its control variates are means of gradients"), fl.Needing("client.momentum", "0", "its control variates are means of gradients"),
-		fl.Needing("client.clip_norm", "0", "its control variates are means of gradients"), serverRate, fl.Using("client.weight_decay", "client.bias_decay", "server.weighted"))
-}
-
-func (scaffold) StateLen(cfg *fl.Config) int { return cfg.Model.Size() }
-
-func (scaffold) Local(l *fl.Local) error {
+func scaffoldLocal(l *fl.Local) error {
 	l.Uniform()
 	c := l.Server.(*scaffoldServer).c
 	shift := l.Vector(0)
@@ -51,12 +48,10 @@ func (scaffold) Local(l *fl.Local) error {
 	return nil
 }
 
-// Gather adds p_i (w - w_i)/(K_i lr_i), the clients' part of c_i+ - c_i.
-func (scaffold) Gather(extra, delta []float32, l *fl.Local) {
+// scaffoldGather adds p_i (w - w_i)/(K_i lr_i), the clients' part of c_i+ - c_i.
+func scaffoldGather(extra, delta []float32, l *fl.Local) {
 	kernels.Axpy(extra, float32(l.Weight/(float64(l.Steps)*l.Params.LR)), delta)
 }
-
-func (scaffold) NewServer(size int) fl.Server { return &scaffoldServer{c: make([]float32, size)} }
 
 type scaffoldServer struct{ c []float32 }
 

@@ -16,10 +16,10 @@ import (
 func TestScoresOfSubnets(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallSupernet(t, fed)
-	one := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet{}, Cohort: 4, Seed: 2, Workers: 1})
-	four := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet{}, Cohort: 4, Seed: 2, Workers: 4})
+	one := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet(), Cohort: 4, Seed: 2, Workers: 1})
+	four := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet(), Cohort: 4, Seed: 2, Workers: 4})
 	tr := one.NewTrial(0)
-	plan := defaultPlan(supernet{})
+	plan := defaultPlan(supernet())
 	runRounds(t, tr, plan, 3)
 	weights := slices.Clone(tr.Weights())
 	whole := map[string]nn.Tensor{}
@@ -64,7 +64,7 @@ func TestScoresOfSubnets(t *testing.T) {
 			t.Errorf("%s: the loss %v of another one", c.Arch, got.Loss)
 		}
 		seen = append(seen, got.Loss)
-		net, err := one.Cut(c)
+		net, err := one.Subnet(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestScoresOfSubnets(t *testing.T) {
 	if _, err := one.Validate(t.Context(), weights, fl.Validation{Arch: "width=7"}); err == nil || !strings.Contains(err.Error(), "width = 7; it must be among [6 8]") {
 		t.Errorf("a pick that there is not: error %v", err)
 	}
-	if _, err := newEngine(t, fl.Config{Model: model, Data: fed, Method: FedAvg{}, Cohort: 4}).Validate(t.Context(), weights, fl.Validation{Arch: "width=6"}); err == nil || !strings.Contains(err.Error(), "trains the whole network") {
+	if _, err := newEngine(t, fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 4}).Validate(t.Context(), weights, fl.Validation{Arch: "width=6"}); err == nil || !strings.Contains(err.Error(), "trains the whole network") {
 		t.Errorf("FedAvg has no sub-networks: error %v", err)
 	}
 }

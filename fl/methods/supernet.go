@@ -8,7 +8,7 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// supernet trains networks that clients cut out of a shared one: each trains what
+// supernet trains sub-networks of a shared one: each client trains what
 // ClientParams.Arch picks of the model's choices, and its changes go into the places
 // from which its parameters come. As in PerFedRLNAS's released code, the shared network
 // moves by the mean of the changes over the cohort, weighted by training examples, in
@@ -16,34 +16,33 @@ import (
 // A <- A + sum_i p_i (w_i - A). With server.holders it is the mean over the clients
 // that hold it, as in the paper's text, where all weigh the same (server.weighted =
 // false). What nobody held stays. A personalized model is the client's sub-network.
-type supernet struct{}
-
-func (supernet) Name() string { return "supernet" }
-
-func (supernet) Doc() string {
-	return "supernet: clients train sub-networks of a model with choices, which a tuner picks"
+func supernet() fl.Method {
+	return fl.Method{
+		Name:  "supernet",
+		Doc:   "supernet: clients train sub-networks of a model with choices, which a tuner picks",
+		Paper: "Yao and Li 2024, PerFedRLNAS: One-for-All Personalized Federated Neural Architecture Search, AAAI 38(15)",
+		Uses: slices.Concat(fl.UsingSGD(), personalLR, forgets("a client may have another sub-network in the next round"),
+			fl.Using("server.holders", "server.weighted")),
+		Defaults:    func(_ *fl.ClientParams, s *fl.ServerParams) { s.Weighted = true },
+		Models:      []string{"mbv3-cifar"},
+		Prepare:     needsChoices,
+		Local:       trainPicked,
+		Subnet:      func(setup any, c fl.ClientParams) (*fl.Subnet, error) { return setup.(*subnets).of(c) },
+		SubnetFLOPs: pickedFLOPs,
+		NewServer:   func(int) fl.Server { return supernetServer{} },
+		Gather:      gatherPicked,
+	}
 }
 
-func (supernet) Paper() string {
-	return "Yao and Li 2024, PerFedRLNAS: One-for-All Personalized Federated Neural Architecture Search, AAAI 38(15)"
-}
-
-func (supernet) Uses() []fl.Use {
-	return slices.Concat(fl.UsingSGD(), personalLR, forgets("a client may have another sub-network in the next round"), fl.Using("server.holders", "server.weighted"))
-}
-
-// Defaults weighs clients by their examples.
-func (supernet) Defaults(_ *fl.ClientParams, s *fl.ServerParams) { s.Weighted = true }
-
-// Prepare checks that the model has choices.
-func (supernet) Prepare(cfg *fl.Config) (any, error) {
+// needsChoices checks that the model has choices.
+func needsChoices(cfg *fl.Config) (any, error) {
 	if len(cfg.Model.Choices()) == 0 {
-		return nil, fmt.Errorf("method \"supernet\": model %s has no choices; take one that has, such as mbv3-cifar", cfg.Model.Name())
+		return nil, fmt.Errorf("method %q: model %s has no choices; take one that has, such as %s", cfg.Method.Name, cfg.Model.Name(), cfg.Method.Models[0])
 	}
 	return &subnets{model: cfg.Model, places: nn.NewPlaces(cfg.Model), kept: keptSubnets[string]{size: cfg.Model.Size()}}, nil
 }
 
-// subnets are those that were cut out of a model.
+// subnets are those of a model.
 type subnets struct {
 	model  *nn.Model
 	places *nn.Places
@@ -65,8 +64,8 @@ func (s *subnets) of(c fl.ClientParams) (*fl.Subnet, error) {
 	})
 }
 
-// Work returns the operations of a sub-network.
-func (supernet) Work(setup any, c fl.ClientParams) (float64, error) {
+// pickedFLOPs returns the operations of a sub-network.
+func pickedFLOPs(setup any, c fl.ClientParams) (float64, error) {
 	sub, err := setup.(*subnets).model.Sub(c.Pick())
 	if err != nil {
 		return 0, err
@@ -75,12 +74,7 @@ func (supernet) Work(setup any, c fl.ClientParams) (float64, error) {
 	return float64(train), nil
 }
 
-// Cut returns a sub-network.
-func (supernet) Cut(setup any, c fl.ClientParams) (*fl.Subnet, error) {
-	return setup.(*subnets).of(c)
-}
-
-func (supernet) Local(l *fl.Local) error {
+func trainPicked(l *fl.Local) error {
 	l.Uniform()
 	net, err := l.Setup.(*subnets).of(l.Params)
 	if err != nil {
@@ -98,8 +92,8 @@ func (supernet) Local(l *fl.Local) error {
 	return nil
 }
 
-// Gather adds up the weights of the clients that hold each parameter.
-func (supernet) Gather(extra, _ []float32, l *fl.Local) {
+// gatherPicked adds up the weights of the clients that hold each parameter.
+func gatherPicked(extra, _ []float32, l *fl.Local) {
 	if !l.ServerParams.Holders {
 		return
 	}
@@ -113,8 +107,6 @@ func (supernet) Gather(extra, _ []float32, l *fl.Local) {
 		}
 	}
 }
-
-func (supernet) NewServer(int) fl.Server { return supernetServer{} }
 
 type supernetServer struct{ plainServer }
 

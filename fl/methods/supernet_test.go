@@ -32,15 +32,15 @@ func TestSupernetOfWholeNetworks(t *testing.T) {
 		runRounds(t, tr, plan, 3)
 		return fl.WeightsSHA256(model, tr.Weights())
 	}
-	plan := defaultPlan(supernet{})
+	plan := defaultPlan(supernet())
 	unweighted := plan
 	unweighted.Server.Weighted = false
-	want := train(FedAvg{}, unweighted)
-	if got := train(supernet{}, plan); got != want {
+	want := train(FedAvg(), unweighted)
+	if got := train(supernet(), plan); got != want {
 		t.Errorf("weights %s, FedAvg's are %s", got, want)
 	}
 	plan.Clients[0] = picked(plan.Clients[0], 1, 5, 8)
-	if got := train(supernet{}, plan); got != want {
+	if got := train(supernet(), plan); got != want {
 		t.Errorf("weights %s of the pick of everything, FedAvg's are %s", got, want)
 	}
 }
@@ -50,9 +50,9 @@ func TestSupernetOfWholeNetworks(t *testing.T) {
 func TestSupernetMerges(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallSupernet(t, fed)
-	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet{}, Cohort: 4, Seed: 2})
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet(), Cohort: 4, Seed: 2})
 	places := nn.NewPlaces(model)
-	plan := defaultPlan(supernet{})
+	plan := defaultPlan(supernet())
 	c := plan.Clients[0]
 	plan.Clients = []fl.ClientParams{picked(c, 0, 3, 6), picked(c, 1, 3, 8), picked(c, 0, 5, 6), picked(c, 0, 3, 8)}
 	for _, holders := range []bool{false, true} {
@@ -121,15 +121,15 @@ func TestSupernetMerges(t *testing.T) {
 func TestSupernetRefuses(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallSupernet(t, fed)
-	c, s := fl.Defaults(supernet{})
+	c, s := fl.Defaults(supernet())
 	for _, tt := range []struct {
 		m    fl.Method
 		arch string
 		want string
 	}{
-		{supernet{}, "height=3", `model small has no choice "height"; it has depth, kernel, width`},
-		{supernet{}, "width=7", "width = 7; it must be among [6 8]"},
-		{FedAvg{}, "width=6", `client.arch.width=6: method "fedavg" trains the whole network; leave it out, or use method "supernet"`},
+		{supernet(), "height=3", `model small has no choice "height"; it has depth, kernel, width`},
+		{supernet(), "width=7", "width = 7; it must be among [6 8]"},
+		{FedAvg(), "width=6", `client.arch.width=6: method "fedavg" trains the whole network; leave it out, or use method "supernet"`},
 	} {
 		e := newEngine(t, fl.Config{Model: model, Data: fed, Method: tt.m, Cohort: 4, Seed: 2})
 		c.Arch = tt.arch
@@ -138,7 +138,7 @@ func TestSupernetRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", tt.arch, err, tt.want)
 		}
 	}
-	if _, err := fl.New(fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: supernet{}, Cohort: 4}); err == nil || !strings.Contains(err.Error(), "has no choices") {
+	if _, err := fl.New(fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: supernet(), Cohort: 4}); err == nil || !strings.Contains(err.Error(), "has no choices") {
 		t.Errorf("a network without choices: error %v", err)
 	}
 }
@@ -155,9 +155,9 @@ func TestManySubnetsFitIntoMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet{}, Cohort: 4, Seed: 3, Workers: 1})
+	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet(), Cohort: 4, Seed: 3, Workers: 1})
 	tr := e.NewTrial(0)
-	c, s := fl.Defaults(supernet{})
+	c, s := fl.Defaults(supernet())
 	c = fullBatch(c, 0.01, 1)
 	r := rand.New(rand.NewPCG(5, 6))
 	train := func(rounds int) int64 {

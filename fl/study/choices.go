@@ -18,7 +18,7 @@ import (
 // sub-networks and a tuner can pick them, and checks those that the study's space has
 // itself.
 func (d *driver) joinChoices(ctx context.Context) error {
-	whole := fl.CheckCuts(d.method)
+	whole := fl.CheckSubnets(d.method)
 	choices := d.setup.Model.Choices()
 	for _, dim := range d.space {
 		name, ok := strings.CutPrefix(dim.Name, tuners.ArchPrefix)

@@ -37,20 +37,6 @@ func (s *liveSession) ObserveRound(ctx context.Context, o tuners.Observation) er
 	return s.Session.ObserveRound(ctx, o)
 }
 
-// stopper is a method that cancels a study during its n-th client task.
-type stopper struct {
-	fl.Method
-	tasks, stopAt int
-	stop          context.CancelFunc
-}
-
-func (m *stopper) Local(l *fl.Local) error {
-	if m.tasks++; m.tasks == m.stopAt {
-		m.stop()
-	}
-	return m.Method.Local(l)
-}
-
 func TestARoundThatHasBegunEnds(t *testing.T) {
 	s := glyphStudy(t, &script{params: learningRates(0.1), rung: 5, to: 5})
 	s.ClientTuner = &liveTuner{}
@@ -63,13 +49,17 @@ func TestARoundThatHasBegunEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.close()
-	reptile, err := fl.MethodByName("reptile")
-	if err != nil {
-		t.Fatal(err)
+	method, tasks := mustMethod(t, "reptile"), 0
+	train := method.Local
+	method.Local = func(l *fl.Local) error {
+		if tasks++; tasks == 8 {
+			cancel()
+		}
+		return train(l)
 	}
 	d.engine.Close()
 	// The second client of the third round's three cancels.
-	d.engine, err = fl.New(fl.Config{Model: s.Model, Data: s.Data, Method: &stopper{Method: reptile, stopAt: 8, stop: cancel}, Cohort: 3, Replacement: true, Workers: 1})
+	d.engine, err = fl.New(fl.Config{Model: s.Model, Data: s.Data, Method: method, Cohort: 3, Replacement: true, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

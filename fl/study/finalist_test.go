@@ -168,11 +168,11 @@ func TestFinalistsResume(t *testing.T) {
 		s := finalStudy(t, nil)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		method, events := newCounting(t), &eventLog{stop: stop, after: stopAfter}
-		s.method, s.Observer, s.Store, s.SnapshotEvery = method, events, openStore(t, dir), time.Nanosecond
+		tasks, events := &counting{}, &eventLog{stop: stop, after: stopAfter}
+		s.method, s.Observer, s.Store, s.SnapshotEvery = tasks.method(t), events, openStore(t, dir), time.Nanosecond
 		defer func() { _ = s.Store.Close() }()
 		r, err := Tune(ctx, s)
-		return r, events, method.tasks.Load(), err
+		return r, events, tasks.tasks.Load(), err
 	}
 	n := len(want.Finalists)
 	if n < 3 {

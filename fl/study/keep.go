@@ -136,7 +136,7 @@ func (d *driver) saveCandidate(ctx context.Context, c *candidate) error {
 		return err
 	}
 	s := fl.Snapshot{
-		Model: d.setup.Model.Name(), Method: d.method.Name(), Layout: d.engine.Layout(), Number: c.trial.number, Round: c.round, Weights: c.weights,
+		Model: d.setup.Model.Name(), Method: d.method.Name, Layout: d.engine.Layout(), Number: c.trial.number, Round: c.round, Weights: c.weights,
 	}
 	c.memory.AddTo(&s)
 	err = d.history.store.WriteSnapshot(c.name(), func(w io.Writer) error {

@@ -39,8 +39,8 @@ func TestClientsAreLookedUpByAllTheirSamples(t *testing.T) {
 		if s.Data, s.Model, err = config.Prepare(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		seen := &watched{Method: mustMethod(t, c.Method)}
-		s.method = seen
+		seen := &watched{}
+		s.method = seen.method(t, c.Method)
 		if _, err := Tune(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}

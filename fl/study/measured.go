@@ -49,7 +49,7 @@ func (t *trial) measured(ctx context.Context, c *candidate, point tuners.Params)
 	if err != nil {
 		return tuners.Measured{}, err
 	}
-	net, err := d.engine.Cut(h.Client)
+	net, err := d.engine.Subnet(h.Client)
 	if err != nil {
 		return tuners.Measured{}, err
 	}

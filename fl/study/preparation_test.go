@@ -99,8 +99,8 @@ func TestPreparationFillsTheTable(t *testing.T) {
 // TestClientsTrainWithTheTable looks at what clients trained with.
 func TestClientsTrainWithTheTable(t *testing.T) {
 	s := tableStudy(t)
-	seen := &watched{Method: mustMethod(t, s.Config.Method)}
-	s.method = seen
+	seen := &watched{}
+	s.method = seen.method(t, s.Config.Method)
 	r, err := Tune(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -130,18 +130,24 @@ func TestClientsTrainWithTheTable(t *testing.T) {
 // watched remembers what the clients of the study itself trained with: those of
 // proxy federations have no validation examples.
 type watched struct {
-	fl.Method
 	mu     sync.Mutex
 	params []fl.ClientParams
 }
 
-func (w *watched) Local(l *fl.Local) error {
-	if l.Val.Len() > 0 {
-		w.mu.Lock()
-		w.params = append(w.params, l.Params)
-		w.mu.Unlock()
+// method is the method of that name, watched.
+func (w *watched) method(t *testing.T, name string) *fl.Method {
+	t.Helper()
+	m := mustMethod(t, name)
+	train := m.Local
+	m.Local = func(l *fl.Local) error {
+		if l.Val.Len() > 0 {
+			w.mu.Lock()
+			w.params = append(w.params, l.Params)
+			w.mu.Unlock()
+		}
+		return train(l)
 	}
-	return w.Method.Local(l)
+	return &m
 }
 
 func mustMethod(t *testing.T, name string) fl.Method {

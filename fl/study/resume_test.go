@@ -27,27 +27,24 @@ func openStore(t *testing.T, dir string) *store.Store {
 	return s
 }
 
-// counting is a method that counts client tasks and panics in one of them.
+// counting counts the client tasks of a method and panics in one of them.
 type counting struct {
-	fl.Method
 	tasks   atomic.Int64
 	panicAt int64
 }
 
-func (m *counting) Local(l *fl.Local) error {
-	if m.tasks.Add(1) == m.panicAt {
-		panic("out of luck")
-	}
-	return m.Method.Local(l)
-}
-
-func newCounting(t *testing.T) *counting {
+// method is Reptile with such tasks.
+func (c *counting) method(t *testing.T) *fl.Method {
 	t.Helper()
-	m, err := fl.MethodByName("reptile")
-	if err != nil {
-		t.Fatal(err)
+	m := mustMethod(t, "reptile")
+	train := m.Local
+	m.Local = func(l *fl.Local) error {
+		if c.tasks.Add(1) == c.panicAt {
+			panic("out of luck")
+		}
+		return train(l)
 	}
-	return &counting{Method: m}
+	return &m
 }
 
 // TestResumeTrainsOnlyTheRest breaks a study off and counts the client tasks of
@@ -63,10 +60,10 @@ func TestResumeTrainsOnlyTheRest(t *testing.T) {
 		defer stop()
 		st := openStore(t, dir)
 		defer func() { _ = st.Close() }()
-		method := newCounting(t)
-		s.method, s.Store, s.Observer, s.SnapshotEvery = method, st, &eventLog{stop: stop, after: stopAfter}, time.Nanosecond
+		counted := &counting{}
+		s.method, s.Store, s.Observer, s.SnapshotEvery = counted.method(t), st, &eventLog{stop: stop, after: stopAfter}, time.Nanosecond
 		r, err := Tune(ctx, s)
-		total += method.tasks.Load()
+		total += counted.tasks.Load()
 		if r != nil {
 			total -= int64(evalTasks(r))
 		}
@@ -177,9 +174,9 @@ func TestPanicFailsItsTrial(t *testing.T) {
 	events := &eventLog{}
 	work := func(panicAt int64) (*Result, error) {
 		s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 3, to: 5})
-		method := newCounting(t)
-		method.panicAt = panicAt
-		s.method, s.Observer, s.Log = method, events, slog.New(slog.NewTextHandler(&log, nil))
+		counted := &counting{}
+		counted.panicAt = panicAt
+		s.method, s.Observer, s.Log = counted.method(t), events, slog.New(slog.NewTextHandler(&log, nil))
 		s.Store = openStore(t, dir)
 		defer func() { _ = s.Store.Close() }()
 		return Tune(t.Context(), s)

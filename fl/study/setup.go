@@ -54,7 +54,7 @@ type Setup struct {
 	// Log is told about failed trials and damaged files; nil drops that.
 	Log *slog.Logger
 
-	method fl.Method // nil is Config.Method; tests set another one
+	method *fl.Method // nil is that of Config.Method; tests set another one
 }
 
 func (s *Setup) snapshotEvery() time.Duration {
@@ -79,7 +79,7 @@ func (s *Setup) engine() (*fl.Engine, error) {
 		return nil, err
 	}
 	if s.method != nil {
-		method = s.method
+		method = *s.method
 	}
 	if c.Sampling != "with" && c.Sampling != "without" {
 		return nil, &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: must be \"with\" or \"without\" (replacement)", c.Sampling)}

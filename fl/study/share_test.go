@@ -23,8 +23,8 @@ func sharing(t *testing.T, target string) (Setup, *counting) {
 	s.Config.ClientTuner = config.ClientTuner{Name: "fedex", Options: map[string]any{"configs": 4}}
 	s.Config.Budget = config.Budget{Rounds: 60, TrialRounds: 12}
 	s.Config.Target, s.Config.Score.Both, s.Config.Select = target, true, config.SelectPaper
-	m := newCounting(t)
-	s.ClientTuner, s.method, s.SnapshotEvery = fedex.Tuner{}, m, 1
+	m := &counting{}
+	s.ClientTuner, s.method, s.SnapshotEvery = fedex.Tuner{}, m.method(t), 1
 	return s, m
 }
 

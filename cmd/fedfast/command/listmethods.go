@@ -35,11 +35,7 @@ type hyperEntry struct {
 }
 
 func newMethodEntry(m fl.Method) methodEntry {
-	e := methodEntry{Name: m.Name(), Doc: m.Doc(), Paper: m.Paper(), Settings: append([]string{}, fl.Settings(m)...)}
-	if d, ok := m.(fl.Differing); ok {
-		e.Differs = d.Differs()
-	}
-	return e
+	return methodEntry{Name: m.Name, Doc: m.Doc, Paper: m.Paper, Differs: m.Differs, Settings: append([]string{}, fl.Settings(m)...)}
 }
 
 func (a *app) listMethods(context.Context) error {
@@ -73,7 +69,7 @@ func describeMethod(m fl.Method) methodEntry {
 	c, s := fl.Defaults(m)
 	defaults := hyper.Values{Client: c, Server: s}
 	for _, p := range hyper.Table() {
-		for _, u := range m.Uses() {
+		for _, u := range m.Uses {
 			if u.Key != p.Name || u.Fixed() {
 				continue
 			}

@@ -78,7 +78,7 @@ func methodsPage(t *testing.T) string {
 	p := &page{}
 	p.WriteString("# Federated methods\n\n<!-- Written by `go test ./cmd/fedfast -run TestMethodsReference -update` from the methods themselves: change those. -->\n\n" +
 		"What `method` in a study file can name. `fedfast list methods` shows the same, `fedfast list methods NAME` one with the ranges of its hyperparameters.\n" +
-		"A method of one's own is a Go type with the methods of `fl.Method`, see the example of this package.\n\n" +
+		"A method of one's own is a value of the Go type `fl.Method`, see the example of this package.\n\n" +
 		"Uses lists the hyperparameters besides those of local SGD (")
 	plain := map[string]bool{}
 	for i, h := range methodOf(t, "fedavg").Hyperparameters {
@@ -126,11 +126,10 @@ func keeps(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, sends := m.(fl.Sender); sends {
+	if m.NewSender != nil {
 		return "nothing; the server keeps an embedding of it"
 	}
-	s, ok := m.(fl.Stateful)
-	if !ok {
+	if m.StateLen == nil {
 		return ""
 	}
 	model, err := nn.NewModel("small", nn.Shape{H: 1, W: 1, C: 3}, 2, nn.Dense{Units: 5}, nn.ReLU{}, nn.Dense{Units: 2})
@@ -138,7 +137,7 @@ func keeps(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	cfg := fl.Config{Model: model, Method: m}
-	switch n := s.StateLen(&cfg); n {
+	switch n := m.StateLen(&cfg); n {
 	case model.Size():
 		return "a vector of the model's size"
 	case cfg.Head().Len():

@@ -187,7 +187,7 @@ func uncut(s *study.Setup) error {
 	if err != nil {
 		return err
 	}
-	return fl.CheckCut(m, s.Config.Client.Client)
+	return fl.CheckShards(m, s.Config.Client.Client)
 }
 
 // Close ends the cluster. Workers are told that the study has ended, or are left

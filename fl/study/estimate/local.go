@@ -16,36 +16,18 @@ func localOf(c *config.Config) fl.ClientParams {
 	}
 }
 
-// examples returns how many training examples the local training of a client with n
-// of them, and val validation examples, takes under a method, in units of one
-// gradient of the whole network, of which a product with a Hessian is hessian.
-func examples(method string, p fl.ClientParams, n, val, hessian float64) float64 {
-	local := epochs(p, p.Epochs, n)
-	if p.Steps > 0 {
-		local = steps(p, p.Steps, n)
+// examples returns how many training examples the local training of a client with n of
+// them, and val validation examples, takes under a method, in units of one gradient of the
+// whole network, of which a product with a Hessian is hessian.
+func examples(m fl.Method, p fl.ClientParams, n, val, hessian float64) float64 {
+	w := fl.Workload{Params: p, Train: n, Val: val, Hessian: hessian}
+	if p.FirstOrder {
+		w.Hessian = 0
 	}
-	switch method {
-	case "ditto": // a model of the client's own
-		if p.PersonalEpochs > 0 {
-			return local + epochs(p, p.PersonalEpochs, n)
-		}
-		return 2 * local
-	case "fedrep", "fedbabu": // the head
-		return local + epochs(p, p.HeadEpochs, n)
-	case "pfedme": // of the inner problem, on one batch
-		return local * float64(p.InnerSteps)
-	case "perfedavg": // before and after the inner step
-		if p.FirstOrder {
-			hessian = 0
-		}
-		return (2 + hessian) * local
-	case "maml":
-		if p.FirstOrder {
-			hessian = 0
-		}
-		return (1+hessian)*steps(p, p.InnerSteps, n) + val
+	if m.Work == nil {
+		return w.SGD()
 	}
-	return local
+	return m.Work(w)
 }
 
 // hessian returns how many gradients a product with the Hessian takes, by their
@@ -53,18 +35,4 @@ func examples(method string, p fl.ClientParams, n, val, hessian float64) float64
 func hessian(m *nn.Model) float64 {
 	_, flops := m.FLOPs()
 	return float64(m.HessianFLOPs()) / float64(flops)
-}
-
-// epochs returns the examples of passes, of which there is at least one step.
-func epochs(p fl.ClientParams, passes, n float64) float64 {
-	return max(passes*n, min(float64(p.Batch), n))
-}
-
-// steps returns the examples of steps.
-func steps(p fl.ClientParams, number int, n float64) float64 {
-	batch := float64(p.Batch)
-	if !p.Wrap {
-		batch = min(batch, n)
-	}
-	return float64(number) * batch
 }

@@ -50,8 +50,10 @@ func (p *Plan) Compare(s *study.Setup, n int) error {
 	if err != nil {
 		return fmt.Errorf("estimate: %w", err)
 	}
-	counts := Count(s.Data, c)
-	task := &tasks{setup: s, cohort: float64(min(c.Cohort, counts.Clients)), Counts: counts}
+	task, err := newTasks(s, Count(s.Data, c))
+	if err != nil {
+		return fmt.Errorf("estimate: %w", err)
+	}
 	p.Random, p.RandomRounds = n, c.Budget.TrialRounds
 	p.RandomWork = task.rounds(n*c.Budget.TrialRounds, n, points, 0)
 	return nil
@@ -72,7 +74,10 @@ func Of(ctx context.Context, s *study.Setup, mode string) (Plan, error) {
 // set-up has no Data.
 func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan, error) {
 	c := &s.Config
-	task := &tasks{setup: s, cohort: float64(min(c.Cohort, n.Clients)), Counts: n}
+	task, err := newTasks(s, n)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
 	if mode == config.ModeRun {
 		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, []fl.ClientParams{localOf(c)}, int(task.cohort))}, nil
 	}

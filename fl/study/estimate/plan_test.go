@@ -206,14 +206,23 @@ func TestVisits(t *testing.T) {
 	} {
 		p := base
 		c.change(&p)
-		if got := examples(name, p, 30, 4, 2.5); got != c.want {
+		if got := examples(methodOf(t, name), p, 30, 4, 2.5); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 	base.FirstOrder = true
-	if m, p := examples("maml", base, 30, 4, 2.5), examples("perfedavg", base, 30, 4, 2.5); m != 28 || p != 120 {
+	if m, p := examples(methodOf(t, "maml"), base, 30, 4, 2.5), examples(methodOf(t, "perfedavg"), base, 30, 4, 2.5); m != 28 || p != 120 {
 		t.Errorf("of first order: %v and %v", m, p)
 	}
+}
+
+func methodOf(t *testing.T, name string) fl.Method {
+	t.Helper()
+	m, err := fl.MethodByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // TestSubnetworksTakeLess: sub-networks that a tuner picks take 17.4 of the 47.8 MFLOP

@@ -44,8 +44,14 @@ func Count(f *data.Federation, c *config.Config) Counts {
 // tasks makes work of rounds.
 type tasks struct {
 	setup  *study.Setup
+	method fl.Method
 	cohort float64
 	Counts
+}
+
+func newTasks(s *study.Setup, n Counts) (*tasks, error) {
+	m, err := fl.MethodByName(s.Config.Method)
+	return &tasks{setup: s, method: m, cohort: float64(min(s.Config.Cohort, n.Clients)), Counts: n}, err
 }
 
 // rounds returns the work of rounds with clients that take one of the points each,
@@ -125,7 +131,7 @@ func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.Clien
 	for _, p := range points {
 		batch := max(1, min(p.Batch, int(math.Ceil(train))))
 		visits := trainings / float64(len(points))
-		trained := visits * examples(c.Method, p, train, val, hessian(m))
+		trained := visits * examples(t.method, p, train, val, hessian(m))
 		byBatch[batch] = byBatch[batch].and(load{visits, trained, Evaluated(m, evaluated) / float64(len(points))})
 	}
 	var out []Work

@@ -22,7 +22,7 @@ func share(ctx context.Context, s *study.Setup) (float64, error) {
 		return 0, err
 	}
 	choices := s.Model.Choices()
-	if _, cuts := method.(fl.Cutter); !cuts || len(choices) == 0 {
+	if method.Subnet == nil || len(choices) == 0 {
 		return 1, nil
 	}
 	picks := false

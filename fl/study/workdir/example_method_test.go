@@ -20,34 +20,31 @@ import (
 //	w_i <- w + min(1, c / |w_i - w|) (w_i - w)
 //
 // (Zhang et al. 2022, without their noise).
-type clipped struct{ methods.FedAvg }
-
-func (clipped) Name() string { return "clipped" }
-
-func (clipped) Doc() string { return "FedAvg with clients' changes cut to a length" }
-
-func (clipped) Paper() string {
-	return "Zhang et al. 2022, Understanding Clipping for Federated Learning, arXiv:2106.13673"
-}
-
-// Local trains as FedAvg and goes back where that went too far.
-func (m clipped) Local(l *fl.Local) error {
-	if err := m.FedAvg.Local(l); err != nil {
-		return err
+func clipped() fl.Method {
+	m := methods.FedAvg()
+	train := m.Local
+	m.Name = "clipped"
+	m.Doc = "FedAvg with clients' changes cut to a length"
+	m.Paper = "Zhang et al. 2022, Understanding Clipping for Federated Learning, arXiv:2106.13673"
+	m.Local = func(l *fl.Local) error {
+		if err := train(l); err != nil {
+			return err
+		}
+		const longest = 0.5
+		change := l.Vector(0)
+		kernels.Sub(change, l.Weights, l.Broadcast)
+		if length := math.Sqrt(kernels.Dot(change, change)); length > longest {
+			copy(l.Weights, l.Broadcast)
+			kernels.Axpy(l.Weights, float32(longest/length), change)
+		}
+		return nil
 	}
-	const longest = 0.5
-	change := l.Vector(0)
-	kernels.Sub(change, l.Weights, l.Broadcast)
-	if length := math.Sqrt(kernels.Dot(change, change)); length > longest {
-		copy(l.Weights, l.Broadcast)
-		kernels.Axpy(l.Weights, float32(longest/length), change)
-	}
-	return nil
+	return m
 }
 
 // A federated method of the program's own, whose hyperparameters FedEx tunes.
 func ExampleTune_method() {
-	if err := fl.Register(clipped{}); err != nil {
+	if err := fl.Register(clipped()); err != nil {
 		panic(err)
 	}
 	folder, err := os.MkdirTemp("", "study")

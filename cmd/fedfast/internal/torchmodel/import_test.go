@@ -186,13 +186,13 @@ func trainedAsTorch(t *testing.T, j job) (*nn.Model, []float32) {
 		Sizes  []int     `json:"sizes"`
 	}
 	readJSON(t, filepath.Join(j.Out, "data.json"), &given)
-	e, err := fl.New(fl.Config{Model: m, Data: federation(m, given.Values, given.Labels, given.Sizes), Method: methods.FedAvg{}, Cohort: len(given.Sizes), Seed: 1})
+	e, err := fl.New(fl.Config{Model: m, Data: federation(m, given.Values, given.Labels, given.Sizes), Method: methods.FedAvg(), Cohort: len(given.Sizes), Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	tr := e.NewTrial(0)
-	client, server := fl.Defaults(methods.FedAvg{})
+	client, server := fl.Defaults(methods.FedAvg())
 	client.LR, client.Momentum, client.Epochs, client.Batch = 0.05, 0.9, 3, 100
 	if _, err := tr.Round(t.Context(), fl.Plan{Server: server, Clients: []fl.ClientParams{client}}); err != nil {
 		t.Fatal(err)
