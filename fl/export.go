@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func byName(ts []nn.Tensor) []nn.Tensor {
 func WeightsSHA256(m *nn.Model, weights []float32) string {
 	h := sha256.New()
 	for _, t := range byName(m.Export(weights)) {
-		h.Write(littleEndian(t.Data))
+		_ = writeFloats(h, t.Data) // a hash takes all
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -35,4 +36,14 @@ func littleEndian(x []float32) []byte {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
 	return b
+}
+
+// writeFloats writes little-endian float32 values.
+func writeFloats(w io.Writer, x []float32) error {
+	for part := range slices.Chunk(x, vectorPart) {
+		if _, err := w.Write(littleEndian(part)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -50,7 +50,7 @@ func WriteSafetensors(w io.Writer, m *nn.Model, weights []float32) error {
 		return err
 	}
 	for _, t := range ts {
-		if _, err := w.Write(littleEndian(t.Data)); err != nil {
+		if err := writeFloats(w, t.Data); err != nil {
 			return err
 		}
 	}

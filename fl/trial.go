@@ -66,18 +66,19 @@ func (e *Engine) Layout() [32]byte { return e.layout() }
 // layout computes what Engine.Layout returns.
 func layout(m *nn.Model) [32]byte {
 	h := sha256.New()
-	places := nn.NewPlaces(m)
 	for _, part := range []func(i int32) int32{
 		func(i int32) int32 { return i & 0xfff }, func(i int32) int32 { return i >> 12 }, // as float32, as ever
 	} {
-		places.Each(func(name string, _ []int, at []int32) {
-			parts := make([]float32, len(at))
-			for i, x := range at {
-				parts[i] = float32(part(x))
-			}
+		m.EachPlace(func(name string, _ []int, at []int32) {
 			h.Write([]byte(name))
 			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(at))))
-			h.Write(littleEndian(parts))
+			floats := make([]float32, vectorPart)
+			for some := range slices.Chunk(at, vectorPart) {
+				for i, x := range some {
+					floats[i] = float32(part(x))
+				}
+				h.Write(littleEndian(floats[:len(some)]))
+			}
 		})
 	}
 	return [32]byte(h.Sum(nil))

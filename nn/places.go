@@ -50,19 +50,36 @@ func (p *Places) Each(f func(name string, shape []int, at []int32)) {
 	}
 }
 
-// places returns, for each canonical value of a parameter at offset, where it lies. A
-// place goes through Unpack, which only moves values, as the bits of a float32.
+// EachPlace calls f as Places.Each does, but with the places of one parameter at a time
+// in memory, which are valid until f returns.
+func (m *Model) EachPlace(f func(name string, shape []int, at []int32)) {
+	var packed, canonical []float32
+	var at []int32
+	m.each(func(_ int, name string, p Param, offset int) {
+		packed, canonical = slices.Grow(packed[:0], p.Size)[:p.Size], slices.Grow(canonical[:0], p.Len())[:p.Len()]
+		at = slices.Grow(at[:0], p.Len())[:p.Len()]
+		p.placesIn(at, canonical, packed, offset)
+		f(name, channelsOf(p.Shape), at)
+	})
+}
+
+// places returns, for each canonical value of a parameter at offset, where it lies.
 func (p Param) places(offset int) []int32 {
-	packed, canonical := make([]float32, p.Size), make([]float32, p.Len())
+	at := make([]int32, p.Len())
+	p.placesIn(at, make([]float32, len(at)), make([]float32, p.Size), offset)
+	return at
+}
+
+// placesIn writes to at what places returns, in scratch memory of the parameter's sizes.
+// A place goes through Unpack, which only moves values, as the bits of a float32.
+func (p Param) placesIn(at []int32, canonical, packed []float32, offset int) {
 	for i := range packed {
 		packed[i] = math.Float32frombits(uint32(offset + i))
 	}
 	p.Unpack(canonical, packed)
-	at := make([]int32, len(canonical))
 	for i, x := range canonical {
 		at[i] = int32(math.Float32bits(x))
 	}
-	return at
 }
 
 // Of returns, for each packed parameter of a sub-network, where it lies in the packed

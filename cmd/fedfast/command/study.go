@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -240,6 +241,7 @@ func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
 		text := a.head(setup)
 		if setup.Store.Seq() == 0 { // nothing was trained yet
 			text += a.estimate(ctx, setup, command, s.random)
+			runtime.GC() // the workers need the memory that the estimate took
 		}
 		display = progress.New(a.err, terminalColumns(a.err), text, time.Now)
 		display.Label(s.label)

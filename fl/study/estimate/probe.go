@@ -33,10 +33,9 @@ type Probe struct {
 	now   func() time.Time
 	known map[subject]measured
 
-	// The weights that steps of the last model begin with: drawing them takes longer
-	// than a rough measurement.
-	model   *nn.Model
-	weights []float32
+	// The last model, whose steps all take the same memory: drawing its weights takes
+	// longer than a rough measurement.
+	last *trainee
 }
 
 // New returns a probe that knows nothing yet.
@@ -46,13 +45,13 @@ func New() *Probe {
 	return p
 }
 
-// trainSteps is TrainSteps on weights that earlier steps of the model may have changed,
-// by as little as those of measure do.
+// trainSteps is TrainSteps in memory that earlier steps of the model had, whose weights
+// those of measure leave nearly as they were.
 func (p *Probe) trainSteps(m *nn.Model, batch, steps int, opt nn.Optimizer) func() {
-	if p.model != m {
-		p.model, p.weights = m, Start(m)
+	if p.last == nil || p.last.model != m {
+		p.last = newTrainee(m)
 	}
-	return trainSteps(p.weights, m, batch, steps, opt)
+	return p.last.steps(batch, steps, opt)
 }
 
 // subject is what a throughput belongs to. Of the optimizer it matters which

@@ -10,26 +10,41 @@ import (
 // afresh and takes them as local training does. Of the optimizer it takes the settings. A
 // proximal term pulls towards the weights themselves.
 func TrainSteps(m *nn.Model, n, steps int, opt nn.Optimizer) func() {
-	return trainSteps(Start(m), m, n, steps, opt)
+	return newTrainee(m).steps(n, steps, opt)
 }
 
-// trainSteps is TrainSteps on weights that it may change.
-func trainSteps(w []float32, m *nn.Model, n, steps int, opt nn.Optimizer) func() {
-	ws, b := m.NewWorkspace(), RandomBatch(m, n)
-	opt.Velocity = m.NewParams()
+// trainee is a model with the memory that its training takes, for one training at a time.
+type trainee struct {
+	model                     *nn.Model
+	ws                        *nn.Workspace
+	weights, velocity, second []float32 // second is nil until Adam needs it
+}
+
+func newTrainee(m *nn.Model) *trainee {
+	return &trainee{model: m, ws: m.NewWorkspace(), weights: Start(m), velocity: m.NewParams()}
+}
+
+// steps is TrainSteps in the trainee's memory, on weights that earlier steps may have
+// changed.
+func (t *trainee) steps(n, steps int, opt nn.Optimizer) func() {
+	b := RandomBatch(t.model, n)
+	opt.Velocity = t.velocity
 	if opt.Mu != 0 {
-		opt.Anchor = w
+		opt.Anchor = t.weights
 	}
 	if opt.Adam.On {
-		opt.Second = m.NewParams()
+		if t.second == nil {
+			t.second = t.model.NewParams()
+		}
+		opt.Second = t.second
 	}
 	return func() {
 		opt.Steps = 0
-		ws.Begin(w, n, steps, nn.TrainOpts{}, &opt)
+		t.ws.Begin(t.weights, n, steps, nn.TrainOpts{}, &opt)
 		for step := range steps {
-			ws.Step(w, b, nn.TrainOpts{Key: 1, Step: uint32(step), Dropout: -1}, &opt)
+			t.ws.Step(t.weights, b, nn.TrainOpts{Key: 1, Step: uint32(step), Dropout: -1}, &opt)
 		}
-		ws.End()
+		t.ws.End()
 	}
 }
 

@@ -307,8 +307,12 @@ func (d *dir) models(m *nn.Model, r *study.Result) error {
 // returned writes the returned model.
 func (d *dir) returned(m *nn.Model, weights []float32) error { return d.model(ModelFile, m, weights) }
 
+// modelHeader is more than the header of most models takes.
+const modelHeader = 64 << 10
+
 func (d *dir) model(name string, m *nn.Model, weights []float32) error {
 	var text bytes.Buffer
+	text.Grow(4*m.NumParams() + modelHeader)
 	if err := fl.WriteSafetensors(&text, m, weights); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
